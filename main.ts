@@ -1,0 +1,52 @@
+#!/usr/bin/env node
+import { pino } from 'pino';
+import { serve } from './serve.ts';
+import { type Config, ConfigError, readConfig } from './src/config.ts';
+import { EmbeddedError } from './src/embedded/errors.ts';
+import { migrate } from './src/migrate.ts';
+
+const USAGE = `Usage: dibs <command>
+
+  serve     run the service; the environment configures it, see the README
+  migrate   bring the database at DATABASE_URL up to date, and exit
+`;
+
+/** What is in flight gets this long after SIGTERM; then the process ends all the same. */
+const PATIENCE_MS = 9000;
+
+async function runService(config: Config): Promise<void> {
+  const logger = pino({ level: config.logLevel });
+  const stop = new AbortController();
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      stop.abort();
+      setTimeout(() => {
+        logger.warn(`not everything in flight was done ${PATIENCE_MS / 1000} s after ${signal}`);
+        process.exit(0);
+      }, PATIENCE_MS).unref();
+    });
+  }
+  await serve(config, logger, stop.signal);
+}
+
+async function runMigrations(config: Config): Promise<void> {
+  if (config.databaseUrl === undefined)
+    throw new ConfigError('DATABASE_URL must say which database to migrate; the embedded one is migrated by `serve`');
+  const names = await migrate(config.databaseUrl);
+  process.stdout.write(names.length > 0 ? `Migrated: ${names.join(', ')}\n` : 'The database is up to date.\n');
+}
+
+async function main(command: string | undefined): Promise<void> {
+  if (command === 'serve') return runService(readConfig(process.env));
+  if (command === 'migrate') return runMigrations(readConfig(process.env));
+  process.stderr.write(USAGE);
+  process.exitCode = command === undefined || command === 'help' || command === '--help' ? 0 : 2;
+}
+
+try {
+  await main(process.argv[2]);
+} catch (error) {
+  const isForUser = error instanceof ConfigError || error instanceof EmbeddedError;
+  process.stderr.write(`dibs: ${error instanceof Error ? (isForUser ? error.message : (error.stack ?? error.message)) : error}\n`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,92 @@
+import swagger from '@fastify/swagger';
+import swaggerUi from '@fastify/swagger-ui';
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import Fastify, { type FastifyBaseLogger, type RouteOptions } from 'fastify';
+import type { Engine } from '../src/engine.ts';
+import { acceptJson, MAX_BODY_BYTES } from './body.ts';
+import { handleError, methodNotAllowed, rawProblem, routeNotFound } from './errors.ts';
+import { jobRoutes } from './jobs.ts';
+import { leaseRoutes } from './leases.ts';
+import { openApi } from './openapi.ts';
+import { queueRoutes } from './queues.ts';
+import { namedSchemas } from './schemas/named.ts';
+import { settleRoute } from './settle.ts';
+import { systemRoutes } from './system.ts';
+import { buildValidator } from './validation.ts';
+
+/** Every method that HTTP clients use; those that a path has no route for answer 405. */
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
+
+const createApp = (logger: FastifyBaseLogger) =>
+  Fastify({
+    loggerInstance: logger,
+    // One line per request would cost more than most requests; failures are logged where they happen.
+    disableRequestLogging: true,
+    bodyLimit: MAX_BODY_BYTES,
+    routerOptions: { maxParamLength: 16_384 },
+    schemaController: { compilersFactory: { buildValidator } },
+    // Requests that arrive while the service closes are still served; Fastify's own answer would be no problem+json.
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    frameworkErrors: (error, request, reply) => {
+      handleError(error, request, reply);
+    },
+    clientErrorHandler: (_, socket) => {
+      if (socket.writable) socket.end(rawProblem());
+      else socket.destroy();
+    },
+  }).withTypeProvider<TypeBoxTypeProvider>();
+
+export type App = ReturnType<typeof createApp>;
+
+/** Answers 405 with `Allow` for every method that a path of ours has no route for. */
+function refuseOtherMethods(app: App, routes: RouteOptions[]): void {
+  const methodsOf = new Map<string, Set<string>>();
+  for (const { url, method } of routes) {
+    const methods = methodsOf.get(url) ?? new Set();
+    for (const m of [method].flat()) methods.add(m);
+    methodsOf.set(url, methods);
+  }
+  for (const [url, methods] of methodsOf) {
+    const others = METHODS.filter((m) => !methods.has(m));
+    app.route({
+      method: others,
+      url,
+      schema: { hide: true },
+      // Before the body is read: its type or form is beside the point.
+      onRequest: methodNotAllowed([...methods].sort()),
+      handler: () => undefined,
+    });
+  }
+}
+
+/** The HTTP service on an engine, not yet listening. */
+export async function buildApp(options: {
+  engine: Engine;
+  logger: FastifyBaseLogger;
+  maxPayloadBytes: number;
+}): Promise<App> {
+  const { engine, logger, maxPayloadBytes } = options;
+  const app = createApp(logger);
+  const routes: RouteOptions[] = [];
+
+  app.setErrorHandler(handleError);
+  app.setNotFoundHandler(routeNotFound);
+  app.setSerializerCompiler(() => JSON.stringify);
+  acceptJson(app);
+  for (const schema of namedSchemas) app.addSchema(schema);
+  await app.register(swagger, openApi);
+  await app.register(swaggerUi, { routePrefix: '/docs' });
+
+  app.addHook('onRoute', (route) => {
+    routes.push(route);
+  });
+  systemRoutes(app, engine);
+  jobRoutes(app, engine, maxPayloadBytes);
+  leaseRoutes(app, engine, maxPayloadBytes);
+  settleRoute(app, engine, maxPayloadBytes);
+  queueRoutes(app, engine);
+  refuseOtherMethods(app, [...routes]);
+  await app.ready();
+  return app;
+}

@@ -1,0 +1,48 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { parseKeepingRaw, type RawShape } from './rawJson.ts';
+import { MAX_SMALL_JSON_BYTES } from './schemas/common.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Where values stand in the body that are kept as texts. */
+    raw?: RawShape;
+  }
+}
+
+export const MAX_BODY_BYTES = 16 * 2 ** 20;
+
+const small: RawShape = { maxBytes: MAX_SMALL_JSON_BYTES };
+
+/** The raw values of each kind of body. */
+export function rawShapes(maxPayloadBytes: number) {
+  const job: RawShape = { members: { payload: { maxBytes: maxPayloadBytes } } };
+  const ack: RawShape = { members: { result: small } };
+  const extend: RawShape = { members: { progress: small } };
+  return {
+    job,
+    jobs: { members: { jobs: [job] } } as RawShape,
+    ack,
+    extend,
+    settle: { members: { acks: [ack], extends: [extend] } } as RawShape,
+  };
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Bodies are JSON in UTF-8 and nothing else; an empty one counts as none. */
+export function acceptJson(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(
+    'application/json',
+    { parseAs: 'buffer' },
+    async (request: FastifyRequest, body: Buffer) =>
+      body.length === 0
+        ? undefined
+        : parseKeepingRaw(utf8.decode(body), request.routeOptions.config.raw),
+  );
+}
+
+/** For routes whose body may be left out. */
+export async function noBodyIsEmpty(request: FastifyRequest): Promise<void> {
+  if (request.body === undefined || request.body === null) request.body = {};
+}

@@ -1,0 +1,172 @@
+import type { Static } from 'typebox';
+import { Type } from 'typebox';
+import type { Engine } from '../src/engine.ts';
+import { isUuid } from '../src/ids.ts';
+import type { Backoff, NewJob as EngineJob } from '../src/types.ts';
+import type { App } from './app.ts';
+import { rawShapes } from './body.ts';
+import { readCursor, writeCursor } from './cursor.ts';
+import { jobJson, jobListJson, jobPageJson } from './json.ts';
+import { answer, operation } from './operation.ts';
+import { JobId, JobStateName, oneOf, QueueName, ref } from './schemas/common.ts';
+import { DEFAULT_BACKOFF, Job, JobList, JobPage, NewJob, NewJobs } from './schemas/job.ts';
+
+const location = { Location: { type: 'string', description: 'The path of the job.' } };
+
+export const completeBackoff = (backoff: Partial<Backoff>): Backoff => ({ ...DEFAULT_BACKOFF, ...backoff });
+
+const toNewJob = ({ backoff, ...job }: Static<typeof NewJob>): EngineJob =>
+  backoff ? { ...job, backoff: completeBackoff(backoff) } : job;
+
+export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): void {
+  const raw = rawShapes(maxPayloadBytes);
+
+  app.route({
+    method: 'POST',
+    url: '/jobs',
+    config: { raw: raw.job },
+    schema: {
+      body: ref(NewJob),
+      ...operation({
+        operationId: 'enqueueJob',
+        tags: ['Producing'],
+        summary: 'Enqueue a job',
+        description: 'The job is in the database when the answer comes. The payload is left out of the answer.',
+        answers: { 201: answer(ref(Job), 'The job.', location) },
+        takesBody: true,
+      }),
+    },
+    handler: async (request, reply) => {
+      const [job] = await engine.enqueue([toNewJob(request.body)], () => '');
+      reply.code(201).header('location', `/jobs/${job?.id}`).type('application/json');
+      return reply.send(jobJson(job as NonNullable<typeof job>));
+    },
+  });
+
+  app.route({
+    method: 'POST',
+    url: '/jobs/batch',
+    config: { raw: raw.jobs },
+    schema: {
+      body: ref(NewJobs),
+      ...operation({
+        operationId: 'enqueueJobs',
+        tags: ['Producing'],
+        summary: 'Enqueue up to 1000 jobs, all or none',
+        description: 'The answer has them in the same order. One bad item refuses all; `errors[].path` names it.',
+        answers: { 201: answer(ref(JobList), 'The jobs.') },
+        takesBody: true,
+      }),
+    },
+    handler: async (request, reply) => {
+      const jobs = await engine.enqueue(request.body.jobs.map(toNewJob), (i) => `/jobs/${i}`);
+      return reply.code(201).type('application/json').send(jobListJson(jobs));
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/jobs',
+    schema: {
+      querystring: Type.Object(
+        {
+          queue: Type.Optional(ref(QueueName)),
+          state: Type.Optional(ref(JobStateName)),
+          include: Type.Optional(oneOf(['payload'], { description: 'What else to show.' })),
+          order: Type.Optional(oneOf(['newest', 'oldest'], { default: 'newest' })),
+          limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 100 })),
+          cursor: Type.Optional(Type.String({ description: 'The `next_cursor` of the page before.' })),
+        },
+        { additionalProperties: false },
+      ),
+      ...operation({
+        operationId: 'listJobs',
+        tags: ['Looking and mending'],
+        summary: 'List jobs, newest first',
+        description:
+          'Keyset pages: jobs that come or go meanwhile make no other job appear twice or be skipped. A cursor goes ' +
+          'with the filters that it was made with.',
+        answers: { 200: answer(ref(JobPage), 'A page of jobs.') },
+        refusals: [400],
+      }),
+    },
+    handler: async (request, reply) => {
+      const { queue, state, include, order = 'newest', limit = 100, cursor } = request.query;
+      const listing = { of: 'jobs', queue, state, order };
+      const jobs = await engine.jobs.list({
+        queue,
+        state,
+        order,
+        limit,
+        payload: include === 'payload',
+        after: cursor === undefined ? undefined : readCursor(listing, cursor, isUuid),
+      });
+      const last = jobs.length === limit ? jobs.at(-1) : undefined;
+      const next = last ? writeCursor(listing, last.id) : null;
+      return reply.type('application/json').send(jobPageJson(jobs, next));
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/jobs/:id',
+    schema: {
+      params: JobId,
+      ...operation({
+        operationId: 'getJob',
+        tags: ['Looking and mending'],
+        summary: 'Look at a job',
+        answers: { 200: answer(ref(Job), 'The job, with its payload.') },
+        refusals: [404],
+      }),
+    },
+    handler: async (request, reply) =>
+      reply.type('application/json').send(jobJson(await engine.jobs.get(request.params.id))),
+  });
+
+  app.route({
+    method: 'DELETE',
+    url: '/jobs/:id',
+    schema: {
+      params: JobId,
+      ...operation({
+        operationId: 'cancelJob',
+        tags: ['Looking and mending'],
+        summary: 'Cancel a job',
+        answers: {
+          200: answer(ref(Job), 'It was waiting or dead, and is cancelled.'),
+          202: answer(
+            ref(Job),
+            'It is with a worker, who sees `cancel_requested`: an ack still completes it, anything else makes it cancelled.',
+          ),
+        },
+        refusals: [404, 409],
+      }),
+    },
+    handler: async (request, reply) => {
+      const job = await engine.jobs.cancel(request.params.id);
+      return reply
+        .code(job.state === 'leased' ? 202 : 200)
+        .type('application/json')
+        .send(jobJson(job));
+    },
+  });
+
+  app.route({
+    method: 'POST',
+    url: '/jobs/:id/retry',
+    schema: {
+      params: JobId,
+      ...operation({
+        operationId: 'retryJob',
+        tags: ['Looking and mending'],
+        summary: 'Make a dead or scheduled job ready',
+        description: 'Its attempts start afresh. A job that waits already is answered as it is.',
+        answers: { 200: answer(ref(Job), 'The job.') },
+        refusals: [404, 409],
+      }),
+    },
+    handler: async (request, reply) =>
+      reply.type('application/json').send(jobJson(await engine.jobs.retry(request.params.id))),
+  });
+}

@@ -1,0 +1,136 @@
+import type { Engine } from '../src/engine.ts';
+import type { App } from './app.ts';
+import { noBodyIsEmpty, rawShapes } from './body.ts';
+import { hangup } from './hangup.ts';
+import { jobJson, jobListJson } from './json.ts';
+import { answer, operation } from './operation.ts';
+import { JobId, ref } from './schemas/common.ts';
+import { Job, LeasedJobList } from './schemas/job.ts';
+import {
+  Acked,
+  AckRequest,
+  ClaimRequest,
+  Extended,
+  ExtendRequest,
+  NackRequest,
+  ReleaseRequest,
+} from './schemas/lease.ts';
+
+export function leaseRoutes(app: App, engine: Engine, maxPayloadBytes: number): void {
+  const raw = rawShapes(maxPayloadBytes);
+
+  app.route({
+    method: 'POST',
+    url: '/jobs/claim',
+    preValidation: noBodyIsEmpty,
+    schema: {
+      body: ref(ClaimRequest),
+      ...operation({
+        operationId: 'claimJobs',
+        tags: ['Consuming'],
+        summary: 'Lease ready jobs',
+        description:
+          'Higher priority first, then order of arrival. With `wait_seconds` the request is held until a job is there; ' +
+          'waiting claims are served in the order in which they came. An answer holds about 16 MiB of payload at most.',
+        answers: { 200: answer(ref(LeasedJobList), 'The jobs, each with its `lease_token`; none is fine, too.') },
+        takesBody: true,
+      }),
+    },
+    handler: async (request, reply) => {
+      const gone = hangup(reply);
+      const jobs = await engine.claim(request.body, gone);
+      if (gone.aborted) engine.giveBack(jobs);
+      else gone.addEventListener('abort', () => engine.giveBack(jobs));
+      return reply.type('application/json').send(jobListJson(jobs));
+    },
+  });
+
+  app.route({
+    method: 'POST',
+    url: '/jobs/:id/ack',
+    config: { raw: raw.ack },
+    schema: {
+      params: JobId,
+      body: ref(AckRequest),
+      ...operation({
+        operationId: 'ackJob',
+        tags: ['Consuming'],
+        summary: 'Done: delete the job',
+        description:
+          'Or keep it as `completed` with its `result`, in a queue with a retention. Counts also after the lease ran ' +
+          'out, while nobody else was given the job.',
+        answers: { 200: answer(ref(Acked), 'It is done.') },
+        refusals: [404, 409],
+        takesBody: true,
+      }),
+    },
+    handler: async (request) => ({
+      ...(await engine.ack({ ...request.body, id: request.params.id })),
+      enqueued: [],
+    }),
+  });
+
+  app.route({
+    method: 'POST',
+    url: '/jobs/:id/nack',
+    schema: {
+      params: JobId,
+      body: ref(NackRequest),
+      ...operation({
+        operationId: 'nackJob',
+        tags: ['Consuming'],
+        summary: 'Failed: back after a backoff, or dead',
+        description: '`dead` when its attempts are used up or `retry` is false.',
+        answers: { 200: answer(ref(Job), 'The job.') },
+        refusals: [404, 409],
+        takesBody: true,
+      }),
+    },
+    handler: async (request, reply) =>
+      reply
+        .type('application/json')
+        .send(jobJson(await engine.nack({ ...request.body, id: request.params.id }))),
+  });
+
+  app.route({
+    method: 'POST',
+    url: '/jobs/:id/release',
+    schema: {
+      params: JobId,
+      body: ref(ReleaseRequest),
+      ...operation({
+        operationId: 'releaseJob',
+        tags: ['Consuming'],
+        summary: 'Give a job back unworked',
+        description: 'The attempt is not charged.',
+        answers: { 200: answer(ref(Job), 'The job.') },
+        refusals: [404, 409],
+        takesBody: true,
+      }),
+    },
+    handler: async (request, reply) =>
+      reply
+        .type('application/json')
+        .send(jobJson(await engine.release({ ...request.body, id: request.params.id }))),
+  });
+
+  app.route({
+    method: 'POST',
+    url: '/jobs/:id/extend',
+    config: { raw: raw.extend },
+    schema: {
+      params: JobId,
+      body: ref(ExtendRequest),
+      ...operation({
+        operationId: 'extendLease',
+        tags: ['Consuming'],
+        summary: 'Run a lease on from now',
+        description: 'Too late (409) once the lease was taken back.',
+        answers: { 200: answer(ref(Extended), 'The lease.') },
+        refusals: [404, 409],
+        takesBody: true,
+      }),
+    },
+    handler: (request) => engine.extend({ ...request.body, id: request.params.id }),
+  });
+}

@@ -1,0 +1,186 @@
+import { Type } from 'typebox';
+import type { QueueStatus } from '../src/admin.ts';
+import type { Engine } from '../src/engine.ts';
+import type { App } from './app.ts';
+import { noBodyIsEmpty } from './body.ts';
+import { readCursor, writeCursor } from './cursor.ts';
+import { completeBackoff } from './jobs.ts';
+import { answer, operation } from './operation.ts';
+import { QueueName, ref } from './schemas/common.ts';
+import { Count, DEFAULT_CONFIG, PurgeRequest, Queue, QueueConfig, QueuePage, RedriveRequest } from './schemas/queue.ts';
+
+const InQueue = Type.Object({ queue: ref(QueueName) });
+const queueAnswer = { 200: answer(ref(Queue), 'The queue.') };
+const countAnswer = { 200: answer(ref(Count), 'How many jobs it was done to.') };
+const tags = ['Queues'];
+
+function toQueue(status: QueueStatus) {
+  const { name, paused, counts, oldest_ready_age_seconds, created_at } = status;
+  const { lease_seconds, max_attempts, backoff, retention_seconds, dead_retention_seconds } = status;
+  return {
+    name,
+    paused,
+    config: { lease_seconds, max_attempts, backoff, retention_seconds, dead_retention_seconds },
+    counts,
+    oldest_ready_age_seconds,
+    created_at,
+  };
+}
+
+export function queueRoutes(app: App, engine: Engine): void {
+  app.route({
+    method: 'GET',
+    url: '/queues',
+    schema: {
+      querystring: Type.Object(
+        {
+          limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 100 })),
+          cursor: Type.Optional(Type.String({ description: 'The `next_cursor` of the page before.' })),
+        },
+        { additionalProperties: false },
+      ),
+      ...operation({
+        operationId: 'listQueues',
+        tags,
+        summary: 'List queues by name',
+        answers: { 200: answer(ref(QueuePage), 'A page of queues.') },
+        refusals: [400],
+      }),
+    },
+    handler: async (request) => {
+      const { limit = 100, cursor } = request.query;
+      const listing = { of: 'queues' };
+      const after = cursor === undefined ? undefined : readCursor(listing, cursor, (name) => name !== '');
+      const queues = await engine.queues.list(limit, after);
+      const last = queues.length === limit ? queues.at(-1) : undefined;
+      return { queues: queues.map(toQueue), next_cursor: last ? writeCursor(listing, last.name) : null };
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/queues/:queue',
+    schema: {
+      params: InQueue,
+      ...operation({
+        operationId: 'getQueue',
+        tags,
+        summary: 'Look at a queue',
+        answers: queueAnswer,
+        refusals: [400, 404],
+      }),
+    },
+    handler: async (request) => toQueue(await engine.queues.get(request.params.queue)),
+  });
+
+  app.route({
+    method: 'PUT',
+    url: '/queues/:queue',
+    schema: {
+      params: InQueue,
+      body: ref(QueueConfig),
+      ...operation({
+        operationId: 'configureQueue',
+        tags,
+        summary: 'Configure a queue',
+        description: 'Replaces the whole configuration, creating the queue when there is none.',
+        answers: queueAnswer,
+        takesBody: true,
+      }),
+    },
+    handler: async (request) => {
+      const config = { ...DEFAULT_CONFIG, ...request.body, backoff: completeBackoff(request.body.backoff ?? {}) };
+      return toQueue(await engine.queues.configure(request.params.queue, config));
+    },
+  });
+
+  app.route({
+    method: 'DELETE',
+    url: '/queues/:queue',
+    schema: {
+      params: InQueue,
+      querystring: Type.Object(
+        {
+          force: Type.Optional(
+            Type.Boolean({ default: false, description: 'Delete its jobs, too, leased ones included.' }),
+          ),
+        },
+        { additionalProperties: false },
+      ),
+      ...operation({
+        operationId: 'deleteQueue',
+        tags,
+        summary: 'Delete a queue',
+        answers: { 204: { type: 'null', description: 'It is gone.' } },
+        refusals: [400, 404, 409],
+      }),
+    },
+    handler: async (request, reply) => {
+      await engine.queues.remove(request.params.queue, request.query.force ?? false);
+      return reply.code(204).send();
+    },
+  });
+
+  for (const paused of [true, false]) {
+    app.route({
+      method: 'POST',
+      url: `/queues/:queue/${paused ? 'pause' : 'resume'}`,
+      schema: {
+        params: InQueue,
+        ...operation({
+          operationId: paused ? 'pauseQueue' : 'resumeQueue',
+          tags,
+          summary: paused ? 'Hand out no more jobs' : 'Hand out jobs again',
+          answers: queueAnswer,
+          refusals: paused ? [400] : [400, 404],
+        }),
+      },
+      handler: async (request) => toQueue(await engine.queues.pause(request.params.queue, paused)),
+    });
+  }
+
+  app.route({
+    method: 'POST',
+    url: '/queues/:queue/purge',
+    preValidation: noBodyIsEmpty,
+    schema: {
+      params: InQueue,
+      body: ref(PurgeRequest),
+      ...operation({
+        operationId: 'purgeQueue',
+        tags,
+        summary: 'Delete the jobs in some states',
+        description: 'In batches; touches no job that came after the call.',
+        answers: countAnswer,
+        refusals: [404],
+        takesBody: true,
+      }),
+    },
+    handler: async (request) => {
+      const states = request.body.states ?? ['ready', 'scheduled', 'blocked'];
+      return { count: await engine.queues.purge(request.params.queue, states) };
+    },
+  });
+
+  app.route({
+    method: 'POST',
+    url: '/queues/:queue/redrive',
+    preValidation: noBodyIsEmpty,
+    schema: {
+      params: InQueue,
+      body: ref(RedriveRequest),
+      ...operation({
+        operationId: 'redriveQueue',
+        tags,
+        summary: 'Make dead jobs ready again',
+        description: 'Oldest first, attempts afresh, in batches; touches no job that died after the call.',
+        answers: countAnswer,
+        refusals: [404],
+        takesBody: true,
+      }),
+    },
+    handler: async (request) => ({
+      count: await engine.queues.redrive(request.params.queue, request.body),
+    }),
+  });
+}

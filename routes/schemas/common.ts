@@ -1,0 +1,88 @@
+import { type Static, type TSchema, Type } from 'typebox';
+import { JOB_STATES, type JobState, type RawJson } from '../../src/types.ts';
+
+/** A reference to a named schema, typed as what it refers to. */
+export const ref = <S extends TSchema>(schema: S) =>
+  Type.Unsafe<Static<S>>({ $ref: `${(schema as { $id?: string }).$id}#` });
+
+export const oneOf = <const T extends string>(values: readonly T[], options: object = {}) =>
+  Type.Unsafe<T>({ type: 'string', enum: values, ...options });
+
+export const nullable = <T>(type: 'string' | 'integer' | 'number', options: object = {}) =>
+  Type.Unsafe<T | null>({ type: [type, 'null'], ...options });
+
+/** No NUL: PostgreSQL keeps none in a text. */
+export const NO_NUL = '^[^\\u0000]*$';
+
+export const text = (maxLength: number, options: object = {}) =>
+  Type.String({ minLength: 1, maxLength, pattern: NO_NUL, ...options });
+
+export const TIME_EXAMPLE = '2026-11-21T09:30:00.000Z';
+const TIME = { format: 'date-time', examples: [TIME_EXAMPLE] };
+/** As JSON.stringify writes it; in code it is a Date on its way out. */
+export const time = (description: string) => Type.Unsafe<Date>({ type: 'string', ...TIME, description });
+export const nullableTime = (description: string) => nullable<Date>('string', { ...TIME, description });
+
+export const QueueName = Type.String({
+  $id: 'QueueName',
+  pattern: '^[A-Za-z0-9._:-]{1,128}$',
+  description: 'The name of a queue: 1 to 128 of `A-Z a-z 0-9 . _ : -`.',
+  examples: ['mail.welcome'],
+});
+
+export const JobId = Type.Object({
+  id: Type.String({ description: 'The id of a job, as Dibs gave it; opaque.' }),
+});
+
+export const JobStateName = Type.Unsafe<JobState>({
+  $id: 'JobState',
+  type: 'string',
+  enum: JOB_STATES,
+  description:
+    '`scheduled`: `run_at` is in the future. `ready`: can be claimed. `blocked`: waits for the job before it in its ' +
+    'group. `leased`: with a worker until `lease_expires_at`. `completed`, `cancelled`: finished, visible while the ' +
+    "queue's `retention_seconds` last. `dead`: out of attempts or refused by its worker, kept for redrive.",
+});
+
+export const MAX_SMALL_JSON_BYTES = 64 * 1024;
+
+/** A JSON value of any kind, kept as the text that was sent. */
+export const anyJson = (description: string) => Type.Unsafe<RawJson>({ description });
+
+export const delaySeconds = (description: string) =>
+  Type.Number({ minimum: 0, maximum: 366 * 86_400, description });
+
+export const leaseSeconds = (options: object) =>
+  Type.Number({ minimum: 0.1, maximum: 43_200, ...options });
+
+export const Problem = Type.Object(
+  {
+    type: Type.String({ description: 'A URI for the kind of problem (RFC 9457); follows `code`.' }),
+    title: Type.String({ description: 'The kind of problem, in words.' }),
+    status: Type.Integer({ description: 'The HTTP status.' }),
+    detail: Type.String({ description: 'What was wrong this time.' }),
+    code: Type.String({ description: 'The kind of problem, for programs; stable.', examples: ['lease_lost'] }),
+    errors: Type.Optional(
+      Type.Array(
+        Type.Unsafe<{ in: string; path: string; message: string }>({ $ref: 'FieldProblem#' }),
+        { minItems: 1, description: 'With `invalid_request`: each field that is wrong.' },
+      ),
+    ),
+  },
+  {
+    $id: 'Problem',
+    description: 'Why a request was not carried out: problem details for HTTP APIs (RFC 9457).',
+  },
+);
+
+export const FieldProblem = Type.Object(
+  {
+    in: oneOf(['body', 'query', 'path', 'header'], { description: 'The part of the request.' }),
+    path: Type.String({
+      description: 'A JSON pointer (RFC 6901) to the field within that part; empty for the whole.',
+      examples: ['/jobs/3/priority'],
+    }),
+    message: Type.String({ description: 'What is wrong with it.' }),
+  },
+  { $id: 'FieldProblem' },
+);

@@ -1,0 +1,196 @@
+import { Type } from 'typebox';
+import type { Backoff as BackoffType } from '../../src/types.ts';
+import {
+  anyJson,
+  delaySeconds,
+  JobStateName,
+  NO_NUL,
+  nullable,
+  nullableTime,
+  oneOf,
+  QueueName,
+  ref,
+  TIME_EXAMPLE,
+  time,
+} from './common.ts';
+
+export const Headers = Type.Unsafe<Record<string, string>>({
+  $id: 'Headers',
+  type: 'object',
+  maxProperties: 32,
+  propertyNames: { type: 'string', maxLength: 128, pattern: NO_NUL },
+  additionalProperties: { type: 'string', maxLength: 1024, pattern: NO_NUL },
+  description: 'Short strings for metadata, handed to the worker as they are: up to 32.',
+  examples: [{ traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' }],
+});
+
+export const DEFAULT_BACKOFF: BackoffType = {
+  kind: 'exponential',
+  base_seconds: 1,
+  max_seconds: 3600,
+  jitter: 0.2,
+};
+
+export const Backoff = Type.Object(
+  {
+    kind: Type.Optional(
+      oneOf(['exponential', 'linear', 'constant'], {
+        default: DEFAULT_BACKOFF.kind,
+        description:
+          'How the delay after the n-th failed attempt grows: base × 2^(n-1), base × n, or always base.',
+      }),
+    ),
+    base_seconds: Type.Optional(delaySeconds('The first delay.')),
+    max_seconds: Type.Optional(delaySeconds('The longest delay.')),
+    jitter: Type.Optional(
+      Type.Number({
+        minimum: 0,
+        maximum: 1,
+        default: DEFAULT_BACKOFF.jitter,
+        description: 'A delay is shortened by a random share of up to this.',
+      }),
+    ),
+  },
+  {
+    $id: 'Backoff',
+    additionalProperties: false,
+    description:
+      'How long a job rests after a failed attempt. What is left out takes its default: exponential from 1 s to 1 h, ' +
+      'jitter 0.2.',
+  },
+);
+
+export const maxAttempts = (options: object) => Type.Integer({ minimum: 1, maximum: 1000, ...options });
+
+export const NewJob = Type.Object(
+  {
+    queue: Type.Optional(ref(QueueName)),
+    payload: Type.Optional(
+      anyJson('Any JSON value, `null` by default; comes back exactly as it was sent, byte for byte.'),
+    ),
+    headers: Type.Optional(ref(Headers)),
+    priority: Type.Optional(
+      Type.Integer({ minimum: -100, maximum: 100, default: 0, description: 'Higher first.' }),
+    ),
+    delay_seconds: Type.Optional(delaySeconds('How long from now the job becomes ready; not beside `run_at`.')),
+    run_at: Type.Optional(
+      Type.String({
+        format: 'date-time',
+        description: 'When the job becomes ready (RFC 3339, with an offset), within 366 days; the past means now.',
+        examples: [TIME_EXAMPLE],
+      }),
+    ),
+    max_attempts: Type.Optional(maxAttempts({ description: "How often it is tried; the queue's by default." })),
+    backoff: Type.Optional(ref(Backoff)),
+  },
+  {
+    $id: 'NewJob',
+    additionalProperties: false,
+    description: 'A job to enqueue. `queue` is `default` when left out.',
+    examples: [{ queue: 'mail.welcome', payload: { to: 'ada@example.com' }, priority: 5, max_attempts: 3 }],
+  },
+);
+
+export const NewJobs = Type.Object(
+  { jobs: Type.Array(ref(NewJob), { minItems: 1, maxItems: 1000 }) },
+  {
+    $id: 'NewJobs',
+    additionalProperties: false,
+    description: '1 to 1000 jobs, enqueued all or none.',
+    examples: [{ jobs: [{ queue: 'thumbnails', payload: 1 }, { queue: 'thumbnails', payload: 2 }] }],
+  },
+);
+
+const jobProperties = {
+  id: Type.String({ description: 'Opaque; ids of later jobs sort higher.' }),
+  queue: ref(QueueName),
+  state: ref(JobStateName),
+  headers: ref(Headers),
+  priority: Type.Integer(),
+  attempt: Type.Integer({ description: 'How many attempts are charged: claims, less releases.' }),
+  max_attempts: Type.Integer(),
+  deliveries: Type.Integer({
+    description: "Every lease ever given; only grows, and so serves as a fencing token in a worker's own writes.",
+  }),
+  group: nullable<string>('string'),
+  fairness_key: nullable<string>('string'),
+  unique_key: nullable<string>('string'),
+  run_at: time('When the job becomes ready, or became so last.'),
+  created_at: time('When it was enqueued.'),
+  lease_expires_at: nullableTime('When it is given to somebody else, unless settled or extended before.'),
+  worker: nullable<string>('string', { description: 'Who holds it, or completed it, as the claim named it.' }),
+  last_error: nullable<string>('string', { description: 'What its last failure said; 16 KiB at most.' }),
+  progress: anyJson('What its worker last reported by `extend`.'),
+  result: anyJson('What its worker returned by `ack`.'),
+  finished_at: nullableTime('When it was completed, cancelled or found dead.'),
+};
+
+const JOB_EXAMPLE = {
+  id: '019aa5b2-7c1e-7a3f-9d2c-4b1e5f000001',
+  queue: 'mail.welcome',
+  state: 'ready',
+  headers: {},
+  priority: 5,
+  attempt: 0,
+  max_attempts: 3,
+  deliveries: 0,
+  group: null,
+  fairness_key: null,
+  unique_key: null,
+  run_at: TIME_EXAMPLE,
+  created_at: TIME_EXAMPLE,
+  lease_expires_at: null,
+  worker: null,
+  last_error: null,
+  progress: null,
+  result: null,
+  finished_at: null,
+};
+
+export const Job = Type.Object(
+  {
+    ...jobProperties,
+    payload: Type.Optional(
+      anyJson('As it was sent; in `GET /jobs/{id}`, and in lists with `include=payload`.'),
+    ),
+  },
+  { $id: 'Job', description: 'A job and where it stands.', examples: [JOB_EXAMPLE] },
+);
+
+const LEASED_EXAMPLE = {
+  ...JOB_EXAMPLE,
+  state: 'leased',
+  attempt: 1,
+  deliveries: 1,
+  lease_expires_at: '2026-11-21T09:30:30.000Z',
+  worker: 'mailer-1',
+  payload: { to: 'ada@example.com' },
+  lease_token: '6f1d2c3b-4a59-4876-8e1d-0c9b8a7f6e5d',
+};
+
+export const LeasedJob = Type.Object(
+  {
+    ...jobProperties,
+    payload: anyJson('As it was sent, byte for byte.'),
+    lease_token: Type.String({ description: 'Proves this lease, in whatever settles or extends it.' }),
+  },
+  { $id: 'LeasedJob', description: 'A job, leased to the claimant.', examples: [LEASED_EXAMPLE] },
+);
+
+export const JobList = Type.Object(
+  { jobs: Type.Array(ref(Job)) },
+  { $id: 'JobList', examples: [{ jobs: [JOB_EXAMPLE] }] },
+);
+
+export const JobPage = Type.Object(
+  {
+    jobs: Type.Array(ref(Job)),
+    next_cursor: nullable<string>('string', { description: 'For the next page; null on the last.' }),
+  },
+  { $id: 'JobPage', examples: [{ jobs: [JOB_EXAMPLE], next_cursor: null }] },
+);
+
+export const LeasedJobList = Type.Object(
+  { jobs: Type.Array(ref(LeasedJob)) },
+  { $id: 'LeasedJobList', examples: [{ jobs: [LEASED_EXAMPLE] }] },
+);

@@ -1,0 +1,157 @@
+import { Type } from 'typebox';
+import { anyJson, delaySeconds, leaseSeconds, oneOf, ref, text, time } from './common.ts';
+import { JobStateName, NO_NUL, Problem, QueueName } from './common.ts';
+import { Job } from './job.ts';
+
+const TOKEN = '6f1d2c3b-4a59-4876-8e1d-0c9b8a7f6e5d';
+const ID = '019aa5b2-7c1e-7a3f-9d2c-4b1e5f000001';
+
+export const ClaimRequest = Type.Object(
+  {
+    queues: Type.Optional(
+      Type.Array(ref(QueueName), {
+        minItems: 1,
+        maxItems: 16,
+        default: ['default'],
+        description: 'Where to look; earlier names first.',
+      }),
+    ),
+    limit: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 1000, default: 1, description: 'At most this many jobs.' }),
+    ),
+    lease_seconds: Type.Optional(
+      leaseSeconds({ description: "How long the jobs are this claimant's; the queue's by default." }),
+    ),
+    wait_seconds: Type.Optional(
+      Type.Number({
+        minimum: 0,
+        maximum: 60,
+        default: 0,
+        description: 'How long to wait for a first job when there is none.',
+      }),
+    ),
+    worker: Type.Optional(text(256, { description: 'Who claims, for those who look at the job.' })),
+  },
+  {
+    $id: 'ClaimRequest',
+    additionalProperties: false,
+    examples: [{ queues: ['mail.welcome'], limit: 10, wait_seconds: 20, worker: 'mailer-1' }],
+  },
+);
+
+const leaseToken = Type.String({ description: 'As the claim answered it.', examples: [TOKEN] });
+const id = Type.String({ description: 'The id of the job.', examples: [ID] });
+
+const ack = {
+  lease_token: leaseToken,
+  result: Type.Optional(anyJson("What came out; kept while the queue's `retention_seconds` last, up to 64 KiB.")),
+};
+const nack = {
+  lease_token: leaseToken,
+  error: Type.Optional(
+    Type.String({ pattern: NO_NUL, description: 'What went wrong; its first 16 KiB are kept as `last_error`.' }),
+  ),
+  delay_seconds: Type.Optional(delaySeconds('How long the job rests; by default its backoff decides.')),
+  retry: Type.Optional(
+    Type.Boolean({ default: true, description: 'false: the job is dead at once, whatever attempts are left.' }),
+  ),
+};
+const release = {
+  lease_token: leaseToken,
+  delay_seconds: Type.Optional(delaySeconds('How long from now the job becomes ready again; at once by default.')),
+};
+const extend = {
+  lease_token: leaseToken,
+  lease_seconds: leaseSeconds({ description: 'The lease runs this long from now.' }),
+  progress: Type.Optional(anyJson('How far the work is, for those who look at the job; up to 64 KiB.')),
+};
+
+const closed = ($id: string, example: object) => ({ $id, additionalProperties: false, examples: [example] });
+
+export const AckRequest = Type.Object(ack, closed('AckRequest', { lease_token: TOKEN }));
+export const NackRequest = Type.Object(
+  nack,
+  closed('NackRequest', { lease_token: TOKEN, error: 'SMTP 421: try again later' }),
+);
+export const ReleaseRequest = Type.Object(release, closed('ReleaseRequest', { lease_token: TOKEN }));
+export const ExtendRequest = Type.Object(
+  extend,
+  closed('ExtendRequest', { lease_token: TOKEN, lease_seconds: 60, progress: { done: 40, of: 100 } }),
+);
+
+export const AckItem = Type.Object({ id, ...ack }, closed('AckItem', { id: ID, lease_token: TOKEN }));
+export const NackItem = Type.Object({ id, ...nack }, closed('NackItem', { id: ID, lease_token: TOKEN }));
+export const ReleaseItem = Type.Object(
+  { id, ...release },
+  closed('ReleaseItem', { id: ID, lease_token: TOKEN }),
+);
+export const ExtendItem = Type.Object(
+  { id, ...extend },
+  closed('ExtendItem', { id: ID, lease_token: TOKEN, lease_seconds: 60 }),
+);
+
+const items = <S extends Parameters<typeof ref>[0]>(item: S) =>
+  Type.Optional(Type.Array(ref(item), { maxItems: 1000 }));
+
+export const SettleRequest = Type.Object(
+  { acks: items(AckItem), nacks: items(NackItem), releases: items(ReleaseItem), extends: items(ExtendItem) },
+  {
+    ...closed('SettleRequest', { acks: [{ id: ID, lease_token: TOKEN }] }),
+    description: 'Up to 1000 items in all, each the body of the single call plus `id`.',
+  },
+);
+
+export const Acked = Type.Object(
+  {
+    id,
+    state: oneOf(['completed']),
+    enqueued: Type.Array(ref(Job), { description: 'The jobs inserted with the ack.' }),
+  },
+  { $id: 'Acked', examples: [{ id: ID, state: 'completed', enqueued: [] }] },
+);
+
+export const Extended = Type.Object(
+  {
+    id,
+    state: oneOf(['leased']),
+    lease_expires_at: time('When the lease runs out now.'),
+    cancel_requested: Type.Boolean({ description: 'Somebody wants the job stopped.' }),
+  },
+  {
+    $id: 'Extended',
+    examples: [
+      { id: ID, state: 'leased', lease_expires_at: '2026-11-21T09:31:00.000Z', cancel_requested: false },
+    ],
+  },
+);
+
+export const SettleResult = Type.Object(
+  {
+    id,
+    status: Type.Integer({ description: "The single call's HTTP status." }),
+    state: Type.Optional(ref(JobStateName)),
+    run_at: Type.Optional(time('With a nack or a release: when the job becomes ready again.')),
+    lease_expires_at: Type.Optional(time('With an extend: when the lease runs out now.')),
+    cancel_requested: Type.Optional(Type.Boolean()),
+    enqueued: Type.Optional(Type.Array(ref(Job))),
+    problem: Type.Optional(ref(Problem)),
+  },
+  { $id: 'SettleResult', description: 'What became of one item.' },
+);
+
+const results = Type.Array(ref(SettleResult));
+export const SettleResults = Type.Object(
+  { acks: results, nacks: results, releases: results, extends: results },
+  {
+    $id: 'SettleResults',
+    description: 'One result per item, in the order of the request.',
+    examples: [
+      {
+        acks: [{ id: ID, status: 200, state: 'completed', enqueued: [] }],
+        nacks: [],
+        releases: [],
+        extends: [],
+      },
+    ],
+  },
+);

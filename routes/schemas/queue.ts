@@ -1,0 +1,117 @@
+import { Type } from 'typebox';
+import { type JobState, JOB_STATES, type QueueConfig as Config } from '../../src/types.ts';
+import { delaySeconds, leaseSeconds, nullable, oneOf, QueueName, ref, TIME_EXAMPLE, time } from './common.ts';
+import { Backoff, DEFAULT_BACKOFF, maxAttempts } from './job.ts';
+
+/** The same as the defaults of the table's columns, which serve queues that were never configured. */
+export const DEFAULT_CONFIG: Config = {
+  lease_seconds: 30,
+  max_attempts: 5,
+  backoff: DEFAULT_BACKOFF,
+  retention_seconds: 0,
+  dead_retention_seconds: 14 * 86_400,
+};
+
+export const QueueConfig = Type.Object(
+  {
+    lease_seconds: Type.Optional(
+      leaseSeconds({
+        default: DEFAULT_CONFIG.lease_seconds,
+        description: 'How long a lease runs that a claim asks no length for.',
+      }),
+    ),
+    max_attempts: Type.Optional(
+      maxAttempts({
+        default: DEFAULT_CONFIG.max_attempts,
+        description: 'How often a job is tried that names no number itself.',
+      }),
+    ),
+    backoff: Type.Optional(ref(Backoff)),
+    retention_seconds: Type.Optional(delaySeconds('How long completed and cancelled jobs stay visible; 0: not at all.')),
+    dead_retention_seconds: Type.Optional(delaySeconds('How long dead jobs are kept for redrive; 14 days by default.')),
+  },
+  {
+    $id: 'QueueConfig',
+    additionalProperties: false,
+    description: 'What is left out takes its default.',
+    examples: [{ lease_seconds: 60, max_attempts: 10, retention_seconds: 3600 }],
+  },
+);
+
+export const QueueCounts = Type.Object(
+  Object.fromEntries(JOB_STATES.map((state) => [state, Type.Integer()])) as Record<
+    JobState,
+    ReturnType<typeof Type.Integer>
+  >,
+  {
+    $id: 'QueueCounts',
+    description: 'Jobs by state. Of a queue so large that counting takes time, up to 20 times that time old.',
+  },
+);
+
+const QUEUE_EXAMPLE = {
+  name: 'mail.welcome',
+  paused: false,
+  config: DEFAULT_CONFIG,
+  counts: { scheduled: 0, ready: 1, blocked: 0, leased: 0, completed: 0, cancelled: 0, dead: 0 },
+  oldest_ready_age_seconds: 4.2,
+  created_at: TIME_EXAMPLE,
+};
+
+export const Queue = Type.Object(
+  {
+    name: ref(QueueName),
+    paused: Type.Boolean({ description: 'It accepts jobs and hands out none.' }),
+    config: ref(QueueConfig),
+    counts: ref(QueueCounts),
+    oldest_ready_age_seconds: nullable<number>('number', {
+      description: 'How long the longest waiting ready job has been ready; null when there is none.',
+    }),
+    created_at: time('When it was created.'),
+  },
+  { $id: 'Queue', examples: [QUEUE_EXAMPLE] },
+);
+
+export const QueuePage = Type.Object(
+  {
+    queues: Type.Array(ref(Queue)),
+    next_cursor: nullable<string>('string', { description: 'For the next page; null on the last.' }),
+  },
+  { $id: 'QueuePage', examples: [{ queues: [QUEUE_EXAMPLE], next_cursor: null }] },
+);
+
+export const PurgeRequest = Type.Object(
+  {
+    states: Type.Optional(
+      Type.Array(oneOf(JOB_STATES.filter((state) => state !== 'leased')), {
+        minItems: 1,
+        maxItems: 7,
+        default: ['ready', 'scheduled', 'blocked'],
+        description: 'Jobs in which states to delete.',
+      }),
+    ),
+  },
+  { $id: 'PurgeRequest', additionalProperties: false, examples: [{ states: ['ready', 'scheduled'] }] },
+);
+
+export const RedriveRequest = Type.Object(
+  {
+    limit: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'At most this many, oldest first; all by default.' }),
+    ),
+    error_contains: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 1024,
+        pattern: '^[^\\u0000]*$',
+        description: 'Only those whose `last_error` contains this.',
+      }),
+    ),
+  },
+  { $id: 'RedriveRequest', additionalProperties: false, examples: [{ limit: 100, error_contains: 'SMTP 421' }] },
+);
+
+export const Count = Type.Object(
+  { count: Type.Integer({ description: 'How many jobs it was done to.' }) },
+  { $id: 'Count', examples: [{ count: 3 }] },
+);

@@ -1,0 +1,51 @@
+import { Type } from 'typebox';
+import type { Engine } from '../src/engine.ts';
+import { unavailable } from '../src/errors.ts';
+import type { App } from './app.ts';
+import { answer, operation } from './operation.ts';
+import { oneOf, ref } from './schemas/common.ts';
+
+export const Health = Type.Object({ status: oneOf(['ok']) }, { $id: 'Health', examples: [{ status: 'ok' }] });
+
+export function systemRoutes(app: App, engine: Engine): void {
+  app.route({
+    method: 'GET',
+    url: '/healthz',
+    schema: operation({
+      operationId: 'getHealth',
+      tags: ['Running'],
+      summary: 'Does the process live?',
+      answers: { 200: answer(ref(Health), 'It does, whatever the database does.') },
+    }),
+    handler: async () => ({ status: 'ok' }) as const,
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/readyz',
+    schema: operation({
+      operationId: 'getReadiness',
+      tags: ['Running'],
+      summary: 'Does the database answer, and is it migrated?',
+      answers: { 200: answer(ref(Health), 'It does, and is.') },
+    }),
+    handler: async () => {
+      if (!(await engine.isReady())) throw unavailable('The database is not migrated.');
+      return { status: 'ok' } as const;
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/openapi.json',
+    schema: { hide: true },
+    handler: async (_, reply) => reply.type('application/json').send(JSON.stringify(app.swagger())),
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/',
+    schema: { hide: true },
+    handler: async (_, reply) => reply.redirect('/docs'),
+  });
+}

@@ -1,0 +1,66 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { buildApp } from './routes/app.ts';
+import type { Config } from './src/config.ts';
+import { openDatabase } from './src/db.ts';
+import { startEmbedded } from './src/embedded/index.ts';
+import { startEngine } from './src/engine.ts';
+import { Refusal } from './src/errors.ts';
+import { migrate } from './src/migrate.ts';
+
+const RETRY_MS = 1000;
+
+const isOutage = (error: unknown) => error instanceof Refusal && error.code === 'unavailable';
+
+/** Migrates as soon as the database answers. */
+async function migrateWhenThere(url: string, logger: Logger, stop: AbortSignal): Promise<void> {
+  for (;;) {
+    try {
+      for (const name of await migrate(url)) logger.info(`migrated: ${name}`);
+      return;
+    } catch (error) {
+      if (!isOutage(error)) throw error;
+      logger.warn('the database does not answer yet, trying again');
+      await sleep(RETRY_MS, undefined, { signal: stop });
+    }
+  }
+}
+
+/**
+ * Runs the service until `stop` is aborted: then it stops accepting, answers the waiting claims with what they have,
+ * finishes what is in flight and closes. What was started is stopped again, whichever step fails.
+ */
+export async function serve(config: Config, logger: Logger, stop: AbortSignal): Promise<void> {
+  const undo: (() => Promise<unknown>)[] = [];
+  try {
+    let url = config.databaseUrl;
+    if (url === undefined) {
+      const embedded = await startEmbedded({ dataDir: config.dataDir, log: (line) => logger.debug(line) });
+      undo.push(embedded.stop);
+      url = embedded.url;
+      logger.info(`embedded PostgreSQL with its data under ${config.dataDir}`);
+    }
+    await migrateWhenThere(url, logger, stop);
+
+    const log = (error: unknown, message: string) =>
+      isOutage(error) ? logger.warn(`${message}: the database does not answer`) : logger.error(error, message);
+    const db = openDatabase(url, config.poolSize, (error) => logger.warn(`a connection was lost: ${error.message}`));
+    undo.push(db.close);
+    const engine = await startEngine({ db, listenUrl: config.listenUrl ?? url, log });
+    undo.push(engine.stop);
+    const app = await buildApp({ engine, logger, maxPayloadBytes: config.maxPayloadBytes });
+    undo.push(() => {
+      engine.stopWaiting();
+      return app.close();
+    });
+    if (stop.aborted) return;
+    const address = await app.listen({ host: config.host, port: config.port, listenTextResolver: (at) => `Dibs is ready at ${at}` });
+    void address;
+    await new Promise((resolve) => stop.addEventListener('abort', resolve, { once: true }));
+    logger.info('stopping');
+  } catch (error) {
+    if (!stop.aborted) throw error;
+  } finally {
+    for (const step of undo.reverse()) await step().catch((error) => logger.error(error, 'while stopping'));
+  }
+}

@@ -1,0 +1,19 @@
+-- A page of jobs, newest first, of one queue or of all: each queue's own page by primary key (or by state), then
+-- the page of those. Planned anew each time, so that what is not asked for vanishes from the plan.
+select
+  q.name as queue, j.id, j.state, j.priority, j.attempt, j.max_attempts, j.deliveries, j.run_at, j.created_at,
+  j.lease_expires_at, j.finished_at, j.worker, j.last_error, j.headers, j.progress, j.result,
+  case when $5 then j.payload end as payload
+from dibs.queues q
+cross join lateral (
+  select *
+  from dibs.jobs
+  where queue_id = q.id
+    and ($2::dibs.job_state is null or state = $2)
+    and ($3::uuid is null or id < $3)
+  order by id desc
+  limit $4
+) as j
+where $1::text is null or q.name = $1
+order by j.id desc
+limit $4;

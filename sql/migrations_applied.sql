@@ -1,0 +1,2 @@
+-- The last migration applied.
+select max(version) as version from dibs.migrations;

@@ -1,0 +1,2 @@
+-- Notes a migration as applied.
+insert into dibs.migrations (version, name) values ($1, $2);

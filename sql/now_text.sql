@@ -1,0 +1,2 @@
+-- The moment of a call, to the microsecond.
+select now()::text as now;

@@ -1,0 +1,16 @@
+-- Which queues keep finished jobs longer than their retention.
+select q.id as queue_id, kept.state, kept.seconds as retention_seconds
+from dibs.queues q
+cross join lateral (
+  values
+    ('completed'::dibs.job_state, q.retention_seconds),
+    ('cancelled'::dibs.job_state, q.retention_seconds),
+    ('dead'::dibs.job_state, q.dead_retention_seconds)
+) as kept (state, seconds)
+where exists (
+  select from dibs.jobs j
+  where j.queue_id = q.id
+    and j.state in ('completed', 'cancelled', 'dead')
+    and j.state = kept.state
+    and j.finished_at <= now() - kept.seconds * interval '1 second'
+);

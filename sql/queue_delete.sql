@@ -1,0 +1,2 @@
+-- Deletes an empty, locked queue.
+delete from dibs.queues where id = $1;

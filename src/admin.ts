@@ -1,0 +1,93 @@
+import type { Bulk } from './bulk.ts';
+import { type QueueCounts, queueCounter } from './counts.ts';
+import type { Database } from './db.ts';
+import { queueNotEmpty, queueNotFound } from './errors.ts';
+import { type Queue, type Queues, toQueue } from './queues.ts';
+import { planned } from './sql.ts';
+import type { JobState, QueueConfig } from './types.ts';
+import type { Wakes } from './wakes.ts';
+
+const statements = {
+  list: planned('queue_list'),
+  create: planned('queue_create'),
+  configure: planned('queue_configure'),
+  pause: planned('queue_pause'),
+  lock: planned('queue_lock'),
+  empty: planned('queue_empty'),
+  delete: planned('queue_delete'),
+};
+
+export type QueueStatus = Queue & QueueCounts;
+
+/** Looking at queues, and changing them. */
+export function queueAdmin(context: { db: Database; queues: Queues; wakes: Wakes; bulk: Bulk }) {
+  const { db, queues, wakes, bulk } = context;
+  const countsOf = queueCounter(db);
+
+  const status = async (queue: Queue): Promise<QueueStatus> => ({ ...queue, ...(await countsOf(queue.id)) });
+
+  async function known(name: string): Promise<Queue> {
+    queues.changed(name);
+    const queue = await queues.byName(name);
+    if (!queue) throw queueNotFound(name);
+    return queue;
+  }
+
+  return {
+    get: async (name: string) => status(await known(name)),
+
+    /** A page of queues by name, after the given one; a page shorter than its limit is the last one. */
+    async list(limit: number, after = ''): Promise<QueueStatus[]> {
+      const rows = await db.query<Parameters<typeof toQueue>[0]>(statements.list, [after, limit]);
+      return Promise.all(rows.map((row) => status(toQueue(row))));
+    },
+
+    /** Replaces the configuration, creating the queue when there is none. */
+    async configure(name: string, config: QueueConfig): Promise<QueueStatus> {
+      await db.query(statements.configure, [
+        name,
+        config.lease_seconds,
+        config.max_attempts,
+        JSON.stringify(config.backoff),
+        config.retention_seconds,
+        config.dead_retention_seconds,
+      ]);
+      return status(await known(name));
+    },
+
+    /** A paused queue accepts jobs and hands out none. Pausing creates the queue when there is none; resuming doesn't. */
+    async pause(name: string, paused: boolean): Promise<QueueStatus> {
+      if (paused) await db.query(statements.create, [name]);
+      await db.query(statements.pause, [name, paused]);
+      const queue = await known(name);
+      if (!paused) wakes.ready(name);
+      return status(queue);
+    },
+
+    /** Deletes a queue; with `force` its jobs, too. @throws Refusal `queue_not_empty` */
+    async remove(name: string, force: boolean): Promise<void> {
+      const queue = await known(name);
+      for (;;) {
+        if (force) await bulk.clear(queue);
+        const deleted = await db.transaction(async (transaction) => {
+          await transaction.query(statements.lock, [queue.id]);
+          const [row] = await transaction.query<{ empty: boolean }>(statements.empty, [queue.id]);
+          if (!row?.empty) return false;
+          await transaction.query(statements.delete, [queue.id]);
+          return true;
+        });
+        queues.changed(name);
+        if (deleted) return;
+        if (!force) throw queueNotEmpty(name);
+      }
+    },
+
+    async purge(name: string, states: JobState[]): Promise<number> {
+      return bulk.purge(await known(name), states);
+    },
+
+    async redrive(name: string, wish: { limit?: number; error_contains?: string }): Promise<number> {
+      return bulk.redrive(await known(name), wish);
+    },
+  };
+}

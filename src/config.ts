@@ -1,0 +1,69 @@
+export interface Config {
+  host: string;
+  /** 0 picks a free one. */
+  port: number;
+  /** Where the database is; undefined: an embedded PostgreSQL with its data under `dataDir`. */
+  databaseUrl: string | undefined;
+  /** For LISTEN, where `databaseUrl` leads through a transaction pooler. */
+  listenUrl: string | undefined;
+  dataDir: string;
+  poolSize: number;
+  logLevel: string;
+  maxPayloadBytes: number;
+}
+
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/;
+
+/** The environment is not one that Dibs can start with; the message names every bad variable. */
+export class ConfigError extends Error {}
+
+/** Reads the configuration. @throws ConfigError */
+export function readConfig(env: Record<string, string | undefined>): Config {
+  const problems: string[] = [];
+
+  function integer(name: string, fallback: number, least: number, most: number): number {
+    const text = env[name];
+    if (text === undefined || text === '') return fallback;
+    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= least && value <= most) return value;
+    problems.push(`${name} must be a whole number from ${least} to ${most}, not "${text}"`);
+    return fallback;
+  }
+
+  function oneOf(name: string, fallback: string, values: string[]): string {
+    const text = env[name] || fallback;
+    if (!values.includes(text)) problems.push(`${name} must be one of ${values.join(', ')}, not "${text}"`);
+    return text;
+  }
+
+  function databaseUrl(name: string): string | undefined {
+    const text = env[name];
+    if (!text) return undefined;
+    // Never shown: it may hold a password.
+    if (!URL.canParse(text) || !/^postgres(ql)?:$/.test(new URL(text).protocol))
+      problems.push(`${name} must be a URL like postgres://user:password@host:5432/database`);
+    return text;
+  }
+
+  const host = env.HOST || '127.0.0.1';
+  const auth = oneOf('AUTH', 'on', ['on', 'off']);
+  if (auth !== 'off' && !LOOPBACK.test(host))
+    problems.push(
+      `HOST=${host} would let everybody in who can reach it, as there are no access keys yet; ` +
+        'keep to loopback (127.0.0.1), or say AUTH=off where the network itself keeps strangers out',
+    );
+
+  const config: Config = {
+    host,
+    port: integer('PORT', 8080, 0, 65535),
+    databaseUrl: databaseUrl('DATABASE_URL'),
+    listenUrl: databaseUrl('DATABASE_LISTEN_URL'),
+    dataDir: env.DATA_DIR || './data',
+    poolSize: integer('DATABASE_POOL_SIZE', 10, 2, 1000),
+    logLevel: oneOf('LOG_LEVEL', 'info', LOG_LEVELS),
+    maxPayloadBytes: integer('MAX_PAYLOAD_BYTES', 2 ** 20, 1, 16 * 2 ** 20),
+  };
+  if (problems.length > 0) throw new ConfigError(problems.join('\n'));
+  return config;
+}

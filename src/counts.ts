@@ -1,0 +1,50 @@
+import type { Db } from './db.ts';
+import { planned } from './sql.ts';
+import type { JobState } from './types.ts';
+
+const counts = planned('counts');
+const oldestReady = planned('oldest_ready');
+
+export interface QueueCounts {
+  counts: Record<JobState, number>;
+  oldest_ready_age_seconds: number | null;
+}
+
+/** Counting may take at most this share of the time: a count that took 100 ms is served again for 2 s. */
+const SHARE = 1 / 20;
+/** A count faster than this is always made anew. */
+const CHEAP_MS = 10;
+
+/** Counts jobs by state: exact and fresh for a queue that is counted fast, cached in proportion to the cost of others. */
+export function queueCounter(db: Db) {
+  const cache = new Map<number, { counted: Promise<QueueCounts>; until: number }>();
+
+  async function count(queueId: number): Promise<QueueCounts> {
+    const [[states], [oldest]] = await Promise.all([
+      db.query<Record<JobState, number>>(counts, [queueId]),
+      db.query<{ oldest_ready_age_seconds: number | null }>(oldestReady, [queueId]),
+    ]);
+    return {
+      counts: states as Record<JobState, number>,
+      oldest_ready_age_seconds: oldest?.oldest_ready_age_seconds ?? null,
+    };
+  }
+
+  return function countsOf(queueId: number): Promise<QueueCounts> {
+    const known = cache.get(queueId);
+    const started = performance.now();
+    if (known && started < known.until) return known.counted;
+    const counted = count(queueId);
+    const entry = { counted, until: Number.POSITIVE_INFINITY };
+    cache.set(queueId, entry);
+    counted.then(
+      () => {
+        const took = performance.now() - started;
+        if (took < CHEAP_MS) cache.delete(queueId);
+        else entry.until = started + took / SHARE;
+      },
+      () => cache.delete(queueId),
+    );
+    return counted;
+  };
+}

@@ -1,0 +1,108 @@
+import pg from 'pg';
+import { unavailable } from './errors.ts';
+import type { Statement } from './sql.ts';
+
+const JSON_OID = 114;
+const INT8_OID = 20;
+
+/** Runs statements; every outage comes out as the refusal `unavailable`. */
+export interface Db {
+  query<Row>(statement: Statement, parameters?: unknown[]): Promise<Row[]>;
+}
+
+/** The pool of connections of a replica. */
+export interface Database extends Db {
+  /** Runs `work` in one transaction, again after a serialization failure or a deadlock. */
+  transaction<T>(work: (db: Db) => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+const types = {
+  getTypeParser(oid: number, format?: 'text' | 'binary') {
+    if (oid === JSON_OID) return (text: string) => text;
+    if (oid === INT8_OID) return Number;
+    return pg.types.getTypeParser(oid, format as 'text');
+  },
+};
+
+/** SQLSTATE classes and codes of a server that can't serve now (PostgreSQL manual, appendix A). */
+const OUTAGE = /^(08...|53...|57P0.|57014|25006|3D000|28...)$/;
+/** What the driver says, without a code, of a connection that is gone or silent. */
+const FROM_DRIVER =
+  /^(Connection terminated|timeout (exceeded|expired)|Query read timeout|Client (was|has)|Cannot use a pool after)/;
+const RETRYABLE = new Set(['40001', '40P01']);
+
+function sqlState(error: unknown): string | undefined {
+  return error instanceof pg.DatabaseError ? error.code : undefined;
+}
+
+/** Whether an error speaks of the rows sent, so that sending them one by one singles out the bad one. */
+export function isDataError(error: unknown): boolean {
+  return /^(22|23)/.test(sqlState(error) ?? '');
+}
+
+/** Makes the refusal `unavailable` of an error that speaks of an outage. */
+export function translate(error: unknown): unknown {
+  const state = sqlState(error);
+  if (state !== undefined) return OUTAGE.test(state) ? unavailable() : error;
+  if (!(error instanceof Error)) return error;
+  const fromSocket = 'syscall' in error || error instanceof AggregateError;
+  return fromSocket || FROM_DRIVER.test(error.message) ? unavailable() : error;
+}
+
+async function retrying<T>(attempt: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (tries < 5 && RETRYABLE.has(sqlState(error) ?? '')) continue;
+      throw translate(error);
+    }
+  }
+}
+
+/** How a connection is made; each call that the database does not answer fails within 4.5 s in all. */
+export function connectionOptions(url: string): pg.ClientConfig {
+  return {
+    connectionString: url,
+    application_name: 'dibs',
+    connectionTimeoutMillis: 1500,
+    query_timeout: 3000,
+    keepAlive: true,
+  };
+}
+
+/** Opens the pool; connections are made when they are needed. */
+export function openDatabase(url: string, size: number, onError: (error: Error) => void): Database {
+  const pool = new pg.Pool({ ...connectionOptions(url), types, max: size });
+  pool.on('error', onError);
+
+  const queryOn = (on: pg.Pool | pg.PoolClient): Db['query'] =>
+    async function query<Row>(statement: Statement, parameters: unknown[] = []) {
+      const result = await on.query({ name: statement.name, text: statement.text, values: parameters });
+      return result.rows as Row[];
+    };
+  const onPool = queryOn(pool);
+
+  return {
+    query: (statement, parameters) => retrying(() => onPool(statement, parameters)),
+
+    transaction: (work) =>
+      retrying(async () => {
+        const client = await pool.connect();
+        try {
+          await client.query('begin');
+          const result = await work({ query: queryOn(client) });
+          await client.query('commit');
+          client.release();
+          return result;
+        } catch (error) {
+          // Closing the connection rolls back, whatever state it is in.
+          client.release(true);
+          throw error;
+        }
+      }),
+
+    close: () => pool.end(),
+  };
+}

@@ -1,0 +1,214 @@
+import type { Consumer } from './claims.ts';
+import { type Claimant, join, type Line, leave, mayHoldMore, nextBatch, openLine } from './line.ts';
+import type { LeasedJob } from './types.ts';
+import type { Wakes } from './wakes.ts';
+
+/** Waiting claims look by themselves this often, in case a wake-up was lost; an outage shows as soon. */
+const POLL_MS = 1000;
+
+export interface ClaimRequest {
+  queues?: string[];
+  limit?: number;
+  lease_seconds?: number;
+  wait_seconds?: number;
+  worker?: string;
+}
+
+interface Claim extends Claimant {
+  /** For each of its queues, how often the line had been woken when this claim last looked there. */
+  seen: number[];
+  expired: boolean;
+  /** Its consumer hung up. */
+  gone: boolean;
+  done: boolean;
+  timer: NodeJS.Timeout | undefined;
+  answer(jobs: LeasedJob[]): void;
+  refuse(error: unknown): void;
+}
+
+/**
+ * Serves claims in the order in which they came, one statement at a time for each queue: a claim first visits its
+ * queues by turns, and takes all it can get; one that found nothing waits in the lines of all of them until it is woken.
+ */
+export function dispatcher(options: {
+  claimFor(queue: string, consumers: Consumer[]): Promise<LeasedJob[][]>;
+  giveBack(jobs: LeasedJob[]): void;
+  wakes: Wakes;
+}) {
+  const { claimFor, giveBack, wakes } = options;
+  const lines = new Map<string, Line>();
+  let turns = 0;
+  let closed = false;
+
+  function lineOf(name: string): Line {
+    let line = lines.get(name);
+    if (!line) {
+      line = openLine(name);
+      lines.set(name, line);
+    }
+    return line;
+  }
+
+  function part(claim: Claim): void {
+    claim.done = true;
+    clearTimeout(claim.timer);
+    for (const name of claim.queues) {
+      const line = lines.get(name);
+      if (!line) continue;
+      leave(line, claim);
+      if (line.claimants.length === 0 && !line.running) lines.delete(name);
+    }
+  }
+
+  function finish(claim: Claim): void {
+    part(claim);
+    if (claim.gone) giveBack(claim.jobs);
+    else claim.answer(claim.jobs);
+  }
+
+  function fail(claim: Claim, error: unknown): void {
+    if (claim.jobs.length > 0 || claim.gone) {
+      finish(claim);
+    } else {
+      part(claim);
+      claim.refuse(error);
+    }
+  }
+
+  /** Decides what a claim does after a statement in which it took part, or that showed its queue to be empty. */
+  function proceed(claim: Claim, line: Line): void {
+    if (claim.gone || claim.jobs.length === claim.limit) return finish(claim);
+    const visiting = claim.visit < claim.queues.length;
+    if (visiting) claim.visit++;
+    if (claim.visit < claim.queues.length) {
+      void pump(lineOf(claim.queues[claim.visit] as string));
+      return;
+    }
+    if (claim.jobs.length > 0 || claim.expired) return finish(claim);
+    for (const [i, name] of claim.queues.entries()) {
+      const other = lineOf(name);
+      if (visiting) wakes.waiting(name);
+      if (visiting && other.wakes !== claim.seen[i]) other.woken = true;
+      if (other !== line && other.woken) void pump(other);
+    }
+  }
+
+  function look(line: Line, claims: Claim[]): void {
+    for (const claim of claims) claim.seen[claim.queues.indexOf(line.name)] = line.wakes;
+  }
+
+  async function serve(line: Line, served: Claim[], visitors: Claim[]): Promise<void> {
+    const consumers = served.map((c) => ({
+      limit: c.limit - c.jobs.length,
+      lease_seconds: c.lease_seconds,
+      worker: c.worker,
+    }));
+    const asked = consumers.reduce((slots, c) => slots + c.limit, 0);
+    line.woken = false;
+    look(line, visitors);
+    for (const claim of served) claim.busy = true;
+    let shares: LeasedJob[][];
+    try {
+      shares = await claimFor(line.name, consumers);
+    } finally {
+      for (const claim of served) claim.busy = false;
+    }
+    const more = mayHoldMore(line, asked, shares);
+    if (more) line.woken = true;
+    for (const [i, claim] of served.entries()) claim.jobs.push(...(shares[i] as LeasedJob[]));
+    for (const claim of served) proceed(claim, line);
+    if (more) return;
+    // The queue is empty: those visitors who came later in line, or were too many for one statement, know it too.
+    const rest = new Set(visitors);
+    for (const claim of served) rest.delete(claim);
+    for (const claim of rest) if (!claim.done) proceed(claim, line);
+  }
+
+  async function pump(line: Line): Promise<void> {
+    if (line.running) return;
+    line.running = true;
+    for (;;) {
+      const { served, visitors } = nextBatch(line) as { served: Claim[]; visitors: Claim[] };
+      if (served.length === 0) break;
+      try {
+        await serve(line, served, visitors);
+      } catch (error) {
+        for (const claim of [...line.claimants] as Claim[]) if (!claim.busy) fail(claim, error);
+      }
+    }
+    line.running = false;
+    if (line.claimants.length === 0) lines.delete(line.name);
+  }
+
+  function wake(name: string): void {
+    const line = lines.get(name);
+    if (!line) return;
+    line.wakes++;
+    line.woken = true;
+    void pump(line);
+  }
+
+  function wakeAll(): void {
+    for (const name of [...lines.keys()]) wake(name);
+  }
+
+  function expire(claim: Claim): void {
+    claim.expired = true;
+    if (!claim.busy) finish(claim);
+  }
+
+  const poll = setInterval(() => {
+    for (const name of lines.keys()) wakes.waiting(name);
+    wakeAll();
+  }, POLL_MS);
+  poll.unref();
+
+  return {
+    wake,
+    wakeAll,
+
+    /**
+     * Leases up to `limit` jobs, waiting up to `wait_seconds` for the first. A claim whose `hangup` is aborted gets none:
+     * what was leased for it meanwhile goes back uncharged.
+     */
+    claim(request: ClaimRequest, hangup?: AbortSignal): Promise<LeasedJob[]> {
+      return new Promise((answer, refuse) => {
+        const queues = [...new Set(request.queues ?? ['default'])];
+        const wait = closed ? 0 : (request.wait_seconds ?? 0);
+        const claim: Claim = {
+          turn: turns++,
+          queues,
+          limit: request.limit ?? 1,
+          lease_seconds: request.lease_seconds,
+          worker: request.worker,
+          jobs: [],
+          visit: 0,
+          busy: false,
+          seen: queues.map(() => 0),
+          expired: wait === 0,
+          gone: false,
+          done: false,
+          timer: undefined,
+          answer,
+          refuse,
+        };
+        if (wait > 0) claim.timer = setTimeout(() => expire(claim), wait * 1000);
+        hangup?.addEventListener('abort', () => {
+          claim.gone = true;
+          if (!claim.busy && !claim.done) finish(claim);
+        });
+        for (const name of queues) join(lineOf(name), claim);
+        void pump(lineOf(queues[0] as string));
+      });
+    },
+
+    /** Answers all waiting claims with what they have; later ones don't wait. */
+    close(): void {
+      closed = true;
+      clearInterval(poll);
+      for (const line of [...lines.values()]) for (const claim of [...line.claimants]) expire(claim as Claim);
+    },
+  };
+}
+
+export type Dispatcher = ReturnType<typeof dispatcher>;

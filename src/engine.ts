@@ -1,0 +1,81 @@
+import { queueAdmin } from './admin.ts';
+import { bulkVerbs } from './bulk.ts';
+import { claiming } from './claims.ts';
+import { databaseClock } from './clock.ts';
+import type { Database } from './db.ts';
+import { dispatcher } from './dispatch.ts';
+import { startDuty } from './duties/duty.ts';
+import { forgetOutlived } from './duties/retain.ts';
+import { promoteDue, reviveExpired } from './duties/sweep.ts';
+import { enqueueing } from './enqueue.ts';
+import { jobDesk } from './jobs.ts';
+import { isMigrated } from './migrate.ts';
+import { queueCache } from './queues.ts';
+import { settlement as settlementOf } from './settle.ts';
+import type { LeasedJob } from './types.ts';
+import { wakeUps } from './wakes.ts';
+
+const SWEEP_MS = 200;
+const RETAIN_MS = 1000;
+const CLOCK_MS = 10_000;
+
+/**
+ * The queue, without HTTP: every verb of the contract, and the duties that run beside them. Any number of engines may
+ * work on one database.
+ */
+export async function startEngine(options: {
+  db: Database;
+  /** Where to LISTEN: a connection of its own, not through a transaction pooler. */
+  listenUrl: string;
+  log: (error: unknown, message: string) => void;
+}) {
+  const { db, listenUrl, log } = options;
+  const queues = queueCache(db);
+  const clock = databaseClock(db);
+  const wakes = wakeUps({ db, url: listenUrl, log });
+  const settlement = settlementOf({ db, queues, wakes });
+  const bulk = bulkVerbs({ db, wakes });
+
+  function giveBack(jobs: LeasedJob[]): void {
+    for (const job of jobs)
+      settlement.release(job).catch((error) => log(error, `job ${job.id} could not be given back`));
+  }
+
+  const dispatch = dispatcher({ claimFor: claiming(db, queues), giveBack, wakes });
+  await clock.adjust();
+  await wakes.start(dispatch.wake, dispatch.wakeAll);
+
+  const failed = (error: unknown) => log(error, 'a background duty failed, it will be tried again');
+  const sweeping = { db, queues, wakes, settlement };
+  const duties = [
+    startDuty({ everyMs: SWEEP_MS, failed, run: reviveExpired(sweeping) }),
+    startDuty({ everyMs: SWEEP_MS, failed, run: promoteDue(sweeping) }),
+    startDuty({ everyMs: RETAIN_MS, failed, run: forgetOutlived(db) }),
+    startDuty({ everyMs: CLOCK_MS, failed, run: () => clock.adjust().then(() => false) }),
+  ];
+
+  return {
+    enqueue: enqueueing({ db, queues, clock, wakes }),
+    claim: dispatch.claim,
+    giveBack,
+    ack: settlement.ack,
+    nack: settlement.nack,
+    release: settlement.release,
+    extend: settlement.extend,
+    jobs: jobDesk({ db, queues, wakes, settlement }),
+    queues: queueAdmin({ db, queues, wakes, bulk }),
+    isReady: () => isMigrated(db),
+
+    /** Answers waiting claims with what they have, and lets later ones wait no more; other verbs go on. */
+    stopWaiting: dispatch.close,
+
+    /** Ends the duties and the wake-ups; call it when no verb is running any more. */
+    async stop(): Promise<void> {
+      dispatch.close();
+      await Promise.all(duties.map((duty) => duty.stop()));
+      await wakes.stop();
+    },
+  };
+}
+
+export type Engine = Awaited<ReturnType<typeof startEngine>>;

@@ -1,0 +1,152 @@
+import type { Clock } from './clock.ts';
+import type { Database, Db } from './db.ts';
+import { invalidRequest, QueueGone } from './errors.ts';
+import { idSource } from './ids.ts';
+import { createLanes } from './lane.ts';
+import type { Queue, Queues } from './queues.ts';
+import { prepared } from './sql.ts';
+import type { Job, JobRow, NewJob } from './types.ts';
+import type { Wakes } from './wakes.ts';
+
+const insert = prepared('enqueue');
+
+const LONGEST_DELAY_MS = 366 * 86_400_000;
+const BATCH_ROWS = 1000;
+const BATCH_BYTES = 8 * 2 ** 20;
+
+/** A job on its way into its queue: the columns as enqueue.sql takes them. */
+interface Incoming {
+  queue: Queue;
+  delay_seconds: number;
+  run_at: Date | null;
+  priority: number;
+  max_attempts: number;
+  backoff: string | null;
+  headers: string;
+  payload: string;
+}
+
+type Inserted = Pick<JobRow, 'id' | 'state' | 'run_at' | 'created_at'>;
+
+export function enqueueing(context: { db: Database; queues: Queues; clock: Clock; wakes: Wakes }) {
+  const { db, queues, clock, wakes } = context;
+  const newId = idSource(clock.now);
+
+  /** The time that a job asks for. @throws Refusal `invalid_request`, naming the field below `at`. */
+  function askedTime(job: NewJob, at: string): Date | null {
+    if (job.run_at === undefined) return null;
+    const path = `${at}/run_at`;
+    if (job.delay_seconds !== undefined)
+      throw invalidRequest([{ in: 'body', path, message: 'must not stand beside delay_seconds' }]);
+    const time = new Date(job.run_at);
+    if (Number.isNaN(time.getTime()))
+      throw invalidRequest([{ in: 'body', path, message: 'must be a time that exists' }]);
+    if (time.getTime() > clock.now() + LONGEST_DELAY_MS)
+      throw invalidRequest([{ in: 'body', path, message: 'must be within 366 days from now' }]);
+    return time;
+  }
+
+  async function incoming(job: NewJob, at: string): Promise<Incoming> {
+    const run_at = askedTime(job, at);
+    const queue = await queues.open(job.queue ?? 'default');
+    return {
+      queue,
+      run_at,
+      delay_seconds: job.delay_seconds ?? 0,
+      priority: job.priority ?? 0,
+      max_attempts: job.max_attempts ?? queue.max_attempts,
+      backoff: job.backoff ? JSON.stringify(job.backoff) : null,
+      headers: JSON.stringify(job.headers ?? {}),
+      payload: job.payload?.text ?? 'null',
+    };
+  }
+
+  async function write(on: Db, queueId: number, jobs: Incoming[]): Promise<Job[]> {
+    const ids = jobs.map(() => newId(queueId));
+    const rows = await on.query<Inserted>(insert, [
+      queueId,
+      ids,
+      jobs.map((j) => j.delay_seconds),
+      jobs.map((j) => j.run_at),
+      jobs.map((j) => j.priority),
+      jobs.map((j) => j.max_attempts),
+      jobs.map((j) => j.backoff),
+      jobs.map((j) => j.headers),
+      jobs.map((j) => j.payload),
+    ]);
+    if (rows.length === 0) throw new QueueGone();
+    const byId = new Map(rows.map((row) => [row.id, row]));
+    return jobs.map((job, i) => enqueued(job, byId.get(ids[i] as string) as Inserted));
+  }
+
+  const lanes = createLanes<Incoming[], Job[]>({
+    weigh: (jobs) =>
+      jobs.length / BATCH_ROWS + jobs.reduce((bytes, j) => bytes + j.payload.length, 0) / BATCH_BYTES,
+    maxWeight: 1,
+    async run(queueId, groups) {
+      const jobs = await write(db, queueId, groups.flat());
+      let taken = 0;
+      return groups.map((group) => {
+        taken += group.length;
+        return jobs.slice(taken - group.length, taken);
+      });
+    },
+  });
+
+  /** Several queues, one transaction; queues in the order of their ids, so that no two such batches can deadlock. */
+  async function writeAcross(jobs: Incoming[], queueIds: number[]): Promise<Job[]> {
+    return db.transaction(async (transaction) => {
+      const written = new Map<Incoming, Job>();
+      for (const id of queueIds) {
+        const own = jobs.filter((j) => j.queue.id === id);
+        const rows = await write(transaction, id, own);
+        for (const [i, job] of own.entries()) written.set(job, rows[i] as Job);
+      }
+      return jobs.map((job) => written.get(job) as Job);
+    });
+  }
+
+  /**
+   * Inserts jobs, all or none, and returns them in the same order once they are committed.
+   * `at` gives the JSON pointer of the i-th job within its request.
+   */
+  return async function enqueue(jobs: NewJob[], at: (i: number) => string): Promise<Job[]> {
+    for (;;) {
+      const taken = await Promise.all(jobs.map((job, i) => incoming(job, at(i))));
+      const queueIds = [...new Set(taken.map((j) => j.queue.id))].sort((a, b) => a - b);
+      try {
+        const written =
+          queueIds.length === 1
+            ? await lanes(queueIds[0] as number, taken)
+            : await writeAcross(taken, queueIds);
+        for (const name of new Set(written.filter((j) => j.state === 'ready').map((j) => j.queue)))
+          wakes.ready(name);
+        return written;
+      } catch (error) {
+        if (!(error instanceof QueueGone)) throw error;
+        for (const job of taken) queues.changed(job.queue.name);
+      }
+    }
+  };
+}
+
+function enqueued(job: Incoming, row: Inserted): Job {
+  return {
+    id: row.id,
+    queue: job.queue.name,
+    state: row.state,
+    priority: job.priority,
+    attempt: 0,
+    max_attempts: job.max_attempts,
+    deliveries: 0,
+    run_at: row.run_at,
+    created_at: row.created_at,
+    lease_expires_at: null,
+    finished_at: null,
+    worker: null,
+    last_error: null,
+    headers: job.headers,
+    progress: null,
+    result: null,
+  };
+}

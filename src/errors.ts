@@ -1,0 +1,65 @@
+/** Every code that a refusal can carry; stable, for programs. */
+export type RefusalCode =
+  | 'invalid_request'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'job_not_found'
+  | 'queue_not_found'
+  | 'route_not_found'
+  | 'method_not_allowed'
+  | 'lease_lost'
+  | 'job_leased'
+  | 'job_finished'
+  | 'queue_not_empty'
+  | 'payload_too_large'
+  | 'unsupported_media_type'
+  | 'internal'
+  | 'unavailable';
+
+/** Where a request is wrong: `path` is a JSON pointer (RFC 6901) into the part `in`, empty for the whole. */
+export interface FieldError {
+  in: 'body' | 'query' | 'path' | 'header';
+  path: string;
+  message: string;
+}
+
+/** A request that is not carried out, for a reason that its sender can read. */
+export class Refusal extends Error {
+  readonly code: RefusalCode;
+  readonly errors: FieldError[] | undefined;
+
+  constructor(code: RefusalCode, detail: string, errors?: FieldError[]) {
+    super(detail);
+    this.name = 'Refusal';
+    this.code = code;
+    this.errors = errors;
+  }
+}
+
+export const invalidRequest = (errors: [FieldError, ...FieldError[]]) =>
+  new Refusal('invalid_request', errors.map((e) => `${e.in} ${e.path} ${e.message}`).join('; '), errors);
+
+export const jobNotFound = (id: string) =>
+  new Refusal('job_not_found', `There is no job ${JSON.stringify(id)}: it never was, or it is done and not kept.`);
+
+export const queueNotFound = (name: string) =>
+  new Refusal('queue_not_found', `There is no queue ${JSON.stringify(name)}.`);
+
+export const leaseLost = (id: string) =>
+  new Refusal('lease_lost', `This lease of job ${id} is over: it was given back, or somebody else holds the job.`);
+
+export const jobLeased = (id: string) => new Refusal('job_leased', `Job ${id} is with a worker.`);
+
+export const jobFinished = (id: string, state: string) =>
+  new Refusal('job_finished', `Job ${id} is ${state} already.`);
+
+export const queueNotEmpty = (name: string) =>
+  new Refusal('queue_not_empty', `Queue ${name} still has jobs; delete it with ?force=true to delete them too.`);
+
+export const payloadTooLarge = (detail: string, errors?: FieldError[]) =>
+  new Refusal('payload_too_large', detail, errors);
+
+export const unavailable = (detail = 'The database does not answer.') => new Refusal('unavailable', detail);
+
+/** Thrown when a cached queue turns out to be deleted; the caller resolves the name anew. */
+export class QueueGone extends Error {}

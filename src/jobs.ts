@@ -1,0 +1,91 @@
+import type { Db } from './db.ts';
+import { jobFinished, jobLeased, jobNotFound } from './errors.ts';
+import { queueIdOf } from './ids.ts';
+import { nextPositions } from './positions.ts';
+import type { Queue, Queues } from './queues.ts';
+import type { Settlement } from './settle.ts';
+import { planned, prepared } from './sql.ts';
+import type { Job, JobRow, JobState } from './types.ts';
+import type { Wakes } from './wakes.ts';
+
+const statements = {
+  get: prepared('job'),
+  cancel: planned('cancel'),
+  retry: planned('retry'),
+  newest: planned('list_newest'),
+  oldest: planned('list_oldest'),
+};
+
+export interface JobFilter {
+  queue?: string;
+  state?: JobState;
+  payload: boolean;
+  order: 'newest' | 'oldest';
+  limit: number;
+  /** The last id of the page before. */
+  after?: string;
+}
+
+/** Looking at single jobs, and mending them. */
+export function jobDesk(context: { db: Db; queues: Queues; wakes: Wakes; settlement: Settlement }) {
+  const { db, queues, wakes, settlement } = context;
+
+  async function queueOf(id: string): Promise<Queue> {
+    const queueId = queueIdOf(id);
+    const queue = queueId === undefined ? undefined : await queues.byId(queueId);
+    if (!queue) throw jobNotFound(id);
+    return queue;
+  }
+
+  /** The job with its payload. @throws Refusal `job_not_found` */
+  async function get(id: string): Promise<Job> {
+    const queue = await queueOf(id);
+    const [row] = await db.query<JobRow>(statements.get, [queue.id, id]);
+    if (!row) throw jobNotFound(id);
+    return { ...row, queue: queue.name };
+  }
+
+  async function withoutPayload(id: string): Promise<Job> {
+    const { payload: _, ...job } = await get(id);
+    return job;
+  }
+
+  return {
+    get,
+
+    /** A page of jobs; a page shorter than its limit is the last one. */
+    list(filter: JobFilter): Promise<Job[]> {
+      return db.query<Job>(statements[filter.order], [
+        filter.queue ?? null,
+        filter.state ?? null,
+        filter.after ?? null,
+        filter.limit,
+        filter.payload,
+      ]);
+    },
+
+    /** Cancels a waiting or dead job; a leased one comes back still `leased`, its worker being asked to stop. */
+    async cancel(id: string): Promise<Job> {
+      const queue = await queueOf(id);
+      const [row] = await db.query<JobRow>(statements.cancel, [queue.id, id]);
+      if (!row) throw jobFinished(id, (await get(id)).state);
+      await settlement.dropCancelled(queue, [row]);
+      return { ...row, queue: queue.name };
+    },
+
+    /** Makes a dead or scheduled job ready, its attempts afresh; one that waits already is left as it is. */
+    async retry(id: string): Promise<Job> {
+      const queue = await queueOf(id);
+      const [position] = await nextPositions(db, 1);
+      const [row] = await db.query<JobRow>(statements.retry, [queue.id, id, position]);
+      if (row) {
+        wakes.ready(queue.name);
+        return { ...row, queue: queue.name };
+      }
+      const job = await withoutPayload(id);
+      if (job.state === 'leased') throw jobLeased(id);
+      if (job.state === 'completed' || job.state === 'cancelled') throw jobFinished(id, job.state);
+      return job;
+    },
+  };
+}

@@ -1,0 +1,73 @@
+import { isDataError } from './db.ts';
+
+interface Waiting<Item, Result> {
+  item: Item;
+  resolve(result: Result): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * Natural batching: while a batch of a key runs, the items of that key gather, and go together when it returns; nothing
+ * waits when nothing runs. A batch that fails for its data is run again item by item, so that a bad one fails alone.
+ *
+ * `weigh` tells an item's share of `maxWeight`; an item heavier than that goes alone. `clash` names what two items of
+ * one batch must not share; the second waits for the next batch.
+ */
+export function createLanes<Item, Result>(options: {
+  run(key: number, items: Item[]): Promise<Result[]>;
+  weigh(item: Item): number;
+  maxWeight: number;
+  clash?(item: Item): string;
+}): (key: number, item: Item) => Promise<Result> {
+  const lanes = new Map<number, Waiting<Item, Result>[]>();
+
+  function take(lane: Waiting<Item, Result>[]): Waiting<Item, Result>[] {
+    const seen = new Set<string>();
+    let weight = 0;
+    let count = 0;
+    for (const { item } of lane) {
+      weight += options.weigh(item);
+      if (count > 0 && weight > options.maxWeight) break;
+      if (options.clash) {
+        const key = options.clash(item);
+        if (seen.has(key)) break;
+        seen.add(key);
+      }
+      count++;
+    }
+    return lane.splice(0, count);
+  }
+
+  async function settle(key: number, batch: Waiting<Item, Result>[]): Promise<void> {
+    try {
+      const results = await options.run(
+        key,
+        batch.map((w) => w.item),
+      );
+      for (const [i, waiting] of batch.entries()) waiting.resolve(results[i] as Result);
+    } catch (error) {
+      if (batch.length > 1 && isDataError(error)) {
+        for (const waiting of batch) await settle(key, [waiting]);
+      } else {
+        for (const waiting of batch) waiting.reject(error);
+      }
+    }
+  }
+
+  async function drain(key: number, lane: Waiting<Item, Result>[]): Promise<void> {
+    while (lane.length > 0) await settle(key, take(lane));
+    lanes.delete(key);
+  }
+
+  return (key, item) =>
+    new Promise((resolve, reject) => {
+      const lane = lanes.get(key);
+      if (lane) {
+        lane.push({ item, resolve, reject });
+      } else {
+        const opened = [{ item, resolve, reject }];
+        lanes.set(key, opened);
+        void drain(key, opened);
+      }
+    });
+}

@@ -1,0 +1,98 @@
+import type { Db } from './db.ts';
+import { planned, prepared } from './sql.ts';
+import type { QueueConfig } from './types.ts';
+
+export interface Queue extends QueueConfig {
+  id: number;
+  name: string;
+  paused: boolean;
+  created_at: Date;
+}
+
+interface QueueRow extends Omit<Queue, 'backoff'> {
+  backoff: string;
+}
+
+/** A look-up older than this is made again while its answer still serves; older than twice this, it is waited for. */
+const FRESH_MS = 400;
+
+const find = prepared('queue_find');
+const findById = prepared('queue_by_id');
+const create = planned('queue_create');
+
+export const toQueue = (row: QueueRow): Queue => ({ ...row, backoff: JSON.parse(row.backoff) });
+
+interface Entry {
+  queue: Queue;
+  at: number;
+}
+
+/** The queues by name and by id, at most 0.8 s old. A missing queue isn't remembered. */
+export function queueCache(db: Db) {
+  const byName = new Map<string, Entry>();
+  const byId = new Map<number, Entry>();
+  const asked = new Map<string | number, Promise<Queue | undefined>>();
+  let changes = 0;
+
+  function remember(row: QueueRow | undefined, key: string | number): Queue | undefined {
+    const stale = typeof key === 'string' ? byName.get(key) : byId.get(key);
+    if (stale) drop(stale.queue);
+    if (!row) return undefined;
+    const entry = { queue: toQueue(row), at: performance.now() };
+    byName.set(entry.queue.name, entry);
+    byId.set(entry.queue.id, entry);
+    return entry.queue;
+  }
+
+  function drop(queue: Queue): void {
+    byName.delete(queue.name);
+    byId.delete(queue.id);
+  }
+
+  function ask(key: string | number): Promise<Queue | undefined> {
+    const underWay = asked.get(key);
+    if (underWay) return underWay;
+    const asOf = changes;
+    const answer = db
+      .query<QueueRow>(typeof key === 'string' ? find : findById, [key])
+      .then(([row]) => (asOf === changes ? remember(row, key) : row && toQueue(row)))
+      .finally(() => asked.get(key) === answer && asked.delete(key));
+    asked.set(key, answer);
+    return answer;
+  }
+
+  async function lookUp(key: string | number): Promise<Queue | undefined> {
+    const entry = typeof key === 'string' ? byName.get(key) : byId.get(key);
+    const age = entry ? performance.now() - entry.at : Number.POSITIVE_INFINITY;
+    if (entry && age < 2 * FRESH_MS) {
+      // An outage is told to whoever must wait for the answer, not here.
+      if (age > FRESH_MS) ask(key).catch(() => undefined);
+      return entry.queue;
+    }
+    return ask(key);
+  }
+
+  return {
+    byName: (name: string) => lookUp(name),
+    byId: (id: number) => lookUp(id),
+
+    /** The queue of that name, created when there is none. */
+    async open(name: string): Promise<Queue> {
+      for (;;) {
+        const queue = await lookUp(name);
+        if (queue) return queue;
+        await db.query(create, [name]);
+      }
+    },
+
+    /** Forgets what is known, and what is being asked, of a queue that was changed. */
+    changed(name: string): void {
+      changes++;
+      asked.clear();
+      const entry = byName.get(name);
+      if (entry) drop(entry.queue);
+    },
+  };
+}
+
+export type Queues = ReturnType<typeof queueCache>;

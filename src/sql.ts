@@ -1,0 +1,21 @@
+import { readFileSync } from 'node:fs';
+
+/** A statement of sql/. One with a name is prepared once per connection; the others are planned at each call. */
+export interface Statement {
+  text: string;
+  name?: string;
+}
+
+function read(name: string): string {
+  return readFileSync(new URL(`../sql/${name}.sql`, import.meta.url), 'utf8');
+}
+
+/** A statement of the hot path: prepared, so that parsing and planning are paid for once. */
+export function prepared(name: string): Statement {
+  return { name, text: read(name) };
+}
+
+/** A statement whose best plan depends on its parameters, or that is rare. */
+export function planned(name: string): Statement {
+  return { text: read(name) };
+}

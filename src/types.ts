@@ -1,0 +1,109 @@
+export const JOB_STATES = ['scheduled', 'ready', 'blocked', 'leased', 'completed', 'cancelled', 'dead'] as const;
+export type JobState = (typeof JOB_STATES)[number];
+
+/** The text of a JSON value, as it was sent: never parsed and rebuilt. */
+export class RawJson {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** How long a job rests after a failed attempt; `jitter` is the largest share by which a delay is shortened. */
+export interface Backoff {
+  kind: 'exponential' | 'linear' | 'constant';
+  base_seconds: number;
+  max_seconds: number;
+  jitter: number;
+}
+
+export interface QueueConfig {
+  lease_seconds: number;
+  max_attempts: number;
+  backoff: Backoff;
+  retention_seconds: number;
+  dead_retention_seconds: number;
+}
+
+export interface NewJob {
+  queue?: string;
+  payload?: RawJson;
+  headers?: Record<string, string>;
+  priority?: number;
+  delay_seconds?: number;
+  run_at?: string;
+  max_attempts?: number;
+  backoff?: Backoff;
+}
+
+/** A job as statements return it; the JSON columns are texts. `payload` is there where it was asked for. */
+export interface JobRow {
+  id: string;
+  state: JobState;
+  priority: number;
+  attempt: number;
+  max_attempts: number;
+  deliveries: number;
+  run_at: Date;
+  created_at: Date;
+  lease_expires_at: Date | null;
+  finished_at: Date | null;
+  worker: string | null;
+  last_error: string | null;
+  headers: string;
+  progress: string | null;
+  result: string | null;
+  payload?: string | null;
+  lease_token?: string;
+}
+
+export interface Job extends JobRow {
+  queue: string;
+}
+
+export interface LeasedJob extends Job {
+  payload: string;
+  lease_token: string;
+  lease_expires_at: Date;
+}
+
+/** What a settling call did, where its answer isn't the job. */
+export interface Acked {
+  id: string;
+  state: 'completed';
+}
+
+export interface Extended {
+  id: string;
+  state: 'leased';
+  lease_expires_at: Date;
+  cancel_requested: boolean;
+}
+
+export interface Ack {
+  id: string;
+  lease_token: string;
+  result?: RawJson;
+}
+
+export interface Nack {
+  id: string;
+  lease_token: string;
+  error?: string;
+  delay_seconds?: number;
+  retry?: boolean;
+}
+
+export interface Release {
+  id: string;
+  lease_token: string;
+  delay_seconds?: number;
+}
+
+export interface Extend {
+  id: string;
+  lease_token: string;
+  lease_seconds: number;
+  progress?: RawJson;
+}

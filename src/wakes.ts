@@ -1,0 +1,125 @@
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { connectionOptions, type Db } from './db.ts';
+import { planned } from './sql.ts';
+
+const notify = planned('notify');
+
+/** How long one announcement of "somebody waits here" holds, and how often it is renewed. */
+const INTEREST_MS = 15_000;
+const RENEW_MS = 5_000;
+/** NOTIFY takes a lock over the whole database at commit: at most one in this time for each queue. */
+const QUIET_MS = 50;
+const RECONNECT_MS = 500;
+const MOST_ANNOUNCED = 10_000;
+
+/**
+ * Tells waiting claims, in this process and on other replicas, that a queue may have something for them. Replicas say
+ * on one channel where they wait (`wait <sender> <queue>`), and only then are told of jobs (`ready <sender> <queue>`). Lost messages cost
+ * latency, never jobs: whoever waits also looks by itself, slowly.
+ */
+export function wakeUps(options: { db: Db; url: string; log: (error: Error, message: string) => void }) {
+  const { db, url, log } = options;
+  const self = randomBytes(6).toString('hex');
+  const interest = new Map<string, number>();
+  const announced = new Map<string, number>();
+  const quiet = new Map<string, { again: boolean }>();
+  let wake: (queue: string) => void = () => undefined;
+  let wakeAll: () => void = () => undefined;
+  let client: pg.Client | undefined;
+  let retry: NodeJS.Timeout | undefined;
+  let closed = false;
+
+  function send(verb: 'wait' | 'ready' | 'hello', queue = ''): void {
+    db.query(notify, [`${verb} ${self} ${queue}`]).catch((error: Error) => log(error, 'a wake-up was not sent'));
+  }
+
+  function tellOthers(queue: string): void {
+    const throttled = quiet.get(queue);
+    if (throttled) {
+      throttled.again = true;
+      return;
+    }
+    const state = { again: false };
+    quiet.set(queue, state);
+    send('ready', queue);
+    setTimeout(() => {
+      quiet.delete(queue);
+      if (state.again) tellOthers(queue);
+    }, QUIET_MS).unref();
+  }
+
+  function receive(message: string | undefined): void {
+    const [verb, sender, queue = ''] = (message ?? '').split(' ');
+    if (sender === self) return;
+    if (verb === 'ready') wake(queue);
+    else if (verb === 'wait') interest.set(queue, performance.now() + INTEREST_MS);
+    else if (verb === 'hello') announced.clear();
+  }
+
+  async function listen(): Promise<void> {
+    const listener = new pg.Client(connectionOptions(url));
+    listener.on('error', (error) => {
+      if (client === listener) reconnect(error);
+    });
+    listener.on('end', () => {
+      if (client === listener) reconnect(new Error('the listening connection ended'));
+    });
+    listener.on('notification', ({ payload }) => receive(payload));
+    client = listener;
+    try {
+      await listener.connect();
+      await listener.query('listen dibs');
+      send('hello');
+      announced.clear();
+      wakeAll();
+    } catch (error) {
+      if (client === listener) reconnect(error as Error);
+    }
+  }
+
+  function reconnect(error: Error): void {
+    client?.end().catch(() => undefined);
+    client = undefined;
+    if (closed) return;
+    log(error, 'listening for wake-ups again soon');
+    retry = setTimeout(listen, RECONNECT_MS);
+  }
+
+  return {
+    /** Starts listening; `onQueue` is called for a queue that may have something, `onAll` when any may. */
+    async start(onQueue: (queue: string) => void, onAll: () => void): Promise<void> {
+      wake = onQueue;
+      wakeAll = onAll;
+      await listen();
+    },
+
+    /** A queue has something ready, as of a transaction that has committed. */
+    ready(queue: string): void {
+      wake(queue);
+      const until = interest.get(queue);
+      if (until === undefined) return;
+      if (until > performance.now()) tellOthers(queue);
+      else interest.delete(queue);
+    },
+
+    /** Somebody waits here for a queue. */
+    waiting(queue: string): void {
+      const now = performance.now();
+      if ((announced.get(queue) ?? Number.NEGATIVE_INFINITY) > now - RENEW_MS) return;
+      if (announced.size >= MOST_ANNOUNCED) announced.clear();
+      announced.set(queue, now);
+      send('wait', queue);
+    },
+
+    async stop(): Promise<void> {
+      closed = true;
+      clearTimeout(retry);
+      const last = client;
+      client = undefined;
+      await last?.end().catch(() => undefined);
+    },
+  };
+}
+
+export type Wakes = ReturnType<typeof wakeUps>;
