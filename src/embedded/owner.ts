@@ -1,0 +1,68 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import type { Cluster } from './cluster.ts';
+
+// Any number will do, as long as it stays the same in all versions: "dibs".
+const lockKey = 0x64696273;
+
+/** The URL of a database of the server that listens there, with the password in it. */
+export function urlOf(cluster: Cluster, port: number, database: string): string {
+  const password = readFileSync(cluster.password, 'utf8').trim();
+  // sslmode, so that a PGSSLMODE from the environment is not applied to a server without SSL.
+  return `postgres://postgres:${encodeURIComponent(password)}@127.0.0.1:${port}/${database}?sslmode=disable`;
+}
+
+/** A connection to the maintenance database, in which the lock lives, for as long as the connection does. */
+export interface Owner {
+  client: pg.Client;
+  /** Settles when the connection has ended, by whatever cause. */
+  lost: Promise<void>;
+}
+
+export async function connect(cluster: Cluster, port: number): Promise<Owner> {
+  const client = new pg.Client({
+    connectionString: urlOf(cluster, port, 'postgres'),
+    application_name: `dibs owner pid ${process.pid}`,
+    connectionTimeoutMillis: 5_000,
+    keepAlive: true,
+  });
+  client.on('error', () => {});
+  const lost = new Promise<void>((resolve) => client.once('end', () => resolve()));
+  await client.connect();
+  return { client, lost };
+}
+
+/** Takes the lock that makes this process the owner of the server; false if another connection has it. */
+export async function becomeOwner(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query('SELECT pg_try_advisory_lock($1) AS taken', [lockKey]);
+  return rows[0].taken;
+}
+
+/** The pid of the Dibs that owns the server, without taking the lock even for a moment, which could turn it away. */
+export async function findOwner(client: pg.Client): Promise<string | undefined> {
+  const { rows } = await client.query(
+    `SELECT application_name AS name
+       FROM pg_locks JOIN pg_stat_activity USING (pid)
+      WHERE locktype = 'advisory' AND classid = 0 AND objid = $1 AND objsubid = 1 AND granted
+        AND pg_locks.database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+    [lockKey],
+  );
+  return rows[0] && (/\d+$/.exec(rows[0].name)?.[0] ?? rows[0].name);
+}
+
+/** Takes the lock on our own new server, where at most a service that thinks it an orphan may have been quicker. */
+export async function own(cluster: Cluster, port: number): Promise<Owner | undefined> {
+  const owner = await connect(cluster, port);
+  for (let tries = 0; tries < 10; tries++) {
+    if (await becomeOwner(owner.client)) return owner;
+    await sleep(200);
+  }
+  await owner.client.end();
+  return undefined;
+}
+
+export async function createDatabase(client: pg.Client, name: string): Promise<void> {
+  const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [name]);
+  if (rowCount === 0) await client.query(`CREATE DATABASE ${pg.escapeIdentifier(name)}`);
+}

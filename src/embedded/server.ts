@@ -1,0 +1,126 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Cluster, pathFor } from './cluster.ts';
+import { EmbeddedError, instead } from './errors.ts';
+import { readPidFile } from './pidfile.ts';
+import { endProcess } from './stop.ts';
+import { clearTheWay } from './takeover.ts';
+import { bareEnv, type RunAs } from './user.ts';
+
+export interface Setup {
+  cluster: Cluster;
+  native: string;
+  user: RunAs | undefined;
+  log: (message: string) => void;
+  settings: Record<string, string>;
+}
+
+export interface Server {
+  port: number;
+  isAlive(): boolean;
+  /** Settles when the process has ended, by whatever cause. */
+  exited: Promise<void>;
+  /** Returns when the process has ended; may be called again. */
+  stop(): Promise<void>;
+}
+
+const defaults = {
+  max_connections: '100',
+  shared_buffers: '128MB',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+  log_line_prefix: '[%p] ',
+};
+
+/** Starts the server and returns when it accepts connections, however long its recovery takes. */
+export async function startServer(setup: Setup): Promise<Server> {
+  for (let tries = 60; ; tries--) {
+    await clearTheWay(setup);
+    const server = launch(setup, await freePort());
+    if (await isReady(server, setup.cluster)) return server;
+    const lines = server.lastLines.join('\n');
+    if (!mayPass(lines) || tries === 0) {
+      throw new EmbeddedError(`PostgreSQL did not start on ${setup.cluster.home}:\n${lines}\n${instead}`);
+    }
+    await sleep(250);
+  }
+}
+
+/** Somebody took the port or started a server on the same data, or backends of a killed server are not gone yet. */
+function mayPass(lines: string): boolean {
+  return /could not (bind|create any TCP\/IP sockets)|lock file "postmaster.pid"|pre-existing shared memory/.test(
+    lines,
+  );
+}
+
+type Launched = Server & { pid: number | undefined; lastLines: string[] };
+
+function launch({ cluster, native, user, log, settings }: Setup, port: number): Launched {
+  // Ours come last and win: it is for this machine only, and no file outside the data directory is written.
+  const fixed = { port: String(port), listen_addresses: '127.0.0.1', unix_socket_directories: '' };
+  const all = Object.entries({ ...defaults, ...settings, ...fixed });
+  const args = [
+    '-D',
+    pathFor(cluster.data, user),
+    ...all.flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+  ];
+  const child = spawn(join(native, 'bin', 'postgres'), args, {
+    ...user,
+    cwd: cluster.data,
+    env: bareEnv,
+    // Ctrl-C reaches all processes of the terminal's group; the database has to outlive the service's last writes.
+    detached: true,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const lastLines: string[] = [];
+  createInterface({ input: child.stderr }).on('line', (line) => {
+    lastLines.push(line);
+    if (lastLines.length > 20) lastLines.shift();
+    log(line);
+  });
+  // For a service that ends without a word, as by process.exit().
+  const onExit = () => child.kill('SIGINT');
+  process.once('exit', onExit);
+  const exited = ended(child, lastLines).finally(() => process.off('exit', onExit));
+  const isAlive = () => child.pid !== undefined && child.exitCode === null && child.signalCode === null;
+  const stop = () => (isAlive() ? endProcess(child.pid ?? 0, isAlive) : Promise.resolve()).then(() => exited);
+  return { port, pid: child.pid, lastLines, isAlive, exited, stop };
+}
+
+async function ended(child: ChildProcess, lastLines: string[]): Promise<void> {
+  try {
+    const closed = once(child, 'close').catch(() => {});
+    await once(child, 'exit');
+    // Its last words; but a backend that is slow to notice its end may hold the pipe open.
+    await Promise.race([closed, sleep(1_000, undefined, { ref: false })]);
+  } catch (error) {
+    lastLines.push(String(error));
+  }
+}
+
+async function isReady(server: Launched, cluster: Cluster): Promise<boolean> {
+  try {
+    for (; server.isAlive(); await sleep(20)) {
+      const file = readPidFile(cluster);
+      if (file?.ready && file.pid === server.pid) return true;
+    }
+  } catch (error) {
+    await server.stop();
+    throw error;
+  }
+  await server.exited;
+  return false;
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const address = probe.address();
+  probe.close();
+  await once(probe, 'close');
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
