@@ -31,9 +31,13 @@ async function runService(config: Config): Promise<void> {
 
 async function runMigrations(config: Config): Promise<void> {
   if (config.databaseUrl === undefined)
-    throw new ConfigError('DATABASE_URL must say which database to migrate; the embedded one is migrated by `serve`');
+    throw new ConfigError(
+      'DATABASE_URL must say which database to migrate; the embedded one is migrated by `serve`',
+    );
   const names = await migrate(config.databaseUrl);
-  process.stdout.write(names.length > 0 ? `Migrated: ${names.join(', ')}\n` : 'The database is up to date.\n');
+  process.stdout.write(
+    names.length > 0 ? `Migrated: ${names.join(', ')}\n` : 'The database is up to date.\n',
+  );
 }
 
 async function main(command: string | undefined): Promise<void> {
@@ -47,6 +51,8 @@ try {
   await main(process.argv[2]);
 } catch (error) {
   const isForUser = error instanceof ConfigError || error instanceof EmbeddedError;
-  process.stderr.write(`dibs: ${error instanceof Error ? (isForUser ? error.message : (error.stack ?? error.message)) : error}\n`);
+  process.stderr.write(
+    `dibs: ${error instanceof Error ? (isForUser ? error.message : (error.stack ?? error.message)) : error}\n`,
+  );
   process.exitCode = 1;
 }

@@ -43,8 +43,12 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
     await migrateWhenThere(url, logger, stop);
 
     const log = (error: unknown, message: string) =>
-      isOutage(error) ? logger.warn(`${message}: the database does not answer`) : logger.error(error, message);
-    const db = openDatabase(url, config.poolSize, (error) => logger.warn(`a connection was lost: ${error.message}`));
+      isOutage(error)
+        ? logger.warn(`${message}: the database does not answer`)
+        : logger.error(error, message);
+    const db = openDatabase(url, config.poolSize, (error) =>
+      logger.warn(`a connection was lost: ${error.message}`),
+    );
     undo.push(db.close);
     const engine = await startEngine({ db, listenUrl: config.listenUrl ?? url, log });
     undo.push(engine.stop);
@@ -54,7 +58,11 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
       return app.close();
     });
     if (stop.aborted) return;
-    const address = await app.listen({ host: config.host, port: config.port, listenTextResolver: (at) => `Dibs is ready at ${at}` });
+    const address = await app.listen({
+      host: config.host,
+      port: config.port,
+      listenTextResolver: (at) => `Dibs is ready at ${at}`,
+    });
     void address;
     await new Promise((resolve) => stop.addEventListener('abort', resolve, { once: true }));
     logger.info('stopping');

@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import Fastify, { type FastifyBaseLogger, type RouteOptions } from 'fastify';
+import Fastify, { type FastifyBaseLogger, LogController, type RouteOptions } from 'fastify';
+import type { Logger } from 'pino';
 import type { Engine } from '../src/engine.ts';
 import { acceptJson, MAX_BODY_BYTES } from './body.ts';
 import { handleError, methodNotAllowed, rawProblem, routeNotFound } from './errors.ts';
@@ -20,8 +22,9 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as 
 const createApp = (logger: FastifyBaseLogger) =>
   Fastify({
     loggerInstance: logger,
-    // One line per request would cost more than most requests; failures are logged where they happen.
-    disableRequestLogging: true,
+    genReqId: () => randomUUID(),
+    // A line or two for each request would cost more than most requests; see logAnswers.
+    logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: MAX_BODY_BYTES,
     routerOptions: { maxParamLength: 16_384 },
     schemaController: { compilersFactory: { buildValidator } },
@@ -60,10 +63,20 @@ function refuseOtherMethods(app: App, routes: RouteOptions[]): void {
   }
 }
 
+/** One line for each request, where the log level asks for it: the path only, as a query may tell too much. */
+function logAnswers(app: App, logger: Logger): void {
+  if (!logger.isLevelEnabled('debug')) return;
+  app.addHook('onResponse', async (request, reply) => {
+    const { method, url } = request;
+    const ms = Math.round(reply.elapsedTime * 10) / 10;
+    request.log.debug({ method, path: url.split('?')[0], status: reply.statusCode, ms }, 'answered');
+  });
+}
+
 /** The HTTP service on an engine, not yet listening. */
 export async function buildApp(options: {
   engine: Engine;
-  logger: FastifyBaseLogger;
+  logger: Logger;
   maxPayloadBytes: number;
 }): Promise<App> {
   const { engine, logger, maxPayloadBytes } = options;
@@ -78,6 +91,7 @@ export async function buildApp(options: {
   await app.register(swagger, openApi);
   await app.register(swaggerUi, { routePrefix: '/docs' });
 
+  logAnswers(app, logger);
   app.addHook('onRoute', (route) => {
     routes.push(route);
   });

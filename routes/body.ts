@@ -36,9 +36,7 @@ export function acceptJson(app: FastifyInstance): void {
     'application/json',
     { parseAs: 'buffer' },
     async (request: FastifyRequest, body: Buffer) =>
-      body.length === 0
-        ? undefined
-        : parseKeepingRaw(utf8.decode(body), request.routeOptions.config.raw),
+      body.length === 0 ? undefined : parseKeepingRaw(utf8.decode(body), request.routeOptions.config.raw),
   );
 }
 

@@ -67,6 +67,7 @@ export function sendProblem(reply: FastifyReply, refusal: Refusal): FastifyReply
   const problem = toProblem(refusal);
   if (problem.status === 503) reply.header('retry-after', RETRY_AFTER_SECONDS);
   return reply
+    .header('x-request-id', reply.request.id)
     .code(problem.status)
     .type('application/problem+json')
     .serializer(JSON.stringify)
@@ -151,7 +152,10 @@ export function handleError(error: FastifyError, request: FastifyRequest, reply:
     return sendProblem(reply, refusal);
   }
   request.log.error(error, 'a request failed');
-  return sendProblem(reply, new Refusal('internal', 'This is a bug in Dibs; its log tells more, by the request id.'));
+  return sendProblem(
+    reply,
+    new Refusal('internal', 'This is a bug in Dibs; its log tells more, by the request id.'),
+  );
 }
 
 export function routeNotFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {

@@ -31,7 +31,8 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
         operationId: 'enqueueJob',
         tags: ['Producing'],
         summary: 'Enqueue a job',
-        description: 'The job is in the database when the answer comes. The payload is left out of the answer.',
+        description:
+          'The job is in the database when the answer comes. The payload is left out of the answer.',
         answers: { 201: answer(ref(Job), 'The job.', location) },
         takesBody: true,
       }),
@@ -53,7 +54,8 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
         operationId: 'enqueueJobs',
         tags: ['Producing'],
         summary: 'Enqueue up to 1000 jobs, all or none',
-        description: 'The answer has them in the same order. One bad item refuses all; `errors[].path` names it.',
+        description:
+          'The answer has them in the same order. One bad item refuses all; `errors[].path` names it.',
         answers: { 201: answer(ref(JobList), 'The jobs.') },
         takesBody: true,
       }),

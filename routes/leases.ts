@@ -32,7 +32,9 @@ export function leaseRoutes(app: App, engine: Engine, maxPayloadBytes: number): 
         description:
           'Higher priority first, then order of arrival. With `wait_seconds` the request is held until a job is there; ' +
           'waiting claims are served in the order in which they came. An answer holds about 16 MiB of payload at most.',
-        answers: { 200: answer(ref(LeasedJobList), 'The jobs, each with its `lease_token`; none is fine, too.') },
+        answers: {
+          200: answer(ref(LeasedJobList), 'The jobs, each with its `lease_token`; none is fine, too.'),
+        },
         takesBody: true,
       }),
     },

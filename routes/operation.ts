@@ -47,5 +47,8 @@ export interface Operation {
 /** The part of a route's schema that documents it, problem answers included. */
 export function operation({ answers, refusals = [], takesBody = false, ...described }: Operation) {
   const body: (keyof typeof PROBLEMS)[] = takesBody ? [400, 413, 415] : [];
-  return { ...described, response: { ...answers, ...problems([...new Set([...body, ...refusals, 500, 503] as const)]) } };
+  return {
+    ...described,
+    response: { ...answers, ...problems([...new Set([...body, ...refusals, 500, 503] as const)]) },
+  };
 }

@@ -7,7 +7,15 @@ import { readCursor, writeCursor } from './cursor.ts';
 import { completeBackoff } from './jobs.ts';
 import { answer, operation } from './operation.ts';
 import { QueueName, ref } from './schemas/common.ts';
-import { Count, DEFAULT_CONFIG, PurgeRequest, Queue, QueueConfig, QueuePage, RedriveRequest } from './schemas/queue.ts';
+import {
+  Count,
+  DEFAULT_CONFIG,
+  PurgeRequest,
+  Queue,
+  QueueConfig,
+  QueuePage,
+  RedriveRequest,
+} from './schemas/queue.ts';
 
 const InQueue = Type.Object({ queue: ref(QueueName) });
 const queueAnswer = { 200: answer(ref(Queue), 'The queue.') };
@@ -89,7 +97,11 @@ export function queueRoutes(app: App, engine: Engine): void {
       }),
     },
     handler: async (request) => {
-      const config = { ...DEFAULT_CONFIG, ...request.body, backoff: completeBackoff(request.body.backoff ?? {}) };
+      const config = {
+        ...DEFAULT_CONFIG,
+        ...request.body,
+        backoff: completeBackoff(request.body.backoff ?? {}),
+      };
       return toQueue(await engine.queues.configure(request.params.queue, config));
     },
   });

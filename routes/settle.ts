@@ -55,7 +55,9 @@ export function settleRoute(app: App, engine: Engine, maxPayloadBytes: number): 
       const { acks, nacks, releases, extends: extensions } = request.body;
       const count = [acks, nacks, releases, extensions].reduce((sum, list) => sum + (list?.length ?? 0), 0);
       if (count > MOST_ITEMS)
-        throw invalidRequest([{ in: 'body', path: '', message: `must have at most ${MOST_ITEMS} items in all` }]);
+        throw invalidRequest([
+          { in: 'body', path: '', message: `must have at most ${MOST_ITEMS} items in all` },
+        ]);
       const [acked, nacked, released, extended] = await Promise.all([
         results(acks, engine.ack, ({ state }) => ({ state, enqueued: [] })),
         results(nacks, engine.nack, standing),

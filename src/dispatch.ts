@@ -77,14 +77,20 @@ export function dispatcher(options: {
 
   /** Decides what a claim does after a statement in which it took part, or that showed its queue to be empty. */
   function proceed(claim: Claim, line: Line): void {
-    if (claim.gone || claim.jobs.length === claim.limit) return finish(claim);
+    if (claim.gone || claim.jobs.length === claim.limit) {
+      finish(claim);
+      return;
+    }
     const visiting = claim.visit < claim.queues.length;
     if (visiting) claim.visit++;
     if (claim.visit < claim.queues.length) {
       void pump(lineOf(claim.queues[claim.visit] as string));
       return;
     }
-    if (claim.jobs.length > 0 || claim.expired) return finish(claim);
+    if (claim.jobs.length > 0 || claim.expired) {
+      finish(claim);
+      return;
+    }
     for (const [i, name] of claim.queues.entries()) {
       const other = lineOf(name);
       if (visiting) wakes.waiting(name);

@@ -40,13 +40,19 @@ export const invalidRequest = (errors: [FieldError, ...FieldError[]]) =>
   new Refusal('invalid_request', errors.map((e) => `${e.in} ${e.path} ${e.message}`).join('; '), errors);
 
 export const jobNotFound = (id: string) =>
-  new Refusal('job_not_found', `There is no job ${JSON.stringify(id)}: it never was, or it is done and not kept.`);
+  new Refusal(
+    'job_not_found',
+    `There is no job ${JSON.stringify(id)}: it never was, or it is done and not kept.`,
+  );
 
 export const queueNotFound = (name: string) =>
   new Refusal('queue_not_found', `There is no queue ${JSON.stringify(name)}.`);
 
 export const leaseLost = (id: string) =>
-  new Refusal('lease_lost', `This lease of job ${id} is over: it was given back, or somebody else holds the job.`);
+  new Refusal(
+    'lease_lost',
+    `This lease of job ${id} is over: it was given back, or somebody else holds the job.`,
+  );
 
 export const jobLeased = (id: string) => new Refusal('job_leased', `Job ${id} is with a worker.`);
 
@@ -54,7 +60,10 @@ export const jobFinished = (id: string, state: string) =>
   new Refusal('job_finished', `Job ${id} is ${state} already.`);
 
 export const queueNotEmpty = (name: string) =>
-  new Refusal('queue_not_empty', `Queue ${name} still has jobs; delete it with ?force=true to delete them too.`);
+  new Refusal(
+    'queue_not_empty',
+    `Queue ${name} still has jobs; delete it with ?force=true to delete them too.`,
+  );
 
 export const payloadTooLarge = (detail: string, errors?: FieldError[]) =>
   new Refusal('payload_too_large', detail, errors);

@@ -1,4 +1,12 @@
-export const JOB_STATES = ['scheduled', 'ready', 'blocked', 'leased', 'completed', 'cancelled', 'dead'] as const;
+export const JOB_STATES = [
+  'scheduled',
+  'ready',
+  'blocked',
+  'leased',
+  'completed',
+  'cancelled',
+  'dead',
+] as const;
 export type JobState = (typeof JOB_STATES)[number];
 
 /** The text of a JSON value, as it was sent: never parsed and rebuilt. */

@@ -31,7 +31,9 @@ export function wakeUps(options: { db: Db; url: string; log: (error: Error, mess
   let closed = false;
 
   function send(verb: 'wait' | 'ready' | 'hello', queue = ''): void {
-    db.query(notify, [`${verb} ${self} ${queue}`]).catch((error: Error) => log(error, 'a wake-up was not sent'));
+    db.query(notify, [`${verb} ${self} ${queue}`]).catch((error: Error) =>
+      log(error, 'a wake-up was not sent'),
+    );
   }
 
   function tellOthers(queue: string): void {

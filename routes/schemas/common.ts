@@ -52,8 +52,7 @@ export const anyJson = (description: string) => Type.Unsafe<RawJson>({ descripti
 export const delaySeconds = (description: string) =>
   Type.Number({ minimum: 0, maximum: 366 * 86_400, description });
 
-export const leaseSeconds = (options: object) =>
-  Type.Number({ minimum: 0.1, maximum: 43_200, ...options });
+export const leaseSeconds = (options: object) => Type.Number({ minimum: 0.1, maximum: 43_200, ...options });
 
 export const Problem = Type.Object(
   {
@@ -61,12 +60,15 @@ export const Problem = Type.Object(
     title: Type.String({ description: 'The kind of problem, in words.' }),
     status: Type.Integer({ description: 'The HTTP status.' }),
     detail: Type.String({ description: 'What was wrong this time.' }),
-    code: Type.String({ description: 'The kind of problem, for programs; stable.', examples: ['lease_lost'] }),
+    code: Type.String({
+      description: 'The kind of problem, for programs; stable.',
+      examples: ['lease_lost'],
+    }),
     errors: Type.Optional(
-      Type.Array(
-        Type.Unsafe<{ in: string; path: string; message: string }>({ $ref: 'FieldProblem#' }),
-        { minItems: 1, description: 'With `invalid_request`: each field that is wrong.' },
-      ),
+      Type.Array(Type.Unsafe<{ in: string; path: string; message: string }>({ $ref: 'FieldProblem#' }), {
+        minItems: 1,
+        description: 'With `invalid_request`: each field that is wrong.',
+      }),
     ),
   },
   {

@@ -72,15 +72,20 @@ export const NewJob = Type.Object(
     priority: Type.Optional(
       Type.Integer({ minimum: -100, maximum: 100, default: 0, description: 'Higher first.' }),
     ),
-    delay_seconds: Type.Optional(delaySeconds('How long from now the job becomes ready; not beside `run_at`.')),
+    delay_seconds: Type.Optional(
+      delaySeconds('How long from now the job becomes ready; not beside `run_at`.'),
+    ),
     run_at: Type.Optional(
       Type.String({
         format: 'date-time',
-        description: 'When the job becomes ready (RFC 3339, with an offset), within 366 days; the past means now.',
+        description:
+          'When the job becomes ready (RFC 3339, with an offset), within 366 days; the past means now.',
         examples: [TIME_EXAMPLE],
       }),
     ),
-    max_attempts: Type.Optional(maxAttempts({ description: "How often it is tried; the queue's by default." })),
+    max_attempts: Type.Optional(
+      maxAttempts({ description: "How often it is tried; the queue's by default." }),
+    ),
     backoff: Type.Optional(ref(Backoff)),
   },
   {
@@ -97,7 +102,14 @@ export const NewJobs = Type.Object(
     $id: 'NewJobs',
     additionalProperties: false,
     description: '1 to 1000 jobs, enqueued all or none.',
-    examples: [{ jobs: [{ queue: 'thumbnails', payload: 1 }, { queue: 'thumbnails', payload: 2 }] }],
+    examples: [
+      {
+        jobs: [
+          { queue: 'thumbnails', payload: 1 },
+          { queue: 'thumbnails', payload: 2 },
+        ],
+      },
+    ],
   },
 );
 
@@ -110,7 +122,8 @@ const jobProperties = {
   attempt: Type.Integer({ description: 'How many attempts are charged: claims, less releases.' }),
   max_attempts: Type.Integer(),
   deliveries: Type.Integer({
-    description: "Every lease ever given; only grows, and so serves as a fencing token in a worker's own writes.",
+    description:
+      "Every lease ever given; only grows, and so serves as a fencing token in a worker's own writes.",
   }),
   group: nullable<string>('string'),
   fairness_key: nullable<string>('string'),
@@ -118,7 +131,9 @@ const jobProperties = {
   run_at: time('When the job becomes ready, or became so last.'),
   created_at: time('When it was enqueued.'),
   lease_expires_at: nullableTime('When it is given to somebody else, unless settled or extended before.'),
-  worker: nullable<string>('string', { description: 'Who holds it, or completed it, as the claim named it.' }),
+  worker: nullable<string>('string', {
+    description: 'Who holds it, or completed it, as the claim named it.',
+  }),
   last_error: nullable<string>('string', { description: 'What its last failure said; 16 KiB at most.' }),
   progress: anyJson('What its worker last reported by `extend`.'),
   result: anyJson('What its worker returned by `ack`.'),

@@ -1,6 +1,17 @@
 import { Type } from 'typebox';
-import { anyJson, delaySeconds, leaseSeconds, oneOf, ref, text, time } from './common.ts';
-import { JobStateName, NO_NUL, Problem, QueueName } from './common.ts';
+import {
+  anyJson,
+  delaySeconds,
+  JobStateName,
+  leaseSeconds,
+  NO_NUL,
+  oneOf,
+  Problem,
+  QueueName,
+  ref,
+  text,
+  time,
+} from './common.ts';
 import { Job } from './job.ts';
 
 const TOKEN = '6f1d2c3b-4a59-4876-8e1d-0c9b8a7f6e5d';
@@ -44,21 +55,31 @@ const id = Type.String({ description: 'The id of the job.', examples: [ID] });
 
 const ack = {
   lease_token: leaseToken,
-  result: Type.Optional(anyJson("What came out; kept while the queue's `retention_seconds` last, up to 64 KiB.")),
+  result: Type.Optional(
+    anyJson("What came out; kept while the queue's `retention_seconds` last, up to 64 KiB."),
+  ),
 };
 const nack = {
   lease_token: leaseToken,
   error: Type.Optional(
-    Type.String({ pattern: NO_NUL, description: 'What went wrong; its first 16 KiB are kept as `last_error`.' }),
+    Type.String({
+      pattern: NO_NUL,
+      description: 'What went wrong; its first 16 KiB are kept as `last_error`.',
+    }),
   ),
   delay_seconds: Type.Optional(delaySeconds('How long the job rests; by default its backoff decides.')),
   retry: Type.Optional(
-    Type.Boolean({ default: true, description: 'false: the job is dead at once, whatever attempts are left.' }),
+    Type.Boolean({
+      default: true,
+      description: 'false: the job is dead at once, whatever attempts are left.',
+    }),
   ),
 };
 const release = {
   lease_token: leaseToken,
-  delay_seconds: Type.Optional(delaySeconds('How long from now the job becomes ready again; at once by default.')),
+  delay_seconds: Type.Optional(
+    delaySeconds('How long from now the job becomes ready again; at once by default.'),
+  ),
 };
 const extend = {
   lease_token: leaseToken,

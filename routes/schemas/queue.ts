@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { type JobState, JOB_STATES, type QueueConfig as Config } from '../../src/types.ts';
+import { type QueueConfig as Config, JOB_STATES, type JobState } from '../../src/types.ts';
 import { delaySeconds, leaseSeconds, nullable, oneOf, QueueName, ref, TIME_EXAMPLE, time } from './common.ts';
 import { Backoff, DEFAULT_BACKOFF, maxAttempts } from './job.ts';
 
@@ -27,8 +27,12 @@ export const QueueConfig = Type.Object(
       }),
     ),
     backoff: Type.Optional(ref(Backoff)),
-    retention_seconds: Type.Optional(delaySeconds('How long completed and cancelled jobs stay visible; 0: not at all.')),
-    dead_retention_seconds: Type.Optional(delaySeconds('How long dead jobs are kept for redrive; 14 days by default.')),
+    retention_seconds: Type.Optional(
+      delaySeconds('How long completed and cancelled jobs stay visible; 0: not at all.'),
+    ),
+    dead_retention_seconds: Type.Optional(
+      delaySeconds('How long dead jobs are kept for redrive; 14 days by default.'),
+    ),
   },
   {
     $id: 'QueueConfig',
@@ -97,7 +101,11 @@ export const PurgeRequest = Type.Object(
 export const RedriveRequest = Type.Object(
   {
     limit: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'At most this many, oldest first; all by default.' }),
+      Type.Integer({
+        minimum: 1,
+        maximum: 2_147_483_647,
+        description: 'At most this many, oldest first; all by default.',
+      }),
     ),
     error_contains: Type.Optional(
       Type.String({
@@ -108,7 +116,11 @@ export const RedriveRequest = Type.Object(
       }),
     ),
   },
-  { $id: 'RedriveRequest', additionalProperties: false, examples: [{ limit: 100, error_contains: 'SMTP 421' }] },
+  {
+    $id: 'RedriveRequest',
+    additionalProperties: false,
+    examples: [{ limit: 100, error_contains: 'SMTP 421' }],
+  },
 );
 
 export const Count = Type.Object(

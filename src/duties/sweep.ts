@@ -23,7 +23,10 @@ async function sweep(context: Context, due: Statement, move: Statement): Promise
   let total = 0;
   for (const { queue_id, due: count } of found) {
     total += count;
-    const rows = await db.query<{ id: string; state: JobState }>(move, [queue_id, await nextPositions(db, count)]);
+    const rows = await db.query<{ id: string; state: JobState }>(move, [
+      queue_id,
+      await nextPositions(db, count),
+    ]);
     const queue = await queues.byId(queue_id);
     if (!queue) continue;
     await settlement.dropCancelled(queue, rows);

@@ -1,0 +1,11 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+
+/** Writes a generated file; with --check on the command line, fails when it differs instead. */
+export function writeCurrent(file, text) {
+  if (!process.argv.includes('--check')) {
+    writeFileSync(file, text);
+  } else if (!existsSync(file) || readFileSync(file, 'utf8') !== text) {
+    process.stderr.write(`${file} is stale: run "npm run generate" and commit it.\n`);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,31 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestProject } from 'vitest/node';
+import { startEmbedded } from '../../src/embedded/index.ts';
+import { migrate } from '../../src/migrate.ts';
+import { onServer, TEMPLATE, urlOf } from './database.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    postgresUrl: string;
+  }
+}
+
+/** One PostgreSQL for the run, with a migrated database to copy; TEST_DATABASE_URL names another server to use. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'dibs-test-'));
+  const embedded = process.env.TEST_DATABASE_URL
+    ? undefined
+    : await startEmbedded({ dataDir, log: () => undefined, settings: { max_connections: '300' } });
+  const url = embedded?.url ?? (process.env.TEST_DATABASE_URL as string);
+  await onServer(url, `drop database if exists ${TEMPLATE}`);
+  await onServer(url, `create database ${TEMPLATE} encoding 'UTF8' template template0`);
+  await migrate(urlOf(url, TEMPLATE));
+  project.provide('postgresUrl', url);
+
+  return async () => {
+    await embedded?.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  };
+}

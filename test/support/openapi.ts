@@ -1,0 +1,55 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import type { Answer } from './service.ts';
+
+interface Document {
+  paths: Record<string, Record<string, { responses: Record<string, { content?: Record<string, object> }> }>>;
+}
+
+const escaped = (part: string) => part.replaceAll('~', '~0').replaceAll('/', '~1');
+
+/** Fails for an answer that the document does not describe; what is not in the document must be a problem. */
+export function answerChecker(document: object) {
+  const { paths } = document as Document;
+  const ajv = new Ajv2020({ strict: false, allErrors: true });
+  addFormats.default(ajv);
+  ajv.addSchema({ ...document, $id: 'http://dibs.test/openapi.json' });
+  const templates = Object.keys(paths)
+    .map((template) => ({
+      template,
+      pattern: new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]*')}$`),
+    }))
+    // A literal path goes before one with parameters.
+    .sort((a, b) => Number(a.template.includes('{')) - Number(b.template.includes('{')));
+
+  return function check(method: string, path: string, answer: Answer): void {
+    const type = String(answer.headers['content-type'] ?? '').split(';')[0] as string;
+    if (answer.status >= 400 && method !== 'HEAD' && type !== 'application/problem+json')
+      throw new Error(`${method} ${path} answered ${answer.status} as ${type}: ${answer.text}`);
+    const found = templates.find(({ pattern }) => pattern.test(path.split('?')[0] as string));
+    const operation = found && paths[found.template]?.[method.toLowerCase()];
+    if (!found || !operation) return;
+    const response = operation.responses[answer.status];
+    if (!response)
+      throw new Error(`${method} ${found.template} does not document ${answer.status}: ${answer.text}`);
+    if (!response.content) return;
+    if (!response.content[type])
+      throw new Error(`${method} ${found.template} does not document ${answer.status} as ${type}`);
+    const pointer = [
+      'paths',
+      found.template,
+      method.toLowerCase(),
+      'responses',
+      String(answer.status),
+      'content',
+      type,
+    ]
+      .map(escaped)
+      .join('/');
+    const validate = ajv.compile({ $ref: `http://dibs.test/openapi.json#/${pointer}/schema` });
+    if (!validate(answer.body))
+      throw new Error(
+        `${method} ${path} ${answer.status}: ${ajv.errorsText(validate.errors)}\n${answer.text}`,
+      );
+  };
+}

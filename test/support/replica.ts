@@ -1,0 +1,61 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+
+/** A replica in a process of its own, as built in dist/. */
+export interface Replica {
+  url: string;
+  pid: number;
+  /** What it logged so far, a line each. */
+  lines: string[];
+  /** Sends a signal and waits for the end; answers the exit code, null when the signal killed it. */
+  end(signal: NodeJS.Signals): Promise<number | null>;
+}
+
+/** Starts `dibs serve` on a free port; `env` replaces DATABASE_URL, DATA_DIR and so on. */
+export async function startReplica(env: Record<string, string>): Promise<Replica> {
+  const { DATABASE_URL: _, ...inherited } = process.env;
+  const child = spawn(process.execPath, ['dist/main.js', 'serve'], {
+    env: { ...inherited, PORT: '0', LOG_LEVEL: 'info', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const lines: string[] = [];
+  child.stderr.on('data', (chunk) => lines.push(String(chunk)));
+  const url = await new Promise<string>((resolve, reject) => {
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      lines.push(line);
+      const ready = /ready at (http:\S+?)"/.exec(line);
+      if (ready) resolve(ready[1] as string);
+    });
+    child.once('exit', (code) => reject(new Error(`dibs ended with ${code}:\n${lines.join('\n')}`)));
+  });
+  return {
+    url,
+    pid: child.pid as number,
+    lines,
+    async end(signal) {
+      if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
+      child.kill(signal);
+      const [code] = await once(child, 'exit');
+      return code;
+    },
+  };
+}
+
+/** A request to a replica over a real socket. */
+export async function http(base: string, method: string, path: string, body?: unknown, signal?: AbortSignal) {
+  const response = await fetch(base + path, {
+    method,
+    signal,
+    headers: body === undefined ? {} : { 'content-type': 'application/json' },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  const text = await response.text();
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every kind.
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    body: (text ? JSON.parse(text) : undefined) as any,
+  };
+}

@@ -1,0 +1,77 @@
+import { pino } from 'pino';
+import { buildApp } from '../../routes/app.ts';
+import { openDatabase } from '../../src/db.ts';
+import { startEngine } from '../../src/engine.ts';
+import { createDatabase } from './database.ts';
+import { answerChecker } from './openapi.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every kind.
+type Json = any;
+
+export interface Answer {
+  status: number;
+  headers: Record<string, string | undefined>;
+  body: Json;
+  text: string;
+}
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH' | 'HEAD' | 'OPTIONS';
+
+/** A replica in this process on a database of its own (or on the one at `databaseUrl`), not listening. */
+export async function startService(options: { databaseUrl?: string; maxPayloadBytes?: number } = {}) {
+  const database = options.databaseUrl ? undefined : await createDatabase();
+  const databaseUrl = options.databaseUrl ?? (database?.url as string);
+  const errors: unknown[] = [];
+  const db = openDatabase(databaseUrl, 10, () => undefined);
+  const engine = await startEngine({ db, listenUrl: databaseUrl, log: (error) => errors.push(error) });
+  const app = await buildApp({
+    engine,
+    logger: pino({ level: 'silent' }),
+    maxPayloadBytes: options.maxPayloadBytes ?? 2 ** 20,
+  });
+  const check = answerChecker(app.swagger() as object);
+
+  /** A request whose answer must agree with the OpenAPI document. `body` is sent as JSON, a string as it is. */
+  async function call(
+    method: Method,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Answer> {
+    const response = await app.inject({
+      method,
+      url: path,
+      headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+      payload: body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body),
+    });
+    const answer: Answer = {
+      status: response.statusCode,
+      headers: response.headers as Record<string, string | undefined>,
+      text: response.body,
+      body: /json/.test(String(response.headers['content-type'])) ? JSON.parse(response.body) : undefined,
+    };
+    check(method, path, answer);
+    return answer;
+  }
+
+  return {
+    databaseUrl,
+    db,
+    engine,
+    app,
+    call,
+    /** What the engine logged as failed. */
+    errors,
+    /** Listens on a free port; returns the base URL. */
+    listen: () => app.listen({ host: '127.0.0.1', port: 0 }),
+    async stop() {
+      engine.stopWaiting();
+      await app.close();
+      await engine.stop();
+      await db.close();
+      await database?.drop();
+    },
+  };
+}
+
+export type Service = Awaited<ReturnType<typeof startService>>;
