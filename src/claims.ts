@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Db } from './db.ts';
 import type { Queues } from './queues.ts';
 import { prepared } from './sql.ts';
-import type { JobRow, LeasedJob } from './types.ts';
+import type { LeasedJob } from './types.ts';
 
 const claim = prepared('claim');
 
@@ -31,7 +31,7 @@ export function claiming(db: Db, queues: Queues) {
       slots += consumer.limit;
       last.push(slots);
     }
-    const rows = await db.query<JobRow & { slot: number }>(claim, [
+    const rows = await db.query<LeasedJob & { slot: number }>(claim, [
       queue.id,
       slots,
       CLAIM_BYTES,
@@ -43,9 +43,10 @@ export function claiming(db: Db, queues: Queues) {
     ]);
     rows.sort((a, b) => a.slot - b.slot);
     let at = 0;
-    for (const { slot, ...row } of rows) {
-      while (slot > (last[at] as number)) at++;
-      (shares[at] as LeasedJob[]).push({ ...row, queue: queue.name } as LeasedJob);
+    for (const row of rows) {
+      while (row.slot > (last[at] as number)) at++;
+      row.queue = queue.name;
+      (shares[at] as LeasedJob[]).push(row);
     }
     return shares;
   };

@@ -57,7 +57,6 @@ export async function startEngine(options: {
   return {
     enqueue: enqueueing({ db, queues, clock, wakes }),
     claim: dispatch.claim,
-    giveBack,
     ack: settlement.ack,
     nack: settlement.nack,
     release: settlement.release,

@@ -19,9 +19,8 @@ export const text = (maxLength: number, options: object = {}) =>
 
 export const TIME_EXAMPLE = '2026-11-21T09:30:00.000Z';
 const TIME = { format: 'date-time', examples: [TIME_EXAMPLE] };
-/** As JSON.stringify writes it; in code it is a Date on its way out. */
-export const time = (description: string) => Type.Unsafe<Date>({ type: 'string', ...TIME, description });
-export const nullableTime = (description: string) => nullable<Date>('string', { ...TIME, description });
+export const time = (description: string) => Type.String({ ...TIME, description });
+export const nullableTime = (description: string) => nullable<string>('string', { ...TIME, description });
 
 export const QueueName = Type.String({
   $id: 'QueueName',

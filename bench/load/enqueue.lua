@@ -1,0 +1,3 @@
+wrk.method = "POST"
+wrk.headers["content-type"] = "application/json"
+wrk.body = '{"queue":"bench","payload":{"to":"ada@example.com","template":"welcome","n":1}}'
