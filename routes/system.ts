@@ -13,7 +13,7 @@ export function systemRoutes(app: App, engine: Engine): void {
     url: '/healthz',
     schema: operation({
       operationId: 'getHealth',
-      tags: ['Running'],
+      tags: ['Health'],
       summary: 'Does the process live?',
       answers: { 200: answer(ref(Health), 'It does, whatever the database does.') },
     }),
@@ -25,7 +25,7 @@ export function systemRoutes(app: App, engine: Engine): void {
     url: '/readyz',
     schema: operation({
       operationId: 'getReadiness',
-      tags: ['Running'],
+      tags: ['Health'],
       summary: 'Does the database answer, and is it migrated?',
       answers: { 200: answer(ref(Health), 'It does, and is.') },
     }),

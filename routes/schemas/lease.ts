@@ -1,11 +1,11 @@
 import { Type } from 'typebox';
 import {
   anyJson,
+  decimal,
   delaySeconds,
   JobStateName,
   leaseSeconds,
   NO_NUL,
-  oneOf,
   Problem,
   QueueName,
   ref,
@@ -23,22 +23,20 @@ export const ClaimRequest = Type.Object(
       Type.Array(ref(QueueName), {
         minItems: 1,
         maxItems: 16,
-        default: ['default'],
-        description: 'Where to look; earlier names first.',
+        description: 'Where to look; earlier names first. Default: `["default"]`.',
       }),
     ),
     limit: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 1000, default: 1, description: 'At most this many jobs.' }),
+      Type.Integer({ minimum: 1, maximum: 1000, description: 'At most this many jobs. Default: 1.' }),
     ),
     lease_seconds: Type.Optional(
-      leaseSeconds({ description: "How long the jobs are this claimant's; the queue's by default." }),
+      leaseSeconds({ description: "How long the jobs are this claimant's. Default: the queue's." }),
     ),
     wait_seconds: Type.Optional(
-      Type.Number({
+      decimal({
         minimum: 0,
         maximum: 60,
-        default: 0,
-        description: 'How long to wait for a first job when there is none.',
+        description: 'How long to wait for a first job when there is none. Default: 0.',
       }),
     ),
     worker: Type.Optional(text(256, { description: 'Who claims, for those who look at the job.' })),
@@ -67,19 +65,16 @@ const nack = {
       description: 'What went wrong; its first 16 KiB are kept as `last_error`.',
     }),
   ),
-  delay_seconds: Type.Optional(delaySeconds('How long the job rests; by default its backoff decides.')),
+  delay_seconds: Type.Optional(delaySeconds('How long the job rests. Default: what its backoff says.')),
   retry: Type.Optional(
     Type.Boolean({
-      default: true,
-      description: 'false: the job is dead at once, whatever attempts are left.',
+      description: 'false: the job is dead at once, whatever attempts are left. Default: true.',
     }),
   ),
 };
 const release = {
   lease_token: leaseToken,
-  delay_seconds: Type.Optional(
-    delaySeconds('How long from now the job becomes ready again; at once by default.'),
-  ),
+  delay_seconds: Type.Optional(delaySeconds('How long from now the job becomes ready again. Default: 0.')),
 };
 const extend = {
   lease_token: leaseToken,
@@ -125,7 +120,7 @@ export const SettleRequest = Type.Object(
 export const Acked = Type.Object(
   {
     id,
-    state: oneOf(['completed']),
+    state: ref(JobStateName),
     enqueued: Type.Array(ref(Job), { description: 'The jobs inserted with the ack.' }),
   },
   { $id: 'Acked', examples: [{ id: ID, state: 'completed', enqueued: [] }] },
@@ -134,7 +129,7 @@ export const Acked = Type.Object(
 export const Extended = Type.Object(
   {
     id,
-    state: oneOf(['leased']),
+    state: ref(JobStateName),
     lease_expires_at: time('When the lease runs out now.'),
     cancel_requested: Type.Boolean({ description: 'Somebody wants the job stopped.' }),
   },

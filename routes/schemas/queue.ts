@@ -16,22 +16,20 @@ export const QueueConfig = Type.Object(
   {
     lease_seconds: Type.Optional(
       leaseSeconds({
-        default: DEFAULT_CONFIG.lease_seconds,
-        description: 'How long a lease runs that a claim asks no length for.',
+        description: `How long a lease runs that a claim asks no length for. Default: ${DEFAULT_CONFIG.lease_seconds}.`,
       }),
     ),
     max_attempts: Type.Optional(
       maxAttempts({
-        default: DEFAULT_CONFIG.max_attempts,
-        description: 'How often a job is tried that names no number itself.',
+        description: `How often a job is tried that names no number itself. Default: ${DEFAULT_CONFIG.max_attempts}.`,
       }),
     ),
     backoff: Type.Optional(ref(Backoff)),
     retention_seconds: Type.Optional(
-      delaySeconds('How long completed and cancelled jobs stay visible; 0: not at all.'),
+      delaySeconds('How long completed and cancelled jobs stay visible. Default: 0, not at all.'),
     ),
     dead_retention_seconds: Type.Optional(
-      delaySeconds('How long dead jobs are kept for redrive; 14 days by default.'),
+      delaySeconds('How long dead jobs are kept for redrive. Default: 1209600, 14 days.'),
     ),
   },
   {
@@ -69,6 +67,7 @@ export const Queue = Type.Object(
     config: ref(QueueConfig),
     counts: ref(QueueCounts),
     oldest_ready_age_seconds: nullable<number>('number', {
+      format: 'double',
       description: 'How long the longest waiting ready job has been ready; null when there is none.',
     }),
     created_at: time('When it was created.'),
@@ -90,8 +89,7 @@ export const PurgeRequest = Type.Object(
       Type.Array(oneOf(JOB_STATES.filter((state) => state !== 'leased')), {
         minItems: 1,
         maxItems: 7,
-        default: ['ready', 'scheduled', 'blocked'],
-        description: 'Jobs in which states to delete.',
+        description: 'Jobs in which states to delete. Default: `["ready", "scheduled", "blocked"]`.',
       }),
     ),
   },
@@ -104,7 +102,7 @@ export const RedriveRequest = Type.Object(
       Type.Integer({
         minimum: 1,
         maximum: 2_147_483_647,
-        description: 'At most this many, oldest first; all by default.',
+        description: 'At most this many, oldest first. Default: all.',
       }),
     ),
     error_contains: Type.Optional(
