@@ -116,13 +116,18 @@ export function dispatcher(options: {
     let shares: LeasedJob[][];
     try {
       shares = await claimFor(line.name, consumers);
-    } finally {
+    } catch (error) {
       for (const claim of served) claim.busy = false;
+      throw error;
     }
     const more = mayHoldMore(line, asked, shares);
     if (more) line.woken = true;
     for (const [i, claim] of served.entries()) claim.jobs.push(...(shares[i] as LeasedJob[]));
-    for (const claim of served) proceed(claim, line);
+    // Each stays busy until its own turn: the ones before it set other lines going, which must not take it along.
+    for (const claim of served) {
+      claim.busy = false;
+      proceed(claim, line);
+    }
     if (more) return;
     // The queue is empty: those visitors who came later in line, or were too many for one statement, know it too.
     const rest = new Set(visitors);
