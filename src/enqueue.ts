@@ -46,8 +46,7 @@ export function enqueueing(context: { db: Database; queues: Queues; clock: Clock
     return time;
   }
 
-  async function incoming(job: NewJob, at: string): Promise<Incoming> {
-    const run_at = askedTime(job, at);
+  async function incoming(job: NewJob, run_at: Date | null): Promise<Incoming> {
     const queue = await queues.open(job.queue ?? 'default');
     return {
       queue,
@@ -111,8 +110,10 @@ export function enqueueing(context: { db: Database; queues: Queues; clock: Clock
    * `at` gives the JSON pointer of the i-th job within its request.
    */
   return async function enqueue(jobs: NewJob[], at: (i: number) => string): Promise<Job[]> {
+    // All of them before any queue is created: a refused batch leaves nothing behind.
+    const times = jobs.map((job, i) => askedTime(job, at(i)));
     for (;;) {
-      const taken = await Promise.all(jobs.map((job, i) => incoming(job, at(i))));
+      const taken = await Promise.all(jobs.map((job, i) => incoming(job, times[i] as Date | null)));
       const queueIds = [...new Set(taken.map((j) => j.queue.id))].sort((a, b) => a - b);
       try {
         const written =
