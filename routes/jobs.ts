@@ -13,7 +13,18 @@ import { DEFAULT_BACKOFF, Job, JobList, JobPage, JobSpec, JobSpecList } from './
 
 const location = { Location: { type: 'string', description: 'The path of the job.' } };
 
-export const completeBackoff = (backoff: Partial<Backoff>): Backoff => ({ ...DEFAULT_BACKOFF, ...backoff });
+/** A microsecond is what times resolve; what is far below it would underflow in the database's arithmetic. */
+const toMicros = (seconds: number) => Math.round(seconds * 1e6) / 1e6;
+
+export function completeBackoff(asked: Partial<Backoff>): Backoff {
+  const { kind, base_seconds, max_seconds, jitter } = { ...DEFAULT_BACKOFF, ...asked };
+  return {
+    kind,
+    base_seconds: toMicros(base_seconds),
+    max_seconds: toMicros(max_seconds),
+    jitter: toMicros(jitter),
+  };
+}
 
 const toNewJob = ({ backoff, ...job }: Static<typeof JobSpec>): NewJob =>
   backoff ? { ...job, backoff: completeBackoff(backoff) } : job;
