@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Db } from './db.ts';
+import { createFloor, type Floor } from './floor.ts';
 import type { Queues } from './queues.ts';
 import { prepared } from './sql.ts';
 import type { LeasedJob } from './types.ts';
@@ -16,9 +17,22 @@ export interface Consumer {
   worker: string | undefined;
 }
 
-/** Leases ready jobs of one queue to consumers, in their order, with one statement; an unknown queue has none. */
+type LeasedRow = LeasedJob & { slot: number; position: number };
+
 export function claiming(db: Db, queues: Queues) {
-  return async function claimFor(name: string, consumers: Consumer[]): Promise<LeasedJob[][]> {
+  const floors = new Map<string, Floor>();
+
+  function floorOf(name: string): Floor {
+    let floor = floors.get(name);
+    if (!floor) {
+      floor = createFloor();
+      floors.set(name, floor);
+    }
+    return floor;
+  }
+
+  /** Leases ready jobs of one queue to consumers, in their order, with one statement; an unknown queue has none. */
+  async function claimFor(name: string, consumers: Consumer[]): Promise<LeasedJob[][]> {
     const shares: LeasedJob[][] = consumers.map(() => []);
     const queue = await queues.byName(name);
     if (!queue) return shares;
@@ -31,7 +45,10 @@ export function claiming(db: Db, queues: Queues) {
       slots += consumer.limit;
       last.push(slots);
     }
-    const rows = await db.query<LeasedJob & { slot: number }>(claim, [
+    const floor = floorOf(name);
+    const { stretches, full } = floor.stretches();
+    const started = performance.now();
+    const rows = await db.query<LeasedRow>(claim, [
       queue.id,
       slots,
       CLAIM_BYTES,
@@ -40,14 +57,28 @@ export function claiming(db: Db, queues: Queues) {
       consumers.map(() => randomUUID()),
       consumers.map((c) => c.lease_seconds ?? queue.lease_seconds),
       consumers.map((c) => c.worker ?? null),
+      stretches.ranks,
+      stretches.positions,
+      stretches.last_ranks,
     ]);
+    if (full) floor.scanned(performance.now() - started);
     rows.sort((a, b) => a.slot - b.slot);
     let at = 0;
     for (const row of rows) {
       while (row.slot > (last[at] as number)) at++;
       row.queue = queue.name;
+      floor.leased(row.priority, row.position);
       (shares[at] as LeasedJob[]).push(row);
     }
     return shares;
+  }
+
+  return {
+    claimFor,
+
+    /** Something may be ready that a claim from the floor up would not find. */
+    doubt(name: string): void {
+      floors.get(name)?.doubt();
+    },
   };
 }

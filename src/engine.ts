@@ -41,12 +41,20 @@ export async function startEngine(options: {
       settlement.release(job).catch((error) => log(error, `job ${job.id} could not be given back`));
   }
 
-  const dispatch = dispatcher({ claimFor: claiming(db, queues), giveBack, wakes });
+  const { claimFor, doubt } = claiming(db, queues);
+  const dispatch = dispatcher({ claimFor, giveBack, wakes });
   await clock.adjust();
-  await wakes.start(dispatch.wake, dispatch.wakeAll);
+  await wakes.start({
+    here: dispatch.wake,
+    elsewhere(queue) {
+      doubt(queue);
+      dispatch.wake(queue);
+    },
+    anywhere: dispatch.wakeAll,
+  });
 
   const failed = (error: unknown) => log(error, 'a background duty failed, it will be tried again');
-  const sweeping = { db, queues, wakes, settlement };
+  const sweeping = { db, queues, wakes, settlement, clock };
   const duties = [
     startDuty({ everyMs: SWEEP_MS, failed, run: reviveExpired(sweeping) }),
     startDuty({ everyMs: SWEEP_MS, failed, run: promoteDue(sweeping) }),

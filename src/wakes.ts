@@ -13,6 +13,16 @@ const QUIET_MS = 50;
 const RECONNECT_MS = 500;
 const MOST_ANNOUNCED = 10_000;
 
+/** Who is told that a queue may have something ready. */
+export interface WakeListeners {
+  /** By this process. */
+  here(queue: string): void;
+  /** By another one. */
+  elsewhere(queue: string): void;
+  /** Messages may have been missed: any queue may have something. */
+  anywhere(): void;
+}
+
 /**
  * Tells waiting claims, in this process and on other replicas, that a queue may have something for them. Replicas say
  * on one channel where they wait (`wait <sender> <queue>`), and only then are told of jobs (`ready <sender> <queue>`). Lost messages cost
@@ -24,8 +34,11 @@ export function wakeUps(options: { db: Db; url: string; log: (error: Error, mess
   const interest = new Map<string, number>();
   const announced = new Map<string, number>();
   const quiet = new Map<string, { again: boolean }>();
-  let wake: (queue: string) => void = () => undefined;
-  let wakeAll: () => void = () => undefined;
+  let listeners: WakeListeners = {
+    here: () => undefined,
+    elsewhere: () => undefined,
+    anywhere: () => undefined,
+  };
   let client: pg.Client | undefined;
   let retry: NodeJS.Timeout | undefined;
   let closed = false;
@@ -54,7 +67,7 @@ export function wakeUps(options: { db: Db; url: string; log: (error: Error, mess
   function receive(message: string | undefined): void {
     const [verb, sender, queue = ''] = (message ?? '').split(' ');
     if (sender === self) return;
-    if (verb === 'ready') wake(queue);
+    if (verb === 'ready') listeners.elsewhere(queue);
     else if (verb === 'wait') interest.set(queue, performance.now() + INTEREST_MS);
     else if (verb === 'hello') announced.clear();
   }
@@ -74,7 +87,7 @@ export function wakeUps(options: { db: Db; url: string; log: (error: Error, mess
       await listener.query('listen dibs');
       send('hello');
       announced.clear();
-      wakeAll();
+      listeners.anywhere();
     } catch (error) {
       if (client === listener) reconnect(error as Error);
     }
@@ -89,16 +102,14 @@ export function wakeUps(options: { db: Db; url: string; log: (error: Error, mess
   }
 
   return {
-    /** Starts listening; `onQueue` is called for a queue that may have something, `onAll` when any may. */
-    async start(onQueue: (queue: string) => void, onAll: () => void): Promise<void> {
-      wake = onQueue;
-      wakeAll = onAll;
+    async start(to: WakeListeners): Promise<void> {
+      listeners = to;
       await listen();
     },
 
     /** A queue has something ready, as of a transaction that has committed. */
     ready(queue: string): void {
-      wake(queue);
+      listeners.here(queue);
       const until = interest.get(queue);
       if (until === undefined) return;
       if (until > performance.now()) tellOthers(queue);
