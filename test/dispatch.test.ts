@@ -33,17 +33,16 @@ function setUp() {
 async function twoWaiters(limit: number) {
   const service = setUp();
   const { dispatch, statement } = service;
-  const hangup = new AbortController();
   const first = dispatch.claim({ queues: ['a', 'b'], limit, wait_seconds: 60 });
   const visits = [await statement()];
-  const second = dispatch.claim({ queues: ['a', 'b'], limit, wait_seconds: 0.05 }, hangup.signal);
+  const second = dispatch.claim({ queues: ['a', 'b'], limit, wait_seconds: 0.05 });
   for (const one of visits) one.answer(one.consumers.map(() => []));
   for (let seen = 1; seen < 4; ) {
     const { consumers, answer } = await statement();
     seen += consumers.length;
     answer(consumers.map(() => []));
   }
-  return { ...service, first, second, hangup };
+  return { ...service, first: first.jobs, second: second.jobs, hangUp: second.abandon };
 }
 
 const expired = () => new Promise((resolve) => setTimeout(resolve, 100));
@@ -78,11 +77,11 @@ test('a claim whose wait runs out while its statement runs takes part in no othe
 });
 
 test('a claim that was hung up on while its statement runs gives back what it got', async () => {
-  const { dispatch, statement, hangup, givenBack } = await twoWaiters(1);
+  const { dispatch, statement, hangUp, givenBack } = await twoWaiters(1);
   dispatch.wake('a');
   const atA = await statement();
   dispatch.wake('b');
-  hangup.abort();
+  hangUp();
   atA.answer([[], [job('from a')]]);
   expect((await statement()).consumers).toHaveLength(1);
   expect(givenBack).toEqual([job('from a')]);
