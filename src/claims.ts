@@ -19,7 +19,13 @@ export interface Consumer {
 
 type LeasedRow = LeasedJob & { slot: number; position: number };
 
-export function claiming(db: Db, queues: Queues) {
+export function claiming(context: {
+  db: Db;
+  queues: Queues;
+  /** Told of a claim of which nobody knows whether it leased anything. */
+  lost(queueId: number, nonces: string[]): void;
+}) {
+  const { db, queues, lost } = context;
   const floors = new Map<string, Floor>();
 
   function floorOf(name: string): Floor {
@@ -45,22 +51,29 @@ export function claiming(db: Db, queues: Queues) {
       slots += consumer.limit;
       last.push(slots);
     }
+    const nonces = consumers.map(() => randomUUID());
     const floor = floorOf(name);
     const { stretches, full } = floor.stretches();
     const started = performance.now();
-    const rows = await db.query<LeasedRow>(claim, [
-      queue.id,
-      slots,
-      CLAIM_BYTES,
-      first,
-      last,
-      consumers.map(() => randomUUID()),
-      consumers.map((c) => c.lease_seconds ?? queue.lease_seconds),
-      consumers.map((c) => c.worker ?? null),
-      stretches.ranks,
-      stretches.positions,
-      stretches.last_ranks,
-    ]);
+    let rows: LeasedRow[];
+    try {
+      rows = await db.query<LeasedRow>(claim, [
+        queue.id,
+        slots,
+        CLAIM_BYTES,
+        first,
+        last,
+        nonces,
+        consumers.map((c) => c.lease_seconds ?? queue.lease_seconds),
+        consumers.map((c) => c.worker ?? null),
+        stretches.ranks,
+        stretches.positions,
+        stretches.last_ranks,
+      ]);
+    } catch (error) {
+      lost(queue.id, nonces);
+      throw error;
+    }
     if (full) floor.scanned(performance.now() - started);
     rows.sort((a, b) => a.slot - b.slot);
     let at = 0;

@@ -6,6 +6,7 @@ import type { Database } from './db.ts';
 import { dispatcher } from './dispatch.ts';
 import { startDuty } from './duties/duty.ts';
 import { forgetOutlived } from './duties/retain.ts';
+import { strayLeases } from './duties/strays.ts';
 import { promoteDue, reviveExpired } from './duties/sweep.ts';
 import { enqueueing } from './enqueue.ts';
 import { jobDesk } from './jobs.ts';
@@ -17,6 +18,7 @@ import { wakeUps } from './wakes.ts';
 
 const SWEEP_MS = 200;
 const RETAIN_MS = 1000;
+const STRAYS_MS = 1000;
 const CLOCK_MS = 10_000;
 
 /**
@@ -36,12 +38,11 @@ export async function startEngine(options: {
   const settlement = settlementOf({ db, queues, wakes });
   const bulk = bulkVerbs({ db, wakes });
 
-  function giveBack(jobs: LeasedJob[]): void {
-    for (const job of jobs)
-      settlement.release(job).catch((error) => log(error, `job ${job.id} could not be given back`));
-  }
-
-  const { claimFor, doubt } = claiming(db, queues);
+  const strays = strayLeases({ db, settlement });
+  const giveBack = (jobs: LeasedJob[]) => {
+    strays.giveBack(jobs).catch((error) => log(error, 'jobs could not be given back'));
+  };
+  const { claimFor, doubt } = claiming({ db, queues, lost: strays.claimLost });
   const dispatch = dispatcher({ claimFor, giveBack, wakes });
   await clock.adjust();
   await wakes.start({
@@ -58,6 +59,7 @@ export async function startEngine(options: {
   const duties = [
     startDuty({ everyMs: SWEEP_MS, failed, run: reviveExpired(sweeping) }),
     startDuty({ everyMs: SWEEP_MS, failed, run: promoteDue(sweeping) }),
+    startDuty({ everyMs: STRAYS_MS, failed, run: strays.search }),
     startDuty({ everyMs: RETAIN_MS, failed, run: forgetOutlived(db) }),
     startDuty({ everyMs: CLOCK_MS, failed, run: () => clock.adjust().then(() => false) }),
   ];
