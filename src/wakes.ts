@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { connectionOptions, type Db } from './db.ts';
+import { connectionOptions, type Db, translate } from './db.ts';
 import { planned } from './sql.ts';
 
 const notify = planned('notify');
@@ -18,7 +18,7 @@ const MOST_ANNOUNCED = 10_000;
  * on one channel where they wait (`wait <sender> <queue>`), and only then are told of jobs (`ready <sender> <queue>`). Lost messages cost
  * latency, never jobs: whoever waits also looks by itself, slowly.
  */
-export function wakeUps(options: { db: Db; url: string; log: (error: Error, message: string) => void }) {
+export function wakeUps(options: { db: Db; url: string; log: (error: unknown, message: string) => void }) {
   const { db, url, log } = options;
   const self = randomBytes(6).toString('hex');
   const interest = new Map<string, number>();
@@ -65,7 +65,7 @@ export function wakeUps(options: { db: Db; url: string; log: (error: Error, mess
       if (client === listener) reconnect(error);
     });
     listener.on('end', () => {
-      if (client === listener) reconnect(new Error('the listening connection ended'));
+      if (client === listener) reconnect(new Error('Connection terminated'));
     });
     listener.on('notification', ({ payload }) => receive(payload));
     client = listener;
@@ -84,7 +84,7 @@ export function wakeUps(options: { db: Db; url: string; log: (error: Error, mess
     client?.end().catch(() => undefined);
     client = undefined;
     if (closed) return;
-    log(error, 'listening for wake-ups again soon');
+    log(translate(error), 'listening for wake-ups again soon');
     retry = setTimeout(listen, RECONNECT_MS);
   }
 
