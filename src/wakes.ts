@@ -10,6 +10,8 @@ const INTEREST_MS = 15_000;
 const RENEW_MS = 5_000;
 /** NOTIFY takes a lock over the whole database at commit: at most one in this time for each queue. */
 const QUIET_MS = 50;
+/** How long an announcement may take to reach the other replicas. */
+const HEARD_MS = 50;
 const RECONNECT_MS = 500;
 const MOST_ANNOUNCED = 10_000;
 
@@ -30,10 +32,15 @@ export function wakeUps(options: { db: Db; url: string; log: (error: unknown, me
   let retry: NodeJS.Timeout | undefined;
   let closed = false;
 
-  function send(verb: 'wait' | 'ready' | 'hello', queue = ''): void {
-    db.query(notify, [`${verb} ${self} ${queue}`]).catch((error: Error) =>
-      log(error, 'a wake-up was not sent'),
-    );
+  function send(verb: 'wait' | 'ready' | 'hello', queue = ''): Promise<unknown> {
+    return db
+      .query(notify, [`${verb} ${self} ${queue}`])
+      .catch((error: Error) => log(error, 'a wake-up was not sent'));
+  }
+
+  /** A job that came to another replica before it heard of us was announced by nobody: one more look finds it. */
+  function lookAgain(queue: string): void {
+    setTimeout(() => wake(queue), HEARD_MS).unref();
   }
 
   function tellOthers(queue: string): void {
@@ -44,7 +51,7 @@ export function wakeUps(options: { db: Db; url: string; log: (error: unknown, me
     }
     const state = { again: false };
     quiet.set(queue, state);
-    send('ready', queue);
+    void send('ready', queue);
     setTimeout(() => {
       quiet.delete(queue);
       if (state.again) tellOthers(queue);
@@ -72,7 +79,7 @@ export function wakeUps(options: { db: Db; url: string; log: (error: unknown, me
     try {
       await listener.connect();
       await listener.query('listen dibs');
-      send('hello');
+      void send('hello');
       announced.clear();
       wakeAll();
     } catch (error) {
@@ -108,10 +115,12 @@ export function wakeUps(options: { db: Db; url: string; log: (error: unknown, me
     /** Somebody waits here for a queue. */
     waiting(queue: string): void {
       const now = performance.now();
-      if ((announced.get(queue) ?? Number.NEGATIVE_INFINITY) > now - RENEW_MS) return;
+      const last = announced.get(queue) ?? Number.NEGATIVE_INFINITY;
+      if (last > now - RENEW_MS) return;
       if (announced.size >= MOST_ANNOUNCED) announced.clear();
       announced.set(queue, now);
-      send('wait', queue);
+      const heard = send('wait', queue);
+      if (last < now - INTEREST_MS) void heard.then(() => lookAgain(queue));
     },
 
     async stop(): Promise<void> {
