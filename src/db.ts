@@ -90,6 +90,9 @@ export function connectionOptions(url: string): pg.ClientConfig {
 export function openDatabase(url: string, size: number, onError: (error: Error) => void): Database {
   const pool = new pg.Pool({ ...connectionOptions(url), types, max: size });
   pool.on('error', onError);
+  // The pool hears of idle connections only; whoever uses one is told by the statement that fails. But an error that
+  // nobody listens to would end the process.
+  pool.on('connect', (client) => client.on('error', () => undefined));
 
   const queryOn = (on: pg.Pool | pg.PoolClient): Db['query'] =>
     async function query<Row>(statement: Statement, parameters: unknown[] = []) {
