@@ -53,7 +53,7 @@ export function wakeUps(options: { db: Db; url: string; log: (error: unknown, me
 
   /** A job that came to another replica before it heard of us was announced by nobody: one more look finds it. */
   function lookAgain(queue: string): void {
-    setTimeout(() => wake(queue), HEARD_MS).unref();
+    setTimeout(() => listeners.elsewhere(queue), HEARD_MS).unref();
   }
 
   function tellOthers(queue: string): void {

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, test } from 'vitest';
 import { openDatabase } from '../src/db.ts';
 import { wakeUps } from '../src/wakes.ts';
 import { createDatabase } from './support/database.ts';
@@ -19,10 +19,10 @@ async function replica() {
   const db = openDatabase(database.url, 2, () => undefined);
   const wakes = wakeUps({ db, url: database.url, log: () => undefined });
   const woken = new EventTarget();
-  await wakes.start(
-    (queue) => woken.dispatchEvent(new Event(queue)),
-    () => undefined,
-  );
+  const wake = (queue: string) => {
+    woken.dispatchEvent(new Event(queue));
+  };
+  await wakes.start({ here: wake, elsewhere: wake, anywhere: () => undefined });
   undo.push(db.close, wakes.stop);
   return { wakes, woken: (queue: string) => once(woken, queue, { signal: AbortSignal.timeout(10_000) }) };
 }
