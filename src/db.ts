@@ -89,7 +89,11 @@ export function connectionOptions(url: string): pg.ClientConfig {
 /** Opens the pool; connections are made when they are needed. */
 export function openDatabase(url: string, size: number, onError: (error: Error) => void): Database {
   const pool = new pg.Pool({ ...connectionOptions(url), types, max: size });
-  pool.on('error', onError);
+  let closing = false;
+  pool.on('error', (error) => {
+    // The pool's end does not wait for the last word of each connection, which a server that stops cuts short.
+    if (!closing) onError(error);
+  });
   // The pool hears of idle connections only; whoever uses one is told by the statement that fails. But an error that
   // nobody listens to would end the process.
   pool.on('connect', (client) => client.on('error', () => undefined));
@@ -120,6 +124,9 @@ export function openDatabase(url: string, size: number, onError: (error: Error) 
         }
       }),
 
-    close: () => pool.end(),
+    close() {
+      closing = true;
+      return pool.end();
+    },
   };
 }

@@ -63,6 +63,9 @@ export async function startEngine(options: {
     startDuty({ everyMs: RETAIN_MS, failed, run: forgetOutlived(db) }),
     startDuty({ everyMs: CLOCK_MS, failed, run: () => clock.adjust().then(() => false) }),
   ];
+  // Their connections are made by then: while the routes are compiled, which on a slow machine takes longer than a
+  // connection may take, nothing else is heard, and the database would seem to be away.
+  await Promise.all(duties.map((duty) => duty.begun));
 
   return {
     enqueue: enqueueing({ db, queues, clock, wakes }),

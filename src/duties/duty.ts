@@ -6,10 +6,18 @@ export function startDuty(options: {
   everyMs: number;
   run(): Promise<boolean>;
   failed(error: unknown): void;
-}): { stop(): Promise<void> } {
+}): {
+  /** Settles when it has run for the first time. */
+  begun: Promise<void>;
+  stop(): Promise<void>;
+} {
   let stopped = false;
   let timer: NodeJS.Timeout | undefined;
   let wake: () => void = () => undefined;
+  let begin: () => void = () => undefined;
+  const begun = new Promise<void>((resolve) => {
+    begin = resolve;
+  });
 
   async function loop(): Promise<void> {
     while (!stopped) {
@@ -21,6 +29,7 @@ export function startDuty(options: {
         options.failed(error);
         pause = Math.max(pause, PAUSE_MS);
       }
+      begin();
       if (more || stopped) continue;
       await new Promise<void>((resolve) => {
         wake = resolve;
@@ -31,6 +40,7 @@ export function startDuty(options: {
   const running = loop();
 
   return {
+    begun,
     stop() {
       stopped = true;
       clearTimeout(timer);
