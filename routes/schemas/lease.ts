@@ -36,7 +36,8 @@ export const ClaimRequest = Type.Object(
       decimal({
         minimum: 0,
         maximum: 60,
-        description: 'How long to wait for a first job when there is none; the client must be as patient. Default: 0.',
+        description:
+          'How long to wait for a first job when there is none; the client must be as patient. Default: 0.',
       }),
     ),
     worker: Type.Optional(text(256, { description: 'Who claims, for those who look at the job.' })),
