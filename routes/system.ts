@@ -5,7 +5,10 @@ import type { App } from './app.ts';
 import { answer, operation } from './operation.ts';
 import { oneOf, ref } from './schemas/common.ts';
 
-export const Health = Type.Object({ status: oneOf(['ok']) }, { $id: 'Health', examples: [{ status: 'ok' }] });
+export const Health = Type.Object(
+  { status: oneOf(['ok']) },
+  { $id: 'Health', description: 'All is well.', examples: [{ status: 'ok' }] },
+);
 
 export function systemRoutes(app: App, engine: Engine): void {
   app.route({

@@ -86,6 +86,6 @@ CREATE INDEX jobs_finished ON dibs.jobs USING btree (queue_id, state, finished_a
 
 CREATE INDEX jobs_leased ON dibs.jobs USING btree (lease_expires_at, queue_id) WHERE (state = 'leased'::dibs.job_state);
 
-CREATE INDEX jobs_ready ON dibs.jobs USING btree (queue_id, priority DESC, "position") WHERE (state = 'ready'::dibs.job_state);
+CREATE INDEX jobs_ready ON dibs.jobs USING btree (queue_id, ((- priority)), "position") WHERE (state = 'ready'::dibs.job_state);
 
 CREATE INDEX jobs_scheduled ON dibs.jobs USING btree (run_at, queue_id) WHERE (state = 'scheduled'::dibs.job_state);

@@ -82,6 +82,10 @@ describe('the document', () => {
     expect(answer.body).toEqual(document);
   });
 
+  test('says what every schema is', () => {
+    for (const [name, schema] of Object.entries(schemas)) expect(schema.description, name).toMatch(/\S/);
+  });
+
   test('names every operation once', () => {
     expect(operations.length).toBeGreaterThan(20);
     expect(new Set(operations.map(({ name }) => name)).size).toBe(operations.length);
@@ -209,6 +213,7 @@ describe('Swagger UI', () => {
       const answer = await service.app.inject(new URL(file, 'http://dibs.test/docs').pathname);
       expect(answer.statusCode, file).toBe(200);
     }
+    expect((await service.app.inject('/docs/json')).json()).toEqual(document);
   });
 
   test('is where / leads to', async () => {

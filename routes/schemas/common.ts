@@ -99,5 +99,5 @@ export const FieldProblem = Type.Object(
     }),
     message: Type.String({ description: 'What is wrong with it.' }),
   },
-  { $id: 'FieldProblem' },
+  { $id: 'FieldProblem', description: 'One field of a request, and what is wrong with it.' },
 );

@@ -185,6 +185,7 @@ export const LeasedJob = Type.Object(
   {
     ...jobProperties,
     payload: anyJson('As it was sent, byte for byte.'),
+    lease_expires_at: time('When the lease runs out, unless settled or extended before.'),
     lease_token: Type.String({ description: 'Proves this lease, in whatever settles or extends it.' }),
   },
   { $id: 'LeasedJob', description: 'A job, leased to the claimant.', examples: [LEASED_EXAMPLE] },
@@ -192,7 +193,7 @@ export const LeasedJob = Type.Object(
 
 export const JobList = Type.Object(
   { jobs: Type.Array(ref(Job)) },
-  { $id: 'JobList', examples: [{ jobs: [JOB_EXAMPLE] }] },
+  { $id: 'JobList', description: 'Jobs, in the order of the request.', examples: [{ jobs: [JOB_EXAMPLE] }] },
 );
 
 export const JobPage = Type.Object(
@@ -200,10 +201,14 @@ export const JobPage = Type.Object(
     jobs: Type.Array(ref(Job)),
     next_cursor: nullable<string>('string', { description: 'For the next page; null on the last.' }),
   },
-  { $id: 'JobPage', examples: [{ jobs: [JOB_EXAMPLE], next_cursor: null }] },
+  { $id: 'JobPage', description: 'A page of jobs.', examples: [{ jobs: [JOB_EXAMPLE], next_cursor: null }] },
 );
 
 export const LeasedJobList = Type.Object(
   { jobs: Type.Array(ref(LeasedJob)) },
-  { $id: 'LeasedJobList', examples: [{ jobs: [LEASED_EXAMPLE] }] },
+  {
+    $id: 'LeasedJobList',
+    description: 'Jobs, in the order of the queue.',
+    examples: [{ jobs: [LEASED_EXAMPLE] }],
+  },
 );

@@ -72,7 +72,11 @@ export const Queue = Type.Object(
     }),
     created_at: time('When it was created.'),
   },
-  { $id: 'Queue', examples: [QUEUE_EXAMPLE] },
+  {
+    $id: 'Queue',
+    description: 'A queue, its configuration and how many jobs it has.',
+    examples: [QUEUE_EXAMPLE],
+  },
 );
 
 export const QueuePage = Type.Object(
@@ -80,7 +84,11 @@ export const QueuePage = Type.Object(
     queues: Type.Array(ref(Queue)),
     next_cursor: nullable<string>('string', { description: 'For the next page; null on the last.' }),
   },
-  { $id: 'QueuePage', examples: [{ queues: [QUEUE_EXAMPLE], next_cursor: null }] },
+  {
+    $id: 'QueuePage',
+    description: 'A page of queues.',
+    examples: [{ queues: [QUEUE_EXAMPLE], next_cursor: null }],
+  },
 );
 
 export const PurgeRequest = Type.Object(
@@ -93,7 +101,12 @@ export const PurgeRequest = Type.Object(
       }),
     ),
   },
-  { $id: 'PurgeRequest', additionalProperties: false, examples: [{ states: ['ready', 'scheduled'] }] },
+  {
+    $id: 'PurgeRequest',
+    description: 'Which jobs to delete.',
+    additionalProperties: false,
+    examples: [{ states: ['ready', 'scheduled'] }],
+  },
 );
 
 export const RedriveRequest = Type.Object(
@@ -116,6 +129,7 @@ export const RedriveRequest = Type.Object(
   },
   {
     $id: 'RedriveRequest',
+    description: 'Which dead jobs to make ready again.',
     additionalProperties: false,
     examples: [{ limit: 100, error_contains: 'SMTP 421' }],
   },
@@ -123,5 +137,5 @@ export const RedriveRequest = Type.Object(
 
 export const Count = Type.Object(
   { count: Type.Integer({ description: 'How many jobs it was done to.' }) },
-  { $id: 'Count', examples: [{ count: 3 }] },
+  { $id: 'Count', description: 'To how many jobs something was done.', examples: [{ count: 3 }] },
 );
