@@ -17,7 +17,7 @@ import { systemRoutes } from './system.ts';
 import { buildValidator } from './validation.ts';
 
 /** Every method that HTTP clients use; those that a path has no route for answer 405. */
-const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const;
 
 const createApp = (logger: FastifyBaseLogger) =>
   Fastify({
