@@ -130,7 +130,7 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
         tags: ['Looking and mending'],
         summary: 'Look at a job',
         answers: { 200: answer(ref(Job), 'The job, with its payload.') },
-        refusals: [404],
+        refusals: [400, 404],
       }),
     },
     handler: async (request, reply) =>
@@ -153,7 +153,7 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
             'It is with a worker, who sees `cancel_requested`: an ack still completes it, anything else makes it cancelled.',
           ),
         },
-        refusals: [404, 409],
+        refusals: [400, 404, 409, 413, 415],
       }),
     },
     handler: async (request, reply) => {
@@ -176,7 +176,7 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
         summary: 'Make a dead or scheduled job ready',
         description: 'Its attempts start afresh. A job that waits already is answered as it is.',
         answers: { 200: answer(ref(Job), 'The job.') },
-        refusals: [404, 409],
+        refusals: [400, 404, 409, 413, 415],
       }),
     },
     handler: async (request, reply) =>

@@ -124,7 +124,7 @@ export function queueRoutes(app: App, engine: Engine): void {
         tags,
         summary: 'Delete a queue',
         answers: { 204: { type: 'null', description: 'It is gone.' } },
-        refusals: [400, 404, 409],
+        refusals: [400, 404, 409, 413, 415],
       }),
     },
     handler: async (request, reply) => {
@@ -144,7 +144,7 @@ export function queueRoutes(app: App, engine: Engine): void {
           tags,
           summary: paused ? 'Hand out no more jobs' : 'Hand out jobs again',
           answers: queueAnswer,
-          refusals: paused ? [400] : [400, 404],
+          refusals: paused ? [400, 413, 415] : [400, 404, 413, 415],
         }),
       },
       handler: async (request) => toQueue(await engine.queues.pause(request.params.queue, paused)),
