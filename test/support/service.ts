@@ -15,7 +15,7 @@ export interface Answer {
   text: string;
 }
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH' | 'HEAD' | 'OPTIONS';
+export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH' | 'HEAD' | 'OPTIONS' | 'TRACE';
 
 /** A replica in this process on a database of its own (or on the one at `databaseUrl`), not listening. */
 export async function startService(options: { databaseUrl?: string; maxPayloadBytes?: number } = {}) {
