@@ -48,7 +48,10 @@ export async function startService(options: { databaseUrl?: string; maxPayloadBy
       status: response.statusCode,
       headers: response.headers as Record<string, string | undefined>,
       text: response.body,
-      body: /json/.test(String(response.headers['content-type'])) ? JSON.parse(response.body) : undefined,
+      body:
+        method !== 'HEAD' && /json/.test(String(response.headers['content-type']))
+          ? JSON.parse(response.body)
+          : undefined,
     };
     check(method, path, answer);
     return answer;
