@@ -129,3 +129,32 @@ test('dead jobs are kept as long as the queue says', async () => {
       expectProblem(await service.call('GET', `/jobs/${id}`), 404, 'job_not_found'),
     );
 });
+
+test('configuring and pausing a queue again and again uses up no queue ids', async () => {
+  const last = async () => {
+    const text = 'select last_value::integer as id from dibs.queue_ids';
+    return (await service.db.query<{ id: number }>({ text }))[0]?.id;
+  };
+  await at.configure(queue, {});
+  const before = await last();
+  for (let i = 0; i < 5; i++) {
+    await at.configure(queue, { max_attempts: 5 + i });
+    await at.ok('POST', `/queues/${queue}/pause`);
+  }
+  expect(await last()).toBe(before);
+  expect(await at.ok('GET', `/queues/${queue}`)).toMatchObject({ paused: true, config: { max_attempts: 9 } });
+});
+
+test('many who create a queue at once make one', async () => {
+  const statuses = await Promise.all(
+    Array.from({ length: 30 }, async (_, i) => {
+      if (i % 3 === 0) return (await service.call('POST', '/jobs', { queue })).status;
+      if (i % 3 === 1) return (await service.call('PUT', `/queues/${queue}`, { max_attempts: 7 })).status;
+      return (await service.call('POST', `/queues/${queue}/pause`)).status;
+    }),
+  );
+  expect(new Set(statuses)).toEqual(new Set([200, 201]));
+  expect(await at.ok('GET', `/queues/${queue}`)).toMatchObject({ paused: true, config: { max_attempts: 7 } });
+  const { queues } = await at.ok('GET', '/queues?limit=1000');
+  expect(queues.filter((q: { name: string }) => q.name === queue)).toHaveLength(1);
+});
