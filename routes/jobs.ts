@@ -2,14 +2,14 @@ import type { Static } from 'typebox';
 import { Type } from 'typebox';
 import type { Engine } from '../src/engine.ts';
 import { isUuid } from '../src/ids.ts';
-import type { Backoff, NewJob as EngineJob } from '../src/types.ts';
+import type { Backoff, NewJob } from '../src/types.ts';
 import type { App } from './app.ts';
 import { rawShapes } from './body.ts';
 import { readCursor, writeCursor } from './cursor.ts';
 import { jobJson, jobListJson, jobPageJson } from './json.ts';
 import { answer, operation } from './operation.ts';
-import { JobId, JobStateName, oneOf, QueueName, ref } from './schemas/common.ts';
-import { DEFAULT_BACKOFF, Job, JobList, JobPage, NewJob, NewJobs } from './schemas/job.ts';
+import { JobId, JobStateName, oneOf, pageQuery, QueueName, ref } from './schemas/common.ts';
+import { DEFAULT_BACKOFF, Job, JobList, JobPage, JobSpec, JobSpecList } from './schemas/job.ts';
 
 const location = { Location: { type: 'string', description: 'The path of the job.' } };
 
@@ -26,7 +26,7 @@ export function completeBackoff(asked: Partial<Backoff>): Backoff {
   };
 }
 
-const toNewJob = ({ backoff, ...job }: Static<typeof NewJob>): EngineJob =>
+const toNewJob = ({ backoff, ...job }: Static<typeof JobSpec>): NewJob =>
   backoff ? { ...job, backoff: completeBackoff(backoff) } : job;
 
 export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): void {
@@ -37,7 +37,7 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
     url: '/jobs',
     config: { raw: raw.job },
     schema: {
-      body: ref(NewJob),
+      body: ref(JobSpec),
       ...operation({
         operationId: 'enqueueJob',
         tags: ['Producing'],
@@ -60,7 +60,7 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
     url: '/jobs/batch',
     config: { raw: raw.jobs },
     schema: {
-      body: ref(NewJobs),
+      body: ref(JobSpecList),
       ...operation({
         operationId: 'enqueueJobs',
         tags: ['Producing'],
@@ -86,15 +86,16 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
           queue: Type.Optional(ref(QueueName)),
           state: Type.Optional(ref(JobStateName)),
           include: Type.Optional(oneOf(['payload'], { description: 'What else to show.' })),
-          order: Type.Optional(oneOf(['newest', 'oldest'], { default: 'newest' })),
-          limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 100 })),
-          cursor: Type.Optional(Type.String({ description: 'The `next_cursor` of the page before.' })),
+          order: Type.Optional(
+            oneOf(['newest', 'oldest'], { default: 'newest', description: 'By when they were enqueued.' }),
+          ),
+          ...pageQuery,
         },
         { additionalProperties: false },
       ),
       ...operation({
         operationId: 'listJobs',
-        tags: ['Looking and mending'],
+        tags: ['Jobs'],
         summary: 'List jobs, newest first',
         description:
           'Keyset pages: jobs that come or go meanwhile make no other job appear twice or be skipped. A cursor goes ' +
@@ -127,7 +128,7 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
       params: JobId,
       ...operation({
         operationId: 'getJob',
-        tags: ['Looking and mending'],
+        tags: ['Jobs'],
         summary: 'Look at a job',
         answers: { 200: answer(ref(Job), 'The job, with its payload.') },
         refusals: [400, 404],
@@ -144,7 +145,7 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
       params: JobId,
       ...operation({
         operationId: 'cancelJob',
-        tags: ['Looking and mending'],
+        tags: ['Jobs'],
         summary: 'Cancel a job',
         answers: {
           200: answer(ref(Job), 'It was waiting or dead, and is cancelled.'),
@@ -153,7 +154,8 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
             'It is with a worker, who sees `cancel_requested`: an ack still completes it, anything else makes it cancelled.',
           ),
         },
-        refusals: [400, 404, 409, 413, 415],
+        refusals: [404, 409],
+        takesBody: true,
       }),
     },
     handler: async (request, reply) => {
@@ -172,11 +174,12 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
       params: JobId,
       ...operation({
         operationId: 'retryJob',
-        tags: ['Looking and mending'],
+        tags: ['Jobs'],
         summary: 'Make a dead or scheduled job ready',
         description: 'Its attempts start afresh. A job that waits already is answered as it is.',
         answers: { 200: answer(ref(Job), 'The job.') },
-        refusals: [400, 404, 409, 413, 415],
+        refusals: [404, 409],
+        takesBody: true,
       }),
     },
     handler: async (request, reply) =>

@@ -20,8 +20,8 @@ export const buildValidator = ((sharedSchemas: Record<string, AnySchema>) => {
   const strict = new Ajv({ ...options, coerceTypes: false });
   // With strict numbers, an Infinity read from "1e999" would pass by its maximum.
   const textual = new Ajv({ ...options, coerceTypes: true, strictNumbers: false });
-  addFormats.default(strict, ['date-time']);
-  addFormats.default(textual, ['date-time']);
+  addFormats.default(strict, ['date-time', 'double']);
+  addFormats.default(textual, ['date-time', 'double']);
   return ({ schema, httpPart }: RoutePart) => (httpPart === 'body' ? strict : textual).compile(schema);
   // Fastify passes a RoutePart, other than these types of its default compiler say.
 }) as unknown as BuildValidator;

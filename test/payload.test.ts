@@ -47,8 +47,7 @@ const TEXTS = [
 ];
 
 const payloadIn = (text: string): string => {
-  const [, payload] =
-    /"payload":([\s\S]*?)(?:,"lease_token":"[^"]*")?\}(?:\],"next_cursor":null\}|\]\})?$/.exec(text) ?? [];
+  const [, payload] = /"payload":([\s\S]*),"headers":\{\},"priority":/.exec(text) ?? [];
   return payload as string;
 };
 

@@ -12,8 +12,8 @@ afterAll(() => service.stop());
 
 /** Seconds from the database's now to a job's run_at, give or take the time that an answer takes. */
 async function rest(job: { run_at: string }): Promise<number> {
-  const [row] = await service.db.query<{ now: Date }>({ text: 'select now()' });
-  return (Date.parse(job.run_at) - (row as { now: Date }).now.getTime()) / 1000;
+  const [row] = await service.db.query<{ now: string }>({ text: 'select now()' });
+  return (Date.parse(job.run_at) - Date.parse((row as { now: string }).now)) / 1000;
 }
 
 async function nacked(queue: string, body: object = {}) {
