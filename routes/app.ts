@@ -9,6 +9,7 @@ import { acceptJson, MAX_BODY_BYTES } from './body.ts';
 import { handleError, methodNotAllowed, rawProblem, routeNotFound } from './errors.ts';
 import { jobRoutes } from './jobs.ts';
 import { leaseRoutes } from './leases.ts';
+import { leaveRefusalsToUs, refuseForNode } from './node.ts';
 import { openApi } from './openapi.ts';
 import { queueRoutes } from './queues.ts';
 import { namedSchemas } from './schemas/named.ts';
@@ -17,7 +18,7 @@ import { systemRoutes } from './system.ts';
 import { buildValidator } from './validation.ts';
 
 /** Every method that HTTP clients use; those that a path has no route for answer 405. */
-const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const;
 
 const createApp = (logger: FastifyBaseLogger) =>
   Fastify({
@@ -26,6 +27,7 @@ const createApp = (logger: FastifyBaseLogger) =>
     // A line or two for each request would cost more than most requests; see logAnswers.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: MAX_BODY_BYTES,
+    http: leaveRefusalsToUs,
     routerOptions: { maxParamLength: 16_384 },
     schemaController: { compilersFactory: { buildValidator } },
     // Requests that arrive while the service closes are still served; Fastify's own answer would be no problem+json.
@@ -87,6 +89,7 @@ export async function buildApp(options: {
   app.setNotFoundHandler(routeNotFound);
   app.setSerializerCompiler(() => JSON.stringify);
   acceptJson(app);
+  refuseForNode(app);
   for (const schema of namedSchemas) app.addSchema(schema);
   await app.register(swagger, openApi);
   await app.register(swaggerUi, { routePrefix: '/docs' });

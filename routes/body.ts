@@ -40,7 +40,7 @@ export function acceptJson(app: FastifyInstance): void {
   );
 }
 
-/** For routes whose body may be left out. */
+/** For routes whose body may be left out; `null` is not "left out". */
 export async function noBodyIsEmpty(request: FastifyRequest): Promise<void> {
-  if (request.body === undefined || request.body === null) request.body = {};
+  if (request.body === undefined) request.body = {};
 }

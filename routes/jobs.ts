@@ -131,7 +131,7 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
         tags: ['Jobs'],
         summary: 'Look at a job',
         answers: { 200: answer(ref(Job), 'The job, with its payload.') },
-        refusals: [404],
+        refusals: [400, 404],
       }),
     },
     handler: async (request, reply) =>

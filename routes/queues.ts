@@ -6,7 +6,7 @@ import { noBodyIsEmpty } from './body.ts';
 import { readCursor, writeCursor } from './cursor.ts';
 import { completeBackoff } from './jobs.ts';
 import { answer, operation } from './operation.ts';
-import { pageQuery, QueueName, ref } from './schemas/common.ts';
+import { isQueueName, pageQuery, QueueName, ref } from './schemas/common.ts';
 import {
   Count,
   DEFAULT_CONFIG,
@@ -52,7 +52,7 @@ export function queueRoutes(app: App, engine: Engine): void {
     handler: async (request) => {
       const { limit = 100, cursor } = request.query;
       const listing = { of: 'queues' };
-      const after = cursor === undefined ? undefined : readCursor(listing, cursor, (name) => name !== '');
+      const after = cursor === undefined ? undefined : readCursor(listing, cursor, isQueueName);
       const queues = await engine.queues.list(limit, after);
       const last = queues.length === limit ? queues.at(-1) : undefined;
       return { queues: queues.map(toQueue), next_cursor: last ? writeCursor(listing, last.name) : null };

@@ -18,7 +18,8 @@ export const buildValidator = ((sharedSchemas: Record<string, AnySchema>) => {
   const schemas = Object.values(sharedSchemas);
   const options = { schemas, removeAdditional: false, allErrors: false, strictTypes: false };
   const strict = new Ajv({ ...options, coerceTypes: false });
-  const textual = new Ajv({ ...options, coerceTypes: true });
+  // With strict numbers, an Infinity read from "1e999" would pass by its maximum.
+  const textual = new Ajv({ ...options, coerceTypes: true, strictNumbers: false });
   addFormats.default(strict, ['date-time', 'double']);
   addFormats.default(textual, ['date-time', 'double']);
   return ({ schema, httpPart }: RoutePart) => (httpPart === 'body' ? strict : textual).compile(schema);

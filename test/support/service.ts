@@ -15,7 +15,7 @@ export interface Answer {
   text: string;
 }
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH' | 'HEAD' | 'OPTIONS';
+export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH' | 'HEAD' | 'OPTIONS' | 'TRACE';
 
 /** A replica in this process on a database of its own (or on the one at `databaseUrl`), not listening. */
 export async function startService(options: { databaseUrl?: string; maxPayloadBytes?: number } = {}) {
@@ -48,7 +48,10 @@ export async function startService(options: { databaseUrl?: string; maxPayloadBy
       status: response.statusCode,
       headers: response.headers as Record<string, string | undefined>,
       text: response.body,
-      body: /json/.test(String(response.headers['content-type'])) ? JSON.parse(response.body) : undefined,
+      body:
+        method !== 'HEAD' && /json/.test(String(response.headers['content-type']))
+          ? JSON.parse(response.body)
+          : undefined,
     };
     check(method, path, answer);
     return answer;
