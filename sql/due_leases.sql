@@ -1,7 +1,7 @@
--- Which queues have expired leases, within the first 1000 of them.
-select queue_id, count(*)::integer as due
+-- The first 1000 expired leases, by queue, in the order in which they expired.
+select queue_id, array_agg(id order by lease_expires_at) as ids
 from (
-  select queue_id
+  select queue_id, id, lease_expires_at
   from dibs.jobs
   where state = 'leased' and lease_expires_at <= now()
   order by lease_expires_at

@@ -36,7 +36,6 @@ export function claiming(db: Db, queues: Queues) {
       slots,
       CLAIM_BYTES,
       first,
-      last,
       consumers.map(() => randomUUID()),
       consumers.map((c) => c.lease_seconds ?? queue.lease_seconds),
       consumers.map((c) => c.worker ?? null),

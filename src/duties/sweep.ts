@@ -1,5 +1,5 @@
 import type { Db } from '../db.ts';
-import { nextPositions } from '../positions.ts';
+import { placesFor } from '../positions.ts';
 import type { Queues } from '../queues.ts';
 import type { Settlement } from '../settle.ts';
 import { prepared, type Statement } from '../sql.ts';
@@ -16,17 +16,15 @@ interface Context {
   settlement: Settlement;
 }
 
-/** Runs `move` for each queue in which `due` finds jobs whose time has come; tells whether there may be more. */
+/** Runs `move` for the jobs that `due` finds, queue by queue; tells whether there may be more. */
 async function sweep(context: Context, due: Statement, move: Statement): Promise<boolean> {
   const { db, queues, wakes, settlement } = context;
-  const found = await db.query<{ queue_id: number; due: number }>(due);
+  const found = await db.query<{ queue_id: number; ids: string[] }>(due);
   let total = 0;
-  for (const { queue_id, due: count } of found) {
-    total += count;
-    const rows = await db.query<{ id: string; state: JobState }>(move, [
-      queue_id,
-      await nextPositions(db, count),
-    ]);
+  for (const { queue_id, ids: due } of found) {
+    total += due.length;
+    const { ids, positions } = await placesFor(db, due);
+    const rows = await db.query<{ id: string; state: JobState }>(move, [queue_id, ids, positions]);
     const queue = await queues.byId(queue_id);
     if (!queue) continue;
     await settlement.dropCancelled(queue, rows);
