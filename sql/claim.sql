@@ -46,6 +46,7 @@ set
   worker = ($7::text[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]]
 where j.queue_id = $1
   and j.id = any ((select ids from picked)::uuid[])
+  and j.id between (select ids[1] from picked) and (select ids[cardinality(ids)] from picked)
 returning
   ((select slots from picked))[width_bucket(j.id, (select ids from picked))] as slot,
   j.id, j.state, j.priority, j.attempt, j.max_attempts, j.deliveries, j.run_at, j.created_at,

@@ -3,7 +3,10 @@
 with expired as materialized (
   select id
   from dibs.jobs
-  where queue_id = $1 and id = any ($2::uuid[]) and lease_expires_at <= now()
+  where queue_id = $1
+    and id = any ($2::uuid[])
+    and id between ($2::uuid[])[1] and ($2::uuid[])[cardinality($2::uuid[])]
+    and lease_expires_at <= now()
   for update skip locked
 )
 update dibs.jobs j
@@ -20,5 +23,7 @@ set
   lease_token = case when not j.cancel_requested then j.lease_token end,
   lease_expires_at = null,
   worker = null
-where j.queue_id = $1 and j.id = any (array(select id from expired))
+where j.queue_id = $1
+  and j.id = any (array(select id from expired))
+  and j.id between ($2::uuid[])[1] and ($2::uuid[])[cardinality($2::uuid[])]
 returning j.id, j.state;

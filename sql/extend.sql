@@ -7,6 +7,7 @@ set
   progress = coalesce(($5::text[])[width_bucket(j.id, $2::uuid[])]::json, j.progress)
 where j.queue_id = $1
   and j.id = any ($2::uuid[])
+  and j.id between ($2::uuid[])[1] and ($2::uuid[])[cardinality($2::uuid[])]
   and j.lease_token = ($3::uuid[])[width_bucket(j.id, $2::uuid[])]
   and j.lease_expires_at is not null
 returning j.id, j.lease_expires_at, j.cancel_requested;

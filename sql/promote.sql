@@ -4,12 +4,17 @@
 with due as materialized (
   select id
   from dibs.jobs
-  where queue_id = $1 and id = any ($2::uuid[]) and state::text = 'scheduled' and run_at <= now()
+  where queue_id = $1
+    and id = any ($2::uuid[])
+    and id between ($2::uuid[])[1] and ($2::uuid[])[cardinality($2::uuid[])]
+    and state::text = 'scheduled' and run_at <= now()
   for update skip locked
 )
 update dibs.jobs j
 set
   state = 'ready',
   position = ($3::bigint[])[width_bucket(j.id, $2::uuid[])]
-where j.queue_id = $1 and j.id = any (array(select id from due))
+where j.queue_id = $1
+  and j.id = any (array(select id from due))
+  and j.id between ($2::uuid[])[1] and ($2::uuid[])[cardinality($2::uuid[])]
 returning j.id, j.state;

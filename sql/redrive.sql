@@ -6,5 +6,8 @@ set
   attempt = 0,
   run_at = now(),
   finished_at = null
-where j.queue_id = $1 and j.id = any ($2::uuid[]) and j.state = 'dead'
+where j.queue_id = $1
+  and j.id = any ($2::uuid[])
+  and j.id between ($2::uuid[])[1] and ($2::uuid[])[cardinality($2::uuid[])]
+  and j.state = 'dead'
 returning j.id;

@@ -19,6 +19,7 @@ set
   worker = null
 where j.queue_id = $1
   and j.id = any ($2::uuid[])
+  and j.id between ($2::uuid[])[1] and ($2::uuid[])[cardinality($2::uuid[])]
   and j.lease_token = ($3::uuid[])[width_bucket(j.id, $2::uuid[])]
   and j.state <> 'completed'
 returning
