@@ -1,5 +1,6 @@
 -- Leases the first jobs of one queue to several consumers at once, in their order: $2 rows in all, consumer i taking
 -- the slots from first[i] on, $4 ascending from 1; it stops before $3 bytes of payload are exceeded (but for the first row).
+-- $8, $9, $10 are the stretches of the queue's order to scan: see src/floor.ts.
 -- The ids pass through an array, and nothing is joined, so that the planner always comes back by primary key: as a join,
 -- a plan made while the queue was empty became a hash join over all of it (200,000 rows for 1), or compared each
 -- slot with each job (300 ms for 1000).
@@ -7,14 +8,21 @@
 -- a burst, made it fetch and sort all of the queue first (30,000 rows for 100).
 -- A token is unguessable and belongs to one lease: a hash over the consumer's nonce and the job's id.
 with ready as materialized (
-  select id, priority, position, payload_bytes
-  from dibs.jobs
-  where queue_id = $1
-    and state = 'ready'
-    and (select not paused from dibs.queues where id = $1)
-  order by queue_id, priority desc, position
+  select job.*
+  from unnest($8::smallint[], $9::bigint[], $10::smallint[]) as stretch (rank, position, last_rank)
+  cross join lateral (
+    select id, priority, position, payload_bytes
+    from dibs.jobs
+    where queue_id = $1
+      and state = 'ready'
+      and (-priority, position) > (stretch.rank, stretch.position)
+      and -priority <= stretch.last_rank
+      and (select not paused from dibs.queues where id = $1)
+    order by queue_id, -priority, position
+    limit (select $2::integer)
+    for update skip locked
+  ) as job
   limit (select $2::integer)
-  for update skip locked
 ),
 measured as (
   select
@@ -22,7 +30,7 @@ measured as (
     row_number() over line as slot,
     sum(payload_bytes) over line - payload_bytes as bytes_before
   from ready
-  window line as (order by priority desc, position rows unbounded preceding)
+  window line as (order by -priority, position rows unbounded preceding)
 ),
 picked as materialized (
   select
@@ -49,6 +57,7 @@ where j.queue_id = $1
   and j.id between (select ids[1] from picked) and (select ids[cardinality(ids)] from picked)
 returning
   ((select slots from picked))[width_bucket(j.id, (select ids from picked))] as slot,
+  j.position,
   j.id, j.state, j.priority, j.attempt, j.max_attempts, j.deliveries, j.run_at, j.created_at,
   j.lease_token, j.lease_expires_at, j.finished_at, j.worker, j.last_error,
   j.headers, j.progress, j.result, j.payload;

@@ -33,7 +33,7 @@ async function run(client: pg.Client, name: string, ...parameters: unknown[]): P
 
 const NONCES = '00000000-0000-4000-8000-00000000000c';
 const claim = (client: pg.Client, limit: number) =>
-  run(client, 'claim', QUEUE, limit, 2 ** 24, [1], [NONCES], [30], [null]);
+  run(client, 'claim', QUEUE, limit, 2 ** 24, [1], [NONCES], [30], [null], [-100], [-1], [100]);
 
 /** Returns when a connection waits for a lock that another one holds. */
 async function untilItWaits(client: pg.Client): Promise<void> {

@@ -77,7 +77,7 @@ const places = (ids: string[]) => ids.map((_, i) => 10_000_000 + i);
 export const STATEMENTS: Record<string, Checked> = {
   claim: {
     batch: true,
-    parameters: (m, ids) => [m.queue, ids.length, 2 ** 24, [1], [TOKEN], [30], ['w']],
+    parameters: (m, ids) => [m.queue, ids.length, 2 ** 24, [1], [TOKEN], [30], ['w'], [-100], [-1], [100]],
   },
   enqueue: {
     batch: true,
@@ -119,8 +119,8 @@ export const STATEMENTS: Record<string, Checked> = {
   expire: { batch: true, parameters: (m, ids) => [m.queue, ids, places(ids)] },
   promote: { batch: true, parameters: (m, ids) => [m.queue, ids, places(ids)] },
   redrive: { planned: true, batch: true, parameters: (m, ids) => [m.queue, ids, places(ids)] },
-  due_leases: { rows: 1000, parameters: () => [] },
-  due_jobs: { rows: 1000, parameters: () => [] },
+  due_leases: { rows: 1000, parameters: () => ['-infinity'] },
+  due_jobs: { rows: 1000, parameters: () => ['-infinity'] },
   forget: { planned: true, rows: 2000, parameters: (m) => [m.queue, 'dead', 0] },
   purge: { planned: true, rows: 4000, parameters: (m) => [m.queue, 'dead', FIRST, '2100-01-01'] },
   redrive_page: {

@@ -1,0 +1,84 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { call } from '../support/service.mjs';
+import { jobsIn } from './account.mjs';
+
+const here = (file) => fileURLToPath(new URL(file, import.meta.url));
+
+/** The workers, and the tools that each needs. */
+const WORKERS = {
+  bash: { command: ['bash', here('worker.sh')], needs: ['bash', 'curl', 'jq', 'sha256sum'] },
+  python: { command: ['python3', here('worker.py')], needs: ['python3'] },
+  node: { command: [process.execPath, here('worker.mjs')], needs: [] },
+};
+
+export const KINDS = Object.keys(WORKERS);
+
+const isMissing = (tool) => spawnSync(tool, ['--version'], { stdio: 'ignore' }).error !== undefined;
+
+/** The command of a kind of worker; where one of its tools is missing, a Node worker takes its place. */
+function commandOf(kind) {
+  const missing = WORKERS[kind].needs.filter(isMissing);
+  if (missing.length === 0) return WORKERS[kind].command;
+  console.log(`No ${kind} worker, for want of ${missing.join(' and ')}: a Node worker takes its place`);
+  return WORKERS.node.command;
+}
+
+/** Starts a worker process, named after its kind; `env` tells it where its work is. */
+export function startWorker(kind, env) {
+  const [command, ...args] = commandOf(kind);
+  const child = spawn(command, args, {
+    env: { ...process.env, ...env, WORKER: kind },
+    stdio: ['ignore', 'ignore', 'inherit'],
+    // A group of its own: what is to kill the bash worker is to kill its curl, too.
+    detached: true,
+  });
+  return {
+    name: kind,
+    ended: once(child, 'exit').then(([code, signal]) => ({ code, signal })),
+    /** Asks it to finish what it has and end. */
+    stop: () => child.kill('SIGTERM'),
+    /** Sends a signal to it and to what it started. */
+    signal(signal) {
+      if (child.exitCode === null && child.signalCode === null) process.kill(-child.pid, signal);
+    },
+  };
+}
+
+/** The jobs leased to a worker, once no request of its changes them any more; it must be halted. */
+async function leasesOf(worker, url, queue) {
+  let before;
+  for (;;) {
+    const jobs = (await jobsIn(url, queue, 'leased')).filter((job) => job.worker === worker.name);
+    const ids = jobs.map((job) => job.id).join();
+    if (ids === before) return jobs;
+    before = ids;
+    await sleep(500);
+  }
+}
+
+/**
+ * Kills a worker with kill -9 at its work: when a fifth of all jobs are done and it holds leases. To be sure that these are
+ * no jobs whose acks are on their way, it is halted before its leases are looked at. Returns the jobs that it held.
+ */
+export async function killAtWork(worker, url, queue, total) {
+  for (;;) {
+    const { counts } = await call(url, 'GET', `/queues/${queue}`);
+    const done = counts.completed + counts.dead;
+    if (done === total)
+      throw new Error(`All was done before ${worker.name} could be killed: take a larger folder`);
+    if (done >= total / 5) {
+      worker.signal('SIGSTOP');
+      const held = await leasesOf(worker, url, queue);
+      if (held.length > 0) {
+        worker.signal('SIGKILL');
+        await worker.ended;
+        return held;
+      }
+      worker.signal('SIGCONT');
+    }
+    await sleep(5);
+  }
+}

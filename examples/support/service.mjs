@@ -1,0 +1,76 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+
+/** A service for the length of an example: the one at DIBS_URL, or one of our own on a free port, its data in a temporary folder. */
+export async function openService() {
+  if (process.env.DIBS_URL) return { url: process.env.DIBS_URL.replace(/\/$/, ''), async close() {} };
+  if (!existsSync(main)) throw new Error('There is no dist/main.js yet: run `npm run build` first');
+
+  const dataDir = await mkdtemp(join(tmpdir(), 'dibs-example-'));
+  const { DATABASE_URL: _, ...env } = process.env;
+  const child = spawn(process.execPath, [main, 'serve'], {
+    env: { ...env, HOST: '127.0.0.1', PORT: '0', DATA_DIR: dataDir, LOG_LEVEL: 'info' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+    // A group of its own, so that Ctrl-C reaches it through close(), after the workers.
+    detached: true,
+  });
+  const ended = once(child, 'exit');
+  async function close() {
+    child.kill('SIGTERM');
+    await ended;
+    await rm(dataDir, { recursive: true, force: true });
+  }
+  try {
+    const url = await new Promise((resolve, reject) => {
+      createInterface({ input: child.stdout }).on('line', (line) => {
+        const ready = /ready at (http:\S+?)"/.exec(line);
+        if (ready) resolve(ready[1]);
+      });
+      ended.then(([code]) => reject(new Error(`dibs serve ended with ${code}`)), reject);
+    });
+    return { url, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** A request to the service; anything but a 2xx throws what the problem document says. */
+export async function call(url, method, path, body) {
+  const response = await fetch(url + path, {
+    method,
+    headers: body === undefined ? {} : { 'content-type': 'application/json' },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  const text = await response.text();
+  const answer = text === '' ? undefined : JSON.parse(text);
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${answer?.detail ?? text}`);
+  return answer;
+}
+
+/**
+ * Runs an example's main function, which says whether all went well. `unlessStopped` passes a promise through, until Ctrl-C or
+ * SIGTERM: then it rejects, so that main ends what it started.
+ */
+export async function example(main) {
+  const stopped = new Promise((_, reject) => {
+    for (const signal of ['SIGINT', 'SIGTERM'])
+      process.once(signal, () => reject(new Error(`stopped by ${signal}`)));
+  });
+  stopped.catch(() => undefined);
+  const unlessStopped = (promise) => Promise.race([promise, stopped]);
+  try {
+    process.exitCode = (await main(process.argv.slice(2), unlessStopped)) ? 0 : 1;
+  } catch (error) {
+    console.error(error.message);
+    process.exitCode = 1;
+  }
+}
