@@ -1,8 +1,12 @@
 -- Deletes done jobs. Also one whose lease ran out, while nobody else was given it: its token is still there.
+-- The ids ascend, so that the token beside an id is found by bisection; joined to its arrays instead, a plan made while
+-- the queue was empty compared each job with each item (250 ms for 1000, against 2).
+-- BETWEEN adds nothing but for PostgreSQL before 17, which, as long as it takes the queue for an empty one, reads all of
+-- it by its queue_id and filters by ids: so it reads what lies between the first and the last of them.
 delete from dibs.jobs j
-using unnest($2::uuid[], $3::uuid[]) as done (id, lease_token)
 where j.queue_id = $1
-  and j.id = done.id
-  and j.lease_token = done.lease_token
+  and j.id = any ($2::uuid[])
+  and j.id between ($2::uuid[])[1] and ($2::uuid[])[cardinality($2::uuid[])]
+  and j.lease_token = ($3::uuid[])[width_bucket(j.id, $2::uuid[])]
   and j.state <> 'completed'
 returning j.id;

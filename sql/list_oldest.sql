@@ -1,5 +1,6 @@
 -- A page of jobs, oldest first, of one queue or of all: each queue's own page by primary key (or by state), then
 -- the page of those. Planned anew each time, so that what is not asked for vanishes from the plan.
+-- The inner limit stands in a sub-select for the planner's sake: see claim.sql.
 select
   q.name as queue, j.id, j.state, j.priority, j.attempt, j.max_attempts, j.deliveries, j.run_at, j.created_at,
   j.lease_expires_at, j.finished_at, j.worker, j.last_error, j.headers, j.progress, j.result,
@@ -12,7 +13,7 @@ cross join lateral (
     and ($2::dibs.job_state is null or state = $2)
     and ($3::uuid is null or id > $3)
   order by id asc
-  limit $4
+  limit (select $4::integer)
 ) as j
 where $1::text is null or q.name = $1
 order by j.id asc

@@ -1,33 +1,42 @@
 -- Failed attempts: back after a backoff, or dead. $3 is the queue's backoff; a job's own goes before it.
+-- The ids ascend, and what stands beside one is found by bisection: see ack.sql.
 -- Positions and random shares come as parameters: Citus takes no volatile function in an UPDATE.
 update dibs.jobs j
 set
   state = (case
     when j.cancel_requested then 'cancelled'
-    when failed.final or j.attempt >= j.max_attempts then 'dead'
-    when coalesce(failed.delay_seconds,
-      dibs.backoff_seconds(coalesce(j.backoff, $3::json), j.attempt, failed.jitter_share)) > 0 then 'scheduled'
+    when ($7::boolean[])[width_bucket(j.id, $2::uuid[])] or j.attempt >= j.max_attempts then 'dead'
+    when coalesce(
+      ($6::double precision[])[width_bucket(j.id, $2::uuid[])],
+      dibs.backoff_seconds(coalesce(j.backoff, $3::json), j.attempt,
+        ($8::double precision[])[width_bucket(j.id, $2::uuid[])])
+    ) > 0 then 'scheduled'
     else 'ready'
   end)::dibs.job_state,
-  position = failed.position,
+  position = ($5::bigint[])[width_bucket(j.id, $2::uuid[])],
   run_at = case
-    when j.cancel_requested or failed.final or j.attempt >= j.max_attempts then j.run_at
-    else now() + interval '1 second' * coalesce(failed.delay_seconds,
-      dibs.backoff_seconds(coalesce(j.backoff, $3::json), j.attempt, failed.jitter_share))
+    when j.cancel_requested
+      or ($7::boolean[])[width_bucket(j.id, $2::uuid[])]
+      or j.attempt >= j.max_attempts then j.run_at
+    else now() + interval '1 second' * coalesce(
+      ($6::double precision[])[width_bucket(j.id, $2::uuid[])],
+      dibs.backoff_seconds(coalesce(j.backoff, $3::json), j.attempt,
+        ($8::double precision[])[width_bucket(j.id, $2::uuid[])])
+    )
   end,
   finished_at = case
-    when j.cancel_requested or failed.final or j.attempt >= j.max_attempts then now()
+    when j.cancel_requested
+      or ($7::boolean[])[width_bucket(j.id, $2::uuid[])]
+      or j.attempt >= j.max_attempts then now()
   end,
-  last_error = failed.error,
+  last_error = ($9::text[])[width_bucket(j.id, $2::uuid[])],
   lease_token = null,
   lease_expires_at = null,
   worker = null
-from unnest(
-    $2::uuid[], $4::uuid[], $5::bigint[], $6::double precision[], $7::boolean[], $8::double precision[], $9::text[]
-  ) as failed (id, lease_token, position, delay_seconds, final, jitter_share, error)
 where j.queue_id = $1
-  and j.id = failed.id
-  and j.lease_token = failed.lease_token
+  and j.id = any ($2::uuid[])
+  and j.id between ($2::uuid[])[1] and ($2::uuid[])[cardinality($2::uuid[])]
+  and j.lease_token = ($4::uuid[])[width_bucket(j.id, $2::uuid[])]
   and j.state <> 'completed'
 returning
   j.id, j.state, j.priority, j.attempt, j.max_attempts, j.deliveries, j.run_at, j.created_at,

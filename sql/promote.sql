@@ -1,16 +1,20 @@
--- Makes scheduled jobs of one queue ready when their time has come, at most one for each position in $2.
+-- Makes scheduled jobs of one queue ready whose time has come, each at the position beside its id; the ids ascend (see
+-- ack.sql). Only by id: looking for what is due in the queue, the planner went through all that it had scheduled.
+-- The state is compared as a text, so that no index but the primary key seems to fit.
+with due as materialized (
+  select id
+  from dibs.jobs
+  where queue_id = $1
+    and id = any ($2::uuid[])
+    and id between ($2::uuid[])[1] and ($2::uuid[])[cardinality($2::uuid[])]
+    and state::text = 'scheduled' and run_at <= now()
+  for update skip locked
+)
 update dibs.jobs j
 set
   state = 'ready',
-  position = ($2::bigint[])[arrived.place]
-from unnest(array(
-    select id
-    from dibs.jobs
-    where queue_id = $1 and state = 'scheduled' 
-      and run_at > $3::timestamptz and run_at <= now()
-    order by run_at, position
-    limit cardinality($2::bigint[])
-    for update skip locked
-  )) with ordinality as arrived (id, place)
-where j.queue_id = $1 and j.id = arrived.id
+  position = ($3::bigint[])[width_bucket(j.id, $2::uuid[])]
+where j.queue_id = $1
+  and j.id = any (array(select id from due))
+  and j.id between ($2::uuid[])[1] and ($2::uuid[])[cardinality($2::uuid[])]
 returning j.id, j.state;

@@ -1,6 +1,13 @@
--- Makes dead jobs ready again, attempts afresh, in the order given.
+-- Makes dead jobs ready again, attempts afresh, each at the position beside its id; the ids ascend (see ack.sql).
 update dibs.jobs j
-set state = 'ready', position = again.position, attempt = 0, run_at = now(), finished_at = null
-from unnest($2::uuid[], $3::bigint[]) as again (id, position)
-where j.queue_id = $1 and j.id = again.id and j.state = 'dead'
+set
+  state = 'ready',
+  position = ($3::bigint[])[width_bucket(j.id, $2::uuid[])],
+  attempt = 0,
+  run_at = now(),
+  finished_at = null
+where j.queue_id = $1
+  and j.id = any ($2::uuid[])
+  and j.id between ($2::uuid[])[1] and ($2::uuid[])[cardinality($2::uuid[])]
+  and j.state = 'dead'
 returning j.id;

@@ -50,7 +50,8 @@ create table dibs.jobs (
   constraint job_leased CHECK ((((state = 'leased'::dibs.job_state) = (lease_expires_at IS NOT NULL)) AND ((state <> 'leased'::dibs.job_state) OR (lease_token IS NOT NULL)))),
   constraint job_priority CHECK (((priority >= '-100'::integer) AND (priority <= 100))),
   constraint jobs_pkey PRIMARY KEY (queue_id, id)
-);
+)
+with (vacuum_truncate=false, autovacuum_vacuum_scale_factor=0.05, autovacuum_analyze_scale_factor=0.05);
 
 create table dibs.migrations (
   version integer not null,
@@ -88,4 +89,4 @@ CREATE INDEX jobs_leased ON dibs.jobs USING btree (lease_expires_at, queue_id) W
 
 CREATE INDEX jobs_ready ON dibs.jobs USING btree (queue_id, ((- priority)), "position") WHERE (state = 'ready'::dibs.job_state);
 
-CREATE INDEX jobs_scheduled ON dibs.jobs USING btree (run_at, queue_id) WHERE (state = 'scheduled'::dibs.job_state);
+CREATE INDEX jobs_scheduled ON dibs.jobs USING btree (run_at, queue_id, "position") WHERE (state = 'scheduled'::dibs.job_state);

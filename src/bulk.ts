@@ -1,6 +1,6 @@
 import type { Db } from './db.ts';
 import { FIRST_ID } from './ids.ts';
-import { nextPositions } from './positions.ts';
+import { placesFor } from './positions.ts';
 import type { Queue } from './queues.ts';
 import { planned } from './sql.ts';
 import type { JobState } from './types.ts';
@@ -62,12 +62,13 @@ export function bulkVerbs(context: { db: Db; wakes: Wakes }) {
         const last = page.at(-1);
         if (!last) break;
         after = [last.finished_at, last.id];
-        const ids = page
-          .filter((job) => job.wanted)
-          .slice(0, limit - count)
-          .map((job) => job.id);
-        if (ids.length === 0) continue;
-        const rows = await db.query(statements.redrive, [queue.id, ids, await nextPositions(db, ids.length)]);
+        const wanted = page.filter((job) => job.wanted).slice(0, limit - count);
+        if (wanted.length === 0) continue;
+        const { ids, positions } = await placesFor(
+          db,
+          wanted.map((job) => job.id),
+        );
+        const rows = await db.query(statements.redrive, [queue.id, ids, positions]);
         count += rows.length;
         wakes.ready(queue.name);
       }

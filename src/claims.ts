@@ -62,7 +62,6 @@ export function claiming(context: {
         slots,
         CLAIM_BYTES,
         first,
-        last,
         nonces,
         consumers.map((c) => c.lease_seconds ?? queue.lease_seconds),
         consumers.map((c) => c.worker ?? null),

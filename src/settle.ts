@@ -79,7 +79,7 @@ function settling<I extends Item, Row extends { id: string }>(
       const touched = new Map((await touch(queue, sorted)).map((row) => [row.id, row]));
       const others = await missed(
         queueId,
-        items.filter((item) => !touched.has(item.id)),
+        sorted.filter((item) => !touched.has(item.id)),
       );
       return items.map((item) => (touched.get(item.id) ?? others.get(item.id)) as Row | Refusal);
     },

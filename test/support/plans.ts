@@ -1,0 +1,83 @@
+import { readFileSync } from 'node:fs';
+import pg from 'pg';
+
+/** A node of EXPLAIN (FORMAT JSON), as far as the tests look. */
+export interface PlanNode {
+  'Node Type': string;
+  'Relation Name'?: string;
+  'Index Name'?: string;
+  'Index Cond'?: string;
+  'Actual Rows'?: number;
+  'Actual Loops'?: number;
+  'Rows Removed by Filter'?: number;
+  'Rows Removed by Join Filter'?: number;
+  'Shared Hit Blocks'?: number;
+  'Shared Read Blocks'?: number;
+  Plans?: PlanNode[];
+}
+
+export type Mode = 'generic' | 'custom';
+
+const quoted = (text: string) => `"${text.replaceAll(/(["\\])/g, '\\$1')}"`;
+
+function literal(value: unknown): string {
+  if (value === null) return 'null';
+  if (!Array.isArray(value)) return pg.escapeLiteral(String(value));
+  return pg.escapeLiteral(`{${value.map((v) => (v === null ? 'null' : quoted(String(v)))).join(',')}}`);
+}
+
+/** A statement of sql/ as prepared by one connection: a generic plan is made at its first run and kept. */
+export async function prepare(client: pg.Client, name: string, mode: Mode) {
+  const text = readFileSync(new URL(`../../sql/${name}.sql`, import.meta.url), 'utf8');
+  const prepared = `${name}_${mode}_${Math.random().toString(36).slice(2)}`;
+  await client.query(`prepare ${prepared} as ${text}`);
+
+  async function explain(options: string, parameters: unknown[]): Promise<PlanNode> {
+    const list = parameters.length > 0 ? `(${parameters.map(literal).join(', ')})` : '';
+    await client.query(`set plan_cache_mode = force_${mode}_plan`);
+    await client.query('begin');
+    try {
+      const { rows } = await client.query(`explain (format json${options}) execute ${prepared}${list}`);
+      return rows[0]['QUERY PLAN'][0].Plan;
+    } finally {
+      await client.query('rollback');
+    }
+  }
+
+  return {
+    plan: (parameters: unknown[]) => explain('', parameters),
+    /** Runs it, with what each node read, and takes back what it did. */
+    run: (parameters: unknown[]) => explain(', analyze, buffers, timing off', parameters),
+  };
+}
+
+export function nodes(plan: PlanNode): PlanNode[] {
+  return [plan, ...(plan.Plans ?? []).flatMap(nodes)];
+}
+
+/** Rows that the scans of a plan fetched, those that a filter threw away included, and pairs that joins compared. */
+export function rowsTouched(plan: PlanNode): number {
+  return nodes(plan).reduce((sum, node) => {
+    const read =
+      (node['Relation Name'] === 'jobs' && node['Node Type'].includes('Scan')
+        ? (node['Actual Rows'] ?? 0)
+        : 0) +
+      (node['Rows Removed by Filter'] ?? 0) +
+      (node['Rows Removed by Join Filter'] ?? 0);
+    return sum + read * (node['Actual Loops'] ?? 1);
+  }, 0);
+}
+
+export const buffers = (plan: PlanNode) =>
+  (plan['Shared Hit Blocks'] ?? 0) + (plan['Shared Read Blocks'] ?? 0);
+
+/** A plan in one line per node, to be read when a test fails. */
+export function outline(plan: PlanNode, depth = 0): string {
+  const { 'Node Type': type, 'Relation Name': relation, 'Index Name': index, 'Index Cond': condition } = plan;
+  const rows =
+    plan['Actual Rows'] === undefined ? '' : ` rows=${plan['Actual Rows']}x${plan['Actual Loops']}`;
+  const line = [type, index ?? relation, condition?.slice(0, 200)].filter(Boolean).join(' ') + rows;
+  return ['  '.repeat(depth) + line, ...(plan.Plans ?? []).map((child) => outline(child, depth + 1))].join(
+    '\n',
+  );
+}
