@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, test } from 'vitest';
 import { openDatabase } from '../src/db.ts';
 import { wakeUps } from '../src/wakes.ts';
 import { createDatabase } from './support/database.ts';
