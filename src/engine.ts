@@ -36,13 +36,21 @@ export async function startEngine(options: {
   const settlement = settlementOf({ db, queues, wakes });
   const bulk = bulkVerbs({ db, wakes });
 
+  const returning = new Set<Promise<unknown>>();
+
   function giveBack(jobs: LeasedJob[]): void {
-    for (const job of jobs)
-      settlement.release(job).catch((error) => log(error, `job ${job.id} could not be given back`));
+    for (const job of jobs) {
+      const returned = settlement
+        .release(job)
+        .catch((error) => log(error, `job ${job.id} could not be given back`))
+        .finally(() => returning.delete(returned));
+      returning.add(returned);
+    }
   }
 
   const dispatch = dispatcher({ claimFor: claiming(db, queues), giveBack, wakes });
-  await clock.adjust();
+  // A database that has just gone again is no reason to give up; the duty below adjusts it then.
+  await clock.adjust().catch((error) => log(error, 'the clock is not adjusted yet'));
   await wakes.start(dispatch.wake, dispatch.wakeAll);
 
   const failed = (error: unknown) => log(error, 'a background duty failed, it will be tried again');
@@ -72,6 +80,8 @@ export async function startEngine(options: {
     /** Ends the duties and the wake-ups; call it when no verb is running any more. */
     async stop(): Promise<void> {
       dispatch.close();
+      await dispatch.idle();
+      await Promise.all(returning);
       await Promise.all(duties.map((duty) => duty.stop()));
       await wakes.stop();
     },
