@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { Claimed } from './claiming.ts';
 
@@ -18,7 +17,7 @@ export async function claimAndHangUp(url: string, body: object, afterMs: number)
       `content-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
   );
   const timer = setTimeout(() => socket.end(), afterMs);
-  await once(socket, 'close');
+  await new Promise((resolve) => socket.once('close', resolve));
   clearTimeout(timer);
   const [head = '', answer = ''] = Buffer.concat(chunks).toString().split('\r\n\r\n');
   const isWhole = Number(/content-length: (\d+)/i.exec(head)?.[1]) === Buffer.byteLength(answer);
