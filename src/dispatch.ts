@@ -37,6 +37,7 @@ export function dispatcher(options: {
 }) {
   const { claimFor, giveBack, wakes } = options;
   const lines = new Map<string, Line>();
+  const running = new Set<Promise<void>>();
   let turns = 0;
   let closed = false;
 
@@ -84,7 +85,7 @@ export function dispatcher(options: {
     const visiting = claim.visit < claim.queues.length;
     if (visiting) claim.visit++;
     if (claim.visit < claim.queues.length) {
-      void pump(lineOf(claim.queues[claim.visit] as string));
+      pump(lineOf(claim.queues[claim.visit] as string));
       return;
     }
     if (claim.jobs.length > 0 || claim.expired) {
@@ -95,7 +96,7 @@ export function dispatcher(options: {
       const other = lineOf(name);
       if (visiting) wakes.waiting(name);
       if (visiting && other.wakes !== claim.seen[i]) other.woken = true;
-      if (other !== line && other.woken) void pump(other);
+      if (other !== line && other.woken) pump(other);
     }
   }
 
@@ -135,9 +136,14 @@ export function dispatcher(options: {
     for (const claim of rest) if (!claim.done) proceed(claim, line);
   }
 
-  async function pump(line: Line): Promise<void> {
+  function pump(line: Line): void {
     if (line.running) return;
     line.running = true;
+    const run = serveAll(line).finally(() => running.delete(run));
+    running.add(run);
+  }
+
+  async function serveAll(line: Line): Promise<void> {
     for (;;) {
       const { served, visitors } = nextBatch(line) as { served: Claim[]; visitors: Claim[] };
       if (served.length === 0) break;
@@ -156,7 +162,7 @@ export function dispatcher(options: {
     if (!line) return;
     line.wakes++;
     line.woken = true;
-    void pump(line);
+    pump(line);
   }
 
   function wakeAll(): void {
@@ -208,7 +214,7 @@ export function dispatcher(options: {
       });
       if (wait > 0) claim.timer = setTimeout(() => expire(claim), wait * 1000);
       for (const name of queues) join(lineOf(name), claim);
-      void pump(lineOf(queues[0] as string));
+      pump(lineOf(queues[0] as string));
 
       return {
         jobs,
@@ -225,6 +231,11 @@ export function dispatcher(options: {
       closed = true;
       clearInterval(poll);
       for (const line of [...lines.values()]) for (const claim of [...line.claimants]) expire(claim as Claim);
+    },
+
+    /** Settles when no statement is under way any more, and so all that one gives to the hung up is being given back. */
+    async idle(): Promise<void> {
+      while (running.size > 0) await Promise.all(running);
     },
   };
 }

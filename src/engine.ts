@@ -13,7 +13,6 @@ import { jobDesk } from './jobs.ts';
 import { isMigrated } from './migrate.ts';
 import { queueCache } from './queues.ts';
 import { settlement as settlementOf } from './settle.ts';
-import type { LeasedJob } from './types.ts';
 import { wakeUps } from './wakes.ts';
 
 const SWEEP_MS = 200;
@@ -38,13 +37,11 @@ export async function startEngine(options: {
   const settlement = settlementOf({ db, queues, wakes });
   const bulk = bulkVerbs({ db, wakes });
 
-  const strays = strayLeases({ db, settlement });
-  const giveBack = (jobs: LeasedJob[]) => {
-    strays.giveBack(jobs).catch((error) => log(error, 'jobs could not be given back'));
-  };
+  const strays = strayLeases({ db, settlement, log });
   const { claimFor, doubt } = claiming({ db, queues, lost: strays.claimLost });
-  const dispatch = dispatcher({ claimFor, giveBack, wakes });
-  await clock.adjust();
+  const dispatch = dispatcher({ claimFor, giveBack: strays.giveBack, wakes });
+  // A database that has just gone again is no reason to give up; the duty below adjusts it then.
+  await clock.adjust().catch((error) => log(error, 'the clock is not adjusted yet'));
   await wakes.start({
     here: dispatch.wake,
     elsewhere(queue) {
@@ -84,6 +81,8 @@ export async function startEngine(options: {
     /** Ends the duties and the wake-ups; call it when no verb is running any more. */
     async stop(): Promise<void> {
       dispatch.close();
+      await dispatch.idle();
+      await strays.returned();
       await Promise.all(duties.map((duty) => duty.stop()));
       await wakes.stop();
     },

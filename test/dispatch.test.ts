@@ -87,3 +87,20 @@ test('a claim that was hung up on while its statement runs gives back what it go
   expect(givenBack).toEqual([job('from a')]);
   dispatch.close();
 });
+
+test('a dispatcher that closes is idle only when what a statement gave to the hung up is given back', async () => {
+  const { dispatch, statement, givenBack } = setUp();
+  const { abandon } = dispatch.claim({ wait_seconds: 60 });
+  const { answer } = await statement();
+  abandon();
+  dispatch.close();
+  let isIdle = false;
+  const idle = dispatch.idle().then(() => {
+    isIdle = true;
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(isIdle).toBe(false);
+  answer([[job('late')]]);
+  await idle;
+  expect(givenBack).toEqual([job('late')]);
+});

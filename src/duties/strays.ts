@@ -20,8 +20,13 @@ interface Lease {
 }
 
 /** Leases that nobody holds: their claim's answer never came from the database, or their consumer is gone. */
-export function strayLeases(context: { db: Db; settlement: Settlement }) {
-  const { db, settlement } = context;
+export function strayLeases(context: {
+  db: Db;
+  settlement: Settlement;
+  log: (error: unknown, message: string) => void;
+}) {
+  const { db, settlement, log } = context;
+  const returning = new Set<Promise<void>>();
   let claims: LostClaim[] = [];
   let leases: Lease[] = [];
 
@@ -41,7 +46,17 @@ export function strayLeases(context: { db: Db; settlement: Settlement }) {
 
   return {
     /** Gives leases back uncharged, at once or as soon as the database answers. */
-    giveBack: (found: Lease[]): Promise<void> => releaseAll(found),
+    giveBack(found: Lease[]): void {
+      const returned = releaseAll(found)
+        .catch((error) => log(error, 'jobs could not be given back'))
+        .finally(() => returning.delete(returned));
+      returning.add(returned);
+    },
+
+    /** Once what was to be given back so far has been, or could not be. */
+    async returned(): Promise<void> {
+      await Promise.all(returning);
+    },
 
     /** Gives back, as soon as the database answers, whatever these claims may have leased. */
     claimLost(queueId: number, nonces: string[]): void {
