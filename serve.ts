@@ -5,12 +5,10 @@ import type { Config } from './src/config.ts';
 import { openDatabase } from './src/db.ts';
 import { startEmbedded } from './src/embedded/index.ts';
 import { startEngine } from './src/engine.ts';
-import { Refusal } from './src/errors.ts';
+import { isOutage } from './src/errors.ts';
 import { migrate } from './src/migrate.ts';
 
 const RETRY_MS = 1000;
-
-const isOutage = (error: unknown) => error instanceof Refusal && error.code === 'unavailable';
 
 /** Migrates as soon as the database answers. */
 async function migrateWhenThere(url: string, logger: Logger, stop: AbortSignal): Promise<void> {

@@ -84,7 +84,9 @@ const PARTS: Record<string, FieldError['in']> = {
 /** The JSON pointer of the field that a validation error speaks of, the missing or unknown one included. */
 function pointer(error: NonNullable<FastifyError['validation']>[number]): string {
   const { missingProperty, additionalProperty, propertyName } = error.params as Record<string, string>;
-  const name = missingProperty ?? additionalProperty ?? propertyName;
+  // What is wrong with a name itself, as its length, tells the name beside the params.
+  const badName = (error as { propertyName?: string }).propertyName;
+  const name = missingProperty ?? additionalProperty ?? propertyName ?? badName;
   return name === undefined
     ? error.instancePath
     : `${error.instancePath}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;

@@ -2,20 +2,31 @@ import type { Static } from 'typebox';
 import { Type } from 'typebox';
 import type { Engine } from '../src/engine.ts';
 import { isUuid } from '../src/ids.ts';
-import type { Backoff, NewJob as EngineJob } from '../src/types.ts';
+import type { Backoff, NewJob } from '../src/types.ts';
 import type { App } from './app.ts';
 import { rawShapes } from './body.ts';
 import { readCursor, writeCursor } from './cursor.ts';
 import { jobJson, jobListJson, jobPageJson } from './json.ts';
 import { answer, operation } from './operation.ts';
-import { JobId, JobStateName, oneOf, QueueName, ref } from './schemas/common.ts';
-import { DEFAULT_BACKOFF, Job, JobList, JobPage, NewJob, NewJobs } from './schemas/job.ts';
+import { JobId, JobStateName, oneOf, pageQuery, QueueName, ref } from './schemas/common.ts';
+import { DEFAULT_BACKOFF, Job, JobList, JobPage, JobSpec, JobSpecList } from './schemas/job.ts';
 
 const location = { Location: { type: 'string', description: 'The path of the job.' } };
 
-export const completeBackoff = (backoff: Partial<Backoff>): Backoff => ({ ...DEFAULT_BACKOFF, ...backoff });
+/** A microsecond is what times resolve; what is far below it would underflow in the database's arithmetic. */
+const toMicros = (seconds: number) => Math.round(seconds * 1e6) / 1e6;
 
-const toNewJob = ({ backoff, ...job }: Static<typeof NewJob>): EngineJob =>
+export function completeBackoff(asked: Partial<Backoff>): Backoff {
+  const { kind, base_seconds, max_seconds, jitter } = { ...DEFAULT_BACKOFF, ...asked };
+  return {
+    kind,
+    base_seconds: toMicros(base_seconds),
+    max_seconds: toMicros(max_seconds),
+    jitter: toMicros(jitter),
+  };
+}
+
+const toNewJob = ({ backoff, ...job }: Static<typeof JobSpec>): NewJob =>
   backoff ? { ...job, backoff: completeBackoff(backoff) } : job;
 
 export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): void {
@@ -26,7 +37,7 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
     url: '/jobs',
     config: { raw: raw.job },
     schema: {
-      body: ref(NewJob),
+      body: ref(JobSpec),
       ...operation({
         operationId: 'enqueueJob',
         tags: ['Producing'],
@@ -49,7 +60,7 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
     url: '/jobs/batch',
     config: { raw: raw.jobs },
     schema: {
-      body: ref(NewJobs),
+      body: ref(JobSpecList),
       ...operation({
         operationId: 'enqueueJobs',
         tags: ['Producing'],
@@ -75,15 +86,16 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
           queue: Type.Optional(ref(QueueName)),
           state: Type.Optional(ref(JobStateName)),
           include: Type.Optional(oneOf(['payload'], { description: 'What else to show.' })),
-          order: Type.Optional(oneOf(['newest', 'oldest'], { default: 'newest' })),
-          limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 100 })),
-          cursor: Type.Optional(Type.String({ description: 'The `next_cursor` of the page before.' })),
+          order: Type.Optional(
+            oneOf(['newest', 'oldest'], { default: 'newest', description: 'By when they were enqueued.' }),
+          ),
+          ...pageQuery,
         },
         { additionalProperties: false },
       ),
       ...operation({
         operationId: 'listJobs',
-        tags: ['Looking and mending'],
+        tags: ['Jobs'],
         summary: 'List jobs, newest first',
         description:
           'Keyset pages: jobs that come or go meanwhile make no other job appear twice or be skipped. A cursor goes ' +
@@ -116,7 +128,7 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
       params: JobId,
       ...operation({
         operationId: 'getJob',
-        tags: ['Looking and mending'],
+        tags: ['Jobs'],
         summary: 'Look at a job',
         answers: { 200: answer(ref(Job), 'The job, with its payload.') },
         refusals: [404],
@@ -133,7 +145,7 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
       params: JobId,
       ...operation({
         operationId: 'cancelJob',
-        tags: ['Looking and mending'],
+        tags: ['Jobs'],
         summary: 'Cancel a job',
         answers: {
           200: answer(ref(Job), 'It was waiting or dead, and is cancelled.'),
@@ -143,6 +155,7 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
           ),
         },
         refusals: [404, 409],
+        takesBody: true,
       }),
     },
     handler: async (request, reply) => {
@@ -161,11 +174,12 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
       params: JobId,
       ...operation({
         operationId: 'retryJob',
-        tags: ['Looking and mending'],
+        tags: ['Jobs'],
         summary: 'Make a dead or scheduled job ready',
         description: 'Its attempts start afresh. A job that waits already is answered as it is.',
         answers: { 200: answer(ref(Job), 'The job.') },
         refusals: [404, 409],
+        takesBody: true,
       }),
     },
     handler: async (request, reply) =>

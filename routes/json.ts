@@ -1,11 +1,25 @@
 import type { Job } from '../src/types.ts';
 
-/** The JSON of a job: what isn't a column stands beside the texts that are passed on as they are. */
+const text = (value: string | null) => (value === null ? 'null' : JSON.stringify(value));
+/** A text without anything to escape: an id, a time, a name of ours. */
+const plain = (value: string | null) => (value === null ? 'null' : `"${value}"`);
+
+/**
+ * The JSON of a job. Written out field by field: payload and the other JSON columns are texts that pass on as they are,
+ * and a general serialiser took a tenth of the time of a request.
+ */
 export function jobJson(job: Job): string {
-  const { payload, headers, progress, result, ...rest } = job;
-  const narrow = JSON.stringify({ ...rest, group: null, fairness_key: null, unique_key: null });
-  const tail = payload === undefined || payload === null ? '' : `,"payload":${payload}`;
-  return `${narrow.slice(0, -1)},"headers":${headers},"progress":${progress},"result":${result}${tail}}`;
+  const payload = job.payload === undefined || job.payload === null ? '' : `,"payload":${job.payload}`;
+  const token = job.lease_token === undefined ? '' : `,"lease_token":"${job.lease_token}"`;
+  return (
+    `{"id":"${job.id}","queue":"${job.queue}","state":"${job.state}"${payload},"headers":${job.headers}` +
+    `,"priority":${job.priority},"attempt":${job.attempt},"max_attempts":${job.max_attempts}` +
+    `,"deliveries":${job.deliveries},"group":null,"fairness_key":null,"unique_key":null` +
+    `,"run_at":"${job.run_at}","created_at":"${job.created_at}"` +
+    `,"lease_expires_at":${plain(job.lease_expires_at)}${token},"worker":${text(job.worker)}` +
+    `,"last_error":${text(job.last_error)},"progress":${job.progress},"result":${job.result}` +
+    `,"finished_at":${plain(job.finished_at)}}`
+  );
 }
 
 export const jobListJson = (jobs: Job[]): string => `{"jobs":[${jobs.map(jobJson).join(',')}]}`;

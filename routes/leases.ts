@@ -1,7 +1,7 @@
 import type { Engine } from '../src/engine.ts';
 import type { App } from './app.ts';
 import { noBodyIsEmpty, rawShapes } from './body.ts';
-import { hangup } from './hangup.ts';
+import { onHangup } from './hangup.ts';
 import { jobJson, jobListJson } from './json.ts';
 import { answer, operation } from './operation.ts';
 import { JobId, ref } from './schemas/common.ts';
@@ -39,11 +39,9 @@ export function leaseRoutes(app: App, engine: Engine, maxPayloadBytes: number): 
       }),
     },
     handler: async (request, reply) => {
-      const gone = hangup(reply);
-      const jobs = await engine.claim(request.body, gone);
-      if (gone.aborted) engine.giveBack(jobs);
-      else gone.addEventListener('abort', () => engine.giveBack(jobs));
-      return reply.type('application/json').send(jobListJson(jobs));
+      const claim = engine.claim(request.body);
+      onHangup(reply, claim.abandon);
+      return reply.type('application/json').send(jobListJson(await claim.jobs));
     },
   });
 

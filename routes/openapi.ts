@@ -21,9 +21,9 @@ export const openApi: FastifyDynamicSwaggerOptions = {
     tags: [
       { name: 'Producing', description: 'Put jobs in.' },
       { name: 'Consuming', description: 'Lease jobs, work them, and say what became of them.' },
-      { name: 'Looking and mending', description: 'Look at single jobs and change their fate.' },
+      { name: 'Jobs', description: 'Look at single jobs and change their fate.' },
       { name: 'Queues', description: 'Look at queues, configure them, and work on all their jobs.' },
-      { name: 'Running', description: 'For whoever runs the service.' },
+      { name: 'Health', description: 'Whether the service can serve.' },
     ],
   },
   refResolver: {

@@ -41,6 +41,7 @@ export interface Operation {
   answers: Record<number, object>;
   /** Besides 500 and 503, which any operation can have, and those of reading a body. */
   refusals?: (keyof typeof PROBLEMS)[];
+  /** True of all but GET: a body is read, and can be refused, also where none is asked for. */
   takesBody?: boolean;
 }
 

@@ -6,7 +6,7 @@ import { noBodyIsEmpty } from './body.ts';
 import { readCursor, writeCursor } from './cursor.ts';
 import { completeBackoff } from './jobs.ts';
 import { answer, operation } from './operation.ts';
-import { QueueName, ref } from './schemas/common.ts';
+import { pageQuery, QueueName, ref } from './schemas/common.ts';
 import {
   Count,
   DEFAULT_CONFIG,
@@ -40,13 +40,7 @@ export function queueRoutes(app: App, engine: Engine): void {
     method: 'GET',
     url: '/queues',
     schema: {
-      querystring: Type.Object(
-        {
-          limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 100 })),
-          cursor: Type.Optional(Type.String({ description: 'The `next_cursor` of the page before.' })),
-        },
-        { additionalProperties: false },
-      ),
+      querystring: Type.Object(pageQuery, { additionalProperties: false }),
       ...operation({
         operationId: 'listQueues',
         tags,
@@ -124,7 +118,8 @@ export function queueRoutes(app: App, engine: Engine): void {
         tags,
         summary: 'Delete a queue',
         answers: { 204: { type: 'null', description: 'It is gone.' } },
-        refusals: [400, 404, 409],
+        refusals: [404, 409],
+        takesBody: true,
       }),
     },
     handler: async (request, reply) => {
@@ -144,7 +139,8 @@ export function queueRoutes(app: App, engine: Engine): void {
           tags,
           summary: paused ? 'Hand out no more jobs' : 'Hand out jobs again',
           answers: queueAnswer,
-          refusals: paused ? [400] : [400, 404],
+          refusals: paused ? [] : [404],
+          takesBody: true,
         }),
       },
       handler: async (request) => toQueue(await engine.queues.pause(request.params.queue, paused)),

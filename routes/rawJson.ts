@@ -57,7 +57,8 @@ function members(text: string, at: number): Map<string, number> {
   let i = skipSpace(text, at + 1);
   while (text[i] !== '}') {
     const nameEnd = endOfString(text, i);
-    const name = JSON.parse(text.slice(i, nameEnd)) as string;
+    const quoted = text.slice(i, nameEnd);
+    const name = quoted.includes('\\') ? (JSON.parse(quoted) as string) : quoted.slice(1, -1);
     const value = skipSpace(text, skipSpace(text, nameEnd) + 1);
     found.set(name, value);
     i = skipSpace(text, endOfValue(text, value).end);

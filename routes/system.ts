@@ -5,7 +5,10 @@ import type { App } from './app.ts';
 import { answer, operation } from './operation.ts';
 import { oneOf, ref } from './schemas/common.ts';
 
-export const Health = Type.Object({ status: oneOf(['ok']) }, { $id: 'Health', examples: [{ status: 'ok' }] });
+export const Health = Type.Object(
+  { status: oneOf(['ok']) },
+  { $id: 'Health', description: 'All is well.', examples: [{ status: 'ok' }] },
+);
 
 export function systemRoutes(app: App, engine: Engine): void {
   app.route({
@@ -13,7 +16,7 @@ export function systemRoutes(app: App, engine: Engine): void {
     url: '/healthz',
     schema: operation({
       operationId: 'getHealth',
-      tags: ['Running'],
+      tags: ['Health'],
       summary: 'Does the process live?',
       answers: { 200: answer(ref(Health), 'It does, whatever the database does.') },
     }),
@@ -25,7 +28,7 @@ export function systemRoutes(app: App, engine: Engine): void {
     url: '/readyz',
     schema: operation({
       operationId: 'getReadiness',
-      tags: ['Running'],
+      tags: ['Health'],
       summary: 'Does the database answer, and is it migrated?',
       answers: { 200: answer(ref(Health), 'It does, and is.') },
     }),

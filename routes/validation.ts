@@ -19,8 +19,8 @@ export const buildValidator = ((sharedSchemas: Record<string, AnySchema>) => {
   const options = { schemas, removeAdditional: false, allErrors: false, strictTypes: false };
   const strict = new Ajv({ ...options, coerceTypes: false });
   const textual = new Ajv({ ...options, coerceTypes: true });
-  addFormats.default(strict, ['date-time']);
-  addFormats.default(textual, ['date-time']);
+  addFormats.default(strict, ['date-time', 'double']);
+  addFormats.default(textual, ['date-time', 'double']);
   return ({ schema, httpPart }: RoutePart) => (httpPart === 'body' ? strict : textual).compile(schema);
   // Fastify passes a RoutePart, other than these types of its default compiler say.
 }) as unknown as BuildValidator;

@@ -17,7 +17,8 @@ set
 from unnest(array(
     select id
     from dibs.jobs
-    where queue_id = $1 and state = 'leased' and lease_expires_at <= now()
+    where queue_id = $1 and state = 'leased' 
+      and lease_expires_at > $3::timestamptz and lease_expires_at <= now()
     order by lease_expires_at
     limit cardinality($2::bigint[])
     for update skip locked

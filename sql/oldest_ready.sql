@@ -5,7 +5,7 @@ with recursive head as (
     select priority, run_at
     from dibs.jobs
     where queue_id = $1 and state = 'ready'
-    order by priority desc, position
+    order by queue_id, -priority, position
     limit 1
   )
   union all
@@ -14,8 +14,8 @@ with recursive head as (
   cross join lateral (
     select priority, run_at
     from dibs.jobs
-    where queue_id = $1 and state = 'ready' and priority < head.priority
-    order by priority desc, position
+    where queue_id = $1 and state = 'ready' and -priority > -head.priority
+    order by queue_id, -priority, position
     limit 1
   ) as below
 )

@@ -6,7 +6,8 @@ set
 from unnest(array(
     select id
     from dibs.jobs
-    where queue_id = $1 and state = 'scheduled' and run_at <= now()
+    where queue_id = $1 and state = 'scheduled' 
+      and run_at > $3::timestamptz and run_at <= now()
     order by run_at, position
     limit cardinality($2::bigint[])
     for update skip locked

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Db } from './db.ts';
+import { createFloor, type Floor } from './floor.ts';
 import type { Queues } from './queues.ts';
 import { prepared } from './sql.ts';
-import type { JobRow, LeasedJob } from './types.ts';
+import type { LeasedJob } from './types.ts';
 
 const claim = prepared('claim');
 
@@ -16,9 +17,28 @@ export interface Consumer {
   worker: string | undefined;
 }
 
-/** Leases ready jobs of one queue to consumers, in their order, with one statement; an unknown queue has none. */
-export function claiming(db: Db, queues: Queues) {
-  return async function claimFor(name: string, consumers: Consumer[]): Promise<LeasedJob[][]> {
+type LeasedRow = LeasedJob & { slot: number; position: number };
+
+export function claiming(context: {
+  db: Db;
+  queues: Queues;
+  /** Told of a claim of which nobody knows whether it leased anything. */
+  lost(queueId: number, nonces: string[]): void;
+}) {
+  const { db, queues, lost } = context;
+  const floors = new Map<string, Floor>();
+
+  function floorOf(name: string): Floor {
+    let floor = floors.get(name);
+    if (!floor) {
+      floor = createFloor();
+      floors.set(name, floor);
+    }
+    return floor;
+  }
+
+  /** Leases ready jobs of one queue to consumers, in their order, with one statement; an unknown queue has none. */
+  async function claimFor(name: string, consumers: Consumer[]): Promise<LeasedJob[][]> {
     const shares: LeasedJob[][] = consumers.map(() => []);
     const queue = await queues.byName(name);
     if (!queue) return shares;
@@ -31,22 +51,47 @@ export function claiming(db: Db, queues: Queues) {
       slots += consumer.limit;
       last.push(slots);
     }
-    const rows = await db.query<JobRow & { slot: number }>(claim, [
-      queue.id,
-      slots,
-      CLAIM_BYTES,
-      first,
-      last,
-      consumers.map(() => randomUUID()),
-      consumers.map((c) => c.lease_seconds ?? queue.lease_seconds),
-      consumers.map((c) => c.worker ?? null),
-    ]);
+    const nonces = consumers.map(() => randomUUID());
+    const floor = floorOf(name);
+    const { stretches, full } = floor.stretches();
+    const started = performance.now();
+    let rows: LeasedRow[];
+    try {
+      rows = await db.query<LeasedRow>(claim, [
+        queue.id,
+        slots,
+        CLAIM_BYTES,
+        first,
+        last,
+        nonces,
+        consumers.map((c) => c.lease_seconds ?? queue.lease_seconds),
+        consumers.map((c) => c.worker ?? null),
+        stretches.ranks,
+        stretches.positions,
+        stretches.last_ranks,
+      ]);
+    } catch (error) {
+      lost(queue.id, nonces);
+      throw error;
+    }
+    if (full) floor.scanned(performance.now() - started);
     rows.sort((a, b) => a.slot - b.slot);
     let at = 0;
-    for (const { slot, ...row } of rows) {
-      while (slot > (last[at] as number)) at++;
-      (shares[at] as LeasedJob[]).push({ ...row, queue: queue.name } as LeasedJob);
+    for (const row of rows) {
+      while (row.slot > (last[at] as number)) at++;
+      row.queue = queue.name;
+      floor.leased(row.priority, row.position);
+      (shares[at] as LeasedJob[]).push(row);
     }
     return shares;
+  }
+
+  return {
+    claimFor,
+
+    /** Something may be ready that a claim from the floor up would not find. */
+    doubt(name: string): void {
+      floors.get(name)?.doubt();
+    },
   };
 }

@@ -13,8 +13,8 @@ export function databaseClock(db: Db) {
     now: () => Date.now() + offset,
     async adjust(): Promise<void> {
       const asked = Date.now();
-      const [row] = await db.query<{ now: Date }>(now);
-      if (row) offset = row.now.getTime() - (asked + Date.now()) / 2;
+      const [row] = await db.query<{ now: string }>(now);
+      if (row) offset = Date.parse(row.now) - (asked + Date.now()) / 2;
     },
   };
 }

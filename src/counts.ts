@@ -12,8 +12,12 @@ export interface QueueCounts {
 
 /** Counting may take at most this share of the time: a count that took 100 ms is served again for 2 s. */
 const SHARE = 1 / 20;
-/** A count faster than this is always made anew. */
+/** A count faster than this is always made anew, */
 const CHEAP_MS = 10;
+/** and so is one of fewer jobs, which is slow only because the machine is busy: clients look for what they just did. */
+const FEW_JOBS = 10_000;
+
+const total = (counts: Record<JobState, number>) => Object.values(counts).reduce((sum, n) => sum + n, 0);
 
 /** Counts jobs by state: exact and fresh for a queue that is counted fast, cached in proportion to the cost of others. */
 export function queueCounter(db: Db) {
@@ -35,13 +39,13 @@ export function queueCounter(db: Db) {
     const started = performance.now();
     if (known && started < known.until) return known.counted;
     const counted = count(queueId);
-    const entry = { counted, until: Number.POSITIVE_INFINITY };
-    cache.set(queueId, entry);
+    // Whoever asks for a large queue meanwhile waits for this count; of others it would miss what they just did.
+    if (known) cache.set(queueId, { counted, until: Number.POSITIVE_INFINITY });
     counted.then(
-      () => {
+      ({ counts }) => {
         const took = performance.now() - started;
-        if (took < CHEAP_MS) cache.delete(queueId);
-        else entry.until = started + took / SHARE;
+        if (took < CHEAP_MS || total(counts) < FEW_JOBS) cache.delete(queueId);
+        else cache.set(queueId, { counted, until: started + took / SHARE });
       },
       () => cache.delete(queueId),
     );

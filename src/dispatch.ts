@@ -63,7 +63,7 @@ export function dispatcher(options: {
   function finish(claim: Claim): void {
     part(claim);
     if (claim.gone) giveBack(claim.jobs);
-    else claim.answer(claim.jobs);
+    claim.answer(claim.gone ? [] : claim.jobs);
   }
 
   function fail(claim: Claim, error: unknown): void {
@@ -116,13 +116,18 @@ export function dispatcher(options: {
     let shares: LeasedJob[][];
     try {
       shares = await claimFor(line.name, consumers);
-    } finally {
+    } catch (error) {
       for (const claim of served) claim.busy = false;
+      throw error;
     }
     const more = mayHoldMore(line, asked, shares);
     if (more) line.woken = true;
     for (const [i, claim] of served.entries()) claim.jobs.push(...(shares[i] as LeasedJob[]));
-    for (const claim of served) proceed(claim, line);
+    // Each stays busy until its own turn: the ones before it set other lines going, which must not take it along.
+    for (const claim of served) {
+      claim.busy = false;
+      proceed(claim, line);
+    }
     if (more) return;
     // The queue is empty: those visitors who came later in line, or were too many for one statement, know it too.
     const rest = new Set(visitors);
@@ -174,38 +179,45 @@ export function dispatcher(options: {
     wakeAll,
 
     /**
-     * Leases up to `limit` jobs, waiting up to `wait_seconds` for the first. A claim whose `hangup` is aborted gets none:
-     * what was leased for it meanwhile goes back uncharged.
+     * Leases up to `limit` jobs, waiting up to `wait_seconds` for the first. Once its consumer is found to be gone,
+     * `abandon` it: it gets no more, and what it got goes back uncharged.
      */
-    claim(request: ClaimRequest, hangup?: AbortSignal): Promise<LeasedJob[]> {
-      return new Promise((answer, refuse) => {
-        const queues = [...new Set(request.queues ?? ['default'])];
-        const wait = closed ? 0 : (request.wait_seconds ?? 0);
-        const claim: Claim = {
-          turn: turns++,
-          queues,
-          limit: request.limit ?? 1,
-          lease_seconds: request.lease_seconds,
-          worker: request.worker,
-          jobs: [],
-          visit: 0,
-          busy: false,
-          seen: queues.map(() => 0),
-          expired: wait === 0,
-          gone: false,
-          done: false,
-          timer: undefined,
-          answer,
-          refuse,
-        };
-        if (wait > 0) claim.timer = setTimeout(() => expire(claim), wait * 1000);
-        hangup?.addEventListener('abort', () => {
-          claim.gone = true;
-          if (!claim.busy && !claim.done) finish(claim);
-        });
-        for (const name of queues) join(lineOf(name), claim);
-        void pump(lineOf(queues[0] as string));
+    claim(request: ClaimRequest): { jobs: Promise<LeasedJob[]>; abandon(): void } {
+      const queues = request.queues ? [...new Set(request.queues)] : ['default'];
+      const wait = closed ? 0 : (request.wait_seconds ?? 0);
+      const claim: Claim = {
+        turn: turns++,
+        queues,
+        limit: request.limit ?? 1,
+        lease_seconds: request.lease_seconds,
+        worker: request.worker,
+        jobs: [],
+        visit: 0,
+        busy: false,
+        seen: queues.map(() => 0),
+        expired: wait === 0,
+        gone: false,
+        done: false,
+        timer: undefined,
+        answer: () => undefined,
+        refuse: () => undefined,
+      };
+      const jobs = new Promise<LeasedJob[]>((answer, refuse) => {
+        claim.answer = answer;
+        claim.refuse = refuse;
       });
+      if (wait > 0) claim.timer = setTimeout(() => expire(claim), wait * 1000);
+      for (const name of queues) join(lineOf(name), claim);
+      void pump(lineOf(queues[0] as string));
+
+      return {
+        jobs,
+        abandon() {
+          claim.gone = true;
+          if (claim.done) giveBack(claim.jobs);
+          else if (!claim.busy) finish(claim);
+        },
+      };
     },
 
     /** Answers all waiting claims with what they have; later ones don't wait. */

@@ -6,6 +6,7 @@ import type { Database } from './db.ts';
 import { dispatcher } from './dispatch.ts';
 import { startDuty } from './duties/duty.ts';
 import { forgetOutlived } from './duties/retain.ts';
+import { strayLeases } from './duties/strays.ts';
 import { promoteDue, reviveExpired } from './duties/sweep.ts';
 import { enqueueing } from './enqueue.ts';
 import { jobDesk } from './jobs.ts';
@@ -17,6 +18,7 @@ import { wakeUps } from './wakes.ts';
 
 const SWEEP_MS = 200;
 const RETAIN_MS = 1000;
+const STRAYS_MS = 1000;
 const CLOCK_MS = 10_000;
 
 /**
@@ -36,20 +38,28 @@ export async function startEngine(options: {
   const settlement = settlementOf({ db, queues, wakes });
   const bulk = bulkVerbs({ db, wakes });
 
-  function giveBack(jobs: LeasedJob[]): void {
-    for (const job of jobs)
-      settlement.release(job).catch((error) => log(error, `job ${job.id} could not be given back`));
-  }
-
-  const dispatch = dispatcher({ claimFor: claiming(db, queues), giveBack, wakes });
+  const strays = strayLeases({ db, settlement });
+  const giveBack = (jobs: LeasedJob[]) => {
+    strays.giveBack(jobs).catch((error) => log(error, 'jobs could not be given back'));
+  };
+  const { claimFor, doubt } = claiming({ db, queues, lost: strays.claimLost });
+  const dispatch = dispatcher({ claimFor, giveBack, wakes });
   await clock.adjust();
-  await wakes.start(dispatch.wake, dispatch.wakeAll);
+  await wakes.start({
+    here: dispatch.wake,
+    elsewhere(queue) {
+      doubt(queue);
+      dispatch.wake(queue);
+    },
+    anywhere: dispatch.wakeAll,
+  });
 
   const failed = (error: unknown) => log(error, 'a background duty failed, it will be tried again');
-  const sweeping = { db, queues, wakes, settlement };
+  const sweeping = { db, queues, wakes, settlement, clock };
   const duties = [
     startDuty({ everyMs: SWEEP_MS, failed, run: reviveExpired(sweeping) }),
     startDuty({ everyMs: SWEEP_MS, failed, run: promoteDue(sweeping) }),
+    startDuty({ everyMs: STRAYS_MS, failed, run: strays.search }),
     startDuty({ everyMs: RETAIN_MS, failed, run: forgetOutlived(db) }),
     startDuty({ everyMs: CLOCK_MS, failed, run: () => clock.adjust().then(() => false) }),
   ];
@@ -57,7 +67,6 @@ export async function startEngine(options: {
   return {
     enqueue: enqueueing({ db, queues, clock, wakes }),
     claim: dispatch.claim,
-    giveBack,
     ack: settlement.ack,
     nack: settlement.nack,
     release: settlement.release,

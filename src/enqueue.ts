@@ -46,9 +46,7 @@ export function enqueueing(context: { db: Database; queues: Queues; clock: Clock
     return time;
   }
 
-  async function incoming(job: NewJob, at: string): Promise<Incoming> {
-    const run_at = askedTime(job, at);
-    const queue = await queues.open(job.queue ?? 'default');
+  function incoming(job: NewJob, queue: Queue, run_at: Date | null): Incoming {
     return {
       queue,
       run_at,
@@ -56,9 +54,19 @@ export function enqueueing(context: { db: Database; queues: Queues; clock: Clock
       priority: job.priority ?? 0,
       max_attempts: job.max_attempts ?? queue.max_attempts,
       backoff: job.backoff ? JSON.stringify(job.backoff) : null,
-      headers: JSON.stringify(job.headers ?? {}),
+      headers: job.headers ? JSON.stringify(job.headers) : '{}',
       payload: job.payload?.text ?? 'null',
     };
+  }
+
+  /** The jobs with their queues, which are created where there are none. */
+  async function takeIn(jobs: NewJob[], at: (i: number) => string): Promise<Incoming[]> {
+    // Before a queue is created: a refused request changes nothing.
+    const times = jobs.map((job, i) => askedTime(job, at(i)));
+    const found = new Map<string, Queue>();
+    for (const { queue: name = 'default' } of jobs)
+      if (!found.has(name)) found.set(name, await queues.open(name));
+    return jobs.map((job, i) => incoming(job, found.get(job.queue ?? 'default') as Queue, times[i] ?? null));
   }
 
   async function write(on: Db, queueId: number, jobs: Incoming[]): Promise<Job[]> {
@@ -112,7 +120,7 @@ export function enqueueing(context: { db: Database; queues: Queues; clock: Clock
    */
   return async function enqueue(jobs: NewJob[], at: (i: number) => string): Promise<Job[]> {
     for (;;) {
-      const taken = await Promise.all(jobs.map((job, i) => incoming(job, at(i))));
+      const taken = await takeIn(jobs, at);
       const queueIds = [...new Set(taken.map((j) => j.queue.id))].sort((a, b) => a - b);
       try {
         const written =

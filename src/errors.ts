@@ -70,5 +70,7 @@ export const payloadTooLarge = (detail: string, errors?: FieldError[]) =>
 
 export const unavailable = (detail = 'The database does not answer.') => new Refusal('unavailable', detail);
 
+export const isOutage = (error: unknown) => error instanceof Refusal && error.code === 'unavailable';
+
 /** Thrown when a cached queue turns out to be deleted; the caller resolves the name anew. */
 export class QueueGone extends Error {}

@@ -1,4 +1,5 @@
 import { isDataError } from './db.ts';
+import { isOutage } from './errors.ts';
 
 interface Waiting<Item, Result> {
   item: Item;
@@ -38,7 +39,11 @@ export function createLanes<Item, Result>(options: {
     return lane.splice(0, count);
   }
 
-  async function settle(key: number, batch: Waiting<Item, Result>[]): Promise<void> {
+  async function settle(
+    key: number,
+    lane: Waiting<Item, Result>[],
+    batch: Waiting<Item, Result>[],
+  ): Promise<void> {
     try {
       const results = await options.run(
         key,
@@ -47,15 +52,17 @@ export function createLanes<Item, Result>(options: {
       for (const [i, waiting] of batch.entries()) waiting.resolve(results[i] as Result);
     } catch (error) {
       if (batch.length > 1 && isDataError(error)) {
-        for (const waiting of batch) await settle(key, [waiting]);
+        for (const waiting of batch) await settle(key, lane, [waiting]);
       } else {
         for (const waiting of batch) waiting.reject(error);
+        // Who gathered meanwhile has waited as long; with a statement of its own it would wait that long again.
+        if (isOutage(error)) for (const waiting of lane.splice(0)) waiting.reject(error);
       }
     }
   }
 
   async function drain(key: number, lane: Waiting<Item, Result>[]): Promise<void> {
-    while (lane.length > 0) await settle(key, take(lane));
+    while (lane.length > 0) await settle(key, lane, take(lane));
     lanes.delete(key);
   }
 

@@ -6,7 +6,7 @@ export interface Queue extends QueueConfig {
   id: number;
   name: string;
   paused: boolean;
-  created_at: Date;
+  created_at: string;
 }
 
 interface QueueRow extends Omit<Queue, 'backoff'> {

@@ -1,3 +1,4 @@
+import { clip } from './clip.ts';
 import type { Db } from './db.ts';
 import { jobNotFound, leaseLost, type Refusal } from './errors.ts';
 import { isUuid, queueIdOf } from './ids.ts';
@@ -148,7 +149,7 @@ export function settlement(context: Context) {
           items.map((i) => i.delay_seconds ?? null),
           items.map((i) => i.retry === false),
           items.map(() => Math.random()),
-          items.map((i) => i.error ?? null),
+          items.map((i) => (i.error === undefined ? null : clip(i.error))),
         ]),
       (item) => item.error,
     ),

@@ -45,7 +45,7 @@ export interface NewJob {
   backoff?: Backoff;
 }
 
-/** A job as statements return it; the JSON columns are texts. `payload` is there where it was asked for. */
+/** A job as statements return it: times in RFC 3339, JSON columns as texts. `payload` is there where it was asked for. */
 export interface JobRow {
   id: string;
   state: JobState;
@@ -53,10 +53,10 @@ export interface JobRow {
   attempt: number;
   max_attempts: number;
   deliveries: number;
-  run_at: Date;
-  created_at: Date;
-  lease_expires_at: Date | null;
-  finished_at: Date | null;
+  run_at: string;
+  created_at: string;
+  lease_expires_at: string | null;
+  finished_at: string | null;
   worker: string | null;
   last_error: string | null;
   headers: string;
@@ -73,7 +73,7 @@ export interface Job extends JobRow {
 export interface LeasedJob extends Job {
   payload: string;
   lease_token: string;
-  lease_expires_at: Date;
+  lease_expires_at: string;
 }
 
 /** What a settling call did, where its answer isn't the job. */
@@ -85,7 +85,7 @@ export interface Acked {
 export interface Extended {
   id: string;
   state: 'leased';
-  lease_expires_at: Date;
+  lease_expires_at: string;
   cancel_requested: boolean;
 }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { connectionOptions, type Db } from './db.ts';
+import { connectionOptions, type Db, translate } from './db.ts';
 import { planned } from './sql.ts';
 
 const notify = planned('notify');
@@ -10,30 +10,50 @@ const INTEREST_MS = 15_000;
 const RENEW_MS = 5_000;
 /** NOTIFY takes a lock over the whole database at commit: at most one in this time for each queue. */
 const QUIET_MS = 50;
+/** How long an announcement may take to reach the other replicas. */
+const HEARD_MS = 50;
 const RECONNECT_MS = 500;
 const MOST_ANNOUNCED = 10_000;
+
+/** Who is told that a queue may have something ready. */
+export interface WakeListeners {
+  /** By this process. */
+  here(queue: string): void;
+  /** By another one. */
+  elsewhere(queue: string): void;
+  /** Messages may have been missed: any queue may have something. */
+  anywhere(): void;
+}
 
 /**
  * Tells waiting claims, in this process and on other replicas, that a queue may have something for them. Replicas say
  * on one channel where they wait (`wait <sender> <queue>`), and only then are told of jobs (`ready <sender> <queue>`). Lost messages cost
  * latency, never jobs: whoever waits also looks by itself, slowly.
  */
-export function wakeUps(options: { db: Db; url: string; log: (error: Error, message: string) => void }) {
+export function wakeUps(options: { db: Db; url: string; log: (error: unknown, message: string) => void }) {
   const { db, url, log } = options;
   const self = randomBytes(6).toString('hex');
   const interest = new Map<string, number>();
   const announced = new Map<string, number>();
   const quiet = new Map<string, { again: boolean }>();
-  let wake: (queue: string) => void = () => undefined;
-  let wakeAll: () => void = () => undefined;
+  let listeners: WakeListeners = {
+    here: () => undefined,
+    elsewhere: () => undefined,
+    anywhere: () => undefined,
+  };
   let client: pg.Client | undefined;
   let retry: NodeJS.Timeout | undefined;
   let closed = false;
 
-  function send(verb: 'wait' | 'ready' | 'hello', queue = ''): void {
-    db.query(notify, [`${verb} ${self} ${queue}`]).catch((error: Error) =>
-      log(error, 'a wake-up was not sent'),
-    );
+  function send(verb: 'wait' | 'ready' | 'hello', queue = ''): Promise<unknown> {
+    return db
+      .query(notify, [`${verb} ${self} ${queue}`])
+      .catch((error: Error) => log(error, 'a wake-up was not sent'));
+  }
+
+  /** A job that came to another replica before it heard of us was announced by nobody: one more look finds it. */
+  function lookAgain(queue: string): void {
+    setTimeout(() => listeners.elsewhere(queue), HEARD_MS).unref();
   }
 
   function tellOthers(queue: string): void {
@@ -44,7 +64,7 @@ export function wakeUps(options: { db: Db; url: string; log: (error: Error, mess
     }
     const state = { again: false };
     quiet.set(queue, state);
-    send('ready', queue);
+    void send('ready', queue);
     setTimeout(() => {
       quiet.delete(queue);
       if (state.again) tellOthers(queue);
@@ -54,7 +74,7 @@ export function wakeUps(options: { db: Db; url: string; log: (error: Error, mess
   function receive(message: string | undefined): void {
     const [verb, sender, queue = ''] = (message ?? '').split(' ');
     if (sender === self) return;
-    if (verb === 'ready') wake(queue);
+    if (verb === 'ready') listeners.elsewhere(queue);
     else if (verb === 'wait') interest.set(queue, performance.now() + INTEREST_MS);
     else if (verb === 'hello') announced.clear();
   }
@@ -65,16 +85,16 @@ export function wakeUps(options: { db: Db; url: string; log: (error: Error, mess
       if (client === listener) reconnect(error);
     });
     listener.on('end', () => {
-      if (client === listener) reconnect(new Error('the listening connection ended'));
+      if (client === listener) reconnect(new Error('Connection terminated'));
     });
     listener.on('notification', ({ payload }) => receive(payload));
     client = listener;
     try {
       await listener.connect();
       await listener.query('listen dibs');
-      send('hello');
+      void send('hello');
       announced.clear();
-      wakeAll();
+      listeners.anywhere();
     } catch (error) {
       if (client === listener) reconnect(error as Error);
     }
@@ -84,21 +104,19 @@ export function wakeUps(options: { db: Db; url: string; log: (error: Error, mess
     client?.end().catch(() => undefined);
     client = undefined;
     if (closed) return;
-    log(error, 'listening for wake-ups again soon');
+    log(translate(error), 'listening for wake-ups again soon');
     retry = setTimeout(listen, RECONNECT_MS);
   }
 
   return {
-    /** Starts listening; `onQueue` is called for a queue that may have something, `onAll` when any may. */
-    async start(onQueue: (queue: string) => void, onAll: () => void): Promise<void> {
-      wake = onQueue;
-      wakeAll = onAll;
+    async start(to: WakeListeners): Promise<void> {
+      listeners = to;
       await listen();
     },
 
     /** A queue has something ready, as of a transaction that has committed. */
     ready(queue: string): void {
-      wake(queue);
+      listeners.here(queue);
       const until = interest.get(queue);
       if (until === undefined) return;
       if (until > performance.now()) tellOthers(queue);
@@ -108,10 +126,12 @@ export function wakeUps(options: { db: Db; url: string; log: (error: Error, mess
     /** Somebody waits here for a queue. */
     waiting(queue: string): void {
       const now = performance.now();
-      if ((announced.get(queue) ?? Number.NEGATIVE_INFINITY) > now - RENEW_MS) return;
+      const last = announced.get(queue) ?? Number.NEGATIVE_INFINITY;
+      if (last > now - RENEW_MS) return;
       if (announced.size >= MOST_ANNOUNCED) announced.clear();
       announced.set(queue, now);
-      send('wait', queue);
+      const heard = send('wait', queue);
+      if (last < now - INTEREST_MS) void heard.then(() => lookAgain(queue));
     },
 
     async stop(): Promise<void> {

@@ -11,6 +11,12 @@ export const oneOf = <const T extends string>(values: readonly T[], options: obj
 export const nullable = <T>(type: 'string' | 'integer' | 'number', options: object = {}) =>
   Type.Unsafe<T | null>({ type: [type, 'null'], ...options });
 
+/**
+ * `double`, because a bare `number` is 32 bits wide in Go and a BigDecimal in Java. A default of a body's field stands in
+ * its description: see docs/decisions/0005-openapi-3-1.md.
+ */
+export const decimal = (options: object) => Type.Number({ format: 'double', ...options });
+
 /** No NUL: PostgreSQL keeps none in a text. */
 export const NO_NUL = '^[^\\u0000]*$';
 
@@ -19,9 +25,8 @@ export const text = (maxLength: number, options: object = {}) =>
 
 export const TIME_EXAMPLE = '2026-11-21T09:30:00.000Z';
 const TIME = { format: 'date-time', examples: [TIME_EXAMPLE] };
-/** As JSON.stringify writes it; in code it is a Date on its way out. */
-export const time = (description: string) => Type.Unsafe<Date>({ type: 'string', ...TIME, description });
-export const nullableTime = (description: string) => nullable<Date>('string', { ...TIME, description });
+export const time = (description: string) => Type.String({ ...TIME, description });
+export const nullableTime = (description: string) => nullable<string>('string', { ...TIME, description });
 
 export const QueueName = Type.String({
   $id: 'QueueName',
@@ -29,6 +34,14 @@ export const QueueName = Type.String({
   description: 'The name of a queue: 1 to 128 of `A-Z a-z 0-9 . _ : -`.',
   examples: ['mail.welcome'],
 });
+
+/** What every listing takes. */
+export const pageQuery = {
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 1000, default: 100, description: 'How long a page is at most.' }),
+  ),
+  cursor: Type.Optional(Type.String({ description: 'The `next_cursor` of the page before.' })),
+};
 
 export const JobId = Type.Object({
   id: Type.String({ description: 'The id of a job, as Dibs gave it; opaque.' }),
@@ -50,9 +63,9 @@ export const MAX_SMALL_JSON_BYTES = 64 * 1024;
 export const anyJson = (description: string) => Type.Unsafe<RawJson>({ description });
 
 export const delaySeconds = (description: string) =>
-  Type.Number({ minimum: 0, maximum: 366 * 86_400, description });
+  decimal({ minimum: 0, maximum: 366 * 86_400, description });
 
-export const leaseSeconds = (options: object) => Type.Number({ minimum: 0.1, maximum: 43_200, ...options });
+export const leaseSeconds = (options: object) => decimal({ minimum: 0.1, maximum: 43_200, ...options });
 
 export const Problem = Type.Object(
   {
@@ -86,5 +99,5 @@ export const FieldProblem = Type.Object(
     }),
     message: Type.String({ description: 'What is wrong with it.' }),
   },
-  { $id: 'FieldProblem' },
+  { $id: 'FieldProblem', description: 'One field of a request, and what is wrong with it.' },
 );

@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import type { Backoff as BackoffType } from '../../src/types.ts';
 import {
   anyJson,
+  decimal,
   delaySeconds,
   JobStateName,
   NO_NUL,
@@ -14,8 +15,8 @@ import {
   time,
 } from './common.ts';
 
-export const Headers = Type.Unsafe<Record<string, string>>({
-  $id: 'Headers',
+export const JobHeaders = Type.Unsafe<Record<string, string>>({
+  $id: 'JobHeaders',
   type: 'object',
   maxProperties: 32,
   propertyNames: { type: 'string', maxLength: 128, pattern: NO_NUL },
@@ -31,23 +32,21 @@ export const DEFAULT_BACKOFF: BackoffType = {
   jitter: 0.2,
 };
 
+export const BackoffKind = oneOf(['exponential', 'linear', 'constant'], {
+  $id: 'BackoffKind',
+  description: 'How the delay after the n-th failed attempt grows: base × 2^(n-1), base × n, or always base.',
+});
+
 export const Backoff = Type.Object(
   {
-    kind: Type.Optional(
-      oneOf(['exponential', 'linear', 'constant'], {
-        default: DEFAULT_BACKOFF.kind,
-        description:
-          'How the delay after the n-th failed attempt grows: base × 2^(n-1), base × n, or always base.',
-      }),
-    ),
-    base_seconds: Type.Optional(delaySeconds('The first delay.')),
-    max_seconds: Type.Optional(delaySeconds('The longest delay.')),
+    kind: Type.Optional(ref(BackoffKind)),
+    base_seconds: Type.Optional(delaySeconds(`The first delay. Default: ${DEFAULT_BACKOFF.base_seconds}.`)),
+    max_seconds: Type.Optional(delaySeconds(`The longest delay. Default: ${DEFAULT_BACKOFF.max_seconds}.`)),
     jitter: Type.Optional(
-      Type.Number({
+      decimal({
         minimum: 0,
         maximum: 1,
-        default: DEFAULT_BACKOFF.jitter,
-        description: 'A delay is shortened by a random share of up to this.',
+        description: `A delay is shortened by a random share of up to this. Default: ${DEFAULT_BACKOFF.jitter}.`,
       }),
     ),
   },
@@ -55,25 +54,26 @@ export const Backoff = Type.Object(
     $id: 'Backoff',
     additionalProperties: false,
     description:
-      'How long a job rests after a failed attempt. What is left out takes its default: exponential from 1 s to 1 h, ' +
-      'jitter 0.2.',
+      'How long a job rests after a failed attempt. What is left out takes its default: `exponential`, from 1 s to ' +
+      '1 h, jitter 0.2.',
+    examples: [{ kind: 'linear', base_seconds: 30 }],
   },
 );
 
 export const maxAttempts = (options: object) => Type.Integer({ minimum: 1, maximum: 1000, ...options });
 
-export const NewJob = Type.Object(
+export const JobSpec = Type.Object(
   {
     queue: Type.Optional(ref(QueueName)),
     payload: Type.Optional(
-      anyJson('Any JSON value, `null` by default; comes back exactly as it was sent, byte for byte.'),
+      anyJson('Any JSON value; comes back exactly as it was sent, byte for byte. Default: null.'),
     ),
-    headers: Type.Optional(ref(Headers)),
+    headers: Type.Optional(ref(JobHeaders)),
     priority: Type.Optional(
-      Type.Integer({ minimum: -100, maximum: 100, default: 0, description: 'Higher first.' }),
+      Type.Integer({ minimum: -100, maximum: 100, description: 'Higher first. Default: 0.' }),
     ),
     delay_seconds: Type.Optional(
-      delaySeconds('How long from now the job becomes ready; not beside `run_at`.'),
+      delaySeconds('How long from now the job becomes ready; not beside `run_at`. Default: 0.'),
     ),
     run_at: Type.Optional(
       Type.String({
@@ -83,23 +83,21 @@ export const NewJob = Type.Object(
         examples: [TIME_EXAMPLE],
       }),
     ),
-    max_attempts: Type.Optional(
-      maxAttempts({ description: "How often it is tried; the queue's by default." }),
-    ),
+    max_attempts: Type.Optional(maxAttempts({ description: "How often it is tried. Default: the queue's." })),
     backoff: Type.Optional(ref(Backoff)),
   },
   {
-    $id: 'NewJob',
+    $id: 'JobSpec',
     additionalProperties: false,
     description: 'A job to enqueue. `queue` is `default` when left out.',
     examples: [{ queue: 'mail.welcome', payload: { to: 'ada@example.com' }, priority: 5, max_attempts: 3 }],
   },
 );
 
-export const NewJobs = Type.Object(
-  { jobs: Type.Array(ref(NewJob), { minItems: 1, maxItems: 1000 }) },
+export const JobSpecList = Type.Object(
+  { jobs: Type.Array(ref(JobSpec), { minItems: 1, maxItems: 1000 }) },
   {
-    $id: 'NewJobs',
+    $id: 'JobSpecList',
     additionalProperties: false,
     description: '1 to 1000 jobs, enqueued all or none.',
     examples: [
@@ -117,7 +115,7 @@ const jobProperties = {
   id: Type.String({ description: 'Opaque; ids of later jobs sort higher.' }),
   queue: ref(QueueName),
   state: ref(JobStateName),
-  headers: ref(Headers),
+  headers: ref(JobHeaders),
   priority: Type.Integer(),
   attempt: Type.Integer({ description: 'How many attempts are charged: claims, less releases.' }),
   max_attempts: Type.Integer(),
@@ -187,6 +185,7 @@ export const LeasedJob = Type.Object(
   {
     ...jobProperties,
     payload: anyJson('As it was sent, byte for byte.'),
+    lease_expires_at: time('When the lease runs out, unless settled or extended before.'),
     lease_token: Type.String({ description: 'Proves this lease, in whatever settles or extends it.' }),
   },
   { $id: 'LeasedJob', description: 'A job, leased to the claimant.', examples: [LEASED_EXAMPLE] },
@@ -194,7 +193,7 @@ export const LeasedJob = Type.Object(
 
 export const JobList = Type.Object(
   { jobs: Type.Array(ref(Job)) },
-  { $id: 'JobList', examples: [{ jobs: [JOB_EXAMPLE] }] },
+  { $id: 'JobList', description: 'Jobs, in the order of the request.', examples: [{ jobs: [JOB_EXAMPLE] }] },
 );
 
 export const JobPage = Type.Object(
@@ -202,10 +201,14 @@ export const JobPage = Type.Object(
     jobs: Type.Array(ref(Job)),
     next_cursor: nullable<string>('string', { description: 'For the next page; null on the last.' }),
   },
-  { $id: 'JobPage', examples: [{ jobs: [JOB_EXAMPLE], next_cursor: null }] },
+  { $id: 'JobPage', description: 'A page of jobs.', examples: [{ jobs: [JOB_EXAMPLE], next_cursor: null }] },
 );
 
 export const LeasedJobList = Type.Object(
   { jobs: Type.Array(ref(LeasedJob)) },
-  { $id: 'LeasedJobList', examples: [{ jobs: [LEASED_EXAMPLE] }] },
+  {
+    $id: 'LeasedJobList',
+    description: 'Jobs, in the order of the queue.',
+    examples: [{ jobs: [LEASED_EXAMPLE] }],
+  },
 );

@@ -1,11 +1,11 @@
 import { Type } from 'typebox';
 import {
   anyJson,
+  decimal,
   delaySeconds,
   JobStateName,
   leaseSeconds,
   NO_NUL,
-  oneOf,
   Problem,
   QueueName,
   ref,
@@ -23,28 +23,28 @@ export const ClaimRequest = Type.Object(
       Type.Array(ref(QueueName), {
         minItems: 1,
         maxItems: 16,
-        default: ['default'],
-        description: 'Where to look; earlier names first.',
+        description: 'Where to look; earlier names first. Default: `["default"]`.',
       }),
     ),
     limit: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 1000, default: 1, description: 'At most this many jobs.' }),
+      Type.Integer({ minimum: 1, maximum: 1000, description: 'At most this many jobs. Default: 1.' }),
     ),
     lease_seconds: Type.Optional(
-      leaseSeconds({ description: "How long the jobs are this claimant's; the queue's by default." }),
+      leaseSeconds({ description: "How long the jobs are this claimant's. Default: the queue's." }),
     ),
     wait_seconds: Type.Optional(
-      Type.Number({
+      decimal({
         minimum: 0,
         maximum: 60,
-        default: 0,
-        description: 'How long to wait for a first job when there is none.',
+        description:
+          'How long to wait for a first job when there is none; the client must be as patient. Default: 0.',
       }),
     ),
     worker: Type.Optional(text(256, { description: 'Who claims, for those who look at the job.' })),
   },
   {
     $id: 'ClaimRequest',
+    description: 'Which jobs to lease, how many, and for how long.',
     additionalProperties: false,
     examples: [{ queues: ['mail.welcome'], limit: 10, wait_seconds: 20, worker: 'mailer-1' }],
   },
@@ -67,19 +67,16 @@ const nack = {
       description: 'What went wrong; its first 16 KiB are kept as `last_error`.',
     }),
   ),
-  delay_seconds: Type.Optional(delaySeconds('How long the job rests; by default its backoff decides.')),
+  delay_seconds: Type.Optional(delaySeconds('How long the job rests. Default: what its backoff says.')),
   retry: Type.Optional(
     Type.Boolean({
-      default: true,
-      description: 'false: the job is dead at once, whatever attempts are left.',
+      description: 'false: the job is dead at once, whatever attempts are left. Default: true.',
     }),
   ),
 };
 const release = {
   lease_token: leaseToken,
-  delay_seconds: Type.Optional(
-    delaySeconds('How long from now the job becomes ready again; at once by default.'),
-  ),
+  delay_seconds: Type.Optional(delaySeconds('How long from now the job becomes ready again. Default: 0.')),
 };
 const extend = {
   lease_token: leaseToken,
@@ -87,28 +84,46 @@ const extend = {
   progress: Type.Optional(anyJson('How far the work is, for those who look at the job; up to 64 KiB.')),
 };
 
-const closed = ($id: string, example: object) => ({ $id, additionalProperties: false, examples: [example] });
+const closed = ($id: string, description: string, example: object) => ({
+  $id,
+  description,
+  additionalProperties: false,
+  examples: [example],
+});
 
-export const AckRequest = Type.Object(ack, closed('AckRequest', { lease_token: TOKEN }));
+export const AckRequest = Type.Object(ack, closed('AckRequest', 'The job is done.', { lease_token: TOKEN }));
 export const NackRequest = Type.Object(
   nack,
-  closed('NackRequest', { lease_token: TOKEN, error: 'SMTP 421: try again later' }),
+  closed('NackRequest', 'The job failed.', { lease_token: TOKEN, error: 'SMTP 421: try again later' }),
 );
-export const ReleaseRequest = Type.Object(release, closed('ReleaseRequest', { lease_token: TOKEN }));
+export const ReleaseRequest = Type.Object(
+  release,
+  closed('ReleaseRequest', 'The job is given back unworked.', { lease_token: TOKEN }),
+);
 export const ExtendRequest = Type.Object(
   extend,
-  closed('ExtendRequest', { lease_token: TOKEN, lease_seconds: 60, progress: { done: 40, of: 100 } }),
+  closed('ExtendRequest', 'The work takes longer.', {
+    lease_token: TOKEN,
+    lease_seconds: 60,
+    progress: { done: 40, of: 100 },
+  }),
 );
 
-export const AckItem = Type.Object({ id, ...ack }, closed('AckItem', { id: ID, lease_token: TOKEN }));
-export const NackItem = Type.Object({ id, ...nack }, closed('NackItem', { id: ID, lease_token: TOKEN }));
+export const AckItem = Type.Object(
+  { id, ...ack },
+  closed('AckItem', 'One of many acks.', { id: ID, lease_token: TOKEN }),
+);
+export const NackItem = Type.Object(
+  { id, ...nack },
+  closed('NackItem', 'One of many nacks.', { id: ID, lease_token: TOKEN }),
+);
 export const ReleaseItem = Type.Object(
   { id, ...release },
-  closed('ReleaseItem', { id: ID, lease_token: TOKEN }),
+  closed('ReleaseItem', 'One of many releases.', { id: ID, lease_token: TOKEN }),
 );
 export const ExtendItem = Type.Object(
   { id, ...extend },
-  closed('ExtendItem', { id: ID, lease_token: TOKEN, lease_seconds: 60 }),
+  closed('ExtendItem', 'One of many extends.', { id: ID, lease_token: TOKEN, lease_seconds: 60 }),
 );
 
 const items = <S extends Parameters<typeof ref>[0]>(item: S) =>
@@ -117,29 +132,35 @@ const items = <S extends Parameters<typeof ref>[0]>(item: S) =>
 export const SettleRequest = Type.Object(
   { acks: items(AckItem), nacks: items(NackItem), releases: items(ReleaseItem), extends: items(ExtendItem) },
   {
-    ...closed('SettleRequest', { acks: [{ id: ID, lease_token: TOKEN }] }),
-    description: 'Up to 1000 items in all, each the body of the single call plus `id`.',
+    ...closed('SettleRequest', 'Up to 1000 items in all, each the body of the single call plus `id`.', {
+      acks: [{ id: ID, lease_token: TOKEN }],
+    }),
   },
 );
 
 export const Acked = Type.Object(
   {
     id,
-    state: oneOf(['completed']),
+    state: ref(JobStateName),
     enqueued: Type.Array(ref(Job), { description: 'The jobs inserted with the ack.' }),
   },
-  { $id: 'Acked', examples: [{ id: ID, state: 'completed', enqueued: [] }] },
+  {
+    $id: 'Acked',
+    description: 'What became of an ack.',
+    examples: [{ id: ID, state: 'completed', enqueued: [] }],
+  },
 );
 
 export const Extended = Type.Object(
   {
     id,
-    state: oneOf(['leased']),
+    state: ref(JobStateName),
     lease_expires_at: time('When the lease runs out now.'),
     cancel_requested: Type.Boolean({ description: 'Somebody wants the job stopped.' }),
   },
   {
     $id: 'Extended',
+    description: 'What became of an extend.',
     examples: [
       { id: ID, state: 'leased', lease_expires_at: '2026-11-21T09:31:00.000Z', cancel_requested: false },
     ],

@@ -5,7 +5,9 @@ import * as job from './job.ts';
 import * as lease from './lease.ts';
 import * as queue from './queue.ts';
 
-/** Every schema with a name: a component of the OpenAPI document. */
-export const namedSchemas = Object.values<unknown>({ ...common, ...job, ...lease, ...queue, Health }).filter(
-  (value): value is TSchema => typeof value === 'object' && value !== null && '$id' in value,
-);
+type Named = TSchema & { $id: string };
+
+/** Every schema with a name: a component of the OpenAPI document, in an order that doesn't depend on the loader. */
+export const namedSchemas = Object.values<unknown>({ ...common, ...job, ...lease, ...queue, Health })
+  .filter((value): value is Named => typeof value === 'object' && value !== null && '$id' in value)
+  .sort((a, b) => (a.$id < b.$id ? -1 : 1));

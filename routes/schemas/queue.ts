@@ -16,22 +16,20 @@ export const QueueConfig = Type.Object(
   {
     lease_seconds: Type.Optional(
       leaseSeconds({
-        default: DEFAULT_CONFIG.lease_seconds,
-        description: 'How long a lease runs that a claim asks no length for.',
+        description: `How long a lease runs that a claim asks no length for. Default: ${DEFAULT_CONFIG.lease_seconds}.`,
       }),
     ),
     max_attempts: Type.Optional(
       maxAttempts({
-        default: DEFAULT_CONFIG.max_attempts,
-        description: 'How often a job is tried that names no number itself.',
+        description: `How often a job is tried that names no number itself. Default: ${DEFAULT_CONFIG.max_attempts}.`,
       }),
     ),
     backoff: Type.Optional(ref(Backoff)),
     retention_seconds: Type.Optional(
-      delaySeconds('How long completed and cancelled jobs stay visible; 0: not at all.'),
+      delaySeconds('How long completed and cancelled jobs stay visible. Default: 0, not at all.'),
     ),
     dead_retention_seconds: Type.Optional(
-      delaySeconds('How long dead jobs are kept for redrive; 14 days by default.'),
+      delaySeconds('How long dead jobs are kept for redrive. Default: 1209600, 14 days.'),
     ),
   },
   {
@@ -69,11 +67,16 @@ export const Queue = Type.Object(
     config: ref(QueueConfig),
     counts: ref(QueueCounts),
     oldest_ready_age_seconds: nullable<number>('number', {
+      format: 'double',
       description: 'How long the longest waiting ready job has been ready; null when there is none.',
     }),
     created_at: time('When it was created.'),
   },
-  { $id: 'Queue', examples: [QUEUE_EXAMPLE] },
+  {
+    $id: 'Queue',
+    description: 'A queue, its configuration and how many jobs it has.',
+    examples: [QUEUE_EXAMPLE],
+  },
 );
 
 export const QueuePage = Type.Object(
@@ -81,7 +84,11 @@ export const QueuePage = Type.Object(
     queues: Type.Array(ref(Queue)),
     next_cursor: nullable<string>('string', { description: 'For the next page; null on the last.' }),
   },
-  { $id: 'QueuePage', examples: [{ queues: [QUEUE_EXAMPLE], next_cursor: null }] },
+  {
+    $id: 'QueuePage',
+    description: 'A page of queues.',
+    examples: [{ queues: [QUEUE_EXAMPLE], next_cursor: null }],
+  },
 );
 
 export const PurgeRequest = Type.Object(
@@ -90,12 +97,16 @@ export const PurgeRequest = Type.Object(
       Type.Array(oneOf(JOB_STATES.filter((state) => state !== 'leased')), {
         minItems: 1,
         maxItems: 7,
-        default: ['ready', 'scheduled', 'blocked'],
-        description: 'Jobs in which states to delete.',
+        description: 'Jobs in which states to delete. Default: `["ready", "scheduled", "blocked"]`.',
       }),
     ),
   },
-  { $id: 'PurgeRequest', additionalProperties: false, examples: [{ states: ['ready', 'scheduled'] }] },
+  {
+    $id: 'PurgeRequest',
+    description: 'Which jobs to delete.',
+    additionalProperties: false,
+    examples: [{ states: ['ready', 'scheduled'] }],
+  },
 );
 
 export const RedriveRequest = Type.Object(
@@ -104,7 +115,7 @@ export const RedriveRequest = Type.Object(
       Type.Integer({
         minimum: 1,
         maximum: 2_147_483_647,
-        description: 'At most this many, oldest first; all by default.',
+        description: 'At most this many, oldest first. Default: all.',
       }),
     ),
     error_contains: Type.Optional(
@@ -118,6 +129,7 @@ export const RedriveRequest = Type.Object(
   },
   {
     $id: 'RedriveRequest',
+    description: 'Which dead jobs to make ready again.',
     additionalProperties: false,
     examples: [{ limit: 100, error_contains: 'SMTP 421' }],
   },
@@ -125,5 +137,5 @@ export const RedriveRequest = Type.Object(
 
 export const Count = Type.Object(
   { count: Type.Integer({ description: 'How many jobs it was done to.' }) },
-  { $id: 'Count', examples: [{ count: 3 }] },
+  { $id: 'Count', description: 'To how many jobs something was done.', examples: [{ count: 3 }] },
 );

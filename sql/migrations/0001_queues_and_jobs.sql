@@ -66,8 +66,9 @@ create table dibs.jobs (
   constraint job_cancelling check (not cancel_requested or state in ('leased', 'completed', 'cancelled'))
 );
 
--- What a claim scans, term by term its ORDER BY; only what can be claimed stands in it.
-create index jobs_ready on dibs.jobs (queue_id, priority desc, position) where state = 'ready';
+-- What a claim scans, term by term its ORDER BY; only what can be claimed stands in it. The priority is negated, not
+-- descending, so that a scan can start at any (priority, position) by a row comparison (src/floor.ts).
+create index jobs_ready on dibs.jobs (queue_id, (-priority), position) where state = 'ready';
 
 -- What the sweeper scans: time first, so that it finds what is due in any of thousands of queues at once.
 create index jobs_leased on dibs.jobs (lease_expires_at, queue_id) where state = 'leased';

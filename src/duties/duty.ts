@@ -1,3 +1,6 @@
+/** After a failure, so that an outage doesn't fill the log. */
+const PAUSE_MS = 1000;
+
 /** A background task: runs at once, then again `everyMs` after it ended, or at once while it says that there is more. */
 export function startDuty(options: {
   everyMs: number;
@@ -11,15 +14,17 @@ export function startDuty(options: {
   async function loop(): Promise<void> {
     while (!stopped) {
       let more = false;
+      let pause = options.everyMs;
       try {
         more = await options.run();
       } catch (error) {
         options.failed(error);
+        pause = Math.max(pause, PAUSE_MS);
       }
       if (more || stopped) continue;
       await new Promise<void>((resolve) => {
         wake = resolve;
-        timer = setTimeout(resolve, options.everyMs);
+        timer = setTimeout(resolve, pause);
       });
     }
   }

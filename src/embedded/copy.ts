@@ -22,7 +22,7 @@ export async function copyBinaries(wanted: Copy): Promise<string> {
     }
   }
   throw new EmbeddedError(
-    `The user that PostgreSQL runs as can't reach the binaries in ${wanted.native}, and they could not be copied elsewhere (${failures.join('; ')}). Install Dibs where every user may read it, or run it as another user than root. ${instead}`,
+    `The user that PostgreSQL runs as can't use the binaries in ${wanted.native}, and they could not be copied elsewhere (${failures.join('; ')}). Install Dibs where every user may read it, or run it as another user than root. ${instead}`,
   );
 }
 
@@ -42,7 +42,7 @@ async function copyTo(base: string, { native, version, log, check }: Copy): Prom
   } finally {
     await rm(fresh, { recursive: true, force: true });
   }
-  log(`copied the PostgreSQL binaries to ${target}, since the user they run as can't reach ${native}`);
+  log(`copied the PostgreSQL binaries to ${target}, since the user they run as can't use those in ${native}`);
   return target;
 }
 

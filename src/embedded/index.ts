@@ -42,7 +42,7 @@ export async function startEmbedded({
   try {
     const owner = await own(cluster, server.port);
     if (owner === undefined) throw inUse(dataDir, undefined);
-    await createDatabase(owner.client, 'dibs');
+    await createDatabase(owner.client);
     await removeRemains(cluster);
     let stopping = false;
     const kept = keepOwning(owner, {

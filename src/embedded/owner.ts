@@ -1,7 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { planned } from '../sql.ts';
 import type { Cluster } from './cluster.ts';
+
+const statements = {
+  own: planned('embedded_own'),
+  owner: planned('embedded_owner'),
+  database: planned('embedded_database'),
+  create: planned('embedded_create'),
+};
 
 // Any number will do, as long as it stays the same in all versions: "dibs".
 const lockKey = 0x64696273;
@@ -35,19 +43,13 @@ export async function connect(cluster: Cluster, port: number): Promise<Owner> {
 
 /** Takes the lock that makes this process the owner of the server; false if another connection has it. */
 export async function becomeOwner(client: pg.Client): Promise<boolean> {
-  const { rows } = await client.query('SELECT pg_try_advisory_lock($1) AS taken', [lockKey]);
+  const { rows } = await client.query(statements.own.text, [lockKey]);
   return rows[0].taken;
 }
 
 /** The pid of the Dibs that owns the server, without taking the lock even for a moment, which could turn it away. */
 export async function findOwner(client: pg.Client): Promise<string | undefined> {
-  const { rows } = await client.query(
-    `SELECT application_name AS name
-       FROM pg_locks JOIN pg_stat_activity USING (pid)
-      WHERE locktype = 'advisory' AND classid = 0 AND objid = $1 AND objsubid = 1 AND granted
-        AND pg_locks.database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
-    [lockKey],
-  );
+  const { rows } = await client.query(statements.owner.text, [lockKey]);
   return rows[0] && (/\d+$/.exec(rows[0].name)?.[0] ?? rows[0].name);
 }
 
@@ -62,7 +64,8 @@ export async function own(cluster: Cluster, port: number): Promise<Owner | undef
   return undefined;
 }
 
-export async function createDatabase(client: pg.Client, name: string): Promise<void> {
-  const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [name]);
-  if (rowCount === 0) await client.query(`CREATE DATABASE ${pg.escapeIdentifier(name)}`);
+/** Creates the database `dibs`, unless it is there. */
+export async function createDatabase(client: pg.Client): Promise<void> {
+  const { rows } = await client.query(statements.database);
+  if (!rows[0].found) await client.query(statements.create);
 }

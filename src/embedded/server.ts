@@ -46,7 +46,7 @@ export async function startServer(setup: Setup): Promise<Server> {
     if (!mayPass(lines) || tries === 0) {
       throw new EmbeddedError(`PostgreSQL did not start on ${setup.cluster.home}:\n${lines}\n${instead}`);
     }
-    await sleep(250);
+    await sleep(500);
   }
 }
 

@@ -51,11 +51,11 @@ export async function http(base: string, method: string, path: string, body?: un
     body: body === undefined ? undefined : JSON.stringify(body),
   });
   const text = await response.text();
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every kind.
   return {
     status: response.status,
     headers: response.headers,
     text,
+    // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every kind.
     body: (text ? JSON.parse(text) : undefined) as any,
   };
 }

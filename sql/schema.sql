@@ -1,0 +1,91 @@
+-- Generated from sql/migrations by "npm run generate", for review: what the migrations amount to, all in one
+-- place. It is never run.
+
+-- types
+
+create type dibs.job_state as enum ('scheduled', 'ready', 'blocked', 'leased', 'completed', 'cancelled', 'dead');
+
+-- sequences
+
+create sequence dibs.positions as bigint start 1 increment 1 minvalue 1 maxvalue 9223372036854775807 cache 1;
+
+create sequence dibs.queue_ids as bigint start 1 increment 1 minvalue 1 maxvalue 16777215 cache 1;
+
+-- functions
+
+CREATE OR REPLACE FUNCTION dibs.backoff_seconds(backoff json, attempt integer, jitter_share double precision)
+ RETURNS double precision
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN (LEAST(((backoff ->> 'max_seconds'::text))::double precision, (((backoff ->> 'base_seconds'::text))::double precision * CASE (backoff ->> 'kind'::text) WHEN 'exponential'::text THEN power((2)::double precision, (LEAST((GREATEST(attempt, 1) - 1), 60))::double precision) WHEN 'linear'::text THEN (GREATEST(attempt, 1))::double precision ELSE (1)::double precision END)) * ((1)::double precision - (((backoff ->> 'jitter'::text))::double precision * jitter_share)));
+
+-- tables
+
+create table dibs.jobs (
+  queue_id integer not null,
+  state dibs.job_state not null,
+  id uuid not null,
+  "position" bigint not null default nextval('dibs.positions'::regclass),
+  run_at timestamp with time zone not null,
+  created_at timestamp with time zone not null default now(),
+  lease_expires_at timestamp with time zone,
+  finished_at timestamp with time zone,
+  lease_token uuid,
+  attempt integer not null default 0,
+  max_attempts integer not null,
+  deliveries integer not null default 0,
+  payload_bytes integer not null,
+  priority smallint not null,
+  cancel_requested boolean not null default false,
+  worker text,
+  last_error text,
+  backoff json,
+  headers json not null,
+  progress json,
+  result json,
+  payload json not null,
+  constraint job_attempts CHECK ((((attempt >= 0) AND (attempt <= max_attempts)) AND ((max_attempts >= 1) AND (max_attempts <= 1000)) AND (deliveries >= attempt))),
+  constraint job_cancelling CHECK (((NOT cancel_requested) OR (state = ANY (ARRAY['leased'::dibs.job_state, 'completed'::dibs.job_state, 'cancelled'::dibs.job_state])))),
+  constraint job_finished CHECK (((state = ANY (ARRAY['completed'::dibs.job_state, 'cancelled'::dibs.job_state, 'dead'::dibs.job_state])) = (finished_at IS NOT NULL))),
+  constraint job_leased CHECK ((((state = 'leased'::dibs.job_state) = (lease_expires_at IS NOT NULL)) AND ((state <> 'leased'::dibs.job_state) OR (lease_token IS NOT NULL)))),
+  constraint job_priority CHECK (((priority >= '-100'::integer) AND (priority <= 100))),
+  constraint jobs_pkey PRIMARY KEY (queue_id, id)
+);
+
+create table dibs.migrations (
+  version integer not null,
+  name text not null,
+  applied_at timestamp with time zone not null default now(),
+  constraint migrations_pkey PRIMARY KEY (version)
+);
+
+create table dibs.queues (
+  id integer not null default nextval('dibs.queue_ids'::regclass),
+  name text not null,
+  paused boolean not null default false,
+  lease_seconds double precision not null default 30,
+  max_attempts integer not null default 5,
+  backoff json not null default '{"kind":"exponential","base_seconds":1,"max_seconds":3600,"jitter":0.2}'::json,
+  retention_seconds double precision not null default 0,
+  dead_retention_seconds double precision not null default 1209600,
+  created_at timestamp with time zone not null default now(),
+  constraint queue_attempts CHECK (((max_attempts >= 1) AND (max_attempts <= 1000))),
+  constraint queue_dead_retention CHECK (((dead_retention_seconds >= (0)::double precision) AND (dead_retention_seconds <= (31622400)::double precision))),
+  constraint queue_lease CHECK (((lease_seconds >= (0.1)::double precision) AND (lease_seconds <= (43200)::double precision))),
+  constraint queue_name CHECK ((name ~ '^[A-Za-z0-9._:-]{1,128}$'::text)),
+  constraint queue_retention CHECK (((retention_seconds >= (0)::double precision) AND (retention_seconds <= (31622400)::double precision))),
+  constraint queues_name_key UNIQUE (name),
+  constraint queues_pkey PRIMARY KEY (id)
+);
+
+-- indexes
+
+CREATE INDEX jobs_by_state ON dibs.jobs USING btree (queue_id, state, id) WHERE (state = ANY (ARRAY['scheduled'::dibs.job_state, 'blocked'::dibs.job_state, 'completed'::dibs.job_state, 'cancelled'::dibs.job_state, 'dead'::dibs.job_state]));
+
+CREATE INDEX jobs_finished ON dibs.jobs USING btree (queue_id, state, finished_at, id) WHERE (state = ANY (ARRAY['completed'::dibs.job_state, 'cancelled'::dibs.job_state, 'dead'::dibs.job_state]));
+
+CREATE INDEX jobs_leased ON dibs.jobs USING btree (lease_expires_at, queue_id) WHERE (state = 'leased'::dibs.job_state);
+
+CREATE INDEX jobs_ready ON dibs.jobs USING btree (queue_id, ((- priority)), "position") WHERE (state = 'ready'::dibs.job_state);
+
+CREATE INDEX jobs_scheduled ON dibs.jobs USING btree (run_at, queue_id) WHERE (state = 'scheduled'::dibs.job_state);

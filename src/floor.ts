@@ -1,0 +1,91 @@
+/** A floor is believed after this long: a commit that is later than its position by more is left to a full scan. */
+const LAG_MS = 250;
+/** A full scan takes at most this share of the time, and comes at most once in FULL_SCAN_MS. */
+const FULL_SCAN_SHARE = 1 / 50;
+const FULL_SCAN_MS = 1000;
+
+/** Stretches of the order of a queue that a claim scans: from behind (rank, position) to the end of last_rank. */
+export interface Stretches {
+  ranks: number[];
+  positions: number[];
+  last_ranks: number[];
+}
+
+/** Ranks are priorities negated, so that they ascend with the order. */
+const FIRST_RANK = -100;
+const LAST_RANK = 100;
+
+const EVERYTHING: Stretches = { ranks: [FIRST_RANK], positions: [-1], last_ranks: [LAST_RANK] };
+
+interface Level {
+  /** The last position leased; what it was a while ago; and what may be believed. */
+  latest: number;
+  aging: number;
+  settled: number;
+}
+
+/**
+ * Where nothing claimable lies any more, per priority of one queue: a claim that starts there walks over no index entries
+ * of jobs that are gone. PostgreSQL keeps those while any transaction holds an old snapshot, and a scan from the front
+ * then grows with all that was ever claimed. It is a hint: whatever becomes ready gets a new position, above; what
+ * commits late, or was skipped because another claim had it locked and rolled back, is found by the next full scan.
+ */
+export function createFloor(now: () => number = () => performance.now()) {
+  const levels = new Map<number, Level>();
+  let agedAt = now();
+  let fullAt = Number.NEGATIVE_INFINITY;
+  let pauseMs = 0;
+  let doubted = false;
+
+  function age(at: number): void {
+    if (at - agedAt < LAG_MS) return;
+    agedAt = at;
+    for (const level of levels.values()) {
+      level.settled = level.aging;
+      level.aging = level.latest;
+    }
+  }
+
+  return {
+    /** Something may be ready below the floor: the next claim looks everywhere, as soon as a full scan may be made. */
+    doubt(): void {
+      doubted = true;
+    },
+
+    /** What the next claim scans, and whether that is everything. */
+    stretches(): { stretches: Stretches; full: boolean } {
+      const at = now();
+      age(at);
+      if (at - fullAt > (doubted ? pauseMs : Math.max(pauseMs, FULL_SCAN_MS))) {
+        doubted = false;
+        fullAt = at;
+        return { stretches: EVERYTHING, full: true };
+      }
+      const ranks = [...levels.keys()].sort((a, b) => a - b);
+      const stretches: Stretches = { ranks: [], positions: [], last_ranks: [] };
+      const add = (rank: number, position: number, last: number) => {
+        stretches.ranks.push(rank);
+        stretches.positions.push(position);
+        stretches.last_ranks.push(last);
+      };
+      if (ranks[0] !== FIRST_RANK) add(FIRST_RANK, -1, (ranks[0] ?? LAST_RANK + 1) - 1);
+      for (const [i, rank] of ranks.entries())
+        add(rank, (levels.get(rank) as Level).settled, (ranks[i + 1] ?? LAST_RANK + 1) - 1);
+      return { stretches, full: false };
+    },
+
+    /** A claim leased this job. */
+    leased(priority: number, position: number): void {
+      const level = levels.get(-priority);
+      if (!level) levels.set(-priority, { latest: position, aging: -1, settled: -1 });
+      else if (position > level.latest) level.latest = position;
+    },
+
+    /** A full scan took this long. */
+    scanned(ms: number): void {
+      pauseMs = ms / FULL_SCAN_SHARE;
+    },
+  };
+}
+
+export type Floor = ReturnType<typeof createFloor>;

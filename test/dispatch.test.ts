@@ -1,0 +1,89 @@
+import { expect, test } from 'vitest';
+import type { Consumer } from '../src/claims.ts';
+import { dispatcher } from '../src/dispatch.ts';
+import type { LeasedJob } from '../src/types.ts';
+
+const job = (id: string) => ({ id, payload: 'null' }) as LeasedJob;
+
+/** A dispatcher whose statements return when the test says so. */
+function setUp() {
+  const statements: { queue: string; consumers: Consumer[]; answer(shares: LeasedJob[][]): void }[] = [];
+  const waiters: ((statement: (typeof statements)[number]) => void)[] = [];
+  const givenBack: LeasedJob[] = [];
+  const dispatch = dispatcher({
+    claimFor: (queue, consumers) =>
+      new Promise((answer) => {
+        const statement = { queue, consumers, answer };
+        const waiter = waiters.shift();
+        if (waiter) waiter(statement);
+        else statements.push(statement);
+      }),
+    giveBack: (jobs) => givenBack.push(...jobs),
+    wakes: { waiting: () => undefined } as never,
+  });
+  return {
+    dispatch,
+    givenBack,
+    statement: async () =>
+      statements.shift() ?? new Promise<(typeof statements)[number]>((resolve) => waiters.push(resolve)),
+  };
+}
+
+/** Two claims that wait at two empty queues. */
+async function twoWaiters(limit: number) {
+  const service = setUp();
+  const { dispatch, statement } = service;
+  const first = dispatch.claim({ queues: ['a', 'b'], limit, wait_seconds: 60 });
+  const visits = [await statement()];
+  const second = dispatch.claim({ queues: ['a', 'b'], limit, wait_seconds: 0.05 });
+  for (const one of visits) one.answer(one.consumers.map(() => []));
+  for (let seen = 1; seen < 4; ) {
+    const { consumers, answer } = await statement();
+    seen += consumers.length;
+    answer(consumers.map(() => []));
+  }
+  return { ...service, first: first.jobs, second: second.jobs, hangUp: second.abandon };
+}
+
+const expired = () => new Promise((resolve) => setTimeout(resolve, 100));
+
+test('a claim that takes its answer from one queue is given nothing more by another', async () => {
+  const { dispatch, statement, first, second, givenBack } = await twoWaiters(2);
+  dispatch.wake('a');
+  const atA = await statement();
+  dispatch.wake('b');
+  // The first waiter gets nothing and goes on to look at b; the second one has its answer.
+  atA.answer([[], [job('from a')]]);
+  expect(await second).toEqual([job('from a')]);
+  const atB = await statement();
+  expect(atB.queue).toBe('b');
+  atB.answer(atB.consumers.map((_, i) => [job(`from b ${i}`)]));
+  expect(await first).toEqual([job('from b 0')]);
+  expect(atB.consumers).toHaveLength(1);
+  expect(givenBack).toEqual([]);
+  dispatch.close();
+});
+
+test('a claim whose wait runs out while its statement runs takes part in no other one', async () => {
+  const { dispatch, statement, second } = await twoWaiters(1);
+  dispatch.wake('a');
+  const atA = await statement();
+  dispatch.wake('b');
+  await expired();
+  atA.answer([[], []]);
+  expect(await second).toEqual([]);
+  expect((await statement()).consumers).toHaveLength(1);
+  dispatch.close();
+});
+
+test('a claim that was hung up on while its statement runs gives back what it got', async () => {
+  const { dispatch, statement, hangUp, givenBack } = await twoWaiters(1);
+  dispatch.wake('a');
+  const atA = await statement();
+  dispatch.wake('b');
+  hangUp();
+  atA.answer([[], [job('from a')]]);
+  expect((await statement()).consumers).toHaveLength(1);
+  expect(givenBack).toEqual([job('from a')]);
+  dispatch.close();
+});

@@ -1,0 +1,127 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { cp, mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect } from 'vitest';
+import { startService } from '../support/service.ts';
+
+export const here = import.meta.dirname;
+export const document = join(here, '../../openapi/openapi.json');
+
+/** What was downloaded and generated stands here; the downloads are used again by the next run. */
+const work = join(here, '.work');
+
+/** Runs a program to its end and answers what it printed. @throws with all that it printed, when it fails. */
+export async function run(
+  program: string,
+  args: string[],
+  options: { cwd?: string; env?: Record<string, string> } = {},
+): Promise<string> {
+  const env = { ...process.env, ...options.env };
+  try {
+    const { stdout } = await promisify(execFile)(program, args, { ...options, env, maxBuffer: 2 ** 26 });
+    return stdout;
+  } catch (error) {
+    const { stdout, stderr } = error as { stdout?: string; stderr?: string };
+    throw new Error(`${program} ${args.join(' ')} failed:\n${stdout}\n${stderr}`, { cause: error });
+  }
+}
+
+const TOOLS = {
+  java: ['java', '-version'],
+  javac: ['javac', '-version'],
+  maven: ['mvn', '--version'],
+  python: ['python3', '--version'],
+  pip: ['python3', '-m', 'pip', '--version'],
+  go: ['go', 'version'],
+};
+
+/** The name of a test that needs tools, and whether this machine lacks some. */
+export function needing(name: string, tools: (keyof typeof TOOLS)[]) {
+  const missing = tools.filter((tool) => {
+    const [program, ...args] = TOOLS[tool] as [string, ...string[]];
+    return spawnSync(program, args, { stdio: 'ignore' }).status !== 0;
+  });
+  return {
+    name: missing.length > 0 ? `${name} (skipped: no ${missing.join(', no ')} on this machine)` : name,
+    isMissing: missing.length > 0,
+  };
+}
+
+/** An empty folder to generate in. */
+export async function emptyFolder(name: string): Promise<string> {
+  const folder = join(work, name);
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true });
+  return folder;
+}
+
+/** The folder of a client's own code, for a copy of it to stand beside the generated code. */
+export const copyClient = (name: string, to: string) =>
+  cp(join(here, 'clients', name), to, { recursive: true });
+
+/** What `fetch` put into its folder; it is called only when an earlier run did not finish it. */
+export async function cached(name: string, fetch: (folder: string) => Promise<unknown>): Promise<string> {
+  const folder = join(work, 'cache', name);
+  const done = join(folder, '.done');
+  if (existsSync(done)) return folder;
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true });
+  await fetch(folder);
+  await mkdir(done);
+  return folder;
+}
+
+const DONE_BY_EVERY_CLIENT = [
+  'ackJob',
+  'claimJobs',
+  'configureQueue',
+  'enqueueJob',
+  'enqueueJobs',
+  'extendLease',
+  'getJob',
+  'getQueue',
+  'listJobs',
+  'listQueues',
+  'nackJob',
+  'pauseQueue',
+  'resumeQueue',
+  'settleJobs',
+];
+
+/** The operations of the document, each with a test for its requests. */
+function operations() {
+  const { paths } = JSON.parse(readFileSync(document, 'utf8')) as {
+    paths: Record<string, Record<string, { operationId: string }>>;
+  };
+  return Object.entries(paths)
+    .flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, { operationId }]) => ({
+        operationId,
+        pattern: new RegExp(`^${method.toUpperCase()} ${path.replaceAll(/\{\w+\}/g, '[^/?]+')}(\\?|$)`),
+        isLiteral: !path.includes('{'),
+      })),
+    )
+    .sort((a, b) => Number(b.isLiteral) - Number(a.isLiteral));
+}
+
+/** A service on a real socket, which clients go through their cycles with. */
+export async function startServiceForClients() {
+  const service = await startService();
+  const url = await service.listen();
+  const known = operations();
+  const seen = new Set<string | undefined>();
+  service.app.server.on('request', ({ method, url }) => {
+    seen.add(known.find(({ pattern }) => pattern.test(`${method} ${url}`))?.operationId);
+  });
+  return {
+    stop: service.stop,
+    /** Runs a client, which must call every operation of the cycle and end well. */
+    async goThrough(program: string, args: string[], options: Parameters<typeof run>[2] = {}) {
+      seen.clear();
+      expect(await run(program, [...args, url], options)).toContain('the cycle is done');
+      expect([...seen].sort()).toEqual(DONE_BY_EVERY_CLIENT);
+    },
+  };
+}

@@ -1,0 +1,43 @@
+import { http } from './replica.ts';
+
+export interface Claimed {
+  id: string;
+  queue: string;
+  lease_token: string;
+  lease_expires_at: string;
+  attempt: number;
+  deliveries: number;
+  payload: unknown;
+}
+
+/** The short calls of a producer and of a worker against one replica; each fails for an answer that isn't 2xx. */
+export function client(url: string) {
+  async function ok(method: string, path: string, body?: unknown, signal?: AbortSignal) {
+    const answer = await http(url, method, path, body, signal);
+    if (answer.status >= 300) throw new Error(`${method} ${path} answered ${answer.status}: ${answer.text}`);
+    return answer.body;
+  }
+  return {
+    url,
+    ok,
+    enqueue: async (queue: string, job: object = {}): Promise<string> =>
+      (await ok('POST', '/jobs', { queue, ...job })).id,
+    claim: async (
+      queues: string | string[],
+      options: { limit?: number; lease_seconds?: number; wait_seconds?: number; worker?: string } = {},
+      signal?: AbortSignal,
+    ): Promise<Claimed[]> =>
+      (await ok('POST', '/jobs/claim', { queues: [queues].flat(), lease_seconds: 600, ...options }, signal))
+        .jobs,
+    settle: (verb: 'ack' | 'nack' | 'release' | 'extend', job: Claimed, more: object = {}) =>
+      ok('POST', `/jobs/${job.id}/${verb}`, { lease_token: job.lease_token, ...more }),
+    counts: async (queue: string): Promise<Record<string, number>> =>
+      (await ok('GET', `/queues/${queue}`)).counts,
+  };
+}
+
+export type Client = ReturnType<typeof client>;
+
+/** The value in the middle. */
+export const median = (values: number[]): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] as number;

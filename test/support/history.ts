@@ -1,0 +1,111 @@
+/** One lease as a claim answered it; times are the database's, in milliseconds. */
+export interface Lease {
+  job: string;
+  token: string;
+  deliveries: number;
+  start: number;
+  /** Until when the lease ran for certain: a settling or extending call may have ended it as soon as it was sent. */
+  until: number;
+  settled?: { verb: Settling; sent: number; outcome: Outcome };
+}
+
+export type Settling = 'ack' | 'nack' | 'release';
+
+/** `unknown`: no answer came, so the call may have been carried out or not. */
+export type Outcome = 'done' | 'refused' | 'unknown';
+
+interface ClaimedJob {
+  id: string;
+  lease_token: string;
+  deliveries: number;
+  lease_expires_at: string;
+}
+
+/** Answered times are cut to milliseconds, and the clock of the tests is that of the database only nearly. */
+const TOLERANCE_MS = 5;
+
+/**
+ * Records what producers and workers saw, and finds what must never be. Whatever could be innocent counts as innocent:
+ * a violation that it reports is one.
+ */
+export function recordHistory() {
+  const enqueued = new Set<string>();
+  const cancelled = new Set<string>();
+  const leases = new Map<string, Lease[]>();
+
+  return {
+    enqueued(id: string): void {
+      enqueued.add(id);
+    },
+
+    cancelled(id: string): void {
+      cancelled.add(id);
+    },
+
+    /** A claim answered this job; the lease began when the database computed its end. */
+    leased(job: ClaimedJob, leaseSeconds: number): Lease {
+      const until = Date.parse(job.lease_expires_at);
+      const lease: Lease = {
+        job: job.id,
+        token: job.lease_token,
+        deliveries: job.deliveries,
+        start: until - leaseSeconds * 1000,
+        until,
+      };
+      leases.set(job.id, [...(leases.get(job.id) ?? []), lease]);
+      return lease;
+    },
+
+    /** An extension was sent; `expires` is what it answered, if it did. */
+    extended(lease: Lease, sent: number, outcome: Outcome, expires?: string): void {
+      if (outcome === 'done' && expires) lease.until = Date.parse(expires);
+      else if (outcome === 'unknown') lease.until = Math.min(lease.until, sent);
+    },
+
+    settled(lease: Lease, verb: Settling, sent: number, outcome: Outcome): void {
+      lease.settled = { verb, sent, outcome };
+      if (outcome !== 'refused') lease.until = Math.min(lease.until, sent);
+    },
+
+    leases: () => [...leases.values()].flat(),
+
+    /** Every violation, in words. `remaining` are the jobs that can still be found in the end. */
+    violations(remaining: Set<string>): string[] {
+      const found: string[] = [];
+      for (const [job, all] of leases) found.push(...ofOneJob(job, all));
+      for (const id of enqueued)
+        if (!remaining.has(id) && !cancelled.has(id) && !mayBeDone(leases.get(id)))
+          found.push(`job ${id} is lost: it is gone, and nobody has acknowledged it`);
+      for (const [job, all] of leases)
+        if (remaining.has(job) && all.some((lease) => isDone(lease, 'ack')))
+          found.push(`job ${job} is still there after its ack`);
+      return found;
+    },
+  };
+}
+
+export type History = ReturnType<typeof recordHistory>;
+
+const isDone = (lease: Lease, verb: Settling) =>
+  lease.settled?.verb === verb && lease.settled.outcome === 'done';
+
+const mayBeDone = (leases: Lease[] = []) =>
+  leases.some(({ settled }) => settled?.verb === 'ack' && settled.outcome !== 'refused');
+
+function ofOneJob(job: string, leases: Lease[]): string[] {
+  const found: string[] = [];
+  const inOrder = leases.toSorted((a, b) => a.deliveries - b.deliveries);
+  for (const [i, lease] of inOrder.entries()) {
+    const next = inOrder[i + 1];
+    if (!next) continue;
+    const pair = `job ${job}, deliveries ${lease.deliveries} and ${next.deliveries}`;
+    if (next.deliveries === lease.deliveries) found.push(`${pair}: the number did not grow`);
+    if (next.start < lease.start - TOLERANCE_MS)
+      found.push(`${pair}: the later number was given out earlier`);
+    if (next.start < lease.until - TOLERANCE_MS) found.push(`${pair}: two leases ran at once`);
+    if (isDone(lease, 'ack')) found.push(`${pair}: delivered, though it was acknowledged before`);
+    if (lease.settled?.outcome === 'done' && lease.settled.sent > next.start + TOLERANCE_MS)
+      found.push(`${pair}: the first one settled after the second one had begun`);
+  }
+  return found;
+}

@@ -1,0 +1,122 @@
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type EmbeddedPostgres, startEmbedded } from '../../src/embedded/index.ts';
+
+/** A directory for the length of a test. */
+export async function temporaryDirectory() {
+  const path = await mkdtemp(join(tmpdir(), 'dibs-test-'));
+  return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 5 }) };
+}
+
+function parentOf(pid: string): number {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+  } catch {
+    return 0;
+  }
+}
+
+/** The processes of the PostgreSQL that runs on the data under a DATA_DIR, its first one first; none when it has ended. */
+export function postgresPids(dataDir: string): number[] {
+  let postmaster: number;
+  try {
+    postmaster = Number(
+      readFileSync(join(dataDir, 'postgres', 'data', 'postmaster.pid'), 'utf8').split('\n')[0],
+    );
+  } catch {
+    return [];
+  }
+  if (parentOf(String(postmaster)) === 0) return [];
+  const children = readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && parentOf(pid) === postmaster);
+  return [postmaster, ...children.map(Number)];
+}
+
+export function signalAll(pids: number[], signal: NodeJS.Signals): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, signal);
+    } catch {
+      // A backend that has ended by itself.
+    }
+  }
+}
+
+/** A relay to a server that may change, at an address that does not. */
+async function openRelay(port: number, target: () => number): Promise<Server & { cut(): Promise<void> }> {
+  const sockets = new Set<Socket>();
+  const relay = createServer((near) => {
+    const far = connect(target(), '127.0.0.1');
+    for (const [socket, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(socket);
+      socket.on('error', () => undefined);
+      socket.on('close', () => {
+        sockets.delete(socket);
+        other.destroy();
+      });
+      socket.pipe(other);
+    }
+  }).listen(port, '127.0.0.1');
+  await once(relay, 'listening');
+  return Object.assign(relay, {
+    async cut() {
+      const closed = once(relay, 'close');
+      relay.close();
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+  });
+}
+
+/** A PostgreSQL that can go away and come back at the same address. */
+export async function unreliablePostgres() {
+  const directory = await temporaryDirectory();
+  let server: EmbeddedPostgres | undefined;
+  let relay: Awaited<ReturnType<typeof openRelay>> | undefined;
+  let target = 0;
+  let url = '';
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address() as AddressInfo;
+  probe.close();
+
+  async function start(): Promise<string> {
+    if (server) return url;
+    server = await startEmbedded({ dataDir: directory.path, log: () => undefined });
+    const direct = new URL(server.url);
+    target = Number(direct.port);
+    relay = await openRelay(port, () => target);
+    direct.port = String(port);
+    url = direct.href;
+    return url;
+  }
+
+  async function stop(): Promise<void> {
+    await server?.stop();
+    await relay?.cut();
+    server = undefined;
+    relay = undefined;
+  }
+
+  await start();
+  return {
+    url,
+    start,
+    stop,
+    /** All its processes stand still; its connections stay open and new ones are taken, but nothing answers. */
+    freeze: () => signalAll(postgresPids(directory.path), 'SIGSTOP'),
+    thaw: () => signalAll(postgresPids(directory.path), 'SIGCONT'),
+    async remove() {
+      signalAll(postgresPids(directory.path), 'SIGCONT');
+      await stop();
+      await directory.remove();
+    },
+  };
+}

@@ -1,0 +1,20 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+export const textOf = (path: string): string => readFileSync(`${ROOT}${path}`, 'utf8');
+
+/** The TypeScript files of the service, as paths from the root. */
+export function sources(): string[] {
+  const below = ['src', 'routes'].flatMap((folder) =>
+    readdirSync(`${ROOT}${folder}`, { recursive: true, encoding: 'utf8' }).map((file) => `${folder}/${file}`),
+  );
+  return ['main.ts', 'serve.ts', ...below.filter((file) => file.endsWith('.ts'))];
+}
+
+/** A source without its comments, as far as that needs no parser: those that have a line of their own. */
+export const codeOf = (path: string): string =>
+  textOf(path)
+    .replaceAll(/^\s*\/\*.*?\*\//gms, '')
+    .replaceAll(/^\s*\/\/.*$/gm, '');

@@ -1,0 +1,35 @@
+import { once } from 'node:events';
+import { afterAll, beforeAll, test } from 'vitest';
+import { openDatabase } from '../src/db.ts';
+import { wakeUps } from '../src/wakes.ts';
+import { createDatabase } from './support/database.ts';
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+const undo: (() => Promise<void>)[] = [];
+beforeAll(async () => {
+  database = await createDatabase();
+});
+afterAll(async () => {
+  for (const step of undo.reverse()) await step();
+  await database.drop();
+});
+
+/** The wake-ups of one replica, and an event for each queue that they wake. */
+async function replica() {
+  const db = openDatabase(database.url, 2, () => undefined);
+  const wakes = wakeUps({ db, url: database.url, log: () => undefined });
+  const woken = new EventTarget();
+  const wake = (queue: string) => {
+    woken.dispatchEvent(new Event(queue));
+  };
+  await wakes.start({ here: wake, elsewhere: wake, anywhere: () => undefined });
+  undo.push(db.close, wakes.stop);
+  return { wakes, woken: (queue: string) => once(woken, queue, { signal: AbortSignal.timeout(10_000) }) };
+}
+
+test('who begins to wait looks once more when the others have heard of it', async () => {
+  const { wakes, woken } = await replica();
+  const again = woken('quiet');
+  wakes.waiting('quiet');
+  await again;
+});
