@@ -36,7 +36,7 @@ describe(`${STRINGS} random strings, by priority`, () => {
   });
 
   test.each([1, 2, 4, 8])(
-    '%i workers do each string once, and none does less than half its share',
+    '%i at work: each string is done once, none does less than half its share, one alone keeps the order',
     async (count) => {
       const { workers } = (await deal(url, strings, count)) as Dealt;
       const done = workers.flatMap((worker) => worker.done);

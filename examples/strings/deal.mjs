@@ -50,9 +50,9 @@ async function startWorker(url, queue, name, onDone) {
 
 /**
  * Has strings hashed by a number of workers, each a process. The queue is paused until all the strings are in it and all
- * the workers wait. Returns what each worker did, in its order, and how long it took them.
+ * the workers wait. Returns what each worker did, in its order, and how long it took them. `unlessStopped` may end it early.
  */
-export async function deal(url, strings, count) {
+export async function deal(url, strings, count, unlessStopped = (promise) => promise) {
   const queue = `strings-${randomUUID()}`;
   const workers = [];
   try {
@@ -66,14 +66,16 @@ export async function deal(url, strings, count) {
     await enqueue(url, queue, strings);
     const started = performance.now();
     await call(url, 'POST', `/queues/${queue}/resume`);
-    await Promise.race([allDone, ...crew.map((worker) => worker.ended)]);
+    await unlessStopped(Promise.race([allDone, ...crew.map((worker) => worker.ended)]));
     const seconds = (performance.now() - started) / 1000;
     // Those who would do a string once more are waited for, too.
     for (const worker of crew) worker.stop();
     await Promise.all(crew.map((worker) => worker.ended));
     return { seconds, workers: crew.map(({ name, done }) => ({ name, done })) };
   } finally {
-    for (const outcome of await Promise.allSettled(workers)) outcome.value?.stop();
+    const started = (await Promise.allSettled(workers)).flatMap((outcome) => outcome.value ?? []);
+    for (const worker of started) worker.stop();
+    await Promise.allSettled(started.map((worker) => worker.ended));
     await call(url, 'DELETE', `/queues/${queue}?force=true`);
   }
 }

@@ -40,7 +40,7 @@ async function main([count = '10000'], unlessStopped) {
     );
     row('workers', 'each once', 'MD5 right', 'in order', 'least', 'most', 'strings/s');
     for (const count of [1, 2, 4, 8]) {
-      const { seconds, workers } = await unlessStopped(deal(service.url, strings, count));
+      const { seconds, workers } = await deal(service.url, strings, count, unlessStopped);
       const { eachOnce, right, inOrder, least, most } = judge(strings, workers);
       const speed = Math.round(strings.length / seconds);
       row(count, yes(eachOnce), yes(right), count === 1 ? yes(inOrder) : '-', least, most, speed);

@@ -1,4 +1,4 @@
-// A worker that hashes strings with MD5: 20 jobs at a time, settled together. It prints `ready` before its first claim and
+// A worker that hashes strings with MD5: 25 jobs at a time, settled together. It prints `ready` before its first claim and
 // a line for each job that it did, `<place> <md5>`, once the ack is known to have counted. SIGTERM stops it.
 import { createHash } from 'node:crypto';
 
@@ -22,7 +22,7 @@ async function post(path, body, signal) {
 const md5 = (text) => createHash('md5').update(text).digest('hex');
 
 async function claim() {
-  const body = { queues: [queue], worker, limit: 20, lease_seconds: 60, wait_seconds: 30 };
+  const body = { queues: [queue], worker, limit: 25, lease_seconds: 60, wait_seconds: 30 };
   const { jobs } = await post('/jobs/claim', body, stop.signal);
   return jobs;
 }
