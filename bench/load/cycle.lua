@@ -1,42 +1,49 @@
--- The mixed cycle for wrk: a claim when there is a job for it, an ack for every job claimed, else an enqueue.
--- Each connection sends one request at a time; the thread keeps the leases that wait for their ack.
-local json = { ["content-type"] = "application/json" }
-local queue = "bench"
-local leases = {}
-local enqueued, claimed, acked = 0, 0, 0
-local turn = 0
+-- The mixed cycle: enqueue 1, claim 1, ack 1 as three requests; a cycle counts when it is acked.
+-- Each connection sends one request at a time. A claimed job is acked by the next request that goes out; else enqueues
+-- and claims take turns, so that the queue stays as long as it was. Arguments: the queue, the job.
+local report = require("report")
+enqueued, claimed, acked, empty, failed = 0, 0, 0, 0, 0
+setup = report.setup
+done = report.done({ "enqueued", "claimed", "acked", "empty", "failed" })
 
-local enqueue_body = '{"queue":"' .. queue .. '","payload":{"to":"ada@example.com","template":"welcome","n":1}}'
-local claim_body = '{"queues":["' .. queue .. '"]}'
+local leases, free = {}, 0
+local turn = 0
+local enqueue, claim
 
 function init(args)
-  enqueue_request = wrk.format("POST", "/jobs", json, enqueue_body)
-  claim_request = wrk.format("POST", "/jobs/claim", json, claim_body)
+  enqueue = report.post("/jobs", args[2])
+  claim = report.post("/jobs/claim", '{"queues":["' .. args[1] .. '"]}')
 end
 
 function request()
-  local n = #leases
-  if n > 0 then
-    local lease = leases[n]
-    leases[n] = nil
-    return wrk.format("POST", "/jobs/" .. lease.id .. "/ack", json, '{"lease_token":"' .. lease.token .. '"}')
+  if free > 0 then
+    local ack = leases[free]
+    leases[free] = nil
+    free = free - 1
+    return ack
   end
   turn = turn + 1
-  if turn % 2 == 0 then return claim_request end
-  return enqueue_request
+  if turn % 2 == 0 then return claim end
+  return enqueue
 end
 
 function response(status, headers, body)
   if status == 201 then
     enqueued = enqueued + 1
-  elseif status == 200 then
+  elseif status ~= 200 then
+    failed = failed + 1
+  elseif body:sub(1, 8) == '{"jobs":' then
     local token = body:match('"lease_token":"([^"]+)"')
     if token then
-      leases[#leases + 1] = { id = body:match('"id":"([^"]+)"'), token = token }
-    elseif body:find('"completed"', 1, true) then
-      acked = acked + 1
+      claimed = claimed + 1
+      free = free + 1
+      leases[free] = report.post("/jobs/" .. body:match('"id":"([^"]+)"') .. "/ack", '{"lease_token":"' .. token .. '"}')
+    else
+      empty = empty + 1
     end
+  elseif body:find('"state":"completed"', 1, true) then
+    acked = acked + 1
   else
-    failed = (failed or 0) + 1
+    failed = failed + 1
   end
 end

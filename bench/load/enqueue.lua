@@ -1,3 +1,15 @@
-wrk.method = "POST"
-wrk.headers["content-type"] = "application/json"
-wrk.body = '{"queue":"bench","payload":{"to":"ada@example.com","template":"welcome","n":1}}'
+-- POST /jobs, one job per request. Arguments: the job.
+local report = require("report")
+created, other = 0, 0
+setup = report.setup
+done = report.done({ "created", "other" })
+
+function init(args)
+  wrk.method = "POST"
+  wrk.headers["content-type"] = "application/json"
+  wrk.body = args[1]
+  local text = wrk.format("POST", "/jobs")
+  request = function() return text end
+end
+
+function request() return nil end

@@ -1,0 +1,59 @@
+// What Fastify itself can do: POST /jobs with the body and response schemas of Dibs, its validator and its Fastify
+// options, but Fastify's own JSON parser and serialiser, and no database. The answer is as long as that of Dibs.
+import { randomUUID } from 'node:crypto';
+import Fastify, { LogController } from 'fastify';
+import { pino } from 'pino';
+import { namedSchemas } from '../../dist/routes/schemas/named.js';
+import { buildValidator } from '../../dist/routes/validation.js';
+
+const app = Fastify({
+  loggerInstance: pino({ level: process.env.LOG_LEVEL ?? 'info' }),
+  genReqId: () => randomUUID(),
+  logController: new LogController({ disableRequestLogging: true }),
+  bodyLimit: 16 * 2 ** 20,
+  routerOptions: { maxParamLength: 16_384 },
+  schemaController: { compilersFactory: { buildValidator } },
+});
+for (const schema of namedSchemas) app.addSchema(schema);
+
+app.route({
+  method: 'POST',
+  url: '/jobs',
+  schema: {
+    body: { $ref: 'NewJob#' },
+    response: { 201: { content: { 'application/json': { schema: { $ref: 'Job#' } } } } },
+  },
+  handler: async ({ body }, reply) => {
+    const now = new Date().toISOString();
+    const id = randomUUID();
+    reply.code(201).header('location', `/jobs/${id}`).type('application/json');
+    return {
+      id,
+      queue: body.queue ?? 'default',
+      state: 'ready',
+      headers: body.headers ?? {},
+      priority: body.priority ?? 0,
+      attempt: 0,
+      max_attempts: body.max_attempts ?? 5,
+      deliveries: 0,
+      group: null,
+      fairness_key: null,
+      unique_key: null,
+      run_at: now,
+      created_at: now,
+      lease_expires_at: null,
+      worker: null,
+      last_error: null,
+      progress: null,
+      result: null,
+      finished_at: null,
+    };
+  },
+});
+
+process.once('SIGTERM', () => process.exit(0));
+await app.listen({
+  host: '127.0.0.1',
+  port: Number(process.env.PORT ?? 0),
+  listenTextResolver: (at) => `The bare route is ready at ${at}`,
+});

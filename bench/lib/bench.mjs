@@ -1,0 +1,41 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { cleanUp, guard } from './cleanup.mjs';
+import { describeMachine } from './machine.mjs';
+import { readOptions } from './options.mjs';
+import { SETTINGS, startPostgres } from './postgres.mjs';
+import { openReport } from './report.mjs';
+
+/**
+ * Runs one benchmark as a command: `work` gets the options, a PostgreSQL of its own and the report, and whatever it
+ * started is ended with it. `maxSeconds` bounds the whole.
+ */
+export async function benchmark({ name, title, full, short, maxSeconds }, work) {
+  const { isShort, json, ...options } = readOptions({ full, short });
+  guard(maxSeconds);
+  try {
+    const machine = describeMachine();
+    const postgres = await startPostgres();
+    const report = openReport(name, title, {
+      command: `node bench/${name}.mjs ${process.argv.slice(2).join(' ')}`.trim(),
+      options,
+      ...machine,
+      postgres: postgres.version,
+      'postgres settings': SETTINGS,
+    });
+    const started = performance.now();
+    await work({ options, postgres, report });
+    report.say(`Took ${Math.round((performance.now() - started) / 1000)} s.`);
+    if (json) {
+      mkdirSync(dirname(json), { recursive: true });
+      writeFileSync(json, JSON.stringify(report.found, null, 2));
+    }
+  } catch (error) {
+    process.stderr.write(`${error?.stack ?? error}\n`);
+    process.exitCode = 1;
+  } finally {
+    await cleanUp();
+  }
+  // The timer of the guard and idle sockets would not hold the process, but a lost handle must not either.
+  process.exit();
+}

@@ -1,0 +1,50 @@
+import { Agent, request } from 'node:http';
+
+const TIMEOUT_MS = 90_000;
+
+/** An HTTP client with up to `connections` kept alive; nothing is pipelined. */
+export function client(base, connections = 1) {
+  const { hostname, port } = new URL(base);
+  const agent = new Agent({ keepAlive: true, maxSockets: connections, noDelay: true });
+
+  /** Answers `{ status, text, ms }`, the time from the call to the last byte of the answer. */
+  function call(method, path, body) {
+    const data = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body);
+    const headers =
+      data === undefined
+        ? {}
+        : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(data) };
+    const started = performance.now();
+    return new Promise((resolve, reject) => {
+      const sent = request(
+        { hostname, port, method, path, agent, headers, timeout: TIMEOUT_MS },
+        (response) => {
+          const chunks = [];
+          response.on('data', (chunk) => chunks.push(chunk));
+          response.on('error', reject);
+          response.on('end', () =>
+            resolve({
+              status: response.statusCode,
+              text: Buffer.concat(chunks).toString(),
+              ms: performance.now() - started,
+              at: performance.now(),
+            }),
+          );
+        },
+      );
+      sent.on('timeout', () => sent.destroy(new Error(`no answer to ${method} ${path} in ${TIMEOUT_MS} ms`)));
+      sent.on('error', reject);
+      sent.end(data);
+    });
+  }
+
+  /** The answer's JSON; throws for what is not 2xx. */
+  async function json(method, path, body) {
+    const answer = await call(method, path, body);
+    if (answer.status >= 300)
+      throw new Error(`${method} ${path}: ${answer.status} ${answer.text.slice(0, 300)}`);
+    return { ...answer, body: answer.text ? JSON.parse(answer.text) : undefined };
+  }
+
+  return { call, json, post: (path, body) => json('POST', path, body), close: () => agent.destroy() };
+}

@@ -1,0 +1,24 @@
+import { parseArgs } from 'node:util';
+
+/**
+ * Reads the command line into a plain object: the full form's defaults, the short form's with --short, and what is
+ * named beside them. Every option is a number (or a list of numbers, comma-separated, where its default is one).
+ */
+export function readOptions({ full, short }) {
+  const options = { short: { type: 'boolean', default: false }, json: { type: 'string' } };
+  for (const name of Object.keys(full)) options[name] = { type: 'string' };
+  const { values } = parseArgs({ options });
+  const result = { ...full, ...(values.short ? short : {}) };
+  for (const name of Object.keys(full))
+    if (values[name] !== undefined) result[name] = read(name, values[name], full[name]);
+  return { ...result, isShort: values.short, json: values.json };
+}
+
+function read(name, text, fallback) {
+  const numbers = text.split(',').map(Number);
+  if (numbers.some((n) => !Number.isFinite(n) || n < 0) || (!Array.isArray(fallback) && numbers.length > 1))
+    throw new Error(
+      `--${name} takes ${Array.isArray(fallback) ? 'numbers, comma-separated' : 'a number'}, not "${text}"`,
+    );
+  return Array.isArray(fallback) ? numbers : numbers[0];
+}

@@ -1,0 +1,50 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const TICK_MS = 4;
+const MOST_OPEN = 1000;
+
+/**
+ * Starts `work` `rate` times a second, whether or not those before have ended (bounded, what is skipped is counted),
+ * until `until` settles or `seconds` are over. A slow answer so delays no later one, and none is left out of the times.
+ */
+export async function paced({ rate, seconds = Number.POSITIVE_INFINITY, until }, work) {
+  const started = performance.now();
+  const errors = [];
+  let [launched, open, skipped] = [0, 0, 0];
+  let stopped = false;
+  until?.then(
+    () => {
+      stopped = true;
+    },
+    () => {
+      stopped = true;
+    },
+  );
+  const running = new Set();
+  while (!stopped && performance.now() - started < seconds * 1000) {
+    const due = Math.floor(((performance.now() - started) / 1000) * rate);
+    for (; launched < due; launched++) {
+      if (open >= MOST_OPEN) {
+        skipped++;
+        continue;
+      }
+      open++;
+      const one = work()
+        .catch((error) => errors.push(error))
+        .finally(() => {
+          open--;
+          running.delete(one);
+        });
+      running.add(one);
+    }
+    await sleep(TICK_MS);
+  }
+  await Promise.all(running);
+  return { launched, skipped, failed: errors.length, error: errors[0] };
+}
+
+/** What of a paced run was not as it should be, in words; empty when all went well. */
+export const pacedTrouble = ({ skipped, failed, error }) =>
+  [skipped > 0 && `${skipped} skipped`, failed > 0 && `${failed} failed (${error?.message})`]
+    .filter(Boolean)
+    .join(', ');

@@ -1,0 +1,78 @@
+// Plots as SVG, written out by hand: lines and bars, readable on light and dark pages.
+const WIDTH = 720;
+const HEIGHT = 360;
+const LEFT = 70;
+const RIGHT = 20;
+const TOP = 40;
+const BOTTOM = 50;
+const COLOURS = ['#2f6fde', '#d9822b', '#3d9a50', '#b5488f', '#7a7a7a'];
+
+const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
+const number = (value) =>
+  Math.abs(value) >= 1000 ? `${+(value / 1000).toPrecision(3)}k` : `${+value.toPrecision(3)}`;
+const text = (x, y, content, more = '') => `<text x="${x}" y="${y}" ${more}>${escaped(content)}</text>`;
+
+/** A round number at or above, so that the axis ends on a mark. */
+function ceiling(value) {
+  const power = 10 ** Math.floor(Math.log10(value || 1));
+  return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((step) => step * power).find((step) => step >= value) ?? value;
+}
+
+function frame(title, top, yLabel, content) {
+  const marks = [0, 1, 2, 3, 4].map((i) => {
+    const y = HEIGHT - BOTTOM - (i / 4) * (HEIGHT - TOP - BOTTOM);
+    return (
+      `<line x1="${LEFT}" y1="${y}" x2="${WIDTH - RIGHT}" y2="${y}" stroke="#8884"/>` +
+      text(LEFT - 8, y + 4, number((top * i) / 4), 'text-anchor="end"')
+    );
+  });
+  return (
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="sans-serif" font-size="12" fill="#777">\n` +
+    `${text(LEFT, 20, title, 'font-size="15" font-weight="bold"')}\n${text(LEFT - 8, TOP - 8, yLabel, 'text-anchor="end"')}\n` +
+    `${[...marks, ...content].join('\n')}\n</svg>\n`
+  );
+}
+
+const heightOf = (value, top) => (Math.max(0, value) / top) * (HEIGHT - TOP - BOTTOM);
+
+/** `bars`: [label, value] each. */
+export function barChart({ title, bars, yLabel = '' }) {
+  const top = ceiling(Math.max(...bars.map(([, value]) => value)));
+  const step = (WIDTH - LEFT - RIGHT) / bars.length;
+  const content = bars.map(([label, value], i) => {
+    const x = LEFT + step * (i + 0.5);
+    const y = HEIGHT - BOTTOM - heightOf(value, top);
+    return (
+      `<rect x="${x - step * 0.3}" y="${y}" width="${step * 0.6}" height="${heightOf(value, top)}" fill="${COLOURS[0]}"/>` +
+      text(x, y - 5, number(value), 'text-anchor="middle"') +
+      text(x, HEIGHT - BOTTOM + 18, label, 'text-anchor="middle" font-size="11"')
+    );
+  });
+  return frame(title, top, yLabel, content);
+}
+
+/** `series`: { name, points: [x, y][] } each; `logX` for numbers of workers and the like. */
+export function lineChart({ title, series, xLabel, yLabel = '', logX = false }) {
+  const points = series.flatMap((s) => s.points);
+  const top = ceiling(Math.max(...points.map(([, y]) => y)));
+  const scale = logX ? Math.log2 : (x) => x;
+  const xs = [...new Set(points.map(([x]) => x))].sort((a, b) => a - b);
+  const [from, to] = [scale(xs[0]), scale(xs.at(-1))];
+  const xOf = (x) => LEFT + ((scale(x) - from) / (to - from || 1)) * (WIDTH - LEFT - RIGHT);
+  const yOf = (y) => HEIGHT - BOTTOM - heightOf(y, top);
+  const every = Math.ceil(xs.length / 12);
+  const content = [
+    ...xs
+      .filter((_, i) => i % every === 0)
+      .map((x) => text(xOf(x), HEIGHT - BOTTOM + 18, number(x), 'text-anchor="middle"')),
+    text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12, xLabel, 'text-anchor="middle"'),
+    ...series.flatMap(({ name, points: line }, i) => {
+      const colour = COLOURS[i % COLOURS.length];
+      return [
+        `<polyline fill="none" stroke="${colour}" stroke-width="2" points="${line.map(([x, y]) => `${xOf(x).toFixed(1)},${yOf(y).toFixed(1)}`).join(' ')}"/>`,
+        text(WIDTH - RIGHT, 20 + 16 * i, name, `text-anchor="end" fill="${colour}"`),
+      ];
+    }),
+  ];
+  return frame(title, top, yLabel, content);
+}

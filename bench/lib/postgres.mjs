@@ -1,0 +1,72 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import pg from 'pg';
+import { startEmbedded } from '../../dist/src/embedded/index.js';
+import { atEnd } from './cleanup.mjs';
+import { workDir } from './machine.mjs';
+
+/** The same for both sides of every ratio; fsync and synchronous_commit are what durability rests on. */
+export const SETTINGS = {
+  fsync: 'on',
+  synchronous_commit: 'on',
+  full_page_writes: 'on',
+  shared_buffers: '512MB',
+  max_wal_size: '4GB',
+  max_connections: '200',
+  track_io_timing: 'off',
+};
+
+export async function query(url, text, values = []) {
+  const client = new pg.Client(url);
+  await client.connect();
+  try {
+    return (await client.query(text, values)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+/** Starts an embedded PostgreSQL on a directory of its own, gone when the benchmark ends. */
+export async function startPostgres() {
+  const dataDir = await mkdtemp(join(workDir(), 'dibs-bench-'));
+  atEnd(() => rm(dataDir, { recursive: true, force: true }));
+  const server = await startEmbedded({ dataDir, log: () => undefined, settings: SETTINGS });
+  atEnd(() => server.stop());
+  const [{ version }] = await query(server.url, 'select version()');
+
+  return {
+    dataDir,
+    version: version.split(' on ')[0],
+    /** An empty database; its URL. */
+    async database(name) {
+      await query(server.url, `create database ${name} template template0 encoding 'UTF8'`);
+      const url = new URL(server.url);
+      url.pathname = `/${name}`;
+      return url.href;
+    },
+    async drop(name) {
+      await query(server.url, `drop database if exists ${name} with (force)`);
+    },
+  };
+}
+
+/** Each round starts alike: no dead rows of the one before, current statistics, no checkpoint about to come. */
+export async function settle(url) {
+  await query(url, 'vacuum (analyze)');
+  await query(url, 'checkpoint');
+}
+
+/** Holds back the xmin horizon of a database until the returned function is called. */
+export async function holdHorizon(url) {
+  const client = new pg.Client(url);
+  await client.connect();
+  await client.query('begin isolation level repeatable read');
+  // A number of its own besides the snapshot: the worst kind of a forgotten transaction.
+  await client.query('select pg_current_xact_id()');
+  const end = async () => {
+    await client.query('rollback').catch(() => undefined);
+    await client.end().catch(() => undefined);
+  };
+  atEnd(end);
+  return end;
+}

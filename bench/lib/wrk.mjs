@@ -1,0 +1,79 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { atEnd } from './cleanup.mjs';
+
+const LOAD = fileURLToPath(new URL('../load', import.meta.url));
+
+/** Runs a child to its end and answers what it printed; it is ended with the benchmark, and after `seconds`. */
+export async function run(command, args, { seconds, env = {}, input } = {}) {
+  const child = spawn(command, args, {
+    env: { ...process.env, ...env },
+    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+  });
+  const late = setTimeout(() => child.kill('SIGKILL'), seconds * 1000);
+  let done = false;
+  atEnd(() => !done && child.kill('SIGKILL'));
+  let out = '';
+  let err = '';
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    out += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    err = (err + text).slice(-4000);
+  });
+  input?.on('error', () => child.kill()).pipe(child.stdin);
+  // Should the child end before it has read all, its exit code tells.
+  child.stdin?.on('error', () => undefined);
+  const [code, signal] = await once(child, 'close');
+  done = true;
+  clearTimeout(late);
+  if (code !== 0) throw new Error(`${command} ended with ${code ?? signal}: ${err}\n${out.slice(-2000)}`);
+  return out;
+}
+
+/** Runs wrk with a script of bench/load; answers its counters. One connection sends one request at a time. */
+export async function wrk(url, { script, connections, seconds, args = [], threads = 1 }) {
+  const out = await run(
+    'wrk',
+    [
+      ...[
+        '-t',
+        Math.min(threads, connections),
+        '-c',
+        connections,
+        '-d',
+        `${seconds}s`,
+        '--timeout',
+        '10s',
+      ].map(String),
+      ...['-s', `${LOAD}/${script}.lua`, url, '--', ...args],
+    ],
+    { seconds: seconds + 30, env: { LUA_PATH: `${LOAD}/?.lua;;` } },
+  );
+  const line = /^RESULT (.*)$/m.exec(out)?.[1];
+  if (!line) throw new Error(`wrk printed no result:\n${out}`);
+  const result = JSON.parse(line);
+  if (result.requests === 0) throw new Error(`wrk had no answer from ${url}`);
+  return { ...result, rps: result.requests / result.seconds };
+}
+
+/** The mixed cycle on a queue; `cycles` a second, and what went wrong in `trouble`. */
+export async function cycle(url, queue, job, { connections, seconds, script = 'cycle' }) {
+  const result = await wrk(url, { script, connections, seconds, args: [queue, job] });
+  return { ...result, cycles: result.acked / result.seconds, trouble: trouble(result) };
+}
+
+/** What of a run was not as it should be, in words; empty when all went well. */
+export function trouble({ failed = 0, empty = 0, short = 0, not_2xx, broken }) {
+  const counts = {
+    'failed answers': failed,
+    'not 2xx': not_2xx,
+    'broken connections': broken,
+    'empty claims': empty,
+  };
+  return Object.entries({ ...counts, 'claims not full': short })
+    .filter(([, count]) => count > 0)
+    .map(([name, count]) => `${count} ${name}`)
+    .join(', ');
+}
