@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { benchmark } from './lib/bench.mjs';
 import { client } from './lib/http.mjs';
-import { drain, fill, jobText, leaseOf } from './lib/jobs.mjs';
+import { drain, fill, jobText, leaseOf, READY } from './lib/jobs.mjs';
 import { paced, pacedTrouble } from './lib/paced.mjs';
 import { settle } from './lib/postgres.mjs';
 import { startReplica } from './lib/service.mjs';
@@ -25,7 +25,7 @@ await benchmark(
     const { url: base } = await startReplica(url);
     const http = client(base, 64);
     const admin = client(base, 4);
-    await fill(base, 1000, jobText(QUEUE));
+    await fill(base, READY, jobText(QUEUE));
 
     /** Enqueue, claim, ack at a steady rate; the times of the claims in ms. */
     async function steady(bounds) {

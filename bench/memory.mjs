@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { benchmark } from './lib/bench.mjs';
 import { client } from './lib/http.mjs';
-import { fill, jobText } from './lib/jobs.mjs';
+import { fill, jobText, READY } from './lib/jobs.mjs';
 import { startReplica } from './lib/service.mjs';
 import { median } from './lib/stats.mjs';
 import { cycle } from './lib/wrk.mjs';
@@ -65,7 +65,7 @@ await benchmark(
           {
             atMost: 200,
             async measure(replica) {
-              await fill(replica.url, 1000, jobText(QUEUE));
+              await fill(replica.url, READY, jobText(QUEUE));
               return peakDuring(
                 replica,
                 cycle(replica.url, QUEUE, jobText(QUEUE), { connections: c, seconds }),

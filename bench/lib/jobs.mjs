@@ -3,6 +3,9 @@ import { client } from './http.mjs';
 /** The payload of all benchmarks that do not measure payloads: what an e-mail job looks like. */
 export const PAYLOAD = '{"to":"ada@example.com","template":"welcome","n":1}';
 
+/** So many jobs are ready before a load begins: a claim that stalls for a moment still finds one. */
+export const READY = 10_000;
+
 const BATCH = 1000;
 
 /** Runs `work` `count` times, `width` at once. */
