@@ -1,6 +1,6 @@
 // #7: how throughput goes with the number of workers on one queue.
 import { benchmark } from './lib/bench.mjs';
-import { fill, jobText } from './lib/jobs.mjs';
+import { fill, jobText, READY } from './lib/jobs.mjs';
 import { lineChart } from './lib/plot.mjs';
 import { settle } from './lib/postgres.mjs';
 import { startReplica } from './lib/service.mjs';
@@ -21,7 +21,7 @@ await benchmark(
     const url = await postgres.database('dibs_workers');
     const replica = await startReplica(url);
     const job = jobText(QUEUE);
-    await fill(replica.url, 1000, job);
+    await fill(replica.url, READY, job);
     await cycle(replica.url, QUEUE, job, { connections: 64, seconds: 2 });
 
     const found = new Map(workers.map((w) => [w, []]));
