@@ -87,6 +87,11 @@ export async function buildApp(options: {
 
   app.setErrorHandler(handleError);
   app.setNotFoundHandler(routeNotFound);
+  // Before the body is read, as for other methods: its type or form is beside the point.
+  app.addHook('onRequest', (request, reply, done) => {
+    if (request.is404) routeNotFound(request, reply);
+    else done();
+  });
   app.setSerializerCompiler(() => JSON.stringify);
   acceptJson(app);
   refuseForNode(app);

@@ -32,8 +32,11 @@ describe('an unknown route', () => {
   });
 
   test('is told so before its body is looked at', async () => {
-    const answer = await service.call('POST', '/nope', 'not json', { 'content-type': 'text/plain' });
-    expect(answer.status).toBe(404);
+    for (const type of ['text/plain', 'application/json'])
+      for (const body of ['not json', '\u0000', '', 'x'.repeat(17 * 2 ** 20)]) {
+        const answer = await service.call('POST', '/nope', body, { 'content-type': type });
+        expectProblem(answer, 404, 'route_not_found');
+      }
   });
 });
 
