@@ -1,6 +1,10 @@
 // #1: enqueue 1, claim 1, ack 1 as three HTTP requests, against pgbench running the plain statements directly.
 import { benchmark } from './lib/bench.mjs';
+<<<<<<< HEAD
 import { fill, jobText } from './lib/jobs.mjs';
+=======
+import { fill, jobText, READY } from './lib/jobs.mjs';
+>>>>>>> bench
 import { plainQueue } from './lib/pgbench.mjs';
 import { barChart } from './lib/plot.mjs';
 import { settle } from './lib/postgres.mjs';
@@ -23,7 +27,11 @@ await benchmark(
     const url = await postgres.database('dibs_cycle');
     const replica = await startReplica(url);
     const job = jobText(QUEUE);
+<<<<<<< HEAD
     await fill(replica.url, 1000, job);
+=======
+    await fill(replica.url, READY, job);
+>>>>>>> bench
     const plain = await plainQueue(postgres, 'plain_cycle');
     await cycle(replica.url, QUEUE, job, { connections: 64, seconds: 2 });
     await plain.cycles(8, 1);

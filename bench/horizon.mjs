@@ -2,7 +2,11 @@
 // ten seconds against the first. Once with plain jobs, once with priorities, delays and retries in random mix.
 import { benchmark } from './lib/bench.mjs';
 import { client } from './lib/http.mjs';
+<<<<<<< HEAD
 import { fill, jobText } from './lib/jobs.mjs';
+=======
+import { fill, jobText, READY } from './lib/jobs.mjs';
+>>>>>>> bench
 import { plainQueue } from './lib/pgbench.mjs';
 import { lineChart } from './lib/plot.mjs';
 import { holdHorizon, settle } from './lib/postgres.mjs';
@@ -12,8 +16,19 @@ import { cycle } from './lib/wrk.mjs';
 
 const QUEUE = 'bench';
 const KINDS = [
+<<<<<<< HEAD
   { number: 5, script: 'cycle', name: 'plain jobs', atMost: 1.3 },
   { number: 6, script: 'mixed', name: 'priorities, delays and retries', atMost: 1.5 },
+=======
+  { number: 5, script: 'cycle', name: 'plain jobs', atMost: 1.3, first: jobText(QUEUE) },
+  {
+    number: 6,
+    script: 'mixed',
+    name: 'priorities, delays and retries',
+    atMost: 1.5,
+    first: (i) => jobText(QUEUE, { priority: (i % 201) - 100, max_attempts: 1000 }),
+  },
+>>>>>>> bench
 ];
 
 /** Claims (and acks) beside the load, one at a time, until stopped; answers the times in ms. */
@@ -51,11 +66,19 @@ await benchmark(
     const courses = [];
 
     /** One course: window after window with the horizon held; a row for each. */
+<<<<<<< HEAD
     async function course({ script, name }, round) {
       const database = `dibs_${script}_${round}`;
       const url = await postgres.database(database);
       const replica = await startReplica(url);
       await fill(replica.url, 1000, jobText(QUEUE));
+=======
+    async function course({ script, name, first }, round) {
+      const database = `dibs_${script}_${round}`;
+      const url = await postgres.database(database);
+      const replica = await startReplica(url);
+      await fill(replica.url, READY, first);
+>>>>>>> bench
       await cycle(replica.url, QUEUE, jobText(QUEUE), { connections, seconds: 2, script });
       await settle(url);
       const release = await holdHorizon(url);

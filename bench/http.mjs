@@ -1,6 +1,10 @@
 // #2: POST /jobs and the mixed cycle, against a bare Fastify route with the same schemas and no database.
 import { benchmark } from './lib/bench.mjs';
+<<<<<<< HEAD
 import { drain, fill, jobText, leaseOf } from './lib/jobs.mjs';
+=======
+import { drain, fill, jobText, leaseOf, READY } from './lib/jobs.mjs';
+>>>>>>> bench
 import { barChart } from './lib/plot.mjs';
 import { settle } from './lib/postgres.mjs';
 import { startBare, startReplica } from './lib/service.mjs';
@@ -24,7 +28,11 @@ await benchmark(
     // Enqueued jobs go to a queue of their own, emptied after each round: the tables are as small for every round.
     const heap = jobText('heap');
     const mixed = jobText('mixed');
+<<<<<<< HEAD
     await fill(replica.url, 1000, mixed);
+=======
+    await fill(replica.url, READY, mixed);
+>>>>>>> bench
 
     const sides = {
       'bare route': async (c) => wrk(bare.url, { script: 'enqueue', connections: c, seconds, args: [heap] }),
@@ -49,7 +57,11 @@ await benchmark(
       }
       rows.push([round, ...[...found.values()].map((values) => values.at(-1)), notes.join('; ')]);
       await drain(replica.url, 'heap', {
+<<<<<<< HEAD
         then: (jobs, http) => http.post('/jobs/settle', { acks: jobs.map(leaseOf) }),
+=======
+        each: (jobs, http) => http.post('/jobs/settle', { acks: jobs.map(leaseOf) }),
+>>>>>>> bench
       });
     }
 

@@ -2,7 +2,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { benchmark } from './lib/bench.mjs';
 import { client } from './lib/http.mjs';
+<<<<<<< HEAD
 import { fill, jobText } from './lib/jobs.mjs';
+=======
+import { fill, jobText, READY } from './lib/jobs.mjs';
+>>>>>>> bench
 import { startReplica } from './lib/service.mjs';
 import { median } from './lib/stats.mjs';
 import { cycle } from './lib/wrk.mjs';
@@ -42,6 +46,7 @@ await benchmark(
 
     async function withWaiting(replica) {
       const http = client(replica.url, waiting);
+<<<<<<< HEAD
       const asked = Array.from({ length: waiting }, () =>
         http.call('POST', '/jobs/claim', { queues: ['empty'], wait_seconds: 60 }).catch(() => undefined),
       );
@@ -49,6 +54,20 @@ await benchmark(
       const early = await Promise.race([Promise.any(asked), sleep(0)]);
       http.close();
       if (early) throw new Error(`a claim did not wait: ${early.status} ${early.text}`);
+=======
+      const wish = { queues: ['empty'], wait_seconds: 60 };
+      const early = [];
+      let closing = false;
+      for (let i = 0; i < waiting; i++)
+        http.call('POST', '/jobs/claim', wish).then(
+          ({ status, text }) => early.push(`${status} ${text}`),
+          (error) => closing || early.push(error.message),
+        );
+      const most = await peakDuring(replica, sleep(1000 * (idle + 5)));
+      closing = true;
+      http.close();
+      if (early.length > 0) throw new Error(`${early.length} claims did not wait: ${early[0]}`);
+>>>>>>> bench
       return most;
     }
 
@@ -60,7 +79,11 @@ await benchmark(
           {
             atMost: 200,
             async measure(replica) {
+<<<<<<< HEAD
               await fill(replica.url, 1000, jobText(QUEUE));
+=======
+              await fill(replica.url, READY, jobText(QUEUE));
+>>>>>>> bench
               return peakDuring(
                 replica,
                 cycle(replica.url, QUEUE, jobText(QUEUE), { connections: c, seconds }),

@@ -32,7 +32,11 @@ async function overHttp(base, payload, count, queue) {
   await times(batches, 4, () => http.post('/jobs/batch', batch));
   const enqueued = performance.now();
   const drained = await drain(base, queue, {
+<<<<<<< HEAD
     then: (jobs, on) => on.post('/jobs/settle', { acks: jobs.map(leaseOf) }),
+=======
+    each: (jobs, on) => on.post('/jobs/settle', { acks: jobs.map(leaseOf) }),
+>>>>>>> bench
   });
   if (drained !== batches * perBatch) throw new Error(`${drained} of ${batches * perBatch} came back`);
   const ended = performance.now();
@@ -117,7 +121,11 @@ await benchmark(
         .filter(Boolean)
         .join('; ');
       await drain(base, 'mixed', {
+<<<<<<< HEAD
         then: (jobs, on) => on.post('/jobs/settle', { acks: jobs.map(leaseOf) }),
+=======
+        each: (jobs, on) => on.post('/jobs/settle', { acks: jobs.map(leaseOf) }),
+>>>>>>> bench
       });
       return { took, trouble };
     }

@@ -1,6 +1,10 @@
 // #8: two replicas against one, on one machine and one queue.
 import { benchmark } from './lib/bench.mjs';
+<<<<<<< HEAD
 import { fill, jobText } from './lib/jobs.mjs';
+=======
+import { fill, jobText, READY } from './lib/jobs.mjs';
+>>>>>>> bench
 import { settle } from './lib/postgres.mjs';
 import { startReplica } from './lib/service.mjs';
 import { median } from './lib/stats.mjs';
@@ -20,7 +24,11 @@ await benchmark(
     const url = await postgres.database('dibs_replicas');
     const replicas = [await startReplica(url), await startReplica(url)];
     const job = jobText(QUEUE);
+<<<<<<< HEAD
     await fill(replicas[0].url, 2000, job);
+=======
+    await fill(replicas[0].url, READY, job);
+>>>>>>> bench
 
     /** Two load generators with half of the connections each, on either side: only the replicas differ. */
     async function load(targets, c, s) {

@@ -1,6 +1,10 @@
 // #7: how throughput goes with the number of workers on one queue.
 import { benchmark } from './lib/bench.mjs';
+<<<<<<< HEAD
 import { fill, jobText } from './lib/jobs.mjs';
+=======
+import { fill, jobText, READY } from './lib/jobs.mjs';
+>>>>>>> bench
 import { lineChart } from './lib/plot.mjs';
 import { settle } from './lib/postgres.mjs';
 import { startReplica } from './lib/service.mjs';
@@ -21,7 +25,11 @@ await benchmark(
     const url = await postgres.database('dibs_workers');
     const replica = await startReplica(url);
     const job = jobText(QUEUE);
+<<<<<<< HEAD
     await fill(replica.url, 1000, job);
+=======
+    await fill(replica.url, READY, job);
+>>>>>>> bench
     await cycle(replica.url, QUEUE, job, { connections: 64, seconds: 2 });
 
     const found = new Map(workers.map((w) => [w, []]));

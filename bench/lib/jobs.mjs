@@ -3,6 +3,12 @@ import { client } from './http.mjs';
 /** The payload of all benchmarks that do not measure payloads: what an e-mail job looks like. */
 export const PAYLOAD = '{"to":"ada@example.com","template":"welcome","n":1}';
 
+<<<<<<< HEAD
+=======
+/** So many jobs are ready before a load begins: a claim that stalls for a moment still finds one. */
+export const READY = 10_000;
+
+>>>>>>> bench
 const BATCH = 1000;
 
 /** Runs `work` `count` times, `width` at once. */
@@ -38,8 +44,13 @@ export const jobText = (queue, { payload = PAYLOAD, ...rest } = {}) =>
     .map(([name, value]) => `,"${name}":${JSON.stringify(value)}`)
     .join('')}}`;
 
+<<<<<<< HEAD
 /** Claims all ready jobs of a queue and hands each claim's jobs to `then`; answers how many there were. */
 export async function drain(base, queue, { width = 4, lease_seconds, then = () => undefined } = {}) {
+=======
+/** Claims all ready jobs of a queue and hands each claim's jobs to `each`; answers how many there were. */
+export async function drain(base, queue, { width = 4, lease_seconds, each = () => undefined } = {}) {
+>>>>>>> bench
   const http = client(base, width);
   let count = 0;
   await Promise.all(
@@ -49,7 +60,11 @@ export async function drain(base, queue, { width = 4, lease_seconds, then = () =
         const { jobs } = (await http.post('/jobs/claim', wish)).body;
         if (jobs.length === 0) break;
         count += jobs.length;
+<<<<<<< HEAD
         await then(jobs, http);
+=======
+        await each(jobs, http);
+>>>>>>> bench
       }
     }),
   );

@@ -1,6 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+<<<<<<< HEAD
 import { PAYLOAD } from './jobs.mjs';
+=======
+import { PAYLOAD, READY } from './jobs.mjs';
+>>>>>>> bench
 import { query } from './postgres.mjs';
 import { run } from './wrk.mjs';
 
@@ -34,14 +38,22 @@ with claimed as (
   where id = any (array(select id from jobs where queue = 1 and state = 'ready' order by priority desc, id limit ${n}
     for update skip locked))
   returning id, payload
+<<<<<<< HEAD
 ) select array_agg(id)::text as ids, array_agg(payload)::text as bodies from claimed \\gset
+=======
+) select coalesce(array_agg(id), '{}')::text as ids, coalesce(array_agg(payload), '{}')::text as bodies from claimed \\gset
+>>>>>>> bench
 delete from jobs where id = any (:ids::bigint[]);
 `;
 
 const arrayText = (n) => `{${Array(n).fill(JSON.stringify(PAYLOAD)).join(',')}}`;
 
 /** The plain statements, run by pgbench directly on a database of its own: a table with `ready` jobs to begin with. */
+<<<<<<< HEAD
 export async function plainQueue(postgres, name, ready = 1000) {
+=======
+export async function plainQueue(postgres, name, ready = READY) {
+>>>>>>> bench
   const url = await postgres.database(name);
   await query(url, SCHEMA);
   await query(
@@ -74,6 +86,7 @@ export async function plainQueue(postgres, name, ready = 1000) {
       { seconds: seconds + 60, env: connectionEnv(url) },
     );
     const tps = Number(/^tps = ([\d.]+)/m.exec(out)?.[1]);
+<<<<<<< HEAD
     const failed = Number(/failed transactions: (\d+)/.exec(out)?.[1] ?? 0);
     if (!(tps > 0) || failed > 0) throw new Error(`pgbench was not clean:\n${out}`);
     return tps;
@@ -86,6 +99,32 @@ export async function plainQueue(postgres, name, ready = 1000) {
     /** Jobs a second in batches of n. */
     batches: async (clients, seconds, n = 100) =>
       n * (await pgbench(batches(n), { clients, seconds, variables: { payloads: arrayText(n) } })),
+=======
+    const count = Number(/transactions actually processed: (\d+)/.exec(out)?.[1]);
+    const failed = Number(/failed transactions: (\d+)/.exec(out)?.[1] ?? 0);
+    if (!(tps > 0) || failed > 0) throw new Error(`pgbench was not clean:\n${out}`);
+    return { tps, count };
+  }
+
+  const jobsLeft = async () => (await query(url, 'select count(*)::integer as n from jobs'))[0].n;
+
+  return {
+    url,
+    /** Cycles a second, each statement its own transaction. */
+    cycles: async (clients, seconds) =>
+      (await pgbench(CYCLE, { clients, seconds, variables: { payload: PAYLOAD } })).tps,
+
+    /** Jobs a second in batches of n; those count that were deleted, as a claim may find fewer than n unlocked. */
+    async batches(clients, seconds, n = 100) {
+      const before = await jobsLeft();
+      const { tps, count } = await pgbench(batches(n), {
+        clients,
+        seconds,
+        variables: { payloads: arrayText(n) },
+      });
+      return tps * (n - ((await jobsLeft()) - before) / count);
+    },
+>>>>>>> bench
   };
 }
 

@@ -22,7 +22,12 @@ export async function run(command, args, { seconds, env = {}, input } = {}) {
   child.stderr.setEncoding('utf8').on('data', (text) => {
     err = (err + text).slice(-4000);
   });
+<<<<<<< HEAD
   if (input !== undefined) input.on('error', (error) => child.kill() && (err += error)).pipe(child.stdin);
+=======
+  input?.on('error', () => child.kill()).pipe(child.stdin);
+  // Should the child end before it has read all, its exit code tells.
+>>>>>>> bench
   child.stdin?.on('error', () => undefined);
   const [code, signal] = await once(child, 'close');
   done = true;
