@@ -24,7 +24,7 @@ const ODD_NAMES = [
   'e\u0301 decomposed',
   '\u0001\u007f\u2028',
 ];
-const PLAIN_FILES = 1500;
+const PLAIN_FILES = 3000;
 
 /** Leases shorter than the example's, so that a killed worker's jobs come back sooner. */
 const LEASE_SECONDS = '3';

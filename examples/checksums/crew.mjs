@@ -47,31 +47,40 @@ export function startWorker(kind, env) {
   };
 }
 
-/** The jobs leased to a worker, once no request of its changes them any more; it must be halted. */
-async function leasesOf(worker, url, queue) {
-  let before;
+const progress = async (url, queue) => (await call(url, 'GET', `/queues/${queue}`)).counts;
+
+/** Waits until some job is done. */
+export async function untilBegun(url, queue) {
   for (;;) {
-    const jobs = (await jobsIn(url, queue, 'leased')).filter((job) => job.worker === worker.name);
+    const { completed, dead } = await progress(url, queue);
+    if (completed + dead > 0) return;
+    await sleep(5);
+  }
+}
+
+const leasesOf = async (worker, url, queue) =>
+  (await jobsIn(url, queue, 'leased')).filter((job) => job.worker === worker.name);
+
+/** The leases of a halted worker, once no request of its that was on its way changes them any more. */
+async function settledLeasesOf(worker, url, queue) {
+  for (let before; ; ) {
+    const jobs = await leasesOf(worker, url, queue);
     const ids = jobs.map((job) => job.id).join();
-    if (ids === before) return jobs;
+    if (jobs.length === 0 || ids === before) return jobs;
     before = ids;
-    await sleep(500);
+    await sleep(300);
   }
 }
 
 /**
- * Kills a worker with kill -9 at its work: when a fifth of all jobs are done and it holds leases. To be sure that these are
- * no jobs whose acks are on their way, it is halted before its leases are looked at. Returns the jobs that it held.
+ * Kills a worker with kill -9 at its work, while it holds leases. To be sure that these are no jobs whose acks are on their
+ * way, it is halted before its leases are looked at. Returns the jobs that it held.
  */
 export async function killAtWork(worker, url, queue, total) {
   for (;;) {
-    const { counts } = await call(url, 'GET', `/queues/${queue}`);
-    const done = counts.completed + counts.dead;
-    if (done === total)
-      throw new Error(`All was done before ${worker.name} could be killed: take a larger folder`);
-    if (done >= total / 5) {
+    if ((await leasesOf(worker, url, queue)).length > 0) {
       worker.signal('SIGSTOP');
-      const held = await leasesOf(worker, url, queue);
+      const held = await settledLeasesOf(worker, url, queue);
       if (held.length > 0) {
         worker.signal('SIGKILL');
         await worker.ended;
@@ -79,6 +88,9 @@ export async function killAtWork(worker, url, queue, total) {
       }
       worker.signal('SIGCONT');
     }
+    const { completed, dead } = await progress(url, queue);
+    if (completed + dead === total)
+      throw new Error(`All was done before ${worker.name} could be killed: take a larger folder`);
     await sleep(5);
   }
 }

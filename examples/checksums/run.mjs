@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { call, example, openService } from '../support/service.mjs';
 import { account } from './account.mjs';
-import { KINDS, killAtWork, startWorker } from './crew.mjs';
+import { KINDS, killAtWork, startWorker, untilBegun } from './crew.mjs';
 import { produce } from './producer.mjs';
 
 /** How long a killed worker's jobs wait for another. */
@@ -17,6 +17,7 @@ async function enqueue(url, queue, folder) {
   const { paths, skipped } = await produce(url, queue, folder);
   console.log(`${has(paths.length, 'file')} below ${folder}, a job for each`);
   for (const [what, count] of Object.entries(skipped)) console.log(`  left out: ${count} ${what}`);
+  if (paths.length === 0) throw new Error(`There is no file below ${folder}`);
   return paths;
 }
 
@@ -28,18 +29,23 @@ async function untilDone(url, queue, total) {
   }
 }
 
+async function endedByItself(worker) {
+  const { code, signal } = await worker.ended;
+  throw new Error(`the ${worker.name} worker ended by itself (${signal ?? code})`);
+}
+
 /** Runs the workers until everything is done, the one to be killed among them; returns the ids of the jobs that it held. */
 async function work(url, queue, { total, kill, unlessStopped }) {
   const env = { DIBS_URL: url, QUEUE: queue, LEASE_SECONDS };
   const workers = [];
   try {
-    for (const kind of KINDS) workers.push(startWorker(kind, env));
-    const victim = workers.find((worker) => worker.name === kill);
-    const others = workers.filter((worker) => worker !== victim);
-    const trouble = others.map(async (worker) => {
-      const { code, signal } = await worker.ended;
-      throw new Error(`the ${worker.name} worker ended by itself (${signal ?? code})`);
-    });
+    // The victim first, so that the others can't have done everything before it is up.
+    const victim = startWorker(kill, env);
+    workers.push(victim);
+    await unlessStopped(Promise.race([untilBegun(url, queue), endedByItself(victim)]));
+    const others = KINDS.filter((kind) => kind !== kill).map((kind) => startWorker(kind, env));
+    workers.push(...others);
+    const trouble = others.map(endedByItself);
     const during = (step) => unlessStopped(Promise.race([step, ...trouble]));
 
     const held = await during(killAtWork(victim, url, queue, total));
