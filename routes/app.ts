@@ -6,6 +6,7 @@ import Fastify, { type FastifyBaseLogger, LogController, type RouteOptions } fro
 import type { Logger } from 'pino';
 import type { Engine } from '../src/engine.ts';
 import { acceptJson, MAX_BODY_BYTES } from './body.ts';
+import { closeWithLastAnswer } from './closing.ts';
 import { handleError, methodNotAllowed, rawProblem, routeNotFound } from './errors.ts';
 import { jobRoutes } from './jobs.ts';
 import { leaseRoutes } from './leases.ts';
@@ -86,6 +87,7 @@ export async function buildApp(options: {
   app.setErrorHandler(handleError);
   app.setNotFoundHandler(routeNotFound);
   app.setSerializerCompiler(() => JSON.stringify);
+  closeWithLastAnswer(app);
   acceptJson(app);
   for (const schema of namedSchemas) app.addSchema(schema);
   await app.register(swagger, openApi);
