@@ -6,6 +6,7 @@ import Fastify, { type FastifyBaseLogger, LogController, type RouteOptions } fro
 import type { Logger } from 'pino';
 import type { Engine } from '../src/engine.ts';
 import { acceptJson, MAX_BODY_BYTES } from './body.ts';
+import { closeWithLastAnswer } from './closing.ts';
 import { handleError, methodNotAllowed, rawProblem, routeNotFound } from './errors.ts';
 import { jobRoutes } from './jobs.ts';
 import { leaseRoutes } from './leases.ts';
@@ -93,6 +94,7 @@ export async function buildApp(options: {
     else done();
   });
   app.setSerializerCompiler(() => JSON.stringify);
+  closeWithLastAnswer(app);
   acceptJson(app);
   refuseForNode(app);
   for (const schema of namedSchemas) app.addSchema(schema);
