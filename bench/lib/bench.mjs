@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { cleanUp, guard } from './cleanup.mjs';
+import { cleanUp, guard, isEnding } from './cleanup.mjs';
 import { describeMachine } from './machine.mjs';
 import { readOptions } from './options.mjs';
 import { SETTINGS, startPostgres } from './postgres.mjs';
@@ -31,11 +31,13 @@ export async function benchmark({ name, title, full, short, maxSeconds }, work) 
       writeFileSync(json, JSON.stringify(report.found, null, 2));
     }
   } catch (error) {
+    // Interrupted: the guard ends the process with its own code.
+    if (isEnding()) return;
     process.stderr.write(`${error?.stack ?? error}\n`);
     process.exitCode = 1;
   } finally {
     await cleanUp();
   }
-  // The timer of the guard and idle sockets would not hold the process, but a lost handle must not either.
+  // A lost handle must not hold the process.
   process.exit();
 }

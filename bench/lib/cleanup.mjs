@@ -1,6 +1,9 @@
 const steps = [];
 let running;
 
+/** Whether the end has begun: what fails from now on fails because of that. */
+export const isEnding = () => running !== undefined;
+
 /** Has `step` run when the benchmark ends, however it ends; last come, first served. */
 export const atEnd = (step) => steps.push(step);
 
