@@ -24,7 +24,7 @@ await benchmark(
     const url = await postgres.database('dibs_bulk');
     const { url: base } = await startReplica(url);
     const http = client(base, 64);
-    const admin = client(base, 4);
+    const admin = client(base, 4, LONGEST_S * 1000);
     await fill(base, READY, jobText(QUEUE));
 
     /** Enqueue, claim, ack at a steady rate; the times of the claims in ms. */

@@ -3,7 +3,7 @@ import { Agent, request } from 'node:http';
 const TIMEOUT_MS = 90_000;
 
 /** An HTTP client with up to `connections` kept alive; nothing is pipelined. */
-export function client(base, connections = 1) {
+export function client(base, connections = 1, timeoutMs = TIMEOUT_MS) {
   const { hostname, port } = new URL(base);
   const agent = new Agent({ keepAlive: true, maxSockets: connections, noDelay: true });
 
@@ -17,7 +17,7 @@ export function client(base, connections = 1) {
     const started = performance.now();
     return new Promise((resolve, reject) => {
       const sent = request(
-        { hostname, port, method, path, agent, headers, timeout: TIMEOUT_MS },
+        { hostname, port, method, path, agent, headers, timeout: timeoutMs },
         (response) => {
           const chunks = [];
           response.on('data', (chunk) => chunks.push(chunk));
@@ -32,7 +32,7 @@ export function client(base, connections = 1) {
           );
         },
       );
-      sent.on('timeout', () => sent.destroy(new Error(`no answer to ${method} ${path} in ${TIMEOUT_MS} ms`)));
+      sent.on('timeout', () => sent.destroy(new Error(`no answer to ${method} ${path} in ${timeoutMs} ms`)));
       sent.on('error', reject);
       sent.end(data);
     });
