@@ -1,9 +1,13 @@
 import type { FastifyReply } from 'fastify';
 
-/** Calls `gone` when the connection is gone before the answer was written. */
-export function onHangup(reply: FastifyReply, gone: () => void): void {
-  reply.raw.once('close', () => {
+/** Calls `gone` when the connection is gone before the answer was written; at once, when it is gone already. */
+export function onHangup({ raw }: FastifyReply, gone: () => void): void {
+  if (raw.destroyed) {
+    gone();
+    return;
+  }
+  raw.once('close', () => {
     // `app.inject` closes before its socket, which stays whole, says that all is written.
-    if (!reply.raw.writableFinished && reply.raw.socket?.destroyed) gone();
+    if (!raw.writableFinished && raw.socket?.destroyed) gone();
   });
 }

@@ -43,7 +43,7 @@ describe('the documents', () => {
 
   test('docs/lifecycle.md has every state, and every constraint that holds them', () => {
     const text = textOf('docs/lifecycle.md');
-    const jobs = /create table dibs\.jobs .*?\n\);/s.exec(textOf('sql/schema.sql'))?.[0] ?? '';
+    const jobs = /create table dibs\.jobs .*?\n\)/s.exec(textOf('sql/schema.sql'))?.[0] ?? '';
     const constraints = [...jobs.matchAll(/^ {2}constraint (\w+)/gm)].map((match) => match[1] as string);
     expect(constraints).toContain('job_leased');
     const rows = [...text.matchAll(/^\| `(\w+)` \|/gm)].map((match) => match[1]);

@@ -43,6 +43,11 @@ test('a job for a consumer that hangs up at any moment is there again at once, a
     answered.push(...(await line));
   });
   await Promise.all(rounds);
+  // Those who leave with their request on the way: their job is leased by the time that the service sees it.
+  for (let i = 0; i < 50; i++) {
+    ids.push(await service.enqueue('storm-0', { max_attempts: 1 }));
+    answered.push(...(await hungUp(['storm-0'], 0)));
+  }
   const taken = new Map(answered.map((job) => [job.id, job]));
   expect(taken.size, 'a job went to two consumers').toBe(answered.length);
 

@@ -82,7 +82,7 @@ test('waiters of several queues keep their place in each of them', async () => {
 
 test('a claim that comes later does not overtake those who wait', async () => {
   const { answers, all } = await wait([{ queues: ['late'] }]);
-  const [id, jobs] = await Promise.all([enqueue('late'), service.engine.claim({ queues: ['late'] })]);
+  const [id, jobs] = await Promise.all([enqueue('late'), service.engine.claim({ queues: ['late'] }).jobs]);
   await all;
   expect(answers).toEqual([{ claim: 0, jobs: [id] }]);
   expect(jobs).toEqual([]);
