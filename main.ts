@@ -42,7 +42,8 @@ async function runMigrations(config: Config): Promise<void> {
 
 async function main(command: string | undefined): Promise<void> {
   if (command === 'serve') return runService(readConfig(process.env));
-  if (command === 'migrate') return runMigrations(readConfig(process.env));
+  // It doesn't listen, so it is no matter of HOST who could reach it.
+  if (command === 'migrate') return runMigrations(readConfig({ ...process.env, HOST: undefined }));
   process.stderr.write(USAGE);
   process.exitCode = command === undefined || command === 'help' || command === '--help' ? 0 : 2;
 }

@@ -83,6 +83,7 @@ export function connectionOptions(url: string): pg.ClientConfig {
     connectionTimeoutMillis: 1500,
     query_timeout: 3000,
     keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
   };
 }
 

@@ -1,5 +1,14 @@
 import type { Consumer } from './claims.ts';
-import { type Claimant, join, type Line, leave, mayHoldMore, nextBatch, openLine } from './line.ts';
+import {
+  type Claimant,
+  isWaiting,
+  join,
+  type Line,
+  leave,
+  mayHoldMore,
+  nextBatch,
+  openLine,
+} from './line.ts';
 import type { LeasedJob } from './types.ts';
 import type { Wakes } from './wakes.ts';
 
@@ -171,7 +180,8 @@ export function dispatcher(options: {
 
   function expire(claim: Claim): void {
     claim.expired = true;
-    if (!claim.busy) finish(claim);
+    // One that has not looked everywhere yet still does.
+    if (!claim.busy && isWaiting(claim)) finish(claim);
   }
 
   const poll = setInterval(() => {

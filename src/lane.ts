@@ -12,7 +12,7 @@ interface Waiting<Item, Result> {
  * waits when nothing runs. A batch that fails for its data is run again item by item, so that a bad one fails alone.
  *
  * `weigh` tells an item's share of `maxWeight`; an item heavier than that goes alone. `clash` names what two items of
- * one batch must not share; the second waits for the next batch.
+ * one batch must not share; the second waits for the next batch, and holds up no other item.
  */
 export function createLanes<Item, Result>(options: {
   run(key: number, items: Item[]): Promise<Result[]>;
@@ -24,19 +24,22 @@ export function createLanes<Item, Result>(options: {
 
   function take(lane: Waiting<Item, Result>[]): Waiting<Item, Result>[] {
     const seen = new Set<string>();
+    const taken: Waiting<Item, Result>[] = [];
+    const clashing: Waiting<Item, Result>[] = [];
     let weight = 0;
-    let count = 0;
-    for (const { item } of lane) {
-      weight += options.weigh(item);
-      if (count > 0 && weight > options.maxWeight) break;
-      if (options.clash) {
-        const key = options.clash(item);
-        if (seen.has(key)) break;
-        seen.add(key);
+    for (const waiting of lane) {
+      weight += options.weigh(waiting.item);
+      if (taken.length > 0 && weight > options.maxWeight) break;
+      const key = options.clash?.(waiting.item);
+      if (key !== undefined && seen.has(key)) {
+        clashing.push(waiting);
+      } else {
+        if (key !== undefined) seen.add(key);
+        taken.push(waiting);
       }
-      count++;
     }
-    return lane.splice(0, count);
+    lane.splice(0, taken.length + clashing.length, ...clashing);
+    return taken;
   }
 
   async function settle(

@@ -51,7 +51,8 @@ export function leave(line: Line, claimant: Claimant): void {
 }
 
 const isVisiting = (line: Line, c: Claimant) => c.visit < c.queues.length && c.queues[c.visit] === line.name;
-const isWaiting = (c: Claimant) => c.visit === c.queues.length;
+/** Whether a claimant has looked at all of its queues, and found nothing. */
+export const isWaiting = (c: Claimant) => c.visit === c.queues.length;
 
 /** Who is served by the next statement: the first in line, as long as there is a reason to look at all. */
 export function nextBatch(line: Line): { served: Claimant[]; visitors: Claimant[] } {

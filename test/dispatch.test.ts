@@ -104,3 +104,15 @@ test('a dispatcher that closes is idle only when what a statement gave to the hu
   await idle;
   expect(givenBack).toEqual([job('late')]);
 });
+
+test('a claim whose wait runs out before its turn has come still looks once', async () => {
+  const { dispatch, statement } = setUp();
+  dispatch.claim({ wait_seconds: 60 });
+  const before = await statement();
+  const late = dispatch.claim({ wait_seconds: 0.05 });
+  await expired();
+  before.answer([[job('first')]]);
+  (await statement()).answer([[job('second')]]);
+  expect(await late.jobs).toEqual([job('second')]);
+  dispatch.close();
+});
