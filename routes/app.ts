@@ -1,49 +1,23 @@
-import { randomUUID } from 'node:crypto';
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import Fastify, { type FastifyBaseLogger, LogController, type RouteOptions } from 'fastify';
+import type { RouteOptions } from 'fastify';
 import type { Logger } from 'pino';
 import type { Engine } from '../src/engine.ts';
-import { acceptJson, MAX_BODY_BYTES } from './body.ts';
+import { acceptJson } from './body.ts';
 import { closeWithLastAnswer } from './closing.ts';
-import { handleError, methodNotAllowed, rawProblem, routeNotFound } from './errors.ts';
+import { handleError, methodNotAllowed, routeNotFound } from './errors.ts';
+import { type App, createApp } from './fastify.ts';
 import { jobRoutes } from './jobs.ts';
 import { leaseRoutes } from './leases.ts';
-import { leaveRefusalsToUs, refuseForNode } from './node.ts';
+import { refuseForNode } from './node.ts';
 import { openApi } from './openapi.ts';
 import { queueRoutes } from './queues.ts';
 import { namedSchemas } from './schemas/named.ts';
 import { settleRoute } from './settle.ts';
 import { systemRoutes } from './system.ts';
-import { buildValidator } from './validation.ts';
 
 /** Every method that HTTP clients use; those that a path has no route for answer 405. */
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const;
-
-const createApp = (logger: FastifyBaseLogger) =>
-  Fastify({
-    loggerInstance: logger,
-    genReqId: () => randomUUID(),
-    // A line or two for each request would cost more than most requests; see logAnswers.
-    logController: new LogController({ disableRequestLogging: true }),
-    bodyLimit: MAX_BODY_BYTES,
-    http: leaveRefusalsToUs,
-    routerOptions: { maxParamLength: 16_384 },
-    schemaController: { compilersFactory: { buildValidator } },
-    // Requests that arrive while the service closes are still served; Fastify's own answer would be no problem+json.
-    return503OnClosing: false,
-    forceCloseConnections: 'idle',
-    frameworkErrors: (error, request, reply) => {
-      handleError(error, request, reply);
-    },
-    clientErrorHandler: (_, socket) => {
-      if (socket.writable) socket.end(rawProblem());
-      else socket.destroy();
-    },
-  }).withTypeProvider<TypeBoxTypeProvider>();
-
-export type App = ReturnType<typeof createApp>;
 
 /** Answers 405 with `Allow` for every method that a path of ours has no route for. */
 function refuseOtherMethods(app: App, routes: RouteOptions[]): void {

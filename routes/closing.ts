@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { App } from './app.ts';
+import type { App } from './fastify.ts';
 
 const LOOK_MS = 50;
 

@@ -2,29 +2,17 @@ import type { Static } from 'typebox';
 import { Type } from 'typebox';
 import type { Engine } from '../src/engine.ts';
 import { isUuid } from '../src/ids.ts';
-import type { Backoff, NewJob } from '../src/types.ts';
-import type { App } from './app.ts';
+import type { NewJob } from '../src/types.ts';
+import { completeBackoff } from './backoff.ts';
 import { rawShapes } from './body.ts';
 import { readCursor, writeCursor } from './cursor.ts';
+import type { App } from './fastify.ts';
 import { jobJson, jobListJson, jobPageJson } from './json.ts';
 import { answer, operation } from './operation.ts';
 import { JobId, JobStateName, oneOf, pageQuery, QueueName, ref } from './schemas/common.ts';
-import { DEFAULT_BACKOFF, Job, JobList, JobPage, JobSpec, JobSpecList } from './schemas/job.ts';
+import { Job, JobList, JobPage, JobSpec, JobSpecList } from './schemas/job.ts';
 
 const location = { Location: { type: 'string', description: 'The path of the job.' } };
-
-/** A microsecond is what times resolve; what is far below it would underflow in the database's arithmetic. */
-const toMicros = (seconds: number) => Math.round(seconds * 1e6) / 1e6;
-
-export function completeBackoff(asked: Partial<Backoff>): Backoff {
-  const { kind, base_seconds, max_seconds, jitter } = { ...DEFAULT_BACKOFF, ...asked };
-  return {
-    kind,
-    base_seconds: toMicros(base_seconds),
-    max_seconds: toMicros(max_seconds),
-    jitter: toMicros(jitter),
-  };
-}
 
 const toNewJob = ({ backoff, ...job }: Static<typeof JobSpec>): NewJob =>
   backoff ? { ...job, backoff: completeBackoff(backoff) } : job;

@@ -1,6 +1,6 @@
 import type { Engine } from '../src/engine.ts';
-import type { App } from './app.ts';
 import { noBodyIsEmpty, rawShapes } from './body.ts';
+import type { App } from './fastify.ts';
 import { onHangup } from './hangup.ts';
 import { jobJson, jobListJson } from './json.ts';
 import { answer, operation } from './operation.ts';

@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 import type { QueueStatus } from '../src/admin.ts';
 import type { Engine } from '../src/engine.ts';
-import type { App } from './app.ts';
+import { completeBackoff } from './backoff.ts';
 import { noBodyIsEmpty } from './body.ts';
 import { readCursor, writeCursor } from './cursor.ts';
-import { completeBackoff } from './jobs.ts';
+import type { App } from './fastify.ts';
 import { answer, operation } from './operation.ts';
 import { isQueueName, pageQuery, QueueName, ref } from './schemas/common.ts';
 import {

@@ -1,9 +1,9 @@
 import type { Engine } from '../src/engine.ts';
 import { invalidRequest, Refusal } from '../src/errors.ts';
 import type { Job } from '../src/types.ts';
-import type { App } from './app.ts';
 import { noBodyIsEmpty, rawShapes } from './body.ts';
 import { toProblem } from './errors.ts';
+import type { App } from './fastify.ts';
 import { answer, operation } from './operation.ts';
 import { ref } from './schemas/common.ts';
 import { SettleRequest, SettleResults } from './schemas/lease.ts';

@@ -1,14 +1,9 @@
-import { Type } from 'typebox';
 import type { Engine } from '../src/engine.ts';
 import { unavailable } from '../src/errors.ts';
-import type { App } from './app.ts';
+import type { App } from './fastify.ts';
 import { answer, operation } from './operation.ts';
-import { oneOf, ref } from './schemas/common.ts';
-
-export const Health = Type.Object(
-  { status: oneOf(['ok']) },
-  { $id: 'Health', description: 'All is well.', examples: [{ status: 'ok' }] },
-);
+import { ref } from './schemas/common.ts';
+import { Health } from './schemas/health.ts';
 
 export function systemRoutes(app: App, engine: Engine): void {
   app.route({

@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
-import { Health } from '../system.ts';
 import * as common from './common.ts';
+import * as health from './health.ts';
 import * as job from './job.ts';
 import * as lease from './lease.ts';
 import * as queue from './queue.ts';
@@ -8,6 +8,6 @@ import * as queue from './queue.ts';
 type Named = TSchema & { $id: string };
 
 /** Every schema with a name: a component of the OpenAPI document, in an order that doesn't depend on the loader. */
-export const namedSchemas = Object.values<unknown>({ ...common, ...job, ...lease, ...queue, Health })
+export const namedSchemas = Object.values<unknown>({ ...common, ...job, ...lease, ...queue, ...health })
   .filter((value): value is Named => typeof value === 'object' && value !== null && '$id' in value)
   .sort((a, b) => (a.$id < b.$id ? -1 : 1));
