@@ -42,8 +42,7 @@ async function runMigrations(config: Config): Promise<void> {
 
 async function main(command: string | undefined): Promise<void> {
   if (command === 'serve') return runService(readConfig(process.env));
-  // It doesn't listen, so it is no matter of HOST who could reach it.
-  if (command === 'migrate') return runMigrations(readConfig({ ...process.env, HOST: undefined }));
+  if (command === 'migrate') return runMigrations(readConfig(process.env, { listens: false }));
   process.stderr.write(USAGE);
   process.exitCode = command === undefined || command === 'help' || command === '--help' ? 0 : 2;
 }

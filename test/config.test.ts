@@ -111,3 +111,9 @@ test('only loopback is served, unless AUTH=off', () => {
     expect(readConfig({ HOST, AUTH: 'off' }).host).toBe(HOST);
   }
 });
+
+test('who only migrates may do so whatever HOST says', () => {
+  const env = { HOST: '0.0.0.0', DATABASE_URL: 'postgres://localhost/dibs' };
+  expect(() => readConfig(env)).toThrow(/HOST/);
+  expect(readConfig(env, { listens: false }).databaseUrl).toBe(env.DATABASE_URL);
+});

@@ -47,7 +47,9 @@ async function fill(root: string): Promise<Map<string, string>> {
   for (const name of ODD_NAMES) await add(join(odd, name), `content of ${name}`);
   await add(join(root, 'empty'), '');
   await add(join(root, 'large'), Buffer.alloc(20 * 2 ** 20, 'dibs'));
-  for (let i = 0; i < PLAIN_FILES; i++) await add(join(root, `plain-${i}`), `content ${i}`);
+  // Some are large enough that a worker is at work for a while, when it is to be killed.
+  for (let i = 0; i < PLAIN_FILES; i++)
+    await add(join(root, `plain-${i}`), i % 20 === 0 ? Buffer.alloc(2 ** 20, `${i}`) : `content ${i}`);
   await symlink(join(root, 'empty'), join(root, 'link to a file'));
   await symlink(root, join(root, 'link to a folder'));
   await symlink('nowhere', join(root, 'broken link'));
