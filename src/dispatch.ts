@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import type { Consumer } from './claims.ts';
 import {
   type Claimant,
@@ -154,6 +155,7 @@ export function dispatcher(options: {
 
   async function serveAll(line: Line): Promise<void> {
     for (;;) {
+      await turn();
       const { served, visitors } = nextBatch(line) as { served: Claim[]; visitors: Claim[] };
       if (served.length === 0) break;
       try {

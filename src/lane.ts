@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { isDataError } from './db.ts';
 import { isOutage } from './errors.ts';
 
@@ -65,7 +66,11 @@ export function createLanes<Item, Result>(options: {
   }
 
   async function drain(key: number, lane: Waiting<Item, Result>[]): Promise<void> {
-    while (lane.length > 0) await settle(key, lane, take(lane));
+    while (lane.length > 0) {
+      // What else has arrived by now goes along: one turn of the event loop reads all the sockets that are ready.
+      await turn();
+      await settle(key, lane, take(lane));
+    }
     lanes.delete(key);
   }
 

@@ -20,7 +20,7 @@ app.route({
   method: 'POST',
   url: '/jobs',
   schema: {
-    body: { $ref: 'NewJob#' },
+    body: { $ref: 'JobSpec#' },
     response: { 201: { content: { 'application/json': { schema: { $ref: 'Job#' } } } } },
   },
   handler: async ({ body }, reply) => {
