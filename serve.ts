@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { buildApp } from './routes/app.ts';
 import type { Config } from './src/config.ts';
 import { openDatabase } from './src/db.ts';
-import { startEmbedded } from './src/embedded/index.ts';
+import { keepEmbedded } from './src/embedded/keep.ts';
 import { startEngine } from './src/engine.ts';
 import { isOutage } from './src/errors.ts';
 import { migrate } from './src/migrate.ts';
@@ -33,7 +33,11 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
   try {
     let url = config.databaseUrl;
     if (url === undefined) {
-      const embedded = await startEmbedded({ dataDir: config.dataDir, log: (line) => logger.debug(line) });
+      const embedded = await keepEmbedded({
+        dataDir: config.dataDir,
+        log: (line) => logger.debug(line),
+        ended: (why) => logger.error(why, 'the embedded PostgreSQL ended, starting it again'),
+      });
       undo.push(embedded.stop);
       url = embedded.url;
       logger.info(`embedded PostgreSQL with its data under ${config.dataDir}`);
@@ -56,12 +60,11 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
       return app.close();
     });
     if (stop.aborted) return;
-    const address = await app.listen({
+    await app.listen({
       host: config.host,
       port: config.port,
       listenTextResolver: (at) => `Dibs is ready at ${at}`,
     });
-    void address;
     await new Promise((resolve) => stop.addEventListener('abort', resolve, { once: true }));
     logger.info('stopping');
   } catch (error) {

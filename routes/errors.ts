@@ -101,6 +101,8 @@ function explain(error: NonNullable<FastifyError['validation']>[number]): string
       return 'is not a known field';
     case 'enum':
       return `must be one of ${allowedValues?.join(', ')}`;
+    case 'format':
+      return 'must be a time as in RFC 3339, with its offset';
     default:
       return error.message ?? 'is not valid';
   }

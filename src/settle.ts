@@ -96,7 +96,7 @@ function settling<I extends Item, Row extends { id: string }>(
 
 /** The verbs that end or extend a lease. Each throws `lease_lost` for a stale token and `job_not_found` for a job that is gone. */
 export function settlement(context: Context) {
-  const { db, queues, wakes } = context;
+  const { db, wakes } = context;
 
   /** Runs a statement after which jobs are back in their queue, or cancelled. */
   async function giveBack(queue: Queue, statement: Statement, parameters: unknown[]): Promise<Job[]> {
@@ -115,7 +115,6 @@ export function settlement(context: Context) {
   const acked = (id: string): Acked => ({ id, state: 'completed' });
 
   return {
-    queues,
     dropCancelled,
 
     ack: settling<Ack, Acked>(

@@ -90,3 +90,20 @@ test('the job of a worker that was killed comes back, though the service was kil
   const [again] = await client(replica.url).claim('orphan', { wait_seconds: 30 });
   expect(again).toMatchObject({ id, attempt: 2, deliveries: lost.deliveries + 1 });
 });
+
+test('an embedded PostgreSQL that is killed comes back by itself, and the service with it', async () => {
+  const job = { queue: 'resumed', payload: 'before' };
+  expect((await http(replica.url, 'POST', '/jobs', job)).status).toBe(201);
+  signalAll(postgresPids(directory.path), 'SIGKILL');
+  const seen: number[] = [];
+  await until(
+    async () => {
+      seen.push((await http(replica.url, 'POST', '/jobs', { ...job, payload: 'after' })).status);
+      return seen.at(-1) === 201;
+    },
+    { withinMs: 25_000, what: 'an enqueue that works again' },
+  );
+  expect(new Set(seen)).toEqual(new Set([503, 201]));
+  const claimed = await client(replica.url).claim('resumed', { limit: 10 });
+  expect(claimed.map(({ payload }) => payload)).toContain('before');
+});

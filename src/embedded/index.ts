@@ -23,6 +23,8 @@ export interface EmbeddedOptions {
   log: (message: string) => void;
   /** Settings of PostgreSQL beyond ours, as in postgresql.conf. */
   settings?: Record<string, string>;
+  /** Where to listen, as when its clients know the port from before; any free one by default. */
+  port?: number;
 }
 
 /**
@@ -33,12 +35,13 @@ export async function startEmbedded({
   dataDir,
   log,
   settings = {},
+  port,
 }: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const cluster = await locateCluster(dataDir);
   const user = chooseUser(cluster, log);
   const { native, major } = await findBinaries(user, log);
   await ensureCluster(cluster, { native, major, user, log });
-  const server = await startServer({ cluster, native, user, log, settings });
+  const server = await startServer({ cluster, native, user, log, settings, port });
   try {
     const owner = await own(cluster, server.port);
     if (owner === undefined) throw inUse(dataDir, undefined);

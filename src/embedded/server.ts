@@ -17,6 +17,8 @@ export interface Setup {
   user: RunAs | undefined;
   log: (message: string) => void;
   settings: Record<string, string>;
+  /** Undefined: any free one. */
+  port: number | undefined;
 }
 
 export interface Server {
@@ -40,7 +42,7 @@ const defaults = {
 export async function startServer(setup: Setup): Promise<Server> {
   for (let tries = 60; ; tries--) {
     await clearTheWay(setup);
-    const server = launch(setup, await freePort());
+    const server = launch(setup, setup.port ?? (await freePort()));
     if (await isReady(server, setup.cluster)) return server;
     const lines = server.lastLines.join('\n');
     if (!mayPass(lines) || tries === 0) {
