@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { parseKeepingRaw, type RawShape } from './rawJson.ts';
 import { MAX_SMALL_JSON_BYTES } from './schemas/common.ts';
 
@@ -35,12 +35,21 @@ export function acceptJson(app: FastifyInstance): void {
   app.addContentTypeParser(
     'application/json',
     { parseAs: 'buffer' },
-    async (request: FastifyRequest, body: Buffer) =>
-      body.length === 0 ? undefined : parseKeepingRaw(utf8.decode(body), request.routeOptions.config.raw),
+    (request: FastifyRequest, body: Buffer, done: (error: Error | null, body?: unknown) => void) => {
+      let parsed: unknown;
+      try {
+        if (body.length > 0) parsed = parseKeepingRaw(utf8.decode(body), request.routeOptions.config.raw);
+      } catch (error) {
+        done(error as Error);
+        return;
+      }
+      done(null, parsed);
+    },
   );
 }
 
 /** For routes whose body may be left out; `null` is not "left out". */
-export async function noBodyIsEmpty(request: FastifyRequest): Promise<void> {
+export function noBodyIsEmpty(request: FastifyRequest, _: FastifyReply, done: () => void): void {
   if (request.body === undefined) request.body = {};
+  done();
 }

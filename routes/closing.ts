@@ -15,11 +15,9 @@ export function closeWithLastAnswer(app: App): void {
     answering.add(response);
     response.once('close', () => answering.delete(response));
   });
-  app.addHook('onSend', (_, reply, payload, done) => {
-    if (timer) reply.header('connection', 'close');
-    done(null, payload);
-  });
   app.addHook('preClose', (done) => {
+    // Fastify says it in the answers to requests that come from now on.
+    for (const response of answering) if (!response.headersSent) response.setHeader('connection', 'close');
     timer = setInterval(() => {
       if (answering.size === 0) app.server.closeAllConnections();
     }, LOOK_MS);
