@@ -22,9 +22,15 @@ export type QueueStatus = Queue & QueueCounts;
 /** Looking at queues, and changing them. */
 export function queueAdmin(context: { db: Database; queues: Queues; wakes: Wakes; bulk: Bulk }) {
   const { db, queues, wakes, bulk } = context;
-  const countsOf = queueCounter(db);
+  const { countsOf, forget } = queueCounter(db);
 
-  const status = async (queue: Queue): Promise<QueueStatus> => ({ ...queue, ...(await countsOf(queue.id)) });
+  const status = async (
+    queue: Queue,
+    asked: Parameters<typeof countsOf>[1] = 'alone',
+  ): Promise<QueueStatus> => ({
+    ...queue,
+    ...(await countsOf(queue.id, asked)),
+  });
 
   async function known(name: string): Promise<Queue> {
     queues.changed(name);
@@ -39,7 +45,7 @@ export function queueAdmin(context: { db: Database; queues: Queues; wakes: Wakes
     /** A page of queues by name, after the given one; a page shorter than its limit is the last one. */
     async list(limit: number, after = ''): Promise<QueueStatus[]> {
       const rows = await db.query<Parameters<typeof toQueue>[0]>(statements.list, [after, limit]);
-      return Promise.all(rows.map((row) => status(toQueue(row))));
+      return Promise.all(rows.map((row) => status(toQueue(row), 'amongOthers')));
     },
 
     /** Replaces the configuration, creating the queue when there is none. */
@@ -83,11 +89,13 @@ export function queueAdmin(context: { db: Database; queues: Queues; wakes: Wakes
     },
 
     async purge(name: string, states: JobState[]): Promise<number> {
-      return bulk.purge(await known(name), states);
+      const queue = await known(name);
+      return bulk.purge(queue, states).finally(() => forget(queue.id));
     },
 
     async redrive(name: string, wish: { limit?: number; error_contains?: string }): Promise<number> {
-      return bulk.redrive(await known(name), wish);
+      const queue = await known(name);
+      return bulk.redrive(queue, wish).finally(() => forget(queue.id));
     },
   };
 }

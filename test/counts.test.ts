@@ -4,10 +4,10 @@ import { queueCounter } from '../src/counts.ts';
 import type { Db } from '../src/db.ts';
 
 /** A database in which every count takes longer than a cheap one may, as on a busy machine. */
-function slowDatabase(ready: () => number): Db {
+function slowDatabase(ready: () => number, ms = 30): Db {
   const query = async () => {
     const answer = [{ ready: ready() }];
-    await sleep(30);
+    await sleep(ms);
     return answer;
   };
   return { query } as unknown as Db;
@@ -15,20 +15,31 @@ function slowDatabase(ready: () => number): Db {
 
 test('the counts of a queue with few jobs are fresh, however slowly the database answers', async () => {
   let jobs = 0;
-  const countsOf = queueCounter(slowDatabase(() => jobs));
-  const before = countsOf(1);
+  const { countsOf } = queueCounter(slowDatabase(() => jobs));
+  const before = countsOf(1, 'alone');
   jobs = 4;
-  const meanwhile = countsOf(1);
+  const meanwhile = countsOf(1, 'alone');
   expect((await before).counts.ready).toBe(0);
   expect((await meanwhile).counts.ready).toBe(4);
   jobs = 5;
-  expect((await countsOf(1)).counts.ready).toBe(5);
+  expect((await countsOf(1, 'alone')).counts.ready).toBe(5);
 });
 
-test('the counts of a large queue are served again for a while', async () => {
+test('the counts of a large queue are served again for a while, unless much was done to it at once', async () => {
   let jobs = 1_000_000;
-  const countsOf = queueCounter(slowDatabase(() => jobs));
-  await countsOf(1);
+  const { countsOf, forget } = queueCounter(slowDatabase(() => jobs, 150));
+  await countsOf(1, 'alone');
   jobs += 1;
-  expect((await countsOf(1)).counts.ready).toBe(1_000_000);
+  expect((await countsOf(1, 'alone')).counts.ready).toBe(1_000_000);
+  forget(1);
+  expect((await countsOf(1, 'alone')).counts.ready).toBe(1_000_001);
+});
+
+test('a queue that is asked for alone is counted anew where one among others is not', async () => {
+  let jobs = 50_000;
+  const { countsOf } = queueCounter(slowDatabase(() => jobs));
+  await countsOf(1, 'alone');
+  jobs += 1;
+  expect((await countsOf(1, 'amongOthers')).counts.ready).toBe(50_000);
+  expect((await countsOf(1, 'alone')).counts.ready).toBe(50_001);
 });
