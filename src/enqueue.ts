@@ -12,7 +12,9 @@ const insert = prepared('enqueue');
 
 const LONGEST_DELAY_MS = 366 * 86_400_000;
 const BATCH_ROWS = 1000;
-const BATCH_BYTES = 8 * 2 ** 20;
+const BATCH_BYTES = 4 * 2 ** 20;
+/** A request with more payload than this goes by a lane of its own kind, so that small ones never wait for its insert. */
+const HEAVY_BYTES = 64 * 1024;
 
 /** A job on its way into its queue: the columns as enqueue.sql takes them. */
 interface Incoming {
@@ -25,6 +27,8 @@ interface Incoming {
   headers: string;
   payload: string;
 }
+
+const bytesOf = (jobs: Incoming[]) => jobs.reduce((bytes, job) => bytes + job.payload.length, 0);
 
 type Inserted = Pick<JobRow, 'id' | 'state' | 'run_at' | 'created_at'>;
 
@@ -87,19 +91,21 @@ export function enqueueing(context: { db: Database; queues: Queues; clock: Clock
     return jobs.map((job, i) => enqueued(job, byId.get(ids[i] as string) as Inserted));
   }
 
-  const lanes = createLanes<Incoming[], Job[]>({
-    weigh: (jobs) =>
-      jobs.length / BATCH_ROWS + jobs.reduce((bytes, j) => bytes + j.payload.length, 0) / BATCH_BYTES,
-    maxWeight: 1,
-    async run(queueId, groups) {
-      const jobs = await write(db, queueId, groups.flat());
-      let taken = 0;
-      return groups.map((group) => {
-        taken += group.length;
-        return jobs.slice(taken - group.length, taken);
-      });
-    },
-  });
+  const lanesOf = () =>
+    createLanes<Incoming[], Job[]>({
+      weigh: (jobs) => jobs.length / BATCH_ROWS + bytesOf(jobs) / BATCH_BYTES,
+      maxWeight: 1,
+      async run(queueId, groups) {
+        const jobs = await write(db, queueId, groups.flat());
+        let taken = 0;
+        return groups.map((group) => {
+          taken += group.length;
+          return jobs.slice(taken - group.length, taken);
+        });
+      },
+    });
+  const light = lanesOf();
+  const heavy = lanesOf();
 
   /** Several queues, one transaction; queues in the order of their ids, so that no two such batches can deadlock. */
   async function writeAcross(jobs: Incoming[], queueIds: number[]): Promise<Job[]> {
@@ -125,7 +131,7 @@ export function enqueueing(context: { db: Database; queues: Queues; clock: Clock
       try {
         const written =
           queueIds.length === 1
-            ? await lanes(queueIds[0] as number, taken)
+            ? await (bytesOf(taken) > HEAVY_BYTES ? heavy : light)(queueIds[0] as number, taken)
             : await writeAcross(taken, queueIds);
         for (const name of new Set(written.filter((j) => j.state === 'ready').map((j) => j.queue)))
           wakes.ready(name);
