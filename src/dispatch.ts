@@ -1,40 +1,12 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Consumer } from './claims.ts';
-import {
-  type Claimant,
-  isWaiting,
-  join,
-  type Line,
-  leave,
-  mayHoldMore,
-  nextBatch,
-  openLine,
-} from './line.ts';
+import { type Claim, type ClaimRequest, newClaim } from './claim.ts';
+import type { Consumer } from './claiming.ts';
+import { isWaiting, join, type Line, leave, mayHoldMore, nextBatch, openLine } from './line.ts';
 import type { LeasedJob } from './types.ts';
 import type { Wakes } from './wakes.ts';
 
 /** Waiting claims look by themselves this often, in case a wake-up was lost; an outage shows as soon. */
 const POLL_MS = 1000;
-
-export interface ClaimRequest {
-  queues?: string[];
-  limit?: number;
-  lease_seconds?: number;
-  wait_seconds?: number;
-  worker?: string;
-}
-
-interface Claim extends Claimant {
-  /** For each of its queues, how often the line had been woken when this claim last looked there. */
-  seen: number[];
-  expired: boolean;
-  /** Its consumer hung up. */
-  gone: boolean;
-  done: boolean;
-  timer: NodeJS.Timeout | undefined;
-  answer(jobs: LeasedJob[]): void;
-  refuse(error: unknown): void;
-}
 
 /**
  * Serves claims in the order in which they came, one statement at a time for each queue: a claim first visits its
@@ -201,35 +173,15 @@ export function dispatcher(options: {
      * `abandon` it: it gets no more, and what it got goes back uncharged.
      */
     claim(request: ClaimRequest): { jobs: Promise<LeasedJob[]>; abandon(): void } {
-      const queues = request.queues ? [...new Set(request.queues)] : ['default'];
-      const wait = closed ? 0 : (request.wait_seconds ?? 0);
-      const claim: Claim = {
-        turn: turns++,
-        queues,
-        limit: request.limit ?? 1,
-        lease_seconds: request.lease_seconds,
-        worker: request.worker,
-        jobs: [],
-        visit: 0,
-        busy: false,
-        seen: queues.map(() => 0),
-        expired: wait === 0,
-        gone: false,
-        done: false,
-        timer: undefined,
-        answer: () => undefined,
-        refuse: () => undefined,
-      };
-      const jobs = new Promise<LeasedJob[]>((answer, refuse) => {
-        claim.answer = answer;
-        claim.refuse = refuse;
-      });
-      if (wait > 0) claim.timer = setTimeout(() => expire(claim), wait * 1000);
-      for (const name of queues) join(lineOf(name), claim);
-      pump(lineOf(queues[0] as string));
+      const claim = newClaim(request, turns++);
+      if (closed) claim.expired = true;
+      if (!claim.expired)
+        claim.timer = setTimeout(() => expire(claim), (request.wait_seconds as number) * 1000);
+      for (const name of claim.queues) join(lineOf(name), claim);
+      pump(lineOf(claim.queues[0] as string));
 
       return {
-        jobs,
+        jobs: claim.answered,
         abandon() {
           claim.gone = true;
           if (claim.done) giveBack(claim.jobs);

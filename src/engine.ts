@@ -1,6 +1,6 @@
 import { queueAdmin } from './admin.ts';
 import { bulkVerbs } from './bulk.ts';
-import { claiming } from './claims.ts';
+import { claiming } from './claiming.ts';
 import { databaseClock } from './clock.ts';
 import type { Database } from './db.ts';
 import { dispatcher } from './dispatch.ts';

@@ -1,4 +1,4 @@
-import { CLAIM_BYTES, type Consumer } from './claims.ts';
+import { CLAIM_BYTES, type Consumer } from './claiming.ts';
 import type { LeasedJob } from './types.ts';
 
 /** A claim on its way through the lines of its queues. */

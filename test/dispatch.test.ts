@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Consumer } from '../src/claims.ts';
+import type { Consumer } from '../src/claiming.ts';
 import { dispatcher } from '../src/dispatch.ts';
 import type { LeasedJob } from '../src/types.ts';
 

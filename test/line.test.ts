@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { ClaimRequest } from '../src/dispatch.ts';
+import type { ClaimRequest } from '../src/claim.ts';
 import { type Service, startService } from './support/service.ts';
 import { until } from './support/until.ts';
 
