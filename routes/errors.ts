@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { type FieldError, Refusal, type RefusalCode } from '../src/errors.ts';
+import { type FieldError, payloadTooLarge, Refusal, type RefusalCode } from '../src/errors.ts';
 
 /** The only map from codes to statuses. */
 const STATUS: Record<RefusalCode, number> = {
@@ -122,7 +122,7 @@ const wholeBody = (message: string) =>
 function fromFramework(error: FastifyError): Refusal | undefined {
   switch (error.code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new Refusal('payload_too_large', 'The body is larger than 16 MiB.');
+      return payloadTooLarge('The body is larger than 16 MiB.');
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new Refusal(
         'unsupported_media_type',

@@ -4,6 +4,7 @@ import type { Statement } from './sql.ts';
 
 const JSON_OID = 114;
 const INT8_OID = 20;
+const TIMESTAMPTZ_OID = 1184;
 
 /** Runs statements; every outage comes out as the refusal `unavailable`. */
 export interface Db {
@@ -17,13 +18,11 @@ export interface Database extends Db {
   close(): Promise<void>;
 }
 
-const TIMESTAMPTZ_OID = 1184;
-
 /**
  * A timestamptz as the API writes it: RFC 3339, UTC, milliseconds. A server in UTC sends nearly that; no Date is made
  * on the way, as each job has several.
  */
-export function rfc3339(text: string): string {
+function rfc3339(text: string): string {
   if (!text.endsWith('+00') || text.length > 29)
     return (pg.types.getTypeParser(TIMESTAMPTZ_OID)(text) as Date).toISOString();
   const fraction = text.slice(20, -3).slice(0, 3).padEnd(3, '0');

@@ -203,5 +203,3 @@ export function dispatcher(options: {
     },
   };
 }
-
-export type Dispatcher = ReturnType<typeof dispatcher>;

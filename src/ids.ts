@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** The lowest and the highest id, for keyset pages. */
+/** Below every id, for the first of keyset pages. */
 export const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 
 /** Whether a text has the form in which Dibs writes UUIDs: ids and lease tokens. */

@@ -77,5 +77,3 @@ export function strayLeases(context: {
     },
   };
 }
-
-export type Strays = ReturnType<typeof strayLeases>;
