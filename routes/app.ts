@@ -12,6 +12,7 @@ import { leaseRoutes } from './leases.ts';
 import { refuseForNode } from './node.ts';
 import { openApi } from './openapi.ts';
 import { queueRoutes } from './queues.ts';
+import { scheduleRoutes } from './schedules.ts';
 import { namedSchemas } from './schemas/named.ts';
 import { settleRoute } from './settle.ts';
 import { systemRoutes } from './system.ts';
@@ -84,6 +85,7 @@ export async function buildApp(options: {
   leaseRoutes(app, engine, maxPayloadBytes);
   settleRoute(app, engine, maxPayloadBytes);
   queueRoutes(app, engine);
+  scheduleRoutes(app, engine, maxPayloadBytes);
   refuseOtherMethods(app, [...routes]);
   await app.ready();
   return app;

@@ -21,6 +21,7 @@ export function rawShapes(maxPayloadBytes: number) {
   return {
     job,
     jobs: { members: { jobs: [job] } } as RawShape,
+    schedule: { members: { job } } as RawShape,
     ack,
     extend,
     settle: { members: { acks: [ack], extends: [extend] } } as RawShape,

@@ -1,21 +1,14 @@
-import type { Static } from 'typebox';
 import { Type } from 'typebox';
 import type { Engine } from '../src/engine.ts';
 import { isUuid } from '../src/ids.ts';
-import type { NewJob } from '../src/types.ts';
-import { completeBackoff } from './backoff.ts';
 import { rawShapes } from './body.ts';
 import { readCursor, writeCursor } from './cursor.ts';
 import type { App } from './fastify.ts';
 import { jobJson, jobListJson, jobPageJson } from './json.ts';
+import { createdJob, sendCreated, toNewJob } from './newJob.ts';
 import { answer, operation } from './operation.ts';
 import { JobId, JobStateName, oneOf, pageQuery, QueueName, ref } from './schemas/common.ts';
 import { Job, JobList, JobPage, JobSpec, JobSpecList } from './schemas/job.ts';
-
-const location = { Location: { type: 'string', description: 'The path of the job.' } };
-
-const toNewJob = ({ backoff, ...job }: Static<typeof JobSpec>): NewJob =>
-  backoff ? { ...job, backoff: completeBackoff(backoff) } : job;
 
 export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): void {
   const raw = rawShapes(maxPayloadBytes);
@@ -32,14 +25,13 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
         summary: 'Enqueue a job',
         description:
           'The job is in the database when the answer comes. The payload is left out of the answer.',
-        answers: { 201: answer(ref(Job), 'The job.', location) },
+        answers: { 201: createdJob },
         takesBody: true,
       }),
     },
     handler: async (request, reply) => {
       const [job] = await engine.enqueue([toNewJob(request.body)], () => '');
-      reply.code(201).header('location', `/jobs/${job?.id}`).type('application/json');
-      return reply.send(jobJson(job as NonNullable<typeof job>));
+      return sendCreated(reply, job as NonNullable<typeof job>);
     },
   });
 

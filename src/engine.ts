@@ -6,12 +6,14 @@ import type { Database } from './db.ts';
 import { dispatcher } from './dispatch.ts';
 import { startDuty } from './duties/duty.ts';
 import { forgetOutlived } from './duties/retain.ts';
+import { scheduleTicks } from './duties/schedule.ts';
 import { strayLeases } from './duties/strays.ts';
 import { promoteDue, reviveExpired } from './duties/sweep.ts';
 import { enqueueing } from './enqueue.ts';
 import { jobDesk } from './jobs.ts';
 import { isMigrated } from './migrate.ts';
 import { queueCache } from './queues.ts';
+import { scheduleDesk } from './schedules.ts';
 import { settlement as settlementOf } from './settle.ts';
 import { wakeUps } from './wakes.ts';
 
@@ -19,6 +21,8 @@ const SWEEP_MS = 200;
 const RETAIN_MS = 1000;
 const STRAYS_MS = 1000;
 const CLOCK_MS = 10_000;
+/** How long a schedule that was put on another replica may go unnoticed; ticks that are known of are waited for. */
+const SCHEDULES_MS = 1000;
 
 /**
  * The queue, without HTTP: every verb of the contract, and the duties that run beside them. Any number of engines may
@@ -51,6 +55,7 @@ export async function startEngine(options: {
     anywhere: dispatch.wakeAll,
   });
 
+  const { enqueue, enqueueIn } = enqueueing({ db, queues, clock, wakes });
   const failed = (error: unknown) => log(error, 'a background duty failed, it will be tried again');
   const sweeping = { db, queues, wakes, settlement, clock };
   const duties = [
@@ -58,6 +63,7 @@ export async function startEngine(options: {
     startDuty({ everyMs: SWEEP_MS, failed, run: promoteDue(sweeping) }),
     startDuty({ everyMs: STRAYS_MS, failed, run: strays.search }),
     startDuty({ everyMs: RETAIN_MS, failed, run: forgetOutlived(db) }),
+    startDuty({ everyMs: SCHEDULES_MS, failed, run: scheduleTicks({ db, wakes, enqueueIn, log }) }),
     startDuty({ everyMs: CLOCK_MS, failed, run: () => clock.adjust().then(() => false) }),
   ];
   // Their connections are made by then: while the routes are compiled, which on a slow machine takes longer than a
@@ -65,7 +71,7 @@ export async function startEngine(options: {
   await Promise.all(duties.map((duty) => duty.begun));
 
   return {
-    enqueue: enqueueing({ db, queues, clock, wakes }),
+    enqueue,
     claim: dispatch.claim,
     ack: settlement.ack,
     nack: settlement.nack,
@@ -73,6 +79,7 @@ export async function startEngine(options: {
     extend: settlement.extend,
     jobs: jobDesk({ db, queues, wakes, settlement }),
     queues: queueAdmin({ db, queues, wakes, bulk }),
+    schedules: scheduleDesk({ db, enqueue }),
     isReady: () => isMigrated(db),
 
     /** Answers waiting claims with what they have, and lets later ones wait no more; other verbs go on. */

@@ -124,7 +124,7 @@ export function enqueueing(context: { db: Database; queues: Queues; clock: Clock
    * Inserts jobs, all or none, and returns them in the same order once they are committed.
    * `at` gives the JSON pointer of the i-th job within its request.
    */
-  return async function enqueue(jobs: NewJob[], at: (i: number) => string): Promise<Job[]> {
+  async function enqueue(jobs: NewJob[], at: (i: number) => string): Promise<Job[]> {
     for (;;) {
       const taken = await takeIn(jobs, at);
       const queueIds = [...new Set(taken.map((j) => j.queue.id))].sort((a, b) => a - b);
@@ -141,8 +141,29 @@ export function enqueueing(context: { db: Database; queues: Queues; clock: Clock
         for (const job of taken) queues.changed(job.queue.name);
       }
     }
-  };
+  }
+
+  /**
+   * Inserts a job within a transaction of the caller, who tells its queue's waiters when that has committed. Its queue
+   * is looked up on a second connection: no more than a few callers at once.
+   */
+  async function enqueueIn(transaction: Db, job: NewJob): Promise<Job> {
+    for (;;) {
+      const [taken] = (await takeIn([job], () => '')) as [Incoming];
+      try {
+        const [written] = (await write(transaction, taken.queue.id, [taken])) as [Job];
+        return written;
+      } catch (error) {
+        if (!(error instanceof QueueGone)) throw error;
+        queues.changed(taken.queue.name);
+      }
+    }
+  }
+
+  return { enqueue, enqueueIn };
 }
+
+export type Enqueueing = ReturnType<typeof enqueueing>;
 
 function enqueued(job: Incoming, row: Inserted): Job {
   return {

@@ -5,6 +5,7 @@ export type RefusalCode =
   | 'forbidden'
   | 'job_not_found'
   | 'queue_not_found'
+  | 'schedule_not_found'
   | 'route_not_found'
   | 'method_not_allowed'
   | 'lease_lost'
@@ -47,6 +48,9 @@ export const jobNotFound = (id: string) =>
 
 export const queueNotFound = (name: string) =>
   new Refusal('queue_not_found', `There is no queue ${JSON.stringify(name)}.`);
+
+export const scheduleNotFound = (name: string) =>
+  new Refusal('schedule_not_found', `There is no schedule ${JSON.stringify(name)}.`);
 
 export const leaseLost = (id: string) =>
   new Refusal(
