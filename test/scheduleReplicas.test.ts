@@ -1,6 +1,7 @@
+import pg from 'pg';
 import { afterEach, expect, test } from 'vitest';
 import { client } from './support/claiming.ts';
-import { createDatabase } from './support/database.ts';
+import { createDatabase, onServer } from './support/database.ts';
 import { type Replica, startReplica } from './support/replica.ts';
 import { hourly, rewind, secondsFrom } from './support/schedules.ts';
 import { until } from './support/until.ts';
@@ -81,4 +82,29 @@ test('after all replicas were killed, the ticks that were missed are made up for
   const { next_run_at } = await at(again[1]).ok('GET', '/schedules/hourly');
   expect(Date.parse(next_run_at)).toBeGreaterThan(Date.now());
   expect((await at(again[0]).ok('GET', '/jobs?queue=hourly')).jobs).toHaveLength(1);
+});
+
+test('a replica that is killed between taking a tick and its commit leaves it to another, which makes one job', async () => {
+  const database = await createDatabase();
+  undo.push(database.drop);
+  const victim = await start(database.url);
+  const { ok } = at(victim);
+  await ok('PUT', '/schedules/hourly', { cron: hourly(), job: { queue: 'held' } });
+  await ok('PUT', '/queues/held', {});
+  const holder = new pg.Client(database.url);
+  await holder.connect();
+  undo.push(() => holder.end());
+  // An enqueue waits for this lock: by then the tick is taken, in the same transaction.
+  await holder.query(`begin`);
+  await holder.query(`select from dibs.queues where name = 'held' for update`);
+  await rewind(database.url, 'hourly', 1);
+  await until(async () => {
+    const text = `select pid from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+    return (await onServer(database.url, text)).length > 0;
+  });
+  await victim.end('SIGKILL');
+  const other = await start(database.url);
+  await holder.query('commit');
+  await until(async () => (await at(other).ok('GET', '/schedules/hourly')).last_run_at !== null);
+  expect((await at(other).ok('GET', '/jobs?queue=held')).jobs).toHaveLength(1);
 });
