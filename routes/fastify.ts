@@ -16,7 +16,8 @@ export const createApp = (logger: FastifyBaseLogger) =>
     bodyLimit: MAX_BODY_BYTES,
     http: leaveRefusalsToUs,
     routerOptions: { maxParamLength: 16_384 },
-    schemaController: { compilersFactory: { buildValidator } },
+    // Answers are written by JSON.stringify or by hand: Fastify's own serialiser is not even loaded then.
+    schemaController: { compilersFactory: { buildValidator, buildSerializer: () => () => JSON.stringify } },
     // Requests that arrive while the service closes are still served; Fastify's own answer would be no problem+json.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
