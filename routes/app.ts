@@ -42,9 +42,9 @@ function refuseOtherMethods(app: App, routes: RouteOptions[]): void {
 function logAnswers(app: App, logger: Logger): void {
   if (!logger.isLevelEnabled('debug')) return;
   app.addHook('onResponse', async (request, reply) => {
-    const { method, url } = request;
+    const { id: reqId, method, url } = request;
     const ms = Math.round(reply.elapsedTime * 10) / 10;
-    request.log.debug({ method, path: url.split('?')[0], status: reply.statusCode, ms }, 'answered');
+    request.log.debug({ reqId, method, path: url.split('?')[0], status: reply.statusCode, ms }, 'answered');
   });
 }
 

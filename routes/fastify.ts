@@ -11,6 +11,8 @@ export const createApp = (logger: FastifyBaseLogger) =>
   Fastify({
     loggerInstance: logger,
     genReqId: () => randomUUID(),
+    // A logger for each request cost it a microsecond or two; what is said of a request names its id itself.
+    childLoggerFactory: (logger) => logger,
     // A line or two for each request would cost more than most requests; see logAnswers.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: MAX_BODY_BYTES,
