@@ -11,7 +11,7 @@ import { sidesOn } from './sides.mjs';
 const RESULTS = fileURLToPath(new URL('../results/', import.meta.url));
 const SIZES = [1, 100, 1000];
 /** More than any side drains in a round, so that workers never run dry; they end early should they. */
-const PER_SECOND = { 1: 12_000, 100: 50_000 };
+const PER_SECOND = { 1: 20_000, 100: 50_000 };
 
 const MEASURES = [
   { name: 'enqueue/s', plot: 'Enqueues/s, one job a call', of: (found) => found.enqueue[1] },
@@ -41,7 +41,7 @@ await benchmark(
     const sides = sidesOn(postgres).map((side) => ({ ...side, found: [] }));
     const redis = await redisVersion();
     const backlog = Object.fromEntries(
-      Object.entries(PER_SECOND).map(([size, rate]) => [size, Math.round(rate * (seconds + 1))]),
+      Object.entries(PER_SECOND).map(([size, rate]) => [size, Math.round(rate * (seconds + 0.5))]),
     );
     const rows = [];
     for (let round = 0; round < rounds; round++)
@@ -61,6 +61,8 @@ await benchmark(
         ]);
         process.stderr.write(`round ${round + 1}: ${side.label}\n`);
       }
+
+    report.found.sides = sides.map(({ name, found }) => ({ name, rounds: found }));
 
     const columns = [...MEASURES, ...MS].map(({ name }) => name);
     report.table('Every round:', ['round', 'who', ...columns, 'notes'], rows);
