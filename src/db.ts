@@ -100,7 +100,10 @@ export function openDatabase(url: string, size: number, onError: (error: Error) 
 
   const queryOn = (on: pg.Pool | pg.PoolClient): Db['query'] =>
     async function query<Row>(statement: Statement, parameters: unknown[] = []) {
-      const result = await on.query({ name: statement.name, text: statement.text, values: parameters });
+      const { name, text, timeoutMs } = statement;
+      // The driver reads query_timeout of a query, too; its types don't know.
+      const query = { name, text, values: parameters, query_timeout: timeoutMs };
+      const result = await on.query(query);
       return result.rows as Row[];
     };
   const onPool = queryOn(pool);
