@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from './db.ts';
 import { unavailable } from './errors.ts';
-import { prepared, type Statement } from './sql.ts';
+import { planned, prepared, type Statement } from './sql.ts';
 import type { JobState } from './types.ts';
 
 export interface QueueCounts {
@@ -37,7 +37,7 @@ const BATCH = 100_000;
 const PATIENCE_MS = 4000;
 
 const some = prepared('counts');
-const all: Statement = { ...some, timeoutMs: 60_000 };
+const all: Statement = { ...planned('counts'), timeoutMs: 60_000 };
 
 function toKnown({ id, cut, oldest_ready_age_seconds, ...counts }: Row, at: number, ms: number): Known {
   return { counts, jobs: Object.values(counts).reduce((sum, n) => sum + n, 0), at, ms };

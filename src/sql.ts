@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 export interface Statement {
   text: string;
   name?: string;
-  /** How long it may run, where that is not as long as any other. */
+  /** How long one without a name may run, where that is not as long as any other. */
   timeoutMs?: number;
 }
 

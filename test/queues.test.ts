@@ -128,7 +128,12 @@ describe('GET /queues', () => {
         join dibs.queues queue on queue.name = 'd.large'`,
     });
     const { queues } = (await other.call('GET', '/queues')).body;
-    expect(queues.map((q: { name: string }) => q.name)).toEqual(['a.leased', 'b.mixed', 'c.empty', 'd.large']);
+    expect(queues.map((q: { name: string }) => q.name)).toEqual([
+      'a.leased',
+      'b.mixed',
+      'c.empty',
+      'd.large',
+    ]);
     expect(queues.map((q: { counts: object }) => q.counts)).toEqual([
       { ...NONE, leased: 1 },
       { ...NONE, ready: 2, scheduled: 1, completed: 1, dead: 1 },
