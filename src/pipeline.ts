@@ -11,6 +11,19 @@ export type Rows = Record<string, unknown>[];
 type ParserOf = (oid: number) => (text: string) => unknown;
 type Columns = { name: string; parse: (text: string) => unknown }[];
 
+/**
+ * Prepared statements are to be planned once, but PostgreSQL plans them at every call as long as it takes a plan for the
+ * parameters at hand for the cheaper one, and for most of ours it does: a claim of one job took 0.33 ms to plan and 0.19 to
+ * execute. For the transaction only: a connection may be another one after each, behind a pooler.
+ */
+const GENERIC_PLANS: Call = {
+  statement: {
+    name: 'generic_plans',
+    text: "select set_config('plan_cache_mode', 'force_generic_plan', true)",
+  },
+  parameters: [],
+};
+
 /** The statements that a connection has prepared, and the columns that they return. */
 const preparedOn = new WeakMap<pg.Connection, Map<string, Columns>>();
 
@@ -44,9 +57,9 @@ export class Pipeline implements pg.Submittable {
   #at = 0;
 
   constructor(calls: Call[], parserOf: ParserOf, callback: (error: unknown, results: Rows[]) => void) {
-    this.#calls = calls;
+    this.#calls = [GENERIC_PLANS, ...calls];
     this.#parserOf = parserOf;
-    this.#results = calls.map(() => []);
+    this.#results = this.#calls.map(() => []);
     this.callback = callback;
   }
 
@@ -98,6 +111,6 @@ export class Pipeline implements pg.Submittable {
 
   handleReadyForQuery(): void {
     for (const [name, columns] of this.#described) this.#known.set(name, columns);
-    this.callback(null, this.#results);
+    this.callback(null, this.#results.slice(1));
   }
 }
