@@ -3,7 +3,7 @@ import { prepared, type Statement } from './sql.ts';
 
 /** A prepared statement with its parameters. */
 export interface Call {
-  statement: Required<Statement>;
+  statement: Statement & { name: string };
   parameters: unknown[];
 }
 

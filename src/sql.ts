@@ -4,6 +4,8 @@ import { readFileSync } from 'node:fs';
 export interface Statement {
   text: string;
   name?: string;
+  /** How long one without a name may run, where that is not as long as any other. */
+  timeoutMs?: number;
 }
 
 function read(name: string): string {
