@@ -1,9 +1,8 @@
 import type pg from 'pg';
-import { prepared, type Statement } from './sql.ts';
+import { type Prepared, prepared } from './sql.ts';
 
-/** A prepared statement with its parameters. */
 export interface Call {
-  statement: Statement & { name: string };
+  statement: Prepared;
   parameters: unknown[];
 }
 

@@ -8,12 +8,17 @@ export interface Statement {
   timeoutMs?: number;
 }
 
+/** One that is prepared. */
+export interface Prepared extends Statement {
+  name: string;
+}
+
 function read(name: string): string {
   return readFileSync(new URL(`../sql/${name}.sql`, import.meta.url), 'utf8');
 }
 
 /** A statement of the hot path: prepared, so that parsing and planning are paid for once. */
-export function prepared(name: string): Statement {
+export function prepared(name: string): Prepared {
   return { name, text: read(name) };
 }
 
