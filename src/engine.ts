@@ -13,6 +13,7 @@ import { enqueueing } from './enqueue.ts';
 import { jobDesk } from './jobs.ts';
 import { isMigrated } from './migrate.ts';
 import { queueCache } from './queues.ts';
+import { createRounds, RANKS } from './rounds.ts';
 import { scheduleDesk } from './schedules.ts';
 import { settlement as settlementOf } from './settle.ts';
 import { wakeUps } from './wakes.ts';
@@ -38,16 +39,24 @@ export async function startEngine(options: {
   const queues = queueCache(db);
   const clock = databaseClock(db);
   const wakes = wakeUps({ db, url: listenUrl, log });
-  const settlement = settlementOf({ db, queues, wakes });
+  const rounds = createRounds(db);
+  const settlement = settlementOf({ db, join: rounds(RANKS.settle), queues, wakes });
   const bulk = bulkVerbs({ db, wakes });
 
   const strays = strayLeases({ db, settlement, log });
-  const { claimFor, doubt } = claiming({ db, queues, lost: strays.claimLost });
-  const dispatch = dispatcher({ claimFor, giveBack: strays.giveBack, wakes });
+  const { claimFor, doubt } = claiming({ lost: strays.claimLost });
+  const dispatch = dispatcher({
+    claimFor,
+    queues,
+    join: rounds(RANKS.claim),
+    giveBack: strays.giveBack,
+    wakes,
+  });
   // A database that has just gone again is no reason to give up; the duty below adjusts it then.
   await clock.adjust().catch((error) => log(error, 'the clock is not adjusted yet'));
   await wakes.start({
     here: dispatch.wake,
+    coming: dispatch.expect,
     elsewhere(queue) {
       doubt(queue);
       dispatch.wake(queue);
@@ -55,7 +64,7 @@ export async function startEngine(options: {
     anywhere: dispatch.wakeAll,
   });
 
-  const { enqueue, enqueueIn } = enqueueing({ db, queues, clock, wakes });
+  const { enqueue, enqueueIn } = enqueueing({ db, join: rounds(RANKS.enqueue), queues, clock, wakes });
   const failed = (error: unknown) => log(error, 'a background duty failed, it will be tried again');
   const sweeping = { db, queues, wakes, settlement, clock };
   const duties = [
