@@ -11,6 +11,7 @@ import { promoteDue, reviveExpired } from './duties/sweep.ts';
 import { enqueueing } from './enqueue.ts';
 import { jobDesk } from './jobs.ts';
 import { isMigrated } from './migrate.ts';
+import { bulkPace } from './pace.ts';
 import { queueCache } from './queues.ts';
 import { settlement as settlementOf } from './settle.ts';
 import { wakeUps } from './wakes.ts';
@@ -35,11 +36,20 @@ export async function startEngine(options: {
   const clock = databaseClock(db);
   const wakes = wakeUps({ db, url: listenUrl, log });
   const settlement = settlementOf({ db, queues, wakes });
-  const bulk = bulkVerbs({ db, wakes });
+  const pace = bulkPace();
+  const bulk = bulkVerbs({ db, wakes, pace });
 
   const strays = strayLeases({ db, settlement, log });
   const { claimFor, doubt } = claiming({ db, queues, lost: strays.claimLost });
-  const dispatch = dispatcher({ claimFor, giveBack: strays.giveBack, wakes });
+  const dispatch = dispatcher({
+    async claimFor(queue, consumers) {
+      const shares = await claimFor(queue, consumers);
+      if (shares.some((jobs) => jobs.length > 0)) pace.served();
+      return shares;
+    },
+    giveBack: strays.giveBack,
+    wakes,
+  });
   // A database that has just gone again is no reason to give up; the duty below adjusts it then.
   await clock.adjust().catch((error) => log(error, 'the clock is not adjusted yet'));
   await wakes.start({
@@ -52,12 +62,12 @@ export async function startEngine(options: {
   });
 
   const failed = (error: unknown) => log(error, 'a background duty failed, it will be tried again');
-  const sweeping = { db, queues, wakes, settlement, clock };
+  const sweeping = { db, queues, wakes, settlement, clock, pace };
   const duties = [
     startDuty({ everyMs: SWEEP_MS, failed, run: reviveExpired(sweeping) }),
     startDuty({ everyMs: SWEEP_MS, failed, run: promoteDue(sweeping) }),
     startDuty({ everyMs: STRAYS_MS, failed, run: strays.search }),
-    startDuty({ everyMs: RETAIN_MS, failed, run: forgetOutlived(db) }),
+    startDuty({ everyMs: RETAIN_MS, failed, run: forgetOutlived({ db, pace }) }),
     startDuty({ everyMs: CLOCK_MS, failed, run: () => clock.adjust().then(() => false) }),
   ];
   // Their connections are made by then: while the routes are compiled, which on a slow machine takes longer than a

@@ -66,7 +66,7 @@ async function isExact(client: pg.Client): Promise<boolean> {
 }
 
 /** Those that take their batch out of a queue, which is then looked up by ids. */
-const DRAWING = ['forget', 'purge', 'queue_clear'];
+const DRAWING = ['forget', 'purge', 'purge_ready', 'queue_clear'];
 
 async function judgeAll(client: pg.Client, prepared: Map<string, Prepared>, made: Made): Promise<void> {
   const exact = await isExact(client);
