@@ -13,6 +13,7 @@ import { jobDesk } from './jobs.ts';
 import { isMigrated } from './migrate.ts';
 import { bulkPace } from './pace.ts';
 import { queueCache } from './queues.ts';
+import { createRounds, RANKS } from './rounds.ts';
 import { settlement as settlementOf } from './settle.ts';
 import { wakeUps } from './wakes.ts';
 
@@ -35,18 +36,21 @@ export async function startEngine(options: {
   const queues = queueCache(db);
   const clock = databaseClock(db);
   const wakes = wakeUps({ db, url: listenUrl, log });
-  const settlement = settlementOf({ db, queues, wakes });
+  const rounds = createRounds(db);
+  const settlement = settlementOf({ db, join: rounds(RANKS.settle), queues, wakes });
   const pace = bulkPace();
   const bulk = bulkVerbs({ db, wakes, pace });
 
   const strays = strayLeases({ db, settlement, log });
-  const { claimFor, doubt } = claiming({ db, queues, lost: strays.claimLost });
+  const { claimFor, doubt } = claiming({ lost: strays.claimLost });
   const dispatch = dispatcher({
-    async claimFor(queue, consumers) {
-      const shares = await claimFor(queue, consumers);
+    async claimFor(...claim) {
+      const shares = await claimFor(...claim);
       if (shares.some((jobs) => jobs.length > 0)) pace.served();
       return shares;
     },
+    queues,
+    join: rounds(RANKS.claim),
     giveBack: strays.giveBack,
     wakes,
   });
@@ -54,6 +58,7 @@ export async function startEngine(options: {
   await clock.adjust().catch((error) => log(error, 'the clock is not adjusted yet'));
   await wakes.start({
     here: dispatch.wake,
+    coming: dispatch.expect,
     elsewhere(queue) {
       doubt(queue);
       dispatch.wake(queue);
@@ -75,7 +80,7 @@ export async function startEngine(options: {
   await Promise.all(duties.map((duty) => duty.begun));
 
   return {
-    enqueue: enqueueing({ db, queues, clock, wakes }),
+    enqueue: enqueueing({ db, join: rounds(RANKS.enqueue), queues, clock, wakes }),
     claim: dispatch.claim,
     ack: settlement.ack,
     nack: settlement.nack,

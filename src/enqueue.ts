@@ -4,6 +4,7 @@ import { invalidRequest, QueueGone } from './errors.ts';
 import { idSource } from './ids.ts';
 import { createLanes } from './lane.ts';
 import type { Queue, Queues } from './queues.ts';
+import { createRounds, type Join, RANKS } from './rounds.ts';
 import { prepared } from './sql.ts';
 import type { Job, JobRow, NewJob } from './types.ts';
 import type { Wakes } from './wakes.ts';
@@ -13,8 +14,9 @@ const insert = prepared('enqueue');
 const LONGEST_DELAY_MS = 366 * 86_400_000;
 const BATCH_ROWS = 1000;
 const BATCH_BYTES = 4 * 2 ** 20;
-/** A request with more payload than this goes by a lane of its own kind, so that small ones never wait for its insert. */
+/** A request with more than this takes part in no round and has lanes of its own, so that small ones never wait for its insert. */
 const HEAVY_BYTES = 64 * 1024;
+const HEAVY_ROWS = 100;
 
 /** A job on its way into its queue: the columns as enqueue.sql takes them. */
 interface Incoming {
@@ -29,11 +31,18 @@ interface Incoming {
 }
 
 const bytesOf = (jobs: Incoming[]) => jobs.reduce((bytes, job) => bytes + job.payload.length, 0);
+const isHeavy = (jobs: Incoming[]) => jobs.length > HEAVY_ROWS || bytesOf(jobs) > HEAVY_BYTES;
 
 type Inserted = Pick<JobRow, 'id' | 'state' | 'run_at' | 'created_at'>;
 
-export function enqueueing(context: { db: Database; queues: Queues; clock: Clock; wakes: Wakes }) {
-  const { db, queues, clock, wakes } = context;
+export function enqueueing(context: {
+  db: Database;
+  join: Join;
+  queues: Queues;
+  clock: Clock;
+  wakes: Wakes;
+}) {
+  const { db, join, queues, clock, wakes } = context;
   const newId = idSource(clock.now);
 
   /** The time that a job asks for. @throws Refusal `invalid_request`, naming the field below `at`. */
@@ -79,7 +88,7 @@ export function enqueueing(context: { db: Database; queues: Queues; clock: Clock
       queueId,
       ids,
       jobs.map((j) => j.delay_seconds),
-      jobs.map((j) => j.run_at),
+      jobs.map((j) => j.run_at?.toISOString() ?? null),
       jobs.map((j) => j.priority),
       jobs.map((j) => j.max_attempts),
       jobs.map((j) => j.backoff),
@@ -91,12 +100,14 @@ export function enqueueing(context: { db: Database; queues: Queues; clock: Clock
     return jobs.map((job, i) => enqueued(job, byId.get(ids[i] as string) as Inserted));
   }
 
-  const lanesOf = () =>
+  const lanesOf = (join: Join) =>
     createLanes<Incoming[], Job[]>({
+      join,
       weigh: (jobs) => jobs.length / BATCH_ROWS + bytesOf(jobs) / BATCH_BYTES,
       maxWeight: 1,
-      async run(queueId, groups) {
-        const jobs = await write(db, queueId, groups.flat());
+      async run(queueId, groups, part) {
+        const jobs = await write(part.db, queueId, groups.flat());
+        if (jobs.some((job) => job.state === 'ready')) wakes.ready(jobs[0]?.queue as string, part.round);
         let taken = 0;
         return groups.map((group) => {
           taken += group.length;
@@ -104,20 +115,30 @@ export function enqueueing(context: { db: Database; queues: Queues; clock: Clock
         });
       },
     });
-  const light = lanesOf();
-  const heavy = lanesOf();
+  const light = lanesOf(join);
+  const heavy = lanesOf(createRounds(db)(RANKS.enqueue));
 
   /** Several queues, one transaction; queues in the order of their ids, so that no two such batches can deadlock. */
   async function writeAcross(jobs: Incoming[], queueIds: number[]): Promise<Job[]> {
-    return db.transaction(async (transaction) => {
+    const jobOf = await db.transaction(async (transaction) => {
       const written = new Map<Incoming, Job>();
       for (const id of queueIds) {
         const own = jobs.filter((j) => j.queue.id === id);
         const rows = await write(transaction, id, own);
         for (const [i, job] of own.entries()) written.set(job, rows[i] as Job);
       }
-      return jobs.map((job) => written.get(job) as Job);
+      return written;
     });
+    const written = jobs.map((job) => jobOf.get(job) as Job);
+    for (const name of new Set(written.filter((j) => j.state === 'ready').map((j) => j.queue)))
+      wakes.ready(name);
+    return written;
+  }
+
+  async function writeOne(jobs: Incoming[], queue: Queue): Promise<Job[]> {
+    if (isHeavy(jobs)) return heavy(queue.id, jobs);
+    wakes.coming(queue.name);
+    return light(queue.id, jobs);
   }
 
   /**
@@ -129,13 +150,9 @@ export function enqueueing(context: { db: Database; queues: Queues; clock: Clock
       const taken = await takeIn(jobs, at);
       const queueIds = [...new Set(taken.map((j) => j.queue.id))].sort((a, b) => a - b);
       try {
-        const written =
-          queueIds.length === 1
-            ? await (bytesOf(taken) > HEAVY_BYTES ? heavy : light)(queueIds[0] as number, taken)
-            : await writeAcross(taken, queueIds);
-        for (const name of new Set(written.filter((j) => j.state === 'ready').map((j) => j.queue)))
-          wakes.ready(name);
-        return written;
+        return await (queueIds.length === 1
+          ? writeOne(taken, taken[0]?.queue as Queue)
+          : writeAcross(taken, queueIds));
       } catch (error) {
         if (!(error instanceof QueueGone)) throw error;
         for (const job of taken) queues.changed(job.queue.name);
