@@ -1,6 +1,11 @@
--- Deletes any 1000 jobs of a queue, whatever their state.
--- The limit stands in a sub-select for the planner's sake: see claim.sql.
-delete from dibs.jobs
-where queue_id = $1
-  and id = any (array(select id from dibs.jobs where queue_id = $1 order by id limit (select 1000)))
-returning id;
+-- Deletes the next $3 jobs of a queue by id, behind $2, whatever their state: see purge.sql.
+with batch as materialized (
+  select id from dibs.jobs where queue_id = $1 and id > $2 order by id limit (select $3::integer)
+),
+deleted as (
+  delete from dibs.jobs j
+  where j.queue_id = $1 and j.id = any (array(select id from batch))
+)
+select
+  (select count(*)::integer from batch) as count,
+  (select array[id::text] from batch order by id desc limit 1) as last;

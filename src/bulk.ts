@@ -1,5 +1,6 @@
 import type { Db } from './db.ts';
 import { FIRST_ID } from './ids.ts';
+import type { Pace } from './pace.ts';
 import { placesFor } from './positions.ts';
 import type { Queue } from './queues.ts';
 import { planned } from './sql.ts';
@@ -9,6 +10,7 @@ import type { Wakes } from './wakes.ts';
 const statements = {
   now: planned('now_text'),
   purge: planned('purge'),
+  purgeReady: planned('purge_ready'),
   page: planned('redrive_page'),
   redrive: planned('redrive'),
   clear: planned('queue_clear'),
@@ -20,13 +22,49 @@ interface DeadJob {
   wanted: boolean;
 }
 
-/** Verbs over any number of jobs: in batches of 1000, each its own transaction, and none touches what came after the call. */
-export function bulkVerbs(context: { db: Db; wakes: Wakes }) {
-  const { db, wakes } = context;
+/** Below everything that is ready: see floor.ts. */
+const FIRST_READY = ['-101', '0'];
+
+interface Batch {
+  count: number;
+  /** Behind what the next one begins. */
+  last: string[] | null;
+}
+
+/** Verbs over any number of jobs: in chunks, each its own transaction, and none touches what came after the call. */
+export function bulkVerbs(context: { db: Db; wakes: Wakes; pace: Pace }) {
+  const { db, wakes, pace } = context;
 
   async function now(): Promise<string> {
     const [row] = await db.query<{ now: string }>(statements.now);
     return (row as { now: string }).now;
+  }
+
+  /** Runs a statement for one batch of jobs after the other, from behind `first`; returns how many there were. */
+  async function inBatches(
+    first: string[],
+    batch: (after: string[], size: number) => Promise<Batch[]>,
+  ): Promise<number> {
+    const chunk = pace.chunks();
+    let after: string[] | null = first;
+    let count = 0;
+    while (after) {
+      const from: string[] = after;
+      count += await chunk(async (size) => {
+        const [row] = (await batch(from, size)) as [Batch];
+        after = row.last;
+        return row.count;
+      });
+    }
+    return count;
+  }
+
+  async function revive(queue: Queue, dead: string[]): Promise<number> {
+    if (dead.length === 0) return 0;
+    const { ids, positions } = await placesFor(db, dead);
+    const rows = await db.query(statements.redrive, [queue.id, ids, positions]);
+    wakes.ready(queue.name);
+    return rows.length;
   }
 
   return {
@@ -34,15 +72,15 @@ export function bulkVerbs(context: { db: Db; wakes: Wakes }) {
     async purge(queue: Queue, states: JobState[]): Promise<number> {
       const called = await now();
       let count = 0;
-      for (const state of new Set(states)) {
-        let last = FIRST_ID;
-        for (;;) {
-          const rows = await db.query<{ id: string }>(statements.purge, [queue.id, state, last, called]);
-          if (rows.length === 0) break;
-          count += rows.length;
-          last = rows.reduce((highest, { id }) => (id > highest ? id : highest), last);
-        }
-      }
+      for (const state of new Set(states))
+        count +=
+          state === 'ready'
+            ? await inBatches(FIRST_READY, (after, size) =>
+                db.query(statements.purgeReady, [queue.id, ...after, called, size]),
+              )
+            : await inBatches([FIRST_ID], (after, size) =>
+                db.query(statements.purge, [queue.id, state, ...after, called, size]),
+              );
       return count;
     },
 
@@ -50,34 +88,30 @@ export function bulkVerbs(context: { db: Db; wakes: Wakes }) {
     async redrive(queue: Queue, wish: { limit?: number; error_contains?: string }): Promise<number> {
       const called = await now();
       const limit = wish.limit ?? Number.POSITIVE_INFINITY;
+      const chunk = pace.chunks();
       let after = ['-infinity', FIRST_ID];
       let count = 0;
-      while (count < limit) {
-        const page = await db.query<DeadJob>(statements.page, [
-          queue.id,
-          ...after,
-          called,
-          wish.error_contains ?? null,
-        ]);
-        const last = page.at(-1);
-        if (!last) break;
-        after = [last.finished_at, last.id];
-        const wanted = page.filter((job) => job.wanted).slice(0, limit - count);
-        if (wanted.length === 0) continue;
-        const { ids, positions } = await placesFor(
-          db,
-          wanted.map((job) => job.id),
-        );
-        const rows = await db.query(statements.redrive, [queue.id, ids, positions]);
-        count += rows.length;
-        wakes.ready(queue.name);
-      }
+      let looked: number;
+      do {
+        looked = await chunk(async (size) => {
+          const asked = [queue.id, ...after, called, wish.error_contains ?? null, size];
+          const page = await db.query<DeadJob>(statements.page, asked);
+          const last = page.at(-1);
+          if (last) after = [last.finished_at, last.id];
+          const wanted = page.filter((job) => job.wanted).slice(0, limit - count);
+          count += await revive(
+            queue,
+            wanted.map((job) => job.id),
+          );
+          return page.length;
+        });
+      } while (looked > 0 && count < limit);
       return count;
     },
 
     /** Deletes every job, leased ones too. */
     async clear(queue: Queue): Promise<void> {
-      while ((await db.query(statements.clear, [queue.id])).length > 0);
+      await inBatches([FIRST_ID], (after, size) => db.query(statements.clear, [queue.id, ...after, size]));
     },
   };
 }

@@ -1,5 +1,6 @@
 import { type Claim, type ClaimRequest, newClaim } from './claim.ts';
 import type { Consumer } from './claiming.ts';
+import { overloaded } from './errors.ts';
 import { hasReason, isWaiting, join, type Line, leave, mayHoldMore, nextBatch, openLine } from './line.ts';
 import type { Queue, Queues } from './queues.ts';
 import type { Join, Part } from './rounds.ts';
@@ -8,6 +9,8 @@ import type { Wakes } from './wakes.ts';
 
 /** Waiting claims look by themselves this often, in case a wake-up was lost; an outage shows as soon. */
 const POLL_MS = 1000;
+/** A replica holds so many claims at once, of about 10 kB each; more are refused, instead of growing memory. */
+const MOST_CLAIMS = 20_000;
 
 /**
  * Serves claims in the order in which they came, one statement at a time for each queue: a claim first visits its
@@ -24,6 +27,7 @@ export function dispatcher(options: {
   const lines = new Map<string, Line>();
   const running = new Set<Promise<void>>();
   let turns = 0;
+  let open = 0;
   let closed = false;
 
   function lineOf(name: string): Line {
@@ -36,6 +40,7 @@ export function dispatcher(options: {
   }
 
   function part(claim: Claim): void {
+    open--;
     claim.done = true;
     clearTimeout(claim.timer);
     for (const name of claim.queues) {
@@ -210,6 +215,8 @@ export function dispatcher(options: {
      * `abandon` it: it gets no more, and what it got goes back uncharged.
      */
     claim(request: ClaimRequest): { jobs: Promise<LeasedJob[]>; abandon(): void } {
+      if (open >= MOST_CLAIMS) throw overloaded();
+      open++;
       const claim = newClaim(request, turns++);
       if (closed) claim.expired = true;
       if (!claim.expired)

@@ -12,6 +12,7 @@ import { promoteDue, reviveExpired } from './duties/sweep.ts';
 import { enqueueing } from './enqueue.ts';
 import { jobDesk } from './jobs.ts';
 import { isMigrated } from './migrate.ts';
+import { bulkPace } from './pace.ts';
 import { queueCache } from './queues.ts';
 import { createRounds, RANKS } from './rounds.ts';
 import { scheduleDesk } from './schedules.ts';
@@ -41,12 +42,17 @@ export async function startEngine(options: {
   const wakes = wakeUps({ db, url: listenUrl, log });
   const rounds = createRounds(db);
   const settlement = settlementOf({ db, join: rounds(RANKS.settle), queues, wakes });
-  const bulk = bulkVerbs({ db, wakes });
+  const pace = bulkPace();
+  const bulk = bulkVerbs({ db, wakes, pace });
 
   const strays = strayLeases({ db, settlement, log });
   const { claimFor, doubt } = claiming({ lost: strays.claimLost });
   const dispatch = dispatcher({
-    claimFor,
+    async claimFor(...claim) {
+      const shares = await claimFor(...claim);
+      if (shares.some((jobs) => jobs.length > 0)) pace.served();
+      return shares;
+    },
     queues,
     join: rounds(RANKS.claim),
     giveBack: strays.giveBack,
@@ -66,12 +72,12 @@ export async function startEngine(options: {
 
   const { enqueue, enqueueIn } = enqueueing({ db, join: rounds(RANKS.enqueue), queues, clock, wakes });
   const failed = (error: unknown) => log(error, 'a background duty failed, it will be tried again');
-  const sweeping = { db, queues, wakes, settlement, clock };
+  const sweeping = { db, queues, wakes, settlement, clock, pace };
   const duties = [
     startDuty({ everyMs: SWEEP_MS, failed, run: reviveExpired(sweeping) }),
     startDuty({ everyMs: SWEEP_MS, failed, run: promoteDue(sweeping) }),
     startDuty({ everyMs: STRAYS_MS, failed, run: strays.search }),
-    startDuty({ everyMs: RETAIN_MS, failed, run: forgetOutlived(db) }),
+    startDuty({ everyMs: RETAIN_MS, failed, run: forgetOutlived({ db, pace }) }),
     startDuty({ everyMs: SCHEDULES_MS, failed, run: scheduleTicks({ db, wakes, enqueueIn, log }) }),
     startDuty({ everyMs: CLOCK_MS, failed, run: () => clock.adjust().then(() => false) }),
   ];

@@ -74,6 +74,10 @@ export const payloadTooLarge = (detail: string, errors?: FieldError[]) =>
 
 export const unavailable = (detail = 'The database does not answer.') => new Refusal('unavailable', detail);
 
+/** More waits here already than memory should be given to; what is refused now has not begun. */
+export const overloaded = () =>
+  unavailable('More requests wait for the database than can be held; nothing was done.');
+
 export const isOutage = (error: unknown) => error instanceof Refusal && error.code === 'unavailable';
 
 /** Thrown when a cached queue turns out to be deleted; the caller resolves the name anew. */

@@ -1,4 +1,5 @@
 import { isDataError } from './db.ts';
+import { overloaded } from './errors.ts';
 import type { Join, Part } from './rounds.ts';
 
 interface Waiting<Item, Result> {
@@ -6,6 +7,9 @@ interface Waiting<Item, Result> {
   resolve(result: Result): void;
   reject(error: unknown): void;
 }
+
+/** Lanes hold as much as so many full batches; what comes beyond is refused, instead of growing memory. */
+const MOST_BATCHES = 16;
 
 /**
  * Natural batching: while a batch of a queue runs, the items of that queue gather, and go together when it returns; nothing
@@ -23,6 +27,7 @@ export function createLanes<Item, Result>(options: {
   clash?(item: Item): string;
 }): (queueId: number, item: Item) => Promise<Result> {
   const lanes = new Map<number, Waiting<Item, Result>[]>();
+  let held = 0;
 
   function take(lane: Waiting<Item, Result>[]): Waiting<Item, Result>[] {
     const seen = new Set<string>();
@@ -40,6 +45,7 @@ export function createLanes<Item, Result>(options: {
         taken.push(waiting);
       }
     }
+    held -= taken.reduce((sum, { item }) => sum + options.weigh(item), 0);
     lane.splice(0, taken.length + clashing.length, ...clashing);
     return taken;
   }
@@ -72,12 +78,20 @@ export function createLanes<Item, Result>(options: {
       })
       .catch((error) => {
         lanes.delete(queueId);
-        for (const waiting of lane.splice(0)) waiting.reject(error);
+        for (const waiting of lane.splice(0)) {
+          held -= options.weigh(waiting.item);
+          waiting.reject(error);
+        }
       });
   }
 
   return (queueId, item) =>
     new Promise((resolve, reject) => {
+      if (held > MOST_BATCHES * options.maxWeight) {
+        reject(overloaded());
+        return;
+      }
+      held += options.weigh(item);
       const lane = lanes.get(queueId);
       if (lane) {
         lane.push({ item, resolve, reject });

@@ -124,3 +124,14 @@ test('a claim whose wait runs out before its turn has come still looks once', as
   expect(await late.jobs).toEqual([job('second')]);
   dispatch.close();
 });
+
+test('more claims than a replica can hold are refused as unavailable, until others are answered', async () => {
+  const { dispatch } = setUp();
+  const claim = () => dispatch.claim({ queues: ['a'], wait_seconds: 60 });
+  const last = Array.from({ length: 20_000 }, claim).at(-1);
+  expect(claim).toThrow(expect.objectContaining({ code: 'unavailable' }));
+  last?.abandon();
+  await last?.jobs;
+  claim();
+  dispatch.close();
+});

@@ -54,3 +54,17 @@ test('an item of bad data fails alone', async () => {
     'fulfilled',
   ]);
 });
+
+test('a lane that holds all it may refuses more as unavailable, and takes it again when it has worked', async () => {
+  const push = createLanes<number, number>({
+    join,
+    maxWeight: 1,
+    weigh: () => 1,
+    run: async (_, items) => items,
+  });
+  const outcomes = await Promise.allSettled(Array.from({ length: 30 }, (_, i) => push(1, i)));
+  const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
+  expect(refused).toHaveLength(13);
+  for (const { reason } of refused) expect(reason.code).toBe('unavailable');
+  await expect(push(1, 31)).resolves.toBe(31);
+});

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { planned } from '../src/sql.ts';
 import { createDatabase } from './support/database.ts';
 import {
   type Checked,
@@ -23,6 +24,7 @@ async function open() {
     await client.query(`alter table dibs.${table} set (autovacuum_enabled = false)`);
   return {
     client,
+    url: database.url,
     async close() {
       await client.end();
       await database.drop();
@@ -70,7 +72,7 @@ async function isExact(client: pg.Client): Promise<boolean> {
 }
 
 /** Those that take their batch out of a queue, which is then looked up by ids. */
-const DRAWING = ['forget', 'purge', 'queue_clear'];
+const DRAWING = ['forget', 'purge', 'purge_ready', 'queue_clear'];
 
 async function judgeAll(client: pg.Client, prepared: Map<string, Prepared>, made: Made): Promise<void> {
   const exact = await isExact(client);
@@ -189,8 +191,7 @@ test('a settling statement finds what stands beside each id', async () => {
   const ids = Array.from({ length: 50 }, (_, i) => made.id(i + 1));
   const { rows } = await database.client.query('select id from dibs.jobs order by id');
   expect(rows.map((row) => row.id)).toEqual(ids);
-  const nack = await import('../src/sql.ts').then(({ planned }) => planned('nack'));
-  const answer = await database.client.query(nack.text, [
+  const answer = await database.client.query(planned('nack').text, [
     made.queue,
     ids,
     '{}',
@@ -212,4 +213,58 @@ test('a settling statement finds what stands beside each id', async () => {
   );
   for (const row of places) expect(row.position).toBe(1_000_000 + ids.indexOf(row.id));
   await database.close();
+});
+
+describe('while another transaction is old', () => {
+  let database: Awaited<ReturnType<typeof open>>;
+  let old: pg.Client;
+  beforeAll(async () => {
+    database = await open();
+    old = new pg.Client(database.url);
+    await old.connect();
+    await old.query('begin isolation level repeatable read');
+    await old.query('select pg_current_xact_id()');
+  });
+  afterAll(async () => {
+    await old.end();
+    await database.close();
+  });
+
+  const CHUNK = 100;
+  const CHUNKS = 50;
+  const later = '2100-01-01';
+  const begin = ['-infinity', '00000000-0000-0000-0000-000000000000'];
+
+  /** For each bulk statement: the state of the jobs that it is about, where it begins, and its parameters. */
+  const bulk: Record<
+    string,
+    [state: string, from: unknown[], parameters: (queue: number, from: unknown[]) => unknown[]]
+  > = {
+    purge: ['dead', begin.slice(1), (queue, from) => [queue, 'dead', ...from, later, CHUNK]],
+    purge_ready: ['ready', [-101, 0], (queue, from) => [queue, ...from, later, CHUNK]],
+    forget: ['completed', begin, (queue, from) => [queue, 'completed', 0, ...from, CHUNK]],
+    queue_clear: ['leased', begin.slice(1), (queue, from) => [queue, ...from, CHUNK]],
+  };
+
+  test.each(Object.entries(bulk))(
+    '%s walks over nothing that its chunks before dealt with',
+    async (name, [state, start, parameters]) => {
+      const { client } = database;
+      const queue = 1 + Object.keys(bulk).indexOf(name);
+      await makeJobs(client, { jobs: CHUNK * CHUNKS, queue, from: queue * 1_000_000, state });
+      await client.query('analyze dibs.jobs');
+      const text = planned(name).text;
+      let from = start;
+      for (let i = 1; i < CHUNKS; i++) {
+        const { rows } = await client.query(text, parameters(queue, from));
+        expect(rows[0].count).toBe(CHUNK);
+        from = rows[0].last;
+      }
+      const last = await (await prepare(client, name, 'custom')).run(parameters(queue, from));
+      expect(rowsTouched(last), outline(last)).toBe(2 * CHUNK);
+      const again = await (await prepare(client, name, 'custom')).run(parameters(queue, start));
+      // Measured: 105 against 312 for purge, 111 against 514 for purge_ready, and it grows with what was deleted.
+      expect(2 * buffers(last), outline(last)).toBeLessThan(buffers(again));
+    },
+  );
 });

@@ -13,18 +13,28 @@ const BEGINNING = '-infinity';
 export function sweepHorizon(clock: Clock) {
   let dealtWith = BEGINNING;
   let nextFull = 0;
+  /** A sweep of several chunks: how far it has come, and up to when all is dealt with at its end. */
+  let pass: { at: string; horizon: string } | undefined;
 
   return {
-    /** Runs a sweep from where the last one ended; `sweep` tells whether it left something due. */
-    async from(sweep: (after: string) => Promise<boolean>): Promise<boolean> {
+    /** Goes on with a sweep from where it was; `chunk` tells up to when it came, or nothing when it has come to the end. */
+    async from(chunk: (from: string) => Promise<string | undefined>): Promise<boolean> {
       const started = performance.now();
-      const full = started >= nextFull;
-      const horizon = new Date(clock.now() - MARGIN_MS).toISOString();
-      const more = await sweep(full ? BEGINNING : dealtWith);
+      const full = !pass && started >= nextFull;
+      pass ??= {
+        at: full ? BEGINNING : dealtWith,
+        horizon: new Date(clock.now() - MARGIN_MS).toISOString(),
+      };
+      const at = await chunk(pass.at);
       const ended = performance.now();
       if (full) nextFull = ended + Math.max(FULL_SCAN_MS, (ended - started) / FULL_SCAN_SHARE);
-      if (!more) dealtWith = horizon;
-      return more;
+      if (at !== undefined) {
+        pass.at = at;
+        return true;
+      }
+      dealtWith = pass.horizon;
+      pass = undefined;
+      return false;
     },
   };
 }

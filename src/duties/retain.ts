@@ -1,20 +1,44 @@
 import type { Db } from '../db.ts';
+import { FIRST_ID } from '../ids.ts';
+import type { Pace } from '../pace.ts';
 import { planned } from '../sql.ts';
 import type { JobState } from '../types.ts';
 
 const outlived = planned('outlived');
 const forget = planned('forget');
 
-/** As many as forget.sql deletes at once. */
-const BATCH = 1000;
+interface Outlived {
+  queue_id: number;
+  state: JobState;
+  retention_seconds: number;
+  /** The last one deleted. */
+  after: string[];
+}
+
+interface Forgotten {
+  count: number;
+  last: string[] | null;
+}
 
 /** Deletes finished jobs that outlived their queue's retention. */
-export const forgetOutlived = (db: Db) => async (): Promise<boolean> => {
-  let more = false;
-  const found = await db.query<{ queue_id: number; state: JobState; retention_seconds: number }>(outlived);
-  for (const { queue_id, state, retention_seconds } of found) {
-    const rows = await db.query(forget, [queue_id, state, retention_seconds]);
-    more ||= rows.length === BATCH;
-  }
-  return more;
-};
+export function forgetOutlived({ db, pace }: { db: Db; pace: Pace }): () => Promise<boolean> {
+  const chunk = pace.chunks();
+  let left: Outlived[] = [];
+
+  return async () => {
+    if (left.length === 0) {
+      const found = await db.query<Omit<Outlived, 'after'>>(outlived);
+      left = found.map((one) => ({ ...one, after: ['-infinity', FIRST_ID] }));
+    }
+    const [first] = left;
+    if (!first) return false;
+    const rows = await chunk(async (size) => {
+      const asked = [first.queue_id, first.state, first.retention_seconds, ...first.after, size];
+      const [row] = (await db.query<Forgotten>(forget, asked)) as [Forgotten];
+      first.after = row.last ?? first.after;
+      return row.count;
+    });
+    if (rows === 0) left.shift();
+    return left.length > 0;
+  };
+}

@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { Db } from '../db.ts';
+import type { Pace } from '../pace.ts';
 import { placesFor } from '../positions.ts';
 import type { Queues } from '../queues.ts';
 import type { Settlement } from '../settle.ts';
@@ -8,37 +9,51 @@ import type { JobState } from '../types.ts';
 import type { Wakes } from '../wakes.ts';
 import { sweepHorizon } from './horizon.ts';
 
-/** As many as due_leases.sql and due_jobs.sql look at. */
-const BATCH = 1000;
-
 interface Context {
   db: Db;
   queues: Queues;
   wakes: Wakes;
   settlement: Settlement;
   clock: Clock;
+  pace: Pace;
 }
 
-/** Runs `move`, queue by queue, for the jobs that `due` finds, whose time came after `after`; tells whether there may be more. */
-async function sweep(context: Context, due: Statement, move: Statement, after: string): Promise<boolean> {
-  const { db, queues, wakes, settlement } = context;
-  const found = await db.query<{ queue_id: number; ids: string[] }>(due, [after]);
-  let total = 0;
+/** One chunk of a sweep: runs `move`, queue by queue, for the first jobs that `due` finds, and tells how far they went. */
+async function sweep(
+  { db, queues, wakes, settlement }: Context,
+  { due, move, from, size }: { due: Statement; move: Statement; from: string; size: number },
+) {
+  const found = await db.query<{ queue_id: number; ids: string[]; last: string }>(due, [from, size]);
+  let rows = 0;
+  let moved = 0;
   for (const { queue_id, ids: arrived } of found) {
-    total += arrived.length;
+    rows += arrived.length;
     const { ids, positions } = await placesFor(db, arrived);
-    const rows = await db.query<{ id: string; state: JobState }>(move, [queue_id, ids, positions]);
+    const jobs = await db.query<{ id: string; state: JobState }>(move, [queue_id, ids, positions]);
+    moved += jobs.length;
     const queue = await queues.byId(queue_id);
     if (!queue) continue;
-    await settlement.dropCancelled(queue, rows);
-    if (rows.some((row) => row.state === 'ready')) wakes.ready(queue.name);
+    await settlement.dropCancelled(queue, jobs);
+    if (jobs.some((job) => job.state === 'ready')) wakes.ready(queue.name);
   }
-  return total >= BATCH;
+  const last = found[0]?.last;
+  // A chunk that only found what others have locked, all of one moment, would find the same again.
+  return { rows, next: rows === size && (moved > 0 || last !== from) ? last : undefined };
 }
 
 function sweeper(context: Context, due: Statement, move: Statement): () => Promise<boolean> {
   const horizon = sweepHorizon(context.clock);
-  return () => horizon.from((after) => sweep(context, due, move, after));
+  const chunk = context.pace.chunks();
+  return () =>
+    horizon.from(async (from) => {
+      let next: string | undefined;
+      await chunk(async (size) => {
+        const swept = await sweep(context, { due, move, from, size });
+        next = swept.next;
+        return swept.rows;
+      });
+      return next;
+    });
 }
 
 const dueLeases = prepared('due_leases');
