@@ -17,6 +17,7 @@ const STATUS: Record<RefusalCode, number> = {
   queue_not_empty: 409,
   payload_too_large: 413,
   unsupported_media_type: 415,
+  idempotency_key_reused: 422,
   internal: 500,
   unavailable: 503,
 };
@@ -35,6 +36,7 @@ const TITLES: Record<RefusalCode, string> = {
   queue_not_empty: 'The queue is not empty',
   payload_too_large: 'The body or a value in it is too large',
   unsupported_media_type: 'The body is not JSON',
+  idempotency_key_reused: 'The idempotency key was used for another request',
   internal: 'Something went wrong in Dibs',
   unavailable: 'The service is temporarily unavailable',
 };
@@ -152,7 +154,7 @@ function refusalOf(error: FastifyError | Refusal | Error): Refusal | undefined {
 export function handleError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = refusalOf(error);
   if (refusal) {
-    if (refusal.code === 'unavailable') request.log.warn('the database does not answer');
+    if (refusal.code === 'unavailable') request.log.warn(refusal.message);
     return sendProblem(reply, refusal);
   }
   request.log.error(error, 'a request failed');

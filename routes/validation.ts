@@ -10,6 +10,13 @@ interface RoutePart {
   httpPart: string;
 }
 
+/** Node writes the names of headers in lower case; a schema, which is shown, as one writes them. */
+function forHeaders(schema: AnySchema): AnySchema {
+  const { properties, ...rest } = schema as { properties: Record<string, AnySchema> };
+  const lower = Object.entries(properties).map(([name, value]) => [name.toLowerCase(), value]);
+  return { ...rest, properties: Object.fromEntries(lower) };
+}
+
 /**
  * Bodies are taken as they are: nothing is dropped, coerced or filled in. Query and path come as strings, so there a
  * number or a boolean is read from its text.
@@ -22,6 +29,9 @@ export const buildValidator = ((sharedSchemas: Record<string, AnySchema>) => {
   const textual = new Ajv({ ...options, coerceTypes: true, strictNumbers: false });
   addFormats.default(strict, ['date-time', 'double']);
   addFormats.default(textual, ['date-time', 'double']);
-  return ({ schema, httpPart }: RoutePart) => (httpPart === 'body' ? strict : textual).compile(schema);
+  return ({ schema, httpPart }: RoutePart) => {
+    if (httpPart === 'body') return strict.compile(schema);
+    return textual.compile(httpPart === 'headers' ? forHeaders(schema) : schema);
+  };
   // Fastify passes a RoutePart, other than these types of its default compiler say.
 }) as unknown as BuildValidator;

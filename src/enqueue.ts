@@ -30,6 +30,8 @@ interface Incoming {
 
 const bytesOf = (jobs: Incoming[]) => jobs.reduce((bytes, job) => bytes + job.payload.length, 0);
 
+const queueIdsOf = (jobs: Incoming[]) => [...new Set(jobs.map((j) => j.queue.id))].sort((a, b) => a - b);
+
 type Inserted = Pick<JobRow, 'id' | 'state' | 'run_at' | 'created_at'>;
 
 export function enqueueing(context: { db: Database; queues: Queues; clock: Clock; wakes: Wakes }) {
@@ -107,42 +109,76 @@ export function enqueueing(context: { db: Database; queues: Queues; clock: Clock
   const light = lanesOf();
   const heavy = lanesOf();
 
-  /** Several queues, one transaction; queues in the order of their ids, so that no two such batches can deadlock. */
-  async function writeAcross(jobs: Incoming[], queueIds: number[]): Promise<Job[]> {
-    return db.transaction(async (transaction) => {
-      const written = new Map<Incoming, Job>();
-      for (const id of queueIds) {
-        const own = jobs.filter((j) => j.queue.id === id);
-        const rows = await write(transaction, id, own);
-        for (const [i, job] of own.entries()) written.set(job, rows[i] as Job);
-      }
-      return jobs.map((job) => written.get(job) as Job);
-    });
+  /** Queues in the order of their ids, so that no two such transactions can deadlock. */
+  async function enqueueIn(transaction: Db, jobs: Incoming[]): Promise<Job[]> {
+    const written = new Map<Incoming, Job>();
+    for (const id of queueIdsOf(jobs)) {
+      const own = jobs.filter((j) => j.queue.id === id);
+      const rows = await write(transaction, id, own);
+      for (const [i, job] of own.entries()) written.set(job, rows[i] as Job);
+    }
+    return jobs.map((job) => written.get(job) as Job);
   }
 
-  /**
-   * Inserts jobs, all or none, and returns them in the same order once they are committed.
-   * `at` gives the JSON pointer of the i-th job within its request.
-   */
-  return async function enqueue(jobs: NewJob[], at: (i: number) => string): Promise<Job[]> {
+  function wakeFor(written: Job[]): void {
+    for (const name of new Set(written.filter((j) => j.state === 'ready').map((j) => j.queue)))
+      wakes.ready(name);
+  }
+
+  /** Takes jobs in and runs `write` with them, again when one of their queues was deleted meanwhile. */
+  async function intoQueues<T>(
+    jobs: NewJob[],
+    at: (i: number) => string,
+    write: (taken: Incoming[]) => Promise<T>,
+  ): Promise<T> {
     for (;;) {
       const taken = await takeIn(jobs, at);
-      const queueIds = [...new Set(taken.map((j) => j.queue.id))].sort((a, b) => a - b);
       try {
-        const written =
-          queueIds.length === 1
-            ? await (bytesOf(taken) > HEAVY_BYTES ? heavy : light)(queueIds[0] as number, taken)
-            : await writeAcross(taken, queueIds);
-        for (const name of new Set(written.filter((j) => j.state === 'ready').map((j) => j.queue)))
-          wakes.ready(name);
-        return written;
+        return await write(taken);
       } catch (error) {
         if (!(error instanceof QueueGone)) throw error;
         for (const job of taken) queues.changed(job.queue.name);
       }
     }
+  }
+
+  return {
+    /**
+     * Inserts jobs, all or none, and returns them in the same order once they are committed.
+     * `at` gives the JSON pointer of the i-th job within its request.
+     */
+    enqueue: (jobs: NewJob[], at: (i: number) => string): Promise<Job[]> =>
+      intoQueues(jobs, at, async (taken) => {
+        const [queueId, ...more] = queueIdsOf(taken);
+        const written =
+          more.length === 0
+            ? await (bytesOf(taken) > HEAVY_BYTES ? heavy : light)(queueId as number, taken)
+            : await db.transaction((transaction) => enqueueIn(transaction, taken));
+        wakeFor(written);
+        return written;
+      }),
+
+    /** Runs `work` in one transaction with the insertion of jobs, which happens where it calls `enqueueIn`, if it does. */
+    enqueueWithin: <T>(
+      jobs: NewJob[],
+      at: (i: number) => string,
+      work: (transaction: Db, enqueueIn: () => Promise<Job[]>) => Promise<T>,
+    ): Promise<T> =>
+      intoQueues(jobs, at, async (taken) => {
+        let written: Job[] = [];
+        const result = await db.transaction((transaction) =>
+          work(transaction, async () => {
+            written = await enqueueIn(transaction, taken);
+            return written;
+          }),
+        );
+        wakeFor(written);
+        return result;
+      }),
   };
 }
+
+export type Enqueueing = ReturnType<typeof enqueueing>;
 
 function enqueued(job: Incoming, row: Inserted): Job {
   return {

@@ -1,0 +1,15 @@
+import type { Clock } from '../clock.ts';
+import type { Db } from '../db.ts';
+import { prepared } from '../sql.ts';
+import { sweepHorizon } from './horizon.ts';
+
+const expire = prepared('idempotency_expire');
+
+/** As many as idempotency_expire.sql deletes at once. */
+const BATCH = 1000;
+
+/** Deletes the answers of idempotency keys that have expired. */
+export function forgetAnswers({ db, clock }: { db: Db; clock: Clock }): () => Promise<boolean> {
+  const horizon = sweepHorizon(clock);
+  return () => horizon.from(async (after) => (await db.query(expire, [after])).length === BATCH);
+}
