@@ -110,7 +110,7 @@ export function enqueueing(context: { db: Database; queues: Queues; clock: Clock
   const heavy = lanesOf();
 
   /** Queues in the order of their ids, so that no two such transactions can deadlock. */
-  async function enqueueIn(transaction: Db, jobs: Incoming[]): Promise<Job[]> {
+  async function writeIn(transaction: Db, jobs: Incoming[]): Promise<Job[]> {
     const written = new Map<Incoming, Job>();
     for (const id of queueIdsOf(jobs)) {
       const own = jobs.filter((j) => j.queue.id === id);
@@ -153,7 +153,7 @@ export function enqueueing(context: { db: Database; queues: Queues; clock: Clock
         const written =
           more.length === 0
             ? await (bytesOf(taken) > HEAVY_BYTES ? heavy : light)(queueId as number, taken)
-            : await db.transaction((transaction) => enqueueIn(transaction, taken));
+            : await db.transaction((transaction) => writeIn(transaction, taken));
         wakeFor(written);
         return written;
       }),
@@ -168,7 +168,7 @@ export function enqueueing(context: { db: Database; queues: Queues; clock: Clock
         let written: Job[] = [];
         const result = await db.transaction((transaction) =>
           work(transaction, async () => {
-            written = await enqueueIn(transaction, taken);
+            written = await writeIn(transaction, taken);
             return written;
           }),
         );

@@ -2,12 +2,13 @@ import { type Database, type Db, isLockTimeout } from './db.ts';
 import type { Enqueueing } from './enqueue.ts';
 import { idempotencyKeyReused, isOutage, unavailable } from './errors.ts';
 import { createGate } from './gate.ts';
-import { prepared } from './sql.ts';
+import { planned, prepared } from './sql.ts';
 import type { Job, NewJob } from './types.ts';
 
-const find = prepared('idempotency_find');
+// Planned at each call: the table is empty in most places, and a plan made then would read all of it when keys come.
+const find = planned('idempotency_find');
 const take = prepared('idempotency_take');
-const answer = prepared('idempotency_answer');
+const answer = planned('idempotency_answer');
 
 /** Transactions of such requests at once; the pool's other connections serve the requests without a key. */
 const AT_ONCE = 4;

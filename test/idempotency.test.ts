@@ -1,8 +1,9 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { prepared } from '../src/sql.ts';
-import { onServer } from './support/database.ts';
+import { createDatabase, onServer } from './support/database.ts';
 import { eventually, expectProblem, moves } from './support/moves.ts';
+import { nodes, outline, prepare } from './support/plans.ts';
 import { type Answer, type Service, startService } from './support/service.ts';
 
 let here: Service;
@@ -314,5 +315,44 @@ test('expired records are deleted, and no others', async () => {
   await eventually(async () => {
     const rows = await sql('select key from dibs.idempotency_keys where key = any ($1)', [[old, young]]);
     expect(rows).toEqual([{ key: young }]);
+  });
+});
+
+describe.each([
+  ['never analyzed', ''],
+  ['vacuumed while empty', 'vacuum analyze dibs.idempotency_keys'],
+])('with a table %s, among 50,000 keys', (_, prelude) => {
+  let database: Awaited<ReturnType<typeof createDatabase>>;
+  let client: pg.Client;
+  beforeAll(async () => {
+    database = await createDatabase();
+    client = new pg.Client(database.url);
+    await client.connect();
+    await client.query(prelude);
+    await client.query(
+      `insert into dibs.idempotency_keys (route, key, fingerprint, expires_at, status, body)
+       select 'POST /jobs', 'key-' || n, sha256(n::text::bytea), now() + (n - 100) * interval '1 second', 201, '{}'
+       from generate_series(1, 50000) n`,
+    );
+  });
+  afterAll(async () => {
+    await client.end();
+    await database.drop();
+  });
+
+  test.each([
+    ['idempotency_find', ['POST /jobs', 'key-700', '00'], 1],
+    ['idempotency_answer', ['POST /jobs', 'key-700', 201, '/jobs/1', '{}'], 1],
+    ['idempotency_expire', ['-infinity'], 100],
+  ])('%s reads only the rows that it is about', async (name, parameters, rows) => {
+    const plan = await (await prepare(client, name, 'custom')).run(parameters);
+    const scans = nodes(plan).filter(
+      (node) => node['Relation Name'] === 'idempotency_keys' && node['Actual Rows'],
+    );
+    expect(scans.length, outline(plan)).toBeGreaterThan(0);
+    for (const scan of scans) {
+      expect(scan['Node Type'], outline(plan)).not.toBe('Seq Scan');
+      expect(scan['Actual Rows'], outline(plan)).toBe(rows);
+    }
   });
 });

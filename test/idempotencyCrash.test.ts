@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createDatabase, onServer } from './support/database.ts';
-import { type Replica, startReplica } from './support/replica.ts';
+import { http, type Replica, startReplica } from './support/replica.ts';
 import { until } from './support/until.ts';
 
 const CUT = `select pg_terminate_backend(pid) from pg_stat_activity
@@ -33,18 +33,9 @@ async function send(
   key: string,
 ): Promise<{ status: number; text: string } | undefined> {
   const batch = key.startsWith('batch');
-  try {
-    const response = await fetch(`${url}${batch ? '/jobs/batch' : '/jobs'}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'idempotency-key': key },
-      body: JSON.stringify(
-        batch ? { jobs: [{ queue, payload: key }, { queue: `${queue}.2` }] } : { queue, payload: key },
-      ),
-    });
-    return { status: response.status, text: await response.text() };
-  } catch {
-    return undefined;
-  }
+  const body = batch ? { jobs: [{ queue, payload: key }, { queue: `${queue}.2` }] } : { queue, payload: key };
+  const headers = { 'idempotency-key': key };
+  return http(url, 'POST', batch ? '/jobs/batch' : '/jobs', body, { headers }).catch(() => undefined);
 }
 
 /** Repeats a request until it is answered with what it wanted; anything but an outage in between is wrong. */

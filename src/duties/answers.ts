@@ -1,9 +1,9 @@
 import type { Clock } from '../clock.ts';
 import type { Db } from '../db.ts';
-import { prepared } from '../sql.ts';
+import { planned } from '../sql.ts';
 import { sweepHorizon } from './horizon.ts';
 
-const expire = prepared('idempotency_expire');
+const expire = planned('idempotency_expire');
 
 /** As many as idempotency_expire.sql deletes at once. */
 const BATCH = 1000;
