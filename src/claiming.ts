@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { Db } from './db.ts';
 import { createFloor, type Floor } from './floor.ts';
-import type { Queues } from './queues.ts';
+import type { Queue } from './queues.ts';
+import type { Part } from './rounds.ts';
 import { prepared } from './sql.ts';
 import type { LeasedJob } from './types.ts';
 
@@ -20,12 +20,10 @@ export interface Consumer {
 type LeasedRow = LeasedJob & { slot: number; position: number };
 
 export function claiming(context: {
-  db: Db;
-  queues: Queues;
   /** Told of a claim of which nobody knows whether it leased anything. */
   lost(queueId: number, nonces: string[]): void;
 }) {
-  const { db, queues, lost } = context;
+  const { lost } = context;
   const floors = new Map<string, Floor>();
 
   function floorOf(name: string): Floor {
@@ -37,12 +35,9 @@ export function claiming(context: {
     return floor;
   }
 
-  /** Leases ready jobs of one queue to consumers, in their order, with one statement; an unknown queue has none. */
-  async function claimFor(name: string, consumers: Consumer[]): Promise<LeasedJob[][]> {
+  /** Leases ready jobs of one queue to consumers, in their order, with one statement. */
+  async function claimFor(queue: Queue, consumers: Consumer[], part: Part): Promise<LeasedJob[][]> {
     const shares: LeasedJob[][] = consumers.map(() => []);
-    const queue = await queues.byName(name);
-    if (!queue) return shares;
-
     const first: number[] = [];
     const last: number[] = [];
     let slots = 0;
@@ -52,12 +47,12 @@ export function claiming(context: {
       last.push(slots);
     }
     const nonces = consumers.map(() => randomUUID());
-    const floor = floorOf(name);
+    const floor = floorOf(queue.name);
     const { stretches, full } = floor.stretches();
     const started = performance.now();
     let rows: LeasedRow[];
     try {
-      rows = await db.query<LeasedRow>(claim, [
+      rows = await (full ? part.leave() : part).db.query<LeasedRow>(claim, [
         queue.id,
         slots,
         CLAIM_BYTES,

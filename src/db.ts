@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { unavailable } from './errors.ts';
+import { type Call, Pipeline, type Rows } from './pipeline.ts';
 import type { Statement } from './sql.ts';
 
 const JSON_OID = 114;
@@ -15,6 +16,8 @@ export interface Db {
 export interface Database extends Db {
   /** Runs `work` in one transaction, again after a serialization failure or a deadlock. */
   transaction<T>(work: (db: Db) => Promise<T>): Promise<T>;
+  /** Runs statements in one transaction and one round trip: the rows of each. `sent` is called when they are under way. */
+  pipeline(calls: Call[], sent?: () => void): Promise<Rows[]>;
   close(): Promise<void>;
 }
 
@@ -101,30 +104,53 @@ export function openDatabase(url: string, size: number, onError: (error: Error) 
   // nobody listens to would end the process.
   pool.on('connect', (client) => client.on('error', () => undefined));
 
-  const queryOn = (on: pg.Pool | pg.PoolClient): Db['query'] =>
-    async function query<Row>(statement: Statement, parameters: unknown[] = []) {
-      const result = await on.query({ name: statement.name, text: statement.text, values: parameters });
-      return result.rows as Row[];
-    };
-  const onPool = queryOn(pool);
+  /** The driver's own prepared statements are not used: their names would be those of the pipelines. */
+  const runOn = (client: pg.PoolClient, calls: Call[]) =>
+    new Promise<Rows[]>((resolve, reject) => {
+      client.query(
+        new Pipeline(calls, types.getTypeParser, (error, results) =>
+          error ? reject(error) : resolve(results),
+        ),
+      );
+    });
+
+  async function queryOn<Row>(client: pg.PoolClient, { name, text }: Statement, parameters: unknown[] = []) {
+    if (name === undefined) return (await client.query(text, parameters)).rows as Row[];
+    const [rows] = await runOn(client, [{ statement: { name, text }, parameters }]);
+    return rows as Row[];
+  }
+
+  /** Lends a connection; one on which something failed is closed, which rolls back whatever it was in. */
+  const lending = <T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> =>
+    retrying(async () => {
+      const client = await pool.connect();
+      try {
+        const result = await work(client);
+        client.release();
+        return result;
+      } catch (error) {
+        client.release(true);
+        throw error;
+      }
+    });
 
   return {
-    query: (statement, parameters) => retrying(() => onPool(statement, parameters)),
+    query: (statement, parameters) => lending((client) => queryOn(client, statement, parameters)),
+    pipeline: (calls, sent) =>
+      lending((client) => {
+        const results = runOn(client, calls);
+        sent?.();
+        return results;
+      }),
 
     transaction: (work) =>
-      retrying(async () => {
-        const client = await pool.connect();
-        try {
-          await client.query('begin');
-          const result = await work({ query: queryOn(client) });
-          await client.query('commit');
-          client.release();
-          return result;
-        } catch (error) {
-          // Closing the connection rolls back, whatever state it is in.
-          client.release(true);
-          throw error;
-        }
+      lending(async (client) => {
+        await client.query('begin');
+        const result = await work({
+          query: (statement, parameters) => queryOn(client, statement, parameters),
+        });
+        await client.query('commit');
+        return result;
       }),
 
     close() {

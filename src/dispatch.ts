@@ -1,7 +1,8 @@
-import { setImmediate as turn } from 'node:timers/promises';
 import { type Claim, type ClaimRequest, newClaim } from './claim.ts';
 import type { Consumer } from './claiming.ts';
-import { isWaiting, join, type Line, leave, mayHoldMore, nextBatch, openLine } from './line.ts';
+import { hasReason, isWaiting, join, type Line, leave, mayHoldMore, nextBatch, openLine } from './line.ts';
+import type { Queue, Queues } from './queues.ts';
+import type { Join, Part } from './rounds.ts';
 import type { LeasedJob } from './types.ts';
 import type { Wakes } from './wakes.ts';
 
@@ -13,11 +14,13 @@ const POLL_MS = 1000;
  * queues by turns, and takes all it can get; one that found nothing waits in the lines of all of them until it is woken.
  */
 export function dispatcher(options: {
-  claimFor(queue: string, consumers: Consumer[]): Promise<LeasedJob[][]>;
+  claimFor(queue: Queue, consumers: Consumer[], part: Part): Promise<LeasedJob[][]>;
+  queues: Queues;
+  join: Join;
   giveBack(jobs: LeasedJob[]): void;
   wakes: Wakes;
 }) {
-  const { claimFor, giveBack, wakes } = options;
+  const { claimFor, queues, join: joinRound, giveBack, wakes } = options;
   const lines = new Map<string, Line>();
   const running = new Set<Promise<void>>();
   let turns = 0;
@@ -39,7 +42,7 @@ export function dispatcher(options: {
       const line = lines.get(name);
       if (!line) continue;
       leave(line, claim);
-      if (line.claimants.length === 0 && !line.running) lines.delete(name);
+      if (line.claimants.length === 0 && !line.joining) lines.delete(name);
     }
   }
 
@@ -86,7 +89,9 @@ export function dispatcher(options: {
     for (const claim of claims) claim.seen[claim.queues.indexOf(line.name)] = line.wakes;
   }
 
-  async function serve(line: Line, served: Claim[], visitors: Claim[]): Promise<void> {
+  async function serve(line: Line, queue: Queue | undefined, part: Part | undefined): Promise<void> {
+    const { served, visitors } = nextBatch(line) as { served: Claim[]; visitors: Claim[] };
+    if (served.length === 0) return;
     const consumers = served.map((c) => ({
       limit: c.limit - c.jobs.length,
       lease_seconds: c.lease_seconds,
@@ -94,14 +99,20 @@ export function dispatcher(options: {
     }));
     const asked = consumers.reduce((slots, c) => slots + c.limit, 0);
     line.woken = false;
+    line.part = part;
     look(line, visitors);
     for (const claim of served) claim.busy = true;
     let shares: LeasedJob[][];
     try {
-      shares = await claimFor(line.name, consumers);
+      // An unknown queue has nothing.
+      const leased = queue && part ? claimFor(queue, consumers, part) : consumers.map(() => []);
+      line.held = part?.round === undefined;
+      shares = await leased;
     } catch (error) {
       for (const claim of served) claim.busy = false;
       throw error;
+    } finally {
+      line.held = false;
     }
     const more = mayHoldMore(line, asked, shares);
     if (more) line.woken = true;
@@ -115,35 +126,60 @@ export function dispatcher(options: {
     // The queue is empty: those visitors who came later in line, or were too many for one statement, know it too.
     const rest = new Set(visitors);
     for (const claim of served) rest.delete(claim);
-    for (const claim of rest) if (!claim.done) proceed(claim, line);
+    for (const claim of rest) if (!claim.done && !claim.busy) proceed(claim, line);
   }
 
+  /** Has a line take part in the next round of its queue, if there is a reason to. */
   function pump(line: Line): void {
-    if (line.running) return;
-    line.running = true;
-    const run = serveAll(line).finally(() => running.delete(run));
+    if (line.joining || line.held || !hasReason(line)) return;
+    line.joining = true;
+    const run = serveNext(line)
+      .catch((error) => {
+        for (const claim of [...line.claimants] as Claim[]) if (!claim.busy) fail(claim, error);
+      })
+      .finally(() => {
+        running.delete(run);
+        pump(line);
+        if (line.claimants.length === 0 && !line.joining) lines.delete(line.name);
+      });
     running.add(run);
   }
 
-  async function serveAll(line: Line): Promise<void> {
-    for (;;) {
-      await turn();
-      const { served, visitors } = nextBatch(line) as { served: Claim[]; visitors: Claim[] };
-      if (served.length === 0) break;
-      try {
-        await serve(line, served, visitors);
-      } catch (error) {
-        for (const claim of [...line.claimants] as Claim[]) if (!claim.busy) fail(claim, error);
+  async function serveNext(line: Line): Promise<void> {
+    let begun = false;
+    const begin = () => {
+      if (!begun) line.joining = false;
+      begun = true;
+    };
+    try {
+      const queue = await queues.byName(line.name);
+      if (!queue) {
+        begin();
+        return await serve(line, undefined, undefined);
       }
+      await joinRound(queue.id, (part) => {
+        begin();
+        return serve(line, queue, part);
+      });
+    } finally {
+      begin();
     }
-    line.running = false;
-    if (line.claimants.length === 0) lines.delete(line.name);
   }
 
-  function wake(name: string): void {
+  /** Something is ready, in this or no round; the line's claim of that round came behind, and has seen it. */
+  function wake(name: string, round?: number): void {
     const line = lines.get(name);
     if (!line) return;
+    if (round !== undefined && (line.part?.round ?? 0) >= round) return;
     line.wakes++;
+    line.woken = true;
+    pump(line);
+  }
+
+  /** Something becomes ready in the queue's next round, in which its line then takes part. */
+  function expect(name: string): void {
+    const line = lines.get(name);
+    if (!line) return;
     line.woken = true;
     pump(line);
   }
@@ -166,6 +202,7 @@ export function dispatcher(options: {
 
   return {
     wake,
+    expect,
     wakeAll,
 
     /**

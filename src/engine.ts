@@ -14,6 +14,7 @@ import { onceByKey } from './idempotency.ts';
 import { jobDesk } from './jobs.ts';
 import { isMigrated } from './migrate.ts';
 import { queueCache } from './queues.ts';
+import { createRounds, RANKS } from './rounds.ts';
 import { settlement as settlementOf } from './settle.ts';
 import { wakeUps } from './wakes.ts';
 
@@ -36,17 +37,25 @@ export async function startEngine(options: {
   const queues = queueCache(db);
   const clock = databaseClock(db);
   const wakes = wakeUps({ db, url: listenUrl, log });
-  const settlement = settlementOf({ db, queues, wakes });
-  const enqueues = enqueueing({ db, queues, clock, wakes });
+  const rounds = createRounds(db);
+  const { enqueue, enqueueWithin } = enqueueing({ db, join: rounds(RANKS.enqueue), queues, clock, wakes });
+  const settlement = settlementOf({ db, join: rounds(RANKS.settle), queues, wakes });
   const bulk = bulkVerbs({ db, wakes });
 
   const strays = strayLeases({ db, settlement, log });
-  const { claimFor, doubt } = claiming({ db, queues, lost: strays.claimLost });
-  const dispatch = dispatcher({ claimFor, giveBack: strays.giveBack, wakes });
+  const { claimFor, doubt } = claiming({ lost: strays.claimLost });
+  const dispatch = dispatcher({
+    claimFor,
+    queues,
+    join: rounds(RANKS.claim),
+    giveBack: strays.giveBack,
+    wakes,
+  });
   // A database that has just gone again is no reason to give up; the duty below adjusts it then.
   await clock.adjust().catch((error) => log(error, 'the clock is not adjusted yet'));
   await wakes.start({
     here: dispatch.wake,
+    coming: dispatch.expect,
     elsewhere(queue) {
       doubt(queue);
       dispatch.wake(queue);
@@ -69,8 +78,8 @@ export async function startEngine(options: {
   await Promise.all(duties.map((duty) => duty.begun));
 
   return {
-    enqueue: enqueues.enqueue,
-    enqueueOnce: onceByKey({ db, enqueueWithin: enqueues.enqueueWithin }),
+    enqueue,
+    enqueueOnce: onceByKey({ db, enqueueWithin }),
     claim: dispatch.claim,
     ack: settlement.ack,
     nack: settlement.nack,

@@ -4,6 +4,7 @@ import { invalidRequest, QueueGone } from './errors.ts';
 import { idSource } from './ids.ts';
 import { createLanes } from './lane.ts';
 import type { Queue, Queues } from './queues.ts';
+import { createRounds, type Join, RANKS } from './rounds.ts';
 import { prepared } from './sql.ts';
 import type { Job, JobRow, NewJob } from './types.ts';
 import type { Wakes } from './wakes.ts';
@@ -13,8 +14,9 @@ const insert = prepared('enqueue');
 const LONGEST_DELAY_MS = 366 * 86_400_000;
 const BATCH_ROWS = 1000;
 const BATCH_BYTES = 4 * 2 ** 20;
-/** A request with more payload than this goes by a lane of its own kind, so that small ones never wait for its insert. */
+/** A request with more than this takes part in no round and has lanes of its own, so that small ones never wait for its insert. */
 const HEAVY_BYTES = 64 * 1024;
+const HEAVY_ROWS = 100;
 
 /** A job on its way into its queue: the columns as enqueue.sql takes them. */
 interface Incoming {
@@ -29,13 +31,23 @@ interface Incoming {
 }
 
 const bytesOf = (jobs: Incoming[]) => jobs.reduce((bytes, job) => bytes + job.payload.length, 0);
+const isHeavy = (jobs: Incoming[]) => jobs.length > HEAVY_ROWS || bytesOf(jobs) > HEAVY_BYTES;
 
 const queueIdsOf = (jobs: Incoming[]) => [...new Set(jobs.map((j) => j.queue.id))].sort((a, b) => a - b);
 
 type Inserted = Pick<JobRow, 'id' | 'state' | 'run_at' | 'created_at'>;
 
-export function enqueueing(context: { db: Database; queues: Queues; clock: Clock; wakes: Wakes }) {
-  const { db, queues, clock, wakes } = context;
+/** Work in a transaction of which the insertion of jobs, by `enqueueIn`, is a part. */
+type Within<T> = (transaction: Db, enqueueIn: () => Promise<Job[]>) => Promise<T>;
+
+export function enqueueing(context: {
+  db: Database;
+  join: Join;
+  queues: Queues;
+  clock: Clock;
+  wakes: Wakes;
+}) {
+  const { db, join, queues, clock, wakes } = context;
   const newId = idSource(clock.now);
 
   /** The time that a job asks for. @throws Refusal `invalid_request`, naming the field below `at`. */
@@ -81,7 +93,7 @@ export function enqueueing(context: { db: Database; queues: Queues; clock: Clock
       queueId,
       ids,
       jobs.map((j) => j.delay_seconds),
-      jobs.map((j) => j.run_at),
+      jobs.map((j) => j.run_at?.toISOString() ?? null),
       jobs.map((j) => j.priority),
       jobs.map((j) => j.max_attempts),
       jobs.map((j) => j.backoff),
@@ -93,12 +105,14 @@ export function enqueueing(context: { db: Database; queues: Queues; clock: Clock
     return jobs.map((job, i) => enqueued(job, byId.get(ids[i] as string) as Inserted));
   }
 
-  const lanesOf = () =>
+  const lanesOf = (join: Join) =>
     createLanes<Incoming[], Job[]>({
+      join,
       weigh: (jobs) => jobs.length / BATCH_ROWS + bytesOf(jobs) / BATCH_BYTES,
       maxWeight: 1,
-      async run(queueId, groups) {
-        const jobs = await write(db, queueId, groups.flat());
+      async run(queueId, groups, part) {
+        const jobs = await write(part.db, queueId, groups.flat());
+        if (jobs.some((job) => job.state === 'ready')) wakes.ready(jobs[0]?.queue as string, part.round);
         let taken = 0;
         return groups.map((group) => {
           taken += group.length;
@@ -106,8 +120,8 @@ export function enqueueing(context: { db: Database; queues: Queues; clock: Clock
         });
       },
     });
-  const light = lanesOf();
-  const heavy = lanesOf();
+  const light = lanesOf(join);
+  const heavy = lanesOf(createRounds(db)(RANKS.enqueue));
 
   /** Queues in the order of their ids, so that no two such transactions can deadlock. */
   async function writeIn(transaction: Db, jobs: Incoming[]): Promise<Job[]> {
@@ -120,21 +134,35 @@ export function enqueueing(context: { db: Database; queues: Queues; clock: Clock
     return jobs.map((job) => written.get(job) as Job);
   }
 
-  function wakeFor(written: Job[]): void {
-    for (const name of new Set(written.filter((j) => j.state === 'ready').map((j) => j.queue)))
-      wakes.ready(name);
+  async function writeOne(jobs: Incoming[], queue: Queue): Promise<Job[]> {
+    if (isHeavy(jobs)) return heavy(queue.id, jobs);
+    wakes.coming(queue.name);
+    return light(queue.id, jobs);
   }
 
-  /** Takes jobs in and runs `write` with them, again when one of their queues was deleted meanwhile. */
+  async function transact<T>(jobs: Incoming[], work: Within<T>): Promise<T> {
+    let written: Job[] = [];
+    const result = await db.transaction((transaction) =>
+      work(transaction, async () => {
+        written = await writeIn(transaction, jobs);
+        return written;
+      }),
+    );
+    for (const name of new Set(written.filter((j) => j.state === 'ready').map((j) => j.queue)))
+      wakes.ready(name);
+    return result;
+  }
+
+  /** Takes jobs in and runs `work` with them, again when one of their queues was deleted meanwhile. */
   async function intoQueues<T>(
     jobs: NewJob[],
     at: (i: number) => string,
-    write: (taken: Incoming[]) => Promise<T>,
+    work: (taken: Incoming[]) => Promise<T>,
   ): Promise<T> {
     for (;;) {
       const taken = await takeIn(jobs, at);
       try {
-        return await write(taken);
+        return await work(taken);
       } catch (error) {
         if (!(error instanceof QueueGone)) throw error;
         for (const job of taken) queues.changed(job.queue.name);
@@ -148,33 +176,15 @@ export function enqueueing(context: { db: Database; queues: Queues; clock: Clock
      * `at` gives the JSON pointer of the i-th job within its request.
      */
     enqueue: (jobs: NewJob[], at: (i: number) => string): Promise<Job[]> =>
-      intoQueues(jobs, at, async (taken) => {
-        const [queueId, ...more] = queueIdsOf(taken);
-        const written =
-          more.length === 0
-            ? await (bytesOf(taken) > HEAVY_BYTES ? heavy : light)(queueId as number, taken)
-            : await db.transaction((transaction) => writeIn(transaction, taken));
-        wakeFor(written);
-        return written;
-      }),
+      intoQueues(jobs, at, (taken) =>
+        queueIdsOf(taken).length === 1
+          ? writeOne(taken, taken[0]?.queue as Queue)
+          : transact(taken, (_, enqueueIn) => enqueueIn()),
+      ),
 
     /** Runs `work` in one transaction with the insertion of jobs, which happens where it calls `enqueueIn`, if it does. */
-    enqueueWithin: <T>(
-      jobs: NewJob[],
-      at: (i: number) => string,
-      work: (transaction: Db, enqueueIn: () => Promise<Job[]>) => Promise<T>,
-    ): Promise<T> =>
-      intoQueues(jobs, at, async (taken) => {
-        let written: Job[] = [];
-        const result = await db.transaction((transaction) =>
-          work(transaction, async () => {
-            written = await writeIn(transaction, taken);
-            return written;
-          }),
-        );
-        wakeFor(written);
-        return result;
-      }),
+    enqueueWithin: <T>(jobs: NewJob[], at: (i: number) => string, work: Within<T>): Promise<T> =>
+      intoQueues(jobs, at, (taken) => transact(taken, work)),
   };
 }
 

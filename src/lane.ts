@@ -1,6 +1,5 @@
-import { setImmediate as turn } from 'node:timers/promises';
 import { isDataError } from './db.ts';
-import { isOutage } from './errors.ts';
+import type { Join, Part } from './rounds.ts';
 
 interface Waiting<Item, Result> {
   item: Item;
@@ -9,18 +8,20 @@ interface Waiting<Item, Result> {
 }
 
 /**
- * Natural batching: while a batch of a key runs, the items of that key gather, and go together when it returns; nothing
+ * Natural batching: while a batch of a queue runs, the items of that queue gather, and go together when it returns; nothing
  * waits when nothing runs. A batch that fails for its data is run again item by item, so that a bad one fails alone.
  *
+ * `join` says when a batch may begin, and where it runs.
  * `weigh` tells an item's share of `maxWeight`; an item heavier than that goes alone. `clash` names what two items of
  * one batch must not share; the second waits for the next batch, and holds up no other item.
  */
 export function createLanes<Item, Result>(options: {
-  run(key: number, items: Item[]): Promise<Result[]>;
+  join: Join;
+  run(queueId: number, items: Item[], part: Part): Promise<Result[]>;
   weigh(item: Item): number;
   maxWeight: number;
   clash?(item: Item): string;
-}): (key: number, item: Item) => Promise<Result> {
+}): (queueId: number, item: Item) => Promise<Result> {
   const lanes = new Map<number, Waiting<Item, Result>[]>();
 
   function take(lane: Waiting<Item, Result>[]): Waiting<Item, Result>[] {
@@ -43,46 +44,47 @@ export function createLanes<Item, Result>(options: {
     return taken;
   }
 
-  async function settle(
-    key: number,
-    lane: Waiting<Item, Result>[],
-    batch: Waiting<Item, Result>[],
-  ): Promise<void> {
+  async function settle(queueId: number, batch: Waiting<Item, Result>[], part: Part): Promise<void> {
     try {
       const results = await options.run(
-        key,
+        queueId,
         batch.map((w) => w.item),
+        part,
       );
       for (const [i, waiting] of batch.entries()) waiting.resolve(results[i] as Result);
     } catch (error) {
       if (batch.length > 1 && isDataError(error)) {
-        for (const waiting of batch) await settle(key, lane, [waiting]);
+        const alone = part.leave();
+        for (const waiting of batch) await settle(queueId, [waiting], alone);
       } else {
         for (const waiting of batch) waiting.reject(error);
-        // Who gathered meanwhile has waited as long; with a statement of its own it would wait that long again.
-        if (isOutage(error)) for (const waiting of lane.splice(0)) waiting.reject(error);
       }
     }
   }
 
-  async function drain(key: number, lane: Waiting<Item, Result>[]): Promise<void> {
-    while (lane.length > 0) {
-      // What else has arrived by now goes along: one turn of the event loop reads all the sockets that are ready.
-      await turn();
-      await settle(key, lane, take(lane));
-    }
-    lanes.delete(key);
+  function join(queueId: number, lane: Waiting<Item, Result>[]): void {
+    options
+      .join(queueId, (part) => {
+        const batch = take(lane);
+        if (lane.length > 0) join(queueId, lane);
+        else lanes.delete(queueId);
+        return settle(queueId, batch, part);
+      })
+      .catch((error) => {
+        lanes.delete(queueId);
+        for (const waiting of lane.splice(0)) waiting.reject(error);
+      });
   }
 
-  return (key, item) =>
+  return (queueId, item) =>
     new Promise((resolve, reject) => {
-      const lane = lanes.get(key);
+      const lane = lanes.get(queueId);
       if (lane) {
         lane.push({ item, resolve, reject });
       } else {
         const opened = [{ item, resolve, reject }];
-        lanes.set(key, opened);
-        void drain(key, opened);
+        lanes.set(queueId, opened);
+        join(queueId, opened);
       }
     });
 }

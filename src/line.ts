@@ -1,4 +1,5 @@
 import { CLAIM_BYTES, type Consumer } from './claiming.ts';
+import type { Part } from './rounds.ts';
 import type { LeasedJob } from './types.ts';
 
 /** A claim on its way through the lines of its queues. */
@@ -16,9 +17,14 @@ export interface Claimant extends Consumer {
 export interface Line {
   name: string;
   claimants: Claimant[];
-  running: boolean;
+  /** Takes part in the next round of its queue. */
+  joining: boolean;
+  /** A statement outside of any round is under way, which is waited for: later claims must not overtake those in it. */
+  held: boolean;
   /** Something may be ready that was not when the line last looked. */
   woken: boolean;
+  /** In which round it looked last. */
+  part: Part | undefined;
   /** How often it was woken, for those who look at another line meanwhile. */
   wakes: number;
   /** How many waiting claimants the next statement serves: grows while all of them get something. */
@@ -32,8 +38,10 @@ const MOST_SLOTS = 1000;
 export const openLine = (name: string): Line => ({
   name,
   claimants: [],
-  running: false,
+  joining: false,
+  held: false,
   woken: false,
+  part: undefined,
   wakes: 0,
   width: FIRST_WIDTH,
 });
@@ -53,6 +61,10 @@ export function leave(line: Line, claimant: Claimant): void {
 const isVisiting = (line: Line, c: Claimant) => c.visit < c.queues.length && c.queues[c.visit] === line.name;
 /** Whether a claimant has looked at all of its queues, and found nothing. */
 export const isWaiting = (c: Claimant) => c.visit === c.queues.length;
+
+/** Whether there is a reason to look into the queue, and somebody to look for. */
+export const hasReason = (line: Line): boolean =>
+  line.claimants.some((c) => !c.busy && (isVisiting(line, c) || (line.woken && isWaiting(c))));
 
 /** Who is served by the next statement: the first in line, as long as there is a reason to look at all. */
 export function nextBatch(line: Line): { served: Claimant[]; visitors: Claimant[] } {

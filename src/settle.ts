@@ -1,10 +1,11 @@
 import { clip } from './clip.ts';
-import type { Db } from './db.ts';
+import type { Database } from './db.ts';
 import { jobNotFound, leaseLost, type Refusal } from './errors.ts';
 import { isUuid, queueIdOf } from './ids.ts';
 import { createLanes } from './lane.ts';
 import { nextPositions } from './positions.ts';
 import type { Queue, Queues } from './queues.ts';
+import { createRounds, type Join, type Part, RANKS } from './rounds.ts';
 import { planned, prepared, type Statement } from './sql.ts';
 import type { Ack, Acked, Extend, Extended, Job, JobRow, JobState, Nack, Release } from './types.ts';
 import type { Wakes } from './wakes.ts';
@@ -29,7 +30,8 @@ interface Item {
 }
 
 interface Context {
-  db: Db;
+  db: Database;
+  join: Join;
   queues: Queues;
   wakes: Wakes;
 }
@@ -44,7 +46,8 @@ const ids = (items: Item[]) => items.map((i) => i.id);
  */
 function settling<I extends Item, Row extends { id: string }>(
   context: Context,
-  touch: (queue: Queue, items: I[]) => Promise<Row[]>,
+  join: Join,
+  touch: (queue: Queue, items: I[], part: Part) => Promise<Row[]>,
   text: (item: I) => string | undefined,
   repeated?: (item: I, found: { state: JobState; lease_token: string | null }) => Row | undefined,
 ): (item: I) => Promise<Row> {
@@ -69,14 +72,15 @@ function settling<I extends Item, Row extends { id: string }>(
   }
 
   const lanes = createLanes<I, Row | Refusal>({
+    join,
     maxWeight: 1,
     weigh: (item) => 1 / BATCH_ITEMS + (text(item)?.length ?? 0) / BATCH_BYTES,
     clash: (item) => item.id,
-    async run(queueId, items) {
+    async run(queueId, items, part) {
       const queue = await queues.byId(queueId);
       if (!queue) return items.map((item) => jobNotFound(item.id));
       const sorted = items.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-      const touched = new Map((await touch(queue, sorted)).map((row) => [row.id, row]));
+      const touched = new Map((await touch(queue, sorted, part)).map((row) => [row.id, row]));
       const others = await missed(
         queueId,
         sorted.filter((item) => !touched.has(item.id)),
@@ -119,11 +123,12 @@ export function settlement(context: Context) {
 
     ack: settling<Ack, Acked>(
       context,
-      async (queue, items) => {
+      context.join,
+      async (queue, items, part) => {
         const rows =
           queue.retention_seconds === 0
-            ? await db.query<{ id: string }>(statements.ack, [queue.id, ids(items), tokens(items)])
-            : await db.query<{ id: string }>(statements.complete, [
+            ? await part.db.query<{ id: string }>(statements.ack, [queue.id, ids(items), tokens(items)])
+            : await part.db.query<{ id: string }>(statements.complete, [
                 queue.id,
                 ids(items),
                 tokens(items),
@@ -138,6 +143,7 @@ export function settlement(context: Context) {
 
     nack: settling<Nack, Job>(
       context,
+      createRounds(db)(RANKS.settle),
       async (queue, items) =>
         giveBack(queue, statements.nack, [
           queue.id,
@@ -155,6 +161,7 @@ export function settlement(context: Context) {
 
     release: settling<Release, Job>(
       context,
+      createRounds(db)(RANKS.settle),
       async (queue, items) =>
         giveBack(queue, statements.release, [
           queue.id,
@@ -168,6 +175,7 @@ export function settlement(context: Context) {
 
     extend: settling<Extend, Extended>(
       context,
+      createRounds(db)(RANKS.settle),
       async (queue, items) => {
         const rows = await db.query<Omit<Extended, 'state'>>(statements.extend, [
           queue.id,

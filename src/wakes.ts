@@ -17,8 +17,10 @@ const MOST_ANNOUNCED = 10_000;
 
 /** Who is told that a queue may have something ready. */
 export interface WakeListeners {
-  /** By this process. */
-  here(queue: string): void;
+  /** By this process; `round` is the one in which it came (src/rounds.ts). */
+  here(queue: string, round: number | undefined): void;
+  /** By this process, and the job goes to the database in the queue's next round. */
+  coming(queue: string): void;
   /** By another one. */
   elsewhere(queue: string): void;
   /** Messages may have been missed: any queue may have something. */
@@ -38,6 +40,7 @@ export function wakeUps(options: { db: Db; url: string; log: (error: unknown, me
   const quiet = new Map<string, { again: boolean }>();
   let listeners: WakeListeners = {
     here: () => undefined,
+    coming: () => undefined,
     elsewhere: () => undefined,
     anywhere: () => undefined,
   };
@@ -114,9 +117,12 @@ export function wakeUps(options: { db: Db; url: string; log: (error: unknown, me
       await listen();
     },
 
+    /** A queue's next round brings it something, so that a claim that waits here can be served by the same round. */
+    coming: (queue: string): void => listeners.coming(queue),
+
     /** A queue has something ready, as of a transaction that has committed. */
-    ready(queue: string): void {
-      listeners.here(queue);
+    ready(queue: string, round?: number): void {
+      listeners.here(queue, round);
       const until = interest.get(queue);
       if (until === undefined) return;
       if (until > performance.now()) tellOthers(queue);

@@ -13,11 +13,13 @@ function setUp() {
   const dispatch = dispatcher({
     claimFor: (queue, consumers) =>
       new Promise((answer) => {
-        const statement = { queue, consumers, answer };
+        const statement = { queue: queue.name, consumers, answer };
         const waiter = waiters.shift();
         if (waiter) waiter(statement);
         else statements.push(statement);
       }),
+    queues: { byName: async (name: string) => ({ id: 1, name }) } as never,
+    join: (_, work) => work({ round: undefined } as never),
     giveBack: (jobs) => givenBack.push(...jobs),
     wakes: { waiting: () => undefined } as never,
   });

@@ -1,9 +1,13 @@
 import { expect, test } from 'vitest';
 import { createLanes } from '../src/lane.ts';
+import { createRounds, RANKS } from '../src/rounds.ts';
+
+const join = createRounds(undefined as never)(RANKS.settle);
 
 test('an item that clashes waits for the next batch, and holds up no other one', async () => {
   const batches: string[][] = [];
   const push = createLanes<string, string>({
+    join,
     maxWeight: 10,
     weigh: () => 1,
     clash: (item) => item,
@@ -19,6 +23,7 @@ test('an item that clashes waits for the next batch, and holds up no other one',
 test('a batch holds no more than its weight, but for an item that is heavier alone', async () => {
   const batches: number[][] = [];
   const push = createLanes<number, number>({
+    join,
     maxWeight: 10,
     weigh: (item) => item,
     async run(_, items) {
@@ -33,6 +38,7 @@ test('a batch holds no more than its weight, but for an item that is heavier alo
 test('an item of bad data fails alone', async () => {
   const bad = Object.assign(new (await import('pg')).DatabaseError('bad', 3, 'error'), { code: '22P02' });
   const push = createLanes<string, string>({
+    join,
     maxWeight: 10,
     weigh: () => 1,
     async run(_, items) {
