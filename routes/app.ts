@@ -1,16 +1,14 @@
-import swagger from '@fastify/swagger';
-import swaggerUi from '@fastify/swagger-ui';
 import type { RouteOptions } from 'fastify';
 import type { Logger } from 'pino';
 import type { Engine } from '../src/engine.ts';
 import { acceptJson } from './body.ts';
 import { closeWithLastAnswer } from './closing.ts';
+import { describingApp, docsRoutes } from './docs.ts';
 import { handleError, methodNotAllowed, routeNotFound } from './errors.ts';
 import { type App, createApp } from './fastify.ts';
 import { jobRoutes } from './jobs.ts';
 import { leaseRoutes } from './leases.ts';
 import { refuseForNode } from './node.ts';
-import { openApi } from './openapi.ts';
 import { queueRoutes } from './queues.ts';
 import { namedSchemas } from './schemas/named.ts';
 import { settleRoute } from './settle.ts';
@@ -44,10 +42,24 @@ function refuseOtherMethods(app: App, routes: RouteOptions[]): void {
 function logAnswers(app: App, logger: Logger): void {
   if (!logger.isLevelEnabled('debug')) return;
   app.addHook('onResponse', async (request, reply) => {
-    const { method, url } = request;
+    const { id: reqId, method, url } = request;
     const ms = Math.round(reply.elapsedTime * 10) / 10;
-    request.log.debug({ method, path: url.split('?')[0], status: reply.statusCode, ms }, 'answered');
+    request.log.debug({ reqId, method, path: url.split('?')[0], status: reply.statusCode, ms }, 'answered');
   });
+}
+
+const routesOf = (engine: Engine, maxPayloadBytes: number) => (app: App) => {
+  systemRoutes(app, engine);
+  jobRoutes(app, engine, maxPayloadBytes);
+  leaseRoutes(app, engine, maxPayloadBytes);
+  settleRoute(app, engine, maxPayloadBytes);
+  queueRoutes(app, engine);
+};
+
+/** The OpenAPI document, without an engine behind it. */
+export async function openApiDocument(logger: Logger): Promise<object> {
+  const app = await describingApp(routesOf({} as Engine, 1), logger);
+  return app.swagger();
 }
 
 /** The HTTP service on an engine, not yet listening. */
@@ -58,6 +70,7 @@ export async function buildApp(options: {
 }): Promise<App> {
   const { engine, logger, maxPayloadBytes } = options;
   const app = createApp(logger);
+  const addRoutes = routesOf(engine, maxPayloadBytes);
   const routes: RouteOptions[] = [];
 
   app.setErrorHandler(handleError);
@@ -67,23 +80,17 @@ export async function buildApp(options: {
     if (request.is404) routeNotFound(request, reply);
     else done();
   });
-  app.setSerializerCompiler(() => JSON.stringify);
   closeWithLastAnswer(app);
   acceptJson(app);
   refuseForNode(app);
   for (const schema of namedSchemas) app.addSchema(schema);
-  await app.register(swagger, openApi);
-  await app.register(swaggerUi, { routePrefix: '/docs' });
 
   logAnswers(app, logger);
   app.addHook('onRoute', (route) => {
     routes.push(route);
   });
-  systemRoutes(app, engine);
-  jobRoutes(app, engine, maxPayloadBytes);
-  leaseRoutes(app, engine, maxPayloadBytes);
-  settleRoute(app, engine, maxPayloadBytes);
-  queueRoutes(app, engine);
+  addRoutes(app);
+  docsRoutes(app, addRoutes);
   refuseOtherMethods(app, [...routes]);
   await app.ready();
   return app;

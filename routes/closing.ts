@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { App } from './fastify.ts';
 
 const LOOK_MS = 50;
@@ -8,18 +9,23 @@ const LOOK_MS = 50;
  * a request, would hold it up for more than a minute.
  */
 export function closeWithLastAnswer(app: App): void {
-  const answering = new Set<ServerResponse>();
+  // By connection, as a listener for each request cost it a microsecond; a connection answers in order.
+  const lastAnswers = new Map<Socket, ServerResponse | undefined>();
+  const unfinished = () =>
+    [...lastAnswers.values()].filter((last) => last !== undefined && !last.writableFinished);
   let timer: NodeJS.Timeout | undefined;
 
-  app.server.on('request', (_, response: ServerResponse) => {
-    answering.add(response);
-    response.once('close', () => answering.delete(response));
+  app.server.on('connection', (socket: Socket) => {
+    lastAnswers.set(socket, undefined);
+    socket.once('close', () => lastAnswers.delete(socket));
   });
+  app.server.on('request', ({ socket }, response: ServerResponse) => lastAnswers.set(socket, response));
   app.addHook('preClose', (done) => {
     // Fastify says it in the answers to requests that come from now on.
-    for (const response of answering) if (!response.headersSent) response.setHeader('connection', 'close');
+    for (const response of unfinished())
+      if (!response?.headersSent) response?.setHeader('connection', 'close');
     timer = setInterval(() => {
-      if (answering.size === 0) app.server.closeAllConnections();
+      if (unfinished().length === 0) app.server.closeAllConnections();
     }, LOOK_MS);
     done();
   });

@@ -153,11 +153,12 @@ function refusalOf(error: FastifyError | Refusal | Error): Refusal | undefined {
 
 export function handleError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = refusalOf(error);
+  const reqId = request.id;
   if (refusal) {
-    if (refusal.code === 'unavailable') request.log.warn(refusal.message);
+    if (refusal.code === 'unavailable') request.log.warn({ reqId }, refusal.message);
     return sendProblem(reply, refusal);
   }
-  request.log.error(error, 'a request failed');
+  request.log.error({ reqId, err: error }, 'a request failed');
   return sendProblem(
     reply,
     new Refusal('internal', 'This is a bug in Dibs; its log tells more, by the request id.'),

@@ -11,12 +11,15 @@ export const createApp = (logger: FastifyBaseLogger) =>
   Fastify({
     loggerInstance: logger,
     genReqId: () => randomUUID(),
+    // A logger for each request cost it a microsecond or two; what is said of a request names its id itself.
+    childLoggerFactory: (logger) => logger,
     // A line or two for each request would cost more than most requests; see logAnswers.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: MAX_BODY_BYTES,
     http: leaveRefusalsToUs,
     routerOptions: { maxParamLength: 16_384 },
-    schemaController: { compilersFactory: { buildValidator } },
+    // Answers are written by JSON.stringify or by hand: Fastify's own serialiser is not even loaded then.
+    schemaController: { compilersFactory: { buildValidator, buildSerializer: () => () => JSON.stringify } },
     // Requests that arrive while the service closes are still served; Fastify's own answer would be no problem+json.
     return503OnClosing: false,
     forceCloseConnections: 'idle',

@@ -6,7 +6,7 @@ export function onHangup({ raw }: FastifyReply, gone: () => void): void {
     gone();
     return;
   }
-  raw.once('close', () => {
+  raw.on('close', () => {
     // `app.inject` closes before its socket, which stays whole, says that all is written.
     if (!raw.writableFinished && raw.socket?.destroyed) gone();
   });

@@ -1,4 +1,3 @@
-import { Type } from 'typebox';
 import type { QueueStatus } from '../src/admin.ts';
 import type { Engine } from '../src/engine.ts';
 import { completeBackoff } from './backoff.ts';
@@ -16,6 +15,7 @@ import {
   QueuePage,
   RedriveRequest,
 } from './schemas/queue.ts';
+import { Type } from './schemas/type.ts';
 
 const InQueue = Type.Object({ queue: ref(QueueName) });
 const queueAnswer = { 200: answer(ref(Queue), 'The queue.') };

@@ -35,13 +35,6 @@ export function systemRoutes(app: App, engine: Engine): void {
 
   app.route({
     method: 'GET',
-    url: '/openapi.json',
-    schema: { hide: true },
-    handler: async (_, reply) => reply.type('application/json').send(JSON.stringify(app.swagger())),
-  });
-
-  app.route({
-    method: 'GET',
     url: '/',
     schema: { hide: true },
     handler: async (_, reply) => reply.redirect('/docs'),

@@ -22,6 +22,7 @@ describe('an unknown route', () => {
       ['POST', '/queues/q/drain'],
       ['GET', '/queues/a/b/c'],
       ['GET', '/docs/static/nope.js'],
+      ['GET', '/docs/nope'],
       ['DELETE', '/__proto__'],
     ] as [Method, string][])
       expectProblem(
@@ -61,6 +62,7 @@ describe('a method that a path has not', () => {
     ['/healthz', 'GET, HEAD'],
     ['/readyz', 'GET, HEAD'],
     ['/openapi.json', 'GET, HEAD'],
+    ['/docs', 'GET, HEAD'],
     ['/', 'GET, HEAD'],
   ])('of %s is 405, and Allow says %s', async (path, allow) => {
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as Method[]) {

@@ -1,4 +1,3 @@
-import { Type } from 'typebox';
 import {
   anyJson,
   decimal,
@@ -13,6 +12,7 @@ import {
   time,
 } from './common.ts';
 import { Job } from './job.ts';
+import { Type } from './type.ts';
 
 const TOKEN = '6f1d2c3b-4a59-4876-8e1d-0c9b8a7f6e5d';
 const ID = '019aa5b2-7c1e-7a3f-9d2c-4b1e5f000001';
