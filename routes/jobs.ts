@@ -1,4 +1,5 @@
 import type { Static } from 'typebox';
+import { Type } from 'typebox';
 import type { Engine } from '../src/engine.ts';
 import type { Answer } from '../src/idempotency.ts';
 import { isUuid } from '../src/ids.ts';
@@ -12,7 +13,6 @@ import { jobJson, jobListJson, jobPageJson } from './json.ts';
 import { answer, operation } from './operation.ts';
 import { JobId, JobStateName, oneOf, pageQuery, QueueName, ref } from './schemas/common.ts';
 import { Job, JobList, JobPage, JobSpec, JobSpecList } from './schemas/job.ts';
-import { Type } from './schemas/type.ts';
 
 const location = { Location: { type: 'string', description: 'The path of the job.' } };
 

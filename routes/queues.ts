@@ -1,3 +1,4 @@
+import { Type } from 'typebox';
 import type { QueueStatus } from '../src/admin.ts';
 import type { Engine } from '../src/engine.ts';
 import { completeBackoff } from './backoff.ts';
@@ -15,7 +16,6 @@ import {
   QueuePage,
   RedriveRequest,
 } from './schemas/queue.ts';
-import { Type } from './schemas/type.ts';
 
 const InQueue = Type.Object({ queue: ref(QueueName) });
 const queueAnswer = { 200: answer(ref(Queue), 'The queue.') };

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { codeOf, sources, textOf } from './support/sources.ts';
+import { codeOf, sources } from './support/sources.ts';
 
 /** What a file imports, types too: other files as paths from the root, packages by their names. */
 function importsOf(file: string): string[] {
@@ -62,17 +62,6 @@ describe('the house', () => {
       ),
     ).toEqual([]);
     expect(matching(/\.sql\b/).filter((file) => file.startsWith('routes/'))).toEqual([]);
-  });
-
-  test('of packages that only development installs, types are imported and no code', () => {
-    const ours = JSON.parse(textOf('package.json')) as Record<string, Record<string, string>>;
-    const code = sources().flatMap((file) =>
-      [...codeOf(file).matchAll(/^import (?!type\b)[^;]*?from '([^'.][^']*)'/gm)].map(([, name]) =>
-        packageOf(name as string),
-      ),
-    );
-    expect(code).toContain('fastify');
-    expect(code.filter((name) => name in (ours.devDependencies ?? {}))).toEqual([]);
   });
 
   test('only main hands the environment out, and only the configuration reads it', () => {

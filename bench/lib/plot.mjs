@@ -5,7 +5,13 @@ const LEFT = 70;
 const RIGHT = 20;
 const TOP = 40;
 const BOTTOM = 50;
-const COLOURS = ['#2f6fde', '#d9822b', '#3d9a50', '#b5488f', '#7a7a7a'];
+const COLOURS = [
+  ...['#2f6fde', '#d9822b', '#3d9a50', '#b5488f', '#7a7a7a'],
+  ...['#14a3a8', '#c23b3b', '#8a6d1f', '#7a55d0', '#9bb830'],
+];
+/** More lines than these would hide under their names: those then stand beside the plot. */
+const NAMES_INSIDE = 5;
+const NAMES = 220;
 
 const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
 const number = (value) =>
@@ -18,7 +24,7 @@ function ceiling(value) {
   return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((step) => step * power).find((step) => step >= value) ?? value;
 }
 
-function frame(title, top, yLabel, content) {
+function frame(title, top, yLabel, content, width = WIDTH) {
   const marks = [0, 1, 2, 3, 4].map((i) => {
     const y = HEIGHT - BOTTOM - (i / 4) * (HEIGHT - TOP - BOTTOM);
     return (
@@ -27,7 +33,7 @@ function frame(title, top, yLabel, content) {
     );
   });
   return (
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="sans-serif" font-size="12" fill="#777">\n` +
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${HEIGHT}" font-family="sans-serif" font-size="12" fill="#777">\n` +
     `${text(LEFT, 20, title, 'font-size="15" font-weight="bold"')}\n${text(LEFT - 8, TOP - 8, yLabel, 'text-anchor="end"')}\n` +
     `${[...marks, ...content].join('\n')}\n</svg>\n`
   );
@@ -61,6 +67,11 @@ export function lineChart({ title, series, xLabel, yLabel = '', logX = false }) 
   const xOf = (x) => LEFT + ((scale(x) - from) / (to - from || 1)) * (WIDTH - LEFT - RIGHT);
   const yOf = (y) => HEIGHT - BOTTOM - heightOf(y, top);
   const every = Math.ceil(xs.length / 12);
+  const beside = series.length > NAMES_INSIDE;
+  const nameOf = (name, i, colour) =>
+    beside
+      ? text(WIDTH, TOP + 10 + 20 * i, name, `fill="${colour}"`)
+      : text(WIDTH - RIGHT, 20 + 16 * i, name, `text-anchor="end" fill="${colour}"`);
   const content = [
     ...xs
       .filter((_, i) => i % every === 0)
@@ -70,9 +81,9 @@ export function lineChart({ title, series, xLabel, yLabel = '', logX = false }) 
       const colour = COLOURS[i % COLOURS.length];
       return [
         `<polyline fill="none" stroke="${colour}" stroke-width="2" points="${line.map(([x, y]) => `${xOf(x).toFixed(1)},${yOf(y).toFixed(1)}`).join(' ')}"/>`,
-        text(WIDTH - RIGHT, 20 + 16 * i, name, `text-anchor="end" fill="${colour}"`),
+        nameOf(name, i, colour),
       ];
     }),
   ];
-  return frame(title, top, yLabel, content);
+  return frame(title, top, yLabel, content, beside ? WIDTH + NAMES : WIDTH);
 }

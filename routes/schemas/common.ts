@@ -1,6 +1,5 @@
-import type { Static, TSchema } from 'typebox';
+import { type Static, type TSchema, Type } from 'typebox';
 import { JOB_STATES, type JobState, type RawJson } from '../../src/types.ts';
-import { Type } from './type.ts';
 
 /** A reference to a named schema, typed as what it refers to. */
 export const ref = <S extends TSchema>(schema: S) =>

@@ -1,5 +1,5 @@
+import { Type } from 'typebox';
 import { oneOf } from './common.ts';
-import { Type } from './type.ts';
 
 export const Health = Type.Object(
   { status: oneOf(['ok']) },

@@ -1,3 +1,4 @@
+import { Type } from 'typebox';
 import type { Backoff as BackoffType } from '../../src/types.ts';
 import {
   anyJson,
@@ -13,7 +14,6 @@ import {
   TIME_EXAMPLE,
   time,
 } from './common.ts';
-import { Type } from './type.ts';
 
 export const JobHeaders = Type.Unsafe<Record<string, string>>({
   $id: 'JobHeaders',

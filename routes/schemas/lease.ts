@@ -1,3 +1,4 @@
+import { Type } from 'typebox';
 import {
   anyJson,
   decimal,
@@ -12,7 +13,6 @@ import {
   time,
 } from './common.ts';
 import { Job } from './job.ts';
-import { Type } from './type.ts';
 
 const TOKEN = '6f1d2c3b-4a59-4876-8e1d-0c9b8a7f6e5d';
 const ID = '019aa5b2-7c1e-7a3f-9d2c-4b1e5f000001';

@@ -1,7 +1,7 @@
+import { Type } from 'typebox';
 import { type QueueConfig as Config, JOB_STATES, type JobState } from '../../src/types.ts';
 import { delaySeconds, leaseSeconds, nullable, oneOf, QueueName, ref, TIME_EXAMPLE, time } from './common.ts';
 import { Backoff, DEFAULT_BACKOFF, maxAttempts } from './job.ts';
-import { Type } from './type.ts';
 
 /** The same as the defaults of the table's columns, which serve queues that were never configured. */
 export const DEFAULT_CONFIG: Config = {

@@ -1,0 +1,2 @@
+-- Opens the transaction in which a job is worked.
+begin;

@@ -1,0 +1,2 @@
+-- Ends the transaction in which a job was worked.
+commit;

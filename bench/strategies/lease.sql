@@ -1,0 +1,12 @@
+-- Leases the first job that is free, and is done with it at once: no transaction is open while it is worked.
+update queue
+set held = true, leased_until = now() + interval '30 seconds'
+where id = (
+  select id
+  from queue
+  where not held
+  order by id
+  limit 1
+  for update skip locked
+)
+returning id, payload;

@@ -1,0 +1,2 @@
+-- How many jobs are still there.
+select count(*)::integer as count from queue;

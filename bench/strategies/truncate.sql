@@ -1,0 +1,2 @@
+-- Empties the queue of the run before, its dead rows too.
+truncate queue restart identity;
