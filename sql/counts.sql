@@ -1,15 +1,75 @@
--- How many jobs of one queue are in each state, each from its own index, never from the table.
-select
-  (select count(*) from dibs.jobs where queue_id = $1 and state = 'ready')::integer as ready,
-  (select count(*) from dibs.jobs where queue_id = $1 and state = 'leased')::integer as leased,
-  coalesce(sum(n) filter (where state = 'scheduled'), 0)::integer as scheduled,
-  coalesce(sum(n) filter (where state = 'blocked'), 0)::integer as blocked,
-  coalesce(sum(n) filter (where state = 'completed'), 0)::integer as completed,
-  coalesce(sum(n) filter (where state = 'cancelled'), 0)::integer as cancelled,
-  coalesce(sum(n) filter (where state = 'dead'), 0)::integer as dead
-from (
-  select state, count(*) as n
+-- How many jobs of each queue are in each state, up to $2 of them (null: all) from each index, and how long the longest waiting
+-- ready one has been ready; `cut` says that there may be more.
+-- Every part is a scan of an index alone, whatever the statistics say: a BETWEEN with bounds that the planner can't see seems to it
+-- to leave few rows, and ORDER BY names an index. Without them it read the table itself of a queue that was not vacuumed yet.
+-- Leases stand in the order of their expiry, those of all queues together, so they are counted once for all.
+-- Within one priority the longest waiting job is the first in line, so one index probe for each priority in use finds it.
+-- 100 queues of 100,000 jobs: 2 ms with $2 all 0; 1 s with null, and 3 s before they are vacuumed.
+with leased as materialized (
+  select queue_id, count(*)::integer as n
   from dibs.jobs
-  where queue_id = $1 and state in ('scheduled', 'blocked', 'completed', 'cancelled', 'dead')
-  group by state
-) as resting;
+  where state = 'leased'
+    and lease_expires_at between (select '-infinity'::timestamptz) and (select 'infinity'::timestamptz)
+    and queue_id = any ($1::integer[])
+  group by queue_id
+)
+select
+  queue.id,
+  coalesce(greatest(ready.n, resting.n) >= queue.most, false) as cut,
+  resting.scheduled,
+  ready.n as ready,
+  resting.blocked,
+  coalesce(leased.n, 0) as leased,
+  resting.completed,
+  resting.cancelled,
+  resting.dead,
+  extract(epoch from now() - oldest.run_at)::double precision as oldest_ready_age_seconds
+from unnest($1::integer[], $2::integer[]) as queue (id, most)
+cross join lateral (
+  select count(*)::integer as n
+  from (
+    select
+    from dibs.jobs
+    where queue_id = queue.id and state = 'ready' and position between (select 0) and (select 9223372036854775807)
+    limit queue.most
+  ) as found
+) as ready
+cross join lateral (
+  select
+    count(*)::integer as n,
+    count(*) filter (where state = 'scheduled')::integer as scheduled,
+    count(*) filter (where state = 'blocked')::integer as blocked,
+    count(*) filter (where state = 'completed')::integer as completed,
+    count(*) filter (where state = 'cancelled')::integer as cancelled,
+    count(*) filter (where state = 'dead')::integer as dead
+  from (
+    select state
+    from dibs.jobs
+    where queue_id = queue.id and state in ('scheduled', 'blocked', 'completed', 'cancelled', 'dead')
+    order by queue_id, state, id
+    limit queue.most
+  ) as found
+) as resting
+left join leased on leased.queue_id = queue.id
+cross join lateral (
+  with recursive head as (
+    (
+      select priority, run_at
+      from dibs.jobs
+      where queue_id = queue.id and state = 'ready'
+      order by queue_id, -priority, position
+      limit 1
+    )
+    union all
+    select below.priority, below.run_at
+    from head
+    cross join lateral (
+      select priority, run_at
+      from dibs.jobs
+      where queue_id = queue.id and state = 'ready' and -priority > -head.priority
+      order by queue_id, -priority, position
+      limit 1
+    ) as below
+  )
+  select min(run_at) as run_at from head
+) as oldest;

@@ -24,13 +24,18 @@ export function queueAdmin(context: { db: Database; queues: Queues; wakes: Wakes
   const { db, queues, wakes, bulk } = context;
   const { countsOf, forget } = queueCounter(db);
 
-  const status = async (
-    queue: Queue,
-    asked: Parameters<typeof countsOf>[1] = 'alone',
-  ): Promise<QueueStatus> => ({
-    ...queue,
-    ...(await countsOf(queue.id, asked)),
-  });
+  async function statuses(queues: Queue[], asked: Parameters<typeof countsOf>[1]): Promise<QueueStatus[]> {
+    const counts = await countsOf(
+      queues.map(({ id }) => id),
+      asked,
+    );
+    return queues.map((queue) => ({ ...queue, ...(counts.get(queue.id) as QueueCounts) }));
+  }
+
+  async function status(queue: Queue): Promise<QueueStatus> {
+    const [only] = await statuses([queue], 'alone');
+    return only as QueueStatus;
+  }
 
   async function known(name: string): Promise<Queue> {
     queues.changed(name);
@@ -45,7 +50,7 @@ export function queueAdmin(context: { db: Database; queues: Queues; wakes: Wakes
     /** A page of queues by name, after the given one; a page shorter than its limit is the last one. */
     async list(limit: number, after = ''): Promise<QueueStatus[]> {
       const rows = await db.query<Parameters<typeof toQueue>[0]>(statements.list, [after, limit]);
-      return Promise.all(rows.map((row) => status(toQueue(row), 'amongOthers')));
+      return statuses(rows.map(toQueue), 'amongOthers');
     },
 
     /** Replaces the configuration, creating the queue when there is none. */
@@ -83,6 +88,7 @@ export function queueAdmin(context: { db: Database; queues: Queues; wakes: Wakes
           return true;
         });
         queues.changed(name);
+        forget(queue.id);
         if (deleted) return;
         if (!force) throw queueNotEmpty(name);
       }

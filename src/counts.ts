@@ -1,64 +1,166 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from './db.ts';
-import { planned } from './sql.ts';
+import { unavailable } from './errors.ts';
+import { planned, prepared, type Statement } from './sql.ts';
 import type { JobState } from './types.ts';
-
-const counts = planned('counts');
-const oldestReady = planned('oldest_ready');
 
 export interface QueueCounts {
   counts: Record<JobState, number>;
   oldest_ready_age_seconds: number | null;
 }
 
-/** Counting may take at most this share of the time: a count that took 100 ms is served again for 2 s. */
-const SHARE = 1 / 20;
-/** A count faster than this is always made anew: clients look for what they just did. */
-const CHEAP_MS = { alone: 100, amongOthers: 10 };
-/** So is one of fewer jobs, which is slow only because the machine is busy. */
-const FEW_JOBS = 10_000;
+interface Row extends Record<JobState, number> {
+  id: number;
+  cut: boolean;
+  oldest_ready_age_seconds: number | null;
+}
 
-const total = (counts: Record<JobState, number>) => Object.values(counts).reduce((sum, n) => sum + n, 0);
+interface Known {
+  counts: Record<JobState, number>;
+  jobs: number;
+  /** When its count began, and how long it took. */
+  at: number;
+  ms: number;
+}
 
-/** Counts jobs by state: exact and fresh for a queue that is counted fast, cached in proportion to the cost of others. */
+/** A request counts its smallest queues anew, up to so many jobs in all: 10,000 take 1 ms, or 3 before they are vacuumed. */
+const ANEW = { alone: 100_000, amongOthers: 10_000 };
+/** Of a queue that was never counted, so many jobs are counted first: it may be large. */
+const FIRST_LOOK = 1000;
+/** The counts of the other queues serve until they are so many times as old as counting all of them takes. */
+const MAX_AGE = 20;
+/** From half that age on they are counted again while they serve, in so large a part of the time. */
+const SHARE = 1 / 10;
+/** Queues go together in a statement that had so many jobs when last counted. */
+const BATCH = 100_000;
+/** A request waits so long for a statement, as for any other; the count goes on for those who ask again. */
+const PATIENCE_MS = 4000;
+
+const some = prepared('counts');
+const all: Statement = { ...planned('counts'), timeoutMs: 60_000 };
+
+function toKnown({ id, cut, oldest_ready_age_seconds, ...counts }: Row, at: number, ms: number): Known {
+  return { counts, jobs: Object.values(counts).reduce((sum, n) => sum + n, 0), at, ms };
+}
+
+function patiently<T>(work: Promise<T>): Promise<T> {
+  const late = sleep(PATIENCE_MS, undefined, { ref: false }).then(() => {
+    throw unavailable('A very large queue is still being counted.');
+  });
+  return Promise.race([work, late]);
+}
+
+/** Counts jobs by state: small queues at every call, large ones now and then, in proportion to the cost. */
 export function queueCounter(db: Db) {
-  const cache = new Map<number, { counted: Promise<QueueCounts>; took: number; until: number }>();
+  const known = new Map<number, Known>();
+  const underWay = new Map<number, Promise<unknown>>();
+  let refreshing = false;
 
-  async function count(queueId: number): Promise<QueueCounts> {
-    const [[states], [oldest]] = await Promise.all([
-      db.query<Record<JobState, number>>(counts, [queueId]),
-      db.query<{ oldest_ready_age_seconds: number | null }>(oldestReady, [queueId]),
-    ]);
-    return {
-      counts: states as Record<JobState, number>,
-      oldest_ready_age_seconds: oldest?.oldest_ready_age_seconds ?? null,
-    };
+  const countedAt = (id: number) => known.get(id)?.at ?? Number.NEGATIVE_INFINITY;
+
+  /** Counts up to `most` jobs of each queue, null: all. Remembers what it counted to the end, if `wanted` still. */
+  async function count(
+    statement: Statement,
+    ids: number[],
+    most: (number | null)[],
+    wanted: (id: number) => boolean,
+  ): Promise<Row[]> {
+    const at = performance.now();
+    const rows = await db.query<Row>(statement, [ids, most]);
+    const whole = rows.filter((row) => !row.cut);
+    const ms = (performance.now() - at) / whole.length;
+    for (const row of whole) {
+      const found = toKnown(row, at, ms);
+      if (found.jobs === 0) known.delete(row.id);
+      else if (wanted(row.id)) known.set(row.id, found);
+    }
+    return rows;
   }
 
-  function countsOf(queueId: number, asked: keyof typeof CHEAP_MS): Promise<QueueCounts> {
-    const known = cache.get(queueId);
-    const started = performance.now();
-    const cheap = known && known.took < CHEAP_MS[asked];
-    if (known && !cheap && started < known.until) return known.counted;
-    const counted = count(queueId);
-    // Whoever asks for a large queue meanwhile waits for this count; of others it would miss what they just did.
-    if (known) cache.set(queueId, { counted, took: known.took, until: Number.POSITIVE_INFINITY });
-    counted.then(
-      ({ counts }) => {
-        const took = performance.now() - started;
-        if (total(counts) < FEW_JOBS) cache.delete(queueId);
-        else cache.set(queueId, { counted, took, until: started + took / SHARE });
-      },
-      () => cache.delete(queueId),
-    );
-    return counted;
+  /** How many jobs of each queue to count anew. */
+  function budgets(ids: number[], budget: number): number[] {
+    const sizes = ids.map((id) => known.get(id)?.jobs ?? 0);
+    let left = budget;
+    const most = ids.map(() => 0);
+    for (const i of [...ids.keys()].sort((a, b) => (sizes[a] as number) - (sizes[b] as number))) {
+      left -= sizes[i] as number;
+      if (left < 0) break;
+      most[i] = known.has(ids[i] as number) ? budget : FIRST_LOOK;
+    }
+    return most;
+  }
+
+  /** Counts all jobs of the first of these queues; who asks for one of them meanwhile waits for the same count. */
+  function countBatch(ids: number[]): Promise<unknown> {
+    let jobs = 0;
+    const batch = ids.filter((id, i) => {
+      jobs += known.get(id)?.jobs ?? BATCH;
+      return i === 0 || jobs <= BATCH;
+    });
+    const joined = batch.flatMap((id) => underWay.get(id) ?? []);
+    if (joined.length > 0) return Promise.all(joined);
+    const isOurs = (id: number) => underWay.get(id) === counting;
+    const counting: Promise<unknown> = count(
+      all,
+      batch,
+      batch.map(() => null),
+      isOurs,
+    ).finally(() => {
+      for (const id of batch.filter(isOurs)) underWay.delete(id);
+    });
+    for (const id of batch) underWay.set(id, counting);
+    return counting;
+  }
+
+  /** Those whose counts are older than this part of the age up to which they serve. */
+  function olderThan(part: number, ids: number[]): number[] {
+    const cost = ids.reduce((sum, id) => sum + (known.get(id)?.ms ?? 0), 0);
+    const oldest = performance.now() - part * MAX_AGE * cost;
+    return ids.filter((id) => countedAt(id) < oldest);
+  }
+
+  /** Counts these again, with pauses, before somebody must wait for it. */
+  async function refresh(ids: number[]): Promise<void> {
+    if (refreshing || ids.length === 0) return;
+    refreshing = true;
+    try {
+      for (let left = ids; left.length > 0; ) {
+        const started = performance.now();
+        await countBatch(left);
+        left = left.filter((id) => known.has(id) && countedAt(id) < started);
+        await sleep((performance.now() - started) * (1 / SHARE - 1), undefined, { ref: false });
+      }
+    } catch {
+      // An outage is told to whoever must wait for the database.
+    } finally {
+      refreshing = false;
+    }
   }
 
   return {
-    countsOf,
+    /** The counts of these queues: exact where they are few jobs, else as old as MAX_AGE lets them be. */
+    async countsOf(ids: number[], asked: keyof typeof ANEW): Promise<Map<number, QueueCounts>> {
+      const began = performance.now();
+      const rows = await count(some, ids, budgets(ids, ANEW[asked]), () => true);
+      const large = rows.filter((row) => row.cut).map((row) => row.id);
+      for (;;) {
+        const late = olderThan(1, large).filter((id) => countedAt(id) < began);
+        if (late.length === 0) break;
+        await patiently(countBatch(late));
+      }
+      void refresh(olderThan(1 / 2, large));
+      const answers = new Map<number, QueueCounts>();
+      for (const row of rows) {
+        const { counts } = (row.cut && known.get(row.id)) || toKnown(row, 0, 0);
+        answers.set(row.id, { counts, oldest_ready_age_seconds: row.oldest_ready_age_seconds });
+      }
+      return answers;
+    },
 
     /** Much was done to this queue at once: the next count is made anew. */
     forget(queueId: number): void {
-      cache.delete(queueId);
+      known.delete(queueId);
+      underWay.delete(queueId);
     },
   };
 }

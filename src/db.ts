@@ -114,8 +114,13 @@ export function openDatabase(url: string, size: number, onError: (error: Error) 
       );
     });
 
-  async function queryOn<Row>(client: pg.PoolClient, { name, text }: Statement, parameters: unknown[] = []) {
-    if (name === undefined) return (await client.query(text, parameters)).rows as Row[];
+  async function queryOn<Row>(client: pg.PoolClient, statement: Statement, parameters: unknown[] = []) {
+    const { name, text, timeoutMs } = statement;
+    if (name === undefined) {
+      // The driver reads a time limit from a query, too; its types don't know.
+      const query = { text, values: parameters, query_timeout: timeoutMs };
+      return (await client.query(query)).rows as Row[];
+    }
     const [rows] = await runOn(client, [{ statement: { name, text }, parameters }]);
     return rows as Row[];
   }

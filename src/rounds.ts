@@ -102,7 +102,7 @@ export function createRounds(db: Database) {
             return new Promise<Row[]>((resolve, reject) =>
               gathered.push({
                 rank,
-                statement: statement as Required<Statement>,
+                statement: statement as Call['statement'],
                 parameters,
                 resolve: resolve as Sent['resolve'],
                 reject,

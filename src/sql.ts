@@ -4,6 +4,13 @@ import { readFileSync } from 'node:fs';
 export interface Statement {
   text: string;
   name?: string;
+  /** How long one without a name may run, where that is not as long as any other. */
+  timeoutMs?: number;
+}
+
+/** One that is prepared. */
+export interface Prepared extends Statement {
+  name: string;
 }
 
 function read(name: string): string {
@@ -11,7 +18,7 @@ function read(name: string): string {
 }
 
 /** A statement of the hot path: prepared, so that parsing and planning are paid for once. */
-export function prepared(name: string): Statement {
+export function prepared(name: string): Prepared {
   return { name, text: read(name) };
 }
 

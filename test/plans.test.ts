@@ -55,6 +55,10 @@ function judge(name: string, plan: PlanNode, made: Made, count: number): void {
     drawn,
   ).toEqual([]);
   expect(rowsTouched(plan), drawn).toBeLessThanOrEqual(own + 4 * count + 20);
+  if (name !== 'counts') return;
+  const counting = all.filter((node) => node['Node Type'] === 'Index Only Scan');
+  const indexes = counting.map((node) => node['Index Name']).sort();
+  expect(indexes, drawn).toEqual(['jobs_by_state', 'jobs_leased', 'jobs_ready']);
 }
 
 /** Whether a scan by ids may not read what lies between them, as it may before PostgreSQL 17: see ack.sql. */

@@ -133,7 +133,7 @@ export const STATEMENTS: Record<string, Checked> = {
   cancel: { planned: true, parameters: (m, ids) => [m.queue, ids[0]] },
   retry: { planned: true, parameters: (m, ids) => [m.queue, ids[0], 1] },
   queue_empty: { planned: true, parameters: (m) => [m.queue] },
-  counts: { planned: true, rows: 'queue', parameters: (m) => [m.queue] },
+  counts: { rows: 'queue', parameters: (m) => [[m.queue], [null]] },
   outlived: { planned: true, rows: 3 * 2000, parameters: () => [] },
   list_newest: { planned: true, rows: 200, parameters: (m) => [`q${m.queue}`, null, null, 100, true] },
   list_oldest: {
@@ -141,7 +141,6 @@ export const STATEMENTS: Record<string, Checked> = {
     rows: 200,
     parameters: (m, ids) => [`q${m.queue}`, 'dead', ids[0], 100, false],
   },
-  oldest_ready: { planned: true, parameters: (m) => [m.queue] },
 };
 
 export function parametersOf(name: string, made: Made, count: number): unknown[] {

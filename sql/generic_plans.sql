@@ -1,0 +1,4 @@
+-- Prepared statements are to be planned once, but PostgreSQL plans one at every call as long as it takes a plan for the
+-- parameters at hand for cheaper, which with most of ours it does: a claim took 0.33 ms to plan and 0.19 to execute.
+-- For the transaction only: behind a pooler, the next one has another connection.
+select set_config('plan_cache_mode', 'force_generic_plan', true);
