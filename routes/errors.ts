@@ -18,6 +18,7 @@ const STATUS: Record<RefusalCode, number> = {
   queue_not_empty: 409,
   payload_too_large: 413,
   unsupported_media_type: 415,
+  idempotency_key_reused: 422,
   internal: 500,
   unavailable: 503,
 };
@@ -37,6 +38,7 @@ const TITLES: Record<RefusalCode, string> = {
   queue_not_empty: 'The queue is not empty',
   payload_too_large: 'The body or a value in it is too large',
   unsupported_media_type: 'The body is not JSON',
+  idempotency_key_reused: 'The idempotency key was used for another request',
   internal: 'Something went wrong in Dibs',
   unavailable: 'The service is temporarily unavailable',
 };

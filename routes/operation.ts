@@ -7,6 +7,7 @@ const PROBLEMS = {
   409: 'The job or queue is not in a state for this (`lease_lost`, `job_leased`, `job_finished`, `queue_not_empty`).',
   413: 'The body or a value in it is too large (`payload_too_large`).',
   415: 'The body is not `application/json` (`unsupported_media_type`).',
+  422: 'The `Idempotency-Key` was used with another body (`idempotency_key_reused`).',
   500: 'A bug in Dibs (`internal`).',
   503: 'The database does not answer; try again after `Retry-After` seconds (`unavailable`).',
 };

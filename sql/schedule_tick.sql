@@ -11,4 +11,4 @@ where name = (
   where name = $1 and revision = $2::uuid
   for update skip locked
 )
-returning job, payload;
+returning name;

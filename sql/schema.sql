@@ -21,6 +21,20 @@ RETURN (LEAST(((backoff ->> 'max_seconds'::text))::double precision, (((backoff 
 
 -- tables
 
+create table dibs.idempotency_keys (
+  route text not null,
+  key text not null,
+  fingerprint bytea not null,
+  created_at timestamp with time zone not null default now(),
+  expires_at timestamp with time zone not null,
+  status smallint,
+  location text,
+  body text,
+  constraint idempotency_fingerprint CHECK ((octet_length(fingerprint) = 32)),
+  constraint idempotency_key CHECK (((char_length(key) >= 1) AND (char_length(key) <= 256))),
+  constraint idempotency_keys_pkey PRIMARY KEY (route, key)
+);
+
 create table dibs.jobs (
   queue_id integer not null,
   state dibs.job_state not null,
@@ -95,6 +109,8 @@ create table dibs.schedules (
 );
 
 -- indexes
+
+CREATE INDEX idempotency_keys_expiry ON dibs.idempotency_keys USING btree (expires_at);
 
 CREATE INDEX jobs_by_state ON dibs.jobs USING btree (queue_id, state, id) WHERE (state = ANY (ARRAY['scheduled'::dibs.job_state, 'blocked'::dibs.job_state, 'completed'::dibs.job_state, 'cancelled'::dibs.job_state, 'dead'::dibs.job_state]));
 

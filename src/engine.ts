@@ -4,12 +4,14 @@ import { claiming } from './claiming.ts';
 import { databaseClock } from './clock.ts';
 import type { Database } from './db.ts';
 import { dispatcher } from './dispatch.ts';
+import { forgetAnswers } from './duties/answers.ts';
 import { startDuty } from './duties/duty.ts';
 import { forgetOutlived } from './duties/retain.ts';
 import { scheduleTicks } from './duties/schedule.ts';
 import { strayLeases } from './duties/strays.ts';
 import { promoteDue, reviveExpired } from './duties/sweep.ts';
 import { enqueueing } from './enqueue.ts';
+import { onceByKey } from './idempotency.ts';
 import { jobDesk } from './jobs.ts';
 import { isMigrated } from './migrate.ts';
 import { bulkPace } from './pace.ts';
@@ -22,9 +24,8 @@ import { wakeUps } from './wakes.ts';
 const SWEEP_MS = 200;
 const RETAIN_MS = 1000;
 const STRAYS_MS = 1000;
-const CLOCK_MS = 10_000;
-/** How long a schedule that was put on another replica may go unnoticed; ticks that are known of are waited for. */
 const SCHEDULES_MS = 1000;
+const CLOCK_MS = 10_000;
 
 /**
  * The queue, without HTTP: every verb of the contract, and the duties that run beside them. Any number of engines may
@@ -41,6 +42,7 @@ export async function startEngine(options: {
   const clock = databaseClock(db);
   const wakes = wakeUps({ db, url: listenUrl, log });
   const rounds = createRounds(db);
+  const { enqueue, enqueueWithin } = enqueueing({ db, join: rounds(RANKS.enqueue), queues, clock, wakes });
   const settlement = settlementOf({ db, join: rounds(RANKS.settle), queues, wakes });
   const pace = bulkPace();
   const bulk = bulkVerbs({ db, wakes, pace });
@@ -70,7 +72,6 @@ export async function startEngine(options: {
     anywhere: dispatch.wakeAll,
   });
 
-  const { enqueue, enqueueIn } = enqueueing({ db, join: rounds(RANKS.enqueue), queues, clock, wakes });
   const failed = (error: unknown) => log(error, 'a background duty failed, it will be tried again');
   const sweeping = { db, queues, wakes, settlement, clock, pace };
   const duties = [
@@ -78,7 +79,8 @@ export async function startEngine(options: {
     startDuty({ everyMs: SWEEP_MS, failed, run: promoteDue(sweeping) }),
     startDuty({ everyMs: STRAYS_MS, failed, run: strays.search }),
     startDuty({ everyMs: RETAIN_MS, failed, run: forgetOutlived({ db, pace }) }),
-    startDuty({ everyMs: SCHEDULES_MS, failed, run: scheduleTicks({ db, wakes, enqueueIn, log }) }),
+    startDuty({ everyMs: RETAIN_MS, failed, run: forgetAnswers({ db, clock }) }),
+    startDuty({ everyMs: SCHEDULES_MS, failed, run: scheduleTicks({ db, enqueueWithin, log }) }),
     startDuty({ everyMs: CLOCK_MS, failed, run: () => clock.adjust().then(() => false) }),
   ];
   // Their connections are made by then: while the routes are compiled, which on a slow machine takes longer than a
@@ -87,6 +89,7 @@ export async function startEngine(options: {
 
   return {
     enqueue,
+    enqueueOnce: onceByKey({ db, enqueueWithin }),
     claim: dispatch.claim,
     ack: settlement.ack,
     nack: settlement.nack,

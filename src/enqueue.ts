@@ -33,7 +33,12 @@ interface Incoming {
 const bytesOf = (jobs: Incoming[]) => jobs.reduce((bytes, job) => bytes + job.payload.length, 0);
 const isHeavy = (jobs: Incoming[]) => jobs.length > HEAVY_ROWS || bytesOf(jobs) > HEAVY_BYTES;
 
+const queueIdsOf = (jobs: Incoming[]) => [...new Set(jobs.map((j) => j.queue.id))].sort((a, b) => a - b);
+
 type Inserted = Pick<JobRow, 'id' | 'state' | 'run_at' | 'created_at'>;
+
+/** Work in a transaction of which the insertion of jobs, by `enqueueIn`, is a part. */
+type Within<T> = (transaction: Db, enqueueIn: () => Promise<Job[]>) => Promise<T>;
 
 export function enqueueing(context: {
   db: Database;
@@ -118,21 +123,15 @@ export function enqueueing(context: {
   const light = lanesOf(join);
   const heavy = lanesOf(createRounds(db)(RANKS.enqueue));
 
-  /** Several queues, one transaction; queues in the order of their ids, so that no two such batches can deadlock. */
-  async function writeAcross(jobs: Incoming[], queueIds: number[]): Promise<Job[]> {
-    const jobOf = await db.transaction(async (transaction) => {
-      const written = new Map<Incoming, Job>();
-      for (const id of queueIds) {
-        const own = jobs.filter((j) => j.queue.id === id);
-        const rows = await write(transaction, id, own);
-        for (const [i, job] of own.entries()) written.set(job, rows[i] as Job);
-      }
-      return written;
-    });
-    const written = jobs.map((job) => jobOf.get(job) as Job);
-    for (const name of new Set(written.filter((j) => j.state === 'ready').map((j) => j.queue)))
-      wakes.ready(name);
-    return written;
+  /** Queues in the order of their ids, so that no two such transactions can deadlock. */
+  async function writeIn(transaction: Db, jobs: Incoming[]): Promise<Job[]> {
+    const written = new Map<Incoming, Job>();
+    for (const id of queueIdsOf(jobs)) {
+      const own = jobs.filter((j) => j.queue.id === id);
+      const rows = await write(transaction, id, own);
+      for (const [i, job] of own.entries()) written.set(job, rows[i] as Job);
+    }
+    return jobs.map((job) => written.get(job) as Job);
   }
 
   async function writeOne(jobs: Incoming[], queue: Queue): Promise<Job[]> {
@@ -141,18 +140,29 @@ export function enqueueing(context: {
     return light(queue.id, jobs);
   }
 
-  /**
-   * Inserts jobs, all or none, and returns them in the same order once they are committed.
-   * `at` gives the JSON pointer of the i-th job within its request.
-   */
-  async function enqueue(jobs: NewJob[], at: (i: number) => string): Promise<Job[]> {
+  async function transact<T>(jobs: Incoming[], work: Within<T>): Promise<T> {
+    let written: Job[] = [];
+    const result = await db.transaction((transaction) =>
+      work(transaction, async () => {
+        written = await writeIn(transaction, jobs);
+        return written;
+      }),
+    );
+    for (const name of new Set(written.filter((j) => j.state === 'ready').map((j) => j.queue)))
+      wakes.ready(name);
+    return result;
+  }
+
+  /** Takes jobs in and runs `work` with them, again when one of their queues was deleted meanwhile. */
+  async function intoQueues<T>(
+    jobs: NewJob[],
+    at: (i: number) => string,
+    work: (taken: Incoming[]) => Promise<T>,
+  ): Promise<T> {
     for (;;) {
       const taken = await takeIn(jobs, at);
-      const queueIds = [...new Set(taken.map((j) => j.queue.id))].sort((a, b) => a - b);
       try {
-        return await (queueIds.length === 1
-          ? writeOne(taken, taken[0]?.queue as Queue)
-          : writeAcross(taken, queueIds));
+        return await work(taken);
       } catch (error) {
         if (!(error instanceof QueueGone)) throw error;
         for (const job of taken) queues.changed(job.queue.name);
@@ -160,24 +170,22 @@ export function enqueueing(context: {
     }
   }
 
-  /**
-   * Inserts a job within a transaction of the caller, who tells its queue's waiters when that has committed. Its queue
-   * is looked up on a second connection: no more than a few callers at once.
-   */
-  async function enqueueIn(transaction: Db, job: NewJob): Promise<Job> {
-    for (;;) {
-      const [taken] = (await takeIn([job], () => '')) as [Incoming];
-      try {
-        const [written] = (await write(transaction, taken.queue.id, [taken])) as [Job];
-        return written;
-      } catch (error) {
-        if (!(error instanceof QueueGone)) throw error;
-        queues.changed(taken.queue.name);
-      }
-    }
-  }
+  return {
+    /**
+     * Inserts jobs, all or none, and returns them in the same order once they are committed.
+     * `at` gives the JSON pointer of the i-th job within its request.
+     */
+    enqueue: (jobs: NewJob[], at: (i: number) => string): Promise<Job[]> =>
+      intoQueues(jobs, at, (taken) =>
+        queueIdsOf(taken).length === 1
+          ? writeOne(taken, taken[0]?.queue as Queue)
+          : transact(taken, (_, enqueueIn) => enqueueIn()),
+      ),
 
-  return { enqueue, enqueueIn };
+    /** Runs `work` in one transaction with the insertion of jobs, which happens where it calls `enqueueIn`, if it does. */
+    enqueueWithin: <T>(jobs: NewJob[], at: (i: number) => string, work: Within<T>): Promise<T> =>
+      intoQueues(jobs, at, (taken) => transact(taken, work)),
+  };
 }
 
 export type Enqueueing = ReturnType<typeof enqueueing>;

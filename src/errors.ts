@@ -14,6 +14,7 @@ export type RefusalCode =
   | 'queue_not_empty'
   | 'payload_too_large'
   | 'unsupported_media_type'
+  | 'idempotency_key_reused'
   | 'internal'
   | 'unavailable';
 
@@ -71,6 +72,12 @@ export const queueNotEmpty = (name: string) =>
 
 export const payloadTooLarge = (detail: string, errors?: FieldError[]) =>
   new Refusal('payload_too_large', detail, errors);
+
+export const idempotencyKeyReused = (key: string) =>
+  new Refusal(
+    'idempotency_key_reused',
+    `The Idempotency-Key ${JSON.stringify(key)} was used with another body within the last 24 hours.`,
+  );
 
 export const unavailable = (detail = 'The database does not answer.') => new Refusal('unavailable', detail);
 

@@ -6,7 +6,6 @@ import { isOutage } from '../errors.ts';
 import { jobOf } from '../schedules.ts';
 import { planned } from '../sql.ts';
 import type { Schedule } from '../types.ts';
-import type { Wakes } from '../wakes.ts';
 
 const statements = {
   next: planned('schedule_next'),
@@ -19,7 +18,7 @@ const RETRY_MS = 200;
 /** A replica that has fallen behind makes one job of all that is older than this. */
 const LAG_MS = 10_000;
 
-interface Due extends Pick<Schedule, 'name' | 'cron' | 'timezone'> {
+interface Due extends Pick<Schedule, 'name' | 'cron' | 'timezone' | 'job' | 'payload'> {
   next_run_at: string;
   revision: string;
 }
@@ -30,31 +29,34 @@ interface Due extends Pick<Schedule, 'name' | 'cron' | 'timezone'> {
  */
 export function scheduleTicks(context: {
   db: Database;
-  wakes: Wakes;
-  enqueueIn: Enqueueing['enqueueIn'];
+  enqueueWithin: Enqueueing['enqueueWithin'];
   log: (error: unknown, message: string) => void;
 }): () => Promise<boolean | number> {
-  const { db, wakes, enqueueIn, log } = context;
+  const { db, enqueueWithin, log } = context;
   /** When this replica looked for the first time, by the database's clock. */
   let since: number | undefined;
   /** Whose jobs are refused, which is logged once. */
   const refused = new Set<string>();
 
   /** Takes the tick that is due; false when it was another replica's. */
-  async function take({ name, cron, timezone, next_run_at, revision }: Due, now: number): Promise<boolean> {
+  async function take(due: Due, now: number): Promise<boolean> {
+    const { name, cron, timezone, next_run_at, revision } = due;
     const upTo = new Date(Math.max(Date.parse(next_run_at), since ?? now, now - LAG_MS));
-    const job = await db.transaction(async (transaction) => {
-      const [taken] = await transaction.query<Pick<Schedule, 'job' | 'payload'>>(statements.tick, [
-        name,
-        revision,
-        lastTick(cron, timezone, upTo),
-        nextTick(cron, timezone, upTo),
-        randomUUID(),
-      ]);
-      return taken && enqueueIn(transaction, jobOf(taken));
-    });
-    if (job?.state === 'ready') wakes.ready(job.queue);
-    return job !== undefined;
+    return enqueueWithin(
+      [jobOf(due)],
+      () => '/job',
+      async (transaction, enqueueIn) => {
+        const taken = await transaction.query(statements.tick, [
+          name,
+          revision,
+          lastTick(cron, timezone, upTo),
+          nextTick(cron, timezone, upTo),
+          randomUUID(),
+        ]);
+        if (taken.length > 0) await enqueueIn();
+        return taken.length > 0;
+      },
+    );
   }
 
   async function takeDue(now: number): Promise<boolean> {
