@@ -61,7 +61,8 @@ export function enqueueing(context: {
       throw invalidRequest([{ in: 'body', path, message: 'must be a time that exists' }]);
     if (time.getTime() > clock.now() + LONGEST_DELAY_MS)
       throw invalidRequest([{ in: 'body', path, message: 'must be within 366 days from now' }]);
-    return time;
+    // A year before the first is none to PostgreSQL, and what is past is now anyway.
+    return new Date(Math.max(time.getTime(), 0));
   }
 
   function incoming(job: NewJob, queue: Queue, run_at: Date | null): Incoming {
