@@ -6,6 +6,7 @@ import { createLanes } from './lane.ts';
 import type { Queue, Queues } from './queues.ts';
 import { createRounds, type Join, RANKS } from './rounds.ts';
 import { prepared } from './sql.ts';
+import { textArray } from './textArray.ts';
 import type { Job, JobRow, NewJob } from './types.ts';
 import type { Wakes } from './wakes.ts';
 
@@ -33,7 +34,8 @@ interface Incoming {
 const bytesOf = (jobs: Incoming[]) => jobs.reduce((bytes, job) => bytes + job.payload.length, 0);
 const isHeavy = (jobs: Incoming[]) => jobs.length > HEAVY_ROWS || bytesOf(jobs) > HEAVY_BYTES;
 
-type Inserted = Pick<JobRow, 'id' | 'state' | 'run_at' | 'created_at'>;
+/** What the database decided: of the one job, or, without an id, of all those that are ready. */
+type Inserted = Pick<JobRow, 'state' | 'run_at' | 'created_at'> & { id: string | null };
 
 export function enqueueing(context: {
   db: Database;
@@ -93,11 +95,14 @@ export function enqueueing(context: {
       jobs.map((j) => j.max_attempts),
       jobs.map((j) => j.backoff),
       jobs.map((j) => j.headers),
-      jobs.map((j) => j.payload),
+      textArray(jobs.map((j) => j.payload)),
     ]);
     if (rows.length === 0) throw new QueueGone();
-    const byId = new Map(rows.map((row) => [row.id, row]));
-    return jobs.map((job, i) => enqueued(job, byId.get(ids[i] as string) as Inserted));
+    const times = new Map(rows.map((row) => [row.id, row]));
+    return jobs.map((job, i) => {
+      const id = ids[i] as string;
+      return enqueued(job, id, (times.get(id) ?? times.get(null)) as Inserted);
+    });
   }
 
   const lanesOf = (join: Join) =>
@@ -161,9 +166,9 @@ export function enqueueing(context: {
   };
 }
 
-function enqueued(job: Incoming, row: Inserted): Job {
+function enqueued(job: Incoming, id: string, row: Inserted): Job {
   return {
-    id: row.id,
+    id,
     queue: job.queue.name,
     state: row.state,
     priority: job.priority,
