@@ -8,17 +8,20 @@ import { RawJson } from '../src/types.ts';
 export type RawShape = { maxBytes: number } | [RawShape] | { members: Record<string, RawShape> };
 
 const MAX_DEPTH = 1000;
-const WHITE_SPACE = /[ \t\n\r]*/y;
 const SCALAR = /[^ \t\n\r,\]}]*/y;
 
-/** Moves a sticky pattern over the text; returns where its match ends. */
-function over(pattern: RegExp, text: string, at: number): number {
-  pattern.lastIndex = at;
-  pattern.test(text);
-  return pattern.lastIndex;
+function endOfScalar(text: string, at: number): number {
+  SCALAR.lastIndex = at;
+  SCALAR.test(text);
+  return SCALAR.lastIndex;
 }
 
-const skipSpace = (text: string, at: number) => over(WHITE_SPACE, text, at);
+/** In valid JSON, no other character up to the space stands between two tokens. */
+function skipSpace(text: string, at: number): number {
+  let i = at;
+  while (text.charCodeAt(i) <= 0x20) i++;
+  return i;
+}
 
 function endOfString(text: string, at: number): number {
   for (let quote = text.indexOf('"', at + 1); ; quote = text.indexOf('"', quote + 1)) {
@@ -43,7 +46,7 @@ function endOfValue(text: string, at: number): { end: number; depth: number } {
       depth--;
       i++;
     } else if (depth === 0) {
-      return { end: over(SCALAR, text, i), depth: 0 };
+      return { end: endOfScalar(text, i), depth: 0 };
     } else {
       i++;
     }
@@ -51,8 +54,8 @@ function endOfValue(text: string, at: number): { end: number; depth: number } {
   }
 }
 
-/** The start of each member's value, the last one's where a name is repeated, as JSON.parse has it. */
-function members(text: string, at: number): Map<string, number> {
+/** Where the values of the members named by `wanted` start: of a repeated name the last one, as JSON.parse has it. */
+function members(text: string, at: number, wanted: Record<string, RawShape>): Map<string, number> {
   const found = new Map<string, number>();
   let i = skipSpace(text, at + 1);
   while (text[i] !== '}') {
@@ -60,7 +63,7 @@ function members(text: string, at: number): Map<string, number> {
     const quoted = text.slice(i, nameEnd);
     const name = quoted.includes('\\') ? (JSON.parse(quoted) as string) : quoted.slice(1, -1);
     const value = skipSpace(text, skipSpace(text, nameEnd) + 1);
-    found.set(name, value);
+    if (Object.hasOwn(wanted, name)) found.set(name, value);
     i = skipSpace(text, endOfValue(text, value).end);
     if (text[i] === ',') i = skipSpace(text, i + 1);
   }
@@ -99,10 +102,8 @@ function restore(text: string, at: number, shape: RawShape, parsed: unknown, pat
       parsed[i] = restore(text, start, shape[0], parsed[i], `${path}/${i}`);
   } else if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) {
     const object = parsed as Record<string, unknown>;
-    for (const [name, start] of members(text, at)) {
-      const inner = Object.hasOwn(shape.members, name) ? shape.members[name] : undefined;
-      if (inner) object[name] = restore(text, start, inner, object[name], `${path}/${name}`);
-    }
+    for (const [name, start] of members(text, at, shape.members))
+      object[name] = restore(text, start, shape.members[name] as RawShape, object[name], `${path}/${name}`);
   }
   return parsed;
 }

@@ -58,6 +58,6 @@ where j.queue_id = $1
 returning
   ((select slots from picked))[width_bucket(j.id, (select ids from picked))] as slot,
   j.position,
-  j.id, j.state, j.priority, j.attempt, j.max_attempts, j.deliveries, j.run_at, j.created_at,
-  j.lease_token, j.lease_expires_at, j.finished_at, j.worker, j.last_error,
-  j.headers, j.progress, j.result, j.payload;
+  j.id, j.priority, j.attempt, j.max_attempts, j.deliveries, j.run_at, j.created_at,
+  j.lease_token, j.lease_expires_at, j.worker, j.last_error,
+  j.headers, j.progress, j.payload;

@@ -17,7 +17,10 @@ export interface Consumer {
   worker: string | undefined;
 }
 
-type LeasedRow = LeasedJob & { slot: number; position: number };
+/** Without what is the same for every lease. */
+type LeasedRow = Omit<LeasedJob, 'queue' | keyof typeof LEASED> & { slot: number; position: number };
+
+const LEASED = { state: 'leased', finished_at: null, result: null } as const;
 
 export function claiming(context: {
   /** Told of a claim of which nobody knows whether it leased anything. */
@@ -73,9 +76,8 @@ export function claiming(context: {
     let at = 0;
     for (const row of rows) {
       while (row.slot > (last[at] as number)) at++;
-      row.queue = queue.name;
       floor.leased(row.priority, row.position);
-      (shares[at] as LeasedJob[]).push(row);
+      (shares[at] as LeasedJob[]).push(Object.assign(row, LEASED, { queue: queue.name }));
     }
     return shares;
   }

@@ -25,18 +25,31 @@ export interface Database extends Db {
  * A timestamptz as the API writes it: RFC 3339, UTC, milliseconds. A server in UTC sends nearly that; no Date is made
  * on the way, as each job has several.
  */
-function rfc3339(text: string): string {
+function toRfc3339(text: string): string {
   if (!text.endsWith('+00') || text.length > 29)
     return (pg.types.getTypeParser(TIMESTAMPTZ_OID)(text) as Date).toISOString();
   const fraction = text.slice(20, -3).slice(0, 3).padEnd(3, '0');
   return `${text.slice(0, 10)}T${text.slice(11, 19)}.${fraction}Z`;
 }
 
+/** Reads a column of times: those of neighbouring rows are often the same. */
+function timeReader(): (text: string) => string {
+  let last = '';
+  let read = '';
+  return (text) => {
+    if (text !== last) {
+      read = toRfc3339(text);
+      last = text;
+    }
+    return read;
+  };
+}
+
 const types = {
   getTypeParser(oid: number, format?: 'text' | 'binary') {
     if (oid === JSON_OID) return (text: string) => text;
     if (oid === INT8_OID) return Number;
-    if (oid === TIMESTAMPTZ_OID) return rfc3339;
+    if (oid === TIMESTAMPTZ_OID) return timeReader();
     return pg.types.getTypeParser(oid, format as 'text');
   },
 };

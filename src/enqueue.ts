@@ -6,6 +6,7 @@ import { createLanes } from './lane.ts';
 import type { Queue, Queues } from './queues.ts';
 import { createRounds, type Join, RANKS } from './rounds.ts';
 import { prepared } from './sql.ts';
+import { textArray } from './textArray.ts';
 import type { Job, JobRow, NewJob } from './types.ts';
 import type { Wakes } from './wakes.ts';
 
@@ -35,7 +36,8 @@ const isHeavy = (jobs: Incoming[]) => jobs.length > HEAVY_ROWS || bytesOf(jobs) 
 
 const queueIdsOf = (jobs: Incoming[]) => [...new Set(jobs.map((j) => j.queue.id))].sort((a, b) => a - b);
 
-type Inserted = Pick<JobRow, 'id' | 'state' | 'run_at' | 'created_at'>;
+/** What the database decided: of the one job, or, without an id, of all those that are ready. */
+type Inserted = Pick<JobRow, 'state' | 'run_at' | 'created_at'> & { id: string | null };
 
 /** Work in a transaction of which the insertion of jobs, by `enqueueIn`, is a part. */
 type Within<T> = (transaction: Db, enqueueIn: () => Promise<Job[]>) => Promise<T>;
@@ -99,11 +101,14 @@ export function enqueueing(context: {
       jobs.map((j) => j.max_attempts),
       jobs.map((j) => j.backoff),
       jobs.map((j) => j.headers),
-      jobs.map((j) => j.payload),
+      textArray(jobs.map((j) => j.payload)),
     ]);
     if (rows.length === 0) throw new QueueGone();
-    const byId = new Map(rows.map((row) => [row.id, row]));
-    return jobs.map((job, i) => enqueued(job, byId.get(ids[i] as string) as Inserted));
+    const times = new Map(rows.map((row) => [row.id, row]));
+    return jobs.map((job, i) => {
+      const id = ids[i] as string;
+      return enqueued(job, id, (times.get(id) ?? times.get(null)) as Inserted);
+    });
   }
 
   const lanesOf = (join: Join) =>
@@ -191,9 +196,9 @@ export function enqueueing(context: {
 
 export type Enqueueing = ReturnType<typeof enqueueing>;
 
-function enqueued(job: Incoming, row: Inserted): Job {
+function enqueued(job: Incoming, id: string, row: Inserted): Job {
   return {
-    id: row.id,
+    id,
     queue: job.queue.name,
     state: row.state,
     priority: job.priority,

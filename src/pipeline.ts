@@ -23,8 +23,9 @@ function element(value: unknown): string {
   return `"${ESCAPED.test(value) ? value.replace(/["\\]/g, '\\$&') : value}"`;
 }
 
-/** A parameter as PostgreSQL reads it as text (manual, "Array Input and Output Syntax"). */
-function parameterText(value: unknown): string | null {
+/** A parameter as PostgreSQL reads it: as text (manual, "Array Input and Output Syntax"), or binary as it is. */
+function parameter(value: unknown): string | Buffer | null {
+  if (value instanceof Buffer) return value;
   if (Array.isArray(value)) return `{${value.map(element).join()}}`;
   return value === null ? null : String(value);
 }
@@ -59,7 +60,7 @@ export class Pipeline implements pg.Submittable {
       const isNew = !this.#known.has(statement.name) && !this.#described.has(statement.name);
       if (isNew) this.#described.set(statement.name, []);
       if (isNew) connection.parse({ name: statement.name, text: statement.text, types: [] }, true);
-      connection.bind({ statement: statement.name, values: parameters.map(parameterText) }, true);
+      connection.bind({ statement: statement.name, values: parameters.map(parameter) }, true);
       if (isNew) connection.describe({ type: 'P', name: '' }, true);
       connection.execute(null, true);
     }
