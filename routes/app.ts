@@ -10,6 +10,7 @@ import { jobRoutes } from './jobs.ts';
 import { leaseRoutes } from './leases.ts';
 import { refuseForNode } from './node.ts';
 import { queueRoutes } from './queues.ts';
+import { scheduleRoutes } from './schedules.ts';
 import { namedSchemas } from './schemas/named.ts';
 import { settleRoute } from './settle.ts';
 import { systemRoutes } from './system.ts';
@@ -54,6 +55,7 @@ const routesOf = (engine: Engine, maxPayloadBytes: number) => (app: App) => {
   leaseRoutes(app, engine, maxPayloadBytes);
   settleRoute(app, engine, maxPayloadBytes);
   queueRoutes(app, engine);
+  scheduleRoutes(app, engine, maxPayloadBytes);
 };
 
 /** The OpenAPI document, without an engine behind it. */

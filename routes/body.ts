@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { takeFingerprint } from './idempotency.ts';
 import { parseKeepingRaw, type RawShape } from './rawJson.ts';
 import { MAX_SMALL_JSON_BYTES } from './schemas/common.ts';
 
@@ -21,6 +22,7 @@ export function rawShapes(maxPayloadBytes: number) {
   return {
     job,
     jobs: { members: { jobs: [job] } } as RawShape,
+    schedule: { members: { job } } as RawShape,
     ack,
     extend,
     settle: { members: { acks: [ack], extends: [extend] } } as RawShape,
@@ -31,11 +33,13 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** Bodies are JSON in UTF-8 and nothing else; an empty one counts as none. */
 export function acceptJson(app: FastifyInstance): void {
+  app.decorateRequest('fingerprint', null);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
     'application/json',
     { parseAs: 'buffer' },
     (request: FastifyRequest, body: Buffer, done: (error: Error | null, body?: unknown) => void) => {
+      takeFingerprint(request, body);
       let parsed: unknown;
       try {
         if (body.length > 0) parsed = parseKeepingRaw(utf8.decode(body), request.routeOptions.config.raw);

@@ -9,6 +9,7 @@ const STATUS: Record<RefusalCode, number> = {
   forbidden: 403,
   job_not_found: 404,
   queue_not_found: 404,
+  schedule_not_found: 404,
   route_not_found: 404,
   method_not_allowed: 405,
   lease_lost: 409,
@@ -17,6 +18,7 @@ const STATUS: Record<RefusalCode, number> = {
   queue_not_empty: 409,
   payload_too_large: 413,
   unsupported_media_type: 415,
+  idempotency_key_reused: 422,
   internal: 500,
   unavailable: 503,
 };
@@ -27,6 +29,7 @@ const TITLES: Record<RefusalCode, string> = {
   forbidden: 'The access key does not allow this',
   job_not_found: 'There is no such job',
   queue_not_found: 'There is no such queue',
+  schedule_not_found: 'There is no such schedule',
   route_not_found: 'There is no such route',
   method_not_allowed: 'The method is not allowed here',
   lease_lost: 'The lease is over',
@@ -35,6 +38,7 @@ const TITLES: Record<RefusalCode, string> = {
   queue_not_empty: 'The queue is not empty',
   payload_too_large: 'The body or a value in it is too large',
   unsupported_media_type: 'The body is not JSON',
+  idempotency_key_reused: 'The idempotency key was used for another request',
   internal: 'Something went wrong in Dibs',
   unavailable: 'The service is temporarily unavailable',
 };

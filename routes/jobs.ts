@@ -1,30 +1,36 @@
-import type { Static } from 'typebox';
 import { Type } from 'typebox';
 import type { Engine } from '../src/engine.ts';
+import type { Answer } from '../src/idempotency.ts';
 import { isUuid } from '../src/ids.ts';
-import type { NewJob } from '../src/types.ts';
-import { completeBackoff } from './backoff.ts';
+import type { Job as EngineJob } from '../src/types.ts';
 import { rawShapes } from './body.ts';
 import { readCursor, writeCursor } from './cursor.ts';
 import type { App } from './fastify.ts';
+import { enqueuer, idempotencyHeaders } from './idempotency.ts';
 import { jobJson, jobListJson, jobPageJson } from './json.ts';
+import { createdJob, toNewJob } from './newJob.ts';
 import { answer, operation } from './operation.ts';
 import { JobId, JobStateName, oneOf, pageQuery, QueueName, ref } from './schemas/common.ts';
 import { Job, JobList, JobPage, JobSpec, JobSpecList } from './schemas/job.ts';
 
-const location = { Location: { type: 'string', description: 'The path of the job.' } };
+const oneCreated = ([job]: EngineJob[]): Answer => ({
+  status: 201,
+  location: `/jobs/${job?.id}`,
+  body: jobJson(job as EngineJob),
+});
 
-const toNewJob = ({ backoff, ...job }: Static<typeof JobSpec>): NewJob =>
-  backoff ? { ...job, backoff: completeBackoff(backoff) } : job;
+const allCreated = (jobs: EngineJob[]): Answer => ({ status: 201, location: null, body: jobListJson(jobs) });
 
 export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): void {
   const raw = rawShapes(maxPayloadBytes);
+  const enqueueAndReply = enqueuer(engine);
 
   app.route({
     method: 'POST',
     url: '/jobs',
     config: { raw: raw.job },
     schema: {
+      headers: idempotencyHeaders,
       body: ref(JobSpec),
       ...operation({
         operationId: 'enqueueJob',
@@ -32,15 +38,13 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
         summary: 'Enqueue a job',
         description:
           'The job is in the database when the answer comes. The payload is left out of the answer.',
-        answers: { 201: answer(ref(Job), 'The job.', location) },
+        answers: { 201: createdJob },
+        refusals: [422],
         takesBody: true,
       }),
     },
-    handler: async (request, reply) => {
-      const [job] = await engine.enqueue([toNewJob(request.body)], () => '');
-      reply.code(201).header('location', `/jobs/${job?.id}`).type('application/json');
-      return reply.send(jobJson(job as NonNullable<typeof job>));
-    },
+    handler: (request, reply) =>
+      enqueueAndReply(request, reply, [toNewJob(request.body)], () => '', oneCreated),
   });
 
   app.route({
@@ -48,6 +52,7 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
     url: '/jobs/batch',
     config: { raw: raw.jobs },
     schema: {
+      headers: idempotencyHeaders,
       body: ref(JobSpecList),
       ...operation({
         operationId: 'enqueueJobs',
@@ -56,13 +61,12 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
         description:
           'The answer has them in the same order. One bad item refuses all; `errors[].path` names it.',
         answers: { 201: answer(ref(JobList), 'The jobs.') },
+        refusals: [422],
         takesBody: true,
       }),
     },
-    handler: async (request, reply) => {
-      const jobs = await engine.enqueue(request.body.jobs.map(toNewJob), (i) => `/jobs/${i}`);
-      return reply.code(201).type('application/json').send(jobListJson(jobs));
-    },
+    handler: (request, reply) =>
+      enqueueAndReply(request, reply, request.body.jobs.map(toNewJob), (i) => `/jobs/${i}`, allCreated),
   });
 
   app.route({

@@ -1,4 +1,4 @@
-import type { Job } from '../src/types.ts';
+import type { Job, Schedule } from '../src/types.ts';
 
 const text = (value: string | null) => (value === null ? 'null' : JSON.stringify(value));
 /** A text without anything to escape: an id, a time, a name of ours. */
@@ -26,3 +26,16 @@ export const jobListJson = (jobs: Job[]): string => `{"jobs":[${jobs.map(jobJson
 
 export const jobPageJson = (jobs: Job[], nextCursor: string | null): string =>
   `{"jobs":[${jobs.map(jobJson).join(',')}],"next_cursor":${JSON.stringify(nextCursor)}}`;
+
+/** The JSON of a schedule; its job's payload is the text that was sent. */
+export function scheduleJson({ job, payload, ...schedule }: Schedule): string {
+  const { name, cron, timezone, paused, next_run_at, last_run_at } = schedule;
+  const inside = [job.slice(1, -1), payload === null ? '' : `"payload":${payload}`].filter(Boolean).join(',');
+  return (
+    `{"name":"${name}","cron":${JSON.stringify(cron)},"timezone":"${timezone}","paused":${paused}` +
+    `,"job":{${inside}},"next_run_at":${plain(next_run_at)},"last_run_at":${plain(last_run_at)}}`
+  );
+}
+
+export const schedulePageJson = (schedules: Schedule[], nextCursor: string | null): string =>
+  `{"schedules":[${schedules.map(scheduleJson).join(',')}],"next_cursor":${JSON.stringify(nextCursor)}}`;

@@ -10,6 +10,13 @@ interface RoutePart {
   httpPart: string;
 }
 
+/** Node writes the names of headers in lower case; a schema, which is shown, as one writes them. */
+function forHeaders(schema: AnySchema): AnySchema {
+  const { properties, ...rest } = schema as { properties: Record<string, AnySchema> };
+  const lower = Object.entries(properties).map(([name, value]) => [name.toLowerCase(), value]);
+  return { ...rest, properties: Object.fromEntries(lower) };
+}
+
 /**
  * Our schemas are held against JSON Schema by a test. Ajv would do so at each start, and compile JSON Schema itself for
  * it, twice: 350 ms and 20 MB of each replica.
@@ -28,6 +35,9 @@ export const buildValidator = ((sharedSchemas: Record<string, AnySchema>) => {
   const textual = new Ajv({ ...options, coerceTypes: true, strictNumbers: false });
   addFormats.default(strict, ['date-time', 'double']);
   addFormats.default(textual, ['date-time', 'double']);
-  return ({ schema, httpPart }: RoutePart) => (httpPart === 'body' ? strict : textual).compile(schema);
+  return ({ schema, httpPart }: RoutePart) => {
+    if (httpPart === 'body') return strict.compile(schema);
+    return textual.compile(httpPart === 'headers' ? forHeaders(schema) : schema);
+  };
   // Fastify passes a RoutePart, other than these types of its default compiler say.
 }) as unknown as BuildValidator;

@@ -21,6 +21,20 @@ RETURN (LEAST(((backoff ->> 'max_seconds'::text))::double precision, (((backoff 
 
 -- tables
 
+create table dibs.idempotency_keys (
+  route text not null,
+  key text not null,
+  fingerprint bytea not null,
+  created_at timestamp with time zone not null default now(),
+  expires_at timestamp with time zone not null,
+  status smallint,
+  location text,
+  body text,
+  constraint idempotency_fingerprint CHECK ((octet_length(fingerprint) = 32)),
+  constraint idempotency_key CHECK (((char_length(key) >= 1) AND (char_length(key) <= 256))),
+  constraint idempotency_keys_pkey PRIMARY KEY (route, key)
+);
+
 create table dibs.jobs (
   queue_id integer not null,
   state dibs.job_state not null,
@@ -79,7 +93,24 @@ create table dibs.queues (
   constraint queues_pkey PRIMARY KEY (id)
 );
 
+create table dibs.schedules (
+  name text not null,
+  cron text not null,
+  timezone text not null,
+  paused boolean not null,
+  job json not null,
+  payload json,
+  next_run_at timestamp with time zone,
+  last_run_at timestamp with time zone,
+  revision uuid not null,
+  constraint schedule_name CHECK ((name ~ '^[A-Za-z0-9._:-]{1,128}$'::text)),
+  constraint schedule_paused CHECK (((NOT paused) OR (next_run_at IS NULL))),
+  constraint schedules_pkey PRIMARY KEY (name)
+);
+
 -- indexes
+
+CREATE INDEX idempotency_keys_expiry ON dibs.idempotency_keys USING btree (expires_at);
 
 CREATE INDEX jobs_by_state ON dibs.jobs USING btree (queue_id, state, id) WHERE (state = ANY (ARRAY['scheduled'::dibs.job_state, 'blocked'::dibs.job_state, 'completed'::dibs.job_state, 'cancelled'::dibs.job_state, 'dead'::dibs.job_state]));
 
@@ -90,3 +121,5 @@ CREATE INDEX jobs_leased ON dibs.jobs USING btree (lease_expires_at, queue_id) W
 CREATE INDEX jobs_ready ON dibs.jobs USING btree (queue_id, ((- priority)), "position") WHERE (state = 'ready'::dibs.job_state);
 
 CREATE INDEX jobs_scheduled ON dibs.jobs USING btree (run_at, queue_id, "position") WHERE (state = 'scheduled'::dibs.job_state);
+
+CREATE INDEX schedules_next ON dibs.schedules USING btree (next_run_at) WHERE (next_run_at IS NOT NULL);

@@ -55,7 +55,7 @@ const types = {
 };
 
 /** SQLSTATE classes and codes of a server that can't serve now (PostgreSQL manual, appendix A). */
-const OUTAGE = /^(08...|53...|57P0.|57014|25006|3D000|28...)$/;
+const OUTAGE = /^(08...|53...|57P0.|57014|25006|25P03|3D000|28...)$/;
 /** What the driver says, without a code, of a connection that is gone or silent. */
 const FROM_DRIVER =
   /^(Connection terminated|timeout (exceeded|expired)|Query read timeout|Client (was|has)|Cannot use a pool after)/;
@@ -69,6 +69,9 @@ function sqlState(error: unknown): string | undefined {
 export function isDataError(error: unknown): boolean {
   return /^(22|23)/.test(sqlState(error) ?? '');
 }
+
+/** Whether a statement gave up its wait for a lock: only where a lock_timeout is set. */
+export const isLockTimeout = (error: unknown): boolean => sqlState(error) === '55P03';
 
 /** Makes the refusal `unavailable` of an error that speaks of an outage. */
 export function translate(error: unknown): unknown {

@@ -4,22 +4,27 @@ import { claiming } from './claiming.ts';
 import { databaseClock } from './clock.ts';
 import type { Database } from './db.ts';
 import { dispatcher } from './dispatch.ts';
+import { forgetAnswers } from './duties/answers.ts';
 import { startDuty } from './duties/duty.ts';
 import { forgetOutlived } from './duties/retain.ts';
+import { scheduleTicks } from './duties/schedule.ts';
 import { strayLeases } from './duties/strays.ts';
 import { promoteDue, reviveExpired } from './duties/sweep.ts';
 import { enqueueing } from './enqueue.ts';
+import { onceByKey } from './idempotency.ts';
 import { jobDesk } from './jobs.ts';
 import { isMigrated } from './migrate.ts';
 import { bulkPace } from './pace.ts';
 import { queueCache } from './queues.ts';
 import { createRounds, RANKS } from './rounds.ts';
+import { scheduleDesk } from './schedules.ts';
 import { settlement as settlementOf } from './settle.ts';
 import { wakeUps } from './wakes.ts';
 
 const SWEEP_MS = 200;
 const RETAIN_MS = 1000;
 const STRAYS_MS = 1000;
+const SCHEDULES_MS = 1000;
 const CLOCK_MS = 10_000;
 
 /**
@@ -37,6 +42,7 @@ export async function startEngine(options: {
   const clock = databaseClock(db);
   const wakes = wakeUps({ db, url: listenUrl, log });
   const rounds = createRounds(db);
+  const { enqueue, enqueueWithin } = enqueueing({ db, join: rounds(RANKS.enqueue), queues, clock, wakes });
   const settlement = settlementOf({ db, join: rounds(RANKS.settle), queues, wakes });
   const pace = bulkPace();
   const bulk = bulkVerbs({ db, wakes, pace });
@@ -73,6 +79,8 @@ export async function startEngine(options: {
     startDuty({ everyMs: SWEEP_MS, failed, run: promoteDue(sweeping) }),
     startDuty({ everyMs: STRAYS_MS, failed, run: strays.search }),
     startDuty({ everyMs: RETAIN_MS, failed, run: forgetOutlived({ db, pace }) }),
+    startDuty({ everyMs: RETAIN_MS, failed, run: forgetAnswers({ db, clock }) }),
+    startDuty({ everyMs: SCHEDULES_MS, failed, run: scheduleTicks({ db, enqueueWithin, log }) }),
     startDuty({ everyMs: CLOCK_MS, failed, run: () => clock.adjust().then(() => false) }),
   ];
   // Their connections are made by then: while the routes are compiled, which on a slow machine takes longer than a
@@ -80,7 +88,8 @@ export async function startEngine(options: {
   await Promise.all(duties.map((duty) => duty.begun));
 
   return {
-    enqueue: enqueueing({ db, join: rounds(RANKS.enqueue), queues, clock, wakes }),
+    enqueue,
+    enqueueOnce: onceByKey({ db, enqueueWithin }),
     claim: dispatch.claim,
     ack: settlement.ack,
     nack: settlement.nack,
@@ -88,6 +97,7 @@ export async function startEngine(options: {
     extend: settlement.extend,
     jobs: jobDesk({ db, queues, wakes, settlement }),
     queues: queueAdmin({ db, queues, wakes, bulk }),
+    schedules: scheduleDesk({ db, enqueue }),
     isReady: () => isMigrated(db),
 
     /** Answers waiting claims with what they have, and lets later ones wait no more; other verbs go on. */

@@ -2,15 +2,12 @@ import type { Clock } from './clock.ts';
 import type { Database, Db } from './db.ts';
 import { invalidRequest, QueueGone } from './errors.ts';
 import { idSource } from './ids.ts';
+import { type Incoming, inserting } from './insert.ts';
 import { createLanes } from './lane.ts';
 import type { Queue, Queues } from './queues.ts';
 import { createRounds, type Join, RANKS } from './rounds.ts';
-import { prepared } from './sql.ts';
-import { textArray } from './textArray.ts';
-import type { Job, JobRow, NewJob } from './types.ts';
+import type { Job, NewJob } from './types.ts';
 import type { Wakes } from './wakes.ts';
-
-const insert = prepared('enqueue');
 
 const LONGEST_DELAY_MS = 366 * 86_400_000;
 const BATCH_ROWS = 1000;
@@ -19,23 +16,13 @@ const BATCH_BYTES = 4 * 2 ** 20;
 const HEAVY_BYTES = 64 * 1024;
 const HEAVY_ROWS = 100;
 
-/** A job on its way into its queue: the columns as enqueue.sql takes them. */
-interface Incoming {
-  queue: Queue;
-  delay_seconds: number;
-  run_at: Date | null;
-  priority: number;
-  max_attempts: number;
-  backoff: string | null;
-  headers: string;
-  payload: string;
-}
-
 const bytesOf = (jobs: Incoming[]) => jobs.reduce((bytes, job) => bytes + job.payload.length, 0);
 const isHeavy = (jobs: Incoming[]) => jobs.length > HEAVY_ROWS || bytesOf(jobs) > HEAVY_BYTES;
 
-/** What the database decided: of the one job, or, without an id, of all those that are ready. */
-type Inserted = Pick<JobRow, 'state' | 'run_at' | 'created_at'> & { id: string | null };
+const queueIdsOf = (jobs: Incoming[]) => [...new Set(jobs.map((j) => j.queue.id))].sort((a, b) => a - b);
+
+/** Work in a transaction of which the insertion of jobs, by `enqueueIn`, is a part. */
+type Within<T> = (transaction: Db, enqueueIn: () => Promise<Job[]>) => Promise<T>;
 
 export function enqueueing(context: {
   db: Database;
@@ -45,7 +32,7 @@ export function enqueueing(context: {
   wakes: Wakes;
 }) {
   const { db, join, queues, clock, wakes } = context;
-  const newId = idSource(clock.now);
+  const write = inserting(idSource(clock.now));
 
   /** The time that a job asks for. @throws Refusal `invalid_request`, naming the field below `at`. */
   function askedTime(job: NewJob, at: string): Date | null {
@@ -58,7 +45,8 @@ export function enqueueing(context: {
       throw invalidRequest([{ in: 'body', path, message: 'must be a time that exists' }]);
     if (time.getTime() > clock.now() + LONGEST_DELAY_MS)
       throw invalidRequest([{ in: 'body', path, message: 'must be within 366 days from now' }]);
-    return time;
+    // A year before the first is none to PostgreSQL, and what is past is now anyway.
+    return new Date(Math.max(time.getTime(), 0));
   }
 
   function incoming(job: NewJob, queue: Queue, run_at: Date | null): Incoming {
@@ -84,27 +72,6 @@ export function enqueueing(context: {
     return jobs.map((job, i) => incoming(job, found.get(job.queue ?? 'default') as Queue, times[i] ?? null));
   }
 
-  async function write(on: Db, queueId: number, jobs: Incoming[]): Promise<Job[]> {
-    const ids = jobs.map(() => newId(queueId));
-    const rows = await on.query<Inserted>(insert, [
-      queueId,
-      ids,
-      jobs.map((j) => j.delay_seconds),
-      jobs.map((j) => j.run_at?.toISOString() ?? null),
-      jobs.map((j) => j.priority),
-      jobs.map((j) => j.max_attempts),
-      jobs.map((j) => j.backoff),
-      jobs.map((j) => j.headers),
-      textArray(jobs.map((j) => j.payload)),
-    ]);
-    if (rows.length === 0) throw new QueueGone();
-    const times = new Map(rows.map((row) => [row.id, row]));
-    return jobs.map((job, i) => {
-      const id = ids[i] as string;
-      return enqueued(job, id, (times.get(id) ?? times.get(null)) as Inserted);
-    });
-  }
-
   const lanesOf = (join: Join) =>
     createLanes<Incoming[], Job[]>({
       join,
@@ -123,21 +90,15 @@ export function enqueueing(context: {
   const light = lanesOf(join);
   const heavy = lanesOf(createRounds(db)(RANKS.enqueue));
 
-  /** Several queues, one transaction; queues in the order of their ids, so that no two such batches can deadlock. */
-  async function writeAcross(jobs: Incoming[], queueIds: number[]): Promise<Job[]> {
-    const jobOf = await db.transaction(async (transaction) => {
-      const written = new Map<Incoming, Job>();
-      for (const id of queueIds) {
-        const own = jobs.filter((j) => j.queue.id === id);
-        const rows = await write(transaction, id, own);
-        for (const [i, job] of own.entries()) written.set(job, rows[i] as Job);
-      }
-      return written;
-    });
-    const written = jobs.map((job) => jobOf.get(job) as Job);
-    for (const name of new Set(written.filter((j) => j.state === 'ready').map((j) => j.queue)))
-      wakes.ready(name);
-    return written;
+  /** Queues in the order of their ids, so that no two such transactions can deadlock. */
+  async function writeIn(transaction: Db, jobs: Incoming[]): Promise<Job[]> {
+    const written = new Map<Incoming, Job>();
+    for (const id of queueIdsOf(jobs)) {
+      const own = jobs.filter((j) => j.queue.id === id);
+      const rows = await write(transaction, id, own);
+      for (const [i, job] of own.entries()) written.set(job, rows[i] as Job);
+    }
+    return jobs.map((job) => written.get(job) as Job);
   }
 
   async function writeOne(jobs: Incoming[], queue: Queue): Promise<Job[]> {
@@ -146,43 +107,52 @@ export function enqueueing(context: {
     return light(queue.id, jobs);
   }
 
-  /**
-   * Inserts jobs, all or none, and returns them in the same order once they are committed.
-   * `at` gives the JSON pointer of the i-th job within its request.
-   */
-  return async function enqueue(jobs: NewJob[], at: (i: number) => string): Promise<Job[]> {
+  async function transact<T>(jobs: Incoming[], work: Within<T>): Promise<T> {
+    let written: Job[] = [];
+    const result = await db.transaction((transaction) =>
+      work(transaction, async () => {
+        written = await writeIn(transaction, jobs);
+        return written;
+      }),
+    );
+    for (const name of new Set(written.filter((j) => j.state === 'ready').map((j) => j.queue)))
+      wakes.ready(name);
+    return result;
+  }
+
+  /** Takes jobs in and runs `work` with them, again when one of their queues was deleted meanwhile. */
+  async function intoQueues<T>(
+    jobs: NewJob[],
+    at: (i: number) => string,
+    work: (taken: Incoming[]) => Promise<T>,
+  ): Promise<T> {
     for (;;) {
       const taken = await takeIn(jobs, at);
-      const queueIds = [...new Set(taken.map((j) => j.queue.id))].sort((a, b) => a - b);
       try {
-        return await (queueIds.length === 1
-          ? writeOne(taken, taken[0]?.queue as Queue)
-          : writeAcross(taken, queueIds));
+        return await work(taken);
       } catch (error) {
         if (!(error instanceof QueueGone)) throw error;
         for (const job of taken) queues.changed(job.queue.name);
       }
     }
+  }
+
+  return {
+    /**
+     * Inserts jobs, all or none, and returns them in the same order once they are committed.
+     * `at` gives the JSON pointer of the i-th job within its request.
+     */
+    enqueue: (jobs: NewJob[], at: (i: number) => string): Promise<Job[]> =>
+      intoQueues(jobs, at, (taken) =>
+        queueIdsOf(taken).length === 1
+          ? writeOne(taken, taken[0]?.queue as Queue)
+          : transact(taken, (_, enqueueIn) => enqueueIn()),
+      ),
+
+    /** Runs `work` in one transaction with the insertion of jobs, which happens where it calls `enqueueIn`, if it does. */
+    enqueueWithin: <T>(jobs: NewJob[], at: (i: number) => string, work: Within<T>): Promise<T> =>
+      intoQueues(jobs, at, (taken) => transact(taken, work)),
   };
 }
 
-function enqueued(job: Incoming, id: string, row: Inserted): Job {
-  return {
-    id,
-    queue: job.queue.name,
-    state: row.state,
-    priority: job.priority,
-    attempt: 0,
-    max_attempts: job.max_attempts,
-    deliveries: 0,
-    run_at: row.run_at,
-    created_at: row.created_at,
-    lease_expires_at: null,
-    finished_at: null,
-    worker: null,
-    last_error: null,
-    headers: job.headers,
-    progress: null,
-    result: null,
-  };
-}
+export type Enqueueing = ReturnType<typeof enqueueing>;

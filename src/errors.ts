@@ -5,6 +5,7 @@ export type RefusalCode =
   | 'forbidden'
   | 'job_not_found'
   | 'queue_not_found'
+  | 'schedule_not_found'
   | 'route_not_found'
   | 'method_not_allowed'
   | 'lease_lost'
@@ -13,6 +14,7 @@ export type RefusalCode =
   | 'queue_not_empty'
   | 'payload_too_large'
   | 'unsupported_media_type'
+  | 'idempotency_key_reused'
   | 'internal'
   | 'unavailable';
 
@@ -48,6 +50,9 @@ export const jobNotFound = (id: string) =>
 export const queueNotFound = (name: string) =>
   new Refusal('queue_not_found', `There is no queue ${JSON.stringify(name)}.`);
 
+export const scheduleNotFound = (name: string) =>
+  new Refusal('schedule_not_found', `There is no schedule ${JSON.stringify(name)}.`);
+
 export const leaseLost = (id: string) =>
   new Refusal(
     'lease_lost',
@@ -67,6 +72,12 @@ export const queueNotEmpty = (name: string) =>
 
 export const payloadTooLarge = (detail: string, errors?: FieldError[]) =>
   new Refusal('payload_too_large', detail, errors);
+
+export const idempotencyKeyReused = (key: string) =>
+  new Refusal(
+    'idempotency_key_reused',
+    `The Idempotency-Key ${JSON.stringify(key)} was used with another body within the last 24 hours.`,
+  );
 
 export const unavailable = (detail = 'The database does not answer.') => new Refusal('unavailable', detail);
 

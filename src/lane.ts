@@ -1,5 +1,5 @@
 import { isDataError } from './db.ts';
-import { overloaded } from './errors.ts';
+import { isOutage, overloaded } from './errors.ts';
 import type { Join, Part } from './rounds.ts';
 
 interface Waiting<Item, Result> {
@@ -15,12 +15,14 @@ const MOST_BATCHES = 16;
  * Natural batching: while a batch of a queue runs, the items of that queue gather, and go together when it returns; nothing
  * waits when nothing runs. A batch that fails for its data is run again item by item, so that a bad one fails alone.
  *
- * `join` says when a batch may begin, and where it runs.
+ * `join` says when a batch may begin, and where it runs; where batches take several statements, `oneAtATime` keeps one from
+ * overtaking another.
  * `weigh` tells an item's share of `maxWeight`; an item heavier than that goes alone. `clash` names what two items of
  * one batch must not share; the second waits for the next batch, and holds up no other item.
  */
 export function createLanes<Item, Result>(options: {
   join: Join;
+  oneAtATime?: boolean;
   run(queueId: number, items: Item[], part: Part): Promise<Result[]>;
   weigh(item: Item): number;
   maxWeight: number;
@@ -64,19 +66,22 @@ export function createLanes<Item, Result>(options: {
         for (const waiting of batch) await settle(queueId, [waiting], alone);
       } else {
         for (const waiting of batch) waiting.reject(error);
+        if (isOutage(error)) throw error;
       }
     }
   }
 
   function join(queueId: number, lane: Waiting<Item, Result>[]): void {
     options
-      .join(queueId, (part) => {
-        const batch = take(lane);
+      .join(queueId, async (part) => {
+        const settled = settle(queueId, take(lane), part);
+        if (options.oneAtATime) await settled;
         if (lane.length > 0) join(queueId, lane);
         else lanes.delete(queueId);
-        return settle(queueId, batch, part);
+        await settled;
       })
       .catch((error) => {
+        // An outage. Who gathered meanwhile has waited as long; with a statement of its own it would wait that long again.
         lanes.delete(queueId);
         for (const waiting of lane.splice(0)) {
           held -= options.weigh(waiting.item);

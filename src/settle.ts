@@ -46,7 +46,8 @@ const ids = (items: Item[]) => items.map((i) => i.id);
  */
 function settling<I extends Item, Row extends { id: string }>(
   context: Context,
-  join: Join,
+  /** A verb of one statement takes part in the rounds of the queue. */
+  inRounds: boolean,
   touch: (queue: Queue, items: I[], part: Part) => Promise<Row[]>,
   text: (item: I) => string | undefined,
   repeated?: (item: I, found: { state: JobState; lease_token: string | null }) => Row | undefined,
@@ -72,7 +73,8 @@ function settling<I extends Item, Row extends { id: string }>(
   }
 
   const lanes = createLanes<I, Row | Refusal>({
-    join,
+    join: inRounds ? context.join : createRounds(db)(RANKS.settle),
+    oneAtATime: !inRounds,
     maxWeight: 1,
     weigh: (item) => 1 / BATCH_ITEMS + (text(item)?.length ?? 0) / BATCH_BYTES,
     clash: (item) => item.id,
@@ -123,7 +125,7 @@ export function settlement(context: Context) {
 
     ack: settling<Ack, Acked>(
       context,
-      context.join,
+      true,
       async (queue, items, part) => {
         const rows =
           queue.retention_seconds === 0
@@ -143,7 +145,7 @@ export function settlement(context: Context) {
 
     nack: settling<Nack, Job>(
       context,
-      createRounds(db)(RANKS.settle),
+      false,
       async (queue, items) =>
         giveBack(queue, statements.nack, [
           queue.id,
@@ -161,7 +163,7 @@ export function settlement(context: Context) {
 
     release: settling<Release, Job>(
       context,
-      createRounds(db)(RANKS.settle),
+      false,
       async (queue, items) =>
         giveBack(queue, statements.release, [
           queue.id,
@@ -175,7 +177,7 @@ export function settlement(context: Context) {
 
     extend: settling<Extend, Extended>(
       context,
-      createRounds(db)(RANKS.settle),
+      false,
       async (queue, items) => {
         const rows = await db.query<Omit<Extended, 'state'>>(statements.extend, [
           queue.id,

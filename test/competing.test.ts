@@ -31,7 +31,7 @@ afterAll(async () => {
 /** A call to any living replica; undefined when no answer came. */
 async function call(path: string, body: object, signal?: AbortSignal) {
   const { url } = oneOf(replicas.filter((replica) => replica !== killed));
-  const answer = await http(url, 'POST', path, body, signal).catch(() => undefined);
+  const answer = await http(url, 'POST', path, body, { signal }).catch(() => undefined);
   if (answer && answer.status >= 500) throw new Error(`${path} answered ${answer.status}: ${answer.text}`);
   return answer;
 }

@@ -23,11 +23,14 @@ afterAll(async () => {
   await postgres?.remove();
 });
 
-const call = (method: string, path: string, body?: unknown) => http(replica.url, method, path, body);
+type Headers = Record<string, string>;
 
-async function timed(method: string, path: string, body?: unknown) {
+const call = (method: string, path: string, body?: unknown, headers?: Headers) =>
+  http(replica.url, method, path, body, { headers });
+
+async function timed(method: string, path: string, body?: unknown, headers?: Headers) {
   const started = performance.now();
-  const answer = await call(method, path, body);
+  const answer = await call(method, path, body, headers);
   return { path, answer, ms: performance.now() - started };
 }
 
@@ -39,8 +42,21 @@ async function lease(queue: string) {
 }
 
 /** Every call that needs the database. */
-function allCalls({ id, lease_token }: { id: string; lease_token: string }): [string, string, unknown?][] {
+function allCalls({
+  id,
+  lease_token,
+}: {
+  id: string;
+  lease_token: string;
+}): [string, string, unknown?, Headers?][] {
   return [
+    // More than may be under way at once, and of one key.
+    ...Array.from({ length: 12 }, (_, i): [string, string, unknown, Headers] => [
+      'POST',
+      '/jobs',
+      { queue: 'known' },
+      { 'idempotency-key': `key-${i >> 1}` },
+    ]),
     ['POST', '/jobs', { queue: 'known' }],
     ['POST', '/jobs', { queue: 'unknown' }],
     ['POST', '/jobs/batch', { jobs: [{ queue: 'known' }, { queue: 'other' }] }],

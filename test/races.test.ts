@@ -180,16 +180,11 @@ test('a purge leaves a job alone that is being claimed', async () => {
   const ids = await made(3, 'ready');
   await first.query('begin');
   const taken = await claim(first, 1);
-  const purged = await run(
-    second,
-    'purge',
-    QUEUE,
-    'ready',
-    '00000000-0000-0000-0000-000000000000',
-    '2100-01-01',
-  );
+  const { rows } = await second.query(sql('purge_ready'), [QUEUE, -101, -1, '2100-01-01', 1000]);
   await first.query('commit');
-  expect(purged.sort()).toEqual(ids.filter((id) => !taken.includes(id)));
+  expect(rows[0].count).toBe(2);
+  const left = await second.query<{ id: string }>('select id from dibs.jobs where id = any ($1)', [ids]);
+  expect(left.rows.map((row) => row.id)).toEqual(taken);
 });
 
 test('a queue that is being enqueued into is not found empty', async () => {

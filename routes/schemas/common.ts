@@ -28,14 +28,23 @@ const TIME = { format: 'date-time', examples: [TIME_EXAMPLE] };
 export const time = (description: string) => Type.String({ ...TIME, description });
 export const nullableTime = (description: string) => nullable<string>('string', { ...TIME, description });
 
-const QUEUE_NAME = '^[A-Za-z0-9._:-]{1,128}$';
-export const isQueueName = (text: string): boolean => new RegExp(QUEUE_NAME).test(text);
+const NAME = '^[A-Za-z0-9._:-]{1,128}$';
+export const isQueueName = (text: string): boolean => new RegExp(NAME).test(text);
 
 export const QueueName = Type.String({
   $id: 'QueueName',
-  pattern: QUEUE_NAME,
+  pattern: NAME,
   description: 'The name of a queue: 1 to 128 of `A-Z a-z 0-9 . _ : -`.',
   examples: ['mail.welcome'],
+});
+
+export const isScheduleName = isQueueName;
+
+export const ScheduleName = Type.String({
+  $id: 'ScheduleName',
+  pattern: NAME,
+  description: 'The name of a schedule: 1 to 128 of `A-Z a-z 0-9 . _ : -`.',
+  examples: ['reports.daily'],
 });
 
 /** What every listing takes. */

@@ -4,10 +4,18 @@ import * as health from './health.ts';
 import * as job from './job.ts';
 import * as lease from './lease.ts';
 import * as queue from './queue.ts';
+import * as schedule from './schedule.ts';
 
 type Named = TSchema & { $id: string };
 
 /** Every schema with a name: a component of the OpenAPI document, in an order that doesn't depend on the loader. */
-export const namedSchemas = Object.values<unknown>({ ...common, ...job, ...lease, ...queue, ...health })
+export const namedSchemas = Object.values<unknown>({
+  ...common,
+  ...job,
+  ...lease,
+  ...queue,
+  ...schedule,
+  ...health,
+})
   .filter((value): value is Named => typeof value === 'object' && value !== null && '$id' in value)
   .sort((a, b) => (a.$id < b.$id ? -1 : 1));

@@ -1,10 +1,13 @@
 /** After a failure, so that an outage doesn't fill the log. */
 const PAUSE_MS = 1000;
 
-/** A background task: runs at once, then again `everyMs` after it ended, or at once while it says that there is more. */
+/**
+ * A background task: runs at once, then again `everyMs` after it ended, or sooner: at once when it answers that there is
+ * more, or after as many milliseconds as it answers.
+ */
 export function startDuty(options: {
   everyMs: number;
-  run(): Promise<boolean>;
+  run(): Promise<boolean | number>;
   failed(error: unknown): void;
 }): {
   /** Settles when it has run for the first time. */
@@ -24,7 +27,9 @@ export function startDuty(options: {
       let more = false;
       let pause = options.everyMs;
       try {
-        more = await options.run();
+        const answer = await options.run();
+        more = answer === true;
+        if (typeof answer === 'number') pause = Math.min(pause, answer);
       } catch (error) {
         options.failed(error);
         pause = Math.max(pause, PAUSE_MS);

@@ -13,7 +13,7 @@ export interface Claimed {
 /** The short calls of a producer and of a worker against one replica; each fails for an answer that isn't 2xx. */
 export function client(url: string) {
   async function ok(method: string, path: string, body?: unknown, signal?: AbortSignal) {
-    const answer = await http(url, method, path, body, signal);
+    const answer = await http(url, method, path, body, { signal });
     if (answer.status >= 300) throw new Error(`${method} ${path} answered ${answer.status}: ${answer.text}`);
     return answer.body;
   }

@@ -43,11 +43,17 @@ export async function startReplica(env: Record<string, string>): Promise<Replica
 }
 
 /** A request to a replica over a real socket. */
-export async function http(base: string, method: string, path: string, body?: unknown, signal?: AbortSignal) {
+export async function http(
+  base: string,
+  method: string,
+  path: string,
+  body?: unknown,
+  { signal, headers = {} }: { signal?: AbortSignal; headers?: Record<string, string> } = {},
+) {
   const response = await fetch(base + path, {
     method,
     signal,
-    headers: body === undefined ? {} : { 'content-type': 'application/json' },
+    headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
     body: body === undefined ? undefined : JSON.stringify(body),
   });
   const text = await response.text();

@@ -52,13 +52,14 @@ class Cycle {
     check(queue.getConfig().getBackoff().getKind() == BackoffKind.CONSTANT, "the backoff is configured");
     check(queue.getOldestReadyAgeSeconds() == null, "no job waits");
 
-    Job job = producing.enqueueJob(
-        new JobSpec().queue(QUEUE).payload(payload).headers(Map.of("tenant", "a")).priority(5));
+    JobSpec spec = new JobSpec().queue(QUEUE).payload(payload).headers(Map.of("tenant", "a")).priority(5);
+    Job job = producing.enqueueJob(spec, "java-1");
+    check(producing.enqueueJob(spec, "java-1").getId().equals(job.getId()), "a repeated enqueue is answered the same");
     check(job.getState() == JobState.READY && job.getPriority() == 5, "the job is ready");
     check(job.getLeaseExpiresAt() == null, "nobody holds the job");
     JobSpecList specs = new JobSpecList();
     for (int i = 0; i < 3; i++) specs.addJobsItem(new JobSpec().queue(QUEUE).payload(i));
-    check(producing.enqueueJobs(specs).getJobs().size() == 3, "the batch is enqueued");
+    check(producing.enqueueJobs(specs, null).getJobs().size() == 3, "the batch is enqueued");
 
     check(queues.pauseQueue(QUEUE).getPaused(), "the queue is paused");
     check(!queues.resumeQueue(QUEUE).getPaused(), "the queue is resumed");
@@ -102,7 +103,7 @@ class Cycle {
     Problem gone = refusal(() -> jobs.getJob(first.getId()));
     check(gone.getStatus() == 404 && gone.getCode().equals("job_not_found"), "the first job is gone");
     Problem wrong = refusal(
-        () -> producing.enqueueJob(new JobSpec().delaySeconds(1.0).runAt(OffsetDateTime.now())));
+        () -> producing.enqueueJob(new JobSpec().delaySeconds(1.0).runAt(OffsetDateTime.now()), null));
     check(wrong.getErrors().get(0).getPath().equals("/run_at"), "two times are one too many");
 
     System.out.println("the cycle is done");

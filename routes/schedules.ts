@@ -1,0 +1,124 @@
+import { Type } from 'typebox';
+import type { Engine } from '../src/engine.ts';
+import { rawShapes } from './body.ts';
+import { readCursor, writeCursor } from './cursor.ts';
+import type { App } from './fastify.ts';
+import { scheduleJson, schedulePageJson } from './json.ts';
+import { createdJob, sendCreated, toNewJob } from './newJob.ts';
+import { answer, operation } from './operation.ts';
+import { isScheduleName, pageQuery, ref, ScheduleName } from './schemas/common.ts';
+import { DEFAULT_TIMEZONE, Schedule, SchedulePage, ScheduleSpec } from './schemas/schedule.ts';
+
+const Named = Type.Object({ name: ref(ScheduleName) });
+const scheduleAnswer = { 200: answer(ref(Schedule), 'The schedule.') };
+const tags = ['Schedules'];
+
+export function scheduleRoutes(app: App, engine: Engine, maxPayloadBytes: number): void {
+  app.route({
+    method: 'GET',
+    url: '/schedules',
+    schema: {
+      querystring: Type.Object(pageQuery, { additionalProperties: false }),
+      ...operation({
+        operationId: 'listSchedules',
+        tags,
+        summary: 'List schedules by name',
+        answers: { 200: answer(ref(SchedulePage), 'A page of schedules.') },
+        refusals: [400],
+      }),
+    },
+    handler: async (request, reply) => {
+      const { limit = 100, cursor } = request.query;
+      const listing = { of: 'schedules' };
+      const after = cursor === undefined ? undefined : readCursor(listing, cursor, isScheduleName);
+      const schedules = await engine.schedules.list(limit, after);
+      const last = schedules.length === limit ? schedules.at(-1) : undefined;
+      const next = last ? writeCursor(listing, last.name) : null;
+      return reply.type('application/json').send(schedulePageJson(schedules, next));
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/schedules/:name',
+    schema: {
+      params: Named,
+      ...operation({
+        operationId: 'getSchedule',
+        tags,
+        summary: 'Look at a schedule',
+        answers: scheduleAnswer,
+        refusals: [400, 404],
+      }),
+    },
+    handler: async (request, reply) =>
+      reply.type('application/json').send(scheduleJson(await engine.schedules.get(request.params.name))),
+  });
+
+  app.route({
+    method: 'PUT',
+    url: '/schedules/:name',
+    config: { raw: rawShapes(maxPayloadBytes).schedule },
+    schema: {
+      params: Named,
+      body: ref(ScheduleSpec),
+      ...operation({
+        operationId: 'putSchedule',
+        tags,
+        summary: 'Create a schedule, or replace it whole',
+        description:
+          'Over all replicas, each tick enqueues one job. Ticks missed while no replica ran are made up for by one job. ' +
+          'By daylight saving time, a fixed time that is skipped ticks when the gap is over, and one that comes twice ' +
+          'ticks once; what ticks every so many minutes or hours goes on through both hours.',
+        answers: scheduleAnswer,
+        takesBody: true,
+      }),
+    },
+    handler: async (request, reply) => {
+      const { cron, timezone = DEFAULT_TIMEZONE, paused = false, job } = request.body;
+      const spec = { cron, timezone, paused, job: toNewJob(job) };
+      const schedule = await engine.schedules.put(request.params.name, spec);
+      return reply.type('application/json').send(scheduleJson(schedule));
+    },
+  });
+
+  app.route({
+    method: 'DELETE',
+    url: '/schedules/:name',
+    schema: {
+      params: Named,
+      ...operation({
+        operationId: 'deleteSchedule',
+        tags,
+        summary: 'Delete a schedule',
+        description: 'The jobs that it enqueued stay.',
+        answers: { 204: { type: 'null', description: 'It is gone.' } },
+        refusals: [404],
+        takesBody: true,
+      }),
+    },
+    handler: async (request, reply) => {
+      await engine.schedules.remove(request.params.name);
+      return reply.code(204).send();
+    },
+  });
+
+  app.route({
+    method: 'POST',
+    url: '/schedules/:name/trigger',
+    schema: {
+      params: Named,
+      ...operation({
+        operationId: 'triggerSchedule',
+        tags,
+        summary: 'Enqueue the job of a schedule now',
+        description: 'Besides its ticks, also while it is paused. The payload is left out of the answer.',
+        answers: { 201: createdJob },
+        refusals: [404],
+        takesBody: true,
+      }),
+    },
+    handler: async (request, reply) =>
+      sendCreated(reply, await engine.schedules.trigger(request.params.name)),
+  });
+}

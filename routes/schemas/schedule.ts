@@ -1,0 +1,80 @@
+import { Type } from 'typebox';
+import { nullable, nullableTime, ref, ScheduleName, TIME_EXAMPLE, text } from './common.ts';
+import { JobSpec } from './job.ts';
+
+export const DEFAULT_TIMEZONE = 'UTC';
+
+const cron = text(256, {
+  description:
+    'When it ticks: five fields (minute, hour, day of month, month, day of week), or six with the second first. Each ' +
+    'takes `*`, numbers, names (`JAN`, `MON`), lists `1,15`, ranges `1-5` and steps `*/10`; a day of the month also ' +
+    '`L` (the last one) and `15W` (the weekday next to it), a day of the week `MON#1` (the first in the month) and ' +
+    '`FRI#L` (the last). A day of the month and one of the week are two ways to tick, unless the latter begins with ' +
+    '`+`: then both must hold.',
+  examples: ['30 6 * * MON-FRI'],
+});
+const ZONE = 'The time zone whose clocks it goes by, as the IANA database names it.';
+const zone = { examples: ['Europe/Berlin'] };
+const paused = (description: string) => Type.Boolean({ description });
+
+const SPEC_EXAMPLE = {
+  cron: '30 6 * * MON-FRI',
+  timezone: 'Europe/Berlin',
+  job: { queue: 'reports', payload: { kind: 'daily' }, max_attempts: 3 },
+};
+
+export const ScheduleSpec = Type.Object(
+  {
+    cron,
+    timezone: Type.Optional(text(64, { ...zone, description: `${ZONE} Default: ${DEFAULT_TIMEZONE}.` })),
+    paused: Type.Optional(
+      paused('It does not tick; what it misses is not made up for when it goes on. Default: false.'),
+    ),
+    job: ref(JobSpec),
+  },
+  {
+    $id: 'ScheduleSpec',
+    additionalProperties: false,
+    description:
+      'A schedule to create or replace. Its job is what `POST /jobs` takes, without `run_at`; `delay_seconds` counts ' +
+      'from the tick on.',
+    examples: [SPEC_EXAMPLE],
+  },
+);
+
+const SCHEDULE_EXAMPLE = {
+  name: 'reports.daily',
+  ...SPEC_EXAMPLE,
+  paused: false,
+  next_run_at: TIME_EXAMPLE,
+  last_run_at: null,
+};
+
+export const Schedule = Type.Object(
+  {
+    name: ref(ScheduleName),
+    cron,
+    timezone: Type.String({ ...zone, description: ZONE }),
+    paused: paused('It does not tick.'),
+    job: ref(JobSpec),
+    next_run_at: nullableTime('Its next tick; null while it is paused.'),
+    last_run_at: nullableTime('Its last tick; null before the first. A trigger by hand is none.'),
+  },
+  {
+    $id: 'Schedule',
+    description: 'A schedule: at each tick of its cron, one job goes into its queue.',
+    examples: [SCHEDULE_EXAMPLE],
+  },
+);
+
+export const SchedulePage = Type.Object(
+  {
+    schedules: Type.Array(ref(Schedule)),
+    next_cursor: nullable<string>('string', { description: 'For the next page; null on the last.' }),
+  },
+  {
+    $id: 'SchedulePage',
+    description: 'A page of schedules.',
+    examples: [{ schedules: [SCHEDULE_EXAMPLE], next_cursor: null }],
+  },
+);
