@@ -2,15 +2,12 @@ import type { Clock } from './clock.ts';
 import type { Database, Db } from './db.ts';
 import { invalidRequest, QueueGone } from './errors.ts';
 import { idSource } from './ids.ts';
+import { type Incoming, inserting } from './insert.ts';
 import { createLanes } from './lane.ts';
 import type { Queue, Queues } from './queues.ts';
 import { createRounds, type Join, RANKS } from './rounds.ts';
-import { prepared } from './sql.ts';
-import { textArray } from './textArray.ts';
-import type { Job, JobRow, NewJob } from './types.ts';
+import type { Job, NewJob } from './types.ts';
 import type { Wakes } from './wakes.ts';
-
-const insert = prepared('enqueue');
 
 const LONGEST_DELAY_MS = 366 * 86_400_000;
 const BATCH_ROWS = 1000;
@@ -19,25 +16,10 @@ const BATCH_BYTES = 4 * 2 ** 20;
 const HEAVY_BYTES = 64 * 1024;
 const HEAVY_ROWS = 100;
 
-/** A job on its way into its queue: the columns as enqueue.sql takes them. */
-interface Incoming {
-  queue: Queue;
-  delay_seconds: number;
-  run_at: Date | null;
-  priority: number;
-  max_attempts: number;
-  backoff: string | null;
-  headers: string;
-  payload: string;
-}
-
 const bytesOf = (jobs: Incoming[]) => jobs.reduce((bytes, job) => bytes + job.payload.length, 0);
 const isHeavy = (jobs: Incoming[]) => jobs.length > HEAVY_ROWS || bytesOf(jobs) > HEAVY_BYTES;
 
 const queueIdsOf = (jobs: Incoming[]) => [...new Set(jobs.map((j) => j.queue.id))].sort((a, b) => a - b);
-
-/** What the database decided: of the one job, or, without an id, of all those that are ready. */
-type Inserted = Pick<JobRow, 'state' | 'run_at' | 'created_at'> & { id: string | null };
 
 /** Work in a transaction of which the insertion of jobs, by `enqueueIn`, is a part. */
 type Within<T> = (transaction: Db, enqueueIn: () => Promise<Job[]>) => Promise<T>;
@@ -50,7 +32,7 @@ export function enqueueing(context: {
   wakes: Wakes;
 }) {
   const { db, join, queues, clock, wakes } = context;
-  const newId = idSource(clock.now);
+  const write = inserting(idSource(clock.now));
 
   /** The time that a job asks for. @throws Refusal `invalid_request`, naming the field below `at`. */
   function askedTime(job: NewJob, at: string): Date | null {
@@ -88,27 +70,6 @@ export function enqueueing(context: {
     for (const { queue: name = 'default' } of jobs)
       if (!found.has(name)) found.set(name, await queues.open(name));
     return jobs.map((job, i) => incoming(job, found.get(job.queue ?? 'default') as Queue, times[i] ?? null));
-  }
-
-  async function write(on: Db, queueId: number, jobs: Incoming[]): Promise<Job[]> {
-    const ids = jobs.map(() => newId(queueId));
-    const rows = await on.query<Inserted>(insert, [
-      queueId,
-      ids,
-      jobs.map((j) => j.delay_seconds),
-      jobs.map((j) => j.run_at?.toISOString() ?? null),
-      jobs.map((j) => j.priority),
-      jobs.map((j) => j.max_attempts),
-      jobs.map((j) => j.backoff),
-      jobs.map((j) => j.headers),
-      textArray(jobs.map((j) => j.payload)),
-    ]);
-    if (rows.length === 0) throw new QueueGone();
-    const times = new Map(rows.map((row) => [row.id, row]));
-    return jobs.map((job, i) => {
-      const id = ids[i] as string;
-      return enqueued(job, id, (times.get(id) ?? times.get(null)) as Inserted);
-    });
   }
 
   const lanesOf = (join: Join) =>
@@ -195,24 +156,3 @@ export function enqueueing(context: {
 }
 
 export type Enqueueing = ReturnType<typeof enqueueing>;
-
-function enqueued(job: Incoming, id: string, row: Inserted): Job {
-  return {
-    id,
-    queue: job.queue.name,
-    state: row.state,
-    priority: job.priority,
-    attempt: 0,
-    max_attempts: job.max_attempts,
-    deliveries: 0,
-    run_at: row.run_at,
-    created_at: row.created_at,
-    lease_expires_at: null,
-    finished_at: null,
-    worker: null,
-    last_error: null,
-    headers: job.headers,
-    progress: null,
-    result: null,
-  };
-}

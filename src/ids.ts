@@ -22,33 +22,35 @@ export function queueIdOf(jobId: string): number | undefined {
 export function idSource(now: () => number): (queueId: number) => string {
   let millisecond = 0;
   let counter = 0;
-  let pool = randomBytes(0);
+  let stamp = '';
+  let pool = '';
   let used = 0;
 
-  function randomHex(bytes: number): string {
-    if (used + bytes > pool.length) {
-      pool = randomBytes(4096);
+  function randomHex(digits: number): string {
+    if (used + digits > pool.length) {
+      pool = randomBytes(4096).toString('hex');
       used = 0;
     }
-    used += bytes;
-    return pool.toString('hex', used - bytes, used);
+    used += digits;
+    return pool.slice(used - digits, used);
+  }
+
+  function begin(time: number, count: number): void {
+    millisecond = time;
+    counter = count;
+    const hex = time.toString(16).padStart(12, '0');
+    stamp = `${hex.slice(0, 8)}-${hex.slice(8)}-7`;
   }
 
   return (queueId) => {
     const time = Math.floor(now());
-    if (time > millisecond) {
-      millisecond = time;
-      // A random start leaves half of the 12 bits to count in, and keeps two replicas apart.
-      counter = Number.parseInt(randomHex(2), 16) & 0x7ff;
-    } else if (++counter > 0xfff) {
-      millisecond++;
-      counter = 0;
-    }
-    const stamp = millisecond.toString(16).padStart(12, '0');
-    const random = randomHex(5);
-    const variant = (8 + (Number.parseInt(random[0] as string, 16) & 3)).toString(16);
+    // A random start leaves half of the 12 bits to count in, and keeps two replicas apart.
+    if (time > millisecond) begin(time, Number.parseInt(randomHex(4), 16) & 0x7ff);
+    else if (++counter > 0xfff) begin(millisecond + 1, 0);
+    const random = randomHex(10);
+    const variant = '89ab'[Number.parseInt(random[0] as string, 16) & 3];
     return (
-      `${stamp.slice(0, 8)}-${stamp.slice(8)}-7${counter.toString(16).padStart(3, '0')}` +
+      `${stamp}${counter.toString(16).padStart(3, '0')}` +
       `-${variant}${random.slice(1, 4)}-${random.slice(4)}${queueId.toString(16).padStart(6, '0')}`
     );
   };

@@ -24,6 +24,23 @@ test('the jobs are answered in the order in which they were sent', async () => {
   for (const i of [0, 1, 500, 999]) expect((await at.get(answer.body.jobs[i].id)).payload).toBe(i);
 });
 
+test('each job of a batch is answered as it stands, ready or scheduled for its own time', async () => {
+  const queue = at.newQueue();
+  const soon = new Date(Date.now() + 3_600_000).toISOString();
+  const later = new Date(Date.now() + 7_200_000).toISOString();
+  const jobs = await at.enqueueAll([
+    { queue },
+    { queue, run_at: later },
+    { queue, delay_seconds: 0 },
+    { queue, run_at: soon },
+    { queue, run_at: '2020-01-01T00:00:00Z' },
+  ]);
+  expect(jobs.map((job) => job.state)).toEqual(['ready', 'scheduled', 'ready', 'scheduled', 'ready']);
+  expect([jobs[1].run_at, jobs[3].run_at]).toEqual([later, soon]);
+  for (const { payload, ...shown } of await Promise.all(jobs.map((job) => at.get(job.id))))
+    expect(jobs).toContainEqual(shown);
+});
+
 test('ids ascend in the order of the batch', async () => {
   const jobs = await at.enqueueAll(range(1000).map(() => ({ queue: 'ids' })));
   const ids = jobs.map((job) => job.id);

@@ -1,0 +1,68 @@
+import type { Db } from './db.ts';
+import { QueueGone } from './errors.ts';
+import type { Queue } from './queues.ts';
+import { prepared } from './sql.ts';
+import { textArray } from './textArray.ts';
+import type { Job, JobRow } from './types.ts';
+
+const statement = prepared('enqueue');
+
+/** A job on its way into its queue: the columns as enqueue.sql takes them. */
+export interface Incoming {
+  queue: Queue;
+  delay_seconds: number;
+  run_at: Date | null;
+  priority: number;
+  max_attempts: number;
+  backoff: string | null;
+  headers: string;
+  payload: string;
+}
+
+/** What the database decided: of the one job, or, without an id, of all those that are ready. */
+type Inserted = Pick<JobRow, 'state' | 'run_at' | 'created_at'> & { id: string | null };
+
+export function inserting(newId: (queueId: number) => string) {
+  /** Inserts jobs into one queue, and returns them in the same order. */
+  return async function insert(on: Db, queueId: number, jobs: Incoming[]): Promise<Job[]> {
+    const ids = jobs.map(() => newId(queueId));
+    const rows = await on.query<Inserted>(statement, [
+      queueId,
+      ids,
+      jobs.map((j) => j.delay_seconds),
+      jobs.map((j) => j.run_at?.toISOString() ?? null),
+      jobs.map((j) => j.priority),
+      jobs.map((j) => j.max_attempts),
+      jobs.map((j) => j.backoff),
+      jobs.map((j) => j.headers),
+      textArray(jobs.map((j) => j.payload)),
+    ]);
+    if (rows.length === 0) throw new QueueGone();
+    const times = new Map(rows.map((row) => [row.id, row]));
+    return jobs.map((job, i) => {
+      const id = ids[i] as string;
+      return enqueued(job, id, (times.get(id) ?? times.get(null)) as Inserted);
+    });
+  };
+}
+
+function enqueued(job: Incoming, id: string, row: Inserted): Job {
+  return {
+    id,
+    queue: job.queue.name,
+    state: row.state,
+    priority: job.priority,
+    attempt: 0,
+    max_attempts: job.max_attempts,
+    deliveries: 0,
+    run_at: row.run_at,
+    created_at: row.created_at,
+    lease_expires_at: null,
+    finished_at: null,
+    worker: null,
+    last_error: null,
+    headers: job.headers,
+    progress: null,
+    result: null,
+  };
+}
