@@ -60,9 +60,12 @@ export function createRounds(db: Database) {
     calls.sort((a, b) => a.rank - b.rank);
     try {
       const results = await db.pipeline(calls, sent);
-      next(queue, () => {
+      const deal = () => {
         for (const [i, call] of calls.entries()) call.resolve(results[i] as Rows);
-      });
+      };
+      next(queue, deal);
+      // Should the next round have to wait for a connection, its answers are not held up by that.
+      setImmediate(deal);
     } catch (error) {
       sent();
       if (isOutage(error)) {

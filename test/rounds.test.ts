@@ -10,6 +10,7 @@ const statement = (name: string, text = '') => ({ name, text });
 
 /** A database whose pipelines return when the test says so. */
 function setUp() {
+  const connections = { free: true };
   const pipelines: { calls: Call[]; done(rows?: Rows[]): void; fail(error: Error): void }[] = [];
   const db = {
     pipeline: (calls: Call[], sent?: () => void) =>
@@ -19,13 +20,14 @@ function setUp() {
           done: (rows = calls.map(({ statement: { name } }) => [{ name }])) => resolve(rows),
           fail: reject,
         });
-        sent?.();
+        if (connections.free) sent?.();
       }),
     query: async () => ['alone'],
   } as unknown as Database;
   const rounds = createRounds(db);
   return {
     pipelines,
+    connections,
     /** Takes part with one statement, of that verb's name. */
     join: (verb: keyof typeof RANKS) =>
       rounds(RANKS[verb])(1, (part: Part) => part.db.query<{ name: string }>(statement(verb))),
@@ -56,6 +58,18 @@ test('what comes while a round is under way goes with the next, which is sent be
   expect(pipelines).toHaveLength(1);
   pipelines[0]?.done();
   expect(await sentBefore).toBe(2);
+  pipelines[1]?.done();
+  await second;
+});
+
+test('answers are dealt out also while the next round waits for a connection', async () => {
+  const { pipelines, join, settled, connections } = setUp();
+  const first = join('enqueue');
+  await settled();
+  const second = join('claim');
+  connections.free = false;
+  pipelines[0]?.done();
+  expect(await first).toEqual([{ name: 'enqueue' }]);
   pipelines[1]?.done();
   await second;
 });
