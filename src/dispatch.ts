@@ -107,17 +107,18 @@ export function dispatcher(options: {
     line.part = part;
     look(line, visitors);
     for (const claim of served) claim.busy = true;
+    // An unknown queue has nothing.
+    const leased = queue && part ? claimFor(queue, consumers, part) : consumers.map(() => []);
+    const aside = part?.round === undefined;
+    if (aside) line.held = true;
     let shares: LeasedJob[][];
     try {
-      // An unknown queue has nothing.
-      const leased = queue && part ? claimFor(queue, consumers, part) : consumers.map(() => []);
-      line.held = part?.round === undefined;
       shares = await leased;
     } catch (error) {
       for (const claim of served) claim.busy = false;
       throw error;
     } finally {
-      line.held = false;
+      if (aside) line.held = false;
     }
     const more = mayHoldMore(line, asked, shares);
     if (more) line.woken = true;
