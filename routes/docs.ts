@@ -36,7 +36,10 @@ export function docsRoutes(app: App, addRoutes: (app: App) => void): void {
       url,
       schema: { hide: true },
       handler: async (request, reply) => {
-        describing ??= describingApp(addRoutes, app.log);
+        describing ??= describingApp(addRoutes, app.log).catch((error) => {
+          describing = undefined;
+          throw error;
+        });
         const { routing } = await describing;
         reply.hijack();
         routing(request.raw, reply.raw);
