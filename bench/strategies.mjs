@@ -13,7 +13,7 @@ await benchmark(
     name: 'strategies',
     title: 'Ways of popping a row in SQL, and Dibs over HTTP',
     full: { rounds: 5, jobs: 10_000, workers: [1, 2, 4, 8] },
-    short: { rounds: 1, jobs: 4000, workers: [1, 8] },
+    short: { rounds: 1, jobs: 2000, workers: [1, 8] },
     maxSeconds: 3600,
   },
   async ({ options: { rounds, jobs, workers }, postgres, report }) => {
