@@ -14,7 +14,8 @@ export function jobJson(job: Job): string {
   return (
     `{"id":"${job.id}","queue":"${job.queue}","state":"${job.state}"${payload},"headers":${job.headers}` +
     `,"priority":${job.priority},"attempt":${job.attempt},"max_attempts":${job.max_attempts}` +
-    `,"deliveries":${job.deliveries},"group":null,"fairness_key":null,"unique_key":null` +
+    `,"deliveries":${job.deliveries},"group":${text(job.group)}` +
+    `,"fairness_key":${text(job.fairness_key)},"unique_key":${text(job.unique_key)}` +
     `,"run_at":"${job.run_at}","created_at":"${job.created_at}"` +
     `,"lease_expires_at":${plain(job.lease_expires_at)}${token},"worker":${text(job.worker)}` +
     `,"last_error":${text(job.last_error)},"progress":${job.progress},"result":${job.result}` +

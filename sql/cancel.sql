@@ -10,4 +10,5 @@ where queue_id = $1
   and state in ('scheduled', 'ready', 'blocked', 'leased', 'dead')
 returning
   id, state, priority, attempt, max_attempts, deliveries, run_at, created_at,
+  group_key as "group", fairness_key, unique_key,
   lease_expires_at, finished_at, worker, last_error, headers, progress, result;

@@ -60,4 +60,4 @@ returning
   j.position,
   j.id, j.priority, j.attempt, j.max_attempts, j.deliveries, j.run_at, j.created_at,
   j.lease_token, j.lease_expires_at, j.worker, j.last_error,
-  j.headers, j.progress, j.payload;
+  j.group_key as "group", j.fairness_key, j.unique_key, j.headers, j.progress, j.payload;

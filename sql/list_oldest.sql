@@ -3,6 +3,7 @@
 -- The inner limit stands in a sub-select for the planner's sake: see claim.sql.
 select
   q.name as queue, j.id, j.state, j.priority, j.attempt, j.max_attempts, j.deliveries, j.run_at, j.created_at,
+  j.group_key as "group", j.fairness_key, j.unique_key,
   j.lease_expires_at, j.finished_at, j.worker, j.last_error, j.headers, j.progress, j.result,
   case when $5 then j.payload end as payload
 from dibs.queues q

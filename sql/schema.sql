@@ -58,9 +58,22 @@ create table dibs.jobs (
   progress json,
   result json,
   payload json not null,
+  unique_key text,
+  group_key text,
+  is_head boolean not null default false,
+  fairness_key text,
+  expires_at timestamp with time zone,
+  awaited_until timestamp with time zone,
   constraint job_attempts CHECK ((((attempt >= 0) AND (attempt <= max_attempts)) AND ((max_attempts >= 1) AND (max_attempts <= 1000)) AND (deliveries >= attempt))),
   constraint job_cancelling CHECK (((NOT cancel_requested) OR (state = ANY (ARRAY['leased'::dibs.job_state, 'completed'::dibs.job_state, 'cancelled'::dibs.job_state])))),
   constraint job_finished CHECK (((state = ANY (ARRAY['completed'::dibs.job_state, 'cancelled'::dibs.job_state, 'dead'::dibs.job_state])) = (finished_at IS NOT NULL))),
+  constraint job_group CHECK (
+CASE
+    WHEN is_head THEN ((group_key IS NOT NULL) AND (state = ANY (ARRAY['ready'::dibs.job_state, 'leased'::dibs.job_state, 'scheduled'::dibs.job_state])))
+    WHEN (state = 'blocked'::dibs.job_state) THEN (group_key IS NOT NULL)
+    ELSE ((group_key IS NULL) OR (state <> ALL (ARRAY['ready'::dibs.job_state, 'leased'::dibs.job_state])))
+END),
+  constraint job_keys CHECK ((((char_length(unique_key) >= 1) AND (char_length(unique_key) <= 256)) AND ((char_length(group_key) >= 1) AND (char_length(group_key) <= 256)) AND ((char_length(fairness_key) >= 1) AND (char_length(fairness_key) <= 256)))),
   constraint job_leased CHECK ((((state = 'leased'::dibs.job_state) = (lease_expires_at IS NOT NULL)) AND ((state <> 'leased'::dibs.job_state) OR (lease_token IS NOT NULL)))),
   constraint job_priority CHECK (((priority >= '-100'::integer) AND (priority <= 100))),
   constraint jobs_pkey PRIMARY KEY (queue_id, id)
@@ -116,10 +129,14 @@ CREATE INDEX jobs_by_state ON dibs.jobs USING btree (queue_id, state, id) WHERE 
 
 CREATE INDEX jobs_finished ON dibs.jobs USING btree (queue_id, state, finished_at, id) WHERE (state = ANY (ARRAY['completed'::dibs.job_state, 'cancelled'::dibs.job_state, 'dead'::dibs.job_state]));
 
+CREATE INDEX jobs_group_key ON dibs.jobs USING btree (queue_id, group_key, id) WHERE (group_key IS NOT NULL);
+
 CREATE INDEX jobs_leased ON dibs.jobs USING btree (lease_expires_at, queue_id) WHERE (state = 'leased'::dibs.job_state);
 
 CREATE INDEX jobs_ready ON dibs.jobs USING btree (queue_id, ((- priority)), "position") WHERE (state = 'ready'::dibs.job_state);
 
 CREATE INDEX jobs_scheduled ON dibs.jobs USING btree (run_at, queue_id, "position") WHERE (state = 'scheduled'::dibs.job_state);
+
+CREATE INDEX jobs_unique_key ON dibs.jobs USING btree (queue_id, unique_key, id) WHERE (unique_key IS NOT NULL);
 
 CREATE INDEX schedules_next ON dibs.schedules USING btree (next_run_at) WHERE (next_run_at IS NOT NULL);

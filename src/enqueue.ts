@@ -59,6 +59,11 @@ export function enqueueing(context: {
       backoff: job.backoff ? JSON.stringify(job.backoff) : null,
       headers: job.headers ? JSON.stringify(job.headers) : '{}',
       payload: job.payload?.text ?? 'null',
+      unique_key: job.unique_key ?? null,
+      group: job.group ?? null,
+      fairness_key: job.fairness_key ?? null,
+      expires_in_seconds: job.expires_in_seconds ?? null,
+      awaited_seconds: null,
     };
   }
 

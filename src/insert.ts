@@ -17,10 +17,19 @@ export interface Incoming {
   backoff: string | null;
   headers: string;
   payload: string;
+  unique_key: string | null;
+  group: string | null;
+  fairness_key: string | null;
+  expires_in_seconds: number | null;
+  awaited_seconds: number | null;
 }
 
 /** What the database decided: of the one job, or, without an id, of all those that are ready. */
 type Inserted = Pick<JobRow, 'state' | 'run_at' | 'created_at'> & { id: string | null };
+
+/** A column that most jobs go without. */
+const ifAny = <T>(jobs: Incoming[], pick: (job: Incoming) => T | null): (T | null)[] | null =>
+  jobs.some((job) => pick(job) !== null) ? jobs.map(pick) : null;
 
 export function inserting(newId: (queueId: number) => string) {
   /** Inserts jobs into one queue, and returns them in the same order. */
@@ -36,6 +45,11 @@ export function inserting(newId: (queueId: number) => string) {
       jobs.map((j) => j.backoff),
       jobs.map((j) => j.headers),
       textArray(jobs.map((j) => j.payload)),
+      ifAny(jobs, (j) => j.unique_key),
+      ifAny(jobs, (j) => j.group),
+      ifAny(jobs, (j) => j.fairness_key),
+      ifAny(jobs, (j) => j.expires_in_seconds),
+      ifAny(jobs, (j) => j.awaited_seconds),
     ]);
     if (rows.length === 0) throw new QueueGone();
     const times = new Map(rows.map((row) => [row.id, row]));
@@ -55,6 +69,9 @@ function enqueued(job: Incoming, id: string, row: Inserted): Job {
     attempt: 0,
     max_attempts: job.max_attempts,
     deliveries: 0,
+    group: job.group,
+    fairness_key: job.fairness_key,
+    unique_key: job.unique_key,
     run_at: row.run_at,
     created_at: row.created_at,
     lease_expires_at: null,

@@ -43,6 +43,11 @@ export interface NewJob {
   run_at?: string;
   max_attempts?: number;
   backoff?: Backoff;
+  unique_key?: string;
+  unique_for_seconds?: number;
+  group?: string;
+  fairness_key?: string;
+  expires_in_seconds?: number;
 }
 
 /** What a schedule is made of; its job's payload stands beside the job. */
@@ -74,6 +79,9 @@ export interface JobRow {
   attempt: number;
   max_attempts: number;
   deliveries: number;
+  group: string | null;
+  fairness_key: string | null;
+  unique_key: string | null;
   run_at: string;
   created_at: string;
   lease_expires_at: string | null;
