@@ -91,6 +91,7 @@ export const STATEMENTS: Record<string, Checked> = {
       all(ids, null),
       all(ids, '{}'),
       all(ids, '1'),
+      ...Array(5).fill(null),
     ],
   },
   ack: { batch: true, parameters: (m, ids) => [m.queue, ids, all(ids, TOKEN)] },
