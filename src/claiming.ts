@@ -66,6 +66,8 @@ export function claiming(context: {
         stretches.ranks,
         stretches.positions,
         stretches.last_ranks,
+        null,
+        null,
       ]);
     } catch (error) {
       lost(queue.id, nonces);

@@ -9,7 +9,7 @@ import { startDuty } from './duties/duty.ts';
 import { forgetOutlived } from './duties/retain.ts';
 import { scheduleTicks } from './duties/schedule.ts';
 import { strayLeases } from './duties/strays.ts';
-import { promoteDue, reviveExpired } from './duties/sweep.ts';
+import { buryExpired, promoteDue, reviveExpired } from './duties/sweep.ts';
 import { enqueueing } from './enqueue.ts';
 import { onceByKey } from './idempotency.ts';
 import { jobDesk } from './jobs.ts';
@@ -77,6 +77,7 @@ export async function startEngine(options: {
   const duties = [
     startDuty({ everyMs: SWEEP_MS, failed, run: reviveExpired(sweeping) }),
     startDuty({ everyMs: SWEEP_MS, failed, run: promoteDue(sweeping) }),
+    startDuty({ everyMs: SWEEP_MS, failed, run: buryExpired(sweeping) }),
     startDuty({ everyMs: STRAYS_MS, failed, run: strays.search }),
     startDuty({ everyMs: RETAIN_MS, failed, run: forgetOutlived({ db, pace }) }),
     startDuty({ everyMs: RETAIN_MS, failed, run: forgetAnswers({ db, clock }) }),
