@@ -12,11 +12,13 @@ import { strayLeases } from './duties/strays.ts';
 import { buryExpired, promoteDue, reviveExpired } from './duties/sweep.ts';
 import { enqueueing } from './enqueue.ts';
 import { onceByKey } from './idempotency.ts';
+import { queueIdOf } from './ids.ts';
 import { jobDesk } from './jobs.ts';
 import { isMigrated } from './migrate.ts';
 import { bulkPace } from './pace.ts';
 import { queueCache } from './queues.ts';
 import { createRounds, RANKS } from './rounds.ts';
+import { safeClaims } from './safeClaims.ts';
 import { scheduleDesk } from './schedules.ts';
 import { settlement as settlementOf } from './settle.ts';
 import { wakeUps } from './wakes.ts';
@@ -57,9 +59,13 @@ export async function startEngine(options: {
     },
     queues,
     join: rounds(RANKS.claim),
-    giveBack: strays.giveBack,
+    giveBack: (jobs, name) =>
+      name
+        ? strays.giveUp([...new Set(jobs.map((job) => queueIdOf(job.id) as number))], name)
+        : strays.giveBack(jobs),
     wakes,
   });
+  const safe = safeClaims({ db, queues, claim: dispatch.claim, giveUp: strays.giveUp, wakes });
   // A database that has just gone again is no reason to give up; the duty below adjusts it then.
   await clock.adjust().catch((error) => log(error, 'the clock is not adjusted yet'));
   await wakes.start({
@@ -69,6 +75,7 @@ export async function startEngine(options: {
       doubt(queue);
       dispatch.wake(queue);
     },
+    ofClaims: safe.heard,
     anywhere: dispatch.wakeAll,
   });
 
@@ -91,7 +98,7 @@ export async function startEngine(options: {
   return {
     enqueue,
     enqueueOnce: onceByKey({ db, enqueueWithin }),
-    claim: dispatch.claim,
+    claim: safe.claim,
     ack: settlement.ack,
     nack: settlement.nack,
     release: settlement.release,

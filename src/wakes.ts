@@ -15,6 +15,9 @@ const HEARD_MS = 50;
 const RECONNECT_MS = 500;
 const MOST_ANNOUNCED = 10_000;
 
+/** What replicas tell each other about claims that may be repeated. */
+export type ClaimVerb = 'open' | 'take' | 'over';
+
 /** Who is told that a queue may have something ready. */
 export interface WakeListeners {
   /** By this process; `round` is the one in which it came (src/rounds.ts). */
@@ -23,6 +26,8 @@ export interface WakeListeners {
   coming(queue: string): void;
   /** By another one. */
   elsewhere(queue: string): void;
+  /** Another replica said something about claims that may be repeated (src/takeovers.ts). */
+  ofClaims(verb: string, sender: string, text: string): void;
   /** Messages may have been missed: any queue may have something. */
   anywhere(): void;
 }
@@ -42,13 +47,14 @@ export function wakeUps(options: { db: Db; url: string; log: (error: unknown, me
     here: () => undefined,
     coming: () => undefined,
     elsewhere: () => undefined,
+    ofClaims: () => undefined,
     anywhere: () => undefined,
   };
   let client: pg.Client | undefined;
   let retry: NodeJS.Timeout | undefined;
   let closed = false;
 
-  function send(verb: 'wait' | 'ready' | 'hello', queue = ''): Promise<unknown> {
+  function send(verb: 'wait' | 'ready' | 'hello' | ClaimVerb, queue = ''): Promise<unknown> {
     return db
       .query(notify, [`${verb} ${self} ${queue}`])
       .catch((error: Error) => log(error, 'a wake-up was not sent'));
@@ -75,11 +81,12 @@ export function wakeUps(options: { db: Db; url: string; log: (error: unknown, me
   }
 
   function receive(message: string | undefined): void {
-    const [verb, sender, queue = ''] = (message ?? '').split(' ');
+    const [verb = '', sender = '', queue = ''] = (message ?? '').split(' ');
     if (sender === self) return;
     if (verb === 'ready') listeners.elsewhere(queue);
     else if (verb === 'wait') interest.set(queue, performance.now() + INTEREST_MS);
     else if (verb === 'hello') announced.clear();
+    else listeners.ofClaims(verb, sender, queue);
   }
 
   async function listen(): Promise<void> {
@@ -112,6 +119,9 @@ export function wakeUps(options: { db: Db; url: string; log: (error: unknown, me
   }
 
   return {
+    /** This replica, as the others know it. */
+    self,
+
     async start(to: WakeListeners): Promise<void> {
       listeners = to;
       await listen();
@@ -128,6 +138,8 @@ export function wakeUps(options: { db: Db; url: string; log: (error: unknown, me
       if (until > performance.now()) tellOthers(queue);
       else interest.delete(queue);
     },
+
+    ofClaims: (verb: ClaimVerb, text: string): void => void send(verb, text),
 
     /** Somebody waits here for a queue. */
     waiting(queue: string): void {

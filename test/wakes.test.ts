@@ -22,7 +22,13 @@ async function replica() {
   const wake = (queue: string) => {
     woken.dispatchEvent(new Event(queue));
   };
-  await wakes.start({ here: wake, coming: () => undefined, elsewhere: wake, anywhere: () => undefined });
+  await wakes.start({
+    here: wake,
+    coming: () => undefined,
+    elsewhere: wake,
+    ofClaims: () => undefined,
+    anywhere: () => undefined,
+  });
   undo.push(db.close, wakes.stop);
   return { wakes, woken: (queue: string) => once(woken, queue, { signal: AbortSignal.timeout(10_000) }) };
 }
