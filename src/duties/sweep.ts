@@ -1,11 +1,11 @@
 import type { Clock } from '../clock.ts';
 import type { Db } from '../db.ts';
+import type { Groups, Moved } from '../groups.ts';
 import type { Pace } from '../pace.ts';
 import { placesFor } from '../positions.ts';
 import type { Queues } from '../queues.ts';
 import type { Settlement } from '../settle.ts';
 import { prepared, type Statement } from '../sql.ts';
-import type { JobState } from '../types.ts';
 import type { Wakes } from '../wakes.ts';
 import { sweepHorizon } from './horizon.ts';
 
@@ -16,11 +16,12 @@ interface Context {
   settlement: Settlement;
   clock: Clock;
   pace: Pace;
+  groups: Groups;
 }
 
 /** One chunk of a sweep: runs `move`, queue by queue, for the first jobs that `due` finds, and tells how far they went. */
 async function sweep(
-  { db, queues, wakes, settlement }: Context,
+  { db, queues, wakes, settlement, groups }: Context,
   { due, move, from, size }: { due: Statement; move: Statement; from: string; size: number },
 ) {
   const found = await db.query<{ queue_id: number; ids: string[]; last: string }>(due, [from, size]);
@@ -29,12 +30,13 @@ async function sweep(
   for (const { queue_id, ids: arrived } of found) {
     rows += arrived.length;
     const { ids, positions } = await placesFor(db, arrived);
-    const jobs = await db.query<{ id: string; state: JobState }>(move, [queue_id, ids, positions]);
+    const jobs = await db.query<Moved>(move, [queue_id, ids, positions]);
     moved += jobs.length;
     const queue = await queues.byId(queue_id);
     if (!queue) continue;
     await settlement.dropCancelled(queue, jobs);
     if (jobs.some((job) => job.state === 'ready')) wakes.ready(queue.name);
+    await groups.passOn(jobs);
   }
   const last = found[0]?.last;
   // A chunk that only found what others have locked, all of one moment, would find the same again.
@@ -64,5 +66,5 @@ const promote = prepared('promote');
 /** Takes back the leases that ran out: ready again, dead when out of attempts, cancelled when that was asked for. */
 export const reviveExpired = (context: Context) => sweeper(context, dueLeases, expire);
 
-/** Makes scheduled jobs ready when their time has come. */
+/** Makes scheduled jobs ready when their time has come, or lets them arrive in their groups. */
 export const promoteDue = (context: Context) => sweeper(context, dueJobs, promote);

@@ -120,6 +120,9 @@ export const STATEMENTS: Record<string, Checked> = {
   expire: { batch: true, parameters: (m, ids) => [m.queue, ids, places(ids)] },
   promote: { batch: true, parameters: (m, ids) => [m.queue, ids, places(ids)] },
   redrive: { planned: true, batch: true, parameters: (m, ids) => [m.queue, ids, places(ids)] },
+  advance: { batch: true, parameters: (m, ids) => [m.queue, ids, places(ids)] },
+  headless: { planned: true, rows: 100, parameters: (m) => [m.queue, '', 100] },
+  blocked_queues: { planned: true, rows: 2 * 2000, parameters: () => [] },
   due_leases: { rows: 1000, parameters: () => ['-infinity', 1000] },
   due_jobs: { rows: 1000, parameters: () => ['-infinity', 1000] },
   forget: { planned: true, rows: 2000, parameters: (m) => [m.queue, 'dead', 0, '-infinity', FIRST, 1000] },
@@ -137,11 +140,11 @@ export const STATEMENTS: Record<string, Checked> = {
   queue_empty: { planned: true, parameters: (m) => [m.queue] },
   counts: { rows: 'queue', parameters: (m) => [[m.queue], [null]] },
   outlived: { planned: true, rows: 3 * 2000, parameters: () => [] },
-  list_newest: { planned: true, rows: 200, parameters: (m) => [`q${m.queue}`, null, null, 100, true] },
+  list_newest: { planned: true, rows: 200, parameters: (m) => [`q${m.queue}`, null, null, 100, true, null] },
   list_oldest: {
     planned: true,
     rows: 200,
-    parameters: (m, ids) => [`q${m.queue}`, 'dead', ids[0], 100, false],
+    parameters: (m, ids) => [`q${m.queue}`, 'dead', ids[0], 100, false, null],
   },
 };
 
