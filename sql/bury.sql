@@ -1,8 +1,8 @@
 -- Makes jobs of one queue dead that still wait although their time is over; the ids ascend (see ack.sql). One that is being
--- claimed at this moment is left alone. `freed` is the group that a job was the head of.
+-- claimed at this moment is left alone.
 -- The state is compared as a text, so that no index but the primary key seems to fit.
 with expired as materialized (
-  select id, is_head
+  select id
   from dibs.jobs
   where queue_id = $1
     and id = any ($2::uuid[])
@@ -20,5 +20,4 @@ set
 where j.queue_id = $1
   and j.id = any (array(select id from expired))
   and j.id between ($2::uuid[])[1] and ($2::uuid[])[cardinality($2::uuid[])]
-returning
-  j.id, j.state, case when j.id = any (array(select id from expired where is_head)) then j.group_key end as freed;
+returning j.id, j.state, j.group_key as "group";

@@ -1,7 +1,8 @@
--- Makes a dead or scheduled job ready, its attempts afresh. One whose time is over is given all the time it needs.
+-- Makes a dead or scheduled job ready, its attempts afresh; one of a group is blocked, unless it is the head.
+-- One whose time is over is given all the time it needs.
 update dibs.jobs
 set
-  state = 'ready',
+  state = (case when group_key is null or is_head then 'ready' else 'blocked' end)::dibs.job_state,
   position = $3,
   attempt = 0,
   run_at = now(),

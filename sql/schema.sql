@@ -128,6 +128,8 @@ create table dibs.schedules (
 
 CREATE INDEX idempotency_keys_expiry ON dibs.idempotency_keys USING btree (expires_at);
 
+CREATE INDEX jobs_blocked ON dibs.jobs USING btree (queue_id, group_key, "position") WHERE (state = 'blocked'::dibs.job_state);
+
 CREATE INDEX jobs_by_state ON dibs.jobs USING btree (queue_id, state, id) WHERE (state = ANY (ARRAY['scheduled'::dibs.job_state, 'blocked'::dibs.job_state, 'completed'::dibs.job_state, 'cancelled'::dibs.job_state, 'dead'::dibs.job_state]));
 
 CREATE INDEX jobs_claim_id ON dibs.jobs USING btree (queue_id, claim_id) WHERE ((state = 'leased'::dibs.job_state) AND (claim_id IS NOT NULL));
@@ -137,6 +139,8 @@ CREATE INDEX jobs_expiring ON dibs.jobs USING btree (expires_at, queue_id) WHERE
 CREATE INDEX jobs_finished ON dibs.jobs USING btree (queue_id, state, finished_at, id) WHERE (state = ANY (ARRAY['completed'::dibs.job_state, 'cancelled'::dibs.job_state, 'dead'::dibs.job_state]));
 
 CREATE INDEX jobs_group_key ON dibs.jobs USING btree (queue_id, group_key, id) WHERE (group_key IS NOT NULL);
+
+CREATE UNIQUE INDEX jobs_head ON dibs.jobs USING btree (queue_id, group_key) WHERE is_head;
 
 CREATE INDEX jobs_leased ON dibs.jobs USING btree (lease_expires_at, queue_id) WHERE (state = 'leased'::dibs.job_state);
 

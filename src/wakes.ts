@@ -28,13 +28,16 @@ export interface WakeListeners {
   elsewhere(queue: string): void;
   /** Another replica said something about claims that may be repeated (src/takeovers.ts). */
   ofClaims(verb: string, sender: string, text: string): void;
+  /** Jobs came into this group of a queue, or into some that is not named, with nobody to see whose turn it is. */
+  blocked(queue: string, group: string | undefined): void;
   /** Messages may have been missed: any queue may have something. */
   anywhere(): void;
 }
 
 /**
  * Tells waiting claims, in this process and on other replicas, that a queue may have something for them. Replicas say
- * on one channel where they wait (`wait <sender> <queue>`), and only then are told of jobs (`ready <sender> <queue>`). Lost messages cost
+ * on one channel where they wait (`wait <sender> <queue>`), and only then are told of jobs (`ready <sender> <queue>`). Who
+ * puts jobs into groups by SQL says so (`blocked <sender> <queue> <group>`, or without the group). Lost messages cost
  * latency, never jobs: whoever waits also looks by itself, slowly.
  */
 export function wakeUps(options: { db: Db; url: string; log: (error: unknown, message: string) => void }) {
@@ -48,6 +51,7 @@ export function wakeUps(options: { db: Db; url: string; log: (error: unknown, me
     coming: () => undefined,
     elsewhere: () => undefined,
     ofClaims: () => undefined,
+    blocked: () => undefined,
     anywhere: () => undefined,
   };
   let client: pg.Client | undefined;
@@ -81,9 +85,11 @@ export function wakeUps(options: { db: Db; url: string; log: (error: unknown, me
   }
 
   function receive(message: string | undefined): void {
-    const [verb = '', sender = '', queue = ''] = (message ?? '').split(' ');
+    const [verb = '', sender = '', queue = '', ...rest] = (message ?? '').split(' ');
     if (sender === self) return;
     if (verb === 'ready') listeners.elsewhere(queue);
+    // A group's name may have spaces.
+    else if (verb === 'blocked') listeners.blocked(queue, rest.join(' ') || undefined);
     else if (verb === 'wait') interest.set(queue, performance.now() + INTEREST_MS);
     else if (verb === 'hello') announced.clear();
     else listeners.ofClaims(verb, sender, queue);

@@ -1,11 +1,11 @@
 import type { Clock } from '../clock.ts';
 import type { Db } from '../db.ts';
+import type { Groups, Moved } from '../groups.ts';
 import type { Pace } from '../pace.ts';
 import { placesFor } from '../positions.ts';
 import type { Queues } from '../queues.ts';
 import type { Settlement } from '../settle.ts';
 import { prepared, type Statement } from '../sql.ts';
-import type { JobState } from '../types.ts';
 import type { Wakes } from '../wakes.ts';
 import { sweepHorizon } from './horizon.ts';
 
@@ -16,11 +16,7 @@ interface Context {
   settlement: Settlement;
   clock: Clock;
   pace: Pace;
-}
-
-interface Moved {
-  id: string;
-  state: JobState;
+  groups: Groups;
 }
 
 /** Moves jobs of one queue, in the order in which they are due. */
@@ -36,7 +32,7 @@ const anew =
 
 /** One chunk of a sweep: runs `move`, queue by queue, for the first jobs that `due` finds, and tells how far they went. */
 async function sweep(
-  { db, queues, wakes, settlement }: Context,
+  { db, queues, wakes, settlement, groups }: Context,
   { due, move, from, size }: { due: Statement; move: Move; from: string; size: number },
 ) {
   const found = await db.query<{ queue_id: number; ids: string[]; last: string }>(due, [from, size]);
@@ -50,6 +46,7 @@ async function sweep(
     if (!queue) continue;
     await settlement.dropCancelled(queue, jobs);
     if (jobs.some((job) => job.state === 'ready')) wakes.ready(queue.name);
+    await groups.passOn(jobs);
   }
   const last = found[0]?.last;
   // A chunk that only found what others have locked, all of one moment, would find the same again.
@@ -88,7 +85,7 @@ const COME_BACK_MS = 400;
 /** Takes back the leases that ran out: ready again, dead when out of attempts, cancelled when that was asked for. */
 export const reviveExpired = (context: Context) => sweeper(context, dueLeases, expire);
 
-/** Makes scheduled jobs ready when their time has come. */
+/** Makes scheduled jobs ready when their time has come, or lets them arrive in their groups. */
 export const promoteDue = (context: Context) => sweeper(context, dueJobs, promote);
 
 /** Makes jobs dead that still wait although their time is over. */

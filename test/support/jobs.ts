@@ -137,6 +137,9 @@ export const STATEMENTS: Record<string, Checked> = {
   disown: { planned: true, parameters: (m) => [m.queue, 'c', TOKEN] },
   bury: { batch: true, parameters: (m, ids) => [m.queue, ids] },
   redrive: { planned: true, batch: true, parameters: (m, ids) => [m.queue, ids, places(ids)] },
+  advance: { batch: true, parameters: (m, ids) => [m.queue, ids, places(ids)] },
+  headless: { planned: true, rows: 100, parameters: (m) => [m.queue, '', 100] },
+  blocked_queues: { planned: true, rows: 2 * 2000, parameters: () => [] },
   due_leases: { rows: 1000, parameters: () => ['-infinity', 1000] },
   due_expiries: { rows: 1000, parameters: () => ['-infinity', 1000] },
   due_jobs: { rows: 1000, parameters: () => ['-infinity', 1000] },
@@ -155,11 +158,11 @@ export const STATEMENTS: Record<string, Checked> = {
   queue_empty: { planned: true, parameters: (m) => [m.queue] },
   counts: { rows: 'queue', parameters: (m) => [[m.queue], [null]] },
   outlived: { planned: true, rows: 3 * 2000, parameters: () => [] },
-  list_newest: { planned: true, rows: 200, parameters: (m) => [`q${m.queue}`, null, null, 100, true] },
+  list_newest: { planned: true, rows: 200, parameters: (m) => [`q${m.queue}`, null, null, 100, true, null] },
   list_oldest: {
     planned: true,
     rows: 200,
-    parameters: (m, ids) => [`q${m.queue}`, 'dead', ids[0], 100, false],
+    parameters: (m, ids) => [`q${m.queue}`, 'dead', ids[0], 100, false, null],
   },
 };
 
