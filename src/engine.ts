@@ -10,15 +10,17 @@ import { headlessGroups } from './duties/groups.ts';
 import { forgetOutlived } from './duties/retain.ts';
 import { scheduleTicks } from './duties/schedule.ts';
 import { strayLeases } from './duties/strays.ts';
-import { promoteDue, reviveExpired } from './duties/sweep.ts';
+import { buryExpired, promoteDue, reviveExpired } from './duties/sweep.ts';
 import { enqueueing } from './enqueue.ts';
 import { groupTurns } from './groups.ts';
 import { onceByKey } from './idempotency.ts';
+import { queueIdOf } from './ids.ts';
 import { jobDesk } from './jobs.ts';
 import { isMigrated } from './migrate.ts';
 import { bulkPace } from './pace.ts';
 import { queueCache } from './queues.ts';
 import { createRounds, RANKS } from './rounds.ts';
+import { safeClaims } from './safeClaims.ts';
 import { scheduleDesk } from './schedules.ts';
 import { settlement as settlementOf } from './settle.ts';
 import { wakeUps } from './wakes.ts';
@@ -70,10 +72,14 @@ export async function startEngine(options: {
     },
     queues,
     join: rounds(RANKS.claim),
-    giveBack: strays.giveBack,
+    giveBack: (jobs, name) =>
+      name
+        ? strays.giveUp([...new Set(jobs.map((job) => queueIdOf(job.id) as number))], name)
+        : strays.giveBack(jobs),
     wakes,
   });
   const failed = (error: unknown) => log(error, 'a background duty failed, it will be tried again');
+  const safe = safeClaims({ db, queues, claim: dispatch.claim, giveUp: strays.giveUp, wakes });
   // A database that has just gone again is no reason to give up; the duty below adjusts it then.
   await clock.adjust().catch((error) => log(error, 'the clock is not adjusted yet'));
   await wakes.start({
@@ -87,6 +93,7 @@ export async function startEngine(options: {
       if (group === undefined) headless.lookAt(queue);
       else void queues.byName(queue).then((found) => found && groups.advance(found.id, [group]), failed);
     },
+    ofClaims: safe.heard,
     anywhere: dispatch.wakeAll,
   });
 
@@ -94,6 +101,7 @@ export async function startEngine(options: {
   const duties = [
     startDuty({ everyMs: SWEEP_MS, failed, run: reviveExpired(sweeping) }),
     startDuty({ everyMs: SWEEP_MS, failed, run: promoteDue(sweeping) }),
+    startDuty({ everyMs: SWEEP_MS, failed, run: buryExpired(sweeping) }),
     startDuty({ everyMs: STRAYS_MS, failed, run: strays.search }),
     startDuty({ everyMs: GROUPS_MS, failed, run: headless.run }),
     startDuty({ everyMs: RETAIN_MS, failed, run: forgetOutlived({ db, pace }) }),
@@ -108,7 +116,7 @@ export async function startEngine(options: {
   return {
     enqueue,
     enqueueOnce: onceByKey({ db, enqueueWithin }),
-    claim: dispatch.claim,
+    claim: safe.claim,
     ack: settlement.ack,
     nack: settlement.nack,
     release: settlement.release,

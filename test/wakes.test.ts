@@ -27,6 +27,7 @@ async function replica() {
     coming: () => undefined,
     elsewhere: wake,
     blocked: (queue, group) => wake(`${queue}: ${group}`),
+    ofClaims: () => undefined,
     anywhere: () => undefined,
   });
   undo.push(db.close, wakes.stop);

@@ -94,6 +94,15 @@ export const JobSpec = Type.Object(
         examples: ['customer-42'],
       }),
     ),
+    expires_in_seconds: Type.Optional(
+      decimal({
+        exclusiveMinimum: 0,
+        maximum: 366 * 86_400,
+        description:
+          'How long from now it may be claimed, a delay included. One that waits then becomes `dead` with `last_error` ' +
+          '"expired". Default: for ever.',
+      }),
+    ),
   },
   {
     $id: 'JobSpec',
