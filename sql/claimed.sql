@@ -1,22 +1,15 @@
 -- The running leases of one claim in one queue, for its repetition ($3), which answers for them from now on: whoever
--- answered for them before can't give them back any more (disown.sql). Their ids ascend, and are locked so: see ack.sql.
--- ORDER BY names the index: by a plan made while the queue was empty, all of the queue was read.
+-- answered for them before can't give them back any more (disown.sql). Locked in the order of ids (see ack.sql).
 with held as materialized (
-  select array_agg(id order by id) as ids
-  from (
-    select id
-    from dibs.jobs
-    where queue_id = $1 and claim_id = $2 and state = 'leased' and lease_expires_at > now()
-    order by queue_id, claim_id, position
-  ) as found
+  select id
+  from dibs.jobs
+  where queue_id = $1 and claim_id = $2 and state = 'leased' and lease_expires_at > now()
+  order by queue_id, claim_id, id
+  for update
 )
 update dibs.jobs j
 set claim_holder = $3
-where j.queue_id = $1
-  and j.id = any ((select ids from held)::uuid[])
-  and j.id between (select ids[1] from held) and (select ids[cardinality(ids)] from held)
-  and j.claim_id = $2
-  and j.lease_expires_at > now()
+where j.queue_id = $1 and j.id = any (array(select id from held))
 returning
   j.position,
   j.id, j.priority, j.attempt, j.max_attempts, j.deliveries, j.run_at, j.created_at,

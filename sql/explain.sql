@@ -5,7 +5,7 @@ select
   j.cancel_requested, j.group_key as "group", j.expires_at, j.expires_at <= now() as is_over,
   q.paused,
   head.id as head_id, head.state as head_state,
-  coalesce(behind.jobs, line.jobs) as ahead
+  behind.jobs + line.jobs as ahead
 from dibs.jobs j
 cross join dibs.queues q
 left join lateral (
@@ -15,24 +15,24 @@ left join lateral (
   order by queue_id, group_key
   limit 1
 ) as head on true
-left join lateral (
+cross join lateral (
   select count(*)::integer as jobs
   from (
     select
     from dibs.jobs
-    where queue_id = $1 and group_key = j.group_key and state = 'blocked' and position < j.position
+    where j.state = 'blocked' and queue_id = $1 and group_key = j.group_key and state = 'blocked' and position < j.position
     order by queue_id, group_key, position
     limit (select $3::integer)
   ) as found
-) as behind on j.state = 'blocked'
-left join lateral (
+) as behind
+cross join lateral (
   select count(*)::integer as jobs
   from (
     select
     from dibs.jobs
-    where queue_id = $1 and state = 'ready' and (-priority, position) < (-j.priority, j.position)
+    where j.state = 'ready' and queue_id = $1 and state = 'ready' and (-priority, position) < (-j.priority, j.position)
     order by queue_id, -priority, position
     limit (select $3::integer)
   ) as found
-) as line on j.state = 'ready'
+) as line
 where j.queue_id = $1 and j.id = $2 and q.id = $1;

@@ -78,8 +78,8 @@ export async function startEngine(options: {
         : strays.giveBack(jobs),
     wakes,
   });
-  const safe = safeClaims({ db, queues, claim: dispatch.claim, giveUp: strays.giveUp, wakes });
   const failed = (error: unknown) => log(error, 'a background duty failed, it will be tried again');
+  const safe = safeClaims({ db, queues, claim: dispatch.claim, giveUp: strays.giveUp, wakes });
   // A database that has just gone again is no reason to give up; the duty below adjusts it then.
   await clock.adjust().catch((error) => log(error, 'the clock is not adjusted yet'));
   await wakes.start({
@@ -89,11 +89,11 @@ export async function startEngine(options: {
       doubt(queue);
       dispatch.wake(queue);
     },
-    ofClaims: safe.heard,
     blocked(queue, group) {
       if (group === undefined) headless.lookAt(queue);
       else void queues.byName(queue).then((found) => found && groups.advance(found.id, [group]), failed);
     },
+    ofClaims: safe.heard,
     anywhere: dispatch.wakeAll,
   });
 

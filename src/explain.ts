@@ -58,7 +58,7 @@ interface Facts {
   /** The job that holds its group. */
   head_id: string | null;
   head_state: JobState | null;
-  ahead: number | null;
+  ahead: number;
 }
 
 const jobs = (count: number) =>
@@ -93,7 +93,7 @@ const HEADS: Partial<Record<JobState, string>> = {
 };
 
 function blocked({ group, head_id, head_state, ahead: waiting }: Facts): Reason {
-  const ahead = (waiting ?? 0) + (head_id === null ? 0 : 1);
+  const ahead = waiting + (head_id === null ? 0 : 1);
   const name = JSON.stringify(group);
   if (head_id === null)
     return { code: 'behind_in_group', detail: `The turn in its group ${name} is being passed on.`, ahead };
@@ -102,8 +102,7 @@ function blocked({ group, head_id, head_state, ahead: waiting }: Facts): Reason 
   return { code: 'behind_in_group', detail, ahead, blocking_job_id: head_id };
 }
 
-function ready({ ahead: counted }: Facts): Reason {
-  const ahead = counted ?? 0;
+function ready({ ahead }: Facts): Reason {
   const detail =
     ahead === 0
       ? 'It is the next: whoever claims from the queue is given it.'

@@ -26,10 +26,10 @@ export interface WakeListeners {
   coming(queue: string): void;
   /** By another one. */
   elsewhere(queue: string): void;
-  /** Another replica said something about claims that may be repeated (src/takeovers.ts). */
-  ofClaims(verb: string, sender: string, text: string): void;
   /** Jobs came into this group of a queue, or into some that is not named, with nobody to see whose turn it is. */
   blocked(queue: string, group: string | undefined): void;
+  /** Another replica said something about claims that may be repeated (src/takeovers.ts). */
+  ofClaims(verb: string, sender: string, text: string): void;
   /** Messages may have been missed: any queue may have something. */
   anywhere(): void;
 }
@@ -50,8 +50,8 @@ export function wakeUps(options: { db: Db; url: string; log: (error: unknown, me
     here: () => undefined,
     coming: () => undefined,
     elsewhere: () => undefined,
-    ofClaims: () => undefined,
     blocked: () => undefined,
+    ofClaims: () => undefined,
     anywhere: () => undefined,
   };
   let client: pg.Client | undefined;

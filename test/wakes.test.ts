@@ -26,8 +26,8 @@ async function replica() {
     here: wake,
     coming: () => undefined,
     elsewhere: wake,
-    ofClaims: () => undefined,
     blocked: (queue, group) => wake(`${queue}: ${group}`),
+    ofClaims: () => undefined,
     anywhere: () => undefined,
   });
   undo.push(db.close, wakes.stop);

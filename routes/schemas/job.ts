@@ -86,6 +86,14 @@ export const JobSpec = Type.Object(
     ),
     max_attempts: Type.Optional(maxAttempts({ description: "How often it is tried. Default: the queue's." })),
     backoff: Type.Optional(ref(Backoff)),
+    group: Type.Optional(
+      text(256, {
+        description:
+          'Jobs of one group in one queue are handed out in order of arrival, one at a time: the next one when the one ' +
+          'before it is completed, dead or cancelled. Default: none.',
+        examples: ['customer-42'],
+      }),
+    ),
     expires_in_seconds: Type.Optional(
       decimal({
         exclusiveMinimum: 0,
@@ -93,14 +101,6 @@ export const JobSpec = Type.Object(
         description:
           'How long from now it may be claimed, a delay included. One that waits then becomes `dead` with `last_error` ' +
           '"expired". Default: for ever.',
-      }),
-    ),
-    group: Type.Optional(
-      text(256, {
-        description:
-          'Jobs of one group in one queue are handed out in order of arrival, one at a time: the next one when the one ' +
-          'before it is completed, dead or cancelled. Default: none.',
-        examples: ['customer-42'],
       }),
     ),
   },
