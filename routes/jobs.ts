@@ -10,7 +10,7 @@ import { enqueuer, idempotencyHeaders } from './idempotency.ts';
 import { jobJson, jobListJson, jobPageJson } from './json.ts';
 import { createdJob, toNewJob } from './newJob.ts';
 import { answer, operation } from './operation.ts';
-import { JobId, JobStateName, oneOf, pageQuery, QueueName, ref } from './schemas/common.ts';
+import { JobId, JobStateName, oneOf, pageQuery, QueueName, ref, text } from './schemas/common.ts';
 import { Job, JobList, JobPage, JobSpec, JobSpecList } from './schemas/job.ts';
 
 const oneCreated = ([job]: EngineJob[]): Answer => ({
@@ -77,6 +77,7 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
         {
           queue: Type.Optional(ref(QueueName)),
           state: Type.Optional(ref(JobStateName)),
+          group: Type.Optional(text(256, { description: 'The group that they are of.' })),
           include: Type.Optional(oneOf(['payload'], { description: 'What else to show.' })),
           order: Type.Optional(
             oneOf(['newest', 'oldest'], { default: 'newest', description: 'By when they were enqueued.' }),
@@ -97,11 +98,12 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
       }),
     },
     handler: async (request, reply) => {
-      const { queue, state, include, order = 'newest', limit = 100, cursor } = request.query;
-      const listing = { of: 'jobs', queue, state, order };
+      const { queue, state, group, include, order = 'newest', limit = 100, cursor } = request.query;
+      const listing = { of: 'jobs', queue, state, group, order };
       const jobs = await engine.jobs.list({
         queue,
         state,
+        group,
         order,
         limit,
         payload: include === 'payload',

@@ -1,6 +1,7 @@
 import { clip } from './clip.ts';
 import type { Database } from './db.ts';
 import { jobNotFound, leaseLost, type Refusal } from './errors.ts';
+import { changesTurns, type Groups, type Moved } from './groups.ts';
 import { isUuid, queueIdOf } from './ids.ts';
 import { createLanes } from './lane.ts';
 import { nextPositions } from './positions.ts';
@@ -34,7 +35,11 @@ interface Context {
   join: Join;
   queues: Queues;
   wakes: Wakes;
+  groups: Groups;
 }
+
+/** A job that is done. */
+type Touched = Pick<JobRow, 'id' | 'group'>;
 
 /** A token that isn't one of ours matches no lease. */
 const tokens = (items: Item[]) => items.map((i) => (isUuid(i.lease_token) ? i.lease_token : null));
@@ -44,7 +49,7 @@ const ids = (items: Item[]) => items.map((i) => i.id);
  * One settling verb: `touch` runs its statement for items of one queue, in the order of their ids (so that two batches
  * cannot deadlock), and returns the rows that it touched. Items it didn't touch are refused, or repeated acks.
  */
-function settling<I extends Item, Row extends { id: string }>(
+function settling<I extends Item, Row extends Moved>(
   context: Context,
   /** A verb of one statement takes part in the rounds of the queue. */
   inRounds: boolean,
@@ -52,7 +57,7 @@ function settling<I extends Item, Row extends { id: string }>(
   text: (item: I) => string | undefined,
   repeated?: (item: I, found: { state: JobState; lease_token: string | null }) => Row | undefined,
 ): (item: I) => Promise<Row> {
-  const { db, queues } = context;
+  const { db, queues, groups } = context;
 
   async function missed(queueId: number, items: I[]): Promise<Map<string, Row | Refusal>> {
     if (items.length === 0) return new Map();
@@ -96,6 +101,8 @@ function settling<I extends Item, Row extends { id: string }>(
     if (queueId === undefined) throw jobNotFound(item.id);
     const outcome = await lanes(queueId, item);
     if (outcome instanceof Error) throw outcome;
+    // Not in the batch, where those of no group would wait too.
+    if (changesTurns(outcome)) await groups.passOn([outcome]);
     return outcome;
   };
 }
@@ -118,30 +125,35 @@ export function settlement(context: Context) {
       await db.query(statements.cancelled, [queue.id, cancelled.map((row) => row.id)]);
   }
 
-  const acked = (id: string): Acked => ({ id, state: 'completed' });
+  const acked = (id: string, group: string | null = null) => ({ id, state: 'completed' as const, group });
+
+  const ack = settling<Ack, Acked & Moved>(
+    context,
+    true,
+    async (queue, items, part) => {
+      const rows =
+        queue.retention_seconds === 0
+          ? await part.db.query<Touched>(statements.ack, [queue.id, ids(items), tokens(items)])
+          : await part.db.query<Touched>(statements.complete, [
+              queue.id,
+              ids(items),
+              tokens(items),
+              items.map((i) => i.result?.text ?? null),
+            ]);
+      return rows.map((row) => acked(row.id, row.group));
+    },
+    (item) => item.result?.text,
+    (item, found) =>
+      found.state === 'completed' && found.lease_token === item.lease_token ? acked(item.id) : undefined,
+  );
 
   return {
     dropCancelled,
 
-    ack: settling<Ack, Acked>(
-      context,
-      true,
-      async (queue, items, part) => {
-        const rows =
-          queue.retention_seconds === 0
-            ? await part.db.query<{ id: string }>(statements.ack, [queue.id, ids(items), tokens(items)])
-            : await part.db.query<{ id: string }>(statements.complete, [
-                queue.id,
-                ids(items),
-                tokens(items),
-                items.map((i) => i.result?.text ?? null),
-              ]);
-        return rows.map((row) => acked(row.id));
-      },
-      (item) => item.result?.text,
-      (item, found) =>
-        found.state === 'completed' && found.lease_token === item.lease_token ? acked(item.id) : undefined,
-    ),
+    async ack(item: Ack): Promise<Acked> {
+      const { id, state } = await ack(item);
+      return { id, state };
+    },
 
     nack: settling<Nack, Job>(
       context,

@@ -15,6 +15,9 @@ const HEARD_MS = 50;
 const RECONNECT_MS = 500;
 const MOST_ANNOUNCED = 10_000;
 
+/** What replicas tell each other about claims that may be repeated. */
+export type ClaimVerb = 'open' | 'take' | 'over';
+
 /** Who is told that a queue may have something ready. */
 export interface WakeListeners {
   /** By this process; `round` is the one in which it came (src/rounds.ts). */
@@ -23,13 +26,18 @@ export interface WakeListeners {
   coming(queue: string): void;
   /** By another one. */
   elsewhere(queue: string): void;
+  /** Jobs came into this group of a queue, or into some that is not named, with nobody to see whose turn it is. */
+  blocked(queue: string, group: string | undefined): void;
+  /** Another replica said something about claims that may be repeated (src/takeovers.ts). */
+  ofClaims(verb: string, sender: string, text: string): void;
   /** Messages may have been missed: any queue may have something. */
   anywhere(): void;
 }
 
 /**
  * Tells waiting claims, in this process and on other replicas, that a queue may have something for them. Replicas say
- * on one channel where they wait (`wait <sender> <queue>`), and only then are told of jobs (`ready <sender> <queue>`). Lost messages cost
+ * on one channel where they wait (`wait <sender> <queue>`), and only then are told of jobs (`ready <sender> <queue>`). Who
+ * puts jobs into groups by SQL says so (`blocked <sender> <queue> <group>`, or without the group). Lost messages cost
  * latency, never jobs: whoever waits also looks by itself, slowly.
  */
 export function wakeUps(options: { db: Db; url: string; log: (error: unknown, message: string) => void }) {
@@ -42,13 +50,15 @@ export function wakeUps(options: { db: Db; url: string; log: (error: unknown, me
     here: () => undefined,
     coming: () => undefined,
     elsewhere: () => undefined,
+    blocked: () => undefined,
+    ofClaims: () => undefined,
     anywhere: () => undefined,
   };
   let client: pg.Client | undefined;
   let retry: NodeJS.Timeout | undefined;
   let closed = false;
 
-  function send(verb: 'wait' | 'ready' | 'hello', queue = ''): Promise<unknown> {
+  function send(verb: 'wait' | 'ready' | 'hello' | ClaimVerb, queue = ''): Promise<unknown> {
     return db
       .query(notify, [`${verb} ${self} ${queue}`])
       .catch((error: Error) => log(error, 'a wake-up was not sent'));
@@ -75,11 +85,14 @@ export function wakeUps(options: { db: Db; url: string; log: (error: unknown, me
   }
 
   function receive(message: string | undefined): void {
-    const [verb, sender, queue = ''] = (message ?? '').split(' ');
+    const [verb = '', sender = '', queue = '', ...rest] = (message ?? '').split(' ');
     if (sender === self) return;
     if (verb === 'ready') listeners.elsewhere(queue);
+    // A group's name may have spaces.
+    else if (verb === 'blocked') listeners.blocked(queue, rest.join(' ') || undefined);
     else if (verb === 'wait') interest.set(queue, performance.now() + INTEREST_MS);
     else if (verb === 'hello') announced.clear();
+    else listeners.ofClaims(verb, sender, queue);
   }
 
   async function listen(): Promise<void> {
@@ -112,6 +125,9 @@ export function wakeUps(options: { db: Db; url: string; log: (error: unknown, me
   }
 
   return {
+    /** This replica, as the others know it. */
+    self,
+
     async start(to: WakeListeners): Promise<void> {
       listeners = to;
       await listen();
@@ -128,6 +144,8 @@ export function wakeUps(options: { db: Db; url: string; log: (error: unknown, me
       if (until > performance.now()) tellOthers(queue);
       else interest.delete(queue);
     },
+
+    ofClaims: (verb: ClaimVerb, text: string): void => void send(verb, text),
 
     /** Somebody waits here for a queue. */
     waiting(queue: string): void {
