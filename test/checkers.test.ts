@@ -78,6 +78,11 @@ describe('the checker of groups', () => {
     const second = leased(job('b', 50, grouped), 300, 400);
     expect(check([first, second])).toEqual([expect.stringContaining('job b was leased though job a')]);
     expect(check([first, second], redriven)).toEqual([]);
+    const released = leased(job('a', 0, { ...grouped, max_attempts: 1 }), 100, 200, {
+      verb: 'release',
+      sent: 500,
+    });
+    expect(check([leased(released, 600, 700), second])).toEqual([]);
   });
 
   test('does not blame jobs that may have arrived in another order: sent at once, or delayed', () => {
@@ -114,8 +119,9 @@ describe('the checker of unique keys', () => {
   });
 
   test('finds two that were sent at once and lived at once', () => {
-    const lives = [leased(job('a', 0, keyed), 100, 200, {}), leased(job('b', 5, keyed), 150, 250, {})];
-    expect(check(lives)).toEqual([expect.stringContaining('had it at once')]);
+    const first = leased(job('a', 0, keyed), 100, 200, {});
+    const second = leased(leased(job('b', 5, keyed), 50, 60, { verb: 'nack' }), 250, 300, {});
+    expect(check([first, second])).toEqual([expect.stringContaining('had it at once')]);
   });
 
   test('does not blame one whose rival may have died before and come back', () => {
@@ -125,6 +131,10 @@ describe('the checker of unique keys', () => {
     expect(check([revived, second])).toEqual([expect.stringContaining('had it at once')]);
     expect(check([revived, second], { sweeps: redriven })).toEqual([]);
     expect(check([{ ...revived, retried: 300 }, second])).toEqual([]);
+    leased(second, 650, 700);
+    expect(check([revived, second], { sweeps: redriven })).toEqual([
+      expect.stringContaining('was leased while'),
+    ]);
   });
 
   test('finds a job within the time for which its key was kept, and none after it', () => {

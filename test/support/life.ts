@@ -71,17 +71,18 @@ export const mayHaveDied = (life: Life): boolean =>
   life.intent.spec.expires_in_seconds !== undefined ||
   deliveriesOf(life) >= life.intent.spec.max_attempts;
 
-/** Whether it may have come back after it was finished. */
+/** Settled after its lease had run out: it may have been dead already. */
+const isLate = ({ settled, until }: Lease) =>
+  settled !== undefined && settled.outcome !== 'refused' && settled.sent > until;
+
+/** Whether it may have come back after it was dead: retried, redriven, or given back by a worker that came late. */
 export const mayBeRevived = (life: Life, { redrives }: Sweeps): boolean =>
   mayHaveDied(life) &&
   (life.retried < Number.POSITIVE_INFINITY ||
+    life.leases.some((lease) => isLate(lease) && lease.settled?.verb !== 'ack') ||
     redrives.some(
       (redrive) => redrive.queue === life.intent.spec.queue && redrive.answered > life.intent.sent,
     ));
-
-/** Settled after its lease had run out, it may have been dead already, and came to another end only then. */
-const isLate = ({ settled, until }: Lease) =>
-  settled !== undefined && settled.outcome !== 'refused' && settled.sent > until;
 
 /** The last moment at which it was unfinished for certain; only for one that can't have been revived. */
 export function unfinishedUntil(life: Life): number {

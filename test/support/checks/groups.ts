@@ -1,15 +1,7 @@
 import { groupBy } from '../groupBy.ts';
 import { TOLERANCE_MS } from '../history.ts';
 import { bornBy, isDelayed, type Life, mayBeRevived, type Sweeps, unfinishedUntil } from '../life.ts';
-
-interface Hold {
-  until: number;
-  by: string;
-}
-
-const NOBODY: Hold = { until: Number.NEGATIVE_INFINITY, by: '' };
-
-const later = (a: Hold, b: Hold): Hold => (b.until > a.until ? b : a);
+import { type Hold, later, leasedTogether, NOBODY } from './together.ts';
 
 /** When a job was leased first, for certain. */
 const firstTaken = ({ leases }: Life) =>
@@ -23,20 +15,8 @@ export function groupViolations(lives: Life[], sweeps: Sweeps): string[] {
   const grouped = lives.filter(({ intent }) => intent.spec.group !== undefined);
   const groups = groupBy(grouped, ({ intent: { spec } }) => `${spec.group} of ${spec.queue}`);
   return [...groups].flatMap(([name, jobs]) =>
-    [...together(jobs), ...overtaken(jobs, sweeps)].map((found) => `group ${name}: ${found}`),
+    [...leasedTogether(jobs), ...overtaken(jobs, sweeps)].map((found) => `group ${name}: ${found}`),
   );
-}
-
-function together(jobs: Life[]): string[] {
-  const found: string[] = [];
-  const leases = jobs.flatMap((life) => life.leases).toSorted((a, b) => a.taken - b.taken);
-  let last = NOBODY;
-  for (const { job, taken, until } of leases) {
-    if (last.by !== job && taken < last.until - TOLERANCE_MS)
-      found.push(`job ${job} was leased while job ${last.by} was`);
-    last = later(last, { until, by: job });
-  }
-  return found;
 }
 
 function overtaken(jobs: Life[], sweeps: Sweeps): string[] {

@@ -9,6 +9,7 @@ import {
   type Sweeps,
   unfinishedUntil,
 } from '../life.ts';
+import { leasedTogether } from './together.ts';
 
 const keyOf = ({ spec }: Intent) => `key ${spec.unique_key} of ${spec.queue}`;
 
@@ -19,13 +20,15 @@ const keptUntil = ({ spec }: Intent, from: number) => from + (spec.unique_for_se
 export function uniqueViolations(lives: Life[], intents: Intent[], sweeps: Sweeps): string[] {
   const keyed = lives.filter(({ intent }) => intent.spec.unique_key !== undefined);
   const found: string[] = [];
-  for (const [key, jobs] of groupBy(keyed, ({ intent }) => keyOf(intent)))
+  for (const [key, jobs] of groupBy(keyed, ({ intent }) => keyOf(intent))) {
+    found.push(...leasedTogether(jobs).map((together) => `${key}: ${together}`));
     for (const [i, a] of jobs.entries())
       for (const b of jobs.slice(i + 1))
         if (bothThere(a, b, sweeps) || createdBeside(a, b, sweeps) || createdBeside(b, a, sweeps))
           found.push(`${key}: jobs ${a.id} and ${b.id} had it at once`);
         else if (createdTooSoon(a, b) || createdTooSoon(b, a))
           found.push(`${key}: jobs ${a.id} and ${b.id} came within the time for which it is kept`);
+  }
   return [...found, ...wronglyNamed(lives, intents, sweeps)];
 }
 

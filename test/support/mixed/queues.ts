@@ -2,12 +2,12 @@ import type { Limits } from '../checks/limits.ts';
 
 /** What this Dibs can do. */
 export const features = {
-  groups: false,
+  groups: true,
   unique: false,
   limits: false,
   fairness: false,
-  expiry: false,
-  claimId: false,
+  expiry: true,
+  claimId: true,
   chaining: false,
   waits: false,
   explain: false,
