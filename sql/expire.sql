@@ -26,4 +26,4 @@ set
 where j.queue_id = $1
   and j.id = any (array(select id from expired))
   and j.id between ($2::uuid[])[1] and ($2::uuid[])[cardinality($2::uuid[])]
-returning j.id, j.state;
+returning j.id, j.state, j.awaited_until > now() as awaited;

@@ -1,5 +1,7 @@
 import { queueAdmin } from './admin.ts';
+import { awaitedJobs } from './awaited.ts';
 import { bulkVerbs } from './bulk.ts';
+import { chaining } from './chain.ts';
 import { claiming } from './claiming.ts';
 import { databaseClock } from './clock.ts';
 import type { Database } from './db.ts';
@@ -11,6 +13,7 @@ import { scheduleTicks } from './duties/schedule.ts';
 import { strayLeases } from './duties/strays.ts';
 import { promoteDue, reviveExpired } from './duties/sweep.ts';
 import { enqueueing } from './enqueue.ts';
+import { createGate } from './gate.ts';
 import { onceByKey } from './idempotency.ts';
 import { jobDesk } from './jobs.ts';
 import { isMigrated } from './migrate.ts';
@@ -19,6 +22,7 @@ import { queueCache } from './queues.ts';
 import { createRounds, RANKS } from './rounds.ts';
 import { scheduleDesk } from './schedules.ts';
 import { settlement as settlementOf } from './settle.ts';
+import { jobWaits } from './wait.ts';
 import { wakeUps } from './wakes.ts';
 
 const SWEEP_MS = 200;
@@ -26,6 +30,8 @@ const RETAIN_MS = 1000;
 const STRAYS_MS = 1000;
 const SCHEDULES_MS = 1000;
 const CLOCK_MS = 10_000;
+/** Requests at once that have a transaction each; the pool's other connections serve the others. */
+const TRANSACTIONS = 4;
 
 /**
  * The queue, without HTTP: every verb of the contract, and the duties that run beside them. Any number of engines may
@@ -41,9 +47,18 @@ export async function startEngine(options: {
   const queues = queueCache(db);
   const clock = databaseClock(db);
   const wakes = wakeUps({ db, url: listenUrl, log });
+  const awaited = awaitedJobs({ tell: wakes.finished });
   const rounds = createRounds(db);
-  const { enqueue, enqueueWithin } = enqueueing({ db, join: rounds(RANKS.enqueue), queues, clock, wakes });
-  const settlement = settlementOf({ db, join: rounds(RANKS.settle), queues, wakes });
+  const throughGate = createGate(TRANSACTIONS);
+  const { check, enqueue, enqueueWithin } = enqueueing({
+    db,
+    join: rounds(RANKS.enqueue),
+    queues,
+    clock,
+    wakes,
+  });
+  const settlement = settlementOf({ db, join: rounds(RANKS.settle), queues, wakes, awaited });
+  const chained = chaining({ db, queues, awaited, settlement, enqueueWithin, throughGate });
   const pace = bulkPace();
   const bulk = bulkVerbs({ db, wakes, pace });
 
@@ -69,11 +84,12 @@ export async function startEngine(options: {
       doubt(queue);
       dispatch.wake(queue);
     },
+    finished: awaited.wake,
     anywhere: dispatch.wakeAll,
   });
 
   const failed = (error: unknown) => log(error, 'a background duty failed, it will be tried again');
-  const sweeping = { db, queues, wakes, settlement, clock, pace };
+  const sweeping = { db, queues, wakes, awaited, settlement, clock, pace };
   const duties = [
     startDuty({ everyMs: SWEEP_MS, failed, run: reviveExpired(sweeping) }),
     startDuty({ everyMs: SWEEP_MS, failed, run: promoteDue(sweeping) }),
@@ -87,25 +103,42 @@ export async function startEngine(options: {
   // connection may take, nothing else is heard, and the database would seem to be away.
   await Promise.all(duties.map((duty) => duty.begun));
 
+  const jobs = jobDesk({ db, queues, wakes, awaited, settlement });
+  const waits = jobWaits({
+    db,
+    queues,
+    awaited,
+    get: jobs.get,
+    stirred({ name }) {
+      doubt(name);
+      wakes.ready(name);
+    },
+  });
+
   return {
+    check,
     enqueue,
-    enqueueOnce: onceByKey({ db, enqueueWithin }),
+    enqueueOnce: onceByKey({ db, enqueueWithin, throughGate }),
     claim: dispatch.claim,
-    ack: settlement.ack,
-    nack: settlement.nack,
+    ack: chained.ack,
+    nack: chained.nack,
     release: settlement.release,
     extend: settlement.extend,
-    jobs: jobDesk({ db, queues, wakes, settlement }),
+    jobs: { ...jobs, wait: waits.wait },
     queues: queueAdmin({ db, queues, wakes, bulk }),
     schedules: scheduleDesk({ db, enqueue }),
     isReady: () => isMigrated(db),
 
-    /** Answers waiting claims with what they have, and lets later ones wait no more; other verbs go on. */
-    stopWaiting: dispatch.close,
+    /** Answers who waits with what there is, and lets nobody wait any more; other verbs go on. */
+    stopWaiting(): void {
+      dispatch.close();
+      waits.close();
+    },
 
     /** Ends the duties and the wake-ups; call it when no verb is running any more. */
     async stop(): Promise<void> {
       dispatch.close();
+      waits.close();
       await dispatch.idle();
       await strays.returned();
       await Promise.all(duties.map((duty) => duty.stop()));

@@ -1,3 +1,4 @@
+import type { AwaitedJobs } from './awaited.ts';
 import type { Db } from './db.ts';
 import { jobFinished, jobLeased, jobNotFound } from './errors.ts';
 import { queueIdOf } from './ids.ts';
@@ -27,8 +28,14 @@ export interface JobFilter {
 }
 
 /** Looking at single jobs, and mending them. */
-export function jobDesk(context: { db: Db; queues: Queues; wakes: Wakes; settlement: Settlement }) {
-  const { db, queues, wakes, settlement } = context;
+export function jobDesk(context: {
+  db: Db;
+  queues: Queues;
+  wakes: Wakes;
+  awaited: AwaitedJobs;
+  settlement: Settlement;
+}) {
+  const { db, queues, wakes, awaited, settlement } = context;
 
   async function queueOf(id: string): Promise<Queue> {
     const queueId = queueIdOf(id);
@@ -69,6 +76,7 @@ export function jobDesk(context: { db: Db; queues: Queues; wakes: Wakes; settlem
       const queue = await queueOf(id);
       const [row] = await db.query<JobRow>(statements.cancel, [queue.id, id]);
       if (!row) throw jobFinished(id, (await get(id)).state);
+      awaited.changed([row]);
       await settlement.dropCancelled(queue, [row]);
       return { ...row, queue: queue.name };
     },

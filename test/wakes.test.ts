@@ -14,7 +14,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** The wake-ups of one replica, and an event for each queue that they wake. */
+/** The wake-ups of one replica, and an event for each queue that they wake, and each finished job that they are told of. */
 async function replica() {
   const db = openDatabase(database.url, 2, () => undefined);
   const wakes = wakeUps({ db, url: database.url, log: () => undefined });
@@ -22,7 +22,13 @@ async function replica() {
   const wake = (queue: string) => {
     woken.dispatchEvent(new Event(queue));
   };
-  await wakes.start({ here: wake, coming: () => undefined, elsewhere: wake, anywhere: () => undefined });
+  await wakes.start({
+    here: wake,
+    coming: () => undefined,
+    elsewhere: wake,
+    finished: (ids) => ids.forEach(wake),
+    anywhere: () => undefined,
+  });
   undo.push(db.close, wakes.stop);
   return { wakes, woken: (queue: string) => once(woken, queue, { signal: AbortSignal.timeout(10_000) }) };
 }
@@ -32,4 +38,12 @@ test('who begins to wait looks once more when the others have heard of it', asyn
   const again = woken('quiet');
   wakes.waiting('quiet');
   await again;
+});
+
+test('all finished jobs are told to the other replicas, however many they are', async () => {
+  const [here, there] = [await replica(), await replica()];
+  const ids = Array.from({ length: 450 }, (_, i) => `00000000-0000-7000-8000-${String(i).padStart(12, '0')}`);
+  const told = Promise.all(ids.map((id) => there.woken(id)));
+  here.wakes.finished(ids);
+  await told;
 });

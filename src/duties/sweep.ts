@@ -1,3 +1,4 @@
+import type { AwaitedJobs, Changed } from '../awaited.ts';
 import type { Clock } from '../clock.ts';
 import type { Db } from '../db.ts';
 import type { Pace } from '../pace.ts';
@@ -13,6 +14,7 @@ interface Context {
   db: Db;
   queues: Queues;
   wakes: Wakes;
+  awaited: AwaitedJobs;
   settlement: Settlement;
   clock: Clock;
   pace: Pace;
@@ -20,7 +22,7 @@ interface Context {
 
 /** One chunk of a sweep: runs `move`, queue by queue, for the first jobs that `due` finds, and tells how far they went. */
 async function sweep(
-  { db, queues, wakes, settlement }: Context,
+  { db, queues, wakes, awaited, settlement }: Context,
   { due, move, from, size }: { due: Statement; move: Statement; from: string; size: number },
 ) {
   const found = await db.query<{ queue_id: number; ids: string[]; last: string }>(due, [from, size]);
@@ -29,8 +31,9 @@ async function sweep(
   for (const { queue_id, ids: arrived } of found) {
     rows += arrived.length;
     const { ids, positions } = await placesFor(db, arrived);
-    const jobs = await db.query<{ id: string; state: JobState }>(move, [queue_id, ids, positions]);
+    const jobs = await db.query<Changed & { state: JobState }>(move, [queue_id, ids, positions]);
     moved += jobs.length;
+    awaited.changed(jobs);
     const queue = await queues.byId(queue_id);
     if (!queue) continue;
     await settlement.dropCancelled(queue, jobs);
