@@ -124,7 +124,7 @@ export async function startEngine(options: {
     nack: chained.nack,
     release: settlement.release,
     extend: settlement.extend,
-    jobs: { ...jobs, wait: waits.wait },
+    jobs: { ...jobs, wait: waits.wait, waiting: waits.waiting },
     queues: queueAdmin({ db, queues, wakes, bulk }),
     schedules: scheduleDesk({ db, enqueue }),
     isReady: () => isMigrated(db),

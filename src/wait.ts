@@ -142,6 +142,9 @@ export function jobWaits(context: {
       return { job: untilEnded(queueId), end: waiter.end };
     },
 
+    /** How many wait here. */
+    waiting: () => waiters.size,
+
     /** Answers all who wait with their jobs as they stand; later ones don't wait. */
     close(): void {
       closed = true;

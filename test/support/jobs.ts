@@ -117,7 +117,7 @@ export const STATEMENTS: Record<string, Checked> = {
   },
   await: { parameters: (m, ids) => [m.queue, ids[0], 30] },
   awaited: { batch: true, parameters: (m, ids) => [m.queue, ids] },
-  chained: { planned: true, parameters: (m, ids) => [m.queue, ids[0], '[]'] },
+  chained: { planned: true, parameters: (m, ids) => [m.queue, ids[0], null] },
   settled: { batch: true, parameters: (m, ids) => [m.queue, ids] },
   cancelled: { planned: true, batch: true, parameters: (m, ids) => [m.queue, ids] },
   expire: { batch: true, parameters: (m, ids) => [m.queue, ids, places(ids)] },
