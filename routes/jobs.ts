@@ -12,7 +12,7 @@ import { jobJson, jobListJson, jobPageJson } from './json.ts';
 import { awaitedJob, toNewJob } from './newJob.ts';
 import { answer, operation } from './operation.ts';
 import { finishedWithin, preferHeaders, preferredWait } from './prefer.ts';
-import { decimal, JobId, JobStateName, oneOf, pageQuery, QueueName, ref } from './schemas/common.ts';
+import { decimal, JobId, JobStateName, oneOf, pageQuery, QueueName, ref, text } from './schemas/common.ts';
 import { Job, JobList, JobPage, JobSpec, JobSpecList } from './schemas/job.ts';
 
 const oneCreated = ([job]: EngineJob[]): Answer => ({
@@ -87,6 +87,7 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
         {
           queue: Type.Optional(ref(QueueName)),
           state: Type.Optional(ref(JobStateName)),
+          group: Type.Optional(text(256, { description: 'The group that they are of.' })),
           include: Type.Optional(oneOf(['payload'], { description: 'What else to show.' })),
           order: Type.Optional(
             oneOf(['newest', 'oldest'], { default: 'newest', description: 'By when they were enqueued.' }),
@@ -107,11 +108,12 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
       }),
     },
     handler: async (request, reply) => {
-      const { queue, state, include, order = 'newest', limit = 100, cursor } = request.query;
-      const listing = { of: 'jobs', queue, state, order };
+      const { queue, state, group, include, order = 'newest', limit = 100, cursor } = request.query;
+      const listing = { of: 'jobs', queue, state, group, order };
       const jobs = await engine.jobs.list({
         queue,
         state,
+        group,
         order,
         limit,
         payload: include === 'payload',

@@ -11,4 +11,4 @@ where j.queue_id = $1
   and j.lease_token = ($3::uuid[])[width_bucket(j.id, $2::uuid[])]
   and j.state <> 'completed'
   and (j.awaited_until is null or j.awaited_until <= now())
-returning j.id;
+returning j.id, j.group_key as "group";

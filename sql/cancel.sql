@@ -2,6 +2,7 @@
 update dibs.jobs
 set
   state = case when state = 'leased' then state else 'cancelled' end,
+  is_head = is_head and state = 'leased',
   cancel_requested = (state = 'leased'),
   finished_at = case when state <> 'leased' then now() end,
   lease_token = case when state = 'leased' then lease_token end

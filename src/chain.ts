@@ -3,6 +3,7 @@ import { type Database, type Db, isLockTimeout } from './db.ts';
 import type { Enqueueing } from './enqueue.ts';
 import { jobNotFound, leaseLost, unavailable } from './errors.ts';
 import type { Gate } from './gate.ts';
+import type { Groups } from './groups.ts';
 import { queueIdOf } from './ids.ts';
 import type { Queue, Queues } from './queues.ts';
 import { ackedAs, type Found, type Settlement } from './settle.ts';
@@ -28,8 +29,9 @@ export function chaining(context: {
   settlement: Settlement;
   enqueueWithin: Enqueueing['enqueueWithin'];
   throughGate: Gate;
+  groups: Groups;
 }) {
-  const { db, queues, awaited, settlement, enqueueWithin, throughGate } = context;
+  const { db, queues, awaited, settlement, enqueueWithin, throughGate, groups } = context;
 
   async function queueOf(id: string): Promise<Queue> {
     const queueId = queueIdOf(id);
@@ -81,13 +83,16 @@ export function chaining(context: {
       const [row] = await settlement.complete(queue, [item], transaction);
       if (!row) return undefined;
       const enqueued = await enqueueIn();
-      if (row.state)
-        await transaction.query(statements.chained, [queue.id, row.id, JSON.stringify(enqueued)]);
-      return { row, enqueued };
+      if (!row.state) return { row, enqueued };
+      const answered = JSON.stringify(enqueued);
+      await transaction.query(statements.chained, [queue.id, row.id, answered]);
+      return { row, enqueued: JSON.parse(answered) as Job[] };
     });
     if (done) {
       awaited.changed([done.row]);
-      return { id: item.id, state: 'completed', enqueued: done.enqueued };
+      const acked: Acked = { id: item.id, state: 'completed', enqueued: done.enqueued };
+      await groups.passOn([{ ...acked, group: done.row.group }]);
+      return acked;
     }
     const since = await find(queue, item);
     if (since.state !== 'completed') throw leaseLost(item.id);
@@ -108,6 +113,7 @@ export function chaining(context: {
       throw leaseLost(item.id);
     }
     const [job] = await settlement.gaveBack(queue, [done.row]);
+    await groups.passOn([job as Job]);
     return { ...(job as Job), enqueued: done.enqueued };
   }
 

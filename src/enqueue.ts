@@ -2,6 +2,7 @@ import { KEPT_SECONDS } from './awaited.ts';
 import type { Clock } from './clock.ts';
 import type { Database, Db } from './db.ts';
 import { invalidRequest, QueueGone } from './errors.ts';
+import type { Groups } from './groups.ts';
 import { idSource } from './ids.ts';
 import { type Incoming, inserting } from './insert.ts';
 import { createLanes } from './lane.ts';
@@ -31,8 +32,9 @@ export function enqueueing(context: {
   queues: Queues;
   clock: Clock;
   wakes: Wakes;
+  groups: Groups;
 }) {
-  const { db, join, queues, clock, wakes } = context;
+  const { db, join, queues, clock, wakes, groups: turns } = context;
   const write = inserting(idSource(clock.now));
 
   /** The time that a job asks for. @throws Refusal `invalid_request`, naming the field below `at`. */
@@ -108,9 +110,11 @@ export function enqueueing(context: {
   }
 
   async function writeOne(jobs: Incoming[], queue: Queue): Promise<Job[]> {
-    if (isHeavy(jobs)) return heavy(queue.id, jobs);
-    wakes.coming(queue.name);
-    return light(queue.id, jobs);
+    const grouped = jobs.filter((job) => job.group !== null).length;
+    if (!isHeavy(jobs) && grouped < jobs.length) wakes.coming(queue.name);
+    const written = await (isHeavy(jobs) ? heavy : light)(queue.id, jobs);
+    if (grouped > 0) await turns.passOn(written);
+    return written;
   }
 
   async function transact<T>(jobs: Incoming[], work: Within<T>): Promise<T> {
@@ -123,6 +127,7 @@ export function enqueueing(context: {
     );
     for (const name of new Set(written.filter((j) => j.state === 'ready').map((j) => j.queue)))
       wakes.ready(name);
+    await turns.passOn(written);
     return result;
   }
 

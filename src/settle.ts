@@ -2,6 +2,7 @@ import type { AwaitedJobs, Changed } from './awaited.ts';
 import { clip } from './clip.ts';
 import type { Database, Db } from './db.ts';
 import { jobNotFound, leaseLost, type Refusal } from './errors.ts';
+import { changesTurns, type Groups, type Moved } from './groups.ts';
 import { isUuid, queueIdOf } from './ids.ts';
 import { createLanes } from './lane.ts';
 import { nextPositions } from './positions.ts';
@@ -36,6 +37,7 @@ interface Context {
   queues: Queues;
   wakes: Wakes;
   awaited: AwaitedJobs;
+  groups: Groups;
 }
 
 /** A job that a settling statement did not touch. */
@@ -46,10 +48,18 @@ export interface Found {
   enqueued: string | null;
 }
 
-/** What the ack of a completed job was answered. */
-export const ackedAs = ({ id, enqueued }: { id: string; enqueued?: string | null }): Acked => ({
+/** A job that was acked: kept as completed, or, without a state, gone. */
+type Done = Changed & Pick<Moved, 'group'>;
+
+/** What the ack of a job is answered; `enqueued` is what is kept with a completed one. */
+export const ackedAs = ({
+  id,
+  group,
+  enqueued,
+}: Pick<Moved, 'id' | 'group'> & { enqueued?: string | null }): Acked & Moved => ({
   id,
   state: 'completed',
+  group,
   enqueued: enqueued ? JSON.parse(enqueued) : [],
 });
 
@@ -61,7 +71,7 @@ const ids = (items: Item[]) => items.map((i) => i.id);
  * One settling verb: `touch` runs its statement for items of one queue, in the order of their ids (so that two batches
  * cannot deadlock), and returns the rows that it touched. Items it didn't touch are refused, or repeated acks.
  */
-function settling<I extends Item, Row extends { id: string }>(
+function settling<I extends Item, Row extends Moved>(
   context: Context,
   /** A verb of one statement takes part in the rounds of the queue. */
   inRounds: boolean,
@@ -69,7 +79,7 @@ function settling<I extends Item, Row extends { id: string }>(
   text: (item: I) => string | undefined,
   repeated?: (item: I, found: Found) => Row | undefined,
 ): (item: I) => Promise<Row> {
-  const { db, queues } = context;
+  const { db, queues, groups } = context;
 
   async function missed(queueId: number, items: I[]): Promise<Map<string, Row | Refusal>> {
     if (items.length === 0) return new Map();
@@ -108,6 +118,8 @@ function settling<I extends Item, Row extends { id: string }>(
     if (queueId === undefined) throw jobNotFound(item.id);
     const outcome = await lanes(queueId, item);
     if (outcome instanceof Error) throw outcome;
+    // Not in the batch, where those of no group would wait too.
+    if (changesTurns(outcome)) await groups.passOn([outcome]);
     return outcome;
   };
 }
@@ -131,15 +143,15 @@ export function settlement(context: Context) {
   }
 
   /** Deletes done jobs, or keeps those that somebody may still ask for. */
-  async function complete(queue: Queue, items: Ack[], on: Db): Promise<Changed[]> {
+  async function complete(queue: Queue, items: Ack[], on: Db): Promise<Done[]> {
     const gone =
       queue.retention_seconds === 0
-        ? await on.query<Changed>(statements.ack, [queue.id, ids(items), tokens(items)])
+        ? await on.query<Done>(statements.ack, [queue.id, ids(items), tokens(items)])
         : [];
     if (gone.length === items.length) return gone;
     const deleted = new Set(gone.map((row) => row.id));
     const rest = items.filter((item) => !deleted.has(item.id));
-    const kept = await on.query<Changed>(statements.complete, [
+    const kept = await on.query<Done>(statements.complete, [
       queue.id,
       ids(rest),
       tokens(rest),
@@ -171,7 +183,7 @@ export function settlement(context: Context) {
     complete,
     nacking,
 
-    ack: settling<Ack, Acked>(
+    ack: settling<Ack, Acked & Moved>(
       context,
       true,
       async (queue, items, part) => {

@@ -125,6 +125,27 @@ describe('an ack with enqueue', () => {
     expectProblem(await at.settle('ack', job, { enqueue: [] }), 404, 'job_not_found');
   });
 
+  test.each(['kept', 'gone'])(
+    'lets the next one of its group follow, and be of its group itself (%s)',
+    async (kind) => {
+      const group = `group-${kind}`;
+      const queue = kind === 'kept' ? 'kept' : at.newQueue();
+      const job = await leased(queue, { group, payload: 1 });
+      await at.enqueue({ queue, group, payload: 2 });
+      const body = { enqueue: [{ queue, group, payload: 3 }] };
+      const first = await at.settle('ack', job, body);
+      expect(first.body.enqueued).toMatchObject([{ group, state: 'blocked' }]);
+      if (kind === 'kept') expect((await at.settle('ack', job, body)).text).toBe(first.text);
+      for (const payload of [2, 3]) {
+        const next = await at.claimOne(queue);
+        expect(next.payload).toBe(payload);
+        const last = { queue, group, payload: 4 };
+        await at.settle('nack', next, { retry: false, enqueue: payload === 3 ? [last] : [] });
+      }
+      expect(await at.drain(queue)).toEqual([4]);
+    },
+  );
+
   test('a repeated one answers the same while the job is retained, and enqueues nothing more', async () => {
     const job = await leased('kept');
     const next = at.newQueue('next');

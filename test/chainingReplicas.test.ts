@@ -69,7 +69,7 @@ test('with workers on three replicas that die, are late and repeat themselves, e
   const queue = 'chained';
   const chains = recordChains();
   const { history } = chains;
-  const enqueued = await replicas[0]?.call('POST', '/jobs/batch', {
+  const enqueued = await (replicas[0] as Service).call('POST', '/jobs/batch', {
     jobs: Array.from({ length: FIRST_JOBS }, () => ({
       queue,
       max_attempts: 4,
@@ -77,7 +77,7 @@ test('with workers on three replicas that die, are late and repeat themselves, e
       payload: { of: '', by: 'ack', depth: 0 },
     })),
   });
-  for (const { id } of enqueued?.body.jobs ?? []) history.enqueued(id);
+  for (const { id } of enqueued.body.jobs) history.enqueued(id);
   let calm = false;
 
   async function settle(job: Leased, lease: ReturnType<typeof history.leased>): Promise<void> {
@@ -125,9 +125,8 @@ test('with workers on three replicas that die, are late and repeat themselves, e
   calm = true;
   let empty = 0;
   const left = async () => {
-    const { body } = (await replicas[0]?.call('GET', `/queues/${queue}`)) as { body: { counts: object } };
-    const { ready, scheduled, leased } = body.counts as Record<string, number>;
-    return (ready ?? 0) + (scheduled ?? 0) + (leased ?? 0);
+    const { body } = await (replicas[0] as Service).call('GET', `/queues/${queue}`);
+    return body.counts.ready + body.counts.scheduled + body.counts.leased;
   };
   const watching = setInterval(async () => {
     empty = (await left()) === 0 ? empty + 1 : 0;
@@ -137,12 +136,12 @@ test('with workers on three replicas that die, are late and repeat themselves, e
 
   const remaining = new Set<string>();
   for (let cursor: string | null = ''; cursor !== null; ) {
-    const page: Answer | undefined = await replicas[0]?.call(
+    const page: Answer = await (replicas[0] as Service).call(
       'GET',
       `/jobs?queue=${queue}&limit=1000${cursor && `&cursor=${cursor}`}`,
     );
-    for (const { id } of page?.body.jobs ?? []) remaining.add(id);
-    cursor = page?.body.next_cursor ?? null;
+    for (const { id } of page.body.jobs) remaining.add(id);
+    cursor = page.body.next_cursor;
   }
   expect(history.violations(remaining)).toEqual([]);
   expect(chains.differences()).toEqual([]);

@@ -106,6 +106,12 @@ describe.each([
     expect((await answer).body).toMatchObject({ state: 'dead', last_error: 'lease expired' });
   });
 
+  test('answers when it is dead because nobody claimed it in time', async () => {
+    const job = await at.enqueue({ queue: at.newQueue(), expires_in_seconds: 0.5 });
+    const { answer } = await waitFor(on(), job.id);
+    expect((await answer).body).toMatchObject({ state: 'dead', last_error: 'expired' });
+  });
+
   test('answers when it is cancelled, at once or by what its worker says', async () => {
     const waiting = await at.enqueue({ queue: at.newQueue(), delay_seconds: 600 });
     const first = await waitFor(on(), waiting.id);

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, test } from 'vitest';
 import { openDatabase } from '../src/db.ts';
 import { wakeUps } from '../src/wakes.ts';
-import { createDatabase } from './support/database.ts';
+import { createDatabase, onServer } from './support/database.ts';
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
 const undo: (() => Promise<void>)[] = [];
@@ -27,6 +27,8 @@ async function replica() {
     coming: () => undefined,
     elsewhere: wake,
     finished: (ids) => ids.forEach(wake),
+    blocked: (queue, group) => wake(`${queue}: ${group}`),
+    ofClaims: () => undefined,
     anywhere: () => undefined,
   });
   undo.push(db.close, wakes.stop);
@@ -38,6 +40,17 @@ test('who begins to wait looks once more when the others have heard of it', asyn
   const again = woken('quiet');
   wakes.waiting('quiet');
   await again;
+});
+test('a message by SQL names the group that a job came into, or only the queue', async () => {
+  const { woken } = await replica();
+  for (const [message, event] of [
+    ['blocked sql mail for ada', 'mail: for ada'],
+    ['blocked sql mail', 'mail: undefined'],
+  ]) {
+    const heard = woken(event as string);
+    await onServer(database.url, 'select pg_notify($1, $2)', ['dibs', message]);
+    await heard;
+  }
 });
 
 test('all finished jobs are told to the other replicas, however many they are', async () => {

@@ -41,6 +41,13 @@ export const ClaimRequest = Type.Object(
       }),
     ),
     worker: Type.Optional(text(256, { description: 'Who claims, for those who look at the job.' })),
+    claim_id: Type.Optional(
+      text(256, {
+        description:
+          'A name for this claim, new for each: while a lease of it runs, the same request is answered those leases ' +
+          'again, so that a lost reply loses none. A repeat while the first still waits takes its place.',
+      }),
+    ),
   },
   {
     $id: 'ClaimRequest',
