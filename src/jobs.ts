@@ -1,3 +1,4 @@
+import type { AwaitedJobs } from './awaited.ts';
 import type { Db } from './db.ts';
 import { jobFinished, jobLeased, jobNotFound } from './errors.ts';
 import type { Groups } from './groups.ts';
@@ -33,10 +34,11 @@ export function jobDesk(context: {
   db: Db;
   queues: Queues;
   wakes: Wakes;
+  awaited: AwaitedJobs;
   settlement: Settlement;
   groups: Groups;
 }) {
-  const { db, queues, wakes, settlement, groups } = context;
+  const { db, queues, wakes, awaited, settlement, groups } = context;
 
   async function queueOf(id: string): Promise<Queue> {
     const queueId = queueIdOf(id);
@@ -78,6 +80,7 @@ export function jobDesk(context: {
       const queue = await queueOf(id);
       const [row] = await db.query<JobRow>(statements.cancel, [queue.id, id]);
       if (!row) throw jobFinished(id, (await get(id)).state);
+      awaited.changed([row]);
       await settlement.dropCancelled(queue, [row]);
       await groups.passOn([row]);
       return { ...row, queue: queue.name };
