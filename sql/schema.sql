@@ -30,6 +30,7 @@ create table dibs.idempotency_keys (
   status smallint,
   location text,
   body text,
+  open_until timestamp with time zone,
   constraint idempotency_fingerprint CHECK ((octet_length(fingerprint) = 32)),
   constraint idempotency_key CHECK (((char_length(key) >= 1) AND (char_length(key) <= 256))),
   constraint idempotency_keys_pkey PRIMARY KEY (route, key)
@@ -64,11 +65,13 @@ create table dibs.jobs (
   fairness_key text,
   expires_at timestamp with time zone,
   awaited_until timestamp with time zone,
+  enqueued json,
   claim_id text,
   claim_holder uuid,
   constraint job_attempts CHECK ((((attempt >= 0) AND (attempt <= max_attempts)) AND ((max_attempts >= 1) AND (max_attempts <= 1000)) AND (deliveries >= attempt))),
   constraint job_cancelling CHECK (((NOT cancel_requested) OR (state = ANY (ARRAY['leased'::dibs.job_state, 'completed'::dibs.job_state, 'cancelled'::dibs.job_state])))),
   constraint job_claim CHECK ((((char_length(claim_id) >= 1) AND (char_length(claim_id) <= 256)) AND ((claim_id IS NULL) = (claim_holder IS NULL)))),
+  constraint job_enqueued CHECK (((enqueued IS NULL) OR (state = 'completed'::dibs.job_state))),
   constraint job_finished CHECK (((state = ANY (ARRAY['completed'::dibs.job_state, 'cancelled'::dibs.job_state, 'dead'::dibs.job_state])) = (finished_at IS NOT NULL))),
   constraint job_group CHECK (
 CASE

@@ -1,5 +1,7 @@
 import { queueAdmin } from './admin.ts';
+import { awaitedJobs } from './awaited.ts';
 import { bulkVerbs } from './bulk.ts';
+import { chaining } from './chain.ts';
 import { claiming } from './claiming.ts';
 import { databaseClock } from './clock.ts';
 import type { Database } from './db.ts';
@@ -12,6 +14,7 @@ import { scheduleTicks } from './duties/schedule.ts';
 import { strayLeases } from './duties/strays.ts';
 import { buryExpired, promoteDue, reviveExpired } from './duties/sweep.ts';
 import { enqueueing } from './enqueue.ts';
+import { createGate } from './gate.ts';
 import { groupTurns } from './groups.ts';
 import { onceByKey } from './idempotency.ts';
 import { queueIdOf } from './ids.ts';
@@ -23,6 +26,7 @@ import { createRounds, RANKS } from './rounds.ts';
 import { safeClaims } from './safeClaims.ts';
 import { scheduleDesk } from './schedules.ts';
 import { settlement as settlementOf } from './settle.ts';
+import { jobWaits } from './wait.ts';
 import { wakeUps } from './wakes.ts';
 
 const SWEEP_MS = 200;
@@ -32,6 +36,8 @@ const STRAYS_MS = 1000;
 const GROUPS_MS = 60_000;
 const SCHEDULES_MS = 1000;
 const CLOCK_MS = 10_000;
+/** Requests at once that have a transaction each; the pool's other connections serve the others. */
+const TRANSACTIONS = 4;
 
 /**
  * The queue, without HTTP: every verb of the contract, and the duties that run beside them. Any number of engines may
@@ -47,9 +53,11 @@ export async function startEngine(options: {
   const queues = queueCache(db);
   const clock = databaseClock(db);
   const wakes = wakeUps({ db, url: listenUrl, log });
+  const awaited = awaitedJobs({ tell: wakes.finished });
   const rounds = createRounds(db);
+  const throughGate = createGate(TRANSACTIONS);
   const groups = groupTurns({ db, join: rounds(RANKS.advance), queues, wakes, log });
-  const { enqueue, enqueueWithin } = enqueueing({
+  const { check, enqueue, enqueueWithin } = enqueueing({
     db,
     join: rounds(RANKS.enqueue),
     queues,
@@ -57,7 +65,8 @@ export async function startEngine(options: {
     wakes,
     groups,
   });
-  const settlement = settlementOf({ db, join: rounds(RANKS.settle), queues, wakes, groups });
+  const settlement = settlementOf({ db, join: rounds(RANKS.settle), queues, wakes, awaited, groups });
+  const chained = chaining({ db, queues, awaited, settlement, enqueueWithin, throughGate, groups });
   const pace = bulkPace();
   const bulk = bulkVerbs({ db, wakes, pace, groups });
 
@@ -94,10 +103,11 @@ export async function startEngine(options: {
       else void queues.byName(queue).then((found) => found && groups.advance(found.id, [group]), failed);
     },
     ofClaims: safe.heard,
+    finished: awaited.wake,
     anywhere: dispatch.wakeAll,
   });
 
-  const sweeping = { db, queues, wakes, settlement, clock, pace, groups };
+  const sweeping = { db, queues, wakes, awaited, settlement, clock, pace, groups };
   const duties = [
     startDuty({ everyMs: SWEEP_MS, failed, run: reviveExpired(sweeping) }),
     startDuty({ everyMs: SWEEP_MS, failed, run: promoteDue(sweeping) }),
@@ -113,25 +123,42 @@ export async function startEngine(options: {
   // connection may take, nothing else is heard, and the database would seem to be away.
   await Promise.all(duties.map((duty) => duty.begun));
 
+  const jobs = jobDesk({ db, queues, wakes, awaited, settlement, groups });
+  const waits = jobWaits({
+    db,
+    queues,
+    awaited,
+    get: jobs.get,
+    stirred({ name }) {
+      doubt(name);
+      wakes.ready(name);
+    },
+  });
+
   return {
+    check,
     enqueue,
-    enqueueOnce: onceByKey({ db, enqueueWithin }),
+    enqueueOnce: onceByKey({ db, enqueueWithin, throughGate }),
     claim: safe.claim,
-    ack: settlement.ack,
-    nack: settlement.nack,
+    ack: chained.ack,
+    nack: chained.nack,
     release: settlement.release,
     extend: settlement.extend,
-    jobs: jobDesk({ db, queues, wakes, settlement, groups }),
+    jobs: { ...jobs, wait: waits.wait, waiting: waits.waiting },
     queues: queueAdmin({ db, queues, wakes, bulk }),
     schedules: scheduleDesk({ db, enqueue }),
     isReady: () => isMigrated(db),
 
-    /** Answers waiting claims with what they have, and lets later ones wait no more; other verbs go on. */
-    stopWaiting: dispatch.close,
+    /** Answers who waits with what there is, and lets nobody wait any more; other verbs go on. */
+    stopWaiting(): void {
+      dispatch.close();
+      waits.close();
+    },
 
     /** Ends the duties and the wake-ups; call it when no verb is running any more. */
     async stop(): Promise<void> {
       dispatch.close();
+      waits.close();
       await dispatch.idle();
       await strays.returned();
       headless.stop();

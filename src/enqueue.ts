@@ -1,3 +1,4 @@
+import { KEPT_SECONDS } from './awaited.ts';
 import type { Clock } from './clock.ts';
 import type { Database, Db } from './db.ts';
 import { invalidRequest, QueueGone } from './errors.ts';
@@ -65,7 +66,7 @@ export function enqueueing(context: {
       group: job.group ?? null,
       fairness_key: job.fairness_key ?? null,
       expires_in_seconds: job.expires_in_seconds ?? null,
-      awaited_seconds: null,
+      awaited_seconds: job.awaited_seconds === undefined ? null : job.awaited_seconds + KEPT_SECONDS,
     };
   }
 
@@ -148,6 +149,11 @@ export function enqueueing(context: {
   }
 
   return {
+    /** Refuses, before anything is done, what enqueueing these jobs would refuse. @throws Refusal `invalid_request` */
+    check(jobs: NewJob[], at: (i: number) => string): void {
+      for (const [i, job] of jobs.entries()) askedTime(job, at(i));
+    },
+
     /**
      * Inserts jobs, all or none, and returns them in the same order once they are committed.
      * `at` gives the JSON pointer of the i-th job within its request.

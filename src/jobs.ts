@@ -1,3 +1,4 @@
+import type { AwaitedJobs } from './awaited.ts';
 import type { Db } from './db.ts';
 import { jobFinished, jobLeased, jobNotFound } from './errors.ts';
 import { type Explanation, explain } from './explain.ts';
@@ -34,10 +35,11 @@ export function jobDesk(context: {
   db: Db;
   queues: Queues;
   wakes: Wakes;
+  awaited: AwaitedJobs;
   settlement: Settlement;
   groups: Groups;
 }) {
-  const { db, queues, wakes, settlement, groups } = context;
+  const { db, queues, wakes, awaited, settlement, groups } = context;
 
   async function queueOf(id: string): Promise<Queue> {
     const queueId = queueIdOf(id);
@@ -87,6 +89,7 @@ export function jobDesk(context: {
       const queue = await queueOf(id);
       const [row] = await db.query<JobRow>(statements.cancel, [queue.id, id]);
       if (!row) throw jobFinished(id, (await get(id)).state);
+      awaited.changed([row]);
       await settlement.dropCancelled(queue, [row]);
       await groups.passOn([row]);
       return { ...row, queue: queue.name };

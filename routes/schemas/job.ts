@@ -201,6 +201,23 @@ const LEASED_EXAMPLE = {
   lease_token: '6f1d2c3b-4a59-4876-8e1d-0c9b8a7f6e5d',
 };
 
+export const NackedJob = Type.Object(
+  {
+    ...jobProperties,
+    enqueued: Type.Optional(
+      Type.Array(ref(Job), {
+        description:
+          'Where the nack had `enqueue`: the jobs inserted with it; none unless it made the job dead.',
+      }),
+    ),
+  },
+  {
+    $id: 'NackedJob',
+    description: 'A job after a nack, and where it stands.',
+    examples: [{ ...JOB_EXAMPLE, attempt: 1, deliveries: 1, last_error: 'SMTP 421: try again later' }],
+  },
+);
+
 export const LeasedJob = Type.Object(
   {
     ...jobProperties,

@@ -1,3 +1,4 @@
+import type { AwaitedJobs, Changed } from '../awaited.ts';
 import type { Clock } from '../clock.ts';
 import type { Db } from '../db.ts';
 import type { Groups, Moved } from '../groups.ts';
@@ -13,6 +14,7 @@ interface Context {
   db: Db;
   queues: Queues;
   wakes: Wakes;
+  awaited: AwaitedJobs;
   settlement: Settlement;
   clock: Clock;
   pace: Pace;
@@ -20,7 +22,7 @@ interface Context {
 }
 
 /** Moves jobs of one queue, in the order in which they are due. */
-type Move = (db: Db, queueId: number, ids: string[]) => Promise<Moved[]>;
+type Move = (db: Db, queueId: number, ids: string[]) => Promise<(Moved & Changed)[]>;
 
 /** They arrive anew. */
 const anew =
@@ -32,7 +34,7 @@ const anew =
 
 /** One chunk of a sweep: runs `move`, queue by queue, for the first jobs that `due` finds, and tells how far they went. */
 async function sweep(
-  { db, queues, wakes, settlement, groups }: Context,
+  { db, queues, wakes, awaited, settlement, groups }: Context,
   { due, move, from, size }: { due: Statement; move: Move; from: string; size: number },
 ) {
   const found = await db.query<{ queue_id: number; ids: string[]; last: string }>(due, [from, size]);
@@ -42,6 +44,7 @@ async function sweep(
     rows += ids.length;
     const jobs = await move(db, queue_id, ids);
     moved += jobs.length;
+    awaited.changed(jobs);
     const queue = await queues.byId(queue_id);
     if (!queue) continue;
     await settlement.dropCancelled(queue, jobs);
@@ -93,6 +96,6 @@ export const buryExpired = (context: Context) =>
   sweeper(
     context,
     dueExpiries,
-    (db, queueId, due) => db.query<Moved>(bury, [queueId, due.toSorted()]),
+    (db, queueId, due) => db.query<Moved & Changed>(bury, [queueId, due.toSorted()]),
     sweepHorizon(context.clock, COME_BACK_MS),
   );
