@@ -4,7 +4,7 @@ with held as materialized (
   select id
   from dibs.jobs
   where queue_id = $1 and claim_id = $2 and state = 'leased' and lease_expires_at > now()
-  order by id
+  order by queue_id, claim_id, id
   for update
 )
 update dibs.jobs j

@@ -135,7 +135,7 @@ CREATE INDEX jobs_blocked ON dibs.jobs USING btree (queue_id, group_key, "positi
 
 CREATE INDEX jobs_by_state ON dibs.jobs USING btree (queue_id, state, id) WHERE (state = ANY (ARRAY['scheduled'::dibs.job_state, 'blocked'::dibs.job_state, 'completed'::dibs.job_state, 'cancelled'::dibs.job_state, 'dead'::dibs.job_state]));
 
-CREATE INDEX jobs_claim_id ON dibs.jobs USING btree (queue_id, claim_id) WHERE ((state = 'leased'::dibs.job_state) AND (claim_id IS NOT NULL));
+CREATE INDEX jobs_claim_id ON dibs.jobs USING btree (queue_id, claim_id, id) WHERE ((state = 'leased'::dibs.job_state) AND (claim_id IS NOT NULL));
 
 CREATE INDEX jobs_expiring ON dibs.jobs USING btree (expires_at, queue_id) WHERE ((expires_at IS NOT NULL) AND (state = ANY (ARRAY['scheduled'::dibs.job_state, 'ready'::dibs.job_state, 'blocked'::dibs.job_state])));
 
