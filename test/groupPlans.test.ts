@@ -45,7 +45,7 @@ function judge(plan: PlanNode, items: number): void {
     'jobs_pkey',
   ]);
   expect(rowsTouched(plan), drawn).toBeLessThanOrEqual(3 * items);
-  // Measured: 60 for one group, 20 to 30 for each of a thousand.
+  // Measured: 24 to 36 for one group, and for each of 400.
   expect(buffers(plan), drawn).toBeLessThan(100 + 40 * items);
 }
 
