@@ -11,6 +11,7 @@ const statements = {
   now: planned('now_text'),
   purge: planned('purge'),
   purgeReady: planned('purge_ready'),
+  purgeFair: planned('purge_fair'),
   page: planned('redrive_page'),
   redrive: planned('redrive'),
   clear: planned('queue_clear'),
@@ -24,6 +25,7 @@ interface DeadJob {
 
 /** Below everything that is ready: see floor.ts. */
 const FIRST_READY = ['-101', '0'];
+const FIRST_FAIR = ['-101', '', '0'];
 
 interface Batch {
   count: number;
@@ -75,9 +77,12 @@ export function bulkVerbs(context: { db: Db; wakes: Wakes; pace: Pace }) {
       for (const state of new Set(states))
         count +=
           state === 'ready'
-            ? await inBatches(FIRST_READY, (after, size) =>
+            ? (await inBatches(FIRST_READY, (after, size) =>
                 db.query(statements.purgeReady, [queue.id, ...after, called, size]),
-              )
+              )) +
+              (await inBatches(FIRST_FAIR, (after, size) =>
+                db.query(statements.purgeFair, [queue.id, ...after, called, size]),
+              ))
             : await inBatches([FIRST_ID], (after, size) =>
                 db.query(statements.purge, [queue.id, state, ...after, called, size]),
               );
