@@ -7,7 +7,11 @@ const job = (id: string) => ({ id, payload: 'null' }) as LeasedJob;
 
 /** A dispatcher whose statements return when the test says so. */
 function setUp() {
-  const statements: { queue: string; consumers: Consumer[]; answer(jobs: LeasedJob[][], cut?: boolean): void }[] = [];
+  const statements: {
+    queue: string;
+    consumers: Consumer[];
+    answer(jobs: LeasedJob[][], cut?: boolean): void;
+  }[] = [];
   const waiters: ((statement: (typeof statements)[number]) => void)[] = [];
   const givenBack: LeasedJob[] = [];
   const dispatch = dispatcher({

@@ -260,7 +260,11 @@ describe('jobs with keys are jobs like others', () => {
   test('a purge takes thousands of them, and nothing of other queues', async () => {
     const other = at.newQueue();
     await at.enqueue({ queue: other, fairness_key: 'A' });
-    const jobs = Array.from({ length: 1000 }, (_, i) => ({ queue, fairness_key: `k${i % 7}`, priority: i % 3 }));
+    const jobs = Array.from({ length: 1000 }, (_, i) => ({
+      queue,
+      fairness_key: `k${i % 7}`,
+      priority: i % 3,
+    }));
     for (let i = 0; i < 3; i++) await at.enqueueAll(jobs);
     expect((await at.ok('POST', `/queues/${queue}/purge`)).count).toBe(3000);
     expect(await at.claim(other)).toHaveLength(1);
