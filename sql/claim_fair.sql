@@ -1,6 +1,6 @@
 -- Leases the first jobs of one queue in which jobs have fairness keys: within one priority the keys take turns, and the
--- jobs without a key take theirs as one key more. $11 and $12 say, for ranks (negated priorities), which key was served
--- last: the next turn is that of the key behind it. Everything else is as in claim.sql, where $1 to $10 are explained.
+-- jobs without a key take theirs as one key more. $13 and $14 say, for ranks (negated priorities), which key was served
+-- last: the next turn is that of the key behind it. Everything else is as in claim.sql, where $1 to $12 are explained.
 -- A key is found by one probe of jobs_fair behind the key before it, and so is each job that a key has besides its
 -- first; so a claim costs what it returns, and a probe for each key whose jobs others are claiming at this moment.
 -- `cut` says that there may be more although there were fewer than asked for: others held what was counted on.
@@ -18,7 +18,7 @@ level (rank, slots, cursor, floor) as (
   select
     next.rank,
     level.slots - ahead.jobs,
-    coalesce(($12::text[])[array_position($11::integer[], next.rank)], '') collate "C",
+    coalesce(($14::text[])[array_position($13::integer[], next.rank)], '') collate "C",
     coalesce(($9::bigint[])[array_position($8::integer[], next.rank)], -1)
   from level
   cross join lateral (
@@ -158,6 +158,7 @@ taken as materialized (
         from dibs.jobs
         where queue_id = $1 and state = 'ready' and fairness_key is not null
           and -priority = level.rank and fairness_key = walk.key
+          and (expires_at is null or expires_at > now())
         order by queue_id, -priority, fairness_key, position
         limit coalesce((select jobs from share)[walk.no], 1)
         for update skip locked
@@ -170,6 +171,7 @@ taken as materialized (
         from dibs.jobs
         where queue_id = $1 and state = 'ready' and fairness_key is null
           and -priority = level.rank and position > level.floor
+          and (expires_at is null or expires_at > now())
         order by queue_id, -priority, position
         limit coalesce((select jobs from share)[walk.no], 1)
         for update skip locked
@@ -211,7 +213,9 @@ set
   ) for 16), 'hex')::uuid,
   lease_expires_at = now() + interval '1 second'
     * ($6::double precision[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]],
-  worker = ($7::text[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]]
+  worker = ($7::text[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]],
+  claim_id = ($11::text[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]],
+  claim_holder = ($12::uuid[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]]
 where j.queue_id = $1
   and j.id = any ((select ids from picked)::uuid[])
   and j.id between (select ids[1] from picked) and (select ids[cardinality(ids)] from picked)

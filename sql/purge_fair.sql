@@ -1,7 +1,7 @@
 -- Deletes the next $6 ready jobs with a fairness key of one queue, behind rank $2, key $3 and position $4, none that came
 -- after $5: as purge_ready.sql does with those that have none.
 with batch as materialized (
-  select id, -priority as rank, fairness_key, position
+  select id, -priority as rank, fairness_key, position, group_key
   from dibs.jobs
   where queue_id = $1
     and state = 'ready'
@@ -18,6 +18,7 @@ deleted as (
 )
 select
   (select count(*)::integer from batch) as count,
+  (select array_agg(group_key) filter (where group_key is not null) from batch) as groups,
   (
     select array[rank::text, fairness_key, position::text]
     from batch

@@ -11,21 +11,31 @@ const statements = { plain: prepared('claim'), fair: prepared('claim_fair') };
 /** One answer carries at most about this much payload, whatever its `limit`. */
 export const CLAIM_BYTES = 16 * 2 ** 20;
 
+/** What a claim is found by when it is repeated, and which of the requests that sent it answers for its leases. */
+export interface ClaimName {
+  id: string;
+  holder: string;
+}
+
 /** One consumer's share of a claiming statement. */
 export interface Consumer {
   limit: number;
   lease_seconds: number | undefined;
   worker: string | undefined;
+  name: ClaimName | undefined;
 }
 
 /** Without what is the same for every lease. */
-type LeasedRow = Omit<LeasedJob, 'queue' | keyof typeof LEASED> & {
+export type LeasedRow = Omit<LeasedJob, 'queue' | keyof typeof LEASED> & {
   slot: number;
   position: number;
   cut?: boolean;
 };
 
 const LEASED = { state: 'leased', finished_at: null, result: null } as const;
+
+/** Makes a lease of its row, in place. */
+export const toLease = (row: LeasedRow, queue: string): LeasedJob => Object.assign(row, LEASED, { queue });
 
 /** What a claiming statement leased to each consumer. */
 export interface Shares {
@@ -36,7 +46,7 @@ export interface Shares {
 
 export function claiming(context: {
   /** Told of a claim of which nobody knows whether it leased anything. */
-  lost(queueId: number, nonces: string[]): void;
+  lost(queueId: number, nonces: string[], names: ClaimName[]): void;
 }) {
   const { lost } = context;
   const memories = new Map<string, { floor: Floor; turns: Turns }>();
@@ -62,6 +72,7 @@ export function claiming(context: {
       last.push(slots);
     }
     const nonces = consumers.map(() => randomUUID());
+    const isNamed = consumers.some((c) => c.name);
     const { floor, turns } = memoryOf(queue.name);
     const { stretches, full } = floor.stretches();
     const parameters = [
@@ -75,6 +86,8 @@ export function claiming(context: {
       stretches.ranks,
       stretches.positions,
       stretches.last_ranks,
+      isNamed ? consumers.map((c) => c.name?.id ?? null) : null,
+      isNamed ? consumers.map((c) => c.name?.holder ?? null) : null,
     ];
     const { db } = full ? part.leave() : part;
     const started = performance.now();
@@ -84,7 +97,11 @@ export function claiming(context: {
         ? await db.query<LeasedRow>(statements.fair, [...parameters, ...turns.cursors()], turns.leased)
         : await db.query<LeasedRow>(statements.plain, parameters);
     } catch (error) {
-      lost(queue.id, nonces);
+      lost(
+        queue.id,
+        nonces.filter((_, i) => !consumers[i]?.name),
+        consumers.flatMap((c) => c.name ?? []),
+      );
       throw error;
     }
     if (full) floor.scanned(performance.now() - started);
@@ -94,7 +111,7 @@ export function claiming(context: {
       while (row.slot > (last[at] as number)) at++;
       // Where keys take turns, those without one go in their own order, and only they have a floor.
       if (row.fairness_key === null) floor.leased(row.priority, row.position);
-      (jobs[at] as LeasedJob[]).push(Object.assign(row, LEASED, { queue: queue.name }));
+      (jobs[at] as LeasedJob[]).push(toLease(row, queue.name));
     }
     return { jobs, cut: rows[0]?.cut ?? false };
   }
