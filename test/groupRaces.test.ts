@@ -56,7 +56,7 @@ function bareEngine(url: string) {
       const queue = await queues.open(QUEUE);
       const consumer = { limit, lease_seconds: 600, worker: undefined };
       const shares = await rounds(RANKS.claim)(queue.id, (part) => claimFor(queue, [consumer], part));
-      return shares.flat();
+      return shares.jobs.flat();
     },
   };
 }
