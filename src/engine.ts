@@ -76,7 +76,7 @@ export async function startEngine(options: {
   const dispatch = dispatcher({
     async claimFor(...claim) {
       const shares = await claimFor(...claim);
-      if (shares.some((jobs) => jobs.length > 0)) pace.served();
+      if (shares.jobs.some((jobs) => jobs.length > 0)) pace.served();
       return shares;
     },
     queues,
@@ -138,7 +138,7 @@ export async function startEngine(options: {
   return {
     check,
     enqueue,
-    enqueueOnce: onceByKey({ db, enqueueWithin, throughGate }),
+    enqueueOnce: onceByKey({ db, enqueueWithin, throughGate, closed: waits.closed }),
     claim: safe.claim,
     ack: chained.ack,
     nack: chained.nack,
