@@ -16,6 +16,7 @@ with ready as materialized (
     from dibs.jobs
     where queue_id = $1
       and state = 'ready'
+      and fairness_key is null
       and (-priority, position) > (stretch.rank, stretch.position)
       and -priority <= stretch.last_rank
       and (expires_at is null or expires_at > now())

@@ -79,7 +79,7 @@ CASE
     WHEN (state = 'blocked'::dibs.job_state) THEN (group_key IS NOT NULL)
     ELSE ((group_key IS NULL) OR (state <> ALL (ARRAY['ready'::dibs.job_state, 'leased'::dibs.job_state])))
 END),
-  constraint job_keys CHECK ((((char_length(unique_key) >= 1) AND (char_length(unique_key) <= 256)) AND ((char_length(group_key) >= 1) AND (char_length(group_key) <= 256)) AND ((char_length(fairness_key) >= 1) AND (char_length(fairness_key) <= 256)))),
+  constraint job_keys CHECK (((char_length(unique_key) >= 1) AND (char_length(unique_key) <= 256) AND ((char_length(group_key) >= 1) AND (char_length(group_key) <= 256)) AND ((char_length(fairness_key) >= 1) AND (char_length(fairness_key) <= 256)))),
   constraint job_leased CHECK ((((state = 'leased'::dibs.job_state) = (lease_expires_at IS NOT NULL)) AND ((state <> 'leased'::dibs.job_state) OR (lease_token IS NOT NULL)))),
   constraint job_priority CHECK (((priority >= '-100'::integer) AND (priority <= 100))),
   constraint jobs_pkey PRIMARY KEY (queue_id, id)
@@ -103,6 +103,7 @@ create table dibs.queues (
   retention_seconds double precision not null default 0,
   dead_retention_seconds double precision not null default 1209600,
   created_at timestamp with time zone not null default now(),
+  fair boolean not null default false,
   constraint queue_attempts CHECK (((max_attempts >= 1) AND (max_attempts <= 1000))),
   constraint queue_dead_retention CHECK (((dead_retention_seconds >= (0)::double precision) AND (dead_retention_seconds <= (31622400)::double precision))),
   constraint queue_lease CHECK (((lease_seconds >= (0.1)::double precision) AND (lease_seconds <= (43200)::double precision))),
@@ -139,6 +140,8 @@ CREATE INDEX jobs_claim_id ON dibs.jobs USING btree (queue_id, claim_id, id) WHE
 
 CREATE INDEX jobs_expiring ON dibs.jobs USING btree (expires_at, queue_id) WHERE ((expires_at IS NOT NULL) AND (state = ANY (ARRAY['scheduled'::dibs.job_state, 'ready'::dibs.job_state, 'blocked'::dibs.job_state])));
 
+CREATE INDEX jobs_fair ON dibs.jobs USING btree (queue_id, ((- priority)), fairness_key, "position") WHERE ((state = 'ready'::dibs.job_state) AND (fairness_key IS NOT NULL));
+
 CREATE INDEX jobs_finished ON dibs.jobs USING btree (queue_id, state, finished_at, id) WHERE (state = ANY (ARRAY['completed'::dibs.job_state, 'cancelled'::dibs.job_state, 'dead'::dibs.job_state]));
 
 CREATE INDEX jobs_group_key ON dibs.jobs USING btree (queue_id, group_key, id) WHERE (group_key IS NOT NULL);
@@ -147,7 +150,7 @@ CREATE UNIQUE INDEX jobs_head ON dibs.jobs USING btree (queue_id, group_key) WHE
 
 CREATE INDEX jobs_leased ON dibs.jobs USING btree (lease_expires_at, queue_id) WHERE (state = 'leased'::dibs.job_state);
 
-CREATE INDEX jobs_ready ON dibs.jobs USING btree (queue_id, ((- priority)), "position") WHERE (state = 'ready'::dibs.job_state);
+CREATE INDEX jobs_ready ON dibs.jobs USING btree (queue_id, ((- priority)), "position") WHERE ((state = 'ready'::dibs.job_state) AND (fairness_key IS NULL));
 
 CREATE INDEX jobs_scheduled ON dibs.jobs USING btree (run_at, queue_id, "position") WHERE (state = 'scheduled'::dibs.job_state);
 

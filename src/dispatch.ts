@@ -1,5 +1,5 @@
 import { type Claim, type ClaimRequest, newClaim } from './claim.ts';
-import type { ClaimName, Consumer } from './claiming.ts';
+import type { ClaimName, Consumer, Shares } from './claiming.ts';
 import { overloaded } from './errors.ts';
 import { hasReason, isWaiting, join, type Line, leave, mayHoldMore, nextBatch, openLine } from './line.ts';
 import type { Queue, Queues } from './queues.ts';
@@ -17,7 +17,7 @@ const MOST_CLAIMS = 20_000;
  * queues by turns, and takes all it can get; one that found nothing waits in the lines of all of them until it is woken.
  */
 export function dispatcher(options: {
-  claimFor(queue: Queue, consumers: Consumer[], part: Part): Promise<LeasedJob[][]>;
+  claimFor(queue: Queue, consumers: Consumer[], part: Part): Promise<Shares>;
   queues: Queues;
   join: Join;
   giveBack(jobs: LeasedJob[], name: ClaimName | undefined): void;
@@ -109,10 +109,11 @@ export function dispatcher(options: {
     look(line, visitors);
     for (const claim of served) claim.busy = true;
     // An unknown queue has nothing.
-    const leased = queue && part ? claimFor(queue, consumers, part) : consumers.map(() => []);
+    const nothing = { jobs: consumers.map(() => []), cut: false };
+    const leased = queue && part ? claimFor(queue, consumers, part) : nothing;
     const aside = part?.round === undefined;
     if (aside) line.held = true;
-    let shares: LeasedJob[][];
+    let shares: Shares;
     try {
       shares = await leased;
     } catch (error) {
@@ -123,11 +124,13 @@ export function dispatcher(options: {
     }
     const more = mayHoldMore(line, asked, shares);
     if (more) line.woken = true;
-    for (const [i, claim] of served.entries()) claim.jobs.push(...(shares[i] as LeasedJob[]));
+    for (const [i, claim] of served.entries()) claim.jobs.push(...(shares.jobs[i] as LeasedJob[]));
     // Each stays busy until its own turn: the ones before it set other lines going, which must not take it along.
-    for (const claim of served) {
+    for (const [i, claim] of served.entries()) {
       claim.busy = false;
-      proceed(claim, line);
+      // One that got nothing although there is more is among the first of the next statement.
+      const left = more && shares.jobs[i]?.length === 0 && !claim.gone && !claim.superseded;
+      if (!left) proceed(claim, line);
     }
     if (more) return;
     // The queue is empty: those visitors who came later in line, or were too many for one statement, know it too.

@@ -76,7 +76,7 @@ export async function startEngine(options: {
   const dispatch = dispatcher({
     async claimFor(...claim) {
       const shares = await claimFor(...claim);
-      if (shares.some((jobs) => jobs.length > 0)) pace.served();
+      if (shares.jobs.some((jobs) => jobs.length > 0)) pace.served();
       return shares;
     },
     queues,

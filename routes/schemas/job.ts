@@ -86,6 +86,14 @@ export const JobSpec = Type.Object(
     ),
     max_attempts: Type.Optional(maxAttempts({ description: "How often it is tried. Default: the queue's." })),
     backoff: Type.Optional(ref(Backoff)),
+    fairness_key: Type.Optional(
+      text(256, {
+        description:
+          'Whose job it is, say: within one priority, the keys of a queue take turns; the jobs without one take theirs ' +
+          'as one key more. Default: none.',
+        examples: ['tenant-17'],
+      }),
+    ),
     group: Type.Optional(
       text(256, {
         description:
