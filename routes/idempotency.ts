@@ -45,6 +45,12 @@ function keyOf({ headers, raw }: FastifyRequest): string | undefined {
   return key;
 }
 
+/** Replies with an answer that may have been given before. */
+export function sendAnswer(reply: FastifyReply, { status, location, body }: Answer): FastifyReply {
+  if (location !== null) reply.header('location', location);
+  return reply.code(status).type('application/json').send(body);
+}
+
 /** Enqueues jobs and replies with what `answerOf` makes of them, once for each Idempotency-Key. */
 export function enqueuer(engine: Engine) {
   return async function enqueueAndReply(
@@ -55,7 +61,7 @@ export function enqueuer(engine: Engine) {
     answerOf: (jobs: Job[]) => Answer,
   ): Promise<FastifyReply> {
     const key = keyOf(request);
-    const { status, location, body } =
+    const given =
       key === undefined
         ? answerOf(await engine.enqueue(jobs, at))
         : await engine.enqueueOnce(
@@ -68,7 +74,6 @@ export function enqueuer(engine: Engine) {
             at,
             answerOf,
           );
-    if (location !== null) reply.header('location', location);
-    return reply.code(status).type('application/json').send(body);
+    return sendAnswer(reply, given);
   };
 }

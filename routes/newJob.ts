@@ -1,5 +1,5 @@
-import type { FastifyReply } from 'fastify';
 import type { Static } from 'typebox';
+import type { Answer } from '../src/idempotency.ts';
 import type { Job as EngineJob, NewJob } from '../src/types.ts';
 import { completeBackoff } from './backoff.ts';
 import { jobJson } from './json.ts';
@@ -11,11 +11,21 @@ import { Job, type JobSpec } from './schemas/job.ts';
 export const toNewJob = ({ backoff, ...job }: Static<typeof JobSpec>): NewJob =>
   backoff ? { ...job, backoff: completeBackoff(backoff) } : job;
 
-/** How a route describes what sendCreated answers. */
-export const createdJob = answer(ref(Job), 'The job.', {
-  Location: { type: 'string', description: 'The path of the job.' },
-});
+const location = { Location: { type: 'string', description: 'The path of the job.' } };
 
-/** Answers 201 with a new job and its Location. */
-export const sendCreated = (reply: FastifyReply, job: EngineJob): FastifyReply =>
-  reply.code(201).header('location', `/jobs/${job.id}`).type('application/json').send(jobJson(job));
+/** How a route describes what `enqueued` answers. */
+export const enqueuedJob = {
+  201: answer(ref(Job), 'The job.', location),
+  200: answer(
+    ref(Job),
+    'Nothing was enqueued, as another job has the `unique_key`: that one, as it stands, with `deduplicated`.',
+    location,
+  ),
+};
+
+/** Answers 201 with a new job, 200 with one that has its unique key, and its Location. */
+export const enqueued = (job: EngineJob): Answer => ({
+  status: job.deduplicated ? 200 : 201,
+  location: `/jobs/${job.id}`,
+  body: jobJson(job),
+});

@@ -1,5 +1,5 @@
-import type { Db } from './db.ts';
-import { jobFinished, jobLeased, jobNotFound } from './errors.ts';
+import { type Db, isKeyTaken, isLockTimeout } from './db.ts';
+import { jobFinished, jobLeased, jobNotFound, unavailable, uniqueKeyTaken } from './errors.ts';
 import { queueIdOf } from './ids.ts';
 import { nextPositions } from './positions.ts';
 import type { Queue, Queues } from './queues.ts';
@@ -19,6 +19,7 @@ const statements = {
 export interface JobFilter {
   queue?: string;
   state?: JobState;
+  unique_key?: string;
   payload: boolean;
   order: 'newest' | 'oldest';
   limit: number;
@@ -61,6 +62,7 @@ export function jobDesk(context: { db: Db; queues: Queues; wakes: Wakes; settlem
         filter.after ?? null,
         filter.limit,
         filter.payload,
+        filter.unique_key ?? null,
       ]);
     },
 
@@ -77,7 +79,11 @@ export function jobDesk(context: { db: Db; queues: Queues; wakes: Wakes; settlem
     async retry(id: string): Promise<Job> {
       const queue = await queueOf(id);
       const [position] = await nextPositions(db, 1);
-      const [row] = await db.query<JobRow>(statements.retry, [queue.id, id, position]);
+      const [row] = await db.query<JobRow>(statements.retry, [queue.id, id, position]).catch((error) => {
+        if (isKeyTaken(error)) throw uniqueKeyTaken(id);
+        if (isLockTimeout(error)) throw unavailable('An open transaction holds the unique key for too long.');
+        throw error;
+      });
       if (row) {
         wakes.ready(queue.name);
         return { ...row, queue: queue.name };

@@ -1,12 +1,13 @@
 import { clip } from './clip.ts';
-import type { Database } from './db.ts';
+import { type Database, isKeyTaken, isLockTimeout } from './db.ts';
 import { jobNotFound, leaseLost, type Refusal } from './errors.ts';
 import { isUuid, queueIdOf } from './ids.ts';
 import { createLanes } from './lane.ts';
+import { MOMENT_MS, patience } from './patience.ts';
 import { nextPositions } from './positions.ts';
 import type { Queue, Queues } from './queues.ts';
 import { createRounds, type Join, type Part, RANKS } from './rounds.ts';
-import { planned, prepared, type Statement } from './sql.ts';
+import { type Prepared, planned, prepared } from './sql.ts';
 import type { Ack, Acked, Extend, Extended, Job, JobRow, JobState, Nack, Release } from './types.ts';
 import type { Wakes } from './wakes.ts';
 
@@ -17,6 +18,7 @@ const statements = {
   release: prepared('release'),
   extend: prepared('extend'),
   settled: prepared('settled'),
+  job: prepared('job'),
   cancelled: planned('cancelled'),
 };
 
@@ -27,6 +29,13 @@ const BATCH_BYTES = 8 * 2 ** 20;
 interface Item {
   id: string;
   lease_token: string;
+}
+
+/** A job that a statement did not touch. */
+interface Found {
+  id: string;
+  state: JobState;
+  lease_token: string | null;
 }
 
 interface Context {
@@ -50,26 +59,27 @@ function settling<I extends Item, Row extends { id: string }>(
   inRounds: boolean,
   touch: (queue: Queue, items: I[], part: Part) => Promise<Row[]>,
   text: (item: I) => string | undefined,
-  repeated?: (item: I, found: { state: JobState; lease_token: string | null }) => Row | undefined,
+  /** What became of an item that the statement did not touch, if it was not lost. */
+  otherwise?: (queue: Queue, item: I, found: Found) => Row | undefined | Promise<Row | undefined>,
 ): (item: I) => Promise<Row> {
   const { db, queues } = context;
 
-  async function missed(queueId: number, items: I[]): Promise<Map<string, Row | Refusal>> {
-    if (items.length === 0) return new Map();
-    const found = new Map(
-      (
-        await db.query<{ id: string; state: JobState; lease_token: string | null }>(statements.settled, [
-          queueId,
-          ids(items),
-        ])
-      ).map((row) => [row.id, row]),
-    );
-    return new Map(
-      items.map((item) => {
-        const row = found.get(item.id);
-        return [item.id, row ? (repeated?.(item, row) ?? leaseLost(item.id)) : jobNotFound(item.id)];
-      }),
-    );
+  async function missed(queue: Queue, items: I[]): Promise<Map<string, Row | Refusal>> {
+    const outcomes = new Map<string, Row | Refusal>();
+    if (items.length === 0) return outcomes;
+    const rows = await db.query<Found>(statements.settled, [queue.id, ids(items)]);
+    const found = new Map(rows.map((row) => [row.id, row]));
+    for (const item of items) {
+      const row = found.get(item.id);
+      const ownToken = row?.lease_token === item.lease_token;
+      outcomes.set(
+        item.id,
+        row
+          ? (ownToken && (await otherwise?.(queue, item, row))) || leaseLost(item.id)
+          : jobNotFound(item.id),
+      );
+    }
+    return outcomes;
   }
 
   const lanes = createLanes<I, Row | Refusal>({
@@ -84,7 +94,7 @@ function settling<I extends Item, Row extends { id: string }>(
       const sorted = items.toSorted((a, b) => (a.id < b.id ? -1 : 1));
       const touched = new Map((await touch(queue, sorted, part)).map((row) => [row.id, row]));
       const others = await missed(
-        queueId,
+        queue,
         sorted.filter((item) => !touched.has(item.id)),
       );
       return items.map((item) => (touched.get(item.id) ?? others.get(item.id)) as Row | Refusal);
@@ -105,8 +115,31 @@ export function settlement(context: Context) {
   const { db, wakes } = context;
 
   /** Runs a statement after which jobs are back in their queue, or cancelled. */
-  async function giveBack(queue: Queue, statement: Statement, parameters: unknown[]): Promise<Job[]> {
-    const rows = await db.query<JobRow>(statement, parameters);
+  async function giveBack(queue: Queue, statement: Prepared, parameters: unknown[]): Promise<Job[]> {
+    return back(queue, await db.query<JobRow>(statement, parameters));
+  }
+
+  /** The same for one that the sweeper made dead, and that may have to stay so, as its unique key was taken since. */
+  async function giveBackLate(
+    queue: Queue,
+    statement: Prepared,
+    parameters: unknown[],
+    id: string,
+  ): Promise<Job | undefined> {
+    try {
+      const [, rows] = await db.pipeline([patience(MOMENT_MS), { statement, parameters }]);
+      const [job] = await back(queue, rows as unknown as JobRow[]);
+      return job;
+    } catch (error) {
+      if (!isKeyTaken(error) && !isLockTimeout(error)) throw error;
+      const [row] = await db.query<JobRow>(statements.job, [queue.id, id]);
+      if (!row) return undefined;
+      const { payload: _, ...job } = row;
+      return { ...job, queue: queue.name };
+    }
+  }
+
+  async function back(queue: Queue, rows: JobRow[]): Promise<Job[]> {
     if (rows.some((row) => row.state === 'ready')) wakes.ready(queue.name);
     await dropCancelled(queue, rows);
     return rows.map((row) => ({ ...row, queue: queue.name }));
@@ -117,6 +150,28 @@ export function settlement(context: Context) {
     if (cancelled.length > 0 && queue.retention_seconds === 0)
       await db.query(statements.cancelled, [queue.id, cancelled.map((row) => row.id)]);
   }
+
+  const nacking = async (queue: Queue, items: Nack[], late: boolean) => [
+    queue.id,
+    ids(items),
+    JSON.stringify(queue.backoff),
+    tokens(items),
+    await nextPositions(db, items.length),
+    items.map((i) => i.delay_seconds ?? null),
+    items.map((i) => i.retry === false),
+    items.map(() => Math.random()),
+    items.map((i) => (i.error === undefined ? null : clip(i.error))),
+    late,
+  ];
+
+  const releasing = async (queue: Queue, items: Release[], late: boolean) => [
+    queue.id,
+    ids(items),
+    tokens(items),
+    await nextPositions(db, items.length),
+    items.map((i) => i.delay_seconds ?? 0),
+    late,
+  ];
 
   const acked = (id: string): Acked => ({ id, state: 'completed' });
 
@@ -139,40 +194,29 @@ export function settlement(context: Context) {
         return rows.map((row) => acked(row.id));
       },
       (item) => item.result?.text,
-      (item, found) =>
-        found.state === 'completed' && found.lease_token === item.lease_token ? acked(item.id) : undefined,
+      (_, item, found) => (found.state === 'completed' ? acked(item.id) : undefined),
     ),
 
     nack: settling<Nack, Job>(
       context,
       false,
-      async (queue, items) =>
-        giveBack(queue, statements.nack, [
-          queue.id,
-          ids(items),
-          JSON.stringify(queue.backoff),
-          tokens(items),
-          await nextPositions(db, items.length),
-          items.map((i) => i.delay_seconds ?? null),
-          items.map((i) => i.retry === false),
-          items.map(() => Math.random()),
-          items.map((i) => (i.error === undefined ? null : clip(i.error))),
-        ]),
+      async (queue, items) => giveBack(queue, statements.nack, await nacking(queue, items, false)),
       (item) => item.error,
+      async (queue, item, found) =>
+        found.state === 'dead'
+          ? giveBackLate(queue, statements.nack, await nacking(queue, [item], true), item.id)
+          : undefined,
     ),
 
     release: settling<Release, Job>(
       context,
       false,
-      async (queue, items) =>
-        giveBack(queue, statements.release, [
-          queue.id,
-          ids(items),
-          tokens(items),
-          await nextPositions(db, items.length),
-          items.map((i) => i.delay_seconds ?? 0),
-        ]),
+      async (queue, items) => giveBack(queue, statements.release, await releasing(queue, items, false)),
       () => undefined,
+      async (queue, item, found) =>
+        found.state === 'dead'
+          ? giveBackLate(queue, statements.release, await releasing(queue, [item], true), item.id)
+          : undefined,
     ),
 
     extend: settling<Extend, Extended>(

@@ -12,6 +12,7 @@ import {
   QueueName,
   ref,
   TIME_EXAMPLE,
+  text,
   time,
 } from './common.ts';
 
@@ -85,6 +86,18 @@ export const JobSpec = Type.Object(
     ),
     max_attempts: Type.Optional(maxAttempts({ description: "How often it is tried. Default: the queue's." })),
     backoff: Type.Optional(ref(Backoff)),
+    unique_key: Type.Optional(
+      text(256, {
+        description:
+          'At most one unfinished job in the queue has this key. While one has, that one is answered, with ' +
+          '`deduplicated`, and nothing is enqueued.',
+      }),
+    ),
+    unique_for_seconds: Type.Optional(
+      delaySeconds(
+        'The key also stays taken for so long after the enqueue, finished or not; only with a `unique_key`. Default: 0.',
+      ),
+    ),
   },
   {
     $id: 'JobSpec',
@@ -165,6 +178,13 @@ export const Job = Type.Object(
     ...jobProperties,
     payload: Type.Optional(
       anyJson('As it was sent; in `GET /jobs/{id}`, and in lists with `include=payload`.'),
+    ),
+    deduplicated: Type.Optional(
+      Type.Boolean({
+        description:
+          'In the answer of an enqueue: this job has the `unique_key` already, and nothing was enqueued. Once it is gone, ' +
+          'while its window runs, it is shown as it was enqueued, but `completed`.',
+      }),
     ),
   },
   { $id: 'Job', description: 'A job and where it stands.', examples: [JOB_EXAMPLE] },
