@@ -392,7 +392,7 @@ describe('a finished job comes back only while its key is free:', () => {
   test.each([
     ['release', 'its attempt uncharged'],
     ['nack', 'as it is out of attempts'],
-  ] as const)('a late %s of a job that the sweeper made dead counts, %s', async (verb) => {
+  ] as const)('a late %s of a job that the sweeper made dead counts, %s', async (verb, _) => {
     const queue = at.newQueue();
     await at.configure(queue, { max_attempts: 1 });
     const job = await at.enqueue({ queue, unique_key: 'k' });

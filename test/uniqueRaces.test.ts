@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Job, NewJob } from '../src/types.ts';
 import { openTransaction } from './support/beside.ts';
 import { onServer } from './support/database.ts';
 import { recordLifetimes } from './support/lifetimes.ts';
@@ -57,63 +58,64 @@ describe('under 32 concurrent producers of one key', () => {
     );
   });
 
+  // By the engines, as the tests' HTTP takes some milliseconds of this process for each request.
+  const engine = (i: number) => replica(i).engine;
+  const enqueue = (i: number, jobs: NewJob[]) => engine(i).enqueue(jobs, () => '');
+  const workUntil = async (i: number, queue: string, until: number, done: (id: string) => void) => {
+    while (performance.now() < until)
+      for (const job of await engine(i).claim({ queues: [queue], wait_seconds: 0.1 }).jobs) {
+        done(job.id);
+        await engine(i).ack({ id: job.id, lease_token: job.lease_token });
+      }
+  };
+
   test('and workers that ack at once, each job comes only when the one before is finished', async () => {
     const queue = at.newQueue();
     const lifetimes = recordLifetimes();
     const inserted = new Set<string>();
     const answered = new Set<string>();
+    const acked = new Set<string>();
     const until = performance.now() + 3000;
     const produce = async (i: number) => {
+      const job = { queue, unique_key: 'k' };
       while (performance.now() < until) {
-        const batch = i % 8 === 0;
-        const job = { queue, unique_key: 'k' };
-        const answer = batch
-          ? await replica(i).call('POST', '/jobs/batch', { jobs: [job, { queue: `${queue}.b` }] })
-          : await post(i, job);
-        const { id, deduplicated } = batch ? answer.body.jobs[0] : answer.body;
+        // Some in a transaction of several queues.
+        const [first] = await enqueue(i, i % 8 === 0 ? [job, { queue: `${queue}.b` }] : [job]);
+        const { id, deduplicated } = first as Job;
         answered.add(id);
         if (deduplicated) continue;
         lifetimes.seen(id);
         inserted.add(id);
       }
     };
-    let acked = 0;
-    const work = async (i: number) => {
-      const worker = moves(replica(i));
-      while (performance.now() < until + 200) {
-        const [job] = await worker.claim(queue, { wait_seconds: 0.1 });
-        if (!job) continue;
-        lifetimes.seen(job.id);
-        lifetimes.finishing(job.id);
-        expect((await worker.settle('ack', job)).status).toBe(200);
-        acked++;
-      }
-    };
+    const work = (i: number) =>
+      workUntil(i, queue, until + 500, (id) => {
+        lifetimes.seen(id);
+        lifetimes.finishing(id);
+        acked.add(id);
+      });
     await Promise.all([all(PRODUCERS, produce), all(6, work)]);
     expect(lifetimes.overlaps()).toEqual([]);
-    expect(acked).toBe(inserted.size);
-    // Enough for races to have happened.
-    expect(acked).toBeGreaterThan(20);
+    expect([...acked].sort()).toEqual([...inserted].sort());
     expect([...answered].filter((id) => !inserted.has(id))).toEqual([]);
+    // Enough for races to have happened.
+    expect(acked.size).toBeGreaterThan(20);
   });
 
   test('and a window, one job in each window, be it finished at once or not', async () => {
     const queue = at.newQueue();
     const WINDOW_MS = 500;
     const started = performance.now();
-    const inserted = new Map<string, number>();
+    const until = started + 3000;
+    const inserted = new Set<string>();
     const produce = async (i: number) => {
-      while (performance.now() < started + 3000) {
-        const { body } = await post(i, { queue, unique_key: 'k', unique_for_seconds: WINDOW_MS / 1000 });
-        if (!body.deduplicated) inserted.set(body.id, Date.parse(body.created_at));
+      while (performance.now() < until) {
+        const wish = { queue, unique_key: 'k', unique_for_seconds: WINDOW_MS / 1000 };
+        const [job] = await enqueue(i, [wish]);
+        if (!job?.deduplicated) inserted.add(job?.id as string);
       }
     };
-    const work = async (i: number) => {
-      const worker = moves(replica(i));
-      while (performance.now() < started + 3000)
-        for (const job of await worker.claim(queue, { wait_seconds: 0.1 })) await worker.settle('ack', job);
-    };
-    await Promise.all([all(PRODUCERS, produce), all(3, work)]);
+    await Promise.all([all(PRODUCERS, produce), all(3, (i) => workUntil(i, queue, until, () => undefined))]);
     const took = performance.now() - started;
     expect(inserted.size).toBeGreaterThan(1);
     expect(inserted.size).toBeLessThanOrEqual(Math.floor(took / WINDOW_MS) + 1);
@@ -130,32 +132,29 @@ test('the checker sees two jobs that were there at once', () => {
   expect(lifetimes.overlaps()).toEqual(['job c was there while job b was not finished']);
 });
 
-test('a job that was taken, worked and acked between the look and the insertion still holds its window', async () => {
+test('a job that came and was done between the look for a holder and the insertion still holds its window', async () => {
   const queue = at.newQueue();
   await at.enqueue({ queue });
-  const [{ id }] = (await onServer<{ id: number }>(url(), 'select id from dibs.queues where name = $1', [
-    queue,
-  ])) as [{ id: number }];
-  const holder = await at.enqueue({ queue, unique_key: 'k', unique_for_seconds: 60 });
-  // Its ack is not committed: whoever looks now sees it unfinished, but not yet its window's end.
-  const acking = await openTransaction(url());
-  await acking.query('delete from dibs.jobs where queue_id = $1 and id = $2', [id, holder.id]);
-  // As if the window had been opened after the look: hidden until somebody waits for the ack.
-  const [window] = await onServer(url(), 'delete from dibs.unique_windows where job_id = $1 returning *', [
-    holder.id,
-  ]);
-  // A transaction whose look finds nothing, as the holder's insertion is rolled back in its eyes: see below.
-  const looking = await openTransaction(url());
-  await looking.query('select');
-  await acking.query(
-    `insert into dibs.unique_windows select (json_populate_record(null::dibs.unique_windows, $1)).*`,
-    [JSON.stringify(window)],
+  const first = await openTransaction(url());
+  const [job] = await first.query<{ id: string }>(
+    `select dibs.enqueue($1, unique_key => 'k', unique_for_seconds => 60) as id`,
+    [queue],
   );
-  const answer = looking.query<{ id: string }>(`select dibs.enqueue($1, unique_key => 'k') as id`, [queue]);
-  await acking.end('commit');
-  expect((await answer)[0]?.id).toBe(holder.id);
-  await looking.end('commit');
-  expect((await jobsIn(queue)).filter((job: { unique_key: string }) => job.unique_key === 'k')).toEqual([]);
+  const second = await openTransaction(url());
+  const answer = second.query<{ id: string }>(`select dibs.enqueue($1, unique_key => 'k') as id`, [queue]);
+  await eventually(async () => {
+    const waiting = await onServer(
+      url(),
+      `select from pg_stat_activity where datname = current_database() and wait_event = 'transactionid'`,
+    );
+    expect(waiting).toHaveLength(1);
+  });
+  // As if it had been committed, claimed and acked while the other one's insertion was on its way.
+  await first.query('delete from dibs.jobs where id = $1', [job?.id]);
+  await first.end('commit');
+  expect((await answer)[0]?.id).toBe(job?.id);
+  await second.end('commit');
+  expect(await jobsIn(queue)).toHaveLength(1);
 });
 
 describe('while a transaction is open that has enqueued with a key', () => {
