@@ -6,11 +6,13 @@ import type { Job as EngineJob } from '../src/types.ts';
 import { rawShapes } from './body.ts';
 import { readCursor, writeCursor } from './cursor.ts';
 import type { App } from './fastify.ts';
+import { onHangup } from './hangup.ts';
 import { enqueuer, idempotencyHeaders } from './idempotency.ts';
 import { jobJson, jobListJson, jobPageJson } from './json.ts';
-import { enqueued, enqueuedJob, toNewJob } from './newJob.ts';
+import { awaitedJob, enqueued, toNewJob } from './newJob.ts';
 import { answer, operation } from './operation.ts';
-import { JobId, JobStateName, oneOf, pageQuery, QueueName, ref, text } from './schemas/common.ts';
+import { finishedWithin, preferHeaders, preferredWait } from './prefer.ts';
+import { decimal, JobId, JobStateName, oneOf, pageQuery, QueueName, ref, text } from './schemas/common.ts';
 import { Job, JobList, JobPage, JobSpec, JobSpecList } from './schemas/job.ts';
 
 const oneCreated = ([job]: EngineJob[]): Answer => enqueued(job as EngineJob);
@@ -26,21 +28,29 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
     url: '/jobs',
     config: { raw: raw.job },
     schema: {
-      headers: idempotencyHeaders,
+      headers: Type.Object({ ...idempotencyHeaders.properties, ...preferHeaders.properties }),
       body: ref(JobSpec),
       ...operation({
         operationId: 'enqueueJob',
         tags: ['Producing'],
         summary: 'Enqueue a job',
         description:
-          'The job is in the database when the answer comes. The payload is left out of the answer.',
-        answers: enqueuedJob,
+          'The job is in the database when the answer comes. The payload is left out of the answer. With `Prefer: wait` ' +
+          'the answer comes when the job is finished, or after that time.',
+        answers: awaitedJob,
         refusals: [422],
         takesBody: true,
       }),
     },
-    handler: (request, reply) =>
-      enqueueAndReply(request, reply, [toNewJob(request.body)], () => '', oneCreated),
+    handler: (request, reply) => {
+      const seconds = preferredWait(request.headers.prefer);
+      const job = toNewJob(request.body);
+      if (seconds === undefined) return enqueueAndReply(request, reply, [job], () => '', oneCreated);
+      reply.header('preference-applied', `wait=${seconds}`);
+      const afterwards = finishedWithin(engine, seconds, request, reply);
+      const awaited = { ...job, awaited_seconds: seconds };
+      return enqueueAndReply(request, reply, [awaited], () => '', oneCreated, afterwards);
+    },
   });
 
   app.route({
@@ -74,6 +84,7 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
         {
           queue: Type.Optional(ref(QueueName)),
           state: Type.Optional(ref(JobStateName)),
+          group: Type.Optional(text(256, { description: 'The group that they are of.' })),
           unique_key: Type.Optional(text(256, { description: 'Only those with this `unique_key`.' })),
           include: Type.Optional(oneOf(['payload'], { description: 'What else to show.' })),
           order: Type.Optional(
@@ -95,11 +106,21 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
       }),
     },
     handler: async (request, reply) => {
-      const { queue, state, unique_key, include, order = 'newest', limit = 100, cursor } = request.query;
-      const listing = { of: 'jobs', queue, state, unique_key, order };
+      const {
+        queue,
+        state,
+        group,
+        unique_key,
+        include,
+        order = 'newest',
+        limit = 100,
+        cursor,
+      } = request.query;
+      const listing = { of: 'jobs', queue, state, group, unique_key, order };
       const jobs = await engine.jobs.list({
         queue,
         state,
+        group,
         unique_key,
         order,
         limit,
@@ -117,16 +138,39 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
     url: '/jobs/:id',
     schema: {
       params: JobId,
+      querystring: Type.Object(
+        {
+          wait_seconds: Type.Optional(
+            decimal({
+              minimum: 0,
+              maximum: 60,
+              default: 0,
+              description: 'How long to wait for the end of the job; the client must be as patient.',
+            }),
+          ),
+        },
+        { additionalProperties: false },
+      ),
       ...operation({
         operationId: 'getJob',
         tags: ['Jobs'],
-        summary: 'Look at a job',
+        summary: 'Look at a job, or wait for its end',
+        description:
+          'With `wait_seconds` the answer comes as soon as the job is completed, cancelled or dead, and else then, with ' +
+          'the job as it stands. So a job can be awaited in a queue that keeps none, too: it is kept, with its result, ' +
+          'until somewhat after that time.',
         answers: { 200: answer(ref(Job), 'The job, with its payload.') },
         refusals: [400, 404],
       }),
     },
-    handler: async (request, reply) =>
-      reply.type('application/json').send(jobJson(await engine.jobs.get(request.params.id))),
+    handler: async (request, reply) => {
+      const { id } = request.params;
+      const { wait_seconds = 0 } = request.query;
+      if (wait_seconds === 0) return reply.type('application/json').send(jobJson(await engine.jobs.get(id)));
+      const { job, end } = engine.jobs.wait(id, wait_seconds);
+      onHangup(reply, end);
+      return reply.type('application/json').send(jobJson(await job));
+    },
   });
 
   app.route({

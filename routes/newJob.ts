@@ -12,6 +12,12 @@ export const toNewJob = ({ backoff, ...job }: Static<typeof JobSpec>): NewJob =>
   backoff ? { ...job, backoff: completeBackoff(backoff) } : job;
 
 const location = { Location: { type: 'string', description: 'The path of the job.' } };
+const preference = {
+  'Preference-Applied': {
+    type: 'string',
+    description: 'With `Prefer: wait`: for how many seconds it holds.',
+  },
+};
 
 /** How a route describes what `enqueued` answers. */
 export const enqueuedJob = {
@@ -29,3 +35,14 @@ export const enqueued = (job: EngineJob): Answer => ({
   location: `/jobs/${job.id}`,
   body: jobJson(job),
 });
+
+/** How the route describes its answers that can be asked to wait. */
+export const awaitedJob = {
+  200: answer(
+    ref(Job),
+    'Nothing was enqueued, as another job has the `unique_key`: that one, as it stands, with `deduplicated`. Or, with ' +
+      '`Prefer: wait`, the job, which is finished, with its payload and its `result`.',
+    { ...location, ...preference },
+  ),
+  201: answer(ref(Job), 'The job.', { ...location, ...preference }),
+};

@@ -2,7 +2,7 @@
 -- $4. As purge.sql, but by the only index that has them: by id, chunks of a table that was not analyzed yet sorted all
 -- that was ready (60 ms for 100,000).
 with batch as materialized (
-  select id, -priority as rank, position
+  select id, -priority as rank, position, group_key
   from dibs.jobs
   where queue_id = $1
     and state = 'ready'
@@ -18,4 +18,5 @@ deleted as (
 )
 select
   (select count(*)::integer from batch) as count,
+  (select array_agg(group_key) filter (where group_key is not null) from batch) as groups,
   (select array[rank::text, position::text] from batch order by rank desc, batch.position desc limit 1) as last;

@@ -443,6 +443,7 @@ create table dibs.idempotency_keys (
   status smallint,
   location text,
   body text,
+  open_until timestamp with time zone,
   constraint idempotency_fingerprint CHECK ((octet_length(fingerprint) = 32)),
   constraint idempotency_key CHECK (((char_length(key) >= 1) AND (char_length(key) <= 256))),
   constraint idempotency_keys_pkey PRIMARY KEY (route, key)
@@ -477,8 +478,13 @@ create table dibs.jobs (
   fairness_key text,
   expires_at timestamp with time zone,
   awaited_until timestamp with time zone,
+  enqueued json,
+  claim_id text,
+  claim_holder uuid,
   constraint job_attempts CHECK ((((attempt >= 0) AND (attempt <= max_attempts)) AND ((max_attempts >= 1) AND (max_attempts <= 1000)) AND (deliveries >= attempt))),
   constraint job_cancelling CHECK (((NOT cancel_requested) OR (state = ANY (ARRAY['leased'::dibs.job_state, 'completed'::dibs.job_state, 'cancelled'::dibs.job_state])))),
+  constraint job_claim CHECK ((((char_length(claim_id) >= 1) AND (char_length(claim_id) <= 256)) AND ((claim_id IS NULL) = (claim_holder IS NULL)))),
+  constraint job_enqueued CHECK (((enqueued IS NULL) OR (state = 'completed'::dibs.job_state))),
   constraint job_finished CHECK (((state = ANY (ARRAY['completed'::dibs.job_state, 'cancelled'::dibs.job_state, 'dead'::dibs.job_state])) = (finished_at IS NOT NULL))),
   constraint job_group CHECK (
 CASE
@@ -553,11 +559,19 @@ create table dibs.unique_windows (
 
 CREATE INDEX idempotency_keys_expiry ON dibs.idempotency_keys USING btree (expires_at);
 
+CREATE INDEX jobs_blocked ON dibs.jobs USING btree (queue_id, group_key, "position") WHERE (state = 'blocked'::dibs.job_state);
+
 CREATE INDEX jobs_by_state ON dibs.jobs USING btree (queue_id, state, id) WHERE (state = ANY (ARRAY['scheduled'::dibs.job_state, 'blocked'::dibs.job_state, 'completed'::dibs.job_state, 'cancelled'::dibs.job_state, 'dead'::dibs.job_state]));
+
+CREATE INDEX jobs_claim_id ON dibs.jobs USING btree (queue_id, claim_id, id) WHERE ((state = 'leased'::dibs.job_state) AND (claim_id IS NOT NULL));
+
+CREATE INDEX jobs_expiring ON dibs.jobs USING btree (expires_at, queue_id) WHERE ((expires_at IS NOT NULL) AND (state = ANY (ARRAY['scheduled'::dibs.job_state, 'ready'::dibs.job_state, 'blocked'::dibs.job_state])));
 
 CREATE INDEX jobs_finished ON dibs.jobs USING btree (queue_id, state, finished_at, id) WHERE (state = ANY (ARRAY['completed'::dibs.job_state, 'cancelled'::dibs.job_state, 'dead'::dibs.job_state]));
 
 CREATE INDEX jobs_group_key ON dibs.jobs USING btree (queue_id, group_key, id) WHERE (group_key IS NOT NULL);
+
+CREATE UNIQUE INDEX jobs_head ON dibs.jobs USING btree (queue_id, group_key) WHERE is_head;
 
 CREATE INDEX jobs_leased ON dibs.jobs USING btree (lease_expires_at, queue_id) WHERE (state = 'leased'::dibs.job_state);
 

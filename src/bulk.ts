@@ -1,4 +1,5 @@
 import { type Db, isKeyTaken, isLockTimeout } from './db.ts';
+import type { Groups, Moved } from './groups.ts';
 import { FIRST_ID } from './ids.ts';
 import type { Pace } from './pace.ts';
 import { placesFor } from './positions.ts';
@@ -30,6 +31,9 @@ function firsts(jobs: DeadJob[]): DeadJob[] {
   return jobs.filter(({ unique_key: key }) => key === null || (!keys.has(key) && keys.add(key)));
 }
 
+/** Purged in this order, no job escapes by going from one of these states to the next meanwhile. */
+const TOWARDS_READY: JobState[] = ['scheduled', 'blocked', 'ready'];
+
 /** Below everything that is ready: see floor.ts. */
 const FIRST_READY = ['-101', '0'];
 
@@ -37,42 +41,45 @@ interface Batch {
   count: number;
   /** Behind what the next one begins. */
   last: string[] | null;
+  /** Whose heads it took. */
+  groups?: string[] | null;
 }
 
 /** Verbs over any number of jobs: in chunks, each its own transaction, and none touches what came after the call. */
-export function bulkVerbs(context: { db: Db; wakes: Wakes; pace: Pace }) {
-  const { db, wakes, pace } = context;
+export function bulkVerbs(context: { db: Db; wakes: Wakes; pace: Pace; groups: Groups }) {
+  const { db, wakes, pace, groups } = context;
 
   async function now(): Promise<string> {
     const [row] = await db.query<{ now: string }>(statements.now);
     return (row as { now: string }).now;
   }
 
-  /** Runs a statement for one batch of jobs after the other, from behind `first`; returns how many there were. */
+  /** Runs a statement for one batch of jobs after the other, from behind `first`; tells `each` of them. */
   async function inBatches(
     first: string[],
     batch: (after: string[], size: number) => Promise<Batch[]>,
-  ): Promise<number> {
+    each: (done: Batch) => void = () => undefined,
+  ): Promise<void> {
     const chunk = pace.chunks();
     let after: string[] | null = first;
-    let count = 0;
     while (after) {
       const from: string[] = after;
-      count += await chunk(async (size) => {
+      await chunk(async (size) => {
         const [row] = (await batch(from, size)) as [Batch];
         after = row.last;
+        each(row);
         return row.count;
       });
     }
-    return count;
   }
 
   async function revive(queue: Queue, dead: string[]): Promise<number> {
     if (dead.length === 0) return 0;
     try {
       const { ids, positions } = await placesFor(db, dead);
-      const rows = await db.query(statements.redrive, [queue.id, ids, positions]);
+      const rows = await db.query<Moved>(statements.redrive, [queue.id, ids, positions]);
       wakes.ready(queue.name);
+      await groups.passOn(rows);
       return rows.length;
     } catch (error) {
       if (!isKeyTaken(error) && !isLockTimeout(error)) throw error;
@@ -87,16 +94,27 @@ export function bulkVerbs(context: { db: Db; wakes: Wakes; pace: Pace }) {
     /** Deletes the jobs in these states; returns how many. */
     async purge(queue: Queue, states: JobState[]): Promise<number> {
       const called = await now();
+      const headless = new Set<string>();
       let count = 0;
-      for (const state of new Set(states))
-        count +=
-          state === 'ready'
-            ? await inBatches(FIRST_READY, (after, size) =>
-                db.query(statements.purgeReady, [queue.id, ...after, called, size]),
-              )
-            : await inBatches([FIRST_ID], (after, size) =>
-                db.query(statements.purge, [queue.id, state, ...after, called, size]),
-              );
+      const note = (done: Batch) => {
+        count += done.count;
+        for (const group of done.groups ?? []) headless.add(group);
+      };
+      const inTurn = [...new Set(states)].sort((a, b) => TOWARDS_READY.indexOf(a) - TOWARDS_READY.indexOf(b));
+      for (const state of inTurn)
+        await (state === 'ready'
+          ? inBatches(
+              FIRST_READY,
+              (after, size) => db.query(statements.purgeReady, [queue.id, ...after, called, size]),
+              note,
+            )
+          : inBatches(
+              [FIRST_ID],
+              (after, size) => db.query(statements.purge, [queue.id, state, ...after, called, size]),
+              note,
+            ));
+      // Not before: a purge of what is ready would go on to those whose turn came by it.
+      await groups.advance(queue.id, headless);
       return count;
     },
 

@@ -10,21 +10,31 @@ const claim = prepared('claim');
 /** One answer carries at most about this much payload, whatever its `limit`. */
 export const CLAIM_BYTES = 16 * 2 ** 20;
 
+/** What a claim is found by when it is repeated, and which of the requests that sent it answers for its leases. */
+export interface ClaimName {
+  id: string;
+  holder: string;
+}
+
 /** One consumer's share of a claiming statement. */
 export interface Consumer {
   limit: number;
   lease_seconds: number | undefined;
   worker: string | undefined;
+  name: ClaimName | undefined;
 }
 
 /** Without what is the same for every lease. */
-type LeasedRow = Omit<LeasedJob, 'queue' | keyof typeof LEASED> & { slot: number; position: number };
+export type LeasedRow = Omit<LeasedJob, 'queue' | keyof typeof LEASED> & { slot: number; position: number };
 
 const LEASED = { state: 'leased', finished_at: null, result: null } as const;
 
+/** Makes a lease of its row, in place. */
+export const toLease = (row: LeasedRow, queue: string): LeasedJob => Object.assign(row, LEASED, { queue });
+
 export function claiming(context: {
   /** Told of a claim of which nobody knows whether it leased anything. */
-  lost(queueId: number, nonces: string[]): void;
+  lost(queueId: number, nonces: string[], names: ClaimName[]): void;
 }) {
   const { lost } = context;
   const floors = new Map<string, Floor>();
@@ -50,6 +60,7 @@ export function claiming(context: {
       last.push(slots);
     }
     const nonces = consumers.map(() => randomUUID());
+    const isNamed = consumers.some((c) => c.name);
     const floor = floorOf(queue.name);
     const { stretches, full } = floor.stretches();
     const started = performance.now();
@@ -66,9 +77,15 @@ export function claiming(context: {
         stretches.ranks,
         stretches.positions,
         stretches.last_ranks,
+        isNamed ? consumers.map((c) => c.name?.id ?? null) : null,
+        isNamed ? consumers.map((c) => c.name?.holder ?? null) : null,
       ]);
     } catch (error) {
-      lost(queue.id, nonces);
+      lost(
+        queue.id,
+        nonces.filter((_, i) => !consumers[i]?.name),
+        consumers.flatMap((c) => c.name ?? []),
+      );
       throw error;
     }
     if (full) floor.scanned(performance.now() - started);
@@ -77,7 +94,7 @@ export function claiming(context: {
     for (const row of rows) {
       while (row.slot > (last[at] as number)) at++;
       floor.leased(row.priority, row.position);
-      (shares[at] as LeasedJob[]).push(Object.assign(row, LEASED, { queue: queue.name }));
+      (shares[at] as LeasedJob[]).push(toLease(row, queue.name));
     }
     return shares;
   }

@@ -1,6 +1,8 @@
+import { KEPT_SECONDS } from './awaited.ts';
 import type { Clock } from './clock.ts';
 import type { Database, Db } from './db.ts';
 import { invalidRequest, QueueGone } from './errors.ts';
+import type { Groups } from './groups.ts';
 import { idSource } from './ids.ts';
 import { hasKey, type Incoming, inserting } from './insert.ts';
 import { keyedLane } from './keyed.ts';
@@ -41,8 +43,9 @@ export function enqueueing(context: {
   queues: Queues;
   clock: Clock;
   wakes: Wakes;
+  groups: Groups;
 }) {
-  const { db, join, queues, clock, wakes } = context;
+  const { db, join, queues, clock, wakes, groups: turns } = context;
   const write = inserting(idSource(clock.now));
 
   /** The time that a job asks for. @throws Refusal `invalid_request`, naming the field below `at`. */
@@ -75,7 +78,7 @@ export function enqueueing(context: {
       group: job.group ?? null,
       fairness_key: job.fairness_key ?? null,
       expires_in_seconds: job.expires_in_seconds ?? null,
-      awaited_seconds: null,
+      awaited_seconds: job.awaited_seconds === undefined ? null : job.awaited_seconds + KEPT_SECONDS,
     };
   }
 
@@ -128,10 +131,12 @@ export function enqueueing(context: {
   }
 
   async function writeOne(jobs: Incoming[], queue: Queue): Promise<Job[]> {
-    if (jobs.some(hasKey)) return keyed(queue.id, jobs);
-    if (isHeavy(jobs)) return heavy(queue.id, jobs);
-    wakes.coming(queue.name);
-    return light(queue.id, jobs);
+    const grouped = jobs.filter((job) => job.group !== null).length;
+    const keys = jobs.some(hasKey);
+    if (!keys && !isHeavy(jobs) && grouped < jobs.length) wakes.coming(queue.name);
+    const written = await (keys ? keyed : isHeavy(jobs) ? heavy : light)(queue.id, jobs);
+    if (grouped > 0) await turns.passOn(written);
+    return written;
   }
 
   /** Waits no longer than so for the transactions of others that have a key of these jobs. */
@@ -148,6 +153,7 @@ export function enqueueing(context: {
       });
     });
     wake(written);
+    await turns.passOn(written);
     return result;
   }
 
@@ -174,6 +180,11 @@ export function enqueueing(context: {
   }
 
   return {
+    /** Refuses, before anything is done, what enqueueing these jobs would refuse. @throws Refusal `invalid_request` */
+    check(jobs: NewJob[], at: (i: number) => string): void {
+      for (const [i, job] of jobs.entries()) askedTime(job, at(i));
+    },
+
     /**
      * Inserts jobs, all or none, and returns them in the same order once they are committed.
      * `at` gives the JSON pointer of the i-th job within its request.

@@ -1,8 +1,7 @@
 import { type Database, type Db, isLockTimeout } from './db.ts';
 import type { Incoming } from './insert.ts';
 import { createLanes } from './lane.ts';
-import { MOMENT_MS, type Patiently, patience } from './patience.ts';
-import type { Call } from './pipeline.ts';
+import { MOMENT_MS, type Patiently, withPatience } from './patience.ts';
 import { createRounds, RANKS } from './rounds.ts';
 import type { Job } from './types.ts';
 
@@ -26,13 +25,7 @@ export function keyedLane(context: {
 
   /** Writes in a transaction of its own that waits no longer than so for any lock. */
   async function writeWithin(ms: number, queueId: number, jobs: Incoming[]): Promise<Job[]> {
-    const bounded: Db = {
-      async query<Row>(statement: Call['statement'], parameters: unknown[] = []) {
-        const [, rows] = await db.pipeline([patience(ms), { statement, parameters }]);
-        return rows as Row[];
-      },
-    } as Db;
-    const jobsWritten = await write(bounded, queueId, jobs);
+    const jobsWritten = await write(withPatience(db, ms), queueId, jobs);
     written(jobsWritten);
     return jobsWritten;
   }

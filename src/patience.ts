@@ -1,8 +1,8 @@
-import { isLockTimeout } from './db.ts';
+import { type Database, type Db, isLockTimeout } from './db.ts';
 import { unavailable } from './errors.ts';
 import { createGate } from './gate.ts';
 import type { Call } from './pipeline.ts';
-import { prepared } from './sql.ts';
+import { type Prepared, prepared, type Statement } from './sql.ts';
 
 const statement = prepared('patience');
 
@@ -18,6 +18,14 @@ const WAITING_AT_ONCE = 3;
 export const patience = (ms: number): Call => ({ statement, parameters: [`${Math.ceil(ms)}ms`] });
 
 export const longPatience = patience(LONG_MS);
+
+/** Runs prepared statements, each in a transaction of its own that waits no longer than so for a lock. */
+export const withPatience = (db: Database, ms: number): Db => ({
+  async query<Row>(statement: Statement, parameters: unknown[] = []) {
+    const [, rows] = await db.pipeline([patience(ms), { statement: statement as Prepared, parameters }]);
+    return rows as Row[];
+  },
+});
 
 /**
  * Runs what may run into the locks of a transaction that somebody keeps open: for a moment first, and only what meets one

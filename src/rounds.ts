@@ -5,10 +5,10 @@ import type { Call, Rows } from './pipeline.ts';
 import type { Statement } from './sql.ts';
 
 /**
- * The order of the statements of a round. A claim sees what its own round enqueues; and a queue is locked before its
- * jobs, as by those who delete one, so that the two cannot deadlock.
+ * The order of the statements of a round. A claim sees what its own round enqueues, and whose turn has come in a group;
+ * and a queue is locked before its jobs, as by those who delete one, so that the two cannot deadlock.
  */
-export const RANKS = { enqueue: 0, settle: 1, claim: 2 } as const;
+export const RANKS = { enqueue: 0, settle: 1, advance: 2, claim: 3 } as const;
 
 /** One verb's part in a round. */
 export interface Part {

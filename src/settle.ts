@@ -1,13 +1,15 @@
+import type { AwaitedJobs, Changed } from './awaited.ts';
 import { clip } from './clip.ts';
-import { type Database, isKeyTaken, isLockTimeout } from './db.ts';
+import { type Database, type Db, isKeyTaken, isLockTimeout } from './db.ts';
 import { jobNotFound, leaseLost, type Refusal } from './errors.ts';
+import { changesTurns, type Groups, type Moved } from './groups.ts';
 import { isUuid, queueIdOf } from './ids.ts';
 import { createLanes } from './lane.ts';
-import { MOMENT_MS, patience } from './patience.ts';
+import { MOMENT_MS, withPatience } from './patience.ts';
 import { nextPositions } from './positions.ts';
 import type { Queue, Queues } from './queues.ts';
 import { createRounds, type Join, type Part, RANKS } from './rounds.ts';
-import { type Prepared, planned, prepared } from './sql.ts';
+import { planned, prepared } from './sql.ts';
 import type { Ack, Acked, Extend, Extended, Job, JobRow, JobState, Nack, Release } from './types.ts';
 import type { Wakes } from './wakes.ts';
 
@@ -31,19 +33,37 @@ interface Item {
   lease_token: string;
 }
 
-/** A job that a statement did not touch. */
-interface Found {
-  id: string;
-  state: JobState;
-  lease_token: string | null;
-}
-
 interface Context {
   db: Database;
   join: Join;
   queues: Queues;
   wakes: Wakes;
+  awaited: AwaitedJobs;
+  groups: Groups;
 }
+
+/** A job that a settling statement did not touch. */
+export interface Found {
+  id: string;
+  state: JobState;
+  lease_token: string | null;
+  enqueued: string | null;
+}
+
+/** A job that was acked: kept as completed, or, without a state, gone. */
+type Done = Changed & Pick<Moved, 'group'>;
+
+/** What the ack of a job is answered; `enqueued` is what is kept with a completed one. */
+export const ackedAs = ({
+  id,
+  group,
+  enqueued,
+}: Pick<Moved, 'id' | 'group'> & { enqueued?: string | null }): Acked & Moved => ({
+  id,
+  state: 'completed',
+  group,
+  enqueued: enqueued ? JSON.parse(enqueued) : [],
+});
 
 /** A token that isn't one of ours matches no lease. */
 const tokens = (items: Item[]) => items.map((i) => (isUuid(i.lease_token) ? i.lease_token : null));
@@ -53,7 +73,7 @@ const ids = (items: Item[]) => items.map((i) => i.id);
  * One settling verb: `touch` runs its statement for items of one queue, in the order of their ids (so that two batches
  * cannot deadlock), and returns the rows that it touched. Items it didn't touch are refused, or repeated acks.
  */
-function settling<I extends Item, Row extends { id: string }>(
+function settling<I extends Item, Row extends Moved>(
   context: Context,
   /** A verb of one statement takes part in the rounds of the queue. */
   inRounds: boolean,
@@ -62,7 +82,7 @@ function settling<I extends Item, Row extends { id: string }>(
   /** What became of an item that the statement did not touch, if it was not lost. */
   otherwise?: (queue: Queue, item: I, found: Found) => Row | undefined | Promise<Row | undefined>,
 ): (item: I) => Promise<Row> {
-  const { db, queues } = context;
+  const { db, queues, groups } = context;
 
   async function missed(queue: Queue, items: I[]): Promise<Map<string, Row | Refusal>> {
     const outcomes = new Map<string, Row | Refusal>();
@@ -106,40 +126,19 @@ function settling<I extends Item, Row extends { id: string }>(
     if (queueId === undefined) throw jobNotFound(item.id);
     const outcome = await lanes(queueId, item);
     if (outcome instanceof Error) throw outcome;
+    // Not in the batch, where those of no group would wait too.
+    if (changesTurns(outcome)) await groups.passOn([outcome]);
     return outcome;
   };
 }
 
 /** The verbs that end or extend a lease. Each throws `lease_lost` for a stale token and `job_not_found` for a job that is gone. */
 export function settlement(context: Context) {
-  const { db, wakes } = context;
+  const { db, wakes, awaited } = context;
 
-  /** Runs a statement after which jobs are back in their queue, or cancelled. */
-  async function giveBack(queue: Queue, statement: Prepared, parameters: unknown[]): Promise<Job[]> {
-    return back(queue, await db.query<JobRow>(statement, parameters));
-  }
-
-  /** The same for one that the sweeper made dead, and that may have to stay so, as its unique key was taken since. */
-  async function giveBackLate(
-    queue: Queue,
-    statement: Prepared,
-    parameters: unknown[],
-    id: string,
-  ): Promise<Job | undefined> {
-    try {
-      const [, rows] = await db.pipeline([patience(MOMENT_MS), { statement, parameters }]);
-      const [job] = await back(queue, rows as unknown as JobRow[]);
-      return job;
-    } catch (error) {
-      if (!isKeyTaken(error) && !isLockTimeout(error)) throw error;
-      const [row] = await db.query<JobRow>(statements.job, [queue.id, id]);
-      if (!row) return undefined;
-      const { payload: _, ...job } = row;
-      return { ...job, queue: queue.name };
-    }
-  }
-
-  async function back(queue: Queue, rows: JobRow[]): Promise<Job[]> {
+  /** Jobs are back in their queue, cancelled or dead, as of a transaction that has committed. */
+  async function gaveBack(queue: Queue, rows: JobRow[]): Promise<Job[]> {
+    awaited.changed(rows);
     if (rows.some((row) => row.state === 'ready')) wakes.ready(queue.name);
     await dropCancelled(queue, rows);
     return rows.map((row) => ({ ...row, queue: queue.name }));
@@ -151,72 +150,120 @@ export function settlement(context: Context) {
       await db.query(statements.cancelled, [queue.id, cancelled.map((row) => row.id)]);
   }
 
-  const nacking = async (queue: Queue, items: Nack[], late: boolean) => [
-    queue.id,
-    ids(items),
-    JSON.stringify(queue.backoff),
-    tokens(items),
-    await nextPositions(db, items.length),
-    items.map((i) => i.delay_seconds ?? null),
-    items.map((i) => i.retry === false),
-    items.map(() => Math.random()),
-    items.map((i) => (i.error === undefined ? null : clip(i.error))),
-    late,
-  ];
+  /** Deletes done jobs, or keeps those that somebody may still ask for. */
+  async function complete(queue: Queue, items: Ack[], on: Db): Promise<Done[]> {
+    const gone =
+      queue.retention_seconds === 0
+        ? await on.query<Done>(statements.ack, [queue.id, ids(items), tokens(items)])
+        : [];
+    if (gone.length === items.length) return gone;
+    const deleted = new Set(gone.map((row) => row.id));
+    const rest = items.filter((item) => !deleted.has(item.id));
+    const kept = await on.query<Done>(statements.complete, [
+      queue.id,
+      ids(rest),
+      tokens(rest),
+      rest.map((i) => i.result?.text ?? null),
+    ]);
+    return gone.concat(kept);
+  }
 
-  const releasing = async (queue: Queue, items: Release[], late: boolean) => [
-    queue.id,
-    ids(items),
-    tokens(items),
-    await nextPositions(db, items.length),
-    items.map((i) => i.delay_seconds ?? 0),
-    late,
-  ];
+  /** A job as it stands, without its payload. */
+  async function standing(queue: Queue, id: string): Promise<Job | undefined> {
+    const [row] = await db.query<JobRow>(statements.job, [queue.id, id]);
+    if (!row) return undefined;
+    const { payload: _, ...job } = row;
+    return { ...job, queue: queue.name };
+  }
 
-  const acked = (id: string): Acked => ({ id, state: 'completed' });
+  /**
+   * What comes of a late settlement of a job that the sweeper made dead: it stays so when its unique key was taken since, and
+   * the transaction of whoever takes it just now is not waited for.
+   */
+  async function settleLate(
+    queue: Queue,
+    { id }: Item,
+    settle: (on: Db) => Promise<JobRow[]>,
+  ): Promise<Job | undefined> {
+    try {
+      const [job] = await gaveBack(queue, await settle(withPatience(db, MOMENT_MS)));
+      return job;
+    } catch (error) {
+      if (!isKeyTaken(error) && !isLockTimeout(error)) throw error;
+      return standing(queue, id);
+    }
+  }
+
+  /** The nack of jobs, to be run where it belongs; `late` for those that may be dead, and their unique keys taken. */
+  async function nacking(queue: Queue, items: Nack[], late = false): Promise<(on: Db) => Promise<JobRow[]>> {
+    const positions = await nextPositions(db, items.length);
+    return (on) =>
+      on.query<JobRow>(statements.nack, [
+        queue.id,
+        ids(items),
+        JSON.stringify(queue.backoff),
+        tokens(items),
+        positions,
+        items.map((i) => i.delay_seconds ?? null),
+        items.map((i) => i.retry === false),
+        items.map(() => Math.random()),
+        items.map((i) => (i.error === undefined ? null : clip(i.error))),
+        late,
+      ]);
+  }
+
+  async function releasing(
+    queue: Queue,
+    items: Release[],
+    late = false,
+  ): Promise<(on: Db) => Promise<JobRow[]>> {
+    const positions = await nextPositions(db, items.length);
+    return (on) =>
+      on.query<JobRow>(statements.release, [
+        queue.id,
+        ids(items),
+        tokens(items),
+        positions,
+        items.map((i) => i.delay_seconds ?? 0),
+        late,
+      ]);
+  }
 
   return {
     dropCancelled,
+    gaveBack,
+    complete,
+    nacking,
+    standing,
 
-    ack: settling<Ack, Acked>(
+    ack: settling<Ack, Acked & Moved>(
       context,
       true,
       async (queue, items, part) => {
-        const rows =
-          queue.retention_seconds === 0
-            ? await part.db.query<{ id: string }>(statements.ack, [queue.id, ids(items), tokens(items)])
-            : await part.db.query<{ id: string }>(statements.complete, [
-                queue.id,
-                ids(items),
-                tokens(items),
-                items.map((i) => i.result?.text ?? null),
-              ]);
-        return rows.map((row) => acked(row.id));
+        const rows = await complete(queue, items, part.db);
+        awaited.changed(rows);
+        return rows.map(ackedAs);
       },
       (item) => item.result?.text,
-      (_, item, found) => (found.state === 'completed' ? acked(item.id) : undefined),
+      (_queue, _item, found) => (found.state === 'completed' ? ackedAs(found) : undefined),
     ),
 
     nack: settling<Nack, Job>(
       context,
       false,
-      async (queue, items) => giveBack(queue, statements.nack, await nacking(queue, items, false)),
+      async (queue, items) => gaveBack(queue, await (await nacking(queue, items))(db)),
       (item) => item.error,
       async (queue, item, found) =>
-        found.state === 'dead'
-          ? giveBackLate(queue, statements.nack, await nacking(queue, [item], true), item.id)
-          : undefined,
+        found.state === 'dead' ? settleLate(queue, item, await nacking(queue, [item], true)) : undefined,
     ),
 
     release: settling<Release, Job>(
       context,
       false,
-      async (queue, items) => giveBack(queue, statements.release, await releasing(queue, items, false)),
+      async (queue, items) => gaveBack(queue, await (await releasing(queue, items))(db)),
       () => undefined,
       async (queue, item, found) =>
-        found.state === 'dead'
-          ? giveBackLate(queue, statements.release, await releasing(queue, [item], true), item.id)
-          : undefined,
+        found.state === 'dead' ? settleLate(queue, item, await releasing(queue, [item], true)) : undefined,
     ),
 
     extend: settling<Extend, Extended>(

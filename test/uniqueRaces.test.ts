@@ -65,7 +65,7 @@ describe('under 32 concurrent producers of one key', () => {
     while (performance.now() < until)
       for (const job of await engine(i).claim({ queues: [queue], wait_seconds: 0.1 }).jobs) {
         done(job.id);
-        await engine(i).ack({ id: job.id, lease_token: job.lease_token });
+        await engine(i).ack({ id: job.id, lease_token: job.lease_token }, () => '');
       }
   };
 
