@@ -27,8 +27,9 @@ const NAMED_WAIT = /^\s*wait\s*(?:[=;]|$)/i;
 
 /** The seconds that a Prefer header asks to wait, within our limit; undefined when it asks for none, or in no way known. */
 export function preferredWait(header: string | string[] | undefined): number | undefined {
+  if (header === undefined) return undefined;
   // Of a preference that comes twice the first one counts (RFC 7240, section 2).
-  const first = [header ?? '']
+  const first = [header]
     .flat()
     .flatMap((value) => value.match(PREFERENCE) ?? [])
     .find((preference) => NAMED_WAIT.test(preference));

@@ -4,8 +4,8 @@ import type { JobState } from './types.ts';
 const QUIET_MS = 100;
 
 /**
- * A job is kept for so much longer than somebody waits for its end: for who is told of it late, and for who asks again and
- * again, and had just been answered.
+ * A job is awaited for so much longer than somebody asked to wait for its end: for who asks again and again, and had just
+ * been answered. When it finishes it is kept for as long (sql/forget.sql), as who waits may be told of it late.
  */
 export const KEPT_SECONDS = 10;
 

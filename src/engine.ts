@@ -138,7 +138,7 @@ export async function startEngine(options: {
   return {
     check,
     enqueue,
-    enqueueOnce: onceByKey({ db, enqueueWithin, throughGate }),
+    enqueueOnce: onceByKey({ db, enqueueWithin, throughGate, closed: waits.closed }),
     claim: safe.claim,
     ack: chained.ack,
     nack: chained.nack,

@@ -54,8 +54,10 @@ export function onceByKey(context: {
   db: Database;
   enqueueWithin: Enqueueing['enqueueWithin'];
   throughGate: Gate;
+  /** Whether nobody waits any more. */
+  closed(): boolean;
 }) {
-  const { db, enqueueWithin, throughGate } = context;
+  const { db, enqueueWithin, throughGate, closed } = context;
   const underWay = new Map<string, { fingerprint: string; answer: Promise<Answer> }>();
 
   type Wish = [
@@ -98,7 +100,7 @@ export function onceByKey(context: {
   /** What was answered, once it is no longer open. */
   async function concluded(request: Keyed, found: Found | Answer): Promise<Answer> {
     let known: Found | Answer = found;
-    while ('open' in known && known.open) {
+    while ('open' in known && known.open && !closed()) {
       await sleep(LOOK_MS);
       known = (await recall(db, request)) ?? { ...known, open: false };
     }

@@ -1,6 +1,7 @@
 import type { AwaitedJobs } from './awaited.ts';
 import type { Db } from './db.ts';
 import { jobFinished, jobLeased, jobNotFound } from './errors.ts';
+import { type Explanation, explain } from './explain.ts';
 import type { Groups } from './groups.ts';
 import { queueIdOf } from './ids.ts';
 import { nextPositions } from './positions.ts';
@@ -62,6 +63,14 @@ export function jobDesk(context: {
 
   return {
     get,
+
+    /** Why the job is not running. @throws Refusal `job_not_found` */
+    async explain(id: string): Promise<Explanation> {
+      const queue = await queueOf(id);
+      const explanation = await explain(db, queue.id, id);
+      if (!explanation) throw jobNotFound(id);
+      return explanation;
+    },
 
     /** A page of jobs; a page shorter than its limit is the last one. */
     list(filter: JobFilter): Promise<Job[]> {

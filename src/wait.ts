@@ -142,6 +142,9 @@ export function jobWaits(context: {
       return { job: untilEnded(queueId), end: waiter.end };
     },
 
+    /** Whether nobody waits any more. */
+    closed: () => closed,
+
     /** How many wait here. */
     waiting: () => waiters.size,
 

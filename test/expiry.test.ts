@@ -123,6 +123,43 @@ describe('a job that comes back after its time', () => {
   });
 });
 
+describe('in a group', () => {
+  test('the head that expires passes its turn on', async () => {
+    const queue = at.newQueue();
+    const [head, next] = await at.enqueueAll([
+      { queue, group: 'g', expires_in_seconds: 0.2 },
+      { queue, group: 'g' },
+    ]);
+    await at.ok('POST', `/queues/${queue}/pause`);
+    await isExpired(head.id);
+    await at.ok('POST', `/queues/${queue}/resume`);
+    expect((await at.claimOne(queue, { wait_seconds: 20 })).id).toBe(next.id);
+  });
+
+  test('one that expires behind the head takes nothing from anybody', async () => {
+    const queue = at.newQueue();
+    const [head, expiring, last] = await at.enqueueAll(
+      [{}, { expires_in_seconds: 0.2 }, {}].map((job) => ({ queue, group: 'g', ...job })),
+    );
+    await isExpired(expiring.id);
+    const job = await at.claimOne(queue);
+    expect(job.id).toBe(head.id);
+    expect(await at.claim(queue)).toEqual([]);
+    await at.settle('ack', job);
+    expect((await at.claimOne(queue, { wait_seconds: 20 })).id).toBe(last.id);
+  });
+
+  test('a whole group expires at once, and nobody holds it afterwards', async () => {
+    const queue = at.newQueue();
+    const jobs = await at.enqueueAll(
+      Array.from({ length: 50 }, () => ({ queue, group: 'g', expires_in_seconds: 0.1 })),
+    );
+    for (const { id } of jobs) await isExpired(id);
+    const { id } = await at.enqueue({ queue, group: 'g' });
+    expect((await at.claimOne(queue)).id).toBe(id);
+  });
+});
+
 test.each(['retry', 'redrive'])('an expired job is given all the time it needs by a %s', async (verb) => {
   const queue = at.newQueue();
   const { id } = await at.enqueue({ queue, expires_in_seconds: 0.1 });

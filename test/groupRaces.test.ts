@@ -54,7 +54,7 @@ function bareEngine(url: string) {
     ack: ({ id, lease_token }: LeasedJob) => settlement.ack({ id, lease_token }),
     async claim(limit = 1000): Promise<LeasedJob[]> {
       const queue = await queues.open(QUEUE);
-      const consumer = { limit, lease_seconds: 600, worker: undefined };
+      const consumer = { limit, lease_seconds: 600, worker: undefined, name: undefined };
       const shares = await rounds(RANKS.claim)(queue.id, (part) => claimFor(queue, [consumer], part));
       return shares.jobs.flat();
     },

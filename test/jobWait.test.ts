@@ -1,5 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { awaitedJobs } from '../src/awaited.ts';
+import { overloaded } from '../src/errors.ts';
+import type { Queues } from '../src/queues.ts';
+import { jobWaits } from '../src/wait.ts';
 import { onServer } from './support/database.ts';
 import { eventually, expectProblem, moves, UNKNOWN_ID } from './support/moves.ts';
 import { type Answer, type Service, startService } from './support/service.ts';
@@ -184,11 +188,11 @@ test('who asks again and again, each time a little later, sees the end in a queu
   expect(body).toMatchObject({ state: 'completed', result: 'done' });
 });
 
-test('an awaited job of a queue that keeps nothing stays until nobody waits any more, and is gone then', async () => {
+test('an awaited job of a queue that keeps nothing stays for 10 seconds, and is gone then', async () => {
   const job = await leased();
   const cancelled = await at.enqueue({ queue: job.queue });
-  const unfinished = await at.enqueue({ queue: job.queue });
-  for (const { id } of [job, cancelled, unfinished]) await here.call('GET', `/jobs/${id}?wait_seconds=0.05`);
+  const late = await at.enqueue({ queue: job.queue });
+  for (const { id } of [job, cancelled, late]) await here.call('GET', `/jobs/${id}?wait_seconds=0.05`);
   const acked = await at.settle('ack', job, { result: 1 });
   await at.ok('DELETE', `/jobs/${cancelled.id}`);
   // Longer than the sweeper takes to find what its queue does not keep.
@@ -197,15 +201,30 @@ test('an awaited job of a queue that keeps nothing stays until nobody waits any 
   expect((await at.get(cancelled.id)).state).toBe('cancelled');
   expect((await at.settle('ack', job)).text).toBe(acked.text);
   await sql(
-    `update dibs.jobs set awaited_until = now() where queue_id = (select id from dibs.queues where name = $1)`,
-    [job.queue],
+    `update dibs.jobs set finished_at = finished_at - interval '10 seconds' where id = any ($1::uuid[])`,
+    [[job.id, cancelled.id]],
   );
   for (const { id } of [job, cancelled])
     await eventually(async () => expectProblem(await here.call('GET', `/jobs/${id}`), 404, 'job_not_found'));
-  const late = await at.claimOne(job.queue);
-  expect(late.id).toBe(unfinished.id);
-  await at.settle('ack', late);
+  await sql('update dibs.jobs set awaited_until = now() where id = $1', [late.id]);
+  const last = await at.claimOne(job.queue);
+  expect(last.id).toBe(late.id);
+  await at.settle('ack', last);
   expectProblem(await here.call('GET', `/jobs/${late.id}`), 404, 'job_not_found');
+});
+
+test('more who wait than a replica can hold are refused with 503', () => {
+  const never = new Promise<never>(() => undefined);
+  const waits = jobWaits({
+    db: { query: () => never },
+    queues: {} as Queues,
+    awaited: awaitedJobs({ tell: () => undefined }),
+    get: () => never,
+    stirred: () => undefined,
+  });
+  for (let i = 0; i < 10_000; i++) waits.wait(UNKNOWN_ID, 60);
+  expect(() => waits.wait(UNKNOWN_ID, 60)).toThrow(overloaded());
+  waits.close();
 });
 
 test('a job that is awaited while it is ready is passed over by no claim', async () => {

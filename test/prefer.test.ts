@@ -149,6 +149,20 @@ describe('Prefer: wait with an Idempotency-Key', () => {
     expect(await at.claim(queue)).toEqual([]);
   });
 
+  test('a repetition on a replica that stops is answered with what is known', async () => {
+    const leaving = await startService({ databaseUrl: here.databaseUrl });
+    const queue = at.newQueue();
+    const headers = { prefer: 'wait=20', 'idempotency-key': 'leaving' };
+    const first = post({ queue }, headers);
+    await until(async () => (await at.ok('GET', `/jobs?queue=${queue}`)).jobs.length > 0);
+    const repeated = post({ queue }, headers, leaving);
+    leaving.engine.stopWaiting();
+    expect(await repeated).toMatchObject({ status: 201, body: { state: 'ready' } });
+    await leaving.stop();
+    await work(queue, 'ack', {});
+    expect((await first).status).toBe(200);
+  });
+
   test('a repetition does not wait for a first one whose replica is gone, beyond its time', async () => {
     const queue = at.newQueue();
     const headers = { prefer: 'wait=20', 'idempotency-key': 'gone' };

@@ -13,6 +13,7 @@ export async function createCluster(databaseUrl: string, size: number, record: R
   const start = () => startReplica({ DATABASE_URL: databaseUrl, DATABASE_POOL_SIZE: '5' });
   const replicas = await Promise.all(Array.from({ length: size }, start));
   const lines: string[] = [];
+  let stops = 0;
 
   return {
     /** What the replicas, ended or not, logged as odd. */
@@ -21,11 +22,15 @@ export async function createCluster(databaseUrl: string, size: number, record: R
         (line) => !/"level":[123]0/.test(line),
       ),
 
+    /** How often one was asked to stop, which then lets nobody wait. */
+    stops: () => stops,
+
     /** Ends one of them as a crash does, or now and then as an operator does, and starts another one a little later. */
     async replaceOne(random: Random): Promise<void> {
       const at = random.integer(0, replicas.length - 1);
       const [ended] = replicas.splice(at, 1) as [Replica];
       const signal = random.chance(0.75) ? 'SIGKILL' : 'SIGTERM';
+      if (signal === 'SIGTERM') stops++;
       record.count(`replicas ended by ${signal}`);
       await ended.end(signal);
       lines.push(...ended.lines);
@@ -39,11 +44,15 @@ export async function createCluster(databaseUrl: string, size: number, record: R
       method: string,
       path: string,
       body?: unknown,
-      { abortAfterMs, expected = [], key }: { abortAfterMs?: number; expected?: number[]; key?: string } = {},
+      {
+        abortAfterMs,
+        expected = [],
+        headers,
+      }: { abortAfterMs?: number; expected?: number[]; headers?: { [name: string]: string } } = {},
     ): Promise<Answer | undefined> {
       const answer = await http(random.oneOf(replicas).url, method, path, body, {
         signal: abortAfterMs === undefined ? undefined : AbortSignal.timeout(abortAfterMs),
-        headers: key === undefined ? {} : { 'idempotency-key': key },
+        headers,
       }).catch(() => undefined);
       const outcome = answer ? String(answer.status) : 'no answer';
       record.count(`${method} ${path.replace(NAMES, '/*')}: ${outcome}`);

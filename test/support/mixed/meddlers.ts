@@ -46,10 +46,12 @@ const wait: Meddling = async (world, random) => {
   if (!life || !features.waits) return;
   const seconds = random.between(0.1, 2);
   const sent = performance.now();
+  const stops = world.cluster.stops();
   const path = `/jobs/${life.id}?wait_seconds=${seconds}`;
   const answer = await world.cluster.call(random, 'GET', path, undefined, { expected: OVER });
   const waited = (performance.now() - sent) / 1000;
-  if (answer?.status === 200 && answer.body.finished_at === null && waited < seconds - 0.05)
+  const isEarly = answer?.status === 200 && answer.body.finished_at === null && waited < seconds - 0.05;
+  if (isEarly && stops === world.cluster.stops())
     world.record.problems.push(`${path} was answered ${answer.body.state} after ${waited} s`);
 };
 

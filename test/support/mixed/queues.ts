@@ -8,8 +8,8 @@ export const features = {
   fairness: false,
   expiry: true,
   claimId: true,
-  chaining: false,
-  waits: false,
+  chaining: true,
+  waits: true,
   explain: false,
 };
 

@@ -11,9 +11,9 @@ import type { World } from './world.ts';
 
 const REPLICAS = 3;
 const ACTORS: { act(world: World, random: Random): Promise<void>; number: number }[] = [
-  { act: producer, number: 6 },
+  { act: producer, number: 8 },
   { act: worker, number: 16 },
-  { act: meddler, number: 2 },
+  { act: meddler, number: 4 },
   { act: purger, number: 1 },
   { act: killer, number: 1 },
 ];

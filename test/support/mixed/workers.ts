@@ -4,7 +4,7 @@ import type { Intent } from '../life.ts';
 import type { Answer } from './calls.ts';
 import { features, QUEUE_NAMES } from './queues.ts';
 import type { Random } from './random.ts';
-import type { Handed } from './record.ts';
+import type { Handed, Shown } from './record.ts';
 import { someSpecs } from './specs.ts';
 import type { World } from './world.ts';
 
@@ -34,20 +34,21 @@ function planned({ record }: World, random: Random, lease: Lease): Plan {
   const body: Plan['body'] = { lease_token: lease.token };
   if (verb === 'nack' && chance(0.2)) body.retry = false;
   if (verb !== 'ack' && chance(0.7)) body.delay_seconds = oneOf([0, 0, 0.1, 0.5]);
-  const chains = features.chaining && (verb === 'ack' || body.retry === false) && chance(0.2);
+  const chains = features.chaining && verb !== 'release' && chance(0.2);
   if (!chains) return { lease, verb, body, chained: [] };
   const specs = someSpecs(random, 2);
   body.enqueue = specs;
   return { lease, verb, body, chained: record.wanted(specs) };
 }
 
+interface SettleAnswer {
+  status: number;
+  state?: string;
+  enqueued?: Shown[];
+}
+
 /** One try to settle; the outcome of all tries together is what is recorded. */
-function settled(
-  { record }: World,
-  plan: Plan,
-  sent: number,
-  answer: { status: number; enqueued?: [] } | undefined,
-) {
+function settled({ record }: World, plan: Plan, sent: number, answer: SettleAnswer | undefined) {
   const { lease, verb, chained } = plan;
   const before = lease.settled?.outcome;
   if (before === 'done') return;
@@ -58,7 +59,14 @@ function settled(
   record.count(`${verb}: ${outcome}`);
   record.settled(lease, verb, lease.settled?.sent ?? sent, outcome, plan.body.retry === false);
   if (outcome === 'refused') record.answered(chained, 'refused');
-  else if (outcome === 'done' && !before) record.answered(chained, answer?.enqueued ?? []);
+  if (outcome !== 'done' || chained.length === 0) return;
+  const { state, enqueued = [] } = answer as SettleAnswer;
+  const due = state === 'completed' || state === 'dead' ? chained.length : 0;
+  if (enqueued.length !== due)
+    record.problems.push(
+      `${verb} of job ${lease.job}, now ${state}, enqueued ${enqueued.length} jobs of ${due}`,
+    );
+  record.answered(chained, enqueued.length > 0 ? enqueued : 'refused');
 }
 
 async function settle(world: World, random: Random, plans: Plan[]): Promise<void> {
@@ -81,7 +89,7 @@ async function settle(world: World, random: Random, plans: Plan[]): Promise<void
         const abortAfterMs = random.chance(0.04) ? random.integer(1, 8) : undefined;
         const options = { abortAfterMs, expected: TOO_LATE };
         const answer = await world.cluster.call(random, 'POST', path, plan.body, options);
-        settled(world, plan, sent, answer && { status: answer.status, enqueued: answer.body.enqueued });
+        settled(world, plan, sent, answer && { ...answer.body, status: answer.status });
       }),
     );
   }
@@ -119,6 +127,7 @@ async function claim(world: World, random: Random): Promise<Lease[]> {
     const jobs: Handed[] = answer?.body.jobs ?? [];
     return jobs.flatMap((job) => record.handedOut(job, body.lease_seconds) ?? []);
   };
+  // Who hangs up on a repetition gives back what it was answered, though an earlier answer may have come.
   const send = (mayAbort = true) => {
     const abortAfterMs = mayAbort && random.chance(0.12) ? random.integer(1, 60) : undefined;
     return cluster.call(random, 'POST', '/jobs/claim', body, { abortAfterMs });
