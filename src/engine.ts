@@ -88,7 +88,7 @@ export async function startEngine(options: {
     wakes,
   });
   const failed = (error: unknown) => log(error, 'a background duty failed, it will be tried again');
-  const safe = safeClaims({ db, queues, claim: dispatch.claim, giveUp: strays.giveUp, wakes });
+  const safe = safeClaims({ db, queues, claim: dispatch.claim, wakes });
   // A database that has just gone again is no reason to give up; the duty below adjusts it then.
   await clock.adjust().catch((error) => log(error, 'the clock is not adjusted yet'));
   await wakes.start({
