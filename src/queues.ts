@@ -107,7 +107,7 @@ export function queueCache(db: Database) {
     byId: (id: number) => lookUp(id),
 
     /** The queue of that name, created when there is none; ready for jobs with fairness keys where some are coming. */
-    async open(name: string, keyed: boolean): Promise<Queue> {
+    async open(name: string, keyed = false): Promise<Queue> {
       for (;;) {
         const queue = await lookUp(name);
         if (queue && (queue.fair || !keyed)) return queue;
