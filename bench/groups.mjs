@@ -1,4 +1,4 @@
-// #15: what groups cost: jobs of none, 100,000 groups of one job, and one group of 100,000 jobs, against a short one.
+// #16: what groups cost: jobs of none, 100,000 groups of one job, and one group of 100,000 jobs, against a short one.
 import { benchmark } from './lib/bench.mjs';
 import { client } from './lib/http.mjs';
 import { fill, jobText, times } from './lib/jobs.mjs';
@@ -83,7 +83,7 @@ await benchmark(
     const compare = (what, a, b, measure, bound = {}, unit = ' ms') => {
       const [one, other] = [a, b].map((side) => median(side.found[measure]));
       report.line({
-        number: 15,
+        number: 16,
         what: `${what} with ${a.name}: ${one.toFixed(2)}${unit}`,
         against: `with ${b.name}: ${other.toFixed(2)}${unit}`,
         value: one / other,

@@ -12,4 +12,5 @@ where queue_id = $1
 returning
   id, state, priority, attempt, max_attempts, deliveries, run_at, created_at,
   group_key as "group", fairness_key, unique_key,
-  lease_expires_at, finished_at, worker, last_error, headers, progress, result;
+  lease_expires_at, finished_at, worker, last_error, headers, progress, result,
+  awaited_until > now() as awaited;

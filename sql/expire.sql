@@ -27,4 +27,4 @@ set
 where j.queue_id = $1
   and j.id = any (array(select id from expired))
   and j.id between ($2::uuid[])[1] and ($2::uuid[])[cardinality($2::uuid[])]
-returning j.id, j.state, j.group_key as "group";
+returning j.id, j.state, j.group_key as "group", j.awaited_until > now() as awaited;

@@ -47,4 +47,5 @@ where j.queue_id = $1
 returning
   j.id, j.state, j.priority, j.attempt, j.max_attempts, j.deliveries, j.run_at, j.created_at,
   j.group_key as "group", j.fairness_key, j.unique_key,
-  j.lease_expires_at, j.finished_at, j.worker, j.last_error, j.headers, j.progress, j.result;
+  j.lease_expires_at, j.finished_at, j.worker, j.last_error, j.headers, j.progress, j.result,
+  j.awaited_until > now() as awaited;

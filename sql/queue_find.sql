@@ -1,4 +1,4 @@
 -- A queue by name.
-select id, name, paused, lease_seconds, max_attempts, backoff, retention_seconds, dead_retention_seconds, created_at
+select id, name, paused, fair, lease_seconds, max_attempts, backoff, retention_seconds, dead_retention_seconds, created_at
 from dibs.queues
 where name = $1;

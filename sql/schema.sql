@@ -36,6 +36,7 @@ create table dibs.idempotency_keys (
   status smallint,
   location text,
   body text,
+  open_until timestamp with time zone,
   constraint idempotency_fingerprint CHECK ((octet_length(fingerprint) = 32)),
   constraint idempotency_key CHECK (((char_length(key) >= 1) AND (char_length(key) <= 256))),
   constraint idempotency_keys_pkey PRIMARY KEY (route, key)
@@ -70,8 +71,13 @@ create table dibs.jobs (
   fairness_key text,
   expires_at timestamp with time zone,
   awaited_until timestamp with time zone,
+  enqueued json,
+  claim_id text,
+  claim_holder uuid,
   constraint job_attempts CHECK ((((attempt >= 0) AND (attempt <= max_attempts)) AND ((max_attempts >= 1) AND (max_attempts <= 1000)) AND (deliveries >= attempt))),
   constraint job_cancelling CHECK (((NOT cancel_requested) OR (state = ANY (ARRAY['leased'::dibs.job_state, 'completed'::dibs.job_state, 'cancelled'::dibs.job_state])))),
+  constraint job_claim CHECK ((((char_length(claim_id) >= 1) AND (char_length(claim_id) <= 256)) AND ((claim_id IS NULL) = (claim_holder IS NULL)))),
+  constraint job_enqueued CHECK (((enqueued IS NULL) OR (state = 'completed'::dibs.job_state))),
   constraint job_finished CHECK (((state = ANY (ARRAY['completed'::dibs.job_state, 'cancelled'::dibs.job_state, 'dead'::dibs.job_state])) = (finished_at IS NOT NULL))),
   constraint job_group CHECK (
 CASE
@@ -79,7 +85,7 @@ CASE
     WHEN (state = 'blocked'::dibs.job_state) THEN (group_key IS NOT NULL)
     ELSE ((group_key IS NULL) OR (state <> ALL (ARRAY['ready'::dibs.job_state, 'leased'::dibs.job_state])))
 END),
-  constraint job_keys CHECK ((((char_length(unique_key) >= 1) AND (char_length(unique_key) <= 256)) AND ((char_length(group_key) >= 1) AND (char_length(group_key) <= 256)) AND ((char_length(fairness_key) >= 1) AND (char_length(fairness_key) <= 256)))),
+  constraint job_keys CHECK (((char_length(unique_key) >= 1) AND (char_length(unique_key) <= 256) AND ((char_length(group_key) >= 1) AND (char_length(group_key) <= 256)) AND ((char_length(fairness_key) >= 1) AND (char_length(fairness_key) <= 256)))),
   constraint job_leased CHECK ((((state = 'leased'::dibs.job_state) = (lease_expires_at IS NOT NULL)) AND ((state <> 'leased'::dibs.job_state) OR (lease_token IS NOT NULL)))),
   constraint job_priority CHECK (((priority >= '-100'::integer) AND (priority <= 100))),
   constraint jobs_pkey PRIMARY KEY (queue_id, id)
@@ -103,6 +109,7 @@ create table dibs.queues (
   retention_seconds double precision not null default 0,
   dead_retention_seconds double precision not null default 1209600,
   created_at timestamp with time zone not null default now(),
+  fair boolean not null default false,
   constraint queue_attempts CHECK (((max_attempts >= 1) AND (max_attempts <= 1000))),
   constraint queue_dead_retention CHECK (((dead_retention_seconds >= (0)::double precision) AND (dead_retention_seconds <= (31622400)::double precision))),
   constraint queue_lease CHECK (((lease_seconds >= (0.1)::double precision) AND (lease_seconds <= (43200)::double precision))),
@@ -135,6 +142,12 @@ CREATE INDEX jobs_blocked ON dibs.jobs USING btree (queue_id, group_key, "positi
 
 CREATE INDEX jobs_by_state ON dibs.jobs USING btree (queue_id, state, id) WHERE (state = ANY (ARRAY['scheduled'::dibs.job_state, 'blocked'::dibs.job_state, 'completed'::dibs.job_state, 'cancelled'::dibs.job_state, 'dead'::dibs.job_state]));
 
+CREATE INDEX jobs_claim_id ON dibs.jobs USING btree (queue_id, claim_id, id) WHERE ((state = 'leased'::dibs.job_state) AND (claim_id IS NOT NULL));
+
+CREATE INDEX jobs_expiring ON dibs.jobs USING btree (expires_at, queue_id) WHERE ((expires_at IS NOT NULL) AND (state = ANY (ARRAY['scheduled'::dibs.job_state, 'ready'::dibs.job_state, 'blocked'::dibs.job_state])));
+
+CREATE INDEX jobs_fair ON dibs.jobs USING btree (queue_id, ((- priority)), fairness_key, "position") WHERE ((state = 'ready'::dibs.job_state) AND (fairness_key IS NOT NULL));
+
 CREATE INDEX jobs_finished ON dibs.jobs USING btree (queue_id, state, finished_at, id) WHERE (state = ANY (ARRAY['completed'::dibs.job_state, 'cancelled'::dibs.job_state, 'dead'::dibs.job_state]));
 
 CREATE INDEX jobs_group_key ON dibs.jobs USING btree (queue_id, group_key, id) WHERE (group_key IS NOT NULL);
@@ -143,7 +156,7 @@ CREATE UNIQUE INDEX jobs_head ON dibs.jobs USING btree (queue_id, group_key) WHE
 
 CREATE INDEX jobs_leased ON dibs.jobs USING btree (lease_expires_at, queue_id) WHERE (state = 'leased'::dibs.job_state);
 
-CREATE INDEX jobs_ready ON dibs.jobs USING btree (queue_id, ((- priority)), "position") WHERE (state = 'ready'::dibs.job_state);
+CREATE INDEX jobs_ready ON dibs.jobs USING btree (queue_id, ((- priority)), "position") WHERE ((state = 'ready'::dibs.job_state) AND (fairness_key IS NULL));
 
 CREATE INDEX jobs_scheduled ON dibs.jobs USING btree (run_at, queue_id, "position") WHERE (state = 'scheduled'::dibs.job_state);
 

@@ -4,7 +4,7 @@ import { FIRST_ID } from './ids.ts';
 import type { Pace } from './pace.ts';
 import { placesFor } from './positions.ts';
 import type { Queue } from './queues.ts';
-import { planned } from './sql.ts';
+import { planned, type Statement } from './sql.ts';
 import type { JobState } from './types.ts';
 import type { Wakes } from './wakes.ts';
 
@@ -12,6 +12,7 @@ const statements = {
   now: planned('now_text'),
   purge: planned('purge'),
   purgeReady: planned('purge_ready'),
+  purgeFair: planned('purge_fair'),
   page: planned('redrive_page'),
   redrive: planned('redrive'),
   clear: planned('queue_clear'),
@@ -28,6 +29,7 @@ const TOWARDS_READY: JobState[] = ['scheduled', 'blocked', 'ready'];
 
 /** Below everything that is ready: see floor.ts. */
 const FIRST_READY = ['-101', '0'];
+const FIRST_FAIR = ['-101', '', '0'];
 
 interface Batch {
   count: number;
@@ -84,19 +86,20 @@ export function bulkVerbs(context: { db: Db; wakes: Wakes; pace: Pace; groups: G
         count += done.count;
         for (const group of done.groups ?? []) headless.add(group);
       };
+      const clear = (statement: Statement, first: string[], wish: unknown[] = []) =>
+        inBatches(
+          first,
+          (after, size) => db.query(statement, [queue.id, ...wish, ...after, called, size]),
+          note,
+        );
       const inTurn = [...new Set(states)].sort((a, b) => TOWARDS_READY.indexOf(a) - TOWARDS_READY.indexOf(b));
       for (const state of inTurn)
-        await (state === 'ready'
-          ? inBatches(
-              FIRST_READY,
-              (after, size) => db.query(statements.purgeReady, [queue.id, ...after, called, size]),
-              note,
-            )
-          : inBatches(
-              [FIRST_ID],
-              (after, size) => db.query(statements.purge, [queue.id, state, ...after, called, size]),
-              note,
-            ));
+        if (state === 'ready') {
+          await clear(statements.purgeReady, FIRST_READY);
+          await clear(statements.purgeFair, FIRST_FAIR);
+        } else {
+          await clear(statements.purge, [FIRST_ID], [state]);
+        }
       // Not before: a purge of what is ready would go on to those whose turn came by it.
       await groups.advance(queue.id, headless);
       return count;

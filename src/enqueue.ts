@@ -1,3 +1,4 @@
+import { KEPT_SECONDS } from './awaited.ts';
 import type { Clock } from './clock.ts';
 import type { Database, Db } from './db.ts';
 import { invalidRequest, QueueGone } from './errors.ts';
@@ -17,6 +18,7 @@ const BATCH_BYTES = 4 * 2 ** 20;
 const HEAVY_BYTES = 64 * 1024;
 const HEAVY_ROWS = 100;
 
+const queueNameOf = (job: NewJob) => job.queue ?? 'default';
 const bytesOf = (jobs: Incoming[]) => jobs.reduce((bytes, job) => bytes + job.payload.length, 0);
 const isHeavy = (jobs: Incoming[]) => jobs.length > HEAVY_ROWS || bytesOf(jobs) > HEAVY_BYTES;
 
@@ -65,7 +67,7 @@ export function enqueueing(context: {
       group: job.group ?? null,
       fairness_key: job.fairness_key ?? null,
       expires_in_seconds: job.expires_in_seconds ?? null,
-      awaited_seconds: null,
+      awaited_seconds: job.awaited_seconds === undefined ? null : job.awaited_seconds + KEPT_SECONDS,
     };
   }
 
@@ -73,10 +75,11 @@ export function enqueueing(context: {
   async function takeIn(jobs: NewJob[], at: (i: number) => string): Promise<Incoming[]> {
     // Before a queue is created: a refused request changes nothing.
     const times = jobs.map((job, i) => askedTime(job, at(i)));
+    const keyed = new Set(jobs.filter((job) => job.fairness_key !== undefined).map(queueNameOf));
     const found = new Map<string, Queue>();
-    for (const { queue: name = 'default' } of jobs)
-      if (!found.has(name)) found.set(name, await queues.open(name));
-    return jobs.map((job, i) => incoming(job, found.get(job.queue ?? 'default') as Queue, times[i] ?? null));
+    for (const name of new Set(jobs.map(queueNameOf)))
+      found.set(name, await queues.open(name, keyed.has(name)));
+    return jobs.map((job, i) => incoming(job, found.get(queueNameOf(job)) as Queue, times[i] ?? null));
   }
 
   const lanesOf = (join: Join) =>
@@ -148,6 +151,11 @@ export function enqueueing(context: {
   }
 
   return {
+    /** Refuses, before anything is done, what enqueueing these jobs would refuse. @throws Refusal `invalid_request` */
+    check(jobs: NewJob[], at: (i: number) => string): void {
+      for (const [i, job] of jobs.entries()) askedTime(job, at(i));
+    },
+
     /**
      * Inserts jobs, all or none, and returns them in the same order once they are committed.
      * `at` gives the JSON pointer of the i-th job within its request.

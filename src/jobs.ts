@@ -1,5 +1,7 @@
+import type { AwaitedJobs } from './awaited.ts';
 import type { Db } from './db.ts';
 import { jobFinished, jobLeased, jobNotFound } from './errors.ts';
+import { type Explanation, explain } from './explain.ts';
 import type { Groups } from './groups.ts';
 import { queueIdOf } from './ids.ts';
 import { nextPositions } from './positions.ts';
@@ -33,10 +35,11 @@ export function jobDesk(context: {
   db: Db;
   queues: Queues;
   wakes: Wakes;
+  awaited: AwaitedJobs;
   settlement: Settlement;
   groups: Groups;
 }) {
-  const { db, queues, wakes, settlement, groups } = context;
+  const { db, queues, wakes, awaited, settlement, groups } = context;
 
   async function queueOf(id: string): Promise<Queue> {
     const queueId = queueIdOf(id);
@@ -61,6 +64,14 @@ export function jobDesk(context: {
   return {
     get,
 
+    /** Why the job is not running. @throws Refusal `job_not_found` */
+    async explain(id: string): Promise<Explanation> {
+      const queue = await queueOf(id);
+      const explanation = await explain(db, queue.id, id);
+      if (!explanation) throw jobNotFound(id);
+      return explanation;
+    },
+
     /** A page of jobs; a page shorter than its limit is the last one. */
     list(filter: JobFilter): Promise<Job[]> {
       return db.query<Job>(statements[filter.order], [
@@ -78,6 +89,7 @@ export function jobDesk(context: {
       const queue = await queueOf(id);
       const [row] = await db.query<JobRow>(statements.cancel, [queue.id, id]);
       if (!row) throw jobFinished(id, (await get(id)).state);
+      awaited.changed([row]);
       await settlement.dropCancelled(queue, [row]);
       await groups.passOn([row]);
       return { ...row, queue: queue.name };

@@ -119,6 +119,8 @@ for (const [shape, wish] of Object.entries(SHAPES))
           [-100],
           [-1],
           [100],
+          null,
+          null,
         ]);
         expect(rowsTouched(plan), outline(plan)).toBeLessThanOrEqual(6);
         expect(buffers(plan), outline(plan)).toBeLessThan(85);

@@ -14,7 +14,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** The wake-ups of one replica, and an event for each queue that they wake. */
+/** The wake-ups of one replica, and an event for each queue that they wake, and each finished job that they are told of. */
 async function replica() {
   const db = openDatabase(database.url, 2, () => undefined);
   const wakes = wakeUps({ db, url: database.url, log: () => undefined });
@@ -26,7 +26,9 @@ async function replica() {
     here: wake,
     coming: () => undefined,
     elsewhere: wake,
+    finished: (ids) => ids.forEach(wake),
     blocked: (queue, group) => wake(`${queue}: ${group}`),
+    ofClaims: () => undefined,
     anywhere: () => undefined,
   });
   undo.push(db.close, wakes.stop);
@@ -39,7 +41,6 @@ test('who begins to wait looks once more when the others have heard of it', asyn
   wakes.waiting('quiet');
   await again;
 });
-
 test('a message by SQL names the group that a job came into, or only the queue', async () => {
   const { woken } = await replica();
   for (const [message, event] of [
@@ -50,4 +51,12 @@ test('a message by SQL names the group that a job came into, or only the queue',
     await onServer(database.url, 'select pg_notify($1, $2)', ['dibs', message]);
     await heard;
   }
+});
+
+test('all finished jobs are told to the other replicas, however many they are', async () => {
+  const [here, there] = [await replica(), await replica()];
+  const ids = Array.from({ length: 450 }, (_, i) => `00000000-0000-7000-8000-${String(i).padStart(12, '0')}`);
+  const told = Promise.all(ids.map((id) => there.woken(id)));
+  here.wakes.finished(ids);
+  await told;
 });
