@@ -19,6 +19,12 @@ CREATE OR REPLACE FUNCTION dibs.backoff_seconds(backoff json, attempt integer, j
  IMMUTABLE PARALLEL SAFE
 RETURN (LEAST(((backoff ->> 'max_seconds'::text))::double precision, (((backoff ->> 'base_seconds'::text))::double precision * CASE (backoff ->> 'kind'::text) WHEN 'exponential'::text THEN power((2)::double precision, (LEAST((GREATEST(attempt, 1) - 1), 60))::double precision) WHEN 'linear'::text THEN (GREATEST(attempt, 1))::double precision ELSE (1)::double precision END)) * ((1)::double precision - (((backoff ->> 'jitter'::text))::double precision * jitter_share)));
 
+CREATE OR REPLACE FUNCTION dibs.by_index(condition boolean)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE COST 10000
+AS $function$begin return condition; end$function$;
+
 CREATE OR REPLACE FUNCTION dibs.check_enqueue(queue text, payload json, headers json, priority integer, delay_seconds double precision, run_at timestamp with time zone, max_attempts integer, unique_key text, unique_for_seconds double precision, group_key text, fairness_key text, expires_in_seconds double precision)
  RETURNS void
  LANGUAGE plpgsql
@@ -563,7 +569,7 @@ create table dibs.unique_windows (
 
 CREATE INDEX idempotency_keys_expiry ON dibs.idempotency_keys USING btree (expires_at);
 
-CREATE INDEX jobs_blocked ON dibs.jobs USING btree (queue_id, group_key, "position") WHERE (state = 'blocked'::dibs.job_state);
+CREATE INDEX jobs_blocked ON dibs.jobs USING btree (queue_id, group_key, "position") WHERE ((group_key IS NOT NULL) AND dibs.by_index((state = 'blocked'::dibs.job_state)));
 
 CREATE INDEX jobs_by_state ON dibs.jobs USING btree (queue_id, state, id) WHERE (state = ANY (ARRAY['scheduled'::dibs.job_state, 'blocked'::dibs.job_state, 'completed'::dibs.job_state, 'cancelled'::dibs.job_state, 'dead'::dibs.job_state]));
 
@@ -577,7 +583,7 @@ CREATE INDEX jobs_finished ON dibs.jobs USING btree (queue_id, state, finished_a
 
 CREATE INDEX jobs_group_key ON dibs.jobs USING btree (queue_id, group_key, id) WHERE (group_key IS NOT NULL);
 
-CREATE UNIQUE INDEX jobs_head ON dibs.jobs USING btree (queue_id, group_key) WHERE is_head;
+CREATE UNIQUE INDEX jobs_head ON dibs.jobs USING btree (queue_id, group_key) WHERE ((group_key IS NOT NULL) AND dibs.by_index(is_head));
 
 CREATE INDEX jobs_leased ON dibs.jobs USING btree (lease_expires_at, queue_id) WHERE (state = 'leased'::dibs.job_state);
 
