@@ -24,7 +24,6 @@ set search_path = pg_catalog, pg_temp
 as $function$
 #variable_conflict use_variable
 declare
-  longest constant double precision := 366 * 86400;
   found_queue dibs.queues;
   id uuid;
   job dibs.jobs;
@@ -41,6 +40,7 @@ begin
   loop
     select * into found_queue from dibs.queues q where q.name = queue;
     if found then
+      -- What a queue may refuse as a whole goes here.
       id := dibs.new_id(found_queue.id);
       select * into job
       from dibs.insert_unique(
@@ -68,7 +68,7 @@ begin
 
   -- Delivered when the transaction commits; PostgreSQL keeps one of those that are the same.
   if job.id = id and job.state in ('ready', 'blocked') then
-    perform pg_notify('dibs', job.state || ' sql ' || queue);
+    perform pg_notify('dibs', concat_ws(' ', job.state, 'sql', queue, "group"));
   end if;
   return job.id;
 end;

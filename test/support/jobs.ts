@@ -165,7 +165,11 @@ export const STATEMENTS: Record<string, Checked> = {
   queue_empty: { planned: true, parameters: (m) => [m.queue] },
   counts: { rows: 'queue', parameters: (m) => [[m.queue], [null]] },
   outlived: { planned: true, rows: 3 * 2000, parameters: () => [] },
-  list_newest: { planned: true, rows: 200, parameters: (m) => [`q${m.queue}`, null, null, 100, true, null, null] },
+  list_newest: {
+    planned: true,
+    rows: 200,
+    parameters: (m) => [`q${m.queue}`, null, null, 100, true, null, null],
+  },
   list_oldest: {
     planned: true,
     rows: 200,
