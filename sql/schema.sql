@@ -123,7 +123,6 @@ CREATE OR REPLACE FUNCTION dibs.enqueue(queue text, payload json DEFAULT 'null':
 AS $function$
 #variable_conflict use_variable
 declare
-  longest constant double precision := 366 * 86400;
   found_queue dibs.queues;
   id uuid;
   job dibs.jobs;
@@ -170,7 +169,7 @@ begin
 
   -- Delivered when the transaction commits; PostgreSQL keeps one of those that are the same.
   if job.id = id and job.state in ('ready', 'blocked') then
-    perform pg_notify('dibs', job.state || ' sql ' || queue);
+    perform pg_notify('dibs', concat_ws(' ', job.state, 'sql', queue, "group"));
   end if;
   return job.id;
 end;

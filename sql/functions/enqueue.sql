@@ -24,7 +24,6 @@ set search_path = pg_catalog, pg_temp
 as $function$
 #variable_conflict use_variable
 declare
-  longest constant double precision := 366 * 86400;
   found_queue dibs.queues;
   id uuid;
   job dibs.jobs;
@@ -71,7 +70,7 @@ begin
 
   -- Delivered when the transaction commits; PostgreSQL keeps one of those that are the same.
   if job.id = id and job.state in ('ready', 'blocked') then
-    perform pg_notify('dibs', job.state || ' sql ' || queue);
+    perform pg_notify('dibs', concat_ws(' ', job.state, 'sql', queue, "group"));
   end if;
   return job.id;
 end;
