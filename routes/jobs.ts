@@ -39,7 +39,7 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
         description:
           'The job is in the database when the answer comes. The payload is left out of the answer.',
         answers: { 201: createdJob },
-        refusals: [422],
+        refusals: [422, 429],
         takesBody: true,
       }),
     },
@@ -61,7 +61,7 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
         description:
           'The answer has them in the same order. One bad item refuses all; `errors[].path` names it.',
         answers: { 201: answer(ref(JobList), 'The jobs.') },
-        refusals: [422],
+        refusals: [422, 429],
         takesBody: true,
       }),
     },

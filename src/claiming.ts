@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import type { Database } from './db.ts';
 import { createFloor, type Floor } from './floor.ts';
+import { claimLimited, limitsClaims } from './limits.ts';
 import type { Queue } from './queues.ts';
 import type { Part } from './rounds.ts';
 import { prepared } from './sql.ts';
@@ -23,10 +25,13 @@ type LeasedRow = Omit<LeasedJob, 'queue' | keyof typeof LEASED> & { slot: number
 const LEASED = { state: 'leased', finished_at: null, result: null } as const;
 
 export function claiming(context: {
+  db: Database;
   /** Told of a claim of which nobody knows whether it leased anything. */
   lost(queueId: number, nonces: string[]): void;
+  /** Asked to look into a queue after so many milliseconds, when its rate lets another job go. */
+  lookAgain(name: string, afterMs: number): void;
 }) {
-  const { lost } = context;
+  const { db, lost, lookAgain } = context;
   const floors = new Map<string, Floor>();
 
   function floorOf(name: string): Floor {
@@ -36,6 +41,16 @@ export function claiming(context: {
       floors.set(name, floor);
     }
     return floor;
+  }
+
+  async function fromLimited(queue: Queue, parameters: unknown[], part: Part): Promise<LeasedRow[]> {
+    // Others wait while this one holds the gate: not until the rest of a round has committed.
+    part.leave();
+    const { rows, nextMs } = await claimLimited<LeasedRow>(db, queue.id, parameters);
+    if (nextMs !== undefined) lookAgain(queue.name, nextMs);
+    // It may not have looked at all.
+    if (rows.length === 0) floorOf(queue.name).doubt();
+    return rows;
   }
 
   /** Leases ready jobs of one queue to consumers, in their order, with one statement. */
@@ -53,20 +68,23 @@ export function claiming(context: {
     const floor = floorOf(queue.name);
     const { stretches, full } = floor.stretches();
     const started = performance.now();
+    const parameters = [
+      queue.id,
+      slots,
+      CLAIM_BYTES,
+      first,
+      nonces,
+      consumers.map((c) => c.lease_seconds ?? queue.lease_seconds),
+      consumers.map((c) => c.worker ?? null),
+      stretches.ranks,
+      stretches.positions,
+      stretches.last_ranks,
+    ];
     let rows: LeasedRow[];
     try {
-      rows = await (full ? part.leave() : part).db.query<LeasedRow>(claim, [
-        queue.id,
-        slots,
-        CLAIM_BYTES,
-        first,
-        nonces,
-        consumers.map((c) => c.lease_seconds ?? queue.lease_seconds),
-        consumers.map((c) => c.worker ?? null),
-        stretches.ranks,
-        stretches.positions,
-        stretches.last_ranks,
-      ]);
+      rows = limitsClaims(queue)
+        ? await fromLimited(queue, parameters, part)
+        : await (full ? part.leave() : part).db.query<LeasedRow>(claim, parameters);
     } catch (error) {
       lost(queue.id, nonces);
       throw error;

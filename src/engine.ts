@@ -13,9 +13,11 @@ import { promoteDue, reviveExpired } from './duties/sweep.ts';
 import { enqueueing } from './enqueue.ts';
 import { onceByKey } from './idempotency.ts';
 import { jobDesk } from './jobs.ts';
+import { alarms } from './limits.ts';
 import { isMigrated } from './migrate.ts';
 import { bulkPace } from './pace.ts';
 import { queueCache } from './queues.ts';
+import { admission } from './room.ts';
 import { createRounds, RANKS } from './rounds.ts';
 import { scheduleDesk } from './schedules.ts';
 import { settlement as settlementOf } from './settle.ts';
@@ -42,13 +44,24 @@ export async function startEngine(options: {
   const clock = databaseClock(db);
   const wakes = wakeUps({ db, url: listenUrl, log });
   const rounds = createRounds(db);
-  const { enqueue, enqueueWithin } = enqueueing({ db, join: rounds(RANKS.enqueue), queues, clock, wakes });
+  const { enqueue, enqueueWithin } = enqueueing({
+    db,
+    join: rounds(RANKS.enqueue),
+    queues,
+    clock,
+    wakes,
+    admit: admission(db),
+  });
   const settlement = settlementOf({ db, join: rounds(RANKS.settle), queues, wakes });
   const pace = bulkPace();
   const bulk = bulkVerbs({ db, wakes, pace });
 
   const strays = strayLeases({ db, settlement, log });
-  const { claimFor, doubt } = claiming({ lost: strays.claimLost });
+  const { claimFor, doubt } = claiming({
+    db,
+    lost: strays.claimLost,
+    lookAgain: alarms((queue) => dispatch.wake(queue)),
+  });
   const dispatch = dispatcher({
     async claimFor(...claim) {
       const shares = await claimFor(...claim);

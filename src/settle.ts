@@ -107,7 +107,7 @@ export function settlement(context: Context) {
   /** Runs a statement after which jobs are back in their queue, or cancelled. */
   async function giveBack(queue: Queue, statement: Statement, parameters: unknown[]): Promise<Job[]> {
     const rows = await db.query<JobRow>(statement, parameters);
-    if (rows.some((row) => row.state === 'ready')) wakes.ready(queue.name);
+    if (queue.max_leased !== null || rows.some((row) => row.state === 'ready')) wakes.ready(queue.name);
     await dropCancelled(queue, rows);
     return rows.map((row) => ({ ...row, queue: queue.name }));
   }
@@ -136,6 +136,7 @@ export function settlement(context: Context) {
                 tokens(items),
                 items.map((i) => i.result?.text ?? null),
               ]);
+        if (queue.max_leased !== null) wakes.ready(queue.name);
         return rows.map((row) => acked(row.id));
       },
       (item) => item.result?.text,

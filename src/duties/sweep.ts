@@ -34,7 +34,7 @@ async function sweep(
     const queue = await queues.byId(queue_id);
     if (!queue) continue;
     await settlement.dropCancelled(queue, jobs);
-    if (jobs.some((job) => job.state === 'ready')) wakes.ready(queue.name);
+    if (queue.max_leased !== null || jobs.some((job) => job.state === 'ready')) wakes.ready(queue.name);
   }
   const last = found[0]?.last;
   // A chunk that only found what others have locked, all of one moment, would find the same again.
