@@ -33,7 +33,7 @@ create table dibs.claimed (
   jobs integer not null,
   constraint claimed_pkey PRIMARY KEY (queue_id, until)
 )
-with (fillfactor=70);
+with (fillfactor=70, vacuum_truncate=false);
 
 create table dibs.gates (
   queue_id integer not null,
