@@ -5,6 +5,7 @@ import { acceptJson } from './body.ts';
 import { closeWithLastAnswer } from './closing.ts';
 import { describingApp, docsRoutes } from './docs.ts';
 import { handleError, methodNotAllowed, routeNotFound } from './errors.ts';
+import { explainRoute } from './explain.ts';
 import { type App, createApp } from './fastify.ts';
 import { jobRoutes } from './jobs.ts';
 import { leaseRoutes } from './leases.ts';
@@ -52,6 +53,7 @@ function logAnswers(app: App, logger: Logger): void {
 const routesOf = (engine: Engine, maxPayloadBytes: number) => (app: App) => {
   systemRoutes(app, engine);
   jobRoutes(app, engine, maxPayloadBytes);
+  explainRoute(app, engine);
   leaseRoutes(app, engine, maxPayloadBytes);
   settleRoute(app, engine, maxPayloadBytes);
   queueRoutes(app, engine);

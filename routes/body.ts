@@ -17,15 +17,17 @@ const small: RawShape = { maxBytes: MAX_SMALL_JSON_BYTES };
 /** The raw values of each kind of body. */
 export function rawShapes(maxPayloadBytes: number) {
   const job: RawShape = { members: { payload: { maxBytes: maxPayloadBytes } } };
-  const ack: RawShape = { members: { result: small } };
+  const ack: RawShape = { members: { result: small, enqueue: [job] } };
+  const nack: RawShape = { members: { enqueue: [job] } };
   const extend: RawShape = { members: { progress: small } };
   return {
     job,
     jobs: { members: { jobs: [job] } } as RawShape,
     schedule: { members: { job } } as RawShape,
     ack,
+    nack,
     extend,
-    settle: { members: { acks: [ack], extends: [extend] } } as RawShape,
+    settle: { members: { acks: [ack], nacks: [nack], extends: [extend] } } as RawShape,
   };
 }
 

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Engine } from '../src/engine.ts';
 import { invalidRequest } from '../src/errors.ts';
-import type { Answer } from '../src/idempotency.ts';
+import type { Afterwards, Answer } from '../src/idempotency.ts';
 import type { Job, NewJob } from '../src/types.ts';
 import { text } from './schemas/common.ts';
 
@@ -45,7 +45,13 @@ function keyOf({ headers, raw }: FastifyRequest): string | undefined {
   return key;
 }
 
-/** Enqueues jobs and replies with what `answerOf` makes of them, once for each Idempotency-Key. */
+const answerFirst = async (jobs: Job[], answerOf: (jobs: Job[]) => Answer, afterwards?: Afterwards) =>
+  (await afterwards?.answer(jobs)) ?? answerOf(jobs);
+
+/**
+ * Enqueues jobs and replies with what `answerOf` makes of them, or what comes of them `afterwards`, once for each
+ * Idempotency-Key.
+ */
 export function enqueuer(engine: Engine) {
   return async function enqueueAndReply(
     request: FastifyRequest,
@@ -53,11 +59,12 @@ export function enqueuer(engine: Engine) {
     jobs: NewJob[],
     at: (i: number) => string,
     answerOf: (jobs: Job[]) => Answer,
+    afterwards?: Afterwards,
   ): Promise<FastifyReply> {
     const key = keyOf(request);
     const { status, location, body } =
       key === undefined
-        ? answerOf(await engine.enqueue(jobs, at))
+        ? await answerFirst(await engine.enqueue(jobs, at), answerOf, afterwards)
         : await engine.enqueueOnce(
             {
               route: `${request.method} ${request.routeOptions.url}`,
@@ -67,6 +74,7 @@ export function enqueuer(engine: Engine) {
             jobs,
             at,
             answerOf,
+            afterwards,
           );
     if (location !== null) reply.header('location', location);
     return reply.code(status).type('application/json').send(body);

@@ -6,11 +6,13 @@ import type { Job as EngineJob } from '../src/types.ts';
 import { rawShapes } from './body.ts';
 import { readCursor, writeCursor } from './cursor.ts';
 import type { App } from './fastify.ts';
+import { onHangup } from './hangup.ts';
 import { enqueuer, idempotencyHeaders } from './idempotency.ts';
 import { jobJson, jobListJson, jobPageJson } from './json.ts';
-import { createdJob, toNewJob } from './newJob.ts';
+import { awaitedJob, toNewJob } from './newJob.ts';
 import { answer, operation } from './operation.ts';
-import { JobId, JobStateName, oneOf, pageQuery, QueueName, ref } from './schemas/common.ts';
+import { finishedWithin, preferHeaders, preferredWait } from './prefer.ts';
+import { decimal, JobId, JobStateName, oneOf, pageQuery, QueueName, ref, text } from './schemas/common.ts';
 import { Job, JobList, JobPage, JobSpec, JobSpecList } from './schemas/job.ts';
 
 const oneCreated = ([job]: EngineJob[]): Answer => ({
@@ -30,21 +32,29 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
     url: '/jobs',
     config: { raw: raw.job },
     schema: {
-      headers: idempotencyHeaders,
+      headers: Type.Object({ ...idempotencyHeaders.properties, ...preferHeaders.properties }),
       body: ref(JobSpec),
       ...operation({
         operationId: 'enqueueJob',
         tags: ['Producing'],
         summary: 'Enqueue a job',
         description:
-          'The job is in the database when the answer comes. The payload is left out of the answer.',
-        answers: { 201: createdJob },
+          'The job is in the database when the answer comes. The payload is left out of the answer. With `Prefer: wait` ' +
+          'the answer comes when the job is finished, or after that time.',
+        answers: awaitedJob,
         refusals: [422, 429],
         takesBody: true,
       }),
     },
-    handler: (request, reply) =>
-      enqueueAndReply(request, reply, [toNewJob(request.body)], () => '', oneCreated),
+    handler: (request, reply) => {
+      const seconds = preferredWait(request.headers.prefer);
+      const job = toNewJob(request.body);
+      if (seconds === undefined) return enqueueAndReply(request, reply, [job], () => '', oneCreated);
+      reply.header('preference-applied', `wait=${seconds}`);
+      const afterwards = finishedWithin(engine, seconds, request, reply);
+      const awaited = { ...job, awaited_seconds: seconds };
+      return enqueueAndReply(request, reply, [awaited], () => '', oneCreated, afterwards);
+    },
   });
 
   app.route({
@@ -77,6 +87,7 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
         {
           queue: Type.Optional(ref(QueueName)),
           state: Type.Optional(ref(JobStateName)),
+          group: Type.Optional(text(256, { description: 'The group that they are of.' })),
           include: Type.Optional(oneOf(['payload'], { description: 'What else to show.' })),
           order: Type.Optional(
             oneOf(['newest', 'oldest'], { default: 'newest', description: 'By when they were enqueued.' }),
@@ -97,11 +108,12 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
       }),
     },
     handler: async (request, reply) => {
-      const { queue, state, include, order = 'newest', limit = 100, cursor } = request.query;
-      const listing = { of: 'jobs', queue, state, order };
+      const { queue, state, group, include, order = 'newest', limit = 100, cursor } = request.query;
+      const listing = { of: 'jobs', queue, state, group, order };
       const jobs = await engine.jobs.list({
         queue,
         state,
+        group,
         order,
         limit,
         payload: include === 'payload',
@@ -118,16 +130,39 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
     url: '/jobs/:id',
     schema: {
       params: JobId,
+      querystring: Type.Object(
+        {
+          wait_seconds: Type.Optional(
+            decimal({
+              minimum: 0,
+              maximum: 60,
+              default: 0,
+              description: 'How long to wait for the end of the job; the client must be as patient.',
+            }),
+          ),
+        },
+        { additionalProperties: false },
+      ),
       ...operation({
         operationId: 'getJob',
         tags: ['Jobs'],
-        summary: 'Look at a job',
+        summary: 'Look at a job, or wait for its end',
+        description:
+          'With `wait_seconds` the answer comes as soon as the job is completed, cancelled or dead, and else then, with ' +
+          'the job as it stands. So a job can be awaited in a queue that keeps none, too: it is kept, with its result, ' +
+          'until somewhat after that time.',
         answers: { 200: answer(ref(Job), 'The job, with its payload.') },
         refusals: [400, 404],
       }),
     },
-    handler: async (request, reply) =>
-      reply.type('application/json').send(jobJson(await engine.jobs.get(request.params.id))),
+    handler: async (request, reply) => {
+      const { id } = request.params;
+      const { wait_seconds = 0 } = request.query;
+      if (wait_seconds === 0) return reply.type('application/json').send(jobJson(await engine.jobs.get(id)));
+      const { job, end } = engine.jobs.wait(id, wait_seconds);
+      onHangup(reply, end);
+      return reply.type('application/json').send(jobJson(await job));
+    },
   });
 
   app.route({

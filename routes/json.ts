@@ -1,4 +1,4 @@
-import type { Job, Schedule } from '../src/types.ts';
+import type { Acked, Job, Nacked, Schedule } from '../src/types.ts';
 
 const text = (value: string | null) => (value === null ? 'null' : JSON.stringify(value));
 /** A text without anything to escape: an id, a time, a name of ours. */
@@ -23,10 +23,18 @@ export function jobJson(job: Job): string {
   );
 }
 
-export const jobListJson = (jobs: Job[]): string => `{"jobs":[${jobs.map(jobJson).join(',')}]}`;
+const jobsJson = (jobs: Job[]): string => `[${jobs.map(jobJson).join(',')}]`;
+
+export const ackedJson = ({ id, state, enqueued }: Acked): string =>
+  `{"id":"${id}","state":"${state}","enqueued":${jobsJson(enqueued)}}`;
+
+export const nackedJson = ({ enqueued, ...job }: Nacked): string =>
+  enqueued ? `${jobJson(job).slice(0, -1)},"enqueued":${jobsJson(enqueued)}}` : jobJson(job);
+
+export const jobListJson = (jobs: Job[]): string => `{"jobs":${jobsJson(jobs)}}`;
 
 export const jobPageJson = (jobs: Job[], nextCursor: string | null): string =>
-  `{"jobs":[${jobs.map(jobJson).join(',')}],"next_cursor":${JSON.stringify(nextCursor)}}`;
+  `{"jobs":${jobsJson(jobs)},"next_cursor":${JSON.stringify(nextCursor)}}`;
 
 /** The JSON of a schedule; its job's payload is the text that was sent. */
 export function scheduleJson({ job, payload, ...schedule }: Schedule): string {

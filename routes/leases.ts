@@ -2,10 +2,11 @@ import type { Engine } from '../src/engine.ts';
 import { noBodyIsEmpty, rawShapes } from './body.ts';
 import type { App } from './fastify.ts';
 import { onHangup } from './hangup.ts';
-import { jobJson, jobListJson } from './json.ts';
+import { ackedJson, jobJson, jobListJson, nackedJson } from './json.ts';
+import { toNewJob } from './newJob.ts';
 import { answer, operation } from './operation.ts';
 import { JobId, ref } from './schemas/common.ts';
-import { Job, LeasedJobList } from './schemas/job.ts';
+import { Job, LeasedJobList, NackedJob } from './schemas/job.ts';
 import {
   Acked,
   AckRequest,
@@ -15,6 +16,8 @@ import {
   NackRequest,
   ReleaseRequest,
 } from './schemas/lease.ts';
+
+const enqueueAt = (i: number) => `/enqueue/${i}`;
 
 export function leaseRoutes(app: App, engine: Engine, maxPayloadBytes: number): void {
   const raw = rawShapes(maxPayloadBytes);
@@ -57,22 +60,25 @@ export function leaseRoutes(app: App, engine: Engine, maxPayloadBytes: number): 
         tags: ['Consuming'],
         summary: 'Done: delete the job',
         description:
-          'Or keep it as `completed` with its `result`, in a queue with a retention. Counts also after the lease ran ' +
-          'out, while nobody else was given the job.',
+          'Or keep it as `completed` with its `result`, in a queue with a retention, or while somebody waits for its ' +
+          'end. Counts also after the lease ran out, while nobody else was given the job. The jobs in `enqueue` are ' +
+          'inserted in the same transaction: they are there if and only if the ack counted.',
         answers: { 200: answer(ref(Acked), 'It is done.') },
         refusals: [404, 409],
         takesBody: true,
       }),
     },
-    handler: async (request) => ({
-      ...(await engine.ack({ ...request.body, id: request.params.id })),
-      enqueued: [],
-    }),
+    handler: async (request, reply) => {
+      const { enqueue, ...ack } = request.body;
+      const item = { ...ack, id: request.params.id, enqueue: enqueue?.map(toNewJob) };
+      return reply.type('application/json').send(ackedJson(await engine.ack(item, enqueueAt)));
+    },
   });
 
   app.route({
     method: 'POST',
     url: '/jobs/:id/nack',
+    config: { raw: raw.nack },
     schema: {
       params: JobId,
       body: ref(NackRequest),
@@ -80,16 +86,19 @@ export function leaseRoutes(app: App, engine: Engine, maxPayloadBytes: number): 
         operationId: 'nackJob',
         tags: ['Consuming'],
         summary: 'Failed: back after a backoff, or dead',
-        description: '`dead` when its attempts are used up or `retry` is false.',
-        answers: { 200: answer(ref(Job), 'The job.') },
+        description:
+          '`dead` when its attempts are used up or `retry` is false. The jobs in `enqueue` are inserted in the same ' +
+          'transaction if this makes the job dead, and only then.',
+        answers: { 200: answer(ref(NackedJob), 'The job.') },
         refusals: [404, 409],
         takesBody: true,
       }),
     },
-    handler: async (request, reply) =>
-      reply
-        .type('application/json')
-        .send(jobJson(await engine.nack({ ...request.body, id: request.params.id }))),
+    handler: async (request, reply) => {
+      const { enqueue, ...nack } = request.body;
+      const item = { ...nack, id: request.params.id, enqueue: enqueue?.map(toNewJob) };
+      return reply.type('application/json').send(nackedJson(await engine.nack(item, enqueueAt)));
+    },
   });
 
   app.route({

@@ -1,11 +1,15 @@
+import type { Static } from 'typebox';
 import type { Engine } from '../src/engine.ts';
 import { invalidRequest, Refusal } from '../src/errors.ts';
-import type { Job } from '../src/types.ts';
+import type { Acked, Job, Nacked } from '../src/types.ts';
 import { noBodyIsEmpty, rawShapes } from './body.ts';
 import { toProblem } from './errors.ts';
 import type { App } from './fastify.ts';
+import { jobJson } from './json.ts';
+import { toNewJob } from './newJob.ts';
 import { answer, operation } from './operation.ts';
 import { ref } from './schemas/common.ts';
+import type { JobSpec } from './schemas/job.ts';
 import { SettleRequest, SettleResults } from './schemas/lease.ts';
 
 const MOST_ITEMS = 1000;
@@ -13,15 +17,27 @@ const MOST_ITEMS = 1000;
 /** What the list shows of a job that went back. */
 const standing = ({ state, run_at }: Job) => ({ state, run_at });
 
+const shown = (enqueued: Job[]) => enqueued.map((job) => JSON.parse(jobJson(job)));
+const showAcked = ({ state, enqueued }: Acked) => ({ state, enqueued: shown(enqueued) });
+const showNacked = ({ enqueued, ...job }: Nacked) =>
+  enqueued ? { ...standing(job), enqueued: shown(enqueued) } : standing(job);
+
+const withNewJobs = <I extends { enqueue?: Static<typeof JobSpec>[] }>(item: I) => ({
+  ...item,
+  enqueue: item.enqueue?.map(toNewJob),
+});
+
+const enqueueAt = (list: string, item: number) => (i: number) => `/${list}/${item}/enqueue/${i}`;
+
 async function results<I extends { id: string }, R>(
   items: I[] | undefined,
-  verb: (item: I) => Promise<R>,
+  verb: (item: I, i: number) => Promise<R>,
   show: (result: R) => object,
 ): Promise<object[]> {
   return Promise.all(
-    (items ?? []).map(async (item) => {
+    (items ?? []).map(async (item, i) => {
       try {
-        return { id: item.id, status: 200, ...show(await verb(item)) };
+        return { id: item.id, status: 200, ...show(await verb(item, i)) };
       } catch (error) {
         // An outage answers the whole call; what a stale lease spoils is its own item.
         if (!(error instanceof Refusal) || error.code === 'unavailable') throw error;
@@ -58,9 +74,15 @@ export function settleRoute(app: App, engine: Engine, maxPayloadBytes: number): 
         throw invalidRequest([
           { in: 'body', path: '', message: `must have at most ${MOST_ITEMS} items in all` },
         ]);
+      const done = acks?.map(withNewJobs);
+      const failed = nacks?.map(withNewJobs);
+      // Before anything is settled.
+      for (const [list, items] of Object.entries({ acks: done, nacks: failed }))
+        for (const [i, { enqueue }] of (items ?? []).entries())
+          if (enqueue) engine.check(enqueue, enqueueAt(list, i));
       const [acked, nacked, released, extended] = await Promise.all([
-        results(acks, engine.ack, ({ state }) => ({ state, enqueued: [] })),
-        results(nacks, engine.nack, standing),
+        results(done, (item, i) => engine.ack(item, enqueueAt('acks', i)), showAcked),
+        results(failed, (item, i) => engine.nack(item, enqueueAt('nacks', i)), showNacked),
         results(releases, engine.release, standing),
         results(extensions, engine.extend, ({ state, lease_expires_at, cancel_requested }) => ({
           state,

@@ -1,4 +1,5 @@
--- Deletes done jobs. Also one whose lease ran out, while nobody else was given it: its token is still there.
+-- Deletes done jobs. Also one whose lease ran out, while nobody else was given it: its token is still there. One whose
+-- end somebody waits for is left to complete.sql.
 -- The ids ascend, so that the token beside an id is found by bisection; joined to its arrays instead, a plan made while
 -- the queue was empty compared each job with each item (250 ms for 1000, against 2).
 -- BETWEEN adds nothing but for PostgreSQL before 17, which, as long as it takes the queue for an empty one, reads all of
@@ -9,4 +10,5 @@ where j.queue_id = $1
   and j.id between ($2::uuid[])[1] and ($2::uuid[])[cardinality($2::uuid[])]
   and j.lease_token = ($3::uuid[])[width_bucket(j.id, $2::uuid[])]
   and j.state <> 'completed'
-returning j.id;
+  and (j.awaited_until is null or j.awaited_until <= now())
+returning j.id, j.group_key as "group";

@@ -7,6 +7,7 @@
 -- The limit is hidden from the planner in a sub-select: one larger than the queue seemed to be, by statistics from before
 -- a burst, made it fetch and sort all of the queue first (30,000 rows for 100).
 -- A queue that limits its claims gives nothing here, to a replica that has not heard of it yet: see claim_limited.sql.
+-- $11 and $12 name the claims of those consumers who want to repeat them, and who holds them; null when nobody does.
 -- A token is unguessable and belongs to one lease: a hash over the consumer's nonce and the job's id.
 with ready as materialized (
   select job.*
@@ -16,8 +17,10 @@ with ready as materialized (
     from dibs.jobs
     where queue_id = $1
       and state = 'ready'
+      and fairness_key is null
       and (-priority, position) > (stretch.rank, stretch.position)
       and -priority <= stretch.last_rank
+      and (expires_at is null or expires_at > now())
       and (select not paused and max_leased is null and rate_jobs is null from dibs.queues where id = $1)
     order by queue_id, -priority, position
     limit (select $2::integer)
@@ -52,7 +55,9 @@ set
   ) for 16), 'hex')::uuid,
   lease_expires_at = now() + interval '1 second'
     * ($6::double precision[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]],
-  worker = ($7::text[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]]
+  worker = ($7::text[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]],
+  claim_id = ($11::text[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]],
+  claim_holder = ($12::uuid[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]]
 where j.queue_id = $1
   and j.id = any ((select ids from picked)::uuid[])
   and j.id between (select ids[1] from picked) and (select ids[cardinality(ids)] from picked)

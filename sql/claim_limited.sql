@@ -39,8 +39,10 @@ ready as materialized (
     from dibs.jobs
     where queue_id = $1
       and state = 'ready'
+      and fairness_key is null
       and (-priority, position) > (stretch.rank, stretch.position)
       and -priority <= stretch.last_rank
+      and (expires_at is null or expires_at > now())
       and (select not paused from dibs.queues where id = $1)
     order by queue_id, -priority, position
     limit (select greatest(coalesce(max(jobs), 0), 0) from room)
@@ -84,7 +86,9 @@ set
   ) for 16), 'hex')::uuid,
   lease_expires_at = statement_timestamp() + interval '1 second'
     * ($6::double precision[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]],
-  worker = ($7::text[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]]
+  worker = ($7::text[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]],
+  claim_id = ($11::text[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]],
+  claim_holder = ($12::uuid[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]]
 where j.queue_id = $1
   and j.id = any ((select ids from picked)::uuid[])
   and j.id between (select ids[1] from picked) and (select ids[cardinality(ids)] from picked)

@@ -3,7 +3,8 @@
 -- Every part is a scan of an index alone, whatever the statistics say: a BETWEEN with bounds that the planner can't see seems to it
 -- to leave few rows, and ORDER BY names an index. Without them it read the table itself of a queue that was not vacuumed yet.
 -- Leases stand in the order of their expiry, those of all queues together, so they are counted once for all.
--- Within one priority the longest waiting job is the first in line, so one index probe for each priority in use finds it.
+-- Within one priority, and there for one key, the longest waiting job is the first in line, so one index probe for each priority
+-- and key in use finds it. A key costs 8 us, and keys take turns: of very many, the first 1000 speak for all.
 -- 100 queues of 100,000 jobs: 2 ms with $2 all 0; 1 s with null, and 3 s before they are vacuumed.
 with leased as materialized (
   select queue_id, count(*)::integer as n
@@ -28,9 +29,21 @@ from unnest($1::integer[], $2::integer[]) as queue (id, most)
 cross join lateral (
   select count(*)::integer as n
   from (
-    select
-    from dibs.jobs
-    where queue_id = queue.id and state = 'ready' and position between (select 0) and (select 9223372036854775807)
+    (
+      select
+      from dibs.jobs
+      where queue_id = queue.id and state = 'ready' and fairness_key is null
+        and position between (select 0) and (select 9223372036854775807)
+      limit queue.most
+    )
+    union all
+    (
+      select
+      from dibs.jobs
+      where queue_id = queue.id and state = 'ready' and fairness_key is not null
+        and position between (select 0) and (select 9223372036854775807)
+      limit queue.most
+    )
     limit queue.most
   ) as found
 ) as ready
@@ -56,7 +69,7 @@ cross join lateral (
     (
       select priority, run_at
       from dibs.jobs
-      where queue_id = queue.id and state = 'ready'
+      where queue_id = queue.id and state = 'ready' and fairness_key is null
       order by queue_id, -priority, position
       limit 1
     )
@@ -66,10 +79,31 @@ cross join lateral (
     cross join lateral (
       select priority, run_at
       from dibs.jobs
-      where queue_id = queue.id and state = 'ready' and -priority > -head.priority
+      where queue_id = queue.id and state = 'ready' and fairness_key is null and -priority > -head.priority
       order by queue_id, -priority, position
       limit 1
     ) as below
+  ),
+  keyed_head as (
+    (
+      select priority, fairness_key, run_at
+      from dibs.jobs
+      where queue_id = queue.id and state = 'ready' and fairness_key is not null
+      order by queue_id, -priority, fairness_key, position
+      limit 1
+    )
+    union all
+    select below.priority, below.fairness_key, below.run_at
+    from keyed_head as head
+    cross join lateral (
+      select priority, fairness_key, run_at
+      from dibs.jobs
+      where queue_id = queue.id and state = 'ready' and fairness_key is not null
+        and (-priority, fairness_key) > (-head.priority, head.fairness_key)
+      order by queue_id, -priority, fairness_key, position
+      limit 1
+    ) as below
   )
-  select min(run_at) as run_at from head
+  select min(run_at) as run_at
+  from (select run_at from head union all (select run_at from keyed_head limit 1000)) as first
 ) as oldest;

@@ -16,6 +16,7 @@ set
     when j.attempt >= j.max_attempts then 'dead'
     else 'ready'
   end)::dibs.job_state,
+  is_head = j.is_head and not j.cancel_requested and j.attempt < j.max_attempts,
   position = ($3::bigint[])[width_bucket(j.id, $2::uuid[])],
   run_at = case when j.cancel_requested or j.attempt >= j.max_attempts then j.run_at else now() end,
   finished_at = case when j.cancel_requested or j.attempt >= j.max_attempts then now() end,
@@ -26,4 +27,4 @@ set
 where j.queue_id = $1
   and j.id = any (array(select id from expired))
   and j.id between ($2::uuid[])[1] and ($2::uuid[])[cardinality($2::uuid[])]
-returning j.id, j.state;
+returning j.id, j.state, j.group_key as "group", j.awaited_until > now() as awaited;

@@ -1,4 +1,5 @@
 -- Failed attempts: back after a backoff, or dead. $3 is the queue's backoff; a job's own goes before it.
+-- The head of a group stays it. One that was dead, or redriven, before this late nack is none, and waits for its turn.
 -- The ids ascend, and what stands beside one is found by bisection: see ack.sql.
 -- Positions and random shares come as parameters: Citus takes no volatile function in an UPDATE.
 update dibs.jobs j
@@ -11,8 +12,13 @@ set
       dibs.backoff_seconds(coalesce(j.backoff, $3::json), j.attempt,
         ($8::double precision[])[width_bucket(j.id, $2::uuid[])])
     ) > 0 then 'scheduled'
+    when j.group_key is not null and not j.is_head then 'blocked'
     else 'ready'
   end)::dibs.job_state,
+  is_head = j.is_head
+    and not j.cancel_requested
+    and not ($7::boolean[])[width_bucket(j.id, $2::uuid[])]
+    and j.attempt < j.max_attempts,
   position = ($5::bigint[])[width_bucket(j.id, $2::uuid[])],
   run_at = case
     when j.cancel_requested
@@ -41,4 +47,5 @@ where j.queue_id = $1
 returning
   j.id, j.state, j.priority, j.attempt, j.max_attempts, j.deliveries, j.run_at, j.created_at,
   j.group_key as "group", j.fairness_key, j.unique_key,
-  j.lease_expires_at, j.finished_at, j.worker, j.last_error, j.headers, j.progress, j.result;
+  j.lease_expires_at, j.finished_at, j.worker, j.last_error, j.headers, j.progress, j.result,
+  j.awaited_until > now() as awaited;

@@ -14,6 +14,7 @@ where exists (
     and j.state in ('completed', 'cancelled', 'dead')
     and j.state = kept.state
     and j.finished_at <= now() - kept.seconds * interval '1 second'
+    and (j.awaited_until is null or j.finished_at <= now() - interval '10 seconds')
   order by j.finished_at
   offset 0
 );

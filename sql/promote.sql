@@ -1,6 +1,7 @@
 -- Makes scheduled jobs of one queue ready whose time has come, each at the position beside its id; the ids ascend (see
 -- ack.sql). Only by id: looking for what is due in the queue, the planner went through all that it had scheduled.
 -- The state is compared as a text, so that no index but the primary key seems to fit.
+-- A job of a group arrives now, and is blocked, unless it is its head, whose backoff is over.
 with due as materialized (
   select id
   from dibs.jobs
@@ -12,9 +13,9 @@ with due as materialized (
 )
 update dibs.jobs j
 set
-  state = 'ready',
+  state = (case when j.group_key is null or j.is_head then 'ready' else 'blocked' end)::dibs.job_state,
   position = ($3::bigint[])[width_bucket(j.id, $2::uuid[])]
 where j.queue_id = $1
   and j.id = any (array(select id from due))
   and j.id between ($2::uuid[])[1] and ($2::uuid[])[cardinality($2::uuid[])]
-returning j.id, j.state;
+returning j.id, j.state, j.group_key as "group";

@@ -1,9 +1,10 @@
 import type { Db } from './db.ts';
+import type { Groups, Moved } from './groups.ts';
 import { FIRST_ID } from './ids.ts';
 import type { Pace } from './pace.ts';
 import { placesFor } from './positions.ts';
 import type { Queue } from './queues.ts';
-import { planned } from './sql.ts';
+import { planned, type Statement } from './sql.ts';
 import type { JobState } from './types.ts';
 import type { Wakes } from './wakes.ts';
 
@@ -11,6 +12,7 @@ const statements = {
   now: planned('now_text'),
   purge: planned('purge'),
   purgeReady: planned('purge_ready'),
+  purgeFair: planned('purge_fair'),
   page: planned('redrive_page'),
   redrive: planned('redrive'),
   clear: planned('queue_clear'),
@@ -22,48 +24,55 @@ interface DeadJob {
   wanted: boolean;
 }
 
+/** Purged in this order, no job escapes by going from one of these states to the next meanwhile. */
+const TOWARDS_READY: JobState[] = ['scheduled', 'blocked', 'ready'];
+
 /** Below everything that is ready: see floor.ts. */
 const FIRST_READY = ['-101', '0'];
+const FIRST_FAIR = ['-101', '', '0'];
 
 interface Batch {
   count: number;
   /** Behind what the next one begins. */
   last: string[] | null;
+  /** Whose heads it took. */
+  groups?: string[] | null;
 }
 
 /** Verbs over any number of jobs: in chunks, each its own transaction, and none touches what came after the call. */
-export function bulkVerbs(context: { db: Db; wakes: Wakes; pace: Pace }) {
-  const { db, wakes, pace } = context;
+export function bulkVerbs(context: { db: Db; wakes: Wakes; pace: Pace; groups: Groups }) {
+  const { db, wakes, pace, groups } = context;
 
   async function now(): Promise<string> {
     const [row] = await db.query<{ now: string }>(statements.now);
     return (row as { now: string }).now;
   }
 
-  /** Runs a statement for one batch of jobs after the other, from behind `first`; returns how many there were. */
+  /** Runs a statement for one batch of jobs after the other, from behind `first`; tells `each` of them. */
   async function inBatches(
     first: string[],
     batch: (after: string[], size: number) => Promise<Batch[]>,
-  ): Promise<number> {
+    each: (done: Batch) => void = () => undefined,
+  ): Promise<void> {
     const chunk = pace.chunks();
     let after: string[] | null = first;
-    let count = 0;
     while (after) {
       const from: string[] = after;
-      count += await chunk(async (size) => {
+      await chunk(async (size) => {
         const [row] = (await batch(from, size)) as [Batch];
         after = row.last;
+        each(row);
         return row.count;
       });
     }
-    return count;
   }
 
   async function revive(queue: Queue, dead: string[]): Promise<number> {
     if (dead.length === 0) return 0;
     const { ids, positions } = await placesFor(db, dead);
-    const rows = await db.query(statements.redrive, [queue.id, ids, positions]);
+    const rows = await db.query<Moved>(statements.redrive, [queue.id, ids, positions]);
     wakes.ready(queue.name);
+    await groups.passOn(rows);
     return rows.length;
   }
 
@@ -71,16 +80,28 @@ export function bulkVerbs(context: { db: Db; wakes: Wakes; pace: Pace }) {
     /** Deletes the jobs in these states; returns how many. */
     async purge(queue: Queue, states: JobState[]): Promise<number> {
       const called = await now();
+      const headless = new Set<string>();
       let count = 0;
-      for (const state of new Set(states))
-        count +=
-          state === 'ready'
-            ? await inBatches(FIRST_READY, (after, size) =>
-                db.query(statements.purgeReady, [queue.id, ...after, called, size]),
-              )
-            : await inBatches([FIRST_ID], (after, size) =>
-                db.query(statements.purge, [queue.id, state, ...after, called, size]),
-              );
+      const note = (done: Batch) => {
+        count += done.count;
+        for (const group of done.groups ?? []) headless.add(group);
+      };
+      const clear = (statement: Statement, first: string[], wish: unknown[] = []) =>
+        inBatches(
+          first,
+          (after, size) => db.query(statement, [queue.id, ...wish, ...after, called, size]),
+          note,
+        );
+      const inTurn = [...new Set(states)].sort((a, b) => TOWARDS_READY.indexOf(a) - TOWARDS_READY.indexOf(b));
+      for (const state of inTurn)
+        if (state === 'ready') {
+          await clear(statements.purgeReady, FIRST_READY);
+          await clear(statements.purgeFair, FIRST_FAIR);
+        } else {
+          await clear(statements.purge, [FIRST_ID], [state]);
+        }
+      // Not before: a purge of what is ready would go on to those whose turn came by it.
+      await groups.advance(queue.id, headless);
       return count;
     },
 

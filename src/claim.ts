@@ -1,3 +1,4 @@
+import type { ClaimName } from './claiming.ts';
 import type { Claimant } from './line.ts';
 import type { LeasedJob } from './types.ts';
 
@@ -7,7 +8,12 @@ export interface ClaimRequest {
   lease_seconds?: number;
   wait_seconds?: number;
   worker?: string;
+  claim_id?: string;
 }
+
+/** Where a claim looks, in its order. */
+export const queuesOf = (request: ClaimRequest): string[] =>
+  request.queues ? [...new Set(request.queues)] : ['default'];
 
 export interface Claim extends Claimant {
   /** For each of its queues, how often the line had been woken when this claim last looked there. */
@@ -15,6 +21,8 @@ export interface Claim extends Claimant {
   expired: boolean;
   /** Its consumer hung up. */
   gone: boolean;
+  /** It was repeated: what it leases is for the repetition, which it does not wait for. */
+  superseded: boolean;
   done: boolean;
   timer: NodeJS.Timeout | undefined;
   answered: Promise<LeasedJob[]>;
@@ -23,8 +31,8 @@ export interface Claim extends Claimant {
 }
 
 /** A claim that has not looked anywhere yet; one that doesn't wait has expired from the start. */
-export function newClaim(request: ClaimRequest, turn: number): Claim {
-  const queues = request.queues ? [...new Set(request.queues)] : ['default'];
+export function newClaim(request: ClaimRequest, name: ClaimName | undefined, turn: number): Claim {
+  const queues = queuesOf(request);
   let answer: Claim['answer'] = () => undefined;
   let refuse: Claim['refuse'] = () => undefined;
   const answered = new Promise<LeasedJob[]>((resolve, reject) => {
@@ -37,12 +45,14 @@ export function newClaim(request: ClaimRequest, turn: number): Claim {
     limit: request.limit ?? 1,
     lease_seconds: request.lease_seconds,
     worker: request.worker,
+    name,
     jobs: [],
     visit: 0,
     busy: false,
     seen: queues.map(() => 0),
     expired: !request.wait_seconds,
     gone: false,
+    superseded: false,
     done: false,
     timer: undefined,
     answered,

@@ -14,7 +14,7 @@ export interface Db {
 
 /** The pool of connections of a replica. */
 export interface Database extends Db {
-  /** Runs `work` in one transaction, again after a serialization failure or a deadlock. */
+  /** Runs `work` in one transaction, again after a failure that isRetryable. */
   transaction<T>(work: (db: Db) => Promise<T>): Promise<T>;
   /** Runs statements in one transaction and one round trip: the rows of each. `sent` is called when they are under way. */
   pipeline(calls: Call[], sent?: () => void): Promise<Rows[]>;
@@ -59,10 +59,19 @@ const OUTAGE = /^(08...|53...|57P0.|57014|25006|25P03|3D000|28...)$/;
 /** What the driver says, without a code, of a connection that is gone or silent. */
 const FROM_DRIVER =
   /^(Connection terminated|timeout (exceeded|expired)|Query read timeout|Client (was|has)|Cannot use a pool after)/;
-const RETRYABLE = new Set(['40001', '40P01']);
 
 function sqlState(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined;
+}
+
+/**
+ * Whether the same statements may succeed when run again: after a serialization failure, a deadlock, or when another
+ * transaction gave a group its head at the same moment.
+ */
+function isRetryable(error: unknown): boolean {
+  const state = sqlState(error);
+  if (state === '23505') return (error as pg.DatabaseError).constraint === 'jobs_head';
+  return state === '40001' || state === '40P01';
 }
 
 /** Whether an error speaks of the rows sent, so that sending them one by one singles out the bad one. */
@@ -87,7 +96,7 @@ async function retrying<T>(attempt: () => Promise<T>): Promise<T> {
     try {
       return await attempt();
     } catch (error) {
-      if (tries < 5 && RETRYABLE.has(sqlState(error) ?? '')) continue;
+      if (tries < 5 && isRetryable(error)) continue;
       throw translate(error);
     }
   }

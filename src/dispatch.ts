@@ -1,5 +1,5 @@
 import { type Claim, type ClaimRequest, newClaim } from './claim.ts';
-import type { Consumer } from './claiming.ts';
+import type { ClaimName, Consumer, Shares } from './claiming.ts';
 import { overloaded } from './errors.ts';
 import { hasReason, isWaiting, join, type Line, leave, mayHoldMore, nextBatch, openLine } from './line.ts';
 import type { Queue, Queues } from './queues.ts';
@@ -17,10 +17,10 @@ const MOST_CLAIMS = 20_000;
  * queues by turns, and takes all it can get; one that found nothing waits in the lines of all of them until it is woken.
  */
 export function dispatcher(options: {
-  claimFor(queue: Queue, consumers: Consumer[], part: Part): Promise<LeasedJob[][]>;
+  claimFor(queue: Queue, consumers: Consumer[], part: Part): Promise<Shares>;
   queues: Queues;
   join: Join;
-  giveBack(jobs: LeasedJob[]): void;
+  giveBack(jobs: LeasedJob[], name: ClaimName | undefined): void;
   wakes: Wakes;
 }) {
   const { claimFor, queues, join: joinRound, giveBack, wakes } = options;
@@ -53,12 +53,12 @@ export function dispatcher(options: {
 
   function finish(claim: Claim): void {
     part(claim);
-    if (claim.gone) giveBack(claim.jobs);
-    claim.answer(claim.gone ? [] : claim.jobs);
+    if (claim.gone && !claim.superseded) giveBack(claim.jobs, claim.name);
+    claim.answer(claim.gone || claim.superseded ? [] : claim.jobs);
   }
 
   function fail(claim: Claim, error: unknown): void {
-    if (claim.jobs.length > 0 || claim.gone) {
+    if (claim.jobs.length > 0 || claim.gone || claim.superseded) {
       finish(claim);
     } else {
       part(claim);
@@ -68,7 +68,7 @@ export function dispatcher(options: {
 
   /** Decides what a claim does after a statement in which it took part, or that showed its queue to be empty. */
   function proceed(claim: Claim, line: Line): void {
-    if (claim.gone || claim.jobs.length === claim.limit) {
+    if (claim.gone || claim.superseded || claim.jobs.length === claim.limit) {
       finish(claim);
       return;
     }
@@ -101,6 +101,7 @@ export function dispatcher(options: {
       limit: c.limit - c.jobs.length,
       lease_seconds: c.lease_seconds,
       worker: c.worker,
+      name: c.name,
     }));
     const asked = consumers.reduce((slots, c) => slots + c.limit, 0);
     line.woken = false;
@@ -108,10 +109,11 @@ export function dispatcher(options: {
     look(line, visitors);
     for (const claim of served) claim.busy = true;
     // An unknown queue has nothing.
-    const leased = queue && part ? claimFor(queue, consumers, part) : consumers.map(() => []);
+    const nothing = { jobs: consumers.map(() => []), cut: false };
+    const leased = queue && part ? claimFor(queue, consumers, part) : nothing;
     const aside = part?.round === undefined;
     if (aside) line.held = true;
-    let shares: LeasedJob[][];
+    let shares: Shares;
     try {
       shares = await leased;
     } catch (error) {
@@ -122,11 +124,13 @@ export function dispatcher(options: {
     }
     const more = mayHoldMore(line, asked, shares);
     if (more) line.woken = true;
-    for (const [i, claim] of served.entries()) claim.jobs.push(...(shares[i] as LeasedJob[]));
+    for (const [i, claim] of served.entries()) claim.jobs.push(...(shares.jobs[i] as LeasedJob[]));
     // Each stays busy until its own turn: the ones before it set other lines going, which must not take it along.
-    for (const claim of served) {
+    for (const [i, claim] of served.entries()) {
       claim.busy = false;
-      proceed(claim, line);
+      // One that got nothing although there is more is among the first of the next statement.
+      const left = more && shares.jobs[i]?.length === 0 && !claim.gone && !claim.superseded;
+      if (!left) proceed(claim, line);
     }
     if (more) return;
     // The queue is empty: those visitors who came later in line, or were too many for one statement, know it too.
@@ -213,24 +217,35 @@ export function dispatcher(options: {
 
     /**
      * Leases up to `limit` jobs, waiting up to `wait_seconds` for the first. Once its consumer is found to be gone,
-     * `abandon` it: it gets no more, and what it got goes back uncharged.
+     * `abandon` it: it gets no more, and what it got goes back uncharged. Once it is repeated, `supersede` it: it
+     * gets no more either, but what it got stays leased, and it is answered with nothing.
      */
-    claim(request: ClaimRequest): { jobs: Promise<LeasedJob[]>; abandon(): void } {
+    claim(
+      request: ClaimRequest,
+      name?: ClaimName,
+    ): { jobs: Promise<LeasedJob[]>; abandon(): void; supersede(): void } {
       if (open >= MOST_CLAIMS) throw overloaded();
       open++;
-      const claim = newClaim(request, turns++);
+      const claim = newClaim(request, name, turns++);
       if (closed) claim.expired = true;
       if (!claim.expired)
         claim.timer = setTimeout(() => expire(claim), (request.wait_seconds as number) * 1000);
       for (const name of claim.queues) join(lineOf(name), claim);
       pump(lineOf(claim.queues[0] as string));
+      const endUnlessBusy = () => {
+        if (!claim.busy) finish(claim);
+      };
 
       return {
         jobs: claim.answered,
         abandon() {
           claim.gone = true;
-          if (claim.done) giveBack(claim.jobs);
-          else if (!claim.busy) finish(claim);
+          if (!claim.done) endUnlessBusy();
+          else if (!claim.superseded) giveBack(claim.jobs, claim.name);
+        },
+        supersede() {
+          claim.superseded = true;
+          if (!claim.done) endUnlessBusy();
         },
       };
     },

@@ -1,17 +1,23 @@
 import { queueAdmin } from './admin.ts';
+import { awaitedJobs } from './awaited.ts';
 import { bulkVerbs } from './bulk.ts';
+import { chaining } from './chain.ts';
 import { claiming } from './claiming.ts';
 import { databaseClock } from './clock.ts';
 import type { Database } from './db.ts';
 import { dispatcher } from './dispatch.ts';
 import { forgetAnswers } from './duties/answers.ts';
 import { startDuty } from './duties/duty.ts';
+import { headlessGroups } from './duties/groups.ts';
 import { forgetOutlived } from './duties/retain.ts';
 import { scheduleTicks } from './duties/schedule.ts';
 import { strayLeases } from './duties/strays.ts';
-import { promoteDue, reviveExpired } from './duties/sweep.ts';
+import { buryExpired, promoteDue, reviveExpired } from './duties/sweep.ts';
 import { enqueueing } from './enqueue.ts';
+import { createGate } from './gate.ts';
+import { groupTurns } from './groups.ts';
 import { onceByKey } from './idempotency.ts';
+import { queueIdOf } from './ids.ts';
 import { jobDesk } from './jobs.ts';
 import { alarms } from './limits.ts';
 import { isMigrated } from './migrate.ts';
@@ -19,15 +25,21 @@ import { bulkPace } from './pace.ts';
 import { queueCache } from './queues.ts';
 import { admission } from './room.ts';
 import { createRounds, RANKS } from './rounds.ts';
+import { safeClaims } from './safeClaims.ts';
 import { scheduleDesk } from './schedules.ts';
 import { settlement as settlementOf } from './settle.ts';
+import { jobWaits } from './wait.ts';
 import { wakeUps } from './wakes.ts';
 
 const SWEEP_MS = 200;
 const RETAIN_MS = 1000;
 const STRAYS_MS = 1000;
+/** At least so often; it asks for sooner. */
+const GROUPS_MS = 60_000;
 const SCHEDULES_MS = 1000;
 const CLOCK_MS = 10_000;
+/** Requests at once that have a transaction each; the pool's other connections serve the others. */
+const TRANSACTIONS = 4;
 
 /**
  * The queue, without HTTP: every verb of the contract, and the duties that run beside them. Any number of engines may
@@ -43,20 +55,26 @@ export async function startEngine(options: {
   const queues = queueCache(db);
   const clock = databaseClock(db);
   const wakes = wakeUps({ db, url: listenUrl, log });
+  const awaited = awaitedJobs({ tell: wakes.finished });
   const rounds = createRounds(db);
-  const { enqueue, enqueueWithin } = enqueueing({
+  const throughGate = createGate(TRANSACTIONS);
+  const groups = groupTurns({ db, join: rounds(RANKS.advance), queues, wakes, log });
+  const { check, enqueue, enqueueWithin } = enqueueing({
     db,
     join: rounds(RANKS.enqueue),
     queues,
     clock,
     wakes,
+    groups,
     admit: admission(db),
   });
-  const settlement = settlementOf({ db, join: rounds(RANKS.settle), queues, wakes });
+  const settlement = settlementOf({ db, join: rounds(RANKS.settle), queues, wakes, awaited, groups });
+  const chained = chaining({ db, queues, awaited, settlement, enqueueWithin, throughGate, groups });
   const pace = bulkPace();
-  const bulk = bulkVerbs({ db, wakes, pace });
+  const bulk = bulkVerbs({ db, wakes, pace, groups });
 
   const strays = strayLeases({ db, settlement, log });
+  const headless = headlessGroups({ db, queues, groups, log });
   const { claimFor, doubt } = claiming({
     db,
     lost: strays.claimLost,
@@ -65,14 +83,19 @@ export async function startEngine(options: {
   const dispatch = dispatcher({
     async claimFor(...claim) {
       const shares = await claimFor(...claim);
-      if (shares.some((jobs) => jobs.length > 0)) pace.served();
+      if (shares.jobs.some((jobs) => jobs.length > 0)) pace.served();
       return shares;
     },
     queues,
     join: rounds(RANKS.claim),
-    giveBack: strays.giveBack,
+    giveBack: (jobs, name) =>
+      name
+        ? strays.giveUp([...new Set(jobs.map((job) => queueIdOf(job.id) as number))], name)
+        : strays.giveBack(jobs),
     wakes,
   });
+  const failed = (error: unknown) => log(error, 'a background duty failed, it will be tried again');
+  const safe = safeClaims({ db, queues, claim: dispatch.claim, wakes });
   // A database that has just gone again is no reason to give up; the duty below adjusts it then.
   await clock.adjust().catch((error) => log(error, 'the clock is not adjusted yet'));
   await wakes.start({
@@ -82,15 +105,22 @@ export async function startEngine(options: {
       doubt(queue);
       dispatch.wake(queue);
     },
+    blocked(queue, group) {
+      if (group === undefined) headless.lookAt(queue);
+      else void queues.byName(queue).then((found) => found && groups.advance(found.id, [group]), failed);
+    },
+    ofClaims: safe.heard,
+    finished: awaited.wake,
     anywhere: dispatch.wakeAll,
   });
 
-  const failed = (error: unknown) => log(error, 'a background duty failed, it will be tried again');
-  const sweeping = { db, queues, wakes, settlement, clock, pace };
+  const sweeping = { db, queues, wakes, awaited, settlement, clock, pace, groups };
   const duties = [
     startDuty({ everyMs: SWEEP_MS, failed, run: reviveExpired(sweeping) }),
     startDuty({ everyMs: SWEEP_MS, failed, run: promoteDue(sweeping) }),
+    startDuty({ everyMs: SWEEP_MS, failed, run: buryExpired(sweeping) }),
     startDuty({ everyMs: STRAYS_MS, failed, run: strays.search }),
+    startDuty({ everyMs: GROUPS_MS, failed, run: headless.run }),
     startDuty({ everyMs: RETAIN_MS, failed, run: forgetOutlived({ db, pace }) }),
     startDuty({ everyMs: RETAIN_MS, failed, run: forgetAnswers({ db, clock }) }),
     startDuty({ everyMs: SCHEDULES_MS, failed, run: scheduleTicks({ db, enqueueWithin, log }) }),
@@ -100,27 +130,45 @@ export async function startEngine(options: {
   // connection may take, nothing else is heard, and the database would seem to be away.
   await Promise.all(duties.map((duty) => duty.begun));
 
+  const jobs = jobDesk({ db, queues, wakes, awaited, settlement, groups });
+  const waits = jobWaits({
+    db,
+    queues,
+    awaited,
+    get: jobs.get,
+    stirred({ name }) {
+      doubt(name);
+      wakes.ready(name);
+    },
+  });
+
   return {
+    check,
     enqueue,
-    enqueueOnce: onceByKey({ db, enqueueWithin }),
-    claim: dispatch.claim,
-    ack: settlement.ack,
-    nack: settlement.nack,
+    enqueueOnce: onceByKey({ db, enqueueWithin, throughGate, closed: waits.closed }),
+    claim: safe.claim,
+    ack: chained.ack,
+    nack: chained.nack,
     release: settlement.release,
     extend: settlement.extend,
-    jobs: jobDesk({ db, queues, wakes, settlement }),
+    jobs: { ...jobs, wait: waits.wait, waiting: waits.waiting },
     queues: queueAdmin({ db, queues, wakes, bulk }),
     schedules: scheduleDesk({ db, enqueue }),
     isReady: () => isMigrated(db),
 
-    /** Answers waiting claims with what they have, and lets later ones wait no more; other verbs go on. */
-    stopWaiting: dispatch.close,
+    /** Answers who waits with what there is, and lets nobody wait any more; other verbs go on. */
+    stopWaiting(): void {
+      dispatch.close();
+      waits.close();
+    },
 
     /** Ends the duties and the wake-ups; call it when no verb is running any more. */
     async stop(): Promise<void> {
       dispatch.close();
+      waits.close();
       await dispatch.idle();
       await strays.returned();
+      headless.stop();
       await Promise.all(duties.map((duty) => duty.stop()));
       await wakes.stop();
     },

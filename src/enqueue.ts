@@ -1,6 +1,8 @@
+import { KEPT_SECONDS } from './awaited.ts';
 import type { Clock } from './clock.ts';
 import type { Database, Db } from './db.ts';
 import { invalidRequest, QueueGone } from './errors.ts';
+import type { Groups } from './groups.ts';
 import { idSource } from './ids.ts';
 import { type Incoming, inserting } from './insert.ts';
 import { createLanes } from './lane.ts';
@@ -17,6 +19,7 @@ const BATCH_BYTES = 4 * 2 ** 20;
 const HEAVY_BYTES = 64 * 1024;
 const HEAVY_ROWS = 100;
 
+const queueNameOf = (job: NewJob) => job.queue ?? 'default';
 const weigh = (jobs: Incoming[]) => jobs.length / BATCH_ROWS + bytesOf(jobs) / BATCH_BYTES;
 const bytesOf = (jobs: Incoming[]) => jobs.reduce((bytes, job) => bytes + job.payload.length, 0);
 const isHeavy = (jobs: Incoming[]) => jobs.length > HEAVY_ROWS || bytesOf(jobs) > HEAVY_BYTES;
@@ -32,9 +35,10 @@ export function enqueueing(context: {
   queues: Queues;
   clock: Clock;
   wakes: Wakes;
+  groups: Groups;
   admit: Admit;
 }) {
-  const { db, join, queues, clock, wakes, admit } = context;
+  const { db, join, queues, clock, wakes, groups: turns, admit } = context;
   const write = inserting(idSource(clock.now));
 
   /** The time that a job asks for. @throws Refusal `invalid_request`, naming the field below `at`. */
@@ -66,7 +70,7 @@ export function enqueueing(context: {
       group: job.group ?? null,
       fairness_key: job.fairness_key ?? null,
       expires_in_seconds: job.expires_in_seconds ?? null,
-      awaited_seconds: null,
+      awaited_seconds: job.awaited_seconds === undefined ? null : job.awaited_seconds + KEPT_SECONDS,
     };
   }
 
@@ -74,10 +78,11 @@ export function enqueueing(context: {
   async function takeIn(jobs: NewJob[], at: (i: number) => string): Promise<Incoming[]> {
     // Before a queue is created: a refused request changes nothing.
     const times = jobs.map((job, i) => askedTime(job, at(i)));
+    const keyed = new Set(jobs.filter((job) => job.fairness_key !== undefined).map(queueNameOf));
     const found = new Map<string, Queue>();
-    for (const { queue: name = 'default' } of jobs)
-      if (!found.has(name)) found.set(name, await queues.open(name));
-    return jobs.map((job, i) => incoming(job, found.get(job.queue ?? 'default') as Queue, times[i] ?? null));
+    for (const name of new Set(jobs.map(queueNameOf)))
+      found.set(name, await queues.open(name, keyed.has(name)));
+    return jobs.map((job, i) => incoming(job, found.get(queueNameOf(job)) as Queue, times[i] ?? null));
   }
 
   const lanesOf = (join: Join) =>
@@ -124,9 +129,11 @@ export function enqueueing(context: {
   }
 
   async function writeOne(jobs: Incoming[], queue: Queue): Promise<Job[]> {
-    if (isHeavy(jobs)) return heavy(queue.id, jobs);
-    wakes.coming(queue.name);
-    return light(queue.id, jobs);
+    const grouped = jobs.filter((job) => job.group !== null).length;
+    if (!isHeavy(jobs) && grouped < jobs.length) wakes.coming(queue.name);
+    const written = await (isHeavy(jobs) ? heavy : light)(queue.id, jobs);
+    if (grouped > 0) await turns.passOn(written);
+    return written;
   }
 
   async function transact<T>(jobs: Incoming[], work: Within<T>): Promise<T> {
@@ -139,6 +146,7 @@ export function enqueueing(context: {
     );
     for (const name of new Set(written.filter((j) => j.state === 'ready').map((j) => j.queue)))
       wakes.ready(name);
+    await turns.passOn(written);
     return result;
   }
 
@@ -160,6 +168,11 @@ export function enqueueing(context: {
   }
 
   return {
+    /** Refuses, before anything is done, what enqueueing these jobs would refuse. @throws Refusal `invalid_request` */
+    check(jobs: NewJob[], at: (i: number) => string): void {
+      for (const [i, job] of jobs.entries()) askedTime(job, at(i));
+    },
+
     /**
      * Inserts jobs, all or none, and returns them in the same order once they are committed.
      * `at` gives the JSON pointer of the i-th job within its request.

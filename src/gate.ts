@@ -5,11 +5,14 @@ interface Waiting {
   refuse(outage: unknown): void;
 }
 
+/** Runs work when there is a place for it. */
+export type Gate = <T>(work: () => Promise<T>) => Promise<T>;
+
 /**
  * Lets at most `most` pieces of work run at once. An outage that one of them meets is told to all who wait: each would
  * wait as long for it again.
  */
-export function createGate(most: number): <T>(work: () => Promise<T>) => Promise<T> {
+export function createGate(most: number): Gate {
   const waiting: Waiting[] = [];
   let running = 0;
 

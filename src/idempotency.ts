@@ -1,7 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Database, type Db, isLockTimeout } from './db.ts';
 import type { Enqueueing } from './enqueue.ts';
 import { idempotencyKeyReused, isOutage, unavailable } from './errors.ts';
-import { createGate } from './gate.ts';
+import type { Gate } from './gate.ts';
 import { planned, prepared } from './sql.ts';
 import type { Job, NewJob } from './types.ts';
 
@@ -10,8 +11,8 @@ const find = planned('idempotency_find');
 const take = prepared('idempotency_take');
 const answer = planned('idempotency_answer');
 
-/** Transactions of such requests at once; the pool's other connections serve the requests without a key. */
-const AT_ONCE = 4;
+/** How often it is looked whether a request of another replica, which waits for its job, is answered. */
+const LOOK_MS = 200;
 
 /** What tells whether two requests are one; the fingerprint is a SHA-256 in hex. */
 export interface Keyed {
@@ -29,43 +30,94 @@ export interface Answer {
 
 interface Found extends Answer {
   matches: boolean;
+  /** Whether it may still be answered something else. */
+  open: boolean | null;
+}
+
+/** What is done of a request once its jobs are committed. */
+export interface Afterwards {
+  /** How long it may take. */
+  seconds: number;
+  /** Another answer, if it comes to one. */
+  answer(jobs: Job[]): Promise<Answer | undefined>;
 }
 
 /** The answer that is remembered. @throws Refusal `idempotency_key_reused` when it is another request's. */
-async function recall(db: Db, { route, key, fingerprint }: Keyed): Promise<Answer | undefined> {
+async function recall(db: Db, { route, key, fingerprint }: Keyed): Promise<Found | undefined> {
   const [found] = await db.query<Found>(find, [route, key, fingerprint]);
   if (found && !found.matches) throw idempotencyKeyReused(key);
   return found;
 }
 
 /** Requests that are carried out once for each key: the answer commits with the jobs that it speaks of. */
-export function onceByKey(context: { db: Database; enqueueWithin: Enqueueing['enqueueWithin'] }) {
-  const { db, enqueueWithin } = context;
-  const throughGate = createGate(AT_ONCE);
+export function onceByKey(context: {
+  db: Database;
+  enqueueWithin: Enqueueing['enqueueWithin'];
+  throughGate: Gate;
+  /** Whether nobody waits any more. */
+  closed(): boolean;
+}) {
+  const { db, enqueueWithin, throughGate, closed } = context;
   const underWay = new Map<string, { fingerprint: string; answer: Promise<Answer> }>();
 
-  type Wish = [jobs: NewJob[], at: (i: number) => string, answerOf: (jobs: Job[]) => Answer];
+  type Wish = [
+    jobs: NewJob[],
+    at: (i: number) => string,
+    answerOf: (jobs: Job[]) => Answer,
+    afterwards?: Afterwards,
+  ];
 
-  const carryOut = (request: Keyed, ...[jobs, at, answerOf]: Wish): Promise<Answer> =>
-    enqueueWithin(jobs, at, async (transaction, enqueueIn) => {
+  const writeDown = (
+    on: Db,
+    { route, key }: Keyed,
+    { status, location, body }: Answer,
+    openSeconds?: number,
+  ) => on.query(answer, [route, key, status, location, body, openSeconds ?? null]);
+
+  /** The first answer, and the jobs, unless the request was carried out before. */
+  const carryOut = (request: Keyed, ...[jobs, at, answerOf, afterwards]: Wish) =>
+    enqueueWithin<{ given: Found | Answer; written?: Job[] }>(jobs, at, async (transaction, enqueueIn) => {
       const { route, key, fingerprint } = request;
       const taken = await transaction.query(take, [route, key, fingerprint]);
-      if (taken.length === 0) return (await recall(transaction, request)) as Answer;
-      const given = answerOf(await enqueueIn());
-      await transaction.query(answer, [route, key, given.status, given.location, given.body]);
-      return given;
+      if (taken.length === 0) return { given: (await recall(transaction, request)) as Found };
+      const written = await enqueueIn();
+      const given = answerOf(written);
+      await writeDown(transaction, request, given, afterwards?.seconds);
+      return { given, written };
     });
+
+  /** The answer that stays: the same client may be answered it by another replica. */
+  async function conclude(request: Keyed, first: Answer, last: Answer | undefined): Promise<Answer> {
+    try {
+      await writeDown(db, request, last ?? first);
+      return last ?? first;
+    } catch (error) {
+      if (!isOutage(error)) throw error;
+      return first;
+    }
+  }
+
+  /** What was answered, once it is no longer open. */
+  async function concluded(request: Keyed, found: Found | Answer): Promise<Answer> {
+    let known: Found | Answer = found;
+    while ('open' in known && known.open && !closed()) {
+      await sleep(LOOK_MS);
+      known = (await recall(db, request)) ?? { ...known, open: false };
+    }
+    return known;
+  }
 
   async function recallOrCarryOut(request: Keyed, ...wish: Wish): Promise<Answer> {
     // Before anything else: a request that was carried out creates no queue again.
     const remembered = await recall(db, request);
-    if (remembered) return remembered;
-    try {
-      return await throughGate(() => carryOut(request, ...wish));
-    } catch (error) {
+    if (remembered) return concluded(request, remembered);
+    const { given, written } = await throughGate(() => carryOut(request, ...wish)).catch((error) => {
       if (!isLockTimeout(error)) throw error;
       throw unavailable('Another request holds this Idempotency-Key or the queue for too long.');
-    }
+    });
+    const afterwards = wish[3];
+    if (!written) return concluded(request, given);
+    return afterwards ? conclude(request, given, await afterwards.answer(written)) : given;
   }
 
   /**

@@ -1,5 +1,8 @@
+import type { AwaitedJobs } from './awaited.ts';
 import type { Db } from './db.ts';
 import { jobFinished, jobLeased, jobNotFound } from './errors.ts';
+import { type Explanation, explain } from './explain.ts';
+import type { Groups } from './groups.ts';
 import { queueIdOf } from './ids.ts';
 import { nextPositions } from './positions.ts';
 import type { Queue, Queues } from './queues.ts';
@@ -19,6 +22,7 @@ const statements = {
 export interface JobFilter {
   queue?: string;
   state?: JobState;
+  group?: string;
   payload: boolean;
   order: 'newest' | 'oldest';
   limit: number;
@@ -27,8 +31,15 @@ export interface JobFilter {
 }
 
 /** Looking at single jobs, and mending them. */
-export function jobDesk(context: { db: Db; queues: Queues; wakes: Wakes; settlement: Settlement }) {
-  const { db, queues, wakes, settlement } = context;
+export function jobDesk(context: {
+  db: Db;
+  queues: Queues;
+  wakes: Wakes;
+  awaited: AwaitedJobs;
+  settlement: Settlement;
+  groups: Groups;
+}) {
+  const { db, queues, wakes, awaited, settlement, groups } = context;
 
   async function queueOf(id: string): Promise<Queue> {
     const queueId = queueIdOf(id);
@@ -53,6 +64,14 @@ export function jobDesk(context: { db: Db; queues: Queues; wakes: Wakes; settlem
   return {
     get,
 
+    /** Why the job is not running. @throws Refusal `job_not_found` */
+    async explain(id: string): Promise<Explanation> {
+      const queue = await queueOf(id);
+      const explanation = await explain(db, queue.id, id);
+      if (!explanation) throw jobNotFound(id);
+      return explanation;
+    },
+
     /** A page of jobs; a page shorter than its limit is the last one. */
     list(filter: JobFilter): Promise<Job[]> {
       return db.query<Job>(statements[filter.order], [
@@ -61,6 +80,7 @@ export function jobDesk(context: { db: Db; queues: Queues; wakes: Wakes; settlem
         filter.after ?? null,
         filter.limit,
         filter.payload,
+        filter.group ?? null,
       ]);
     },
 
@@ -69,17 +89,20 @@ export function jobDesk(context: { db: Db; queues: Queues; wakes: Wakes; settlem
       const queue = await queueOf(id);
       const [row] = await db.query<JobRow>(statements.cancel, [queue.id, id]);
       if (!row) throw jobFinished(id, (await get(id)).state);
+      awaited.changed([row]);
       await settlement.dropCancelled(queue, [row]);
+      await groups.passOn([row]);
       return { ...row, queue: queue.name };
     },
 
-    /** Makes a dead or scheduled job ready, its attempts afresh; one that waits already is left as it is. */
+    /** Makes a dead or scheduled job ready, or blocked in its group, its attempts afresh; one that waits already is left as it is. */
     async retry(id: string): Promise<Job> {
       const queue = await queueOf(id);
       const [position] = await nextPositions(db, 1);
       const [row] = await db.query<JobRow>(statements.retry, [queue.id, id, position]);
       if (row) {
-        wakes.ready(queue.name);
+        if (row.state === 'ready') wakes.ready(queue.name);
+        await groups.passOn([row]);
         return { ...row, queue: queue.name };
       }
       const job = await withoutPayload(id);

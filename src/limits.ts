@@ -6,26 +6,25 @@ import { prepared } from './sql.ts';
 const statements = {
   gate: prepared('claim_gate'),
   tidy: prepared('claim_tidy'),
-  claim: prepared('claim_limited'),
   next: prepared('claim_next'),
 };
 
 export const limitsClaims = (queue: Queue): boolean => queue.max_leased !== null || queue.rate_limit !== null;
 
 /**
- * Claims from a queue that limits its claims, one after another over all replicas: all of it goes to the database at once,
+ * Runs a claiming statement on a queue that limits its claims, one after another over all replicas: all of it goes to the database at once,
  * so that others wait for one transaction there, and never for a replica. Tells in how many milliseconds the rate lets the
  * next job go.
  */
-export async function claimLimited<Row>(
+export async function limited<Row>(
   db: Database,
   queueId: number,
-  parameters: unknown[],
+  claim: Call,
 ): Promise<{ rows: Row[]; nextMs: number | undefined }> {
   const calls: Call[] = [
     { statement: statements.gate, parameters: [queueId] },
     { statement: statements.tidy, parameters: [queueId] },
-    { statement: statements.claim, parameters },
+    claim,
     { statement: statements.next, parameters: [queueId] },
   ];
   const [, , rows, next] = (await db.pipeline(calls)) as [Rows, Rows, Rows, { seconds: number }[]];

@@ -1,4 +1,4 @@
-import { CLAIM_BYTES, type Consumer } from './claiming.ts';
+import { CLAIM_BYTES, type Consumer, type Shares } from './claiming.ts';
 import type { Part } from './rounds.ts';
 import type { LeasedJob } from './types.ts';
 
@@ -82,7 +82,7 @@ export function nextBatch(line: Line): { served: Claimant[]; visitors: Claimant[
 }
 
 /** Whether the queue may hold more than a statement gave, and with it how many are served next. */
-export function mayHoldMore(line: Line, asked: number, got: LeasedJob[][]): boolean {
+export function mayHoldMore(line: Line, asked: number, { jobs: got, cut }: Shares): boolean {
   let rows = 0;
   let characters = 0;
   for (const jobs of got) {
@@ -90,7 +90,7 @@ export function mayHoldMore(line: Line, asked: number, got: LeasedJob[][]): bool
     for (const job of jobs) characters += job.payload.length;
   }
   // A character of a JSON text is at most 3 bytes of UTF-8 here (4 bytes make two UTF-16 units).
-  const more = rows === asked || characters * 3 >= CLAIM_BYTES;
+  const more = cut || rows === asked || characters * 3 >= CLAIM_BYTES;
   line.width = more ? Math.min(line.width * 4, WIDEST) : FIRST_WIDTH;
   return more;
 }

@@ -6,6 +6,8 @@ export interface Queue extends QueueConfig {
   id: number;
   name: string;
   paused: boolean;
+  /** Whether it ever had a job with a fairness key. */
+  fair: boolean;
   created_at: string;
 }
 
@@ -21,6 +23,7 @@ const FRESH_MS = 400;
 const find = prepared('queue_find');
 const findById = prepared('queue_by_id');
 const create = planned('queue_create');
+const makeFair = planned('queue_fair');
 
 export const toQueue = ({ backoff, rate_jobs, rate_seconds, ...row }: QueueRow): Queue => ({
   ...row,
@@ -79,26 +82,29 @@ export function queueCache(db: Db) {
     return ask(key);
   }
 
+  /** Forgets what is known, and what is being asked, of a queue that was changed. */
+  function changed(name: string): void {
+    changes++;
+    asked.clear();
+    const entry = byName.get(name);
+    if (entry) drop(entry.queue);
+  }
+
   return {
     byName: (name: string) => lookUp(name),
     byId: (id: number) => lookUp(id),
 
-    /** The queue of that name, created when there is none. */
-    async open(name: string): Promise<Queue> {
+    /** The queue of that name, created when there is none; ready for jobs with fairness keys where some are coming. */
+    async open(name: string, keyed: boolean): Promise<Queue> {
       for (;;) {
         const queue = await lookUp(name);
-        if (queue) return queue;
-        await db.query(create, [name]);
+        if (queue && (queue.fair || !keyed)) return queue;
+        await db.query(queue ? makeFair : create, [name]);
+        changed(name);
       }
     },
 
-    /** Forgets what is known, and what is being asked, of a queue that was changed. */
-    changed(name: string): void {
-      changes++;
-      asked.clear();
-      const entry = byName.get(name);
-      if (entry) drop(entry.queue);
-    },
+    changed,
   };
 }
 

@@ -5,17 +5,22 @@ import type { Call, Rows } from './pipeline.ts';
 import type { Statement } from './sql.ts';
 
 /**
- * The order of the statements of a round. A claim sees what its own round enqueues; and a queue is locked before its
- * jobs, as by those who delete one, so that the two cannot deadlock.
+ * The order of the statements of a round. A claim sees what its own round enqueues, and whose turn has come in a group;
+ * and a queue is locked before its jobs, as by those who delete one, so that the two cannot deadlock.
  */
-export const RANKS = { enqueue: 0, settle: 1, claim: 2 } as const;
+export const RANKS = { enqueue: 0, settle: 1, advance: 2, claim: 3 } as const;
+
+/** A Db that tells of the rows of a statement before the next round begins, and so before the answers are dealt out. */
+export interface PartDb extends Db {
+  query<Row>(statement: Statement, parameters?: unknown[], seen?: (rows: Row[]) => void): Promise<Row[]>;
+}
 
 /** One verb's part in a round. */
 export interface Part {
   /** Which round it is; later ones have higher numbers, and what runs outside of any has none. */
   round: number | undefined;
   /** Its first statement goes with those of the other verbs, in their transaction. */
-  db: Db;
+  db: PartDb;
   /** Leaves the round, which goes without it: what takes long must not hold up the other verbs. */
   leave(): Part;
 }
@@ -25,6 +30,7 @@ export type Join = <T>(queueId: number, work: (part: Part) => Promise<T>) => Pro
 
 interface Sent extends Call {
   rank: number;
+  seen: ((rows: never[]) => void) | undefined;
   resolve(rows: unknown[]): void;
   reject(error: unknown): void;
 }
@@ -46,20 +52,34 @@ interface QueueRounds {
  * first, and the answers are dealt out while the database works on it.
  */
 export function createRounds(db: Database) {
-  const alone: Part = { round: undefined, db, leave: () => alone };
+  const alone: Part = {
+    round: undefined,
+    db: {
+      async query(statement, parameters, seen) {
+        const rows = await db.query<never>(statement, parameters);
+        seen?.(rows);
+        return rows;
+      },
+    },
+    leave: () => alone,
+  };
   const queues = new Map<number, QueueRounds>();
   let round = 0;
 
   /** One that fails undoes all: each again by itself, so that none fails for another. */
   async function repeat(calls: Sent[]): Promise<void> {
     for (const call of calls)
-      await db.pipeline([call]).then(([rows]) => call.resolve(rows as Rows), call.reject);
+      await db.pipeline([call]).then(([rows]) => {
+        call.seen?.(rows as never[]);
+        call.resolve(rows as Rows);
+      }, call.reject);
   }
 
   async function send(queue: QueueRounds, calls: Sent[], sent: () => void): Promise<void> {
     calls.sort((a, b) => a.rank - b.rank);
     try {
       const results = await db.pipeline(calls, sent);
+      for (const [i, call] of calls.entries()) call.seen?.(results[i] as never[]);
       const deal = () => {
         for (const [i, call] of calls.entries()) call.resolve(results[i] as Rows);
       };
@@ -99,14 +119,15 @@ export function createRounds(db: Database) {
           return alone;
         },
         db: {
-          query<Row>(statement: Statement, parameters: unknown[] = []) {
+          query<Row>(statement: Statement, parameters: unknown[] = [], seen?: (rows: Row[]) => void) {
             if (!calls || statement.name === undefined)
-              return part.leave().db.query<Row>(statement, parameters);
+              return part.leave().db.query<Row>(statement, parameters, seen);
             return new Promise<Row[]>((resolve, reject) =>
               gathered.push({
                 rank,
                 statement: statement as Call['statement'],
                 parameters,
+                seen: seen as Sent['seen'],
                 resolve: resolve as Sent['resolve'],
                 reject,
               }),

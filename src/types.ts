@@ -58,6 +58,8 @@ export interface NewJob {
   group?: string;
   fairness_key?: string;
   expires_in_seconds?: number;
+  /** Somebody waits for its end, for so long. */
+  awaited_seconds?: number;
 }
 
 /** What a schedule is made of; its job's payload stands beside the job. */
@@ -103,6 +105,8 @@ export interface JobRow {
   result: string | null;
   payload?: string | null;
   lease_token?: string;
+  /** Whether somebody waits for its end. */
+  awaited?: boolean | null;
 }
 
 export interface Job extends JobRow {
@@ -119,6 +123,13 @@ export interface LeasedJob extends Job {
 export interface Acked {
   id: string;
   state: 'completed';
+  /** The jobs inserted with the ack. */
+  enqueued: Job[];
+}
+
+/** The job, and those inserted with the nack, where any were sent with it. */
+export interface Nacked extends Job {
+  enqueued?: Job[];
 }
 
 export interface Extended {
@@ -132,6 +143,7 @@ export interface Ack {
   id: string;
   lease_token: string;
   result?: RawJson;
+  enqueue?: NewJob[];
 }
 
 export interface Nack {
@@ -140,6 +152,7 @@ export interface Nack {
   error?: string;
   delay_seconds?: number;
   retry?: boolean;
+  enqueue?: NewJob[];
 }
 
 export interface Release {

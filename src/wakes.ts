@@ -14,6 +14,11 @@ const QUIET_MS = 50;
 const HEARD_MS = 50;
 const RECONNECT_MS = 500;
 const MOST_ANNOUNCED = 10_000;
+/** A message has less than 8000 bytes. */
+const MOST_IDS = 200;
+
+/** What replicas tell each other about claims that may be repeated. */
+export type ClaimVerb = 'open' | 'take' | 'over';
 
 /** Who is told that a queue may have something ready. */
 export interface WakeListeners {
@@ -23,13 +28,21 @@ export interface WakeListeners {
   coming(queue: string): void;
   /** By another one. */
   elsewhere(queue: string): void;
+  /** Jobs that somebody may wait for were finished by another one. */
+  finished(ids: string[]): void;
+  /** Jobs came into this group of a queue, or into some that is not named, with nobody to see whose turn it is. */
+  blocked(queue: string, group: string | undefined): void;
+  /** Another replica said something about claims that may be repeated (src/takeovers.ts). */
+  ofClaims(verb: string, sender: string, text: string): void;
   /** Messages may have been missed: any queue may have something. */
   anywhere(): void;
 }
 
 /**
  * Tells waiting claims, in this process and on other replicas, that a queue may have something for them. Replicas say
- * on one channel where they wait (`wait <sender> <queue>`), and only then are told of jobs (`ready <sender> <queue>`). Lost messages cost
+ * on one channel where they wait (`wait <sender> <queue>`), and only then are told of jobs (`ready <sender> <queue>`). Who
+ * puts jobs into groups by SQL says so (`blocked <sender> <queue> <group>`, or without the group). All are told which jobs
+ * are finished that somebody waits for (`done <sender> <id>,<id>`). Lost messages cost
  * latency, never jobs: whoever waits also looks by itself, slowly.
  */
 export function wakeUps(options: { db: Db; url: string; log: (error: unknown, message: string) => void }) {
@@ -42,15 +55,18 @@ export function wakeUps(options: { db: Db; url: string; log: (error: unknown, me
     here: () => undefined,
     coming: () => undefined,
     elsewhere: () => undefined,
+    finished: () => undefined,
+    blocked: () => undefined,
+    ofClaims: () => undefined,
     anywhere: () => undefined,
   };
   let client: pg.Client | undefined;
   let retry: NodeJS.Timeout | undefined;
   let closed = false;
 
-  function send(verb: 'wait' | 'ready' | 'hello', queue = ''): Promise<unknown> {
+  function send(verb: 'wait' | 'ready' | 'hello' | 'done' | ClaimVerb, about = ''): Promise<unknown> {
     return db
-      .query(notify, [`${verb} ${self} ${queue}`])
+      .query(notify, [`${verb} ${self} ${about}`])
       .catch((error: Error) => log(error, 'a wake-up was not sent'));
   }
 
@@ -75,11 +91,15 @@ export function wakeUps(options: { db: Db; url: string; log: (error: unknown, me
   }
 
   function receive(message: string | undefined): void {
-    const [verb, sender, queue = ''] = (message ?? '').split(' ');
+    const [verb = '', sender = '', about = '', ...rest] = (message ?? '').split(' ');
     if (sender === self) return;
-    if (verb === 'ready') listeners.elsewhere(queue);
-    else if (verb === 'wait') interest.set(queue, performance.now() + INTEREST_MS);
+    if (verb === 'ready') listeners.elsewhere(about);
+    // A group's name may have spaces.
+    else if (verb === 'blocked') listeners.blocked(about, rest.join(' ') || undefined);
+    else if (verb === 'wait') interest.set(about, performance.now() + INTEREST_MS);
+    else if (verb === 'done') listeners.finished(about.split(','));
     else if (verb === 'hello') announced.clear();
+    else listeners.ofClaims(verb, sender, about);
   }
 
   async function listen(): Promise<void> {
@@ -112,6 +132,9 @@ export function wakeUps(options: { db: Db; url: string; log: (error: unknown, me
   }
 
   return {
+    /** This replica, as the others know it. */
+    self,
+
     async start(to: WakeListeners): Promise<void> {
       listeners = to;
       await listen();
@@ -128,6 +151,14 @@ export function wakeUps(options: { db: Db; url: string; log: (error: unknown, me
       if (until > performance.now()) tellOthers(queue);
       else interest.delete(queue);
     },
+
+    /** Jobs that somebody may wait for are finished; the other replicas are told. */
+    finished(ids: string[]): void {
+      for (let at = 0; at < ids.length; at += MOST_IDS)
+        void send('done', ids.slice(at, at + MOST_IDS).join());
+    },
+
+    ofClaims: (verb: ClaimVerb, text: string): void => void send(verb, text),
 
     /** Somebody waits here for a queue. */
     waiting(queue: string): void {

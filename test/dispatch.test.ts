@@ -7,13 +7,21 @@ const job = (id: string) => ({ id, payload: 'null' }) as LeasedJob;
 
 /** A dispatcher whose statements return when the test says so. */
 function setUp() {
-  const statements: { queue: string; consumers: Consumer[]; answer(shares: LeasedJob[][]): void }[] = [];
+  const statements: {
+    queue: string;
+    consumers: Consumer[];
+    answer(jobs: LeasedJob[][], cut?: boolean): void;
+  }[] = [];
   const waiters: ((statement: (typeof statements)[number]) => void)[] = [];
   const givenBack: LeasedJob[] = [];
   const dispatch = dispatcher({
     claimFor: (queue, consumers) =>
       new Promise((answer) => {
-        const statement = { queue: queue.name, consumers, answer };
+        const statement = {
+          queue: queue.name,
+          consumers,
+          answer: (jobs: LeasedJob[][], cut = false) => answer({ jobs, cut }),
+        };
         const waiter = waiters.shift();
         if (waiter) waiter(statement);
         else statements.push(statement);

@@ -59,6 +59,16 @@ describe('the checker of histories', () => {
     expect(refused.violations(none)).toEqual([expect.stringContaining('ran at once')]);
   });
 
+  test('does not blame a lease that was counted from before the end of the one before it, but taken after', () => {
+    const history = recordHistory();
+    const released = history.leased(claimed(1, 1000), 1, 10);
+    history.settled(released, 'release', 500, 'done', 510);
+    history.leased(claimed(2, 1450), 1, 520);
+    expect(history.violations(none)).toEqual([]);
+    history.leased(claimed(3, 2000), 1, 1440);
+    expect(history.violations(none)).toEqual([expect.stringContaining('ran at once')]);
+  });
+
   test('does not blame a lease after a call whose outcome is unknown', () => {
     const history = recordHistory();
     history.extended(history.leased(claimed(1, 10_000), 10), 500, 'unknown');

@@ -342,7 +342,7 @@ describe.each([
 
   test.each([
     ['idempotency_find', ['POST /jobs', 'key-700', '00'], 1],
-    ['idempotency_answer', ['POST /jobs', 'key-700', 201, '/jobs/1', '{}'], 1],
+    ['idempotency_answer', ['POST /jobs', 'key-700', 201, '/jobs/1', '{}', null], 1],
     ['idempotency_expire', ['-infinity'], 100],
   ])('%s reads only the rows that it is about', async (name, parameters, rows) => {
     const plan = await (await prepare(client, name, 'custom')).run(parameters);

@@ -36,6 +36,7 @@ const LEASED: Row = {
   attempt: 1,
   deliveries: 1,
 };
+const HEAD: Row = { ...READY, group_key: 'a', is_head: true };
 const finished = (state: string): Row => ({ ...READY, state, finished_at: NOW });
 
 let made = 0;
@@ -68,10 +69,15 @@ describe('the table takes a job of every state as it should be', () => {
       deliveries: 2,
     },
     scheduled: { ...READY, state: 'scheduled' },
-    blocked: { ...READY, state: 'blocked' },
+    'ready at the head of its group': HEAD,
+    'backing off at the head of its group': { ...HEAD, group_key: 'b', state: 'scheduled' },
+    'delayed, before it comes to its group': { ...READY, state: 'scheduled', group_key: 'a' },
+    blocked: { ...READY, state: 'blocked', group_key: 'a' },
+    'dead, and head no more': { ...finished('dead'), group_key: 'a' },
     leased: LEASED,
     'leased, to be cancelled': { ...LEASED, cancel_requested: true },
     completed: { ...finished('completed'), lease_token: TOKEN },
+    'completed, with what its ack enqueued': { ...finished('completed'), enqueued: '[]' },
     'completed though it was to be cancelled': { ...finished('completed'), cancel_requested: true },
     cancelled: { ...finished('cancelled'), cancel_requested: true },
     dead: { ...finished('dead'), attempt: 5, deliveries: 5 },
@@ -94,7 +100,7 @@ describe('the table refuses a job', () => {
     ...['ready', 'scheduled', 'blocked'].map((state): [string, string, Row] => [
       `${state} with a lease that runs`,
       'job_leased',
-      { ...LEASED, state },
+      { ...LEASED, state, ...(state === 'blocked' ? { group_key: 'a' } : {}) },
     ]),
     ...['completed', 'cancelled', 'dead'].flatMap((state): [string, string, Row][] => [
       [`${state} with a lease that runs`, 'job_leased', { ...LEASED, state, finished_at: NOW }],
@@ -106,16 +112,31 @@ describe('the table refuses a job', () => {
     ]),
     ['leased, yet finished', 'job_finished', { ...LEASED, finished_at: NOW }],
     ['dead, yet to be cancelled', 'job_cancelling', { ...finished('dead'), cancel_requested: true }],
+    ...['cancelled', 'dead'].map((state): [string, string, Row] => [
+      `${state} with what an ack enqueued`,
+      'job_enqueued',
+      { ...finished(state), enqueued: '[]' },
+    ]),
     ['with more attempts than it may have', 'job_attempts', { ...READY, attempt: 6, deliveries: 6 }],
     ['with less than no attempts', 'job_attempts', { ...READY, attempt: -1 }],
     ['with more attempts than deliveries', 'job_attempts', { ...READY, attempt: 2, deliveries: 1 }],
     ['without any attempt to come', 'job_attempts', { ...READY, max_attempts: 0 }],
     ['with too many attempts to come', 'job_attempts', { ...READY, max_attempts: 1001 }],
+    ['blocked, yet of no group', 'job_group', { ...READY, state: 'blocked' }],
+    ['blocked, yet the head of its group', 'job_group', { ...HEAD, state: 'blocked' }],
+    ['ready, yet not the head of its group', 'job_group', { ...READY, group_key: 'a' }],
+    ['leased, yet not the head of its group', 'job_group', { ...LEASED, group_key: 'a' }],
+    ['finished, yet the head of its group', 'job_group', { ...HEAD, ...finished('dead'), is_head: true }],
+    ['a head of no group', 'job_group', { ...READY, is_head: true }],
+    ['a second head of its group', 'jobs_head', { ...HEAD, group_key: 'taken' }],
+    ['of a group without a name', 'job_keys', { ...HEAD, group_key: '' }],
+    ['of a group with too long a name', 'job_keys', { ...HEAD, group_key: 'a'.repeat(257) }],
     ['of too high a priority', 'job_priority', { ...READY, priority: 101 }],
     ['of too low a priority', 'job_priority', { ...READY, priority: -101 }],
     ['whose id is taken', 'jobs_pkey', { ...READY, id: '00000000-0000-7000-8000-ffffffffffff' }],
   ];
   beforeAll(async () => {
+    await refusalOf('jobs', job({ ...HEAD, group_key: 'taken' }));
     await refusalOf('jobs', { ...READY, id: '00000000-0000-7000-8000-ffffffffffff' });
   });
   test.each(bad)('%s', async (_, constraint, row) => {

@@ -60,7 +60,7 @@ function judge(name: string, plan: PlanNode, made: Made, count: number): void {
   if (name !== 'counts') return;
   const counting = all.filter((node) => node['Node Type'] === 'Index Only Scan');
   const indexes = counting.map((node) => node['Index Name']).sort();
-  expect(indexes, drawn).toEqual(['jobs_by_state', 'jobs_leased', 'jobs_ready']);
+  expect(indexes, drawn).toEqual(['jobs_by_state', 'jobs_fair', 'jobs_leased', 'jobs_ready']);
 }
 
 /** Whether a scan by ids may not read what lies between them, as it may before PostgreSQL 17: see ack.sql. */
@@ -72,7 +72,7 @@ async function isExact(client: pg.Client): Promise<boolean> {
 }
 
 /** Those that take their batch out of a queue, which is then looked up by ids. */
-const DRAWING = ['forget', 'purge', 'purge_ready', 'queue_clear'];
+const DRAWING = ['forget', 'purge', 'purge_ready', 'purge_fair', 'queue_clear'];
 
 async function judgeAll(client: pg.Client, prepared: Map<string, Prepared>, made: Made): Promise<void> {
   const exact = await isExact(client);

@@ -66,7 +66,7 @@ export const JobStateName = Type.Unsafe<JobState>({
   description:
     '`scheduled`: `run_at` is in the future. `ready`: can be claimed. `blocked`: waits for the job before it in its ' +
     'group. `leased`: with a worker until `lease_expires_at`. `completed`, `cancelled`: finished, visible while the ' +
-    "queue's `retention_seconds` last. `dead`: out of attempts or refused by its worker, kept for redrive.",
+    "queue's `retention_seconds` last. `dead`: out of attempts, refused by its worker or expired, kept for redrive.",
 });
 
 export const MAX_SMALL_JSON_BYTES = 64 * 1024;

@@ -12,6 +12,7 @@ import {
   QueueName,
   ref,
   TIME_EXAMPLE,
+  text,
   time,
 } from './common.ts';
 
@@ -85,6 +86,31 @@ export const JobSpec = Type.Object(
     ),
     max_attempts: Type.Optional(maxAttempts({ description: "How often it is tried. Default: the queue's." })),
     backoff: Type.Optional(ref(Backoff)),
+    fairness_key: Type.Optional(
+      text(256, {
+        description:
+          'Whose job it is, say: within one priority, the keys of a queue take turns; the jobs without one take theirs ' +
+          'as one key more. Default: none.',
+        examples: ['tenant-17'],
+      }),
+    ),
+    group: Type.Optional(
+      text(256, {
+        description:
+          'Jobs of one group in one queue are handed out in order of arrival, one at a time: the next one when the one ' +
+          'before it is completed, dead or cancelled. Default: none.',
+        examples: ['customer-42'],
+      }),
+    ),
+    expires_in_seconds: Type.Optional(
+      decimal({
+        exclusiveMinimum: 0,
+        maximum: 366 * 86_400,
+        description:
+          'How long from now it may be claimed, a delay included. One that waits then becomes `dead` with `last_error` ' +
+          '"expired". Default: for ever.',
+      }),
+    ),
   },
   {
     $id: 'JobSpec',
@@ -123,7 +149,9 @@ const jobProperties = {
     description:
       "Every lease ever given; only grows, and so serves as a fencing token in a worker's own writes.",
   }),
-  group: nullable<string>('string'),
+  group: nullable<string>('string', {
+    description: 'Its jobs go one at a time, in order of arrival.',
+  }),
   fairness_key: nullable<string>('string'),
   unique_key: nullable<string>('string'),
   run_at: time('When the job becomes ready, or became so last.'),
@@ -180,6 +208,23 @@ const LEASED_EXAMPLE = {
   payload: { to: 'ada@example.com' },
   lease_token: '6f1d2c3b-4a59-4876-8e1d-0c9b8a7f6e5d',
 };
+
+export const NackedJob = Type.Object(
+  {
+    ...jobProperties,
+    enqueued: Type.Optional(
+      Type.Array(ref(Job), {
+        description:
+          'Where the nack had `enqueue`: the jobs inserted with it; none unless it made the job dead.',
+      }),
+    ),
+  },
+  {
+    $id: 'NackedJob',
+    description: 'A job after a nack, and where it stands.',
+    examples: [{ ...JOB_EXAMPLE, attempt: 1, deliveries: 1, last_error: 'SMTP 421: try again later' }],
+  },
+);
 
 export const LeasedJob = Type.Object(
   {

@@ -12,7 +12,7 @@ import {
   text,
   time,
 } from './common.ts';
-import { Job } from './job.ts';
+import { Job, JobSpec } from './job.ts';
 
 const TOKEN = '6f1d2c3b-4a59-4876-8e1d-0c9b8a7f6e5d';
 const ID = '019aa5b2-7c1e-7a3f-9d2c-4b1e5f000001';
@@ -41,6 +41,13 @@ export const ClaimRequest = Type.Object(
       }),
     ),
     worker: Type.Optional(text(256, { description: 'Who claims, for those who look at the job.' })),
+    claim_id: Type.Optional(
+      text(256, {
+        description:
+          'A name for this claim, new for each: while a lease of it runs, the same request is answered those leases ' +
+          'again, so that a lost reply loses none. A repeat while the first still waits takes its place.',
+      }),
+    ),
   },
   {
     $id: 'ClaimRequest',
@@ -53,11 +60,15 @@ export const ClaimRequest = Type.Object(
 const leaseToken = Type.String({ description: 'As the claim answered it.', examples: [TOKEN] });
 const id = Type.String({ description: 'The id of the job.', examples: [ID] });
 
+const enqueue = (description: string) =>
+  Type.Optional(Type.Array(ref(JobSpec), { maxItems: 1000, description }));
+
 const ack = {
   lease_token: leaseToken,
   result: Type.Optional(
     anyJson("What came out; kept while the queue's `retention_seconds` last, up to 64 KiB."),
   ),
+  enqueue: enqueue('Jobs that follow, inserted if and only if the ack counts.'),
 };
 const nack = {
   lease_token: leaseToken,
@@ -73,6 +84,7 @@ const nack = {
       description: 'false: the job is dead at once, whatever attempts are left. Default: true.',
     }),
   ),
+  enqueue: enqueue('Jobs that make up for this one, inserted if and only if this nack makes it dead.'),
 };
 const release = {
   lease_token: leaseToken,
@@ -91,7 +103,14 @@ const closed = ($id: string, description: string, example: object) => ({
   examples: [example],
 });
 
-export const AckRequest = Type.Object(ack, closed('AckRequest', 'The job is done.', { lease_token: TOKEN }));
+export const AckRequest = Type.Object(
+  ack,
+  closed('AckRequest', 'The job is done.', {
+    lease_token: TOKEN,
+    result: { pages: 12 },
+    enqueue: [{ queue: 'mail.receipt', payload: { order: 1815 } }],
+  }),
+);
 export const NackRequest = Type.Object(
   nack,
   closed('NackRequest', 'The job failed.', { lease_token: TOKEN, error: 'SMTP 421: try again later' }),
@@ -175,7 +194,11 @@ export const SettleResult = Type.Object(
     run_at: Type.Optional(time('With a nack or a release: when the job becomes ready again.')),
     lease_expires_at: Type.Optional(time('With an extend: when the lease runs out now.')),
     cancel_requested: Type.Optional(Type.Boolean()),
-    enqueued: Type.Optional(Type.Array(ref(Job))),
+    enqueued: Type.Optional(
+      Type.Array(ref(Job), {
+        description: 'With an ack, and with a nack that had `enqueue`: the jobs inserted with it.',
+      }),
+    ),
     problem: Type.Optional(ref(Problem)),
   },
   { $id: 'SettleResult', description: 'What became of one item.' },

@@ -1,5 +1,6 @@
 import type { TSchema } from 'typebox';
 import * as common from './common.ts';
+import * as explain from './explain.ts';
 import * as health from './health.ts';
 import * as job from './job.ts';
 import * as lease from './lease.ts';
@@ -11,6 +12,7 @@ type Named = TSchema & { $id: string };
 /** Every schema with a name: a component of the OpenAPI document, in an order that doesn't depend on the loader. */
 export const namedSchemas = Object.values<unknown>({
   ...common,
+  ...explain,
   ...job,
   ...lease,
   ...queue,

@@ -45,7 +45,7 @@ create index jobs_counted on dibs.jobs (queue_id, lease_expires_at) where state 
 create function dibs.room(queue_id integer) returns integer
 language sql stable
 return (
-  select greatest(0, q.max_ready - ready.n - blocked.n)
+  select greatest(0, q.max_ready - ready.n - keyed.n - blocked.n)
   from dibs.queues q
   cross join lateral (
     select count(*)::integer as n
@@ -54,10 +54,21 @@ return (
       from dibs.jobs j
       where j.queue_id = room.queue_id
         and j.state = 'ready'
+        and j.fairness_key is null
         and j.position between (select 0) and (select 9223372036854775807)
       limit q.max_ready
     ) as found
   ) as ready
+  cross join lateral (
+    select count(*)::integer as n
+    from (
+      select
+      from dibs.jobs j
+      where j.queue_id = room.queue_id and j.state = 'ready' and j.fairness_key is not null
+      order by j.queue_id, -j.priority, j.fairness_key, j.position
+      limit q.max_ready
+    ) as found
+  ) as keyed
   cross join lateral (
     select count(*)::integer as n
     from (

@@ -1,9 +1,11 @@
+import type { ClaimName } from '../claiming.ts';
 import type { Db } from '../db.ts';
-import { Refusal } from '../errors.ts';
+import { isOutage, Refusal } from '../errors.ts';
 import type { Settlement } from '../settle.ts';
 import { planned } from '../sql.ts';
 
 const strays = planned('strays');
+const disown = planned('disown');
 
 /** A claim whose connection broke may still be running on the server; it is looked for this long. */
 const SEARCH_MS = 15_000;
@@ -11,6 +13,7 @@ const SEARCH_MS = 15_000;
 interface LostClaim {
   queueId: number;
   nonces: string[];
+  names: ClaimName[];
   until: number;
 }
 
@@ -26,7 +29,7 @@ export function strayLeases(context: {
   log: (error: unknown, message: string) => void;
 }) {
   const { db, settlement, log } = context;
-  const returning = new Set<Promise<void>>();
+  const returning = new Set<Promise<unknown>>();
   let claims: LostClaim[] = [];
   let leases: Lease[] = [];
 
@@ -40,18 +43,41 @@ export function strayLeases(context: {
     }
   }
 
+  /** What this claim still answers for; its repetition finds none of it any more. */
+  const disowned = (queueId: number, name: ClaimName): Promise<Lease[]> =>
+    db.query<Lease>(disown, [queueId, name.id, name.holder]);
+
   async function releaseAll(found: Lease[]): Promise<void> {
     await Promise.all(found.map(release));
   }
 
+  function giving(work: Promise<unknown>): void {
+    const returned: Promise<unknown> = work
+      .catch((error) => log(error, 'jobs could not be given back'))
+      .finally(() => returning.delete(returned));
+    returning.add(returned);
+  }
+
+  function claimLost(queueId: number, nonces: string[], names: ClaimName[]): void {
+    claims.push({ queueId, nonces, names, until: Number.POSITIVE_INFINITY });
+  }
+
+  async function giveUp(queueId: number, name: ClaimName): Promise<void> {
+    try {
+      await releaseAll(await disowned(queueId, name));
+    } catch (error) {
+      if (!isOutage(error)) throw error;
+      claimLost(queueId, [], [name]);
+    }
+  }
+
   return {
     /** Gives leases back uncharged, at once or as soon as the database answers. */
-    giveBack(found: Lease[]): void {
-      const returned = releaseAll(found)
-        .catch((error) => log(error, 'jobs could not be given back'))
-        .finally(() => returning.delete(returned));
-      returning.add(returned);
-    },
+    giveBack: (found: Lease[]): void => giving(releaseAll(found)),
+
+    /** Gives back what a claim leased in these queues, but for what its repetition answers for by now. */
+    giveUp: (queueIds: number[], name: ClaimName): void =>
+      giving(Promise.all(queueIds.map((queueId) => giveUp(queueId, name)))),
 
     /** Once what was to be given back so far has been, or could not be. */
     async returned(): Promise<void> {
@@ -59,9 +85,7 @@ export function strayLeases(context: {
     },
 
     /** Gives back, as soon as the database answers, whatever these claims may have leased. */
-    claimLost(queueId: number, nonces: string[]): void {
-      claims.push({ queueId, nonces, until: Number.POSITIVE_INFINITY });
-    },
+    claimLost,
 
     /** One round of the duty. */
     async search(): Promise<boolean> {
@@ -69,7 +93,9 @@ export function strayLeases(context: {
       leases = [];
       await releaseAll(retried);
       for (const claim of claims) {
-        await releaseAll(await db.query<Lease>(strays, [claim.queueId, claim.nonces]));
+        if (claim.nonces.length > 0)
+          await releaseAll(await db.query<Lease>(strays, [claim.queueId, claim.nonces]));
+        for (const name of claim.names) await releaseAll(await disowned(claim.queueId, name));
         claim.until = Math.min(claim.until, performance.now() + SEARCH_MS);
       }
       claims = claims.filter((claim) => performance.now() < claim.until);

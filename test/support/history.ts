@@ -4,9 +4,11 @@ export interface Lease {
   token: string;
   deliveries: number;
   start: number;
+  /** When the job was with its worker for certain. */
+  taken: number;
   /** Until when the lease ran for certain: a settling or extending call may have ended it as soon as it was sent. */
   until: number;
-  settled?: { verb: Settling; sent: number; outcome: Outcome };
+  settled?: { verb: Settling; sent: number; outcome: Outcome; answered?: number };
 }
 
 export type Settling = 'ack' | 'nack' | 'release';
@@ -22,7 +24,7 @@ interface ClaimedJob {
 }
 
 /** Answered times are cut to milliseconds, and the clock of the tests is that of the database only nearly. */
-const TOLERANCE_MS = 5;
+export const TOLERANCE_MS = 5;
 
 /**
  * Records what producers and workers saw, and finds what must never be. Whatever could be innocent counts as innocent:
@@ -42,14 +44,19 @@ export function recordHistory() {
       cancelled.add(id);
     },
 
-    /** A claim answered this job; the lease began when the database computed its end. */
-    leased(job: ClaimedJob, leaseSeconds: number): Lease {
+    /**
+     * A claim answered this job, at `answered`. The database computes the end of a lease from when its transaction began,
+     * and comes to the job later: after what went before in that transaction.
+     */
+    leased(job: ClaimedJob, leaseSeconds: number, answered?: number): Lease {
       const until = Date.parse(job.lease_expires_at);
+      const start = until - leaseSeconds * 1000;
       const lease: Lease = {
         job: job.id,
         token: job.lease_token,
         deliveries: job.deliveries,
-        start: until - leaseSeconds * 1000,
+        start,
+        taken: answered ?? start,
         until,
       };
       leases.set(job.id, [...(leases.get(job.id) ?? []), lease]);
@@ -62,8 +69,8 @@ export function recordHistory() {
       else if (outcome === 'unknown') lease.until = Math.min(lease.until, sent);
     },
 
-    settled(lease: Lease, verb: Settling, sent: number, outcome: Outcome): void {
-      lease.settled = { verb, sent, outcome };
+    settled(lease: Lease, verb: Settling, sent: number, outcome: Outcome, answered?: number): void {
+      lease.settled = { verb, sent, outcome, answered };
       if (outcome !== 'refused') lease.until = Math.min(lease.until, sent);
     },
 
@@ -100,11 +107,11 @@ function ofOneJob(job: string, leases: Lease[]): string[] {
     if (!next) continue;
     const pair = `job ${job}, deliveries ${lease.deliveries} and ${next.deliveries}`;
     if (next.deliveries === lease.deliveries) found.push(`${pair}: the number did not grow`);
-    if (next.start < lease.start - TOLERANCE_MS)
+    if (next.taken < lease.start - TOLERANCE_MS)
       found.push(`${pair}: the later number was given out earlier`);
-    if (next.start < lease.until - TOLERANCE_MS) found.push(`${pair}: two leases ran at once`);
+    if (next.taken < lease.until - TOLERANCE_MS) found.push(`${pair}: two leases ran at once`);
     if (isDone(lease, 'ack')) found.push(`${pair}: delivered, though it was acknowledged before`);
-    if (lease.settled?.outcome === 'done' && lease.settled.sent > next.start + TOLERANCE_MS)
+    if (lease.settled?.outcome === 'done' && lease.settled.sent > next.taken + TOLERANCE_MS)
       found.push(`${pair}: the first one settled after the second one had begun`);
   }
   return found;

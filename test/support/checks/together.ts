@@ -1,0 +1,25 @@
+import { TOLERANCE_MS } from '../history.ts';
+import type { Life } from '../life.ts';
+
+/** Until when the job `by` kept others from something. */
+export interface Hold {
+  until: number;
+  by: string;
+}
+
+export const NOBODY: Hold = { until: Number.NEGATIVE_INFINITY, by: '' };
+
+export const later = (a: Hold, b: Hold): Hold => (b.until > a.until ? b : a);
+
+/** Different jobs of these that were leased at once. */
+export function leasedTogether(jobs: Life[]): string[] {
+  const found: string[] = [];
+  const leases = jobs.flatMap((life) => life.leases).toSorted((a, b) => a.taken - b.taken);
+  let last = NOBODY;
+  for (const { job, taken, until } of leases) {
+    if (last.by !== job && taken < last.until - TOLERANCE_MS)
+      found.push(`job ${job} was leased while job ${last.by} was`);
+    last = later(last, { until, by: job });
+  }
+  return found;
+}

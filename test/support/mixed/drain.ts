@@ -1,0 +1,53 @@
+import { QUEUE_NAMES } from './queues.ts';
+import type { Random } from './random.ts';
+import type { World } from './world.ts';
+
+const LEASE_SECONDS = 20;
+/** Every rate, delay and backoff lets something through in less. */
+const STUCK_MS = 30_000;
+const LONGEST_MS = 80_000;
+
+/** Works like a good worker until nothing is open; what is still open when nothing has moved for long is stuck. */
+export async function drain(world: World, random: Random): Promise<void> {
+  const { cluster, record } = world;
+  for (const queue of QUEUE_NAMES) await cluster.call(random, 'POST', `/queues/${queue}/resume`);
+  const end = performance.now() + LONGEST_MS;
+  let moved = performance.now();
+  while (performance.now() < Math.min(moved + STUCK_MS, end)) {
+    const body = { queues: QUEUE_NAMES, limit: 100, lease_seconds: LEASE_SECONDS, wait_seconds: 0.3 };
+    const answer = await cluster.call(random, 'POST', '/jobs/claim', body);
+    const leases = (answer?.body.jobs ?? []).flatMap(
+      (job: Parameters<typeof record.handedOut>[0]) => record.handedOut(job, LEASE_SECONDS) ?? [],
+    );
+    for (const lease of leases) {
+      const sent = Date.now();
+      const ack = { lease_token: lease.token };
+      const { status } = (await cluster.call(random, 'POST', `/jobs/${lease.job}/ack`, ack)) ?? {};
+      record.settled(lease, 'ack', sent, status === 200 ? 'done' : 'unknown');
+    }
+    if (leases.length > 0) moved = performance.now();
+    else if (await isDrained(world, random)) break;
+  }
+  await findAll(world, random);
+}
+
+async function isDrained({ cluster }: World, random: Random): Promise<boolean> {
+  const answer = await cluster.call(random, 'GET', '/queues');
+  return (answer?.body.queues ?? []).every(({ counts }: { counts: { [state: string]: number } }) =>
+    ['ready', 'scheduled', 'blocked', 'leased'].every((state) => counts[state] === 0),
+  );
+}
+
+/** Looks up all that is left. */
+async function findAll({ cluster, record }: World, random: Random): Promise<void> {
+  for (const queue of QUEUE_NAMES) {
+    let cursor = '';
+    do {
+      const path = `/jobs?queue=${queue}&include=payload&limit=1000${cursor}`;
+      const answer = await cluster.call(random, 'GET', path);
+      if (!answer) throw new Error(`${path} was not answered`);
+      for (const job of answer.body.jobs) record.found(job);
+      cursor = answer.body.next_cursor ? `&cursor=${answer.body.next_cursor}` : '';
+    } while (cursor);
+  }
+}

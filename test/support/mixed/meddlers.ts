@@ -1,0 +1,118 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { features, hasGroups, QUEUE_NAMES } from './queues.ts';
+import type { Random } from './random.ts';
+import type { World } from './world.ts';
+
+type Meddling = (world: World, random: Random) => Promise<unknown>;
+
+const OVER = [404, 409];
+const NEVER = Number.POSITIVE_INFINITY;
+
+/** One of the jobs that were seen last: most others are finished. */
+const recent = ({ record }: World, random: Random) => {
+  const lives = [...record.lives.values()].slice(-200);
+  return lives.length > 0 ? random.oneOf(lives) : undefined;
+};
+
+const cancel: Meddling = async (world, random) => {
+  const life = recent(world, random);
+  if (!life) return;
+  const entry = { sent: Date.now(), answered: NEVER, status: undefined as number | undefined };
+  life.cancels.push(entry);
+  const answer = await world.cluster.call(random, 'DELETE', `/jobs/${life.id}`, undefined, {
+    expected: OVER,
+  });
+  entry.status = answer?.status;
+  if (answer) entry.answered = Date.now();
+};
+
+const retry: Meddling = async (world, random) => {
+  const life = recent(world, random);
+  if (!life) return;
+  life.retried = Math.min(life.retried, Date.now());
+  await world.cluster.call(random, 'POST', `/jobs/${life.id}/retry`, {}, { expected: OVER });
+};
+
+const look: Meddling = async (world, random) => {
+  const life = recent(world, random);
+  if (!life) return;
+  const tail = features.explain && random.chance(0.5) ? '/explain' : '';
+  await world.cluster.call(random, 'GET', `/jobs/${life.id}${tail}`, undefined, { expected: OVER });
+};
+
+/** Who waits for a job is answered when it is finished, or when the time is over. */
+const wait: Meddling = async (world, random) => {
+  const life = recent(world, random);
+  if (!life || !features.waits) return;
+  const seconds = random.between(0.1, 2);
+  const sent = performance.now();
+  const stops = world.cluster.stops();
+  const path = `/jobs/${life.id}?wait_seconds=${seconds}`;
+  const answer = await world.cluster.call(random, 'GET', path, undefined, { expected: OVER });
+  const waited = (performance.now() - sent) / 1000;
+  const isEarly = answer?.status === 200 && answer.body.finished_at === null && waited < seconds - 0.05;
+  if (isEarly && stops === world.cluster.stops())
+    world.record.problems.push(`${path} was answered ${answer.body.state} after ${waited} s`);
+};
+
+const list: Meddling = ({ cluster }, random) =>
+  cluster.call(random, 'GET', `/jobs?queue=${random.oneOf(QUEUE_NAMES)}&limit=50`);
+
+const count: Meddling = ({ cluster }, random) => cluster.call(random, 'GET', '/queues');
+
+const pause: Meddling = async ({ cluster }, random) => {
+  const path = `/queues/${random.oneOf(QUEUE_NAMES)}`;
+  await cluster.call(random, 'POST', `${path}/pause`);
+  await sleep(random.between(10, 500));
+  await cluster.call(random, 'POST', `${path}/resume`);
+};
+
+const redrive: Meddling = async ({ cluster, record }, random) => {
+  const redriven = { queue: random.oneOf(QUEUE_NAMES), answered: NEVER };
+  record.sweeps.redrives.push(redriven);
+  const path = `/queues/${redriven.queue}/redrive`;
+  const answer = await cluster.call(random, 'POST', path, random.oneOf([{}, { limit: 3 }]));
+  if (answer) redriven.answered = Date.now();
+};
+
+const purge: Meddling = async ({ cluster, record }, random) => {
+  const purged = { queue: random.oneOf(QUEUE_NAMES.filter(hasGroups)), answered: NEVER };
+  record.sweeps.purges.push(purged);
+  const states = random.some(['ready', 'scheduled', 'blocked', 'dead'], 4);
+  const answer = await cluster.call(random, 'POST', `/queues/${purged.queue}/purge`, { states });
+  if (answer) purged.answered = Date.now();
+};
+
+const MEDDLINGS: Meddling[] = [
+  ...Array(10).fill(cancel),
+  ...Array(4).fill(retry),
+  ...Array(4).fill(look),
+  ...Array(4).fill(wait),
+  list,
+  count,
+  pause,
+  redrive,
+  redrive,
+];
+
+export async function meddler(world: World, random: Random): Promise<void> {
+  while (!world.stopping()) {
+    await random.oneOf(MEDDLINGS)(world, random);
+    await sleep(random.between(10, 150));
+  }
+}
+
+/** A purge explains whatever is missing that came before it: only now and then. */
+export async function purger(world: World, random: Random): Promise<void> {
+  while (!world.stopping()) {
+    await sleep(random.between(1000, 6000));
+    if (!world.stopping()) await purge(world, random);
+  }
+}
+
+export async function killer(world: World, random: Random): Promise<void> {
+  while (!world.stopping()) {
+    await sleep(random.between(500, 3500));
+    if (!world.stopping()) await world.cluster.replaceOne(random);
+  }
+}

@@ -1,0 +1,82 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Spec } from '../life.ts';
+import type { Answer } from './calls.ts';
+import { features } from './queues.ts';
+import type { Random } from './random.ts';
+import { someSpecs } from './specs.ts';
+import type { World } from './world.ts';
+
+const PATIENCE_MS = 60_000;
+let keys = 0;
+
+/** Sends a request until it has an answer; the first one that was lost may count yet, so no refusal is believed after it. */
+async function repeated(
+  { cluster, record }: World,
+  random: Random,
+  path: string,
+  body: object,
+): Promise<Answer> {
+  const key = `request ${++keys}`;
+  const deadline = performance.now() + PATIENCE_MS;
+  for (let lost = false; performance.now() < deadline; lost = true) {
+    const abortAfterMs = random.chance(0.08) ? random.integer(1, 15) : undefined;
+    const answer = await cluster.call(random, 'POST', path, body, {
+      abortAfterMs,
+      expected: [429],
+      headers: { 'idempotency-key': key },
+    });
+    if (answer && (answer.status < 300 || !lost)) {
+      if (answer.status < 300 && random.chance(0.05)) await again(random, path, body, key, answer);
+      return answer;
+    }
+    await sleep(random.between(10, 100));
+  }
+  throw new Error(`${path} with ${key} was not answered within ${PATIENCE_MS} ms`);
+
+  async function again(
+    random: Random,
+    path: string,
+    body: object,
+    key: string,
+    first: Answer,
+  ): Promise<void> {
+    await sleep(random.between(0, 300));
+    const second = await cluster.call(random, 'POST', path, body, { headers: { 'idempotency-key': key } });
+    if (second && (second.text !== first.text || second.status !== first.status))
+      record.problems.push(
+        `${path} was repeated with ${key}, and answered otherwise: ${first.text}; ${second.text}`,
+      );
+  }
+}
+
+/** Sends a request once, and now and then waits for what comes of it. */
+async function once({ cluster, record }: World, random: Random, path: string, body: object) {
+  const waits = features.waits && path === '/jobs' && random.chance(0.3);
+  const headers = waits ? { prefer: `wait=${random.integer(1, 2)}` } : undefined;
+  const answer = await cluster.call(random, 'POST', path, body, { expected: [429], headers });
+  if (waits && answer?.status === 200 && answer.body.finished_at === null && !answer.body.deduplicated)
+    record.problems.push(`${path} with ${headers?.prefer} was answered ${answer.text}`);
+  return answer;
+}
+
+/** Enqueues one job or a batch, with an Idempotency-Key and patience, or without both. */
+async function enqueue(world: World, random: Random): Promise<void> {
+  const { record } = world;
+  const specs = someSpecs(random, random.oneOf([1, 1, 2, 8, 25]));
+  const single = specs.length === 1 && random.chance(0.8);
+  const path = single ? '/jobs' : '/jobs/batch';
+  const body = single ? (specs[0] as Spec) : { jobs: specs };
+  const intents = record.wanted(specs);
+  const answer = random.chance(0.5)
+    ? await repeated(world, random, path, body)
+    : await once(world, random, path, body);
+  if (answer)
+    record.answered(intents, answer.status < 300 ? [answer.body.jobs ?? answer.body].flat() : 'refused');
+}
+
+export async function producer(world: World, random: Random): Promise<void> {
+  while (!world.stopping()) {
+    await enqueue(world, random);
+    await sleep(random.between(20, 250));
+  }
+}

@@ -1,0 +1,42 @@
+import type { Limits } from '../checks/limits.ts';
+
+/** What this Dibs can do. */
+export const features = {
+  groups: true,
+  unique: false,
+  limits: false,
+  fairness: false,
+  expiry: true,
+  claimId: true,
+  chaining: true,
+  waits: true,
+  explain: false,
+};
+
+interface QueueConfig extends Limits {
+  retention_seconds?: number;
+  max_ready?: number;
+}
+
+const limited = (limits: QueueConfig): QueueConfig => (features.limits ? limits : {});
+
+/** The queues of the mixed workload: each leans towards something, and the last ones have it all. */
+export const QUEUES: Record<string, QueueConfig> = {
+  plain: {},
+  kept: { retention_seconds: 3600 },
+  grouped: {},
+  'grouped.kept': { retention_seconds: 3600 },
+  fair: {},
+  few: limited({ max_leased: 3, max_ready: 60 }),
+  slow: limited({ rate_limit: { jobs: 5, per_seconds: 1 }, max_ready: 30 }),
+  all: limited({ max_leased: 6, rate_limit: { jobs: 20, per_seconds: 1 }, max_ready: 60 }),
+  'all.kept': {
+    retention_seconds: 3600,
+    ...limited({ max_leased: 6, rate_limit: { jobs: 10, per_seconds: 0.5 } }),
+  },
+};
+
+export const QUEUE_NAMES = Object.keys(QUEUES);
+
+export const hasGroups = (queue: string) => /grouped|all/.test(queue);
+export const isFair = (queue: string) => /fair|all/.test(queue);

@@ -1,0 +1,143 @@
+import { expiryViolations, fateViolations, intentViolations } from '../checks/fates.ts';
+import { groupViolations } from '../checks/groups.ts';
+import { limitViolations } from '../checks/limits.ts';
+import { uniqueViolations } from '../checks/unique.ts';
+import { type Lease, type Outcome, recordHistory } from '../history.ts';
+import type { Intent, Life, Spec, Sweeps } from '../life.ts';
+import { QUEUES } from './queues.ts';
+
+/** A job as any answer shows it. */
+export interface Shown {
+  id: string;
+  state: string;
+  created_at: string;
+  finished_at: string | null;
+  deliveries: number;
+  max_attempts: number;
+  attempt: number;
+  last_error: string | null;
+  payload?: { tag: number };
+  deduplicated?: boolean;
+}
+
+export interface Handed extends Shown {
+  lease_token: string;
+  lease_expires_at: string;
+}
+
+const NEVER = Number.POSITIVE_INFINITY;
+
+/** What all actors of the mixed workload saw. */
+export function createRecord() {
+  const history = recordHistory();
+  const intents = new Map<number, Intent>();
+  const lives = new Map<string, Life>();
+  const leases = new Map<string, Lease>();
+  const sweeps: Sweeps = { redrives: [], purges: [] };
+  const tally = new Map<string, number>();
+  const problems: string[] = [];
+  let requests = 0;
+
+  function seen(job: Shown, intent = intents.get(job.payload?.tag as number)): Life {
+    const known = lives.get(job.id);
+    if (known) return known;
+    if (!intent) throw new Error(`Nobody wanted job ${job.id}`);
+    const created = Date.parse(job.created_at);
+    const life: Life = { id: job.id, intent, created, leases: [], cancels: [], retried: NEVER };
+    intent.jobs.add(job.id);
+    lives.set(job.id, life);
+    return life;
+  }
+
+  return {
+    lives,
+    sweeps,
+    /** What no answer may say, found by the actors themselves. */
+    problems,
+    tally,
+
+    count(what: string, by = 1): void {
+      tally.set(what, (tally.get(what) ?? 0) + by);
+    },
+
+    /** One request wants these jobs. */
+    wanted(specs: Spec[]): Intent[] {
+      const request = ++requests;
+      const sent = Date.now();
+      return specs.map((spec, index) => {
+        const intent: Intent = {
+          spec,
+          request,
+          index,
+          sent,
+          outcome: 'unknown',
+          answered: NEVER,
+          jobs: new Set(),
+        };
+        intents.set(spec.payload.tag, intent);
+        return intent;
+      });
+    },
+
+    /** The request was answered with these jobs, or refused. */
+    answered(wanted: Intent[], jobs: Shown[] | 'refused'): void {
+      const answered = Date.now();
+      for (const [i, intent] of wanted.entries()) {
+        const job = jobs === 'refused' ? undefined : (jobs[i] as Shown);
+        intent.answered = answered;
+        intent.outcome = !job ? 'refused' : job.deduplicated ? 'deduplicated' : 'done';
+        if (job?.deduplicated) intent.named = job.id;
+        else if (job) seen(job, intent);
+      }
+    },
+
+    /** A claim handed these jobs out; undefined for a lease that was answered before. */
+    handedOut(job: Handed, leaseSeconds: number): Lease | undefined {
+      if (leases.has(job.lease_token)) return undefined;
+      const life = seen(job);
+      const lease = history.leased(job, leaseSeconds, Date.now());
+      leases.set(job.lease_token, lease);
+      life.leases.push(lease);
+      if (job.attempt > job.max_attempts)
+        problems.push(`job ${job.id} was handed out as attempt ${job.attempt} of ${job.max_attempts}`);
+      return lease;
+    },
+
+    extended: history.extended,
+
+    settled(lease: Lease, verb: 'ack' | 'nack' | 'release', sent: number, outcome: Outcome, bury = false) {
+      const answered = Date.now();
+      history.settled(lease, verb, sent, outcome, answered);
+      const life = lives.get(lease.job) as Life;
+      if (bury && outcome !== 'refused' && !life.buried)
+        life.buried = { sent, answered: outcome === 'done' ? answered : NEVER };
+    },
+
+    found(job: Shown): void {
+      seen(job).found = {
+        state: job.state,
+        finished: job.finished_at === null ? Number.NEGATIVE_INFINITY : Date.parse(job.finished_at),
+        deliveries: job.deliveries,
+        last_error: job.last_error,
+      };
+    },
+
+    /** Every violation, in words. */
+    violations(): string[] {
+      const all = [...lives.values()];
+      const still = all.filter(({ found }) => found && found.state !== 'completed').map(({ id }) => id);
+      return [
+        ...problems,
+        ...history.violations(new Set(still)),
+        ...intentViolations([...intents.values()]),
+        ...fateViolations(all, (queue) => (QUEUES[queue]?.retention_seconds ?? 0) > 0, sweeps),
+        ...groupViolations(all, sweeps),
+        ...uniqueViolations(all, [...intents.values()], sweeps),
+        ...limitViolations(all, QUEUES),
+        ...expiryViolations(all, sweeps),
+      ];
+    },
+  };
+}
+
+export type Record = ReturnType<typeof createRecord>;

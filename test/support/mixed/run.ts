@@ -1,0 +1,45 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createCluster } from './calls.ts';
+import { drain } from './drain.ts';
+import { killer, meddler, purger } from './meddlers.ts';
+import { producer } from './producers.ts';
+import { QUEUES } from './queues.ts';
+import { createRandom, type Random } from './random.ts';
+import { createRecord } from './record.ts';
+import { worker } from './workers.ts';
+import type { World } from './world.ts';
+
+const REPLICAS = 3;
+const ACTORS: { act(world: World, random: Random): Promise<void>; number: number }[] = [
+  { act: producer, number: 8 },
+  { act: worker, number: 16 },
+  { act: meddler, number: 4 },
+  { act: purger, number: 1 },
+  { act: killer, number: 1 },
+];
+
+const BACKOFF = { kind: 'constant', base_seconds: 0.2, jitter: 0.5 };
+
+/** Lets producers, workers, meddlers and a killer loose on some replicas, then works off what is left, and judges. */
+export async function runMixed(databaseUrl: string, seed: number, seconds: number) {
+  const random = createRandom(seed);
+  const record = createRecord();
+  const cluster = await createCluster(databaseUrl, REPLICAS, record);
+  let stopping = false;
+  try {
+    const world: World = { cluster, record, stopping: () => stopping };
+    for (const [queue, config] of Object.entries(QUEUES))
+      await cluster.call(random, 'PUT', `/queues/${queue}`, { backoff: BACKOFF, ...config });
+    const acting = Promise.all(
+      ACTORS.flatMap(({ act, number }) => Array.from({ length: number }, () => act(world, random.fork()))),
+    );
+    await Promise.race([acting, sleep(seconds * 1000)]);
+    stopping = true;
+    await acting;
+    await drain(world, random);
+    return { violations: record.violations(), record, complaints: cluster.complaints() };
+  } finally {
+    stopping = true;
+    await cluster.end();
+  }
+}

@@ -1,0 +1,31 @@
+import type { Spec } from '../life.ts';
+import { features, hasGroups, isFair, QUEUE_NAMES } from './queues.ts';
+import type { Random } from './random.ts';
+
+let tags = 0;
+
+/** A job of any kind. */
+export function anySpec(random: Random, queue = random.oneOf(QUEUE_NAMES)): Spec {
+  const { chance, oneOf, integer, between } = random;
+  const spec: Spec = {
+    queue,
+    payload: { tag: ++tags },
+    max_attempts: oneOf([1, 2, 3, 20]),
+    priority: oneOf([-1, 0, 0, 0, 1]),
+  };
+  if (chance(0.15)) spec.delay_seconds = between(0.02, 1.5);
+  if (features.groups && hasGroups(queue) && chance(0.8))
+    spec.group = chance(0.3) ? `long ${integer(1, 2)}` : `small ${integer(1, 30)}`;
+  if (features.unique && chance(0.25)) {
+    spec.unique_key = `key ${integer(1, 8)}`;
+    if (chance(0.3)) spec.unique_for_seconds = between(0.2, 2);
+  }
+  if (features.fairness && isFair(queue) && chance(0.8)) spec.fairness_key = `tenant ${integer(1, 5)}`;
+  if (features.expiry && chance(0.1)) spec.expires_in_seconds = between(0.1, 3);
+  return spec;
+}
+
+export const someSpecs = (random: Random, most: number): Spec[] => {
+  const queue = random.chance(0.7) ? random.oneOf(QUEUE_NAMES) : undefined;
+  return Array.from({ length: random.integer(1, most) }, () => anySpec(random, queue));
+};

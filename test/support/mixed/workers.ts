@@ -1,0 +1,157 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Lease, Outcome, Settling } from '../history.ts';
+import type { Intent } from '../life.ts';
+import type { Answer } from './calls.ts';
+import { features, QUEUE_NAMES } from './queues.ts';
+import type { Random } from './random.ts';
+import type { Handed, Shown } from './record.ts';
+import { someSpecs } from './specs.ts';
+import type { World } from './world.ts';
+
+let claims = 0;
+const TOO_LATE = [404, 409];
+
+const outcomeOf = (status: number | undefined): Outcome =>
+  status === undefined
+    ? 'unknown'
+    : status === 200
+      ? 'done'
+      : TOO_LATE.includes(status)
+        ? 'refused'
+        : 'unknown';
+
+/** How a worker means to settle a lease, and the jobs that are to come of it. */
+interface Plan {
+  lease: Lease;
+  verb: Settling;
+  body: { lease_token: string; retry?: boolean; delay_seconds?: number; enqueue?: object[] };
+  chained: Intent[];
+}
+
+function planned({ record }: World, random: Random, lease: Lease): Plan {
+  const { chance, oneOf } = random;
+  const verb = oneOf<Settling>(['ack', 'ack', 'ack', 'ack', 'ack', 'ack', 'ack', 'nack', 'nack', 'release']);
+  const body: Plan['body'] = { lease_token: lease.token };
+  if (verb === 'nack' && chance(0.2)) body.retry = false;
+  if (verb !== 'ack' && chance(0.7)) body.delay_seconds = oneOf([0, 0, 0.1, 0.5]);
+  const chains = features.chaining && verb !== 'release' && chance(0.2);
+  if (!chains) return { lease, verb, body, chained: [] };
+  const specs = someSpecs(random, 2);
+  body.enqueue = specs;
+  return { lease, verb, body, chained: record.wanted(specs) };
+}
+
+interface SettleAnswer {
+  status: number;
+  state?: string;
+  enqueued?: Shown[];
+}
+
+/** One try to settle; the outcome of all tries together is what is recorded. */
+function settled({ record }: World, plan: Plan, sent: number, answer: SettleAnswer | undefined) {
+  const { lease, verb, chained } = plan;
+  const before = lease.settled?.outcome;
+  if (before === 'done') return;
+  if (answer && ![200, 503, ...TOO_LATE].includes(answer.status))
+    record.problems.push(`${verb} of job ${lease.job} was answered ${JSON.stringify(answer)}`);
+  const now = outcomeOf(answer?.status);
+  const outcome = before === 'unknown' && now === 'refused' ? 'unknown' : now;
+  record.count(`${verb}: ${outcome}`);
+  record.settled(lease, verb, lease.settled?.sent ?? sent, outcome, plan.body.retry === false);
+  if (outcome === 'refused') record.answered(chained, 'refused');
+  if (outcome !== 'done' || chained.length === 0) return;
+  const { state, enqueued = [] } = answer as SettleAnswer;
+  const due = state === 'completed' || state === 'dead' ? chained.length : 0;
+  if (enqueued.length !== due)
+    record.problems.push(
+      `${verb} of job ${lease.job}, now ${state}, enqueued ${enqueued.length} jobs of ${due}`,
+    );
+  record.answered(chained, enqueued.length > 0 ? enqueued : 'refused');
+}
+
+async function settle(world: World, random: Random, plans: Plan[]): Promise<void> {
+  const sent = Date.now();
+  if (random.chance(0.3)) {
+    const listOf = (verb: Settling) =>
+      plans.filter((plan) => plan.verb === verb).map(({ lease, body }) => ({ id: lease.job, ...body }));
+    const answer = await world.cluster.call(random, 'POST', '/jobs/settle', {
+      acks: listOf('ack'),
+      nacks: listOf('nack'),
+      releases: listOf('release'),
+    });
+    const { acks = [], nacks = [], releases = [] } = answer?.body ?? {};
+    const results = { ack: acks, nack: nacks, release: releases };
+    for (const plan of plans) settled(world, plan, sent, results[plan.verb].shift());
+  } else {
+    await Promise.all(
+      plans.map(async (plan) => {
+        const path = `/jobs/${plan.lease.job}/${plan.verb}`;
+        const abortAfterMs = random.chance(0.04) ? random.integer(1, 8) : undefined;
+        const options = { abortAfterMs, expected: TOO_LATE };
+        const answer = await world.cluster.call(random, 'POST', path, plan.body, options);
+        settled(world, plan, sent, answer && { ...answer.body, status: answer.status });
+      }),
+    );
+  }
+  const open = plans.filter(({ lease }) => lease.settled?.outcome === 'unknown');
+  if (open.length > 0 && random.chance(0.5)) await settle(world, random, open);
+}
+
+async function extend({ cluster, record }: World, random: Random, lease: Lease): Promise<void> {
+  const sent = Date.now();
+  const body = { lease_token: lease.token, lease_seconds: random.between(0.2, 1.5), progress: sent };
+  const path = `/jobs/${lease.job}/extend`;
+  const answer = await cluster.call(random, 'POST', path, body, { expected: TOO_LATE });
+  record.extended(lease, sent, outcomeOf(answer?.status), answer?.body.lease_expires_at);
+}
+
+/** Works on a lease well, too slowly, or not to its end; who dies settles nothing. */
+async function work(world: World, random: Random, lease: Lease): Promise<Plan | undefined> {
+  if (random.chance(0.06)) return undefined;
+  await sleep(random.between(0, 80));
+  if (random.chance(0.15)) await extend(world, random, lease);
+  if (random.chance(0.07)) await sleep(random.between(200, 1500));
+  return planned(world, random, lease);
+}
+
+async function claim(world: World, random: Random): Promise<Lease[]> {
+  const { cluster, record } = world;
+  const body = {
+    queues: random.some(QUEUE_NAMES, 4),
+    limit: random.oneOf([1, 1, 2, 5, 12]),
+    lease_seconds: random.oneOf([0.5, 1, 2]),
+    wait_seconds: random.oneOf([0, 0, 0.3, 1]),
+    ...(features.claimId && random.chance(0.4) ? { claim_id: `claim ${++claims}` } : {}),
+  };
+  const take = (answer: Answer | undefined) => {
+    const jobs: Handed[] = answer?.body.jobs ?? [];
+    return jobs.flatMap((job) => record.handedOut(job, body.lease_seconds) ?? []);
+  };
+  // Who hangs up on a repetition gives back what it was answered, though an earlier answer may have come.
+  const send = (mayAbort = true) => {
+    const abortAfterMs = mayAbort && random.chance(0.12) ? random.integer(1, 60) : undefined;
+    return cluster.call(random, 'POST', '/jobs/claim', body, { abortAfterMs });
+  };
+  const first = await send();
+  if (!('claim_id' in body) || (first && !random.chance(0.1))) return take(first);
+  const leases = take(first);
+  const second = await send(leases.length === 0);
+  const running = leases.every((lease) => lease.until > Date.now());
+  const repeated: Handed[] = second?.body.jobs ?? [];
+  if (second && running && leases.length > 0 && String(tokens(leases)) !== String(tokens(repeated)))
+    record.problems.push(`${body.claim_id} was answered ${tokens(leases)}, and repeated ${tokens(repeated)}`);
+  return [...leases, ...take(second)];
+}
+
+const tokens = (leases: { token?: string; lease_token?: string }[]) =>
+  leases.map((lease) => lease.token ?? lease.lease_token).sort();
+
+export async function worker(world: World, random: Random): Promise<void> {
+  while (!world.stopping()) {
+    const leases = await claim(world, random);
+    const plans = await Promise.all(leases.map((lease) => work(world, random, lease)));
+    const rest = plans.filter((plan) => plan !== undefined);
+    if (rest.length > 0) await settle(world, random, rest);
+    await sleep(random.between(0, 30));
+  }
+}
