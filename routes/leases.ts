@@ -6,7 +6,7 @@ import { ackedJson, jobJson, jobListJson, nackedJson } from './json.ts';
 import { toNewJob } from './newJob.ts';
 import { answer, operation } from './operation.ts';
 import { JobId, ref } from './schemas/common.ts';
-import { Job, LeasedJobList, NackedJob } from './schemas/job.ts';
+import { Job, LeasedJobList } from './schemas/job.ts';
 import {
   Acked,
   AckRequest,
@@ -89,7 +89,7 @@ export function leaseRoutes(app: App, engine: Engine, maxPayloadBytes: number): 
         description:
           '`dead` when its attempts are used up or `retry` is false. The jobs in `enqueue` are inserted in the same ' +
           'transaction if this makes the job dead, and only then.',
-        answers: { 200: answer(ref(NackedJob), 'The job.') },
+        answers: { 200: answer(ref(Job), 'The job.') },
         refusals: [404, 409],
         takesBody: true,
       }),

@@ -194,6 +194,14 @@ export const Job = Type.Object(
     payload: Type.Optional(
       anyJson('As it was sent; in `GET /jobs/{id}`, and in lists with `include=payload`.'),
     ),
+    enqueued: Type.Optional(
+      Type.Unsafe<object[]>({
+        type: 'array',
+        items: { $ref: 'Job#' },
+        description:
+          'After a nack that had `enqueue`: the jobs inserted with it; none unless it made the job dead.',
+      }),
+    ),
   },
   { $id: 'Job', description: 'A job and where it stands.', examples: [JOB_EXAMPLE] },
 );
@@ -208,23 +216,6 @@ const LEASED_EXAMPLE = {
   payload: { to: 'ada@example.com' },
   lease_token: '6f1d2c3b-4a59-4876-8e1d-0c9b8a7f6e5d',
 };
-
-export const NackedJob = Type.Object(
-  {
-    ...jobProperties,
-    enqueued: Type.Optional(
-      Type.Array(ref(Job), {
-        description:
-          'Where the nack had `enqueue`: the jobs inserted with it; none unless it made the job dead.',
-      }),
-    ),
-  },
-  {
-    $id: 'NackedJob',
-    description: 'A job after a nack, and where it stands.',
-    examples: [{ ...JOB_EXAMPLE, attempt: 1, deliveries: 1, last_error: 'SMTP 421: try again later' }],
-  },
-);
 
 export const LeasedJob = Type.Object(
   {

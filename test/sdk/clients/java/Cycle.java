@@ -53,8 +53,8 @@ class Cycle {
     check(queue.getOldestReadyAgeSeconds() == null, "no job waits");
 
     JobSpec spec = new JobSpec().queue(QUEUE).payload(payload).headers(Map.of("tenant", "a")).priority(5);
-    Job job = producing.enqueueJob(spec, "java-1");
-    check(producing.enqueueJob(spec, "java-1").getId().equals(job.getId()), "a repeated enqueue is answered the same");
+    Job job = producing.enqueueJob(spec, "java-1", null);
+    check(producing.enqueueJob(spec, "java-1", null).getId().equals(job.getId()), "a repeated enqueue is answered the same");
     check(job.getState() == JobState.READY && job.getPriority() == 5, "the job is ready");
     check(job.getLeaseExpiresAt() == null, "nobody holds the job");
     JobSpecList specs = new JobSpecList();
@@ -77,7 +77,7 @@ class Cycle {
     Extended extended = consuming.extendLease(first.getId(), new ExtendRequest()
         .leaseToken(first.getLeaseToken()).leaseSeconds(120.0).progress(Map.of("done", true)));
     check(extended.getLeaseExpiresAt().isAfter(first.getLeaseExpiresAt()), "the lease is extended");
-    Job looked = jobs.getJob(first.getId());
+    Job looked = jobs.getJob(first.getId(), null);
     check(looked.getState() == JobState.LEASED, "the job is leased");
     check(sameJson(looked.getProgress(), Map.of("done", true)), "the progress is seen");
 
@@ -96,14 +96,14 @@ class Cycle {
     check(settled.getAcks().get(1).getProblem().getCode().equals("lease_lost"), "the stale ack doesn't");
     check(settled.getNacks().get(0).getState() == JobState.DEAD, "the fourth job is dead");
 
-    JobPage page = jobs.listJobs(QUEUE, JobState.DEAD, "payload", null, null, null);
+    JobPage page = jobs.listJobs(QUEUE, JobState.DEAD, null, "payload", null, null, null);
     check(page.getJobs().size() == 1 && page.getNextCursor() == null, "the dead job is listed");
     check(((Number) page.getJobs().get(0).getPayload()).intValue() == 2, "with its payload");
 
-    Problem gone = refusal(() -> jobs.getJob(first.getId()));
+    Problem gone = refusal(() -> jobs.getJob(first.getId(), null));
     check(gone.getStatus() == 404 && gone.getCode().equals("job_not_found"), "the first job is gone");
     Problem wrong = refusal(
-        () -> producing.enqueueJob(new JobSpec().delaySeconds(1.0).runAt(OffsetDateTime.now()), null));
+        () -> producing.enqueueJob(new JobSpec().delaySeconds(1.0).runAt(OffsetDateTime.now()), null, null));
     check(wrong.getErrors().get(0).getPath().equals("/run_at"), "two times are one too many");
 
     System.out.println("the cycle is done");
