@@ -40,6 +40,9 @@ begin
   loop
     select * into found_queue from dibs.queues q where q.name = queue;
     if found then
+      if found_queue.max_ready is not null and dibs.room(found_queue.id) = 0 then
+        raise configuration_limit_exceeded using message = format('queue %s is full: it has max_ready jobs already', queue);
+      end if;
       if fairness_key is not null and not found_queue.fair then
         update dibs.queues q set fair = true where q.id = found_queue.id;
       end if;
