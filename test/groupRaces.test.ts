@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { awaitedJobs } from '../src/awaited.ts';
 import { claiming } from '../src/claiming.ts';
 import { databaseClock } from '../src/clock.ts';
 import { openDatabase } from '../src/db.ts';
@@ -25,12 +26,16 @@ function bareEngine(url: string) {
   const log = (error: unknown) => errors.push(error);
   const nobody = () => undefined;
   const wakes = {
+    self: 'nobody',
     start: async () => undefined,
     coming: nobody,
     ready: nobody,
     waiting: nobody,
+    finished: nobody,
+    ofClaims: nobody,
     stop: async () => undefined,
   };
+  const awaited = awaitedJobs({ tell: nobody });
   const groups = groupTurns({ db, join: rounds(RANKS.advance), queues, wakes, log });
   const { enqueue } = enqueueing({
     db,
@@ -40,7 +45,7 @@ function bareEngine(url: string) {
     wakes,
     groups,
   });
-  const settlement = settlementOf({ db, join: rounds(RANKS.settle), queues, wakes, groups });
+  const settlement = settlementOf({ db, join: rounds(RANKS.settle), queues, wakes, awaited, groups });
   const { claimFor } = claiming({ lost: nobody });
   return {
     db,
@@ -53,7 +58,7 @@ function bareEngine(url: string) {
       ),
     ack: ({ id, lease_token }: LeasedJob) => settlement.ack({ id, lease_token }),
     async claim(limit = 1000): Promise<LeasedJob[]> {
-      const queue = await queues.open(QUEUE);
+      const queue = await queues.open(QUEUE, false);
       const consumer = { limit, lease_seconds: 600, worker: undefined, name: undefined };
       const shares = await rounds(RANKS.claim)(queue.id, (part) => claimFor(queue, [consumer], part));
       return shares.jobs.flat();
