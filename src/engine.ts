@@ -13,6 +13,7 @@ import { forgetOutlived } from './duties/retain.ts';
 import { scheduleTicks } from './duties/schedule.ts';
 import { strayLeases } from './duties/strays.ts';
 import { buryExpired, promoteDue, reviveExpired } from './duties/sweep.ts';
+import { forgetWindows } from './duties/windows.ts';
 import { enqueueing } from './enqueue.ts';
 import { createGate } from './gate.ts';
 import { groupTurns } from './groups.ts';
@@ -88,7 +89,7 @@ export async function startEngine(options: {
     wakes,
   });
   const failed = (error: unknown) => log(error, 'a background duty failed, it will be tried again');
-  const safe = safeClaims({ db, queues, claim: dispatch.claim, giveUp: strays.giveUp, wakes });
+  const safe = safeClaims({ db, queues, claim: dispatch.claim, wakes });
   // A database that has just gone again is no reason to give up; the duty below adjusts it then.
   await clock.adjust().catch((error) => log(error, 'the clock is not adjusted yet'));
   await wakes.start({
@@ -116,6 +117,7 @@ export async function startEngine(options: {
     startDuty({ everyMs: GROUPS_MS, failed, run: headless.run }),
     startDuty({ everyMs: RETAIN_MS, failed, run: forgetOutlived({ db, pace }) }),
     startDuty({ everyMs: RETAIN_MS, failed, run: forgetAnswers({ db, clock }) }),
+    startDuty({ everyMs: RETAIN_MS, failed, run: forgetWindows({ db, clock }) }),
     startDuty({ everyMs: SCHEDULES_MS, failed, run: scheduleTicks({ db, enqueueWithin, log }) }),
     startDuty({ everyMs: CLOCK_MS, failed, run: () => clock.adjust().then(() => false) }),
   ];

@@ -3,7 +3,6 @@ import { type ClaimRequest, queuesOf } from './claim.ts';
 import { type ClaimName, type LeasedRow, toLease } from './claiming.ts';
 import type { Db } from './db.ts';
 import type { dispatcher } from './dispatch.ts';
-import { queueIdOf } from './ids.ts';
 import type { Queues } from './queues.ts';
 import { prepared } from './sql.ts';
 import { takeovers } from './takeovers.ts';
@@ -21,21 +20,15 @@ interface Attempt {
 }
 
 /** A repetition asks for the same queues; another consumer's claim of the same id elsewhere is another claim. */
-const markOf = (id: string, names: string[]) =>
+export const markOf = (id: string, names: string[]) =>
   createHash('sha256')
     .update(JSON.stringify([id, ...names.toSorted()]))
     .digest('base64url')
     .slice(0, 22);
 
 /** Claims with a `claim_id`: a repetition is answered the leases that still run, and takes the place of one that waits. */
-export function safeClaims(context: {
-  db: Db;
-  queues: Queues;
-  claim: Claiming;
-  giveUp(queueIds: number[], name: ClaimName): void;
-  wakes: Wakes;
-}) {
-  const { db, queues, claim, giveUp, wakes } = context;
+export function safeClaims(context: { db: Db; queues: Queues; claim: Claiming; wakes: Wakes }) {
+  const { db, queues, claim, wakes } = context;
   const open = new Map<string, Attempt>();
   const others = takeovers({
     self: wakes.self,
@@ -63,21 +56,14 @@ export function safeClaims(context: {
     const before = open.get(mark);
     let superseded = false;
     let gone = false;
-    let again: LeasedJob[] = [];
     let first: ReturnType<Claiming> | undefined;
-
-    function giveBack(): void {
-      if (superseded || again.length === 0) return;
-      giveUp([...new Set(again.map((job) => queueIdOf(job.id) as number))], name);
-    }
 
     async function answer(): Promise<LeasedJob[]> {
       // One that is in its statement leases what this request then finds.
       await before?.supersede();
       await others.takeOver(mark);
-      if (superseded) return [];
-      again = await leasesOf(names, name);
-      if (gone) giveBack();
+      if (superseded || gone) return [];
+      const again = await leasesOf(names, name);
       if (superseded || gone) return [];
       if (again.length > 0) return again;
       first = claim(request, name);
@@ -105,10 +91,10 @@ export function safeClaims(context: {
 
     return {
       jobs,
+      /** What it found is not given back: it was leased for another request, whose consumer may be at work. */
       abandon() {
         gone = true;
-        if (first) first.abandon();
-        else giveBack();
+        first?.abandon();
       },
     };
   }
