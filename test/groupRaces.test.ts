@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { awaitedJobs } from '../src/awaited.ts';
 import { claiming } from '../src/claiming.ts';
 import { databaseClock } from '../src/clock.ts';
 import { openDatabase } from '../src/db.ts';
@@ -11,6 +12,7 @@ import { queueCache } from '../src/queues.ts';
 import { createRounds, RANKS } from '../src/rounds.ts';
 import { settlement as settlementOf } from '../src/settle.ts';
 import type { LeasedJob } from '../src/types.ts';
+import { wakeUps } from '../src/wakes.ts';
 import { createDatabase, onServer } from './support/database.ts';
 import { until } from './support/until.ts';
 
@@ -23,14 +25,9 @@ function bareEngine(url: string) {
   const rounds = createRounds(db);
   const errors: unknown[] = [];
   const log = (error: unknown) => errors.push(error);
-  const nobody = () => undefined;
-  const wakes = {
-    start: async () => undefined,
-    coming: nobody,
-    ready: nobody,
-    waiting: nobody,
-    stop: async () => undefined,
-  };
+  // Not started: it hears of nothing, and tells nobody.
+  const wakes = wakeUps({ db, url, log });
+  const awaited = awaitedJobs({ tell: () => undefined });
   const groups = groupTurns({ db, join: rounds(RANKS.advance), queues, wakes, log });
   const { enqueue } = enqueueing({
     db,
@@ -39,9 +36,10 @@ function bareEngine(url: string) {
     clock: databaseClock(db),
     wakes,
     groups,
+    admit: (_queue, _share, work) => work(),
   });
-  const settlement = settlementOf({ db, join: rounds(RANKS.settle), queues, wakes, groups });
-  const { claimFor } = claiming({ lost: nobody });
+  const settlement = settlementOf({ db, join: rounds(RANKS.settle), queues, wakes, awaited, groups });
+  const { claimFor } = claiming({ db, lost: () => undefined, lookAgain: () => undefined });
   return {
     db,
     errors,
@@ -53,7 +51,7 @@ function bareEngine(url: string) {
       ),
     ack: ({ id, lease_token }: LeasedJob) => settlement.ack({ id, lease_token }),
     async claim(limit = 1000): Promise<LeasedJob[]> {
-      const queue = await queues.open(QUEUE);
+      const queue = await queues.open(QUEUE, false);
       const consumer = { limit, lease_seconds: 600, worker: undefined, name: undefined };
       const shares = await rounds(RANKS.claim)(queue.id, (part) => claimFor(queue, [consumer], part));
       return shares.jobs.flat();
