@@ -36,9 +36,10 @@ function bareEngine(url: string) {
     clock: databaseClock(db),
     wakes,
     groups,
+    admit: (_queue, _share, work) => work(),
   });
   const settlement = settlementOf({ db, join: rounds(RANKS.settle), queues, wakes, awaited, groups });
-  const { claimFor } = claiming({ lost: () => undefined });
+  const { claimFor } = claiming({ db, lost: () => undefined, lookAgain: () => undefined });
   return {
     db,
     errors,

@@ -225,6 +225,25 @@ describe("in the producer's own transaction", () => {
   );
 });
 
+test('a queue with max_ready refuses more than it has room for, by SQL too', async () => {
+  const queue = at.newQueue();
+  await at.configure(queue, { max_ready: 2 });
+  for (let i = 0; i < 2; i++) await enqueue(queue);
+  await expect(enqueue(queue)).rejects.toMatchObject({ code: '53400', message: expect.stringMatching(/full/) });
+  await at.claimOne(queue);
+  await enqueue(queue);
+  expect(await jobsIn(queue)).toHaveLength(3);
+});
+
+test('jobs enqueued by SQL with fairness keys take turns', async () => {
+  const queue = at.newQueue();
+  for (const [n, key] of ['a', 'a', 'a', 'b', 'b'].entries())
+    await enqueue(queue, `payload => '${n}', fairness_key => $2`, [key]);
+  const first = await at.claimOne(queue, { wait_seconds: 20 });
+  const second = await at.claimOne(queue, { wait_seconds: 20 });
+  expect([first.fairness_key, second.fairness_key].sort()).toEqual(['a', 'b']);
+});
+
 describe('a role that may use the schema and execute dibs.enqueue', () => {
   const MAY_ENQUEUE = ['grant usage on schema dibs', 'grant execute on function dibs.enqueue'];
 

@@ -8,6 +8,7 @@ create function dibs.by_index(condition boolean)
 returns boolean
 language plpgsql immutable parallel safe cost 10000
 as 'begin return condition; end';
+revoke all on function dibs.by_index from public;
 
 -- That there is a group is asked first, so that jobs of none never come to the function.
 create unique index jobs_head on dibs.jobs (queue_id, group_key)
