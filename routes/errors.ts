@@ -20,6 +20,7 @@ const STATUS: Record<RefusalCode, number> = {
   payload_too_large: 413,
   unsupported_media_type: 415,
   idempotency_key_reused: 422,
+  queue_full: 429,
   internal: 500,
   unavailable: 503,
 };
@@ -41,6 +42,7 @@ const TITLES: Record<RefusalCode, string> = {
   payload_too_large: 'The body or a value in it is too large',
   unsupported_media_type: 'The body is not JSON',
   idempotency_key_reused: 'The idempotency key was used for another request',
+  queue_full: 'The queue is full',
   internal: 'Something went wrong in Dibs',
   unavailable: 'The service is temporarily unavailable',
 };
@@ -71,7 +73,7 @@ export function toProblem({ code, message, errors }: Refusal): Problem {
 
 export function sendProblem(reply: FastifyReply, refusal: Refusal): FastifyReply {
   const problem = toProblem(refusal);
-  if (problem.status === 503) reply.header('retry-after', RETRY_AFTER_SECONDS);
+  if (problem.status === 503 || problem.status === 429) reply.header('retry-after', RETRY_AFTER_SECONDS);
   return reply
     .header('x-request-id', reply.request.id)
     .code(problem.status)

@@ -38,7 +38,7 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
           'The job is in the database when the answer comes. The payload is left out of the answer. With `Prefer: wait` ' +
           'the answer comes when the job is finished, or after that time.',
         answers: awaitedJob,
-        refusals: [422],
+        refusals: [422, 429],
         takesBody: true,
       }),
     },
@@ -68,7 +68,7 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
           'The answer has them in the same order. One bad item refuses all; `errors[].path` names it. In the place of one ' +
           'whose `unique_key` another has stands that one, with `deduplicated`.',
         answers: { 201: answer(ref(JobList), 'The jobs.') },
-        refusals: [422],
+        refusals: [422, 429],
         takesBody: true,
       }),
     },

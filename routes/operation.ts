@@ -8,6 +8,7 @@ const PROBLEMS = {
   413: 'The body or a value in it is too large (`payload_too_large`).',
   415: 'The body is not `application/json` (`unsupported_media_type`).',
   422: 'The `Idempotency-Key` was used with another body (`idempotency_key_reused`).',
+  429: 'The queue is full; try again after `Retry-After` seconds (`queue_full`).',
   500: 'A bug in Dibs (`internal`).',
   503: 'The database does not answer; try again after `Retry-After` seconds (`unavailable`).',
 };
@@ -22,7 +23,7 @@ function problems(statuses: (keyof typeof PROBLEMS)[]) {
       status,
       {
         description: PROBLEMS[status],
-        ...(status === 503 ? retryAfter : {}),
+        ...(status === 503 || status === 429 ? retryAfter : {}),
         content: { 'application/problem+json': { schema: ref(Problem) } },
       },
     ]),

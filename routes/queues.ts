@@ -10,6 +10,7 @@ import { isQueueName, pageQuery, QueueName, ref } from './schemas/common.ts';
 import {
   Count,
   DEFAULT_CONFIG,
+  NO_LIMITS,
   PurgeRequest,
   Queue,
   QueueConfig,
@@ -25,10 +26,21 @@ const tags = ['Queues'];
 function toQueue(status: QueueStatus) {
   const { name, paused, counts, oldest_ready_age_seconds, created_at } = status;
   const { lease_seconds, max_attempts, backoff, retention_seconds, dead_retention_seconds } = status;
+  const { max_leased, rate_limit, max_ready } = status;
   return {
     name,
     paused,
-    config: { lease_seconds, max_attempts, backoff, retention_seconds, dead_retention_seconds },
+    config: {
+      lease_seconds,
+      max_attempts,
+      backoff,
+      retention_seconds,
+      dead_retention_seconds,
+      // What can be put is what is shown.
+      ...(max_leased === null ? {} : { max_leased }),
+      ...(rate_limit === null ? {} : { rate_limit }),
+      ...(max_ready === null ? {} : { max_ready }),
+    },
     counts,
     oldest_ready_age_seconds,
     created_at,
@@ -92,6 +104,7 @@ export function queueRoutes(app: App, engine: Engine): void {
     },
     handler: async (request) => {
       const config = {
+        ...NO_LIMITS,
         ...DEFAULT_CONFIG,
         ...request.body,
         backoff: completeBackoff(request.body.backoff ?? {}),

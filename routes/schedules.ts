@@ -115,7 +115,7 @@ export function scheduleRoutes(app: App, engine: Engine, maxPayloadBytes: number
         summary: 'Enqueue the job of a schedule now',
         description: 'Besides its ticks, also while it is paused. The payload is left out of the answer.',
         answers: enqueuedJob,
-        refusals: [404],
+        refusals: [404, 429],
         takesBody: true,
       }),
     },

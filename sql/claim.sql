@@ -6,6 +6,7 @@
 -- slot with each job (300 ms for 1000).
 -- The limit is hidden from the planner in a sub-select: one larger than the queue seemed to be, by statistics from before
 -- a burst, made it fetch and sort all of the queue first (30,000 rows for 100).
+-- A queue that limits its claims gives nothing here, to a replica that has not heard of it yet: see claim_limited.sql.
 -- $11 and $12 name the claims of those consumers who want to repeat them, and who holds them; null when nobody does.
 -- A token is unguessable and belongs to one lease: a hash over the consumer's nonce and the job's id.
 with ready as materialized (
@@ -20,7 +21,7 @@ with ready as materialized (
       and (-priority, position) > (stretch.rank, stretch.position)
       and -priority <= stretch.last_rank
       and (expires_at is null or expires_at > now())
-      and (select not paused from dibs.queues where id = $1)
+      and (select not paused and max_leased is null and rate_jobs is null from dibs.queues where id = $1)
     order by queue_id, -priority, position
     limit (select $2::integer)
     for update skip locked

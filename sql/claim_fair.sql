@@ -1,12 +1,46 @@
 -- Leases the first jobs of one queue in which jobs have fairness keys: within one priority the keys take turns, and the
 -- jobs without a key take theirs as one key more. $13 and $14 say, for ranks (negated priorities), which key was served
 -- last: the next turn is that of the key behind it. Everything else is as in claim.sql, where $1 to $12 are explained.
+-- $15 says that the statement stands behind claim_gate.sql, without which a queue that limits its claims gives nothing; what
+-- they leave is found as in claim_limited.sql.
 -- A key is found by one probe of jobs_fair behind the key before it, and so is each job that a key has besides its
 -- first; so a claim costs what it returns, and a probe for each key whose jobs others are claiming at this moment.
 -- `cut` says that there may be more although there were fewer than asked for: others held what was counted on.
-with recursive wanted as materialized (
+with recursive room as materialized (
+  select
+    q.max_leased is not null as counted,
+    q.rate_seconds * interval '1 second' / 500 as slot,
+    case
+      when q.max_leased is null and q.rate_jobs is null then $2::integer
+      when $15::boolean and g.queue_id is not null
+        then greatest(0, least($2::integer, q.max_leased - leased.jobs, q.rate_jobs - claimed.jobs))
+      else 0
+    end as jobs
+  from dibs.queues q
+  left join dibs.gates g on g.queue_id = $1
+  cross join lateral (
+    select count(*)::integer as jobs
+    from (
+      select
+      from dibs.jobs
+      where queue_id = $1
+        and state = 'leased'
+        and counted
+        and lease_expires_at >= g.leases_from
+      order by queue_id, lease_expires_at
+      limit coalesce(q.max_leased, 0)
+    ) as found
+  ) as leased
+  cross join lateral (
+    select coalesce(sum(jobs), 0) as jobs
+    from dibs.claimed
+    where queue_id = $1 and until > statement_timestamp() - q.rate_seconds * interval '1 second'
+  ) as claimed
+  where q.id = $1
+),
+wanted as materialized (
   -- The only place where the number of slots stands.
-  select $2::integer as slots
+  select coalesce(max(jobs), 0)::integer as slots from room
 ),
 -- The priorities in use, higher first; beside each the slots that those before it leave, the key served last, and the
 -- floor of the jobs without a key.
@@ -201,9 +235,18 @@ picked as materialized (
     array_agg(width_bucket(slot::integer, $4::integer[]) order by id) as consumers
   from measured
   where bytes_before < $3
+),
+logged as (
+  insert into dibs.claimed (queue_id, until, jobs)
+  select $1, date_bin(slot, statement_timestamp(), '2000-01-01T00:00:00Z') + slot, cardinality(ids)
+  from picked
+  cross join room
+  where ids is not null and slot is not null
+  on conflict (queue_id, until) do update set jobs = claimed.jobs + excluded.jobs
 )
 update dibs.jobs j
 set
+  counted = (select counted from room),
   state = 'leased',
   attempt = j.attempt + 1,
   deliveries = j.deliveries + 1,
@@ -211,7 +254,7 @@ set
     uuid_send(($5::uuid[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]])
       || uuid_send(j.id)
   ) for 16), 'hex')::uuid,
-  lease_expires_at = now() + interval '1 second'
+  lease_expires_at = statement_timestamp() + interval '1 second'
     * ($6::double precision[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]],
   worker = ($7::text[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]],
   claim_id = ($11::text[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]],

@@ -11,7 +11,7 @@ cross join dibs.queues q
 left join lateral (
   select id, state
   from dibs.jobs
-  where j.state = 'blocked' and queue_id = $1 and group_key = j.group_key and is_head
+  where j.state = 'blocked' and queue_id = $1 and group_key = j.group_key and dibs.by_index(is_head)
   order by queue_id, group_key
   limit 1
 ) as head on true
@@ -20,7 +20,7 @@ cross join lateral (
   from (
     select
     from dibs.jobs
-    where j.state = 'blocked' and queue_id = $1 and group_key = j.group_key and state = 'blocked' and position < j.position
+    where j.state = 'blocked' and queue_id = $1 and group_key = j.group_key and dibs.by_index(state = 'blocked') and position < j.position
     order by queue_id, group_key, position
     limit (select $3::integer)
   ) as found

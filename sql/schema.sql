@@ -19,6 +19,12 @@ CREATE OR REPLACE FUNCTION dibs.backoff_seconds(backoff json, attempt integer, j
  IMMUTABLE PARALLEL SAFE
 RETURN (LEAST(((backoff ->> 'max_seconds'::text))::double precision, (((backoff ->> 'base_seconds'::text))::double precision * CASE (backoff ->> 'kind'::text) WHEN 'exponential'::text THEN power((2)::double precision, (LEAST((GREATEST(attempt, 1) - 1), 60))::double precision) WHEN 'linear'::text THEN (GREATEST(attempt, 1))::double precision ELSE (1)::double precision END)) * ((1)::double precision - (((backoff ->> 'jitter'::text))::double precision * jitter_share)));
 
+CREATE OR REPLACE FUNCTION dibs.by_index(condition boolean)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE COST 10000
+AS $function$begin return condition; end$function$;
+
 CREATE OR REPLACE FUNCTION dibs.check_enqueue(queue text, payload json, headers json, priority integer, delay_seconds double precision, run_at timestamp with time zone, max_attempts integer, unique_key text, unique_for_seconds double precision, group_key text, fairness_key text, expires_in_seconds double precision)
  RETURNS void
  LANGUAGE plpgsql
@@ -117,7 +123,6 @@ CREATE OR REPLACE FUNCTION dibs.enqueue(queue text, payload json DEFAULT 'null':
 AS $function$
 #variable_conflict use_variable
 declare
-  longest constant double precision := 366 * 86400;
   found_queue dibs.queues;
   id uuid;
   job dibs.jobs;
@@ -134,6 +139,9 @@ begin
   loop
     select * into found_queue from dibs.queues q where q.name = queue;
     if found then
+      if found_queue.max_ready is not null and dibs.room(found_queue.id) = 0 then
+        raise configuration_limit_exceeded using message = format('queue %s is full: it has max_ready jobs already', queue);
+      end if;
       if fairness_key is not null and not found_queue.fair then
         update dibs.queues q set fair = true where q.id = found_queue.id;
       end if;
@@ -164,7 +172,7 @@ begin
 
   -- Delivered when the transaction commits; PostgreSQL keeps one of those that are the same.
   if job.id = id and job.state in ('ready', 'blocked') then
-    perform pg_notify('dibs', job.state || ' sql ' || queue);
+    perform pg_notify('dibs', concat_ws(' ', job.state, 'sql', queue, "group"));
   end if;
   return job.id;
 end;
@@ -429,12 +437,71 @@ from (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as micros
 cross join (select replace(gen_random_uuid()::text, '-', '') as digits) as random;
 $function$;
 
+CREATE OR REPLACE FUNCTION dibs.room(queue_id integer)
+ RETURNS integer
+ LANGUAGE sql
+ STABLE
+AS $function$
+select greatest(0, q.max_ready - ready.n - keyed.n - blocked.n)
+from dibs.queues q
+cross join lateral (
+  select count(*)::integer as n
+  from (
+    select
+    from dibs.jobs j
+    where j.queue_id = room.queue_id
+      and j.state = 'ready'
+      and j.fairness_key is null
+      and j.position between (select 0) and (select 9223372036854775807)
+    limit q.max_ready
+  ) as found
+) as ready
+cross join lateral (
+  select count(*)::integer as n
+  from (
+    select
+    from dibs.jobs j
+    where j.queue_id = room.queue_id and j.state = 'ready' and j.fairness_key is not null
+    order by j.queue_id, -j.priority, j.fairness_key, j.position
+    limit q.max_ready
+  ) as found
+) as keyed
+cross join lateral (
+  select count(*)::integer as n
+  from (
+    select
+    from dibs.jobs j
+    where j.queue_id = room.queue_id and j.state = 'blocked'
+    order by j.queue_id, j.state, j.id
+    limit q.max_ready
+  ) as found
+) as blocked
+where q.id = room.queue_id and q.max_ready is not null;
+$function$;
+
 -- tables
+
+create table dibs.claimed (
+  queue_id integer not null,
+  until timestamp with time zone not null,
+  jobs integer not null,
+  constraint claimed_pkey PRIMARY KEY (queue_id, until)
+)
+with (fillfactor=70, vacuum_truncate=false);
 
 create table dibs.functions (
   name text not null,
   checksum text not null,
   constraint functions_pkey PRIMARY KEY (name)
+);
+
+create table dibs.gates (
+  queue_id integer not null,
+  counting_since timestamp with time zone not null,
+  leases_from timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  claims_from timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  tidied_at timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  constraint gates_pkey PRIMARY KEY (queue_id)
 );
 
 create table dibs.idempotency_keys (
@@ -481,6 +548,7 @@ create table dibs.jobs (
   fairness_key text,
   expires_at timestamp with time zone,
   awaited_until timestamp with time zone,
+  counted boolean not null default false,
   enqueued json,
   claim_id text,
   claim_holder uuid,
@@ -519,10 +587,15 @@ create table dibs.queues (
   retention_seconds double precision not null default 0,
   dead_retention_seconds double precision not null default 1209600,
   created_at timestamp with time zone not null default now(),
+  max_leased integer,
+  rate_jobs integer,
+  rate_seconds double precision,
+  max_ready integer,
   fair boolean not null default false,
   constraint queue_attempts CHECK (((max_attempts >= 1) AND (max_attempts <= 1000))),
   constraint queue_dead_retention CHECK (((dead_retention_seconds >= (0)::double precision) AND (dead_retention_seconds <= (31622400)::double precision))),
   constraint queue_lease CHECK (((lease_seconds >= (0.1)::double precision) AND (lease_seconds <= (43200)::double precision))),
+  constraint queue_limits CHECK ((((max_leased >= 1) AND (max_leased <= 100000)) AND ((rate_jobs >= 1) AND (rate_jobs <= 1000000000)) AND ((rate_seconds >= (0.1)::double precision) AND (rate_seconds <= (31622400)::double precision)) AND ((rate_jobs IS NULL) = (rate_seconds IS NULL)) AND ((max_ready >= 1) AND (max_ready <= 1000000)))),
   constraint queue_name CHECK ((name ~ '^[A-Za-z0-9._:-]{1,128}$'::text)),
   constraint queue_retention CHECK (((retention_seconds >= (0)::double precision) AND (retention_seconds <= (31622400)::double precision))),
   constraint queues_name_key UNIQUE (name),
@@ -563,11 +636,13 @@ create table dibs.unique_windows (
 
 CREATE INDEX idempotency_keys_expiry ON dibs.idempotency_keys USING btree (expires_at);
 
-CREATE INDEX jobs_blocked ON dibs.jobs USING btree (queue_id, group_key, "position") WHERE (state = 'blocked'::dibs.job_state);
+CREATE INDEX jobs_blocked ON dibs.jobs USING btree (queue_id, group_key, "position") WHERE ((group_key IS NOT NULL) AND dibs.by_index((state = 'blocked'::dibs.job_state)));
 
 CREATE INDEX jobs_by_state ON dibs.jobs USING btree (queue_id, state, id) WHERE (state = ANY (ARRAY['scheduled'::dibs.job_state, 'blocked'::dibs.job_state, 'completed'::dibs.job_state, 'cancelled'::dibs.job_state, 'dead'::dibs.job_state]));
 
 CREATE INDEX jobs_claim_id ON dibs.jobs USING btree (queue_id, claim_id, id) WHERE ((state = 'leased'::dibs.job_state) AND (claim_id IS NOT NULL));
+
+CREATE INDEX jobs_counted ON dibs.jobs USING btree (queue_id, lease_expires_at) WHERE ((state = 'leased'::dibs.job_state) AND counted);
 
 CREATE INDEX jobs_expiring ON dibs.jobs USING btree (expires_at, queue_id) WHERE ((expires_at IS NOT NULL) AND (state = ANY (ARRAY['scheduled'::dibs.job_state, 'ready'::dibs.job_state, 'blocked'::dibs.job_state])));
 
@@ -577,7 +652,7 @@ CREATE INDEX jobs_finished ON dibs.jobs USING btree (queue_id, state, finished_a
 
 CREATE INDEX jobs_group_key ON dibs.jobs USING btree (queue_id, group_key, id) WHERE (group_key IS NOT NULL);
 
-CREATE UNIQUE INDEX jobs_head ON dibs.jobs USING btree (queue_id, group_key) WHERE is_head;
+CREATE UNIQUE INDEX jobs_head ON dibs.jobs USING btree (queue_id, group_key) WHERE ((group_key IS NOT NULL) AND dibs.by_index(is_head));
 
 CREATE INDEX jobs_leased ON dibs.jobs USING btree (lease_expires_at, queue_id) WHERE (state = 'leased'::dibs.job_state);
 

@@ -80,8 +80,15 @@ export function queueAdmin(context: { db: Database; queues: Queues; wakes: Wakes
         JSON.stringify(config.backoff),
         config.retention_seconds,
         config.dead_retention_seconds,
+        config.max_leased,
+        config.rate_limit?.jobs ?? null,
+        config.rate_limit?.per_seconds ?? null,
+        config.max_ready,
       ]);
-      return status(await known(name));
+      const queue = await known(name);
+      // A limit may have been raised.
+      wakes.ready(name);
+      return status(queue);
     },
 
     /** A paused queue accepts jobs and hands out none. Pausing creates the queue when there is none; resuming doesn't. */

@@ -90,6 +90,7 @@ export function chaining(context: {
     });
     if (done) {
       awaited.changed([done.row]);
+      settlement.freed(queue);
       const acked: Acked = { id: item.id, state: 'completed', enqueued: done.enqueued };
       await groups.passOn([{ ...acked, group: done.row.group }]);
       return acked;

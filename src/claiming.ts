@@ -1,12 +1,19 @@
 import { randomUUID } from 'node:crypto';
+import type { Database } from './db.ts';
 import { createFloor, type Floor } from './floor.ts';
+import { limited, limitsClaims } from './limits.ts';
+import type { Call } from './pipeline.ts';
 import type { Queue } from './queues.ts';
 import type { Part } from './rounds.ts';
 import { prepared } from './sql.ts';
 import { createTurns, type Turns } from './turns.ts';
 import type { LeasedJob } from './types.ts';
 
-const statements = { plain: prepared('claim'), fair: prepared('claim_fair') };
+const statements = {
+  plain: prepared('claim'),
+  fair: prepared('claim_fair'),
+  limited: prepared('claim_limited'),
+};
 
 /** One answer carries at most about this much payload, whatever its `limit`. */
 export const CLAIM_BYTES = 16 * 2 ** 20;
@@ -45,10 +52,13 @@ export interface Shares {
 }
 
 export function claiming(context: {
+  db: Database;
   /** Told of a claim of which nobody knows whether it leased anything. */
   lost(queueId: number, nonces: string[], names: ClaimName[]): void;
+  /** Asked to look into a queue after so many milliseconds, when its rate lets another job go. */
+  lookAgain(name: string, afterMs: number): void;
 }) {
-  const { lost } = context;
+  const { db, lost, lookAgain } = context;
   const memories = new Map<string, { floor: Floor; turns: Turns }>();
 
   function memoryOf(name: string) {
@@ -58,6 +68,25 @@ export function claiming(context: {
       memories.set(name, memory);
     }
     return memory;
+  }
+
+  /** The claiming statement of a queue, and its parameters. */
+  function callOf(queue: Queue, parameters: unknown[]): Call {
+    if (queue.fair) {
+      const cursors = memoryOf(queue.name).turns.cursors();
+      return { statement: statements.fair, parameters: [...parameters, ...cursors, limitsClaims(queue)] };
+    }
+    return { statement: limitsClaims(queue) ? statements.limited : statements.plain, parameters };
+  }
+
+  async function fromLimited(queue: Queue, call: Call): Promise<LeasedRow[]> {
+    const { rows, nextMs } = await limited<LeasedRow>(db, queue.id, call);
+    if (nextMs !== undefined) lookAgain(queue.name, nextMs);
+    const { floor, turns } = memoryOf(queue.name);
+    if (queue.fair) turns.leased(rows);
+    // It may not have looked at all.
+    if (rows.length === 0) floor.doubt();
+    return rows;
   }
 
   /** Leases ready jobs of one queue to consumers, in their order, with one statement. */
@@ -75,7 +104,7 @@ export function claiming(context: {
     const isNamed = consumers.some((c) => c.name);
     const { floor, turns } = memoryOf(queue.name);
     const { stretches, full } = floor.stretches();
-    const parameters = [
+    const common = [
       queue.id,
       slots,
       CLAIM_BYTES,
@@ -89,13 +118,16 @@ export function claiming(context: {
       isNamed ? consumers.map((c) => c.name?.id ?? null) : null,
       isNamed ? consumers.map((c) => c.name?.holder ?? null) : null,
     ];
-    const { db } = full ? part.leave() : part;
+    const { statement, parameters } = callOf(queue, common);
+    // Others wait while a limited claim holds the gate: not until the rest of a round has committed.
+    const isLimited = limitsClaims(queue);
+    const on = full || isLimited ? part.leave().db : part.db;
     const started = performance.now();
     let rows: LeasedRow[];
     try {
-      rows = queue.fair
-        ? await db.query<LeasedRow>(statements.fair, [...parameters, ...turns.cursors()], turns.leased)
-        : await db.query<LeasedRow>(statements.plain, parameters);
+      rows = isLimited
+        ? await fromLimited(queue, { statement, parameters })
+        : await on.query<LeasedRow>(statement, parameters, queue.fair ? turns.leased : undefined);
     } catch (error) {
       lost(
         queue.id,

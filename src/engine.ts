@@ -20,9 +20,11 @@ import { groupTurns } from './groups.ts';
 import { onceByKey } from './idempotency.ts';
 import { queueIdOf } from './ids.ts';
 import { jobDesk } from './jobs.ts';
+import { alarms } from './limits.ts';
 import { isMigrated } from './migrate.ts';
 import { bulkPace } from './pace.ts';
 import { queueCache } from './queues.ts';
+import { admission } from './room.ts';
 import { createRounds, RANKS } from './rounds.ts';
 import { safeClaims } from './safeClaims.ts';
 import { scheduleDesk } from './schedules.ts';
@@ -65,6 +67,7 @@ export async function startEngine(options: {
     clock,
     wakes,
     groups,
+    admit: admission(db),
   });
   const settlement = settlementOf({ db, join: rounds(RANKS.settle), queues, wakes, awaited, groups });
   const chained = chaining({ db, queues, awaited, settlement, enqueueWithin, throughGate, groups });
@@ -73,7 +76,11 @@ export async function startEngine(options: {
 
   const strays = strayLeases({ db, settlement, log });
   const headless = headlessGroups({ db, queues, groups, log });
-  const { claimFor, doubt } = claiming({ lost: strays.claimLost });
+  const { claimFor, doubt } = claiming({
+    db,
+    lost: strays.claimLost,
+    lookAgain: alarms((queue) => dispatch.wake(queue)),
+  });
   const dispatch = dispatcher({
     async claimFor(...claim) {
       const shares = await claimFor(...claim);

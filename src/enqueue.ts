@@ -9,6 +9,7 @@ import { keyedLane } from './keyed.ts';
 import { createLanes } from './lane.ts';
 import { createPatience, MOMENT_MS, patience } from './patience.ts';
 import type { Queue, Queues } from './queues.ts';
+import type { Admit } from './room.ts';
 import { createRounds, type Join, RANKS } from './rounds.ts';
 import type { Job, NewJob } from './types.ts';
 import type { Wakes } from './wakes.ts';
@@ -21,6 +22,7 @@ const HEAVY_BYTES = 64 * 1024;
 const HEAVY_ROWS = 100;
 
 const queueNameOf = (job: NewJob) => job.queue ?? 'default';
+const weigh = (jobs: Incoming[]) => jobs.length / BATCH_ROWS + bytesOf(jobs) / BATCH_BYTES;
 const bytesOf = (jobs: Incoming[]) => jobs.reduce((bytes, job) => bytes + job.payload.length, 0);
 const isHeavy = (jobs: Incoming[]) => jobs.length > HEAVY_ROWS || bytesOf(jobs) > HEAVY_BYTES;
 
@@ -45,8 +47,9 @@ export function enqueueing(context: {
   clock: Clock;
   wakes: Wakes;
   groups: Groups;
+  admit: Admit;
 }) {
-  const { db, join, queues, clock, wakes, groups: turns } = context;
+  const { db, join, queues, clock, wakes, groups: turns, admit } = context;
   const write = inserting(idSource(clock.now));
 
   /** The time that a job asks for. @throws Refusal `invalid_request`, naming the field below `at`. */
@@ -104,7 +107,7 @@ export function enqueueing(context: {
   const lanesOf = (join: Join) =>
     createLanes<Incoming[], Job[]>({
       join,
-      weigh: (jobs) => jobs.length / BATCH_ROWS + bytesOf(jobs) / BATCH_BYTES,
+      weigh,
       maxWeight: 1,
       async run(queueId, groups, part) {
         const jobs = await write(part.db, queueId, groups.flat());
@@ -130,6 +133,20 @@ export function enqueueing(context: {
       for (const [i, job] of own.entries()) written.set(job, rows[i] as Job);
     }
     return jobs.map((job) => written.get(job) as Job);
+  }
+
+  /** Runs `work` when there is room for the jobs in all of their queues, asked for in the order of the queues' ids. */
+  async function admitted<T>(jobs: Incoming[], work: () => Promise<T>): Promise<T> {
+    if (jobs.every(({ queue }) => queue.max_ready === null)) return work();
+    const now = clock.now();
+    let inside = work;
+    for (const id of queueIdsOf(jobs).reverse()) {
+      const own = jobs.filter(({ queue }) => queue.id === id);
+      const atOnce = own.filter((job) => job.delay_seconds === 0 && (job.run_at?.getTime() ?? 0) <= now);
+      const next = inside;
+      inside = () => admit(own[0]?.queue as Queue, { jobs: atOnce.length, weight: weigh(own) }, next);
+    }
+    return inside();
   }
 
   async function writeOne(jobs: Incoming[], queue: Queue): Promise<Job[]> {
@@ -173,7 +190,7 @@ export function enqueueing(context: {
     for (;;) {
       const taken = await takeIn(jobs, at);
       try {
-        return await work(taken);
+        return await admitted(taken, () => work(taken));
       } catch (error) {
         if (!(error instanceof QueueGone)) throw error;
         for (const job of taken) queues.changed(job.queue.name);

@@ -16,6 +16,7 @@ export type RefusalCode =
   | 'payload_too_large'
   | 'unsupported_media_type'
   | 'idempotency_key_reused'
+  | 'queue_full'
   | 'internal'
   | 'unavailable';
 
@@ -81,6 +82,12 @@ export const idempotencyKeyReused = (key: string) =>
   new Refusal(
     'idempotency_key_reused',
     `The Idempotency-Key ${JSON.stringify(key)} was used with another body within the last 24 hours.`,
+  );
+
+export const queueFull = (name: string) =>
+  new Refusal(
+    'queue_full',
+    `Queue ${name} has no room for these jobs: it holds as many as its max_ready lets in.`,
   );
 
 export const unavailable = (detail = 'The database does not answer.') => new Refusal('unavailable', detail);

@@ -13,8 +13,10 @@ export interface Queue extends QueueConfig {
   created_at: string;
 }
 
-interface QueueRow extends Omit<Queue, 'backoff'> {
+interface QueueRow extends Omit<Queue, 'backoff' | 'rate_limit'> {
   backoff: string;
+  rate_jobs: number | null;
+  rate_seconds: number | null;
 }
 
 /** A look-up older than this is made again while its answer still serves; older than twice this, it is waited for. */
@@ -25,7 +27,12 @@ const findById = prepared('queue_by_id');
 const makeFair = planned('queue_fair');
 const create = prepared('queue_create');
 
-export const toQueue = (row: QueueRow): Queue => ({ ...row, backoff: JSON.parse(row.backoff) });
+export const toQueue = ({ backoff, rate_jobs, rate_seconds, ...row }: QueueRow): Queue => ({
+  ...row,
+  backoff: JSON.parse(backoff),
+  rate_limit:
+    rate_jobs === null || rate_seconds === null ? null : { jobs: rate_jobs, per_seconds: rate_seconds },
+});
 
 interface Entry {
   queue: Queue;

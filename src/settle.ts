@@ -136,10 +136,16 @@ function settling<I extends Item, Row extends Moved>(
 export function settlement(context: Context) {
   const { db, wakes, awaited } = context;
 
+  /** A lease has ended, for which another may begin where leases are limited. */
+  function freed(queue: Queue): void {
+    if (queue.max_leased !== null) wakes.ready(queue.name);
+  }
+
   /** Jobs are back in their queue, cancelled or dead, as of a transaction that has committed. */
   async function gaveBack(queue: Queue, rows: JobRow[]): Promise<Job[]> {
     awaited.changed(rows);
     if (rows.some((row) => row.state === 'ready')) wakes.ready(queue.name);
+    else freed(queue);
     await dropCancelled(queue, rows);
     return rows.map((row) => ({ ...row, queue: queue.name }));
   }
@@ -231,6 +237,7 @@ export function settlement(context: Context) {
 
   return {
     dropCancelled,
+    freed,
     gaveBack,
     complete,
     nacking,
@@ -242,6 +249,7 @@ export function settlement(context: Context) {
       async (queue, items, part) => {
         const rows = await complete(queue, items, part.db);
         awaited.changed(rows);
+        freed(queue);
         return rows.map(ackedAs);
       },
       (item) => item.result?.text,

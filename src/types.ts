@@ -26,7 +26,17 @@ export interface Backoff {
   jitter: number;
 }
 
-export interface QueueConfig {
+/** Limits of a queue; null for none. */
+export interface QueueLimits {
+  /** Leases at once. */
+  max_leased: number | null;
+  /** Claims in any window of that length. */
+  rate_limit: { jobs: number; per_seconds: number } | null;
+  /** Ready and blocked jobs, from which on enqueues are refused. */
+  max_ready: number | null;
+}
+
+export interface QueueConfig extends QueueLimits {
   lease_seconds: number;
   max_attempts: number;
   backoff: Backoff;

@@ -12,6 +12,7 @@ import { queueCache } from '../src/queues.ts';
 import { createRounds, RANKS } from '../src/rounds.ts';
 import { settlement as settlementOf } from '../src/settle.ts';
 import type { LeasedJob } from '../src/types.ts';
+import { wakeUps } from '../src/wakes.ts';
 import { createDatabase, onServer } from './support/database.ts';
 import { until } from './support/until.ts';
 
@@ -24,18 +25,9 @@ function bareEngine(url: string) {
   const rounds = createRounds(db);
   const errors: unknown[] = [];
   const log = (error: unknown) => errors.push(error);
-  const nobody = () => undefined;
-  const wakes = {
-    self: 'nobody',
-    start: async () => undefined,
-    coming: nobody,
-    ready: nobody,
-    waiting: nobody,
-    finished: nobody,
-    ofClaims: nobody,
-    stop: async () => undefined,
-  };
-  const awaited = awaitedJobs({ tell: nobody });
+  // Not started: it hears of nothing, and tells nobody.
+  const wakes = wakeUps({ db, url, log });
+  const awaited = awaitedJobs({ tell: () => undefined });
   const groups = groupTurns({ db, join: rounds(RANKS.advance), queues, wakes, log });
   const { enqueue } = enqueueing({
     db,
@@ -44,9 +36,10 @@ function bareEngine(url: string) {
     clock: databaseClock(db),
     wakes,
     groups,
+    admit: (_queue, _share, work) => work(),
   });
   const settlement = settlementOf({ db, join: rounds(RANKS.settle), queues, wakes, awaited, groups });
-  const { claimFor } = claiming({ lost: nobody });
+  const { claimFor } = claiming({ db, lost: () => undefined, lookAgain: () => undefined });
   return {
     db,
     errors,

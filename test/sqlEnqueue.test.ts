@@ -131,7 +131,7 @@ describe("in the producer's own transaction", () => {
     }
   });
 
-  test('one NOTIFY goes out for each queue, however many jobs come, and none for jobs of later', async () => {
+  test('one NOTIFY goes out for each queue, or group, however many jobs come, and none for jobs of later', async () => {
     const listener = new pg.Client(here.databaseUrl);
     const heard: (string | undefined)[] = [];
     listener.on('notification', ({ payload }) => {
@@ -142,7 +142,8 @@ describe("in the producer's own transaction", () => {
     const [a, b, c] = [at.newQueue(), at.newQueue(), at.newQueue()];
     const user = await openTransaction(here.databaseUrl);
     for (const queue of [a, b, a, b, a]) await user.query('select dibs.enqueue($1)', [queue]);
-    await user.query(`select dibs.enqueue($1, "group" => 'g')`, [c]);
+    for (const group of ['g  1', 'g  1'])
+      await user.query('select dibs.enqueue($1, "group" => $2)', [c, group]);
     await user.query('select dibs.enqueue($1, delay_seconds => 60)', [`${c}.later`]);
     await user.query(`select dibs.enqueue($1, unique_key => 'k')`, [a]);
     await user.end('commit');
@@ -150,7 +151,25 @@ describe("in the producer's own transaction", () => {
     await listener.query(`notify dibs, 'last sql of all'`);
     await eventually(async () => expect(heard.at(-1)).toBe('last sql of all'));
     await listener.end();
-    expect(heard).toEqual([`ready sql ${a}`, `ready sql ${b}`, `blocked sql ${c}`, 'last sql of all']);
+    expect(heard).toEqual([`ready sql ${a}`, `ready sql ${b}`, `blocked sql ${c} g  1`, 'last sql of all']);
+  });
+
+  test('jobs of one group go in the order of their commits, whichever way they come, and wake waiters', async () => {
+    const queue = at.newQueue();
+    await at.configure(queue, {});
+    for (let round = 0; round < 5; round++) {
+      const [first, second] = [`${round}.1`, `${round}.2`];
+      const claim = moves(round % 2 ? here : there).claimOne(queue, { wait_seconds: 20 });
+      await enqueue(queue, 'to_json($2::text), "group" => $3', [first, 'a group']);
+      const job = await claim;
+      expect(job.payload).toBe(first);
+      await at.enqueue({ queue, group: 'a group', payload: second });
+      expect(await at.claim(queue)).toEqual([]);
+      const next = moves(there).claimOne(queue, { wait_seconds: 20 });
+      await at.settle('ack', job);
+      expect((await next).payload).toBe(second);
+      await at.settle('ack', await next);
+    }
   });
 
   test('its open transaction holds up no other: enqueues, claims, configuration, in its queue and its group', async () => {
@@ -159,10 +178,12 @@ describe("in the producer's own transaction", () => {
     const user = await openTransaction(here.databaseUrl);
     await user.query(`select dibs.enqueue($1, '"mine"')`, [queue]);
     await user.query(`select dibs.enqueue($1, '"held"', unique_key => 'held')`, [queue]);
+    await user.query(`select dibs.enqueue($1, '"late"', "group" => 'g')`, [queue]);
+    await at.enqueue({ queue, payload: 'grouped', group: 'g', priority: -1 });
     await at.enqueue({ queue, payload: 'after' });
     await enqueue(queue, `'"by SQL"', unique_key => 'other'`);
     await at.configure(queue, { max_attempts: 3 });
-    expect(await at.drain(queue)).toEqual(['before', 'after', 'by SQL']);
+    expect(await at.drain(queue)).toEqual(['before', 'after', 'by SQL', 'grouped']);
     await user.end('commit');
     expect(
       await eventually(async () => {
@@ -204,6 +225,25 @@ describe("in the producer's own transaction", () => {
   );
 });
 
+test('a queue with max_ready refuses more than it has room for, by SQL too', async () => {
+  const queue = at.newQueue();
+  await at.configure(queue, { max_ready: 2 });
+  for (let i = 0; i < 2; i++) await enqueue(queue);
+  await expect(enqueue(queue)).rejects.toMatchObject({ code: '53400', message: expect.stringMatching(/full/) });
+  await at.claimOne(queue);
+  await enqueue(queue);
+  expect(await jobsIn(queue)).toHaveLength(3);
+});
+
+test('jobs enqueued by SQL with fairness keys take turns', async () => {
+  const queue = at.newQueue();
+  for (const [n, key] of ['a', 'a', 'a', 'b', 'b'].entries())
+    await enqueue(queue, `payload => '${n}', fairness_key => $2`, [key]);
+  const first = await at.claimOne(queue, { wait_seconds: 20 });
+  const second = await at.claimOne(queue, { wait_seconds: 20 });
+  expect([first.fairness_key, second.fairness_key].sort()).toEqual(['a', 'b']);
+});
+
 describe('a role that may use the schema and execute dibs.enqueue', () => {
   const MAY_ENQUEUE = ['grant usage on schema dibs', 'grant execute on function dibs.enqueue'];
 
@@ -215,7 +255,8 @@ describe('a role that may use the schema and execute dibs.enqueue', () => {
         queue,
       ]);
     });
-    expect((await jobsIn(queue)).map((job: { state: string }) => job.state)).toEqual(['ready', 'blocked']);
+    expect((await at.claim(queue, { limit: 2, wait_seconds: 20 })).length).toBeGreaterThan(0);
+    expect(await jobsIn(queue)).toHaveLength(2);
   });
 
   test('and nothing else: no table, no other function, no sequence', async () => {

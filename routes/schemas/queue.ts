@@ -1,16 +1,46 @@
 import { Type } from 'typebox';
-import { type QueueConfig as Config, JOB_STATES, type JobState } from '../../src/types.ts';
-import { delaySeconds, leaseSeconds, nullable, oneOf, QueueName, ref, TIME_EXAMPLE, time } from './common.ts';
+import { type QueueConfig as Config, JOB_STATES, type JobState, type QueueLimits } from '../../src/types.ts';
+import {
+  decimal,
+  delaySeconds,
+  leaseSeconds,
+  nullable,
+  oneOf,
+  QueueName,
+  ref,
+  TIME_EXAMPLE,
+  time,
+} from './common.ts';
 import { Backoff, DEFAULT_BACKOFF, maxAttempts } from './job.ts';
 
 /** The same as the defaults of the table's columns, which serve queues that were never configured. */
-export const DEFAULT_CONFIG: Config = {
+export const DEFAULT_CONFIG: Omit<Config, keyof QueueLimits> = {
   lease_seconds: 30,
   max_attempts: 5,
   backoff: DEFAULT_BACKOFF,
   retention_seconds: 0,
   dead_retention_seconds: 14 * 86_400,
 };
+
+export const NO_LIMITS: QueueLimits = { max_leased: null, rate_limit: null, max_ready: null };
+
+export const RateLimit = Type.Object(
+  {
+    jobs: Type.Integer({ minimum: 1, maximum: 1_000_000_000, description: 'So many jobs at most.' }),
+    per_seconds: decimal({
+      minimum: 0.1,
+      maximum: 366 * 86_400,
+      description: 'In any window of this length.',
+    }),
+  },
+  {
+    $id: 'RateLimit',
+    additionalProperties: false,
+    description:
+      'In no window of that length are more jobs claimed, over all replicas. A job that comes back counts again.',
+    examples: [{ jobs: 100, per_seconds: 60 }],
+  },
+);
 
 export const QueueConfig = Type.Object(
   {
@@ -31,11 +61,28 @@ export const QueueConfig = Type.Object(
     dead_retention_seconds: Type.Optional(
       delaySeconds('How long dead jobs are kept for redrive. Default: 1209600, 14 days.'),
     ),
+    max_leased: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 100_000,
+        description:
+          'How many jobs are leased at once at most, over all replicas. A lease counts until it is settled or revived. Default: no limit.',
+      }),
+    ),
+    rate_limit: Type.Optional(ref(RateLimit)),
+    max_ready: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 1_000_000,
+        description:
+          'With so many ready and blocked jobs, enqueues are refused (429 `queue_full`). Default: no limit.',
+      }),
+    ),
   },
   {
     $id: 'QueueConfig',
     additionalProperties: false,
-    description: 'What is left out takes its default.',
+    description: 'What is left out takes its default; a limit that is left out is none.',
     examples: [{ lease_seconds: 60, max_attempts: 10, retention_seconds: 3600 }],
   },
 );

@@ -24,7 +24,6 @@ set search_path = pg_catalog, pg_temp
 as $function$
 #variable_conflict use_variable
 declare
-  longest constant double precision := 366 * 86400;
   found_queue dibs.queues;
   id uuid;
   job dibs.jobs;
@@ -41,6 +40,9 @@ begin
   loop
     select * into found_queue from dibs.queues q where q.name = queue;
     if found then
+      if found_queue.max_ready is not null and dibs.room(found_queue.id) = 0 then
+        raise configuration_limit_exceeded using message = format('queue %s is full: it has max_ready jobs already', queue);
+      end if;
       if fairness_key is not null and not found_queue.fair then
         update dibs.queues q set fair = true where q.id = found_queue.id;
       end if;
@@ -71,7 +73,7 @@ begin
 
   -- Delivered when the transaction commits; PostgreSQL keeps one of those that are the same.
   if job.id = id and job.state in ('ready', 'blocked') then
-    perform pg_notify('dibs', job.state || ' sql ' || queue);
+    perform pg_notify('dibs', concat_ws(' ', job.state, 'sql', queue, "group"));
   end if;
   return job.id;
 end;

@@ -48,7 +48,7 @@ async function sweep(
     const queue = await queues.byId(queue_id);
     if (!queue) continue;
     await settlement.dropCancelled(queue, jobs);
-    if (jobs.some((job) => job.state === 'ready')) wakes.ready(queue.name);
+    if (queue.max_leased !== null || jobs.some((job) => job.state === 'ready')) wakes.ready(queue.name);
     await groups.passOn(jobs);
   }
   const last = found[0]?.last;
