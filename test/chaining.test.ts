@@ -115,6 +115,22 @@ describe('an ack with enqueue', () => {
     expect(await at.drain(next)).toHaveLength(1000);
   });
 
+  test('a follow-up into a full queue is 429, and leaves the ack undone', async () => {
+    const full = at.newQueue('full');
+    await at.configure(full, { max_ready: 1 });
+    await at.enqueue({ queue: full });
+    for (const [verb, more] of [
+      ['ack', {}],
+      ['nack', { retry: false }],
+    ] as const) {
+      const job = await leased();
+      const body = { ...more, enqueue: [{ queue: full }, { queue: job.queue }] };
+      expectProblem(await at.settle(verb, job, body), 429, 'queue_full');
+      expect((await at.get(job.id)).state).toBe('leased');
+      expect(await at.drain(job.queue)).toEqual([]);
+    }
+  });
+
   test('with none in it is an ack as any other', async () => {
     const job = await leased();
     expect((await at.settle('ack', job, { enqueue: [] })).body).toEqual({
