@@ -3,14 +3,14 @@ import type { Limits } from '../checks/limits.ts';
 /** What this Dibs can do. */
 export const features = {
   groups: true,
-  unique: false,
+  unique: true,
   limits: false,
-  fairness: false,
+  fairness: true,
   expiry: true,
   claimId: true,
   chaining: true,
   waits: true,
-  explain: false,
+  explain: true,
 };
 
 interface QueueConfig extends Limits {

@@ -85,6 +85,7 @@ export function createRecord() {
       for (const [i, intent] of wanted.entries()) {
         const job = jobs === 'refused' ? undefined : (jobs[i] as Shown);
         intent.answered = answered;
+        if (job?.deduplicated) this.count('deduplicated');
         intent.outcome = !job ? 'refused' : job.deduplicated ? 'deduplicated' : 'done';
         if (job?.deduplicated) intent.named = job.id;
         else if (job) seen(job, intent);

@@ -127,15 +127,14 @@ async function claim(world: World, random: Random): Promise<Lease[]> {
     const jobs: Handed[] = answer?.body.jobs ?? [];
     return jobs.flatMap((job) => record.handedOut(job, body.lease_seconds) ?? []);
   };
-  // Who hangs up on a repetition gives back what it was answered, though an earlier answer may have come.
-  const send = (mayAbort = true) => {
-    const abortAfterMs = mayAbort && random.chance(0.12) ? random.integer(1, 60) : undefined;
+  const send = () => {
+    const abortAfterMs = random.chance(0.12) ? random.integer(1, 60) : undefined;
     return cluster.call(random, 'POST', '/jobs/claim', body, { abortAfterMs });
   };
   const first = await send();
   if (!('claim_id' in body) || (first && !random.chance(0.1))) return take(first);
   const leases = take(first);
-  const second = await send(leases.length === 0);
+  const second = await send();
   const running = leases.every((lease) => lease.until > Date.now());
   const repeated: Handed[] = second?.body.jobs ?? [];
   if (second && running && leases.length > 0 && String(tokens(leases)) !== String(tokens(repeated)))
