@@ -229,7 +229,10 @@ test('a queue with max_ready refuses more than it has room for, by SQL too', asy
   const queue = at.newQueue();
   await at.configure(queue, { max_ready: 2 });
   for (let i = 0; i < 2; i++) await enqueue(queue);
-  await expect(enqueue(queue)).rejects.toMatchObject({ code: '53400', message: expect.stringMatching(/full/) });
+  await expect(enqueue(queue)).rejects.toMatchObject({
+    code: '53400',
+    message: expect.stringMatching(/full/),
+  });
   await at.claimOne(queue);
   await enqueue(queue);
   expect(await jobsIn(queue)).toHaveLength(3);
