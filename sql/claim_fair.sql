@@ -192,7 +192,7 @@ taken as materialized (
         from dibs.jobs
         where queue_id = $1 and state = 'ready' and fairness_key is not null
           and -priority = level.rank and fairness_key = walk.key
-          and (expires_at is null or expires_at > now())
+          and (expires_at is null or expires_at > statement_timestamp())
         order by queue_id, -priority, fairness_key, position
         limit coalesce((select jobs from share)[walk.no], 1)
         for update skip locked
@@ -205,7 +205,7 @@ taken as materialized (
         from dibs.jobs
         where queue_id = $1 and state = 'ready' and fairness_key is null
           and -priority = level.rank and position > level.floor
-          and (expires_at is null or expires_at > now())
+          and (expires_at is null or expires_at > statement_timestamp())
         order by queue_id, -priority, position
         limit coalesce((select jobs from share)[walk.no], 1)
         for update skip locked

@@ -42,7 +42,7 @@ ready as materialized (
       and fairness_key is null
       and (-priority, position) > (stretch.rank, stretch.position)
       and -priority <= stretch.last_rank
-      and (expires_at is null or expires_at > now())
+      and (expires_at is null or expires_at > statement_timestamp())
       and (select not paused from dibs.queues where id = $1)
     order by queue_id, -priority, position
     limit (select greatest(coalesce(max(jobs), 0), 0) from room)

@@ -201,7 +201,10 @@ export function enqueueing(context: {
   return {
     /** Refuses, before anything is done, what enqueueing these jobs would refuse. @throws Refusal `invalid_request` */
     check(jobs: NewJob[], at: (i: number) => string): void {
-      for (const [i, job] of jobs.entries()) askedTime(job, at(i));
+      for (const [i, job] of jobs.entries()) {
+        askedTime(job, at(i));
+        checkUnique(job, at(i));
+      }
     },
 
     /**

@@ -1,8 +1,10 @@
 import type { Db } from './db.ts';
+import { limitsClaims } from './limits.ts';
+import type { Queue } from './queues.ts';
 import { planned } from './sql.ts';
 import type { JobState } from './types.ts';
 
-const statement = planned('explain');
+const statements = { job: planned('explain'), limits: planned('explain_limits') };
 
 /** What goes before a job is counted so far: 100,000 take some 50 ms. */
 const MOST_AHEAD = 100_000;
@@ -151,8 +153,29 @@ function reasonOf(facts: Facts): Reason {
   return state === 'blocked' ? blocked(facts) : ready(facts);
 }
 
+/** What keeps the queue from handing out any ready job, if one of its limits does. */
+async function limited(db: Db, queue: Queue): Promise<Reason | undefined> {
+  const [row] = await db.query<{ leased: number; next_at: string | null }>(statements.limits, [queue.id]);
+  const { max_leased, rate_limit } = queue;
+  if (row && max_leased !== null && row.leased >= max_leased)
+    return {
+      code: 'max_leased_reached',
+      detail: `Its queue has ${max_leased} leases, as many as it may; one must be settled or run out first.`,
+    };
+  if (!row || row.next_at === null || rate_limit === null) return undefined;
+  const { jobs: most, per_seconds } = rate_limit;
+  return {
+    code: 'rate_limited',
+    detail: `Its queue hands out up to ${most} in ${per_seconds} s, and the next one at ${row.next_at}.`,
+    until: row.next_at,
+  };
+}
+
 /** Why a job is not running; undefined when there is no such job. */
-export async function explain(db: Db, queueId: number, id: string): Promise<Explanation | undefined> {
-  const [facts] = await db.query<Facts>(statement, [queueId, id, MOST_AHEAD]);
-  return facts && { id: facts.id, state: facts.state, ...reasonOf(facts) };
+export async function explain(db: Db, queue: Queue, id: string): Promise<Explanation | undefined> {
+  const [facts] = await db.query<Facts>(statements.job, [queue.id, id, MOST_AHEAD]);
+  if (!facts) return undefined;
+  const reason = reasonOf(facts);
+  const limit = reason.code === 'next_in_line' && limitsClaims(queue) ? await limited(db, queue) : undefined;
+  return { id: facts.id, state: facts.state, ...(limit ?? reason) };
 }

@@ -68,7 +68,7 @@ export function jobDesk(context: {
     /** Why the job is not running. @throws Refusal `job_not_found` */
     async explain(id: string): Promise<Explanation> {
       const queue = await queueOf(id);
-      const explanation = await explain(db, queue.id, id);
+      const explanation = await explain(db, queue, id);
       if (!explanation) throw jobNotFound(id);
       return explanation;
     },

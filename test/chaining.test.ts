@@ -115,6 +115,22 @@ describe('an ack with enqueue', () => {
     expect(await at.drain(next)).toHaveLength(1000);
   });
 
+  test('a follow-up into a full queue is 429, and leaves the ack undone', async () => {
+    const full = at.newQueue('full');
+    await at.configure(full, { max_ready: 1 });
+    await at.enqueue({ queue: full });
+    for (const [verb, more] of [
+      ['ack', {}],
+      ['nack', { retry: false }],
+    ] as const) {
+      const job = await leased();
+      const body = { ...more, enqueue: [{ queue: full }, { queue: job.queue }] };
+      expectProblem(await at.settle(verb, job, body), 429, 'queue_full');
+      expect((await at.get(job.id)).state).toBe('leased');
+      expect(await at.drain(job.queue)).toEqual([]);
+    }
+  });
+
   test('with none in it is an ack as any other', async () => {
     const job = await leased();
     expect((await at.settle('ack', job, { enqueue: [] })).body).toEqual({
@@ -145,6 +161,18 @@ describe('an ack with enqueue', () => {
       expect(await at.drain(queue)).toEqual([4]);
     },
   );
+
+  test('lets a job that follows have the unique_key which this one leaves, and names who has another', async () => {
+    const queue = at.newQueue();
+    const job = await leased(queue, { unique_key: 'poll' });
+    const other = await at.enqueue({ queue, unique_key: 'other' });
+    const enqueue = ['poll', 'other'].map((unique_key) => ({ queue, unique_key }));
+    const [next, same] = (await at.settle('ack', job, { enqueue })).body.enqueued;
+    expect(next.id).not.toBe(job.id);
+    expect(next).not.toHaveProperty('deduplicated');
+    expect(same).toMatchObject({ id: other.id, deduplicated: true });
+    expect(await at.drain(queue)).toHaveLength(2);
+  });
 
   test('a repeated one answers the same while the job is retained, and enqueues nothing more', async () => {
     const job = await leased('kept');
@@ -322,6 +350,7 @@ describe('settle', () => {
       );
     for (const list of ['acks', 'nacks']) {
       await send(list, { payload: 'x'.repeat(999) }, 413, 'payload_too_large', 'payload');
+      await send(list, { unique_for_seconds: 1 }, 400, 'invalid_request', 'unique_for_seconds');
       await send(list, { max_attempts: 0 }, 400, 'invalid_request', 'max_attempts');
       await send(
         list,

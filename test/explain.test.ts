@@ -114,6 +114,39 @@ describe('why is my job not running?', () => {
     expect(await explain(jobs[0].id)).toMatchObject({ code: 'next_in_line' });
   });
 
+  test('max_leased_reached: its queue has as many leases as it may, until one is settled', async () => {
+    const queue = at.newQueue();
+    await at.configure(queue, { max_leased: 2 });
+    const jobs = await at.enqueueAll(Array.from({ length: 3 }, () => ({ queue })));
+    expect(await explain(jobs[2].id)).toMatchObject({ code: 'next_in_line', ahead: 2 });
+    const [one] = await at.claim(queue, { limit: 5 });
+    expect(await explain(jobs[2].id)).toEqual({
+      id: jobs[2].id,
+      state: 'ready',
+      code: 'max_leased_reached',
+      detail: 'Its queue has 2 leases, as many as it may; one must be settled or run out first.',
+    });
+    expect(await explain(one.id)).toMatchObject({ code: 'leased' });
+    await at.settle('ack', one);
+    expect(await explain(jobs[2].id)).toMatchObject({ code: 'next_in_line', ahead: 0 });
+  });
+
+  test('rate_limited: until when its queue hands out none', async () => {
+    const queue = at.newQueue();
+    await at.configure(queue, { rate_limit: { jobs: 2, per_seconds: 600 } });
+    const jobs = await at.enqueueAll(Array.from({ length: 3 }, () => ({ queue })));
+    expect(await explain(jobs[2].id)).toMatchObject({ code: 'next_in_line', ahead: 2 });
+    const [one] = await at.claim(queue, { limit: 5, lease_seconds: 600 });
+    const explanation = await explain(jobs[2].id);
+    expect(explanation).toMatchObject({ code: 'rate_limited', state: 'ready' });
+    // The log keeps slots of 1/500 of the window, and rounds up.
+    const wait = Date.parse(explanation.until) - (Date.parse(one.lease_expires_at) - 600_000);
+    expect(wait).toBeGreaterThanOrEqual(599_990);
+    expect(wait).toBeLessThan(610_000);
+    await at.ok('POST', `/queues/${queue}/pause`);
+    expect(await explain(jobs[2].id)).toMatchObject({ code: 'queue_paused' });
+  });
+
   test('leased: by whom, until when', async () => {
     const job = await leased({ max_attempts: 4 }, { worker: 'mailer-1' });
     const until = job.lease_expires_at;

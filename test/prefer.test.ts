@@ -103,6 +103,25 @@ describe('Prefer: wait on POST /jobs', () => {
     expect(batch.headers).not.toHaveProperty('preference-applied');
   });
 
+  test('waits for the job that has the unique_key, where there is one', async () => {
+    const queue = at.newQueue();
+    const first = await at.enqueue({ queue, unique_key: 'report' });
+    const answer = post({ queue, unique_key: 'report' }, { prefer: 'wait=20' }, there);
+    await until(async () => {
+      const [row] = await onServer<{ awaited: boolean }>(
+        here.databaseUrl,
+        'select awaited_until is not null as awaited from dibs.jobs where id = $1',
+        [first.id],
+      );
+      return row?.awaited;
+    });
+    await work(queue, 'ack', { result: 5 });
+    expect(await answer).toMatchObject({
+      status: 200,
+      body: { id: first.id, state: 'completed', result: 5, deduplicated: true },
+    });
+  });
+
   test('keeps no job for anybody that was enqueued without it', async () => {
     const queue = at.newQueue();
     await post({ queue }, {});

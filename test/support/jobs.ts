@@ -171,6 +171,7 @@ export const STATEMENTS: Record<string, Checked> = {
   queue_clear: { planned: true, rows: 2000, parameters: (m) => [m.queue, FIRST, 1000] },
   job: { parameters: (m, ids) => [m.queue, ids[0]] },
   explain: { planned: true, rows: 'queue', parameters: (m, ids) => [m.queue, ids[0], 100_000] },
+  explain_limits: { planned: true, parameters: (m) => [m.queue] },
   cancel: { planned: true, parameters: (m, ids) => [m.queue, ids[0]] },
   retry: { planned: true, parameters: (m, ids) => [m.queue, ids[0], 1] },
   queue_empty: { planned: true, parameters: (m) => [m.queue] },
