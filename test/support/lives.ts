@@ -1,0 +1,38 @@
+import type { Lease } from './history.ts';
+import type { Intent, Life, Spec, Sweeps } from './life.ts';
+
+const NEVER = Number.POSITIVE_INFINITY;
+export const nothing: Sweeps = { redrives: [], purges: [] };
+/** Everything in the queue may have been redriven. */
+export const redriven: Sweeps = { redrives: [{ queue: 'q', answered: 50_000 }], purges: [] };
+
+let tag = 0;
+
+/** A job enqueued within 10 ms from `sent` on. */
+export function job(id: string, sent: number, spec: Partial<Spec> = {}, more: Partial<Life> = {}): Life {
+  const intent: Intent = {
+    spec: { queue: 'q', payload: { tag: ++tag }, max_attempts: 5, ...spec },
+    request: tag,
+    index: 0,
+    sent,
+    answered: sent + 10,
+    outcome: 'done',
+    jobs: new Set([id]),
+  };
+  return { id, intent, created: sent + 5, leases: [], cancels: [], retried: NEVER, ...more };
+}
+
+/** A lease of a job, answered within 10 ms from `start` on. */
+export function leased(life: Life, start: number, until: number, settled?: Partial<Lease['settled']>): Life {
+  const deliveries = life.leases.length + 1;
+  const lease: Lease = { job: life.id, token: '', deliveries, start, taken: start + 10, until };
+  if (settled)
+    lease.settled = { verb: 'ack', sent: until, outcome: 'done', answered: until + 10, ...settled };
+  life.leases.push(lease);
+  return life;
+}
+
+/** What is found of a job in the end. */
+export const ended = (state: string, finished = Number.NEGATIVE_INFINITY): Partial<Life> => ({
+  found: { state, finished, deliveries: 1, last_error: null },
+});
