@@ -64,7 +64,7 @@ export function leaseRoutes(app: App, engine: Engine, maxPayloadBytes: number): 
           'end. Counts also after the lease ran out, while nobody else was given the job. The jobs in `enqueue` are ' +
           'inserted in the same transaction: they are there if and only if the ack counted.',
         answers: { 200: answer(ref(Acked), 'It is done.') },
-        refusals: [404, 409],
+        refusals: [404, 409, 429],
         takesBody: true,
       }),
     },
@@ -90,7 +90,7 @@ export function leaseRoutes(app: App, engine: Engine, maxPayloadBytes: number): 
           '`dead` when its attempts are used up or `retry` is false. The jobs in `enqueue` are inserted in the same ' +
           'transaction if this makes the job dead, and only then.',
         answers: { 200: answer(ref(Job), 'The job.') },
-        refusals: [404, 409],
+        refusals: [404, 409, 429],
         takesBody: true,
       }),
     },

@@ -19,7 +19,66 @@ CREATE OR REPLACE FUNCTION dibs.backoff_seconds(backoff json, attempt integer, j
  IMMUTABLE PARALLEL SAFE
 RETURN (LEAST(((backoff ->> 'max_seconds'::text))::double precision, (((backoff ->> 'base_seconds'::text))::double precision * CASE (backoff ->> 'kind'::text) WHEN 'exponential'::text THEN power((2)::double precision, (LEAST((GREATEST(attempt, 1) - 1), 60))::double precision) WHEN 'linear'::text THEN (GREATEST(attempt, 1))::double precision ELSE (1)::double precision END)) * ((1)::double precision - (((backoff ->> 'jitter'::text))::double precision * jitter_share)));
 
+CREATE OR REPLACE FUNCTION dibs.room(queue_id integer)
+ RETURNS integer
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select greatest(0, q.max_ready - ready.n - keyed.n - blocked.n)
+  from dibs.queues q
+  cross join lateral (
+    select count(*)::integer as n
+    from (
+      select
+      from dibs.jobs j
+      where j.queue_id = room.queue_id
+        and j.state = 'ready'
+        and j.fairness_key is null
+        and j.position between (select 0) and (select 9223372036854775807)
+      limit q.max_ready
+    ) as found
+  ) as ready
+  cross join lateral (
+    select count(*)::integer as n
+    from (
+      select
+      from dibs.jobs j
+      where j.queue_id = room.queue_id and j.state = 'ready' and j.fairness_key is not null
+      order by j.queue_id, -j.priority, j.fairness_key, j.position
+      limit q.max_ready
+    ) as found
+  ) as keyed
+  cross join lateral (
+    select count(*)::integer as n
+    from (
+      select
+      from dibs.jobs j
+      where j.queue_id = room.queue_id and j.state = 'blocked'
+      order by j.queue_id, j.state, j.id
+      limit q.max_ready
+    ) as found
+  ) as blocked
+  where q.id = room.queue_id and q.max_ready is not null
+$function$;
+
 -- tables
+
+create table dibs.claimed (
+  queue_id integer not null,
+  until timestamp with time zone not null,
+  jobs integer not null,
+  constraint claimed_pkey PRIMARY KEY (queue_id, until)
+)
+with (fillfactor=70, vacuum_truncate=false);
+
+create table dibs.gates (
+  queue_id integer not null,
+  counting_since timestamp with time zone not null,
+  leases_from timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  claims_from timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  tidied_at timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  constraint gates_pkey PRIMARY KEY (queue_id)
+);
 
 create table dibs.idempotency_keys (
   route text not null,
@@ -65,6 +124,7 @@ create table dibs.jobs (
   fairness_key text,
   expires_at timestamp with time zone,
   awaited_until timestamp with time zone,
+  counted boolean not null default false,
   enqueued json,
   claim_id text,
   claim_holder uuid,
@@ -103,10 +163,15 @@ create table dibs.queues (
   retention_seconds double precision not null default 0,
   dead_retention_seconds double precision not null default 1209600,
   created_at timestamp with time zone not null default now(),
+  max_leased integer,
+  rate_jobs integer,
+  rate_seconds double precision,
+  max_ready integer,
   fair boolean not null default false,
   constraint queue_attempts CHECK (((max_attempts >= 1) AND (max_attempts <= 1000))),
   constraint queue_dead_retention CHECK (((dead_retention_seconds >= (0)::double precision) AND (dead_retention_seconds <= (31622400)::double precision))),
   constraint queue_lease CHECK (((lease_seconds >= (0.1)::double precision) AND (lease_seconds <= (43200)::double precision))),
+  constraint queue_limits CHECK ((((max_leased >= 1) AND (max_leased <= 100000)) AND ((rate_jobs >= 1) AND (rate_jobs <= 1000000000)) AND ((rate_seconds >= (0.1)::double precision) AND (rate_seconds <= (31622400)::double precision)) AND ((rate_jobs IS NULL) = (rate_seconds IS NULL)) AND ((max_ready >= 1) AND (max_ready <= 1000000)))),
   constraint queue_name CHECK ((name ~ '^[A-Za-z0-9._:-]{1,128}$'::text)),
   constraint queue_retention CHECK (((retention_seconds >= (0)::double precision) AND (retention_seconds <= (31622400)::double precision))),
   constraint queues_name_key UNIQUE (name),
@@ -137,6 +202,8 @@ CREATE INDEX jobs_blocked ON dibs.jobs USING btree (queue_id, group_key, "positi
 CREATE INDEX jobs_by_state ON dibs.jobs USING btree (queue_id, state, id) WHERE (state = ANY (ARRAY['scheduled'::dibs.job_state, 'blocked'::dibs.job_state, 'completed'::dibs.job_state, 'cancelled'::dibs.job_state, 'dead'::dibs.job_state]));
 
 CREATE INDEX jobs_claim_id ON dibs.jobs USING btree (queue_id, claim_id, id) WHERE ((state = 'leased'::dibs.job_state) AND (claim_id IS NOT NULL));
+
+CREATE INDEX jobs_counted ON dibs.jobs USING btree (queue_id, lease_expires_at) WHERE ((state = 'leased'::dibs.job_state) AND counted);
 
 CREATE INDEX jobs_expiring ON dibs.jobs USING btree (expires_at, queue_id) WHERE ((expires_at IS NOT NULL) AND (state = ANY (ARRAY['scheduled'::dibs.job_state, 'ready'::dibs.job_state, 'blocked'::dibs.job_state])));
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { awaitedJobs } from '../src/awaited.ts';
 import { claiming } from '../src/claiming.ts';
 import { databaseClock } from '../src/clock.ts';
 import { openDatabase } from '../src/db.ts';
@@ -25,6 +26,9 @@ function bareEngine(url: string) {
   const log = (error: unknown) => errors.push(error);
   const nobody = () => undefined;
   const wakes = {
+    self: '',
+    finished: nobody,
+    ofClaims: nobody,
     start: async () => undefined,
     coming: nobody,
     ready: nobody,
@@ -39,9 +43,11 @@ function bareEngine(url: string) {
     clock: databaseClock(db),
     wakes,
     groups,
+    admit: (_queue, _share, work) => work(),
   });
-  const settlement = settlementOf({ db, join: rounds(RANKS.settle), queues, wakes, groups });
-  const { claimFor } = claiming({ lost: nobody });
+  const awaited = awaitedJobs({ tell: nobody });
+  const settlement = settlementOf({ db, join: rounds(RANKS.settle), queues, wakes, awaited, groups });
+  const { claimFor } = claiming({ db, lost: nobody, lookAgain: nobody });
   return {
     db,
     errors,
@@ -53,7 +59,7 @@ function bareEngine(url: string) {
       ),
     ack: ({ id, lease_token }: LeasedJob) => settlement.ack({ id, lease_token }),
     async claim(limit = 1000): Promise<LeasedJob[]> {
-      const queue = await queues.open(QUEUE);
+      const queue = await queues.open(QUEUE, false);
       const consumer = { limit, lease_seconds: 600, worker: undefined, name: undefined };
       const shares = await rounds(RANKS.claim)(queue.id, (part) => claimFor(queue, [consumer], part));
       return shares.jobs.flat();

@@ -43,8 +43,7 @@ create index jobs_counted on dibs.jobs (queue_id, lease_expires_at) where state 
 -- How many more jobs a queue with max_ready has room for; null when it has none. What is ready or blocked is counted by
 -- indexes alone, up to the limit; on the hints to the planner see sql/counts.sql.
 create function dibs.room(queue_id integer) returns integer
-language sql stable
-return (
+language sql stable as $$
   select greatest(0, q.max_ready - ready.n - keyed.n - blocked.n)
   from dibs.queues q
   cross join lateral (
@@ -80,4 +79,4 @@ return (
     ) as found
   ) as blocked
   where q.id = room.queue_id and q.max_ready is not null
-);
+$$;
