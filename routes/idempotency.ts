@@ -45,6 +45,12 @@ function keyOf({ headers, raw }: FastifyRequest): string | undefined {
   return key;
 }
 
+/** Replies with an answer that may have been given before. */
+export function sendAnswer(reply: FastifyReply, { status, location, body }: Answer): FastifyReply {
+  if (location !== null) reply.header('location', location);
+  return reply.code(status).type('application/json').send(body);
+}
+
 const answerFirst = async (jobs: Job[], answerOf: (jobs: Job[]) => Answer, afterwards?: Afterwards) =>
   (await afterwards?.answer(jobs)) ?? answerOf(jobs);
 
@@ -62,7 +68,7 @@ export function enqueuer(engine: Engine) {
     afterwards?: Afterwards,
   ): Promise<FastifyReply> {
     const key = keyOf(request);
-    const { status, location, body } =
+    const given =
       key === undefined
         ? await answerFirst(await engine.enqueue(jobs, at), answerOf, afterwards)
         : await engine.enqueueOnce(
@@ -76,7 +82,6 @@ export function enqueuer(engine: Engine) {
             answerOf,
             afterwards,
           );
-    if (location !== null) reply.header('location', location);
-    return reply.code(status).type('application/json').send(body);
+    return sendAnswer(reply, given);
   };
 }

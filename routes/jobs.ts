@@ -9,17 +9,13 @@ import type { App } from './fastify.ts';
 import { onHangup } from './hangup.ts';
 import { enqueuer, idempotencyHeaders } from './idempotency.ts';
 import { jobJson, jobListJson, jobPageJson } from './json.ts';
-import { awaitedJob, toNewJob } from './newJob.ts';
+import { awaitedJob, enqueued, toNewJob } from './newJob.ts';
 import { answer, operation } from './operation.ts';
 import { finishedWithin, preferHeaders, preferredWait } from './prefer.ts';
 import { decimal, JobId, JobStateName, oneOf, pageQuery, QueueName, ref, text } from './schemas/common.ts';
 import { Job, JobList, JobPage, JobSpec, JobSpecList } from './schemas/job.ts';
 
-const oneCreated = ([job]: EngineJob[]): Answer => ({
-  status: 201,
-  location: `/jobs/${job?.id}`,
-  body: jobJson(job as EngineJob),
-});
+const oneCreated = ([job]: EngineJob[]): Answer => enqueued(job as EngineJob);
 
 const allCreated = (jobs: EngineJob[]): Answer => ({ status: 201, location: null, body: jobListJson(jobs) });
 
@@ -69,7 +65,8 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
         tags: ['Producing'],
         summary: 'Enqueue up to 1000 jobs, all or none',
         description:
-          'The answer has them in the same order. One bad item refuses all; `errors[].path` names it.',
+          'The answer has them in the same order. One bad item refuses all; `errors[].path` names it. In the place of one ' +
+          'whose `unique_key` another has stands that one, with `deduplicated`.',
         answers: { 201: answer(ref(JobList), 'The jobs.') },
         refusals: [422, 429],
         takesBody: true,
@@ -88,6 +85,7 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
           queue: Type.Optional(ref(QueueName)),
           state: Type.Optional(ref(JobStateName)),
           group: Type.Optional(text(256, { description: 'The group that they are of.' })),
+          unique_key: Type.Optional(text(256, { description: 'Only those with this `unique_key`.' })),
           include: Type.Optional(oneOf(['payload'], { description: 'What else to show.' })),
           order: Type.Optional(
             oneOf(['newest', 'oldest'], { default: 'newest', description: 'By when they were enqueued.' }),
@@ -108,12 +106,22 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
       }),
     },
     handler: async (request, reply) => {
-      const { queue, state, group, include, order = 'newest', limit = 100, cursor } = request.query;
-      const listing = { of: 'jobs', queue, state, group, order };
+      const {
+        queue,
+        state,
+        group,
+        unique_key,
+        include,
+        order = 'newest',
+        limit = 100,
+        cursor,
+      } = request.query;
+      const listing = { of: 'jobs', queue, state, group, unique_key, order };
       const jobs = await engine.jobs.list({
         queue,
         state,
         group,
+        unique_key,
         order,
         limit,
         payload: include === 'payload',
@@ -203,7 +211,9 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
         operationId: 'retryJob',
         tags: ['Jobs'],
         summary: 'Make a dead or scheduled job ready',
-        description: 'Its attempts start afresh. A job that waits already is answered as it is.',
+        description:
+          'Its attempts start afresh. A job that waits already is answered as it is; a dead one whose `unique_key` ' +
+          'another unfinished job has stays dead.',
         answers: { 200: answer(ref(Job), 'The job.') },
         refusals: [404, 409],
         takesBody: true,

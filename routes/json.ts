@@ -19,7 +19,7 @@ export function jobJson(job: Job): string {
     `,"run_at":"${job.run_at}","created_at":"${job.created_at}"` +
     `,"lease_expires_at":${plain(job.lease_expires_at)}${token},"worker":${text(job.worker)}` +
     `,"last_error":${text(job.last_error)},"progress":${job.progress},"result":${job.result}` +
-    `,"finished_at":${plain(job.finished_at)}}`
+    `,"finished_at":${plain(job.finished_at)}${job.deduplicated ? ',"deduplicated":true' : ''}}`
   );
 }
 

@@ -1,5 +1,5 @@
-import type { FastifyReply } from 'fastify';
 import type { Static } from 'typebox';
+import type { Answer } from '../src/idempotency.ts';
 import type { Job as EngineJob, NewJob } from '../src/types.ts';
 import { completeBackoff } from './backoff.ts';
 import { jobJson } from './json.ts';
@@ -19,22 +19,30 @@ const preference = {
   },
 };
 
-/** How a route describes what sendCreated answers. */
-export const createdJob = answer(ref(Job), 'The job.', location);
+/** How a route describes what `enqueued` answers. */
+export const enqueuedJob = {
+  201: answer(ref(Job), 'The job.', location),
+  200: answer(
+    ref(Job),
+    'Nothing was enqueued, as another job has the `unique_key`: that one, as it stands, with `deduplicated`.',
+    location,
+  ),
+};
+
+/** Answers 201 with a new job, 200 with one that has its unique key, and its Location. */
+export const enqueued = (job: EngineJob): Answer => ({
+  status: job.deduplicated ? 200 : 201,
+  location: `/jobs/${job.id}`,
+  body: jobJson(job),
+});
 
 /** How the route describes its answers that can be asked to wait. */
 export const awaitedJob = {
   200: answer(
     ref(Job),
-    'With `Prefer: wait`: the job, which is finished, with its payload and its `result`.',
-    {
-      ...location,
-      ...preference,
-    },
+    'Nothing was enqueued, as another job has the `unique_key`: that one, as it stands, with `deduplicated`. Or, with ' +
+      '`Prefer: wait`, the job, which is finished, with its payload and its `result`.',
+    { ...location, ...preference },
   ),
   201: answer(ref(Job), 'The job.', { ...location, ...preference }),
 };
-
-/** Answers 201 with a new job and its Location. */
-export const sendCreated = (reply: FastifyReply, job: EngineJob): FastifyReply =>
-  reply.code(201).header('location', `/jobs/${job.id}`).type('application/json').send(jobJson(job));

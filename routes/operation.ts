@@ -4,7 +4,7 @@ import { Problem, ref } from './schemas/common.ts';
 const PROBLEMS = {
   400: 'The request is malformed: `errors` names each field (`invalid_request`).',
   404: 'There is no such job, queue or schedule (`job_not_found`, `queue_not_found`, `schedule_not_found`).',
-  409: 'The job or queue is not in a state for this (`lease_lost`, `job_leased`, `job_finished`, `queue_not_empty`).',
+  409: 'The job or queue is not in a state for this (`lease_lost`, `job_leased`, `job_finished`, `queue_not_empty`, `unique_key_taken`).',
   413: 'The body or a value in it is too large (`payload_too_large`).',
   415: 'The body is not `application/json` (`unsupported_media_type`).',
   422: 'The `Idempotency-Key` was used with another body (`idempotency_key_reused`).',

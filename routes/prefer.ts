@@ -48,12 +48,13 @@ export const finishedWithin = (
   async answer([job]) {
     const id = job?.id as string;
     try {
-      const wait = engine.jobs.wait(id, seconds, { announced: true });
+      const wait = engine.jobs.wait(id, seconds, { announced: !job?.deduplicated });
       // What a key stands for is found out to the end: another request with it may wait for the same.
       if (request.headers['idempotency-key'] === undefined) onHangup(reply, wait.end);
       const finished = await wait.job;
       if (!isFinished(finished.state)) return undefined;
-      return { status: 200, location: `/jobs/${id}`, body: jobJson(finished) };
+      const body = jobJson({ ...finished, deduplicated: job?.deduplicated });
+      return { status: 200, location: `/jobs/${id}`, body };
     } catch (error) {
       // Purged since, or nobody can tell: it was enqueued all the same.
       if (error instanceof Refusal) return undefined;

@@ -3,8 +3,9 @@ import type { Engine } from '../src/engine.ts';
 import { rawShapes } from './body.ts';
 import { readCursor, writeCursor } from './cursor.ts';
 import type { App } from './fastify.ts';
+import { sendAnswer } from './idempotency.ts';
 import { scheduleJson, schedulePageJson } from './json.ts';
-import { createdJob, sendCreated, toNewJob } from './newJob.ts';
+import { enqueued, enqueuedJob, toNewJob } from './newJob.ts';
 import { answer, operation } from './operation.ts';
 import { isScheduleName, pageQuery, ref, ScheduleName } from './schemas/common.ts';
 import { DEFAULT_TIMEZONE, Schedule, SchedulePage, ScheduleSpec } from './schemas/schedule.ts';
@@ -113,12 +114,12 @@ export function scheduleRoutes(app: App, engine: Engine, maxPayloadBytes: number
         tags,
         summary: 'Enqueue the job of a schedule now',
         description: 'Besides its ticks, also while it is paused. The payload is left out of the answer.',
-        answers: { 201: createdJob },
+        answers: enqueuedJob,
         refusals: [404, 429],
         takesBody: true,
       }),
     },
     handler: async (request, reply) =>
-      sendCreated(reply, await engine.schedules.trigger(request.params.name)),
+      sendAnswer(reply, enqueued(await engine.schedules.trigger(request.params.name))),
   });
 }

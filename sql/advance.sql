@@ -10,14 +10,14 @@ with turn as materialized (
   left join lateral (
     select id, run_at
     from dibs.jobs
-    where queue_id = $1 and group_key = asked.group_key and is_head
+    where queue_id = $1 and group_key = asked.group_key and dibs.by_index(is_head)
     order by queue_id, group_key
     limit 1
   ) as head on true
   left join lateral (
     select id
     from dibs.jobs
-    where head.id is null and queue_id = $1 and group_key = asked.group_key and state = 'blocked'
+    where head.id is null and queue_id = $1 and group_key = asked.group_key and dibs.by_index(state = 'blocked')
     order by queue_id, group_key, position
     limit 1
   ) as next on true

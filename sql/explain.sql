@@ -2,16 +2,16 @@
 -- only for jobs in the state that it is about.
 select
   j.id, j.state, j.attempt, j.max_attempts, j.run_at, j.lease_expires_at, j.finished_at, j.worker, j.last_error,
-  j.cancel_requested, j.group_key as "group", j.expires_at, j.expires_at <= now() as is_over,
+  j.cancel_requested, j.group_key as "group", j.fairness_key, j.expires_at, j.expires_at <= now() as is_over,
   q.paused,
   head.id as head_id, head.state as head_state,
-  behind.jobs + line.jobs as ahead
+  least(behind.jobs + higher.jobs + own.jobs + others.jobs, $3::integer) as ahead
 from dibs.jobs j
 cross join dibs.queues q
 left join lateral (
   select id, state
   from dibs.jobs
-  where j.state = 'blocked' and queue_id = $1 and group_key = j.group_key and is_head
+  where j.state = 'blocked' and queue_id = $1 and group_key = j.group_key and dibs.by_index(is_head)
   order by queue_id, group_key
   limit 1
 ) as head on true
@@ -20,7 +20,7 @@ cross join lateral (
   from (
     select
     from dibs.jobs
-    where j.state = 'blocked' and queue_id = $1 and group_key = j.group_key and state = 'blocked' and position < j.position
+    where j.state = 'blocked' and queue_id = $1 and group_key = j.group_key and dibs.by_index(state = 'blocked') and position < j.position
     order by queue_id, group_key, position
     limit (select $3::integer)
   ) as found
@@ -28,11 +28,89 @@ cross join lateral (
 cross join lateral (
   select count(*)::integer as jobs
   from (
+    (
+      select
+      from dibs.jobs
+      where j.state = 'ready' and queue_id = $1 and state = 'ready' and fairness_key is null
+        and -priority < -j.priority
+      order by queue_id, -priority, position
+      limit (select $3::integer)
+    )
+    union all
+    (
+      select
+      from dibs.jobs
+      where j.state = 'ready' and queue_id = $1 and state = 'ready' and fairness_key is not null
+        and -priority < -j.priority
+      order by queue_id, -priority, fairness_key, position
+      limit (select $3::integer)
+    )
+  ) as found
+) as higher
+cross join lateral (
+  select count(*)::integer as jobs
+  from (
+    (
+      select
+      from dibs.jobs
+      where j.state = 'ready' and j.fairness_key is null
+        and queue_id = $1 and state = 'ready' and fairness_key is null
+        and -priority = -j.priority and position < j.position
+      order by queue_id, -priority, position
+      limit (select $3::integer)
+    )
+    union all
+    (
+      select
+      from dibs.jobs
+      where j.state = 'ready' and queue_id = $1 and state = 'ready' and fairness_key = j.fairness_key
+        and -priority = -j.priority and position < j.position
+      order by queue_id, -priority, fairness_key, position
+      limit (select $3::integer)
+    )
+  ) as found
+) as own
+-- Before a job has its turn, each other key of its priority has as many as its own has had.
+cross join lateral (
+  with recursive key (name) as (
+    select '' collate "C" where j.state = 'ready'
+    union all
+    select next.name
+    from key
+    cross join lateral (
+      select fairness_key as name
+      from dibs.jobs
+      where queue_id = $1 and state = 'ready' and fairness_key is not null
+        and -priority = -j.priority and fairness_key > key.name
+      order by queue_id, -priority, fairness_key, position
+      limit 1
+    ) as next
+  )
+  select count(*)::integer as jobs
+  from (
     select
-    from dibs.jobs
-    where j.state = 'ready' and queue_id = $1 and state = 'ready' and (-priority, position) < (-j.priority, j.position)
-    order by queue_id, -priority, position
+    from key
+    cross join lateral (
+      (
+        select
+        from dibs.jobs
+        where key.name = '' and queue_id = $1 and state = 'ready' and fairness_key is null
+          and -priority = -j.priority
+        order by queue_id, -priority, position
+        limit own.jobs
+      )
+      union all
+      (
+        select
+        from dibs.jobs
+        where queue_id = $1 and state = 'ready' and fairness_key = key.name
+          and -priority = -j.priority
+        order by queue_id, -priority, fairness_key, position
+        limit own.jobs
+      )
+    ) as job
+    where key.name <> coalesce(j.fairness_key, '')
     limit (select $3::integer)
   ) as found
-) as line
+) as others
 where j.queue_id = $1 and j.id = $2 and q.id = $1;

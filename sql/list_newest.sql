@@ -13,6 +13,7 @@ cross join lateral (
   where queue_id = q.id
     and ($2::dibs.job_state is null or state = $2)
     and ($6::text is null or group_key = $6)
+    and ($7::text is null or unique_key = $7)
     and ($3::uuid is null or id < $3)
   order by id desc
   limit (select $4::integer)

@@ -2,6 +2,7 @@
 -- The head of a group stays it. One that was dead, or redriven, before this late nack is none, and waits for its turn.
 -- The ids ascend, and what stands beside one is found by bisection: see ack.sql.
 -- Positions and random shares come as parameters: Citus takes no volatile function in an UPDATE.
+-- One that the sweeper made dead, and whose unique key somebody may have taken since, is left alone unless $10 is true.
 update dibs.jobs j
 set
   state = (case
@@ -44,6 +45,7 @@ where j.queue_id = $1
   and j.id between ($2::uuid[])[1] and ($2::uuid[])[cardinality($2::uuid[])]
   and j.lease_token = ($4::uuid[])[width_bucket(j.id, $2::uuid[])]
   and j.state <> 'completed'
+  and (j.state <> 'dead' or j.unique_key is null or $10)
 returning
   j.id, j.state, j.priority, j.attempt, j.max_attempts, j.deliveries, j.run_at, j.created_at,
   j.group_key as "group", j.fairness_key, j.unique_key,

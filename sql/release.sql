@@ -1,5 +1,6 @@
 -- Gives jobs back unworked: the attempt is not charged. The ids ascend, and what stands beside one is found by
 -- bisection: see ack.sql. In a group: see nack.sql.
+-- One that the sweeper made dead, and whose unique key somebody may have taken since, is left alone unless $6 is true.
 update dibs.jobs j
 set
   state = (case
@@ -24,6 +25,7 @@ where j.queue_id = $1
   and j.id between ($2::uuid[])[1] and ($2::uuid[])[cardinality($2::uuid[])]
   and j.lease_token = ($3::uuid[])[width_bucket(j.id, $2::uuid[])]
   and j.state <> 'completed'
+  and (j.state <> 'dead' or j.unique_key is null or $6)
 returning
   j.id, j.state, j.priority, j.attempt, j.max_attempts, j.deliveries, j.run_at, j.created_at,
   j.group_key as "group", j.fairness_key, j.unique_key,

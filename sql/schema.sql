@@ -19,46 +19,464 @@ CREATE OR REPLACE FUNCTION dibs.backoff_seconds(backoff json, attempt integer, j
  IMMUTABLE PARALLEL SAFE
 RETURN (LEAST(((backoff ->> 'max_seconds'::text))::double precision, (((backoff ->> 'base_seconds'::text))::double precision * CASE (backoff ->> 'kind'::text) WHEN 'exponential'::text THEN power((2)::double precision, (LEAST((GREATEST(attempt, 1) - 1), 60))::double precision) WHEN 'linear'::text THEN (GREATEST(attempt, 1))::double precision ELSE (1)::double precision END)) * ((1)::double precision - (((backoff ->> 'jitter'::text))::double precision * jitter_share)));
 
+CREATE OR REPLACE FUNCTION dibs.by_index(condition boolean)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE COST 10000
+AS $function$begin return condition; end$function$;
+
+CREATE OR REPLACE FUNCTION dibs.check_enqueue(queue text, payload json, headers json, priority integer, delay_seconds double precision, run_at timestamp with time zone, max_attempts integer, unique_key text, unique_for_seconds double precision, group_key text, fairness_key text, expires_in_seconds double precision)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  longest constant double precision := 366 * 86400;
+  problem text;
+begin
+  -- Without a sub-select, what nearly every job passes is an expression that takes 10 microseconds less.
+  problem := case
+    when queue is null or queue !~ '^[A-Za-z0-9._:-]{1,128}$'
+      then 'queue must be 1 to 128 of A-Z a-z 0-9 . _ : -'
+    when octet_length(payload::text) > 1048576 then 'payload must not be larger than 1 MiB'
+    when dibs.is_nested_deeper(payload, 1000) then 'payload must not be nested deeper than 1000 levels'
+    when json_typeof(headers) <> 'object' then 'headers must be an object'
+    when priority not between -100 and 100 then 'priority must be from -100 to 100'
+    when delay_seconds is not null and run_at is not null then 'run_at must not stand beside delay_seconds'
+    when delay_seconds not between 0 and longest then 'delay_seconds must be from 0 to 31622400'
+    when run_at > clock_timestamp() + interval '366 days' then 'run_at must be within 366 days from now'
+    when max_attempts not between 1 and 1000 then 'max_attempts must be from 1 to 1000'
+    when char_length(unique_key) not between 1 and 256 then 'unique_key must have 1 to 256 characters'
+    when unique_for_seconds is not null and unique_key is null then 'unique_for_seconds needs a unique_key'
+    when unique_for_seconds not between 0 and longest then 'unique_for_seconds must be from 0 to 31622400'
+    when char_length(group_key) not between 1 and 256 then 'group must have 1 to 256 characters'
+    when char_length(fairness_key) not between 1 and 256 then 'fairness_key must have 1 to 256 characters'
+    when expires_in_seconds <= 0 or expires_in_seconds > longest
+      then 'expires_in_seconds must be more than 0, and up to 31622400'
+  end;
+  if problem is null and headers::text <> '{}' then
+    problem := (
+      select case
+        when count(*) > 32 then 'headers must be up to 32'
+        when bool_or(json_typeof(header.value) <> 'string') then 'headers must be strings'
+        when bool_or(char_length(header.key) > 128) then 'names of headers must have up to 128 characters'
+        when bool_or(char_length(header.value #>> '{}') > 1024) then 'headers must have up to 1024 characters'
+      end
+      from json_each(headers) as header
+    );
+  end if;
+  if problem is not null then
+    raise invalid_parameter_value using message = problem;
+  end if;
+end;
+$function$;
+
+CREATE OR REPLACE FUNCTION dibs.complete_backoff(asked json)
+ RETURNS json
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+declare
+  longest constant numeric := 366 * 86400;
+  problem text;
+  member record;
+  whole jsonb := '{"kind":"exponential","base_seconds":1,"max_seconds":3600,"jitter":0.2}';
+begin
+  if asked is null then
+    return null;
+  end if;
+  if json_typeof(asked) <> 'object' then
+    raise invalid_parameter_value using message = 'backoff must be an object';
+  end if;
+  for member in select key, value, json_typeof(value) as type from json_each(asked) loop
+    problem := case member.key
+      when 'kind' then case
+        when member.type <> 'string' or member.value #>> '{}' not in ('exponential', 'linear', 'constant')
+          then 'backoff: kind must be exponential, linear or constant' end
+      when 'jitter' then case
+        when member.type <> 'number' or (member.value #>> '{}')::numeric not between 0 and 1
+          then 'backoff: jitter must be from 0 to 1' end
+      when 'base_seconds' then case
+        when member.type <> 'number' or (member.value #>> '{}')::numeric not between 0 and longest
+          then 'backoff: base_seconds must be from 0 to 31622400' end
+      when 'max_seconds' then case
+        when member.type <> 'number' or (member.value #>> '{}')::numeric not between 0 and longest
+          then 'backoff: max_seconds must be from 0 to 31622400' end
+      else format('backoff: %I is not a known field', member.key)
+    end;
+    if problem is not null then
+      raise invalid_parameter_value using message = problem;
+    end if;
+    whole := whole || jsonb_build_object(member.key, case member.type
+      when 'string' then to_jsonb(member.value #>> '{}')
+      else to_jsonb(trim_scale(round((member.value #>> '{}')::numeric, 6)))
+    end);
+  end loop;
+  return whole::json;
+end;
+$function$;
+
+CREATE OR REPLACE FUNCTION dibs.enqueue(queue text, payload json DEFAULT 'null'::json, headers json DEFAULT '{}'::json, priority integer DEFAULT 0, delay_seconds double precision DEFAULT NULL::double precision, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, max_attempts integer DEFAULT NULL::integer, backoff json DEFAULT NULL::json, unique_key text DEFAULT NULL::text, unique_for_seconds double precision DEFAULT NULL::double precision, "group" text DEFAULT NULL::text, fairness_key text DEFAULT NULL::text, expires_in_seconds double precision DEFAULT NULL::double precision)
+ RETURNS uuid
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+#variable_conflict use_variable
+declare
+  found_queue dibs.queues;
+  id uuid;
+  job dibs.jobs;
+begin
+  payload := coalesce(payload, 'null');
+  headers := coalesce(headers, '{}');
+  priority := coalesce(priority, 0);
+  perform dibs.check_enqueue(
+    queue, payload, headers, priority, delay_seconds, run_at, max_attempts, unique_key, unique_for_seconds, "group",
+    fairness_key, expires_in_seconds
+  );
+  backoff := dibs.complete_backoff(backoff);
+
+  loop
+    select * into found_queue from dibs.queues q where q.name = queue;
+    if found then
+      if found_queue.max_ready is not null and dibs.room(found_queue.id) = 0 then
+        raise configuration_limit_exceeded using message = format('queue %s is full: it has max_ready jobs already', queue);
+      end if;
+      if fairness_key is not null and not found_queue.fair then
+        update dibs.queues q set fair = true where q.id = found_queue.id;
+      end if;
+      id := dibs.new_id(found_queue.id);
+      select * into job
+      from dibs.insert_unique(
+        found_queue.id,
+        array[id],
+        array[coalesce(delay_seconds, 0)],
+        array[run_at],
+        array[priority::smallint],
+        array[coalesce(max_attempts, found_queue.max_attempts)],
+        array[backoff::text],
+        array[headers::text],
+        array[payload::text],
+        array[unique_key],
+        array["group"],
+        array[fairness_key],
+        array[expires_in_seconds],
+        null,
+        array[unique_for_seconds]
+      );
+      exit when found;
+    end if;
+    -- Looked for first, as an insert that conflicts would use up one of the 16 million ids.
+    insert into dibs.queues (name) values (queue) on conflict (name) do nothing;
+  end loop;
+
+  -- Delivered when the transaction commits; PostgreSQL keeps one of those that are the same.
+  if job.id = id and job.state in ('ready', 'blocked') then
+    perform pg_notify('dibs', concat_ws(' ', job.state, 'sql', queue, "group"));
+  end if;
+  return job.id;
+end;
+$function$;
+
+CREATE OR REPLACE FUNCTION dibs.insert_jobs(integer, uuid[], double precision[], timestamp with time zone[], smallint[], integer[], text[], text[], text[], text[], text[], text[], double precision[], double precision[], bigint[])
+ RETURNS TABLE(id uuid, state dibs.job_state, run_at timestamp with time zone, created_at timestamp with time zone)
+ LANGUAGE plpgsql
+AS $function$
+#variable_conflict use_column
+begin
+  return query
+-- Inserts jobs into one queue, in the order given. No row comes back when the queue is gone.
+-- A job of a group arrives blocked. What no job of them has may be null as a whole: unnest pads it.
+-- Those that are ready differ in nothing but what was sent: one row without an id comes back for all of them.
+-- The key-share lock keeps a DELETE of the queue out until this commits; it is taken once, not once for each row,
+-- and neither waits for nor hinders other enqueues, a pause or a change of configuration.
+-- The function dibs.insert_jobs has this text as its body, with the line behind "only there:" (src/functions.ts): jobs
+-- with unique keys, and those enqueued by SQL, go through it. ON CONFLICT costs something, and the others have no use for it.
+with queue as materialized (
+  select id from dibs.queues where id = $1 for key share
+),
+inserted as (
+  insert into dibs.jobs
+    (queue_id, id, state, run_at, priority, max_attempts, payload_bytes, backoff, headers, payload,
+      unique_key, group_key, fairness_key, expires_at, awaited_until, position)
+  select
+    $1,
+    new.id,
+    (case
+      when due.run_at > now() then 'scheduled'
+      when new.group_key is not null then 'blocked'
+      else 'ready'
+    end)::dibs.job_state,
+    greatest(due.run_at, now()),
+    new.priority,
+    new.max_attempts,
+    octet_length(new.payload),
+    new.backoff::json,
+    new.headers::json,
+    new.payload::json,
+    new.unique_key,
+    new.group_key,
+    new.fairness_key,
+    now() + new.expires_in_seconds * interval '1 second',
+    now() + new.awaited_seconds * interval '1 second',
+    coalesce(new.position, nextval('dibs.positions'))
+  from queue
+  cross join unnest(
+    $2::uuid[], $3::double precision[], $4::timestamptz[], $5::smallint[], $6::integer[],
+    $7::text[], $8::text[], $9::text[],
+    $10::text[], $11::text[], $12::text[], $13::double precision[], $14::double precision[],
+    $15::bigint[]
+  ) as new (id, delay_seconds, run_at, priority, max_attempts, backoff, headers, payload,
+    unique_key, group_key, fairness_key, expires_in_seconds, awaited_seconds, position)
+  cross join lateral (
+    select coalesce(new.run_at, now() + new.delay_seconds * interval '1 second') as run_at
+  ) as due
+  on conflict (queue_id, unique_key) where unique_key is not null and state in ('scheduled', 'ready', 'blocked', 'leased') do nothing
+  returning id, state, run_at, created_at
+)
+select distinct case when state <> 'ready' then id end as id, state, run_at, created_at
+from inserted;
+
+end;
+$function$;
+
+CREATE OR REPLACE FUNCTION dibs.insert_unique(queue integer, ids uuid[], delays double precision[], times timestamp with time zone[], priorities smallint[], attempts integer[], backoffs text[], headings text[], payloads text[], keys text[], groups text[], fairness_keys text[], expiries double precision[], awaits double precision[], windows double precision[])
+ RETURNS SETOF dibs.jobs
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+AS $function$
+#variable_conflict use_column
+declare
+  job dibs.jobs;
+  opened dibs.unique_windows;
+  held text[];
+  done uuid[];
+  places bigint[];
+begin
+  perform from dibs.queues where id = $1 for key share;
+  if not found then
+    return;
+  end if;
+
+  loop
+    held := '{}';
+    for job in
+      select holder.*
+      from unnest(keys) as asked (key)
+      cross join lateral (
+        select *
+        from dibs.jobs
+        where queue_id = $1
+          and unique_key = asked.key
+          and state in ('scheduled', 'ready', 'blocked', 'leased')
+        offset 0
+      ) as holder
+    loop
+      return next job;
+      held := held || job.unique_key;
+    end loop;
+
+    for opened in
+      select holder.*
+      from unnest(keys) as asked (key)
+      cross join lateral (
+        select *
+        from dibs.unique_windows
+        where queue_id = $1 and unique_key = asked.key and until > clock_timestamp()
+        offset 0
+      ) as holder
+      where asked.key <> all (held)
+    loop
+      return query select * from dibs.jobs where queue_id = $1 and id = opened.job_id;
+      if not found then
+        job := null;
+        job.id := opened.job_id;
+        job.state := 'completed';
+        job.unique_key := opened.unique_key;
+        job.run_at := opened.run_at;
+        job.created_at := opened.created_at;
+        job.priority := opened.priority;
+        job.attempt := 0;
+        job.max_attempts := opened.max_attempts;
+        job.deliveries := 0;
+        job.group_key := opened.group_key;
+        job.fairness_key := opened.fairness_key;
+        job.headers := opened.headers;
+        return next job;
+      end if;
+      held := held || opened.unique_key;
+    end loop;
+
+    done := array(
+      select asked.id from unnest(ids, keys) as asked (id, key) where asked.key = any (held)
+    );
+    if done = '{}' then
+      places := array(
+        select nextval('dibs.positions') from generate_series(1, cardinality(ids))
+      );
+      places := array(
+        select places[rank() over (order by asked.id)]
+        from unnest(ids) with ordinality as asked (id, n)
+        order by asked.n
+      );
+      perform dibs.insert_jobs(
+        $1, ids, delays, times, priorities, attempts, backoffs, headings, payloads,
+        keys, groups, fairness_keys, expiries, awaits, places
+      );
+
+      held := array(
+        select unique_key
+        from dibs.unique_windows
+        where queue_id = $1 and unique_key = any (keys) and until > clock_timestamp()
+      );
+      if held <> '{}' then
+        delete from dibs.jobs where queue_id = $1 and id = any (ids) and unique_key = any (held);
+      end if;
+
+      for job in
+        select inserted.*
+        from unnest(ids) as asked (id)
+        cross join lateral (
+          select * from dibs.jobs where queue_id = $1 and id = asked.id offset 0
+        ) as inserted
+      loop
+        return next job;
+        done := done || job.id;
+      end loop;
+
+      insert into dibs.unique_windows as before
+        (queue_id, unique_key, until, job_id, run_at, created_at, priority, max_attempts, group_key, fairness_key, headers)
+      select
+        $1, inserted.unique_key, clock_timestamp() + asked.seconds * interval '1 second', inserted.id, inserted.run_at,
+        inserted.created_at, inserted.priority, inserted.max_attempts, inserted.group_key, inserted.fairness_key,
+        inserted.headers
+      from unnest(ids, windows) as asked (id, seconds)
+      cross join lateral (
+        select * from dibs.jobs where queue_id = $1 and id = asked.id offset 0
+      ) as inserted
+      where asked.seconds > 0
+      on conflict (queue_id, unique_key) do update
+      set
+        until = excluded.until,
+        job_id = excluded.job_id,
+        run_at = excluded.run_at,
+        created_at = excluded.created_at,
+        priority = excluded.priority,
+        max_attempts = excluded.max_attempts,
+        group_key = excluded.group_key,
+        fairness_key = excluded.fairness_key,
+        headers = excluded.headers;
+    end if;
+
+    exit when cardinality(done) = cardinality(ids);
+    select
+      array_agg(rest.id order by n),
+      array_agg(rest.delay order by n),
+      array_agg(rest.time order by n),
+      array_agg(rest.priority order by n),
+      array_agg(rest.attempts order by n),
+      array_agg(rest.backoff order by n),
+      array_agg(rest.heading order by n),
+      array_agg(rest.payload order by n),
+      array_agg(rest.key order by n),
+      array_agg(rest.group_key order by n),
+      array_agg(rest.fairness_key order by n),
+      array_agg(rest.expiry order by n),
+      array_agg(rest.awaited order by n),
+      array_agg(rest.seconds order by n)
+    into
+      ids, delays, times, priorities, attempts, backoffs, headings, payloads,
+      keys, groups, fairness_keys, expiries, awaits, windows
+    from unnest(
+      ids, delays, times, priorities, attempts, backoffs, headings, payloads,
+      keys, groups, fairness_keys, expiries, awaits, windows
+    ) with ordinality as rest (
+      id, delay, time, priority, attempts, backoff, heading, payload,
+      key, group_key, fairness_key, expiry, awaited, seconds, n
+    )
+    where rest.id <> all (done);
+  end loop;
+end;
+$function$;
+
+CREATE OR REPLACE FUNCTION dibs.is_nested_deeper(value json, levels integer)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+declare
+  brackets text;
+begin
+  if octet_length(value::text) <= 2 * levels then
+    return false;
+  end if;
+  brackets := (
+    select string_agg(translate(part, E'{}0123456789+-.eEtrufalsn,: \t\r\n', '[]'), '')
+    from unnest(string_to_array(replace(replace(value::text, '\\', ''), '\"', ''), '"')) with ordinality as text (part, n)
+    where n % 2 = 1
+  );
+  for level in 1 .. levels loop
+    exit when brackets = '';
+    brackets := replace(brackets, '[]', '');
+  end loop;
+  return brackets <> '';
+end;
+$function$;
+
+CREATE OR REPLACE FUNCTION dibs.new_id(queue integer)
+ RETURNS uuid
+ LANGUAGE sql
+AS $function$
+select (
+  lpad(to_hex(clock.micros / 1000), 12, '0')
+  || '7' || lpad(to_hex(clock.micros % 1000 * 4096 / 1000), 3, '0')
+  || substr(random.digits, 17, 10)
+  || lpad(to_hex($1), 6, '0')
+)::uuid
+from (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as micros) as clock
+cross join (select replace(gen_random_uuid()::text, '-', '') as digits) as random;
+$function$;
+
 CREATE OR REPLACE FUNCTION dibs.room(queue_id integer)
  RETURNS integer
  LANGUAGE sql
  STABLE
 AS $function$
-  select greatest(0, q.max_ready - ready.n - keyed.n - blocked.n)
-  from dibs.queues q
-  cross join lateral (
-    select count(*)::integer as n
-    from (
-      select
-      from dibs.jobs j
-      where j.queue_id = room.queue_id
-        and j.state = 'ready'
-        and j.fairness_key is null
-        and j.position between (select 0) and (select 9223372036854775807)
-      limit q.max_ready
-    ) as found
-  ) as ready
-  cross join lateral (
-    select count(*)::integer as n
-    from (
-      select
-      from dibs.jobs j
-      where j.queue_id = room.queue_id and j.state = 'ready' and j.fairness_key is not null
-      order by j.queue_id, -j.priority, j.fairness_key, j.position
-      limit q.max_ready
-    ) as found
-  ) as keyed
-  cross join lateral (
-    select count(*)::integer as n
-    from (
-      select
-      from dibs.jobs j
-      where j.queue_id = room.queue_id and j.state = 'blocked'
-      order by j.queue_id, j.state, j.id
-      limit q.max_ready
-    ) as found
-  ) as blocked
-  where q.id = room.queue_id and q.max_ready is not null
+select greatest(0, q.max_ready - ready.n - keyed.n - blocked.n)
+from dibs.queues q
+cross join lateral (
+  select count(*)::integer as n
+  from (
+    select
+    from dibs.jobs j
+    where j.queue_id = room.queue_id
+      and j.state = 'ready'
+      and j.fairness_key is null
+      and j.position between (select 0) and (select 9223372036854775807)
+    limit q.max_ready
+  ) as found
+) as ready
+cross join lateral (
+  select count(*)::integer as n
+  from (
+    select
+    from dibs.jobs j
+    where j.queue_id = room.queue_id and j.state = 'ready' and j.fairness_key is not null
+    order by j.queue_id, -j.priority, j.fairness_key, j.position
+    limit q.max_ready
+  ) as found
+) as keyed
+cross join lateral (
+  select count(*)::integer as n
+  from (
+    select
+    from dibs.jobs j
+    where j.queue_id = room.queue_id and j.state = 'blocked'
+    order by j.queue_id, j.state, j.id
+    limit q.max_ready
+  ) as found
+) as blocked
+where q.id = room.queue_id and q.max_ready is not null;
 $function$;
 
 -- tables
@@ -70,6 +488,12 @@ create table dibs.claimed (
   constraint claimed_pkey PRIMARY KEY (queue_id, until)
 )
 with (fillfactor=70, vacuum_truncate=false);
+
+create table dibs.functions (
+  name text not null,
+  checksum text not null,
+  constraint functions_pkey PRIMARY KEY (name)
+);
 
 create table dibs.gates (
   queue_id integer not null,
@@ -193,11 +617,26 @@ create table dibs.schedules (
   constraint schedules_pkey PRIMARY KEY (name)
 );
 
+create table dibs.unique_windows (
+  queue_id integer not null,
+  unique_key text not null,
+  until timestamp with time zone not null,
+  job_id uuid not null,
+  run_at timestamp with time zone not null,
+  created_at timestamp with time zone not null,
+  priority smallint not null,
+  max_attempts integer not null,
+  group_key text,
+  fairness_key text,
+  headers json not null,
+  constraint unique_windows_pkey PRIMARY KEY (queue_id, unique_key)
+);
+
 -- indexes
 
 CREATE INDEX idempotency_keys_expiry ON dibs.idempotency_keys USING btree (expires_at);
 
-CREATE INDEX jobs_blocked ON dibs.jobs USING btree (queue_id, group_key, "position") WHERE (state = 'blocked'::dibs.job_state);
+CREATE INDEX jobs_blocked ON dibs.jobs USING btree (queue_id, group_key, "position") WHERE ((group_key IS NOT NULL) AND dibs.by_index((state = 'blocked'::dibs.job_state)));
 
 CREATE INDEX jobs_by_state ON dibs.jobs USING btree (queue_id, state, id) WHERE (state = ANY (ARRAY['scheduled'::dibs.job_state, 'blocked'::dibs.job_state, 'completed'::dibs.job_state, 'cancelled'::dibs.job_state, 'dead'::dibs.job_state]));
 
@@ -213,7 +652,7 @@ CREATE INDEX jobs_finished ON dibs.jobs USING btree (queue_id, state, finished_a
 
 CREATE INDEX jobs_group_key ON dibs.jobs USING btree (queue_id, group_key, id) WHERE (group_key IS NOT NULL);
 
-CREATE UNIQUE INDEX jobs_head ON dibs.jobs USING btree (queue_id, group_key) WHERE is_head;
+CREATE UNIQUE INDEX jobs_head ON dibs.jobs USING btree (queue_id, group_key) WHERE ((group_key IS NOT NULL) AND dibs.by_index(is_head));
 
 CREATE INDEX jobs_leased ON dibs.jobs USING btree (lease_expires_at, queue_id) WHERE (state = 'leased'::dibs.job_state);
 
@@ -221,6 +660,10 @@ CREATE INDEX jobs_ready ON dibs.jobs USING btree (queue_id, ((- priority)), "pos
 
 CREATE INDEX jobs_scheduled ON dibs.jobs USING btree (run_at, queue_id, "position") WHERE (state = 'scheduled'::dibs.job_state);
 
+CREATE UNIQUE INDEX jobs_unique ON dibs.jobs USING btree (queue_id, unique_key) WHERE ((unique_key IS NOT NULL) AND (state = ANY (ARRAY['scheduled'::dibs.job_state, 'ready'::dibs.job_state, 'blocked'::dibs.job_state, 'leased'::dibs.job_state])));
+
 CREATE INDEX jobs_unique_key ON dibs.jobs USING btree (queue_id, unique_key, id) WHERE (unique_key IS NOT NULL);
 
 CREATE INDEX schedules_next ON dibs.schedules USING btree (next_run_at) WHERE (next_run_at IS NOT NULL);
+
+CREATE INDEX unique_windows_until ON dibs.unique_windows USING btree (until);

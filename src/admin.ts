@@ -1,7 +1,8 @@
 import type { Bulk } from './bulk.ts';
 import { type QueueCounts, queueCounter } from './counts.ts';
-import type { Database } from './db.ts';
-import { queueNotEmpty, queueNotFound } from './errors.ts';
+import { type Database, isLockTimeout } from './db.ts';
+import { queueNotEmpty, queueNotFound, unavailable } from './errors.ts';
+import { longPatience } from './patience.ts';
 import { type Queue, type Queues, toQueue } from './queues.ts';
 import { planned } from './sql.ts';
 import type { JobState, QueueConfig } from './types.ts';
@@ -42,6 +43,23 @@ export function queueAdmin(context: { db: Database; queues: Queues; wakes: Wakes
     const queue = await queues.byName(name);
     if (!queue) throw queueNotFound(name);
     return queue;
+  }
+
+  /** Deletes a queue that has no jobs; false when it has some. */
+  async function removeEmpty({ id }: Queue): Promise<boolean> {
+    try {
+      return await db.transaction(async (transaction) => {
+        await transaction.query(longPatience.statement, longPatience.parameters);
+        await transaction.query(statements.lock, [id]);
+        const [row] = await transaction.query<{ empty: boolean }>(statements.empty, [id]);
+        if (!row?.empty) return false;
+        await transaction.query(statements.delete, [id]);
+        return true;
+      });
+    } catch (error) {
+      if (!isLockTimeout(error)) throw error;
+      throw unavailable('An open transaction has enqueued into the queue, and holds it for too long.');
+    }
   }
 
   return {
@@ -87,16 +105,10 @@ export function queueAdmin(context: { db: Database; queues: Queues; wakes: Wakes
       const queue = await known(name);
       for (;;) {
         if (force) await bulk.clear(queue);
-        const deleted = await db.transaction(async (transaction) => {
-          await transaction.query(statements.lock, [queue.id]);
-          const [row] = await transaction.query<{ empty: boolean }>(statements.empty, [queue.id]);
-          if (!row?.empty) return false;
-          await transaction.query(statements.delete, [queue.id]);
-          return true;
-        });
+        const deleted = await removeEmpty(queue);
         queues.changed(name);
         forget(queue.id);
-        if (deleted) return;
+        if (deleted) return bulk.clearWindows(queue);
         if (!force) throw queueNotEmpty(name);
       }
     },

@@ -1,4 +1,4 @@
-import type { Db } from './db.ts';
+import { type Db, isKeyTaken, isLockTimeout } from './db.ts';
 import type { Groups, Moved } from './groups.ts';
 import { FIRST_ID } from './ids.ts';
 import type { Pace } from './pace.ts';
@@ -16,12 +16,20 @@ const statements = {
   page: planned('redrive_page'),
   redrive: planned('redrive'),
   clear: planned('queue_clear'),
+  clearWindows: planned('windows_clear'),
 };
 
 interface DeadJob {
   id: string;
   finished_at: string;
   wanted: boolean;
+  unique_key: string | null;
+}
+
+/** The first ones with their unique keys: when they are back, the others cannot be. */
+function firsts(jobs: DeadJob[]): DeadJob[] {
+  const keys = new Set<string>();
+  return jobs.filter(({ unique_key: key }) => key === null || (!keys.has(key) && keys.add(key)));
 }
 
 /** Purged in this order, no job escapes by going from one of these states to the next meanwhile. */
@@ -69,11 +77,19 @@ export function bulkVerbs(context: { db: Db; wakes: Wakes; pace: Pace; groups: G
 
   async function revive(queue: Queue, dead: string[]): Promise<number> {
     if (dead.length === 0) return 0;
-    const { ids, positions } = await placesFor(db, dead);
-    const rows = await db.query<Moved>(statements.redrive, [queue.id, ids, positions]);
-    wakes.ready(queue.name);
-    await groups.passOn(rows);
-    return rows.length;
+    try {
+      const { ids, positions } = await placesFor(db, dead);
+      const rows = await db.query<Moved>(statements.redrive, [queue.id, ids, positions]);
+      wakes.ready(queue.name);
+      await groups.passOn(rows);
+      return rows.length;
+    } catch (error) {
+      if (!isKeyTaken(error) && !isLockTimeout(error)) throw error;
+      // Somebody takes a key at this moment: the job that this is about stays dead, and no other.
+      if (dead.length === 1) return 0;
+      const half = dead.length >> 1;
+      return (await revive(queue, dead.slice(0, half))) + (await revive(queue, dead.slice(half)));
+    }
   }
 
   return {
@@ -119,7 +135,7 @@ export function bulkVerbs(context: { db: Db; wakes: Wakes; pace: Pace; groups: G
           const page = await db.query<DeadJob>(statements.page, asked);
           const last = page.at(-1);
           if (last) after = [last.finished_at, last.id];
-          const wanted = page.filter((job) => job.wanted).slice(0, limit - count);
+          const wanted = firsts(page.filter((job) => job.wanted)).slice(0, limit - count);
           count += await revive(
             queue,
             wanted.map((job) => job.id),
@@ -128,6 +144,13 @@ export function bulkVerbs(context: { db: Db; wakes: Wakes; pace: Pace; groups: G
         });
       } while (looked > 0 && count < limit);
       return count;
+    },
+
+    /** Forgets the unique keys of a queue that is gone. */
+    async clearWindows(queue: Queue): Promise<void> {
+      let rows: unknown[];
+      do rows = await db.query(statements.clearWindows, [queue.id]);
+      while (rows.length > 0);
     },
 
     /** Deletes every job, leased ones too. */

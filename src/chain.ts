@@ -1,5 +1,5 @@
 import type { AwaitedJobs } from './awaited.ts';
-import { type Database, type Db, isLockTimeout } from './db.ts';
+import { type Database, type Db, isKeyTaken, isLockTimeout } from './db.ts';
 import type { Enqueueing } from './enqueue.ts';
 import { jobNotFound, leaseLost, unavailable } from './errors.ts';
 import type { Gate } from './gate.ts';
@@ -8,7 +8,7 @@ import { queueIdOf } from './ids.ts';
 import type { Queue, Queues } from './queues.ts';
 import { ackedAs, type Found, type Settlement } from './settle.ts';
 import { planned, prepared } from './sql.ts';
-import type { Ack, Acked, Job, Nack, Nacked, NewJob } from './types.ts';
+import type { Ack, Acked, Job, JobRow, Nack, Nacked, NewJob } from './types.ts';
 
 const statements = {
   settled: prepared('settled'),
@@ -104,11 +104,19 @@ export function chaining(context: {
     const queue = await queueOf(item.id);
     const before = await find(queue, item);
     if (before.state === 'completed') throw leaseLost(item.id);
-    const nack = await settlement.nacking(queue, [item]);
-    const done = await together(jobs, at, async (transaction, enqueueIn) => {
-      const [row] = await nack(transaction);
-      return row && { row, enqueued: row.state === 'dead' ? await enqueueIn() : [] };
-    });
+    const nack = await settlement.nacking(queue, [item], true);
+    let done: { row: JobRow; enqueued: Job[] } | undefined;
+    try {
+      done = await together(jobs, at, async (transaction, enqueueIn) => {
+        const [row] = await nack(transaction);
+        return row && { row, enqueued: row.state === 'dead' ? await enqueueIn() : [] };
+      });
+    } catch (error) {
+      // The sweeper made it dead, and its unique key was taken since: it stays so, and not by this nack.
+      const job = isKeyTaken(error) ? await settlement.standing(queue, item.id) : undefined;
+      if (!job) throw error;
+      return { ...job, enqueued: [] };
+    }
     if (!done) {
       await find(queue, item);
       throw leaseLost(item.id);

@@ -82,6 +82,10 @@ export function isDataError(error: unknown): boolean {
 /** Whether a statement gave up its wait for a lock: only where a lock_timeout is set. */
 export const isLockTimeout = (error: unknown): boolean => sqlState(error) === '55P03';
 
+/** Whether an unfinished job holds the unique key of one that was to be unfinished, too. */
+export const isKeyTaken = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && error.code === '23505' && error.constraint === 'jobs_unique';
+
 /** Makes the refusal `unavailable` of an error that speaks of an outage. */
 export function translate(error: unknown): unknown {
   const state = sqlState(error);

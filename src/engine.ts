@@ -13,6 +13,7 @@ import { forgetOutlived } from './duties/retain.ts';
 import { scheduleTicks } from './duties/schedule.ts';
 import { strayLeases } from './duties/strays.ts';
 import { buryExpired, promoteDue, reviveExpired } from './duties/sweep.ts';
+import { forgetWindows } from './duties/windows.ts';
 import { enqueueing } from './enqueue.ts';
 import { createGate } from './gate.ts';
 import { groupTurns } from './groups.ts';
@@ -123,6 +124,7 @@ export async function startEngine(options: {
     startDuty({ everyMs: GROUPS_MS, failed, run: headless.run }),
     startDuty({ everyMs: RETAIN_MS, failed, run: forgetOutlived({ db, pace }) }),
     startDuty({ everyMs: RETAIN_MS, failed, run: forgetAnswers({ db, clock }) }),
+    startDuty({ everyMs: RETAIN_MS, failed, run: forgetWindows({ db, clock }) }),
     startDuty({ everyMs: SCHEDULES_MS, failed, run: scheduleTicks({ db, enqueueWithin, log }) }),
     startDuty({ everyMs: CLOCK_MS, failed, run: () => clock.adjust().then(() => false) }),
   ];

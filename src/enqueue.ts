@@ -4,8 +4,10 @@ import type { Database, Db } from './db.ts';
 import { invalidRequest, QueueGone } from './errors.ts';
 import type { Groups } from './groups.ts';
 import { idSource } from './ids.ts';
-import { type Incoming, inserting } from './insert.ts';
+import { hasKey, type Incoming, inserting } from './insert.ts';
+import { keyedLane } from './keyed.ts';
 import { createLanes } from './lane.ts';
+import { createPatience, MOMENT_MS, patience } from './patience.ts';
 import type { Queue, Queues } from './queues.ts';
 import type { Admit } from './room.ts';
 import { createRounds, type Join, RANKS } from './rounds.ts';
@@ -25,6 +27,15 @@ const bytesOf = (jobs: Incoming[]) => jobs.reduce((bytes, job) => bytes + job.pa
 const isHeavy = (jobs: Incoming[]) => jobs.length > HEAVY_ROWS || bytesOf(jobs) > HEAVY_BYTES;
 
 const queueIdsOf = (jobs: Incoming[]) => [...new Set(jobs.map((j) => j.queue.id))].sort((a, b) => a - b);
+
+/** PostgreSQL keeps no half of a surrogate pair, and what it keeps is looked for in what it answers. */
+const wellFormed = (text: string): string => Buffer.from(text).toString();
+
+/** @throws Refusal `invalid_request`, naming the field below `at` */
+export function checkUnique(job: NewJob, at: string): void {
+  if (job.unique_for_seconds !== undefined && job.unique_key === undefined)
+    throw invalidRequest([{ in: 'body', path: `${at}/unique_for_seconds`, message: 'needs a unique_key' }]);
+}
 
 /** Work in a transaction of which the insertion of jobs, by `enqueueIn`, is a part. */
 type Within<T> = (transaction: Db, enqueueIn: () => Promise<Job[]>) => Promise<T>;
@@ -66,7 +77,8 @@ export function enqueueing(context: {
       backoff: job.backoff ? JSON.stringify(job.backoff) : null,
       headers: job.headers ? JSON.stringify(job.headers) : '{}',
       payload: job.payload?.text ?? 'null',
-      unique_key: job.unique_key ?? null,
+      unique_key: job.unique_key === undefined ? null : wellFormed(job.unique_key),
+      unique_for_seconds: job.unique_for_seconds ?? null,
       group: job.group ?? null,
       fairness_key: job.fairness_key ?? null,
       expires_in_seconds: job.expires_in_seconds ?? null,
@@ -79,10 +91,17 @@ export function enqueueing(context: {
     // Before a queue is created: a refused request changes nothing.
     const times = jobs.map((job, i) => askedTime(job, at(i)));
     const keyed = new Set(jobs.filter((job) => job.fairness_key !== undefined).map(queueNameOf));
+    for (const [i, job] of jobs.entries()) checkUnique(job, at(i));
     const found = new Map<string, Queue>();
     for (const name of new Set(jobs.map(queueNameOf)))
       found.set(name, await queues.open(name, keyed.has(name)));
     return jobs.map((job, i) => incoming(job, found.get(queueNameOf(job)) as Queue, times[i] ?? null));
+  }
+
+  /** Tells the claims that wait of new jobs. */
+  function wake(jobs: Job[], round?: number): void {
+    const ready = jobs.filter((job) => job.state === 'ready' && !job.deduplicated);
+    for (const name of new Set(ready.map((job) => job.queue))) wakes.ready(name, round);
   }
 
   const lanesOf = (join: Join) =>
@@ -92,7 +111,7 @@ export function enqueueing(context: {
       maxWeight: 1,
       async run(queueId, groups, part) {
         const jobs = await write(part.db, queueId, groups.flat());
-        if (jobs.some((job) => job.state === 'ready')) wakes.ready(jobs[0]?.queue as string, part.round);
+        wake(jobs, part.round);
         let taken = 0;
         return groups.map((group) => {
           taken += group.length;
@@ -102,6 +121,8 @@ export function enqueueing(context: {
     });
   const light = lanesOf(join);
   const heavy = lanesOf(createRounds(db)(RANKS.enqueue));
+  const patiently = createPatience();
+  const keyed = keyedLane({ db, patiently, write, written: wake });
 
   /** Queues in the order of their ids, so that no two such transactions can deadlock. */
   async function writeIn(transaction: Db, jobs: Incoming[]): Promise<Job[]> {
@@ -130,24 +151,34 @@ export function enqueueing(context: {
 
   async function writeOne(jobs: Incoming[], queue: Queue): Promise<Job[]> {
     const grouped = jobs.filter((job) => job.group !== null).length;
-    if (!isHeavy(jobs) && grouped < jobs.length) wakes.coming(queue.name);
-    const written = await (isHeavy(jobs) ? heavy : light)(queue.id, jobs);
+    const keys = jobs.some(hasKey);
+    if (!keys && !isHeavy(jobs) && grouped < jobs.length) wakes.coming(queue.name);
+    const written = await (keys ? keyed : isHeavy(jobs) ? heavy : light)(queue.id, jobs);
     if (grouped > 0) await turns.passOn(written);
     return written;
   }
 
-  async function transact<T>(jobs: Incoming[], work: Within<T>): Promise<T> {
+  /** Waits no longer than so for the transactions of others that have a key of these jobs. */
+  async function transact<T>(jobs: Incoming[], work: Within<T>, patienceMs = MOMENT_MS): Promise<T> {
     let written: Job[] = [];
-    const result = await db.transaction((transaction) =>
-      work(transaction, async () => {
+    const result = await db.transaction(async (transaction) => {
+      if (jobs.some(hasKey)) {
+        const { statement, parameters } = patience(patienceMs);
+        await transaction.query(statement, parameters);
+      }
+      return work(transaction, async () => {
         written = await writeIn(transaction, jobs);
         return written;
-      }),
-    );
-    for (const name of new Set(written.filter((j) => j.state === 'ready').map((j) => j.queue)))
-      wakes.ready(name);
+      });
+    });
+    wake(written);
     await turns.passOn(written);
     return result;
+  }
+
+  async function writeAcross(jobs: Incoming[]): Promise<Job[]> {
+    const insert = (ms: number) => transact(jobs, (_, enqueueIn) => enqueueIn(), ms);
+    return jobs.some(hasKey) ? patiently(insert) : insert(MOMENT_MS);
   }
 
   /** Takes jobs in and runs `work` with them, again when one of their queues was deleted meanwhile. */
@@ -179,9 +210,7 @@ export function enqueueing(context: {
      */
     enqueue: (jobs: NewJob[], at: (i: number) => string): Promise<Job[]> =>
       intoQueues(jobs, at, (taken) =>
-        queueIdsOf(taken).length === 1
-          ? writeOne(taken, taken[0]?.queue as Queue)
-          : transact(taken, (_, enqueueIn) => enqueueIn()),
+        queueIdsOf(taken).length === 1 ? writeOne(taken, taken[0]?.queue as Queue) : writeAcross(taken),
       ),
 
     /** Runs `work` in one transaction with the insertion of jobs, which happens where it calls `enqueueIn`, if it does. */

@@ -12,6 +12,7 @@ export type RefusalCode =
   | 'job_leased'
   | 'job_finished'
   | 'queue_not_empty'
+  | 'unique_key_taken'
   | 'payload_too_large'
   | 'unsupported_media_type'
   | 'idempotency_key_reused'
@@ -64,6 +65,9 @@ export const jobLeased = (id: string) => new Refusal('job_leased', `Job ${id} is
 
 export const jobFinished = (id: string, state: string) =>
   new Refusal('job_finished', `Job ${id} is ${state} already.`);
+
+export const uniqueKeyTaken = (id: string) =>
+  new Refusal('unique_key_taken', `Another unfinished job has the unique key of job ${id}.`);
 
 export const queueNotEmpty = (name: string) =>
   new Refusal(

@@ -51,6 +51,7 @@ interface Facts {
   last_error: string | null;
   cancel_requested: boolean;
   group: string | null;
+  fairness_key: string | null;
   expires_at: string | null;
   /** It has expired. */
   is_over: boolean | null;
@@ -102,10 +103,14 @@ function blocked({ group, head_id, head_state, ahead: waiting }: Facts): Reason 
   return { code: 'behind_in_group', detail, ahead, blocking_job_id: head_id };
 }
 
-function ready({ ahead }: Facts): Reason {
+function ready({ ahead, fairness_key }: Facts): Reason {
+  const next =
+    fairness_key === null
+      ? 'It is the next: whoever claims from the queue is given it.'
+      : 'It is the next of its fairness key: whoever claims from the queue when the key has its turn is given it.';
   const detail =
     ahead === 0
-      ? 'It is the next: whoever claims from the queue is given it.'
+      ? next
       : `It can be claimed, but ${jobs(ahead)} of the queue ${ahead === 1 ? 'goes' : 'go'} before it.`;
   return { code: 'next_in_line', detail, ahead };
 }

@@ -1,6 +1,6 @@
 import type { AwaitedJobs } from './awaited.ts';
-import type { Db } from './db.ts';
-import { jobFinished, jobLeased, jobNotFound } from './errors.ts';
+import { type Db, isKeyTaken, isLockTimeout } from './db.ts';
+import { jobFinished, jobLeased, jobNotFound, unavailable, uniqueKeyTaken } from './errors.ts';
 import { type Explanation, explain } from './explain.ts';
 import type { Groups } from './groups.ts';
 import { queueIdOf } from './ids.ts';
@@ -23,6 +23,7 @@ export interface JobFilter {
   queue?: string;
   state?: JobState;
   group?: string;
+  unique_key?: string;
   payload: boolean;
   order: 'newest' | 'oldest';
   limit: number;
@@ -81,6 +82,7 @@ export function jobDesk(context: {
         filter.limit,
         filter.payload,
         filter.group ?? null,
+        filter.unique_key ?? null,
       ]);
     },
 
@@ -99,7 +101,11 @@ export function jobDesk(context: {
     async retry(id: string): Promise<Job> {
       const queue = await queueOf(id);
       const [position] = await nextPositions(db, 1);
-      const [row] = await db.query<JobRow>(statements.retry, [queue.id, id, position]);
+      const [row] = await db.query<JobRow>(statements.retry, [queue.id, id, position]).catch((error) => {
+        if (isKeyTaken(error)) throw uniqueKeyTaken(id);
+        if (isLockTimeout(error)) throw unavailable('An open transaction holds the unique key for too long.');
+        throw error;
+      });
       if (row) {
         if (row.state === 'ready') wakes.ready(queue.name);
         await groups.passOn([row]);

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import pg from 'pg';
 import { type Db, translate } from './db.ts';
+import { functions } from './functions.ts';
 import { planned } from './sql.ts';
 
 const folder = new URL('../sql/migrations/', import.meta.url);
@@ -10,6 +11,8 @@ const statements = {
   table: planned('migrations_table'),
   applied: planned('migrations_applied'),
   record: planned('migrations_record'),
+  functionsMade: planned('functions_made'),
+  recordFunction: planned('functions_record'),
 };
 
 interface Migration {
@@ -29,6 +32,17 @@ const migrations: Migration[] = readdirSync(folder)
 
 const latest = migrations.at(-1)?.version ?? 0;
 
+/** Makes the functions whose texts have changed since they were made. */
+async function makeFunctions(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ name: string; checksum: string }>(statements.functionsMade);
+  const made = new Map(rows.map((row) => [row.name, row.checksum]));
+  for (const { name, text, checksum } of functions) {
+    if (made.get(name) === checksum) continue;
+    await client.query(text);
+    await client.query({ ...statements.recordFunction, values: [name, checksum] });
+  }
+}
+
 async function apply(client: pg.Client): Promise<string[]> {
   const server = await client.query<{ version: number; encoding: string }>(statements.server);
   const { version, encoding } = server.rows[0] as { version: number; encoding: string };
@@ -47,12 +61,14 @@ async function apply(client: pg.Client): Promise<string[]> {
     await client.query(text);
     await client.query({ ...statements.record, values: [version, name] });
   }
+  await makeFunctions(client);
   await client.query('commit');
   return missing.map((m) => m.name);
 }
 
 /**
- * Applies the migrations that are missing, all in one transaction, and returns their names. Of many replicas that start
+ * Applies the migrations that are missing and makes the functions that have changed, all in one transaction, and returns
+ * the names of the former. Of many replicas that start
  * at once one does it, while the others wait for its lock.
  * @throws Error for a server too old, of another encoding than UTF8, or migrated by a newer Dibs
  */

@@ -1,4 +1,6 @@
-import type { Db } from './db.ts';
+import { type Database, isLockTimeout } from './db.ts';
+import { unavailable } from './errors.ts';
+import { longPatience } from './patience.ts';
 import { planned, prepared } from './sql.ts';
 import type { QueueConfig } from './types.ts';
 
@@ -22,8 +24,8 @@ const FRESH_MS = 400;
 
 const find = prepared('queue_find');
 const findById = prepared('queue_by_id');
-const create = planned('queue_create');
 const makeFair = planned('queue_fair');
+const create = prepared('queue_create');
 
 export const toQueue = ({ backoff, rate_jobs, rate_seconds, ...row }: QueueRow): Queue => ({
   ...row,
@@ -38,10 +40,11 @@ interface Entry {
 }
 
 /** The queues by name and by id, at most 0.8 s old. A missing queue isn't remembered. */
-export function queueCache(db: Db) {
+export function queueCache(db: Database) {
   const byName = new Map<string, Entry>();
   const byId = new Map<number, Entry>();
   const asked = new Map<string | number, Promise<Queue | undefined>>();
+  const creating = new Map<string, Promise<void>>();
   let changes = 0;
 
   function remember(row: QueueRow | undefined, key: string | number): Queue | undefined {
@@ -90,16 +93,33 @@ export function queueCache(db: Db) {
     if (entry) drop(entry.queue);
   }
 
+  /** Somebody's open transaction may have created it: that is waited for once in this process, and not for long. */
+  function created(name: string): Promise<void> {
+    const underWay = creating.get(name);
+    if (underWay) return underWay;
+    const done = db
+      .pipeline([longPatience, { statement: create, parameters: [name] }])
+      .then(() => undefined)
+      .catch((error) => {
+        if (!isLockTimeout(error)) throw error;
+        throw unavailable('An open transaction has created the queue, and holds it for too long.');
+      })
+      .finally(() => creating.delete(name));
+    creating.set(name, done);
+    return done;
+  }
+
   return {
     byName: (name: string) => lookUp(name),
     byId: (id: number) => lookUp(id),
 
     /** The queue of that name, created when there is none; ready for jobs with fairness keys where some are coming. */
-    async open(name: string, keyed: boolean): Promise<Queue> {
+    async open(name: string, keyed = false): Promise<Queue> {
       for (;;) {
         const queue = await lookUp(name);
         if (queue && (queue.fair || !keyed)) return queue;
-        await db.query(queue ? makeFair : create, [name]);
+        if (queue) await db.query(makeFair, [name]);
+        else await created(name);
         changed(name);
       }
     },

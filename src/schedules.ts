@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { cronProblem, isTimezone, nextTick } from './cron.ts';
 import type { Db } from './db.ts';
-import type { Enqueueing } from './enqueue.ts';
+import { checkUnique, type Enqueueing } from './enqueue.ts';
 import { type FieldError, invalidRequest, scheduleNotFound } from './errors.ts';
 import { planned } from './sql.ts';
 import { type Job, type NewJob, RawJson, type Schedule, type ScheduleSpec } from './types.ts';
@@ -32,6 +32,7 @@ function firstTick({ cron, timezone, job }: ScheduleSpec, after: Date): string |
       'job/run_at',
       'must not stand in a schedule; delay_seconds may, and counts from the tick on',
     );
+  checkUnique(job, '/job');
   return nextTick(cron, timezone, after);
 }
 
@@ -75,7 +76,7 @@ export function scheduleDesk(context: { db: Db; enqueue: Enqueueing['enqueue'] }
       if (rows.length === 0) throw scheduleNotFound(name);
     },
 
-    /** Puts its job into the queue now, besides its ticks, paused or not. */
+    /** Puts its job into the queue now, besides its ticks, paused or not; as `enqueue` does, also where its key is taken. */
     async trigger(name: string): Promise<Job> {
       const [job] = await enqueue([jobOf(await get(name))], () => '');
       return job as Job;

@@ -1,10 +1,11 @@
 import type { AwaitedJobs, Changed } from './awaited.ts';
 import { clip } from './clip.ts';
-import type { Database, Db } from './db.ts';
+import { type Database, type Db, isKeyTaken, isLockTimeout } from './db.ts';
 import { jobNotFound, leaseLost, type Refusal } from './errors.ts';
 import { changesTurns, type Groups, type Moved } from './groups.ts';
 import { isUuid, queueIdOf } from './ids.ts';
 import { createLanes } from './lane.ts';
+import { MOMENT_MS, withPatience } from './patience.ts';
 import { nextPositions } from './positions.ts';
 import type { Queue, Queues } from './queues.ts';
 import { createRounds, type Join, type Part, RANKS } from './rounds.ts';
@@ -19,6 +20,7 @@ const statements = {
   release: prepared('release'),
   extend: prepared('extend'),
   settled: prepared('settled'),
+  job: prepared('job'),
   cancelled: planned('cancelled'),
 };
 
@@ -77,21 +79,27 @@ function settling<I extends Item, Row extends Moved>(
   inRounds: boolean,
   touch: (queue: Queue, items: I[], part: Part) => Promise<Row[]>,
   text: (item: I) => string | undefined,
-  repeated?: (item: I, found: Found) => Row | undefined,
+  /** What became of an item that the statement did not touch, if it was not lost. */
+  otherwise?: (queue: Queue, item: I, found: Found) => Row | undefined | Promise<Row | undefined>,
 ): (item: I) => Promise<Row> {
   const { db, queues, groups } = context;
 
-  async function missed(queueId: number, items: I[]): Promise<Map<string, Row | Refusal>> {
-    if (items.length === 0) return new Map();
-    const found = new Map(
-      (await db.query<Found>(statements.settled, [queueId, ids(items)])).map((row) => [row.id, row]),
-    );
-    return new Map(
-      items.map((item) => {
-        const row = found.get(item.id);
-        return [item.id, row ? (repeated?.(item, row) ?? leaseLost(item.id)) : jobNotFound(item.id)];
-      }),
-    );
+  async function missed(queue: Queue, items: I[]): Promise<Map<string, Row | Refusal>> {
+    const outcomes = new Map<string, Row | Refusal>();
+    if (items.length === 0) return outcomes;
+    const rows = await db.query<Found>(statements.settled, [queue.id, ids(items)]);
+    const found = new Map(rows.map((row) => [row.id, row]));
+    for (const item of items) {
+      const row = found.get(item.id);
+      const ownToken = row?.lease_token === item.lease_token;
+      outcomes.set(
+        item.id,
+        row
+          ? (ownToken && (await otherwise?.(queue, item, row))) || leaseLost(item.id)
+          : jobNotFound(item.id),
+      );
+    }
+    return outcomes;
   }
 
   const lanes = createLanes<I, Row | Refusal>({
@@ -106,7 +114,7 @@ function settling<I extends Item, Row extends Moved>(
       const sorted = items.toSorted((a, b) => (a.id < b.id ? -1 : 1));
       const touched = new Map((await touch(queue, sorted, part)).map((row) => [row.id, row]));
       const others = await missed(
-        queueId,
+        queue,
         sorted.filter((item) => !touched.has(item.id)),
       );
       return items.map((item) => (touched.get(item.id) ?? others.get(item.id)) as Row | Refusal);
@@ -166,8 +174,34 @@ export function settlement(context: Context) {
     return gone.concat(kept);
   }
 
-  /** The nack of jobs, to be run where it belongs. */
-  async function nacking(queue: Queue, items: Nack[]): Promise<(on: Db) => Promise<JobRow[]>> {
+  /** A job as it stands, without its payload. */
+  async function standing(queue: Queue, id: string): Promise<Job | undefined> {
+    const [row] = await db.query<JobRow>(statements.job, [queue.id, id]);
+    if (!row) return undefined;
+    const { payload: _, ...job } = row;
+    return { ...job, queue: queue.name };
+  }
+
+  /**
+   * What comes of a late settlement of a job that the sweeper made dead: it stays so when its unique key was taken since, and
+   * the transaction of whoever takes it just now is not waited for.
+   */
+  async function settleLate(
+    queue: Queue,
+    { id }: Item,
+    settle: (on: Db) => Promise<JobRow[]>,
+  ): Promise<Job | undefined> {
+    try {
+      const [job] = await gaveBack(queue, await settle(withPatience(db, MOMENT_MS)));
+      return job;
+    } catch (error) {
+      if (!isKeyTaken(error) && !isLockTimeout(error)) throw error;
+      return standing(queue, id);
+    }
+  }
+
+  /** The nack of jobs, to be run where it belongs; `late` for those that may be dead, and their unique keys taken. */
+  async function nacking(queue: Queue, items: Nack[], late = false): Promise<(on: Db) => Promise<JobRow[]>> {
     const positions = await nextPositions(db, items.length);
     return (on) =>
       on.query<JobRow>(statements.nack, [
@@ -180,6 +214,24 @@ export function settlement(context: Context) {
         items.map((i) => i.retry === false),
         items.map(() => Math.random()),
         items.map((i) => (i.error === undefined ? null : clip(i.error))),
+        late,
+      ]);
+  }
+
+  async function releasing(
+    queue: Queue,
+    items: Release[],
+    late = false,
+  ): Promise<(on: Db) => Promise<JobRow[]>> {
+    const positions = await nextPositions(db, items.length);
+    return (on) =>
+      on.query<JobRow>(statements.release, [
+        queue.id,
+        ids(items),
+        tokens(items),
+        positions,
+        items.map((i) => i.delay_seconds ?? 0),
+        late,
       ]);
   }
 
@@ -189,6 +241,7 @@ export function settlement(context: Context) {
     gaveBack,
     complete,
     nacking,
+    standing,
 
     ack: settling<Ack, Acked & Moved>(
       context,
@@ -200,8 +253,7 @@ export function settlement(context: Context) {
         return rows.map(ackedAs);
       },
       (item) => item.result?.text,
-      (item, found) =>
-        found.state === 'completed' && found.lease_token === item.lease_token ? ackedAs(found) : undefined,
+      (_queue, _item, found) => (found.state === 'completed' ? ackedAs(found) : undefined),
     ),
 
     nack: settling<Nack, Job>(
@@ -209,23 +261,17 @@ export function settlement(context: Context) {
       false,
       async (queue, items) => gaveBack(queue, await (await nacking(queue, items))(db)),
       (item) => item.error,
+      async (queue, item, found) =>
+        found.state === 'dead' ? settleLate(queue, item, await nacking(queue, [item], true)) : undefined,
     ),
 
     release: settling<Release, Job>(
       context,
       false,
-      async (queue, items) =>
-        gaveBack(
-          queue,
-          await db.query<JobRow>(statements.release, [
-            queue.id,
-            ids(items),
-            tokens(items),
-            await nextPositions(db, items.length),
-            items.map((i) => i.delay_seconds ?? 0),
-          ]),
-        ),
+      async (queue, items) => gaveBack(queue, await (await releasing(queue, items))(db)),
       () => undefined,
+      async (queue, item, found) =>
+        found.state === 'dead' ? settleLate(queue, item, await releasing(queue, [item], true)) : undefined,
     ),
 
     extend: settling<Extend, Extended>(

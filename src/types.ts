@@ -111,6 +111,8 @@ export interface JobRow {
 
 export interface Job extends JobRow {
   queue: string;
+  /** Of an enqueue: another job holds the unique key; this is that one, and nothing was inserted. */
+  deduplicated?: true | undefined;
 }
 
 export interface LeasedJob extends Job {

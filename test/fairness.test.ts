@@ -290,6 +290,14 @@ describe('jobs with keys are jobs like others', () => {
     expect(given + next.fairness_key).toBe('AB'.repeat(20).slice(0, given.length + 1));
   });
 
+  test('why one is not running tells how many go before it: as many of each other key as of its own', async () => {
+    const jobs = await enqueue('AAAABB.');
+    const urgent = await enqueue('C', { priority: 1 });
+    const ahead = [];
+    for (const { id } of [...jobs, ...urgent]) ahead.push((await at.ok('GET', `/jobs/${id}/explain`)).ahead);
+    expect(ahead).toEqual([1, 4, 6, 7, 1, 4, 1, 0]);
+  });
+
   test('the key has 1 to 256 characters, none of them NUL, and stands in the job', async () => {
     for (const fairness_key of ['', 'k'.repeat(257), 'a\u0000', null, 1])
       expectProblem(

@@ -12,6 +12,7 @@ import { queueCache } from '../src/queues.ts';
 import { createRounds, RANKS } from '../src/rounds.ts';
 import { settlement as settlementOf } from '../src/settle.ts';
 import type { LeasedJob } from '../src/types.ts';
+import { wakeUps } from '../src/wakes.ts';
 import { createDatabase, onServer } from './support/database.ts';
 import { until } from './support/until.ts';
 
@@ -24,17 +25,9 @@ function bareEngine(url: string) {
   const rounds = createRounds(db);
   const errors: unknown[] = [];
   const log = (error: unknown) => errors.push(error);
-  const nobody = () => undefined;
-  const wakes = {
-    self: '',
-    finished: nobody,
-    ofClaims: nobody,
-    start: async () => undefined,
-    coming: nobody,
-    ready: nobody,
-    waiting: nobody,
-    stop: async () => undefined,
-  };
+  // Not started: it hears of nothing, and tells nobody.
+  const wakes = wakeUps({ db, url, log });
+  const awaited = awaitedJobs({ tell: () => undefined });
   const groups = groupTurns({ db, join: rounds(RANKS.advance), queues, wakes, log });
   const { enqueue } = enqueueing({
     db,
@@ -45,9 +38,8 @@ function bareEngine(url: string) {
     groups,
     admit: (_queue, _share, work) => work(),
   });
-  const awaited = awaitedJobs({ tell: nobody });
   const settlement = settlementOf({ db, join: rounds(RANKS.settle), queues, wakes, awaited, groups });
-  const { claimFor } = claiming({ db, lost: nobody, lookAgain: nobody });
+  const { claimFor } = claiming({ db, lost: () => undefined, lookAgain: () => undefined });
   return {
     db,
     errors,

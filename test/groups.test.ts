@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { onServer } from './support/database.ts';
-import { eventually, expectProblem, moves } from './support/moves.ts';
+import { expectProblem, moves } from './support/moves.ts';
 import { type Service, startService } from './support/service.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every kind.
@@ -360,7 +360,7 @@ describe('GET /jobs', () => {
 
 describe('a group whose turn nobody passed on', () => {
   /** A job that is blocked though nothing is before it, as after a crash between a commit and the look that follows it. */
-  async function stuck(group = 'g') {
+  async function stuck(group: string) {
     const job = await enqueue('stuck', { group });
     await onServer(
       service.databaseUrl,
@@ -376,17 +376,5 @@ describe('a group whose turn nobody passed on', () => {
     const first = await claimed();
     const found = [...first, ...(first.length === 2 ? [] : await claimed())];
     expect(found.map((job) => job.id).sort()).toEqual(jobs.map((job) => job.id).sort());
-  });
-
-  test('is looked at when a message names it, or its queue', async () => {
-    for (const named of [' a group', '']) {
-      const job = await stuck('a group');
-      await onServer(service.databaseUrl, 'select pg_notify($1, $2)', [
-        'dibs',
-        `blocked sql ${queue}${named}`,
-      ]);
-      await eventually(async () => expect(await stateOf(job)).toBe('ready'));
-      await workOff();
-    }
   });
 });

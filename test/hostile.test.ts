@@ -14,7 +14,9 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 const object = (names: string) => oddObject(names.split(' '));
-const job = object('queue payload headers priority delay_seconds max_attempts backoff');
+const job = object(
+  'queue payload headers priority delay_seconds max_attempts backoff unique_key unique_for_seconds',
+);
 const timed = object('queue run_at payload backoff');
 const config = object('lease_seconds max_attempts backoff retention_seconds dead_retention_seconds');
 const list = (name: string, item: fc.Arbitrary<string>) =>

@@ -201,6 +201,7 @@ test('a settling statement finds what stands beside each id', async () => {
     ids.map(() => false),
     ids.map(() => 0),
     ids.map((_, i) => (i % 2 ? `error ${i}` : null)),
+    false,
   ]);
   expect(answer.rowCount).toBe(33);
   for (const row of answer.rows) {

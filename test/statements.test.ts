@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { functions } from '../src/functions.ts';
 import { codeOf, ROOT, sources, textOf } from './support/sources.ts';
 
 /** schema.sql is generated for review, and never run. */
@@ -8,6 +9,7 @@ const files = readdirSync(`${ROOT}sql`)
   .sort();
 
 const migrations = readdirSync(`${ROOT}sql/migrations`).sort();
+const functionFiles = readdirSync(`${ROOT}sql/functions`).sort();
 
 describe('statements', () => {
   test('each is a file of sql/ that the engine uses, and each file of sql/ is used', () => {
@@ -18,9 +20,11 @@ describe('statements', () => {
   });
 
   test('each begins with a comment that says what it does', () => {
-    const bare = [...files, ...migrations.map((file) => `migrations/${file}`)].filter(
-      (file) => !/^-- \S+ \S/.test(textOf(`sql/${file}`)),
-    );
+    const bare = [
+      ...files,
+      ...migrations.map((file) => `migrations/${file}`),
+      ...functionFiles.map((file) => `functions/${file}`),
+    ].filter((file) => !/^-- \S+ \S/.test(textOf(`sql/${file}`)));
     expect(bare).toEqual([]);
   });
 
@@ -37,6 +41,34 @@ describe('statements', () => {
     const sql =
       /['"`]\s*(select\s|insert\s+into\s|update\s+\S+\s+set\s|delete\s+from\s|with\s+\w+\s+as\s|(create|alter|drop|truncate)\s+(table|database|index|schema|role|or)\b)/i;
     expect(sources().filter((file) => sql.test(codeOf(file)))).toEqual([]);
+  });
+});
+
+describe('functions', () => {
+  test('each file makes the function of its name, which nobody may execute who was not granted it', () => {
+    for (const { name, text } of functions) {
+      expect(text).toMatch(new RegExp(`^create or replace function dibs\\.${name}\\(`, 'm'));
+      expect(text).toMatch(new RegExp(`^revoke all on function dibs\\.${name} from public;$`, 'm'));
+      expect(text.match(/^create/gm)).toHaveLength(1);
+    }
+    expect(functions.map(({ name }) => `${name}.sql`)).toEqual(functionFiles);
+  });
+
+  test('one that runs with the rights of its owner has a search_path of its own', () => {
+    const trusted = functions.filter(({ text }) => /security definer/i.test(text));
+    expect(trusted.map(({ name }) => name)).toEqual(['enqueue']);
+    for (const { text } of trusted) expect(text).toContain('\nset search_path = pg_catalog, pg_temp\n');
+  });
+
+  test('there is one text that inserts jobs: the functions include that of the engine', () => {
+    const inserting = [
+      ...files.map((file) => `sql/${file}`),
+      ...functionFiles.map((file) => `sql/functions/${file}`),
+    ].filter((path) => /insert into dibs\.jobs/.test(textOf(path)));
+    expect(inserting).toEqual(['sql/enqueue.sql']);
+    const including = functions.find(({ name }) => name === 'insert_jobs')?.text ?? '';
+    expect(including).toMatch(/insert into dibs\.jobs[^;]*\n {2}on conflict [^;]* do nothing\n/);
+    expect(including).not.toContain('-- include');
   });
 });
 

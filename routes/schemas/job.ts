@@ -94,6 +94,18 @@ export const JobSpec = Type.Object(
         examples: ['tenant-17'],
       }),
     ),
+    unique_key: Type.Optional(
+      text(256, {
+        description:
+          'At most one unfinished job in the queue has this key. While one has, that one is answered, with ' +
+          '`deduplicated`, and nothing is enqueued.',
+      }),
+    ),
+    unique_for_seconds: Type.Optional(
+      delaySeconds(
+        'The key also stays taken for so long after the enqueue, finished or not; only with a `unique_key`. Default: 0.',
+      ),
+    ),
     group: Type.Optional(
       text(256, {
         description:
@@ -200,6 +212,13 @@ export const Job = Type.Object(
         items: { $ref: 'Job#' },
         description:
           'After a nack that had `enqueue`: the jobs inserted with it; none unless it made the job dead.',
+      }),
+    ),
+    deduplicated: Type.Optional(
+      Type.Boolean({
+        description:
+          'In the answer of an enqueue: this job has the `unique_key` already, and nothing was enqueued. Once it is gone, ' +
+          'while its window runs, it is shown as it was enqueued, but `completed`.',
       }),
     ),
   },

@@ -36,6 +36,7 @@ const TOLERANCE_MS = 2;
 export function recordGroups() {
   const groups = new Map<string, GroupHistory>();
   const mortal = new Set<string>();
+  const retried = new Set<string>();
 
   function historyOf({ queue, group }: GroupedJob): GroupHistory {
     const key = `${queue} ${group}`;
@@ -67,6 +68,12 @@ export function recordGroups() {
       mortal.add(id);
     },
 
+    /** It was asked to be retried, and so may have come before its delay was over, or come back behind others. */
+    retried(id: string): void {
+      mortal.add(id);
+      retried.add(id);
+    },
+
     /** How many leases were given to jobs of groups. */
     turns: () => [...groups.values()].reduce((sum, { turns }) => sum + turns.length, 0),
 
@@ -82,7 +89,10 @@ export function recordGroups() {
         return [
           ...together(inOrder),
           ...between(inOrder, byJob),
-          ...overtaken([...arrivals.values()], byJob),
+          ...overtaken(
+            [...arrivals.values()].filter(({ id }) => !retried.has(id)),
+            byJob,
+          ),
         ].map((violation) => `group ${name}: ${violation}`);
       });
     },

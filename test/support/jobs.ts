@@ -114,7 +114,7 @@ export const STATEMENTS: Record<string, Checked> = {
       all(ids, null),
       all(ids, '{}'),
       all(ids, '1'),
-      ...Array(5).fill(null),
+      ...Array(6).fill(null),
     ],
   },
   ack: { batch: true, parameters: (m, ids) => [m.queue, ids, all(ids, TOKEN)] },
@@ -131,9 +131,13 @@ export const STATEMENTS: Record<string, Checked> = {
       all(ids, false),
       all(ids, 0.5),
       all(ids, 'it failed'),
+      false,
     ],
   },
-  release: { batch: true, parameters: (m, ids) => [m.queue, ids, all(ids, TOKEN), places(ids), all(ids, 0)] },
+  release: {
+    batch: true,
+    parameters: (m, ids) => [m.queue, ids, all(ids, TOKEN), places(ids), all(ids, 0), false],
+  },
   extend: {
     batch: true,
     parameters: (m, ids) => [m.queue, ids, all(ids, TOKEN), all(ids, 30), all(ids, null)],
@@ -172,11 +176,15 @@ export const STATEMENTS: Record<string, Checked> = {
   queue_empty: { planned: true, parameters: (m) => [m.queue] },
   counts: { rows: 'queue', parameters: (m) => [[m.queue], [null]] },
   outlived: { planned: true, rows: 3 * 2000, parameters: () => [] },
-  list_newest: { planned: true, rows: 200, parameters: (m) => [`q${m.queue}`, null, null, 100, true, null] },
+  list_newest: {
+    planned: true,
+    rows: 200,
+    parameters: (m) => [`q${m.queue}`, null, null, 100, true, null, null],
+  },
   list_oldest: {
     planned: true,
     rows: 200,
-    parameters: (m, ids) => [`q${m.queue}`, 'dead', ids[0], 100, false, null],
+    parameters: (m, ids) => [`q${m.queue}`, 'dead', ids[0], 100, false, null, null],
   },
 };
 

@@ -26,7 +26,7 @@ export const ODD = [
 /** Every name that means something somewhere, and some that mean something to JavaScript. */
 export const NAMES = words(`
   queue payload headers priority delay_seconds run_at max_attempts backoff jobs queues limit lease_seconds
-  wait_seconds worker lease_token result error retry progress id acks nacks releases extends states error_contains
+  unique_key unique_for_seconds wait_seconds worker lease_token result error retry progress id acks nacks releases extends states error_contains
   retention_seconds dead_retention_seconds kind base_seconds max_seconds jitter __proto__ constructor \\u0000`);
 
 /** Values that a field accepts, or nearly accepts, so that many requests come through. */
@@ -43,6 +43,8 @@ const TYPICAL = new Map(
     {} {"base_seconds":5e-324,"jitter":1} {"base_seconds":31622400,"max_seconds":0}
     {"kind":"linear","base_seconds":1e-310,"max_seconds":5e-324,"jitter":5e-324}
     {"kind":"constant","jitter":0.9999999999999999}`),
+    unique_key: words('"k" "\\ud800" "😀" "\\ufffd"'),
+    unique_for_seconds: words('0 5e-324 0.01 31622400'),
     limit: words('1 1000 3'),
     lease_seconds: words('0.1 43200 0.10000000000000001'),
     wait_seconds: words('0 5e-324 0.01'),

@@ -1,0 +1,16 @@
+import pg from 'pg';
+
+/** A transaction of a user's own, open until it is ended. */
+export async function openTransaction(url: string, begin = 'begin') {
+  const client = new pg.Client(url);
+  await client.connect();
+  await client.query(begin);
+  return {
+    query: async <Row extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> =>
+      (await client.query<Row>(text, values)).rows,
+    async end(how: 'commit' | 'rollback'): Promise<void> {
+      await client.query(how);
+      await client.end();
+    },
+  };
+}

@@ -1,0 +1,43 @@
+interface Lifetime {
+  id: string;
+  /** Seen to be there at this time for the first time. */
+  from: number;
+  /** Not finished before this, as nobody had asked for it. */
+  to: number;
+}
+
+/** Records when jobs of one key were seen unfinished, and finds those that were so at once. */
+export function recordLifetimes() {
+  const jobs = new Map<string, Lifetime>();
+
+  function of(id: string): Lifetime {
+    const known = jobs.get(id) ?? { id, from: Number.POSITIVE_INFINITY, to: Number.POSITIVE_INFINITY };
+    jobs.set(id, known);
+    return known;
+  }
+
+  return {
+    /** An enqueue or a claim has answered this job. */
+    seen(id: string): void {
+      of(id).from = Math.min(of(id).from, performance.now());
+    },
+
+    /** An ack is about to be sent. */
+    finishing(id: string): void {
+      of(id).to = performance.now();
+    },
+
+    count: () => jobs.size,
+
+    /** Every two jobs that were there at once, in words. */
+    overlaps(): string[] {
+      const inOrder = [...jobs.values()].sort((a, b) => a.from - b.from);
+      return inOrder.flatMap((job, i) =>
+        inOrder
+          .slice(i + 1)
+          .filter((later) => later.from < job.to)
+          .map((later) => `job ${later.id} was there while job ${job.id} was not finished`),
+      );
+    },
+  };
+}
