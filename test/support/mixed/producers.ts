@@ -9,39 +9,26 @@ import type { World } from './world.ts';
 const PATIENCE_MS = 60_000;
 let keys = 0;
 
-/** Sends a request until it has an answer; the first one that was lost may count yet, so no refusal is believed after it. */
-async function repeated(
-  { cluster, record }: World,
-  random: Random,
-  path: string,
-  body: object,
-): Promise<Answer> {
+/**
+ * Sends a request until it has an answer; undefined when that is a refusal after one that was lost, which may have been
+ * carried out, or may be yet.
+ */
+async function repeated({ cluster, record }: World, random: Random, path: string, body: object) {
   const key = `request ${++keys}`;
+  const headers = { 'idempotency-key': key };
   const deadline = performance.now() + PATIENCE_MS;
   for (let lost = false; performance.now() < deadline; lost = true) {
     const abortAfterMs = random.chance(0.08) ? random.integer(1, 15) : undefined;
-    const answer = await cluster.call(random, 'POST', path, body, {
-      abortAfterMs,
-      expected: [429],
-      headers: { 'idempotency-key': key },
-    });
-    if (answer && (answer.status < 300 || !lost)) {
-      if (answer.status < 300 && random.chance(0.05)) await again(random, path, body, key, answer);
-      return answer;
-    }
+    const answer = await cluster.call(random, 'POST', path, body, { abortAfterMs, expected: [429], headers });
+    if (answer && answer.status < 300 && random.chance(0.05)) await again(answer);
+    if (answer) return answer.status < 300 || !lost ? answer : undefined;
     await sleep(random.between(10, 100));
   }
   throw new Error(`${path} with ${key} was not answered within ${PATIENCE_MS} ms`);
 
-  async function again(
-    random: Random,
-    path: string,
-    body: object,
-    key: string,
-    first: Answer,
-  ): Promise<void> {
+  async function again(first: Answer): Promise<void> {
     await sleep(random.between(0, 300));
-    const second = await cluster.call(random, 'POST', path, body, { headers: { 'idempotency-key': key } });
+    const second = await cluster.call(random, 'POST', path, body, { headers });
     if (second && (second.text !== first.text || second.status !== first.status))
       record.problems.push(
         `${path} was repeated with ${key}, and answered otherwise: ${first.text}; ${second.text}`,

@@ -4,7 +4,7 @@ import type { Limits } from '../checks/limits.ts';
 export const features = {
   groups: true,
   unique: true,
-  limits: false,
+  limits: true,
   fairness: true,
   expiry: true,
   claimId: true,
