@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { features, hasGroups, QUEUE_NAMES } from './queues.ts';
+import { hasGroups, QUEUE_NAMES } from './queues.ts';
 import type { Random } from './random.ts';
 import type { World } from './world.ts';
 
@@ -36,14 +36,14 @@ const retry: Meddling = async (world, random) => {
 const look: Meddling = async (world, random) => {
   const life = recent(world, random);
   if (!life) return;
-  const tail = features.explain && random.chance(0.5) ? '/explain' : '';
+  const tail = random.chance(0.5) ? '/explain' : '';
   await world.cluster.call(random, 'GET', `/jobs/${life.id}${tail}`, undefined, { expected: OVER });
 };
 
 /** Who waits for a job is answered when it is finished, or when the time is over. */
 const wait: Meddling = async (world, random) => {
   const life = recent(world, random);
-  if (!life || !features.waits) return;
+  if (!life) return;
   const seconds = random.between(0.1, 2);
   const sent = performance.now();
   const stops = world.cluster.stops();

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Spec } from '../life.ts';
 import type { Answer } from './calls.ts';
-import { features } from './queues.ts';
 import type { Random } from './random.ts';
 import { someSpecs } from './specs.ts';
 import type { World } from './world.ts';
@@ -38,7 +37,7 @@ async function repeated({ cluster, record }: World, random: Random, path: string
 
 /** Sends a request once, and now and then waits for what comes of it. */
 async function once({ cluster, record }: World, random: Random, path: string, body: object) {
-  const waits = features.waits && path === '/jobs' && random.chance(0.3);
+  const waits = path === '/jobs' && random.chance(0.3);
   const headers = waits ? { prefer: `wait=${random.integer(1, 2)}` } : undefined;
   const answer = await cluster.call(random, 'POST', path, body, { expected: [429], headers });
   if (waits && answer?.status === 200 && answer.body.finished_at === null && !answer.body.deduplicated)

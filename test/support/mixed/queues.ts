@@ -1,24 +1,9 @@
 import type { Limits } from '../checks/limits.ts';
 
-/** What this Dibs can do. */
-export const features = {
-  groups: true,
-  unique: true,
-  limits: true,
-  fairness: true,
-  expiry: true,
-  claimId: true,
-  chaining: true,
-  waits: true,
-  explain: true,
-};
-
 interface QueueConfig extends Limits {
   retention_seconds?: number;
   max_ready?: number;
 }
-
-const limited = (limits: QueueConfig): QueueConfig => (features.limits ? limits : {});
 
 /** The queues of the mixed workload: each leans towards something, and the last ones have it all. */
 export const QUEUES: Record<string, QueueConfig> = {
@@ -27,12 +12,13 @@ export const QUEUES: Record<string, QueueConfig> = {
   grouped: {},
   'grouped.kept': { retention_seconds: 3600 },
   fair: {},
-  few: limited({ max_leased: 3, max_ready: 60 }),
-  slow: limited({ rate_limit: { jobs: 5, per_seconds: 1 }, max_ready: 30 }),
-  all: limited({ max_leased: 6, rate_limit: { jobs: 20, per_seconds: 1 }, max_ready: 60 }),
+  few: { max_leased: 3, max_ready: 60 },
+  slow: { rate_limit: { jobs: 5, per_seconds: 1 }, max_ready: 30 },
+  all: { max_leased: 6, rate_limit: { jobs: 20, per_seconds: 1 }, max_ready: 60 },
   'all.kept': {
     retention_seconds: 3600,
-    ...limited({ max_leased: 6, rate_limit: { jobs: 10, per_seconds: 0.5 } }),
+    max_leased: 6,
+    rate_limit: { jobs: 10, per_seconds: 0.5 },
   },
 };
 

@@ -6,12 +6,14 @@ import { producer } from './producers.ts';
 import { QUEUES } from './queues.ts';
 import { createRandom, type Random } from './random.ts';
 import { createRecord } from './record.ts';
+import { sqlProducer } from './sqlProducer.ts';
 import { worker } from './workers.ts';
 import type { World } from './world.ts';
 
 const REPLICAS = 3;
 const ACTORS: { act(world: World, random: Random): Promise<void>; number: number }[] = [
   { act: producer, number: 8 },
+  { act: sqlProducer, number: 1 },
   { act: worker, number: 16 },
   { act: meddler, number: 4 },
   { act: purger, number: 1 },
@@ -27,7 +29,7 @@ export async function runMixed(databaseUrl: string, seed: number, seconds: numbe
   const cluster = await createCluster(databaseUrl, REPLICAS, record);
   let stopping = false;
   try {
-    const world: World = { cluster, record, stopping: () => stopping };
+    const world: World = { cluster, record, databaseUrl, stopping: () => stopping };
     for (const [queue, config] of Object.entries(QUEUES))
       await cluster.call(random, 'PUT', `/queues/${queue}`, { backoff: BACKOFF, ...config });
     const acting = Promise.all(

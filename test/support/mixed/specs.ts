@@ -1,5 +1,5 @@
 import type { Spec } from '../life.ts';
-import { features, hasGroups, isFair, QUEUE_NAMES } from './queues.ts';
+import { hasGroups, isFair, QUEUE_NAMES } from './queues.ts';
 import type { Random } from './random.ts';
 
 let tags = 0;
@@ -14,14 +14,14 @@ export function anySpec(random: Random, queue = random.oneOf(QUEUE_NAMES)): Spec
     priority: oneOf([-1, 0, 0, 0, 1]),
   };
   if (chance(0.15)) spec.delay_seconds = between(0.02, 1.5);
-  if (features.groups && hasGroups(queue) && chance(0.8))
+  if (hasGroups(queue) && chance(0.8))
     spec.group = chance(0.3) ? `long ${integer(1, 2)}` : `small ${integer(1, 30)}`;
-  if (features.unique && chance(0.25)) {
+  if (chance(0.25)) {
     spec.unique_key = `key ${integer(1, 8)}`;
     if (chance(0.3)) spec.unique_for_seconds = between(0.2, 2);
   }
-  if (features.fairness && isFair(queue) && chance(0.8)) spec.fairness_key = `tenant ${integer(1, 5)}`;
-  if (features.expiry && chance(0.1)) spec.expires_in_seconds = between(0.1, 3);
+  if (isFair(queue) && chance(0.8)) spec.fairness_key = `tenant ${integer(1, 5)}`;
+  if (chance(0.1)) spec.expires_in_seconds = between(0.1, 3);
   return spec;
 }
 

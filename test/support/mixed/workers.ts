@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Lease, Outcome, Settling } from '../history.ts';
 import type { Intent } from '../life.ts';
 import type { Answer } from './calls.ts';
-import { features, QUEUE_NAMES } from './queues.ts';
+import { QUEUE_NAMES } from './queues.ts';
 import type { Random } from './random.ts';
 import type { Handed, Shown } from './record.ts';
 import { someSpecs } from './specs.ts';
@@ -26,6 +26,8 @@ interface Plan {
   verb: Settling;
   body: { lease_token: string; retry?: boolean; delay_seconds?: number; enqueue?: object[] };
   chained: Intent[];
+  /** A queue had no room for them, so nothing of it was carried out. */
+  full?: boolean;
 }
 
 function planned({ record }: World, random: Random, lease: Lease): Plan {
@@ -34,7 +36,7 @@ function planned({ record }: World, random: Random, lease: Lease): Plan {
   const body: Plan['body'] = { lease_token: lease.token };
   if (verb === 'nack' && chance(0.2)) body.retry = false;
   if (verb !== 'ack' && chance(0.7)) body.delay_seconds = oneOf([0, 0, 0.1, 0.5]);
-  const chains = features.chaining && verb !== 'release' && chance(0.2);
+  const chains = verb !== 'release' && chance(0.2);
   if (!chains) return { lease, verb, body, chained: [] };
   const specs = someSpecs(random, 2);
   body.enqueue = specs;
@@ -52,9 +54,10 @@ function settled({ record }: World, plan: Plan, sent: number, answer: SettleAnsw
   const { lease, verb, chained } = plan;
   const before = lease.settled?.outcome;
   if (before === 'done') return;
-  if (answer && ![200, 503, ...TOO_LATE].includes(answer.status))
+  plan.full = answer?.status === 429 && chained.length > 0;
+  if (answer && !plan.full && ![200, 503, ...TOO_LATE].includes(answer.status))
     record.problems.push(`${verb} of job ${lease.job} was answered ${JSON.stringify(answer)}`);
-  const now = outcomeOf(answer?.status);
+  const now = plan.full ? 'refused' : outcomeOf(answer?.status);
   const outcome = before === 'unknown' && now === 'refused' ? 'unknown' : now;
   record.count(`${verb}: ${outcome}`);
   record.settled(lease, verb, lease.settled?.sent ?? sent, outcome, plan.body.retry === false);
@@ -87,7 +90,7 @@ async function settle(world: World, random: Random, plans: Plan[]): Promise<void
       plans.map(async (plan) => {
         const path = `/jobs/${plan.lease.job}/${plan.verb}`;
         const abortAfterMs = random.chance(0.04) ? random.integer(1, 8) : undefined;
-        const options = { abortAfterMs, expected: TOO_LATE };
+        const options = { abortAfterMs, expected: [...TOO_LATE, ...(plan.chained.length > 0 ? [429] : [])] };
         const answer = await world.cluster.call(random, 'POST', path, plan.body, options);
         settled(world, plan, sent, answer && { ...answer.body, status: answer.status });
       }),
@@ -95,6 +98,10 @@ async function settle(world: World, random: Random, plans: Plan[]): Promise<void
   }
   const open = plans.filter(({ lease }) => lease.settled?.outcome === 'unknown');
   if (open.length > 0 && random.chance(0.5)) await settle(world, random, open);
+  const unchained = plans
+    .filter(({ full }) => full)
+    .map(({ lease, verb, body: { enqueue: _, ...body } }) => ({ lease, verb, body, chained: [] }));
+  if (unchained.length > 0) await settle(world, random, unchained);
 }
 
 async function extend({ cluster, record }: World, random: Random, lease: Lease): Promise<void> {
@@ -121,7 +128,7 @@ async function claim(world: World, random: Random): Promise<Lease[]> {
     limit: random.oneOf([1, 1, 2, 5, 12]),
     lease_seconds: random.oneOf([0.5, 1, 2]),
     wait_seconds: random.oneOf([0, 0, 0.3, 1]),
-    ...(features.claimId && random.chance(0.4) ? { claim_id: `claim ${++claims}` } : {}),
+    ...(random.chance(0.4) ? { claim_id: `claim ${++claims}` } : {}),
   };
   const take = (answer: Answer | undefined) => {
     const jobs: Handed[] = answer?.body.jobs ?? [];

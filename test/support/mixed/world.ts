@@ -5,5 +5,6 @@ import type { Record } from './record.ts';
 export interface World {
   cluster: Cluster;
   record: Record;
+  databaseUrl: string;
   stopping(): boolean;
 }
