@@ -14,7 +14,7 @@ type Prepared = Awaited<ReturnType<typeof prepare>>;
 const STATEMENTS: Record<string, (queue: number) => unknown[]> = {
   claim_gate: (queue) => [queue],
   claim_tidy: (queue) => [queue],
-  claim_limited: (queue) => [queue, 100, 2 ** 24, [1], [TOKEN], [30], ['w'], [-100], [-1], [100]],
+  claim_limited: (queue) => [queue, 100, 2 ** 24, [1], [TOKEN], [30], ['w'], [-100], [-1], [100], null, null],
   claim_next: (queue) => [queue],
 };
 

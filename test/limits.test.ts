@@ -184,6 +184,52 @@ describe('max_leased', () => {
   });
 });
 
+describe('with fairness keys', () => {
+  const keyed = (count: number) =>
+    Array.from({ length: count }, (_, i) => ({ queue, fairness_key: i % 3 ? 'many' : 'few', payload: i }));
+
+  test('no more jobs are leased at once than max_leased', async () => {
+    await at.configure(queue, { max_leased: 3 });
+    await at.enqueueAll([...keyed(9), ...many(2)]);
+    expect(await at.claim(queue, { limit: 2 })).toHaveLength(2);
+    const rest = await at.claim(queue, { limit: 5 });
+    expect(rest).toHaveLength(1);
+    expect(await at.claim(queue, { limit: 5 })).toEqual([]);
+    const waiting = at.claim(queue, { limit: 5, wait_seconds: 20 });
+    await sleep(50);
+    await at.settle('ack', rest[0]);
+    expect(await waiting).toHaveLength(1);
+  });
+
+  test('no more jobs are claimed in a window than the rate allows, and keys take turns', async () => {
+    await at.configure(queue, { rate_limit: { jobs: 4, per_seconds: 1000 } });
+    await at.enqueueAll(keyed(9));
+    const jobs = [await at.claim(queue, { limit: 3 }), await at.claim(queue, { limit: 3 })].flat();
+    expect(jobs.map((job) => job.fairness_key)).toEqual(['few', 'many', 'few', 'many']);
+    expect(await at.claim(queue)).toEqual([]);
+  });
+
+  test('a replica that has not heard of the limit yet gets nothing', async () => {
+    const other = await startService({ databaseUrl: service.databaseUrl });
+    const claims = async () =>
+      (await other.call('POST', '/jobs/claim', { queues: [queue], limit: 5 })).body.jobs;
+    for (const jobs of [keyed(20), many(20)]) {
+      queue = at.newQueue();
+      await at.enqueueAll(jobs.map((job) => ({ ...job, queue })));
+      expect(await claims()).toHaveLength(5);
+      await at.configure(queue, { max_leased: 5 });
+      expect(await claims()).toEqual([]);
+    }
+    await other.stop();
+  });
+
+  test('they take room like others', async () => {
+    await at.configure(queue, { max_ready: 5 });
+    await at.enqueueAll([...keyed(3), ...many(2)]);
+    expectProblem(await service.call('POST', '/jobs', { queue }), 429, 'queue_full');
+  });
+});
+
 describe('rate_limit', () => {
   test('no more jobs are claimed in a window than the rate allows', async () => {
     await at.configure(queue, { rate_limit: { jobs: 3, per_seconds: 1000 } });
@@ -301,6 +347,25 @@ describe('max_ready', () => {
     expect((await send('a')).text).toBe(first.text);
     await at.claimOne(queue);
     await eventually(async () => expect((await send('b')).status).toBe(201));
+  });
+
+  test('jobs that follow from an ack need room, without which it is refused whole', async () => {
+    const next = at.newQueue();
+    await at.configure(next, { max_ready: 1 });
+    await at.enqueueAll([{ queue }, { queue: next }]);
+    const job = await at.claimOne(queue);
+    const ack = () => at.settle('ack', job, { enqueue: [{ queue: next }] });
+    expectProblem(await ack(), 429, 'queue_full');
+    expect((await at.get(job.id)).state).toBe('leased');
+    await at.claimOne(next);
+    await eventually(async () => expect((await ack()).status).toBe(200));
+  });
+
+  test('a group that waits takes room', async () => {
+    await at.configure(queue, { max_ready: 3 });
+    await at.enqueueAll(many(3, { group: 'g' }));
+    expect((await at.ok('GET', `/queues/${queue}`)).counts).toMatchObject({ ready: 1, blocked: 2 });
+    await full(many(1));
   });
 
   test('a tick of a schedule waits for room, and its trigger is refused', async () => {

@@ -99,7 +99,7 @@ export const STATEMENTS: Record<string, Checked> = {
     batch: true,
     parameters: (m, ids) => [
       ...[m.queue, ids.length, 2 ** 24, [1], [TOKEN], [30], ['w'], [-100], [-1], [100]],
-      ...[null, null, [-2], ['a']],
+      ...[null, null, [-2], ['a'], false],
     ],
   },
   enqueue: {

@@ -96,7 +96,7 @@ class Cycle {
     check(settled.getAcks().get(1).getProblem().getCode().equals("lease_lost"), "the stale ack doesn't");
     check(settled.getNacks().get(0).getState() == JobState.DEAD, "the fourth job is dead");
 
-    JobPage page = jobs.listJobs(QUEUE, JobState.DEAD, null, "payload", null, null, null);
+    JobPage page = jobs.listJobs(QUEUE, JobState.DEAD, null, null, "payload", null, null, null);
     check(page.getJobs().size() == 1 && page.getNextCursor() == null, "the dead job is listed");
     check(((Number) page.getJobs().get(0).getPayload()).intValue() == 2, "with its payload");
 
