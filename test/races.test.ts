@@ -223,7 +223,7 @@ test('an enqueue that waited for its queue to be deleted inserts nothing', async
 });
 
 test('configuring or creating a queue that is there uses up no id of a queue', async () => {
-  const configure = ['mail', 30, 5, '{}', 0, 0];
+  const configure = ['mail', 30, 5, '{}', 0, 0, null, null, null, null];
   const next = async () => Number((await third.query(`select nextval('dibs.queue_ids') as id`)).rows[0].id);
   await first.query(sql('queue_configure'), configure);
   const before = await next();
