@@ -8,6 +8,8 @@
 -- a burst, made it fetch and sort all of the queue first (30,000 rows for 100).
 -- A queue that limits its claims gives nothing here, to a replica that has not heard of it yet: see claim_limited.sql.
 -- $11 and $12 name the claims of those consumers who want to repeat them, and who holds them; null when nobody does.
+-- The time is that of the statement: a round's transaction may have begun before another one, of another replica, ended the
+-- last lease of a job, and two leases of a job must not overlap.
 -- A token is unguessable and belongs to one lease: a hash over the consumer's nonce and the job's id.
 with ready as materialized (
   select job.*
@@ -20,7 +22,7 @@ with ready as materialized (
       and fairness_key is null
       and (-priority, position) > (stretch.rank, stretch.position)
       and -priority <= stretch.last_rank
-      and (expires_at is null or expires_at > now())
+      and (expires_at is null or expires_at > statement_timestamp())
       and (select not paused and max_leased is null and rate_jobs is null from dibs.queues where id = $1)
     order by queue_id, -priority, position
     limit (select $2::integer)
@@ -53,7 +55,7 @@ set
     uuid_send(($5::uuid[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]])
       || uuid_send(j.id)
   ) for 16), 'hex')::uuid,
-  lease_expires_at = now() + interval '1 second'
+  lease_expires_at = statement_timestamp() + interval '1 second'
     * ($6::double precision[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]],
   worker = ($7::text[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]],
   claim_id = ($11::text[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]],

@@ -403,7 +403,6 @@ test('claim_limited.sql leases as claim.sql does', () => {
   const plain = statement('claim')
     .replace(' and max_leased is null and rate_jobs is null', '')
     .replaceAll('limit (select $2::integer)', 'limit (select greatest(coalesce(max(jobs), 0), 0) from room)')
-    .replaceAll('now()', 'statement_timestamp()')
     .replace('set\n', 'set\n  counted = (select counted from room),\n')
     .replace(/^with /, '');
   const limited = statement('claim_limited')

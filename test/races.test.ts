@@ -33,7 +33,7 @@ async function run(client: pg.Client, name: string, ...parameters: unknown[]): P
 
 const NONCES = '00000000-0000-4000-8000-00000000000c';
 const claim = (client: pg.Client, limit: number) =>
-  run(client, 'claim', QUEUE, limit, 2 ** 24, [1], [NONCES], [30], [null], [-100], [-1], [100]);
+  run(client, 'claim', QUEUE, limit, 2 ** 24, [1], [NONCES], [30], [null], [-100], [-1], [100], null, null);
 
 /** Returns when a connection waits for a lock that another one holds. */
 async function untilItWaits(client: pg.Client): Promise<void> {
@@ -60,6 +60,22 @@ test('a claim passes over what another one is taking, and does not wait for it',
   await first.query('commit');
   expect(others).toHaveLength(2);
   expect([...taken, ...others].sort()).toEqual(ids);
+});
+
+test('a lease begins when its claim runs, also late in a transaction', async () => {
+  await made(1, 'ready');
+  await first.query('begin');
+  await first.query('select now()');
+  await second.query('select pg_sleep(0.05)');
+  const { now } = (await second.query('select clock_timestamp() as now')).rows[0];
+  const [id] = await claim(first, 1);
+  await first.query('commit');
+  const { begun } = (
+    await second.query(`select lease_expires_at - interval '30 s' as begun from dibs.jobs where id = $1`, [
+      id,
+    ])
+  ).rows[0];
+  expect(begun.getTime()).toBeGreaterThanOrEqual(now.getTime());
 });
 
 test('a job whose claim was rolled back is claimed again', async () => {
