@@ -6,7 +6,8 @@ import type { Gate } from './gate.ts';
 import type { Groups } from './groups.ts';
 import { queueIdOf } from './ids.ts';
 import type { Queue, Queues } from './queues.ts';
-import { ackedAs, type Found, type Settlement } from './settle.ts';
+import { ackedAs, type Settlement } from './settle.ts';
+import type { Found } from './settling.ts';
 import { planned, prepared } from './sql.ts';
 import type { Ack, Acked, Job, JobRow, Nack, Nacked, NewJob } from './types.ts';
 

@@ -1,14 +1,12 @@
 import type { AwaitedJobs, Changed } from './awaited.ts';
 import { clip } from './clip.ts';
 import { type Database, type Db, isKeyTaken, isLockTimeout } from './db.ts';
-import { jobNotFound, leaseLost, type Refusal } from './errors.ts';
-import { changesTurns, type Groups, type Moved } from './groups.ts';
-import { isUuid, queueIdOf } from './ids.ts';
-import { createLanes } from './lane.ts';
+import type { Groups, Moved } from './groups.ts';
 import { MOMENT_MS, withPatience } from './patience.ts';
 import { nextPositions } from './positions.ts';
 import type { Queue, Queues } from './queues.ts';
-import { createRounds, type Join, type Part, RANKS } from './rounds.ts';
+import type { Join } from './rounds.ts';
+import { type Item, ids, settling, tokens } from './settling.ts';
 import { planned, prepared } from './sql.ts';
 import type { Ack, Acked, Extend, Extended, Job, JobRow, JobState, Nack, Release } from './types.ts';
 import type { Wakes } from './wakes.ts';
@@ -19,19 +17,9 @@ const statements = {
   nack: prepared('nack'),
   release: prepared('release'),
   extend: prepared('extend'),
-  settled: prepared('settled'),
   job: prepared('job'),
   cancelled: planned('cancelled'),
 };
-
-const BATCH_ITEMS = 1000;
-const BATCH_BYTES = 8 * 2 ** 20;
-
-/** An item of a settling call, and the text that it brings for the job. */
-interface Item {
-  id: string;
-  lease_token: string;
-}
 
 interface Context {
   db: Database;
@@ -40,14 +28,6 @@ interface Context {
   wakes: Wakes;
   awaited: AwaitedJobs;
   groups: Groups;
-}
-
-/** A job that a settling statement did not touch. */
-export interface Found {
-  id: string;
-  state: JobState;
-  lease_token: string | null;
-  enqueued: string | null;
 }
 
 /** A job that was acked: kept as completed, or, without a state, gone. */
@@ -64,73 +44,6 @@ export const ackedAs = ({
   group,
   enqueued: enqueued ? JSON.parse(enqueued) : [],
 });
-
-/** A token that isn't one of ours matches no lease. */
-const tokens = (items: Item[]) => items.map((i) => (isUuid(i.lease_token) ? i.lease_token : null));
-const ids = (items: Item[]) => items.map((i) => i.id);
-
-/**
- * One settling verb: `touch` runs its statement for items of one queue, in the order of their ids (so that two batches
- * cannot deadlock), and returns the rows that it touched. Items it didn't touch are refused, or repeated acks.
- */
-function settling<I extends Item, Row extends Moved>(
-  context: Context,
-  /** A verb of one statement takes part in the rounds of the queue. */
-  inRounds: boolean,
-  touch: (queue: Queue, items: I[], part: Part) => Promise<Row[]>,
-  text: (item: I) => string | undefined,
-  /** What became of an item that the statement did not touch, if it was not lost. */
-  otherwise?: (queue: Queue, item: I, found: Found) => Row | undefined | Promise<Row | undefined>,
-): (item: I) => Promise<Row> {
-  const { db, queues, groups } = context;
-
-  async function missed(queue: Queue, items: I[]): Promise<Map<string, Row | Refusal>> {
-    const outcomes = new Map<string, Row | Refusal>();
-    if (items.length === 0) return outcomes;
-    const rows = await db.query<Found>(statements.settled, [queue.id, ids(items)]);
-    const found = new Map(rows.map((row) => [row.id, row]));
-    for (const item of items) {
-      const row = found.get(item.id);
-      const ownToken = row?.lease_token === item.lease_token;
-      outcomes.set(
-        item.id,
-        row
-          ? (ownToken && (await otherwise?.(queue, item, row))) || leaseLost(item.id)
-          : jobNotFound(item.id),
-      );
-    }
-    return outcomes;
-  }
-
-  const lanes = createLanes<I, Row | Refusal>({
-    join: inRounds ? context.join : createRounds(db)(RANKS.settle),
-    oneAtATime: !inRounds,
-    maxWeight: 1,
-    weigh: (item) => 1 / BATCH_ITEMS + (text(item)?.length ?? 0) / BATCH_BYTES,
-    clash: (item) => item.id,
-    async run(queueId, items, part) {
-      const queue = await queues.byId(queueId);
-      if (!queue) return items.map((item) => jobNotFound(item.id));
-      const sorted = items.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-      const touched = new Map((await touch(queue, sorted, part)).map((row) => [row.id, row]));
-      const others = await missed(
-        queue,
-        sorted.filter((item) => !touched.has(item.id)),
-      );
-      return items.map((item) => (touched.get(item.id) ?? others.get(item.id)) as Row | Refusal);
-    },
-  });
-
-  return async (item) => {
-    const queueId = queueIdOf(item.id);
-    if (queueId === undefined) throw jobNotFound(item.id);
-    const outcome = await lanes(queueId, item);
-    if (outcome instanceof Error) throw outcome;
-    // Not in the batch, where those of no group would wait too.
-    if (changesTurns(outcome)) await groups.passOn([outcome]);
-    return outcome;
-  };
-}
 
 /** The verbs that end or extend a lease. Each throws `lease_lost` for a stale token and `job_not_found` for a job that is gone. */
 export function settlement(context: Context) {
