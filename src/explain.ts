@@ -160,7 +160,7 @@ async function limited(db: Db, queue: Queue): Promise<Reason | undefined> {
   if (row && max_leased !== null && row.leased >= max_leased)
     return {
       code: 'max_leased_reached',
-      detail: `Its queue has ${max_leased} leases, as many as it may; one must be settled or run out first.`,
+      detail: `Its queue has as many leases as it may, which is ${max_leased}; one must be settled or run out first.`,
     };
   if (!row || row.next_at === null || rate_limit === null) return undefined;
   const { jobs: most, per_seconds } = rate_limit;
