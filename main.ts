@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { serve } from './serve.ts';
 import { type Config, ConfigError, readConfig } from './src/config.ts';
 import { EmbeddedError } from './src/embedded/errors.ts';
-import { migrate } from './src/migrate.ts';
+import { migrate } from './src/postgres/migrate.ts';
 
 const USAGE = `Usage: dibs <command>
 

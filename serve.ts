@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { buildApp } from './routes/app.ts';
 import type { Config } from './src/config.ts';
-import { openDatabase } from './src/db.ts';
 import { keepEmbedded } from './src/embedded/keep.ts';
 import { startEngine } from './src/engine.ts';
 import { isOutage } from './src/errors.ts';
-import { migrate } from './src/migrate.ts';
+import { migrate } from './src/postgres/migrate.ts';
+import { openDatabase } from './src/postgres/pool.ts';
 
 const RETRY_MS = 1000;
 

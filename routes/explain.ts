@@ -1,6 +1,6 @@
 import type { Engine } from '../src/engine.ts';
-import type { App } from './fastify.ts';
-import { answer, operation } from './operation.ts';
+import type { App } from './http/fastify.ts';
+import { answer, operation } from './http/operation.ts';
 import { JobId, ref } from './schemas/common.ts';
 import { Explanation } from './schemas/explain.ts';
 

@@ -1,17 +1,17 @@
 import { Type } from 'typebox';
 import type { Engine } from '../src/engine.ts';
-import type { Answer } from '../src/idempotency.ts';
+import type { Answer } from '../src/enqueue/idempotency.ts';
 import { isUuid } from '../src/ids.ts';
 import type { Job as EngineJob } from '../src/types.ts';
-import { rawShapes } from './body.ts';
-import { readCursor, writeCursor } from './cursor.ts';
-import type { App } from './fastify.ts';
-import { onHangup } from './hangup.ts';
-import { enqueuer, idempotencyHeaders } from './idempotency.ts';
-import { jobJson, jobListJson, jobPageJson } from './json.ts';
-import { awaitedJob, enqueued, toNewJob } from './newJob.ts';
-import { answer, operation } from './operation.ts';
-import { finishedWithin, preferHeaders, preferredWait } from './prefer.ts';
+import { rawShapes } from './http/body.ts';
+import { readCursor, writeCursor } from './http/cursor.ts';
+import type { App } from './http/fastify.ts';
+import { onHangup } from './http/hangup.ts';
+import { enqueuer, idempotencyHeaders } from './http/idempotency.ts';
+import { awaitedJob, enqueued, toNewJob } from './http/jobBody.ts';
+import { answer, operation } from './http/operation.ts';
+import { finishedWithin, preferHeaders, preferredWait } from './http/prefer.ts';
+import { jobJson, jobListJson, jobPageJson } from './http/serialize.ts';
 import { decimal, JobId, JobStateName, oneOf, pageQuery, QueueName, ref, text } from './schemas/common.ts';
 import { Job, JobList, JobPage, JobSpec, JobSpecList } from './schemas/job.ts';
 

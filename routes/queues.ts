@@ -1,11 +1,11 @@
 import { Type } from 'typebox';
-import type { QueueStatus } from '../src/admin.ts';
+import type { QueueStatus } from '../src/admin/queues.ts';
 import type { Engine } from '../src/engine.ts';
-import { completeBackoff } from './backoff.ts';
-import { noBodyIsEmpty } from './body.ts';
-import { readCursor, writeCursor } from './cursor.ts';
-import type { App } from './fastify.ts';
-import { answer, operation } from './operation.ts';
+import { completeBackoff } from './http/backoff.ts';
+import { noBodyIsEmpty } from './http/body.ts';
+import { readCursor, writeCursor } from './http/cursor.ts';
+import type { App } from './http/fastify.ts';
+import { answer, operation } from './http/operation.ts';
 import { isQueueName, pageQuery, QueueName, ref } from './schemas/common.ts';
 import {
   Count,

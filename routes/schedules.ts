@@ -1,12 +1,12 @@
 import { Type } from 'typebox';
 import type { Engine } from '../src/engine.ts';
-import { rawShapes } from './body.ts';
-import { readCursor, writeCursor } from './cursor.ts';
-import type { App } from './fastify.ts';
-import { sendAnswer } from './idempotency.ts';
-import { scheduleJson, schedulePageJson } from './json.ts';
-import { enqueued, enqueuedJob, toNewJob } from './newJob.ts';
-import { answer, operation } from './operation.ts';
+import { rawShapes } from './http/body.ts';
+import { readCursor, writeCursor } from './http/cursor.ts';
+import type { App } from './http/fastify.ts';
+import { sendAnswer } from './http/idempotency.ts';
+import { enqueued, enqueuedJob, toNewJob } from './http/jobBody.ts';
+import { answer, operation } from './http/operation.ts';
+import { scheduleJson, schedulePageJson } from './http/serialize.ts';
 import { isScheduleName, pageQuery, ref, ScheduleName } from './schemas/common.ts';
 import { DEFAULT_TIMEZONE, Schedule, SchedulePage, ScheduleSpec } from './schemas/schedule.ts';
 

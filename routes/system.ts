@@ -1,7 +1,7 @@
 import type { Engine } from '../src/engine.ts';
 import { unavailable } from '../src/errors.ts';
-import type { App } from './fastify.ts';
-import { answer, operation } from './operation.ts';
+import type { App } from './http/fastify.ts';
+import { answer, operation } from './http/operation.ts';
 import { ref } from './schemas/common.ts';
 import { Health } from './schemas/health.ts';
 

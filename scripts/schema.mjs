@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { startEmbedded } from '../dist/src/embedded/index.js';
-import { migrate } from '../dist/src/migrate.js';
+import { migrate } from '../dist/src/postgres/migrate.js';
 import { writeCurrent } from './current.mjs';
 
 /** Each catalog query answers rows of `sql`, one for each object, in an order that does not depend on the server. */

@@ -1,4 +1,4 @@
-// The mixed workload of test/mixed.test.ts for longer: `npm run soak -- [--seconds 300] [--seed <number>]`.
+// The mixed workload of test/mixed/mixed.test.ts for longer: `npm run soak -- [--seconds 300] [--seed <number>]`.
 
 import { spawnSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
@@ -8,4 +8,4 @@ const { values } = parseArgs({
 });
 const env = { ...process.env, MIXED_SECONDS: values.seconds, MIXED_SEED: values.seed };
 process.exitCode =
-  spawnSync('npx', ['vitest', 'run', 'test/mixed.test.ts'], { stdio: 'inherit', env }).status ?? 1;
+  spawnSync('npx', ['vitest', 'run', 'test/mixed/mixed.test.ts'], { stdio: 'inherit', env }).status ?? 1;

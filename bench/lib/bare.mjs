@@ -3,8 +3,8 @@
 import { randomUUID } from 'node:crypto';
 import Fastify, { LogController } from 'fastify';
 import { pino } from 'pino';
+import { buildValidator } from '../../dist/routes/http/validation.js';
 import { namedSchemas } from '../../dist/routes/schemas/named.js';
-import { buildValidator } from '../../dist/routes/validation.js';
 
 const app = Fastify({
   loggerInstance: pino({ level: process.env.LOG_LEVEL ?? 'info' }),

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { EXPLAIN_CODES } from '../../src/explain.ts';
+import { EXPLAIN_CODES } from '../../src/admin/explain.ts';
 import { JobStateName, oneOf, ref, TIME_EXAMPLE, time } from './common.ts';
 
 const code = oneOf(EXPLAIN_CODES, {

@@ -10,7 +10,7 @@ as $function$
 #variable_conflict use_column
 begin
   return query
-  -- include enqueue.sql
+  -- include enqueue/insert.sql
 end;
 $function$;
 

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { planned } from '../sql.ts';
+import { planned } from '../postgres/statements.ts';
 import type { Cluster } from './cluster.ts';
 
 const statements = {
-  own: planned('embedded_own'),
-  owner: planned('embedded_owner'),
-  database: planned('embedded_database'),
-  create: planned('embedded_create'),
+  own: planned('embedded/own'),
+  owner: planned('embedded/owner'),
+  database: planned('embedded/database'),
+  create: planned('embedded/create'),
 };
 
 // Any number will do, as long as it stays the same in all versions: "dibs".

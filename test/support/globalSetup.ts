@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { startEmbedded } from '../../src/embedded/index.ts';
-import { migrate } from '../../src/migrate.ts';
+import { migrate } from '../../src/postgres/migrate.ts';
 import { onServer, TEMPLATE, urlOf } from './database.ts';
 
 declare module 'vitest' {

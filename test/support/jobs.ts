@@ -78,7 +78,7 @@ const places = (ids: string[]) => ids.map((_, i) => 10_000_000 + i);
 
 /** The statements for which a bad plan would hurt, with parameters for some of the jobs made. */
 export const STATEMENTS: Record<string, Checked> = {
-  claim: {
+  'claim/plain': {
     batch: true,
     parameters: (m, ids) => [
       m.queue,
@@ -95,14 +95,14 @@ export const STATEMENTS: Record<string, Checked> = {
       null,
     ],
   },
-  claim_fair: {
+  'claim/fair': {
     batch: true,
     parameters: (m, ids) => [
       ...[m.queue, ids.length, 2 ** 24, [1], [TOKEN], [30], ['w'], [-100], [-1], [100]],
       ...[null, null, [-2], ['a'], false],
     ],
   },
-  enqueue: {
+  'enqueue/insert': {
     batch: true,
     parameters: (m, ids) => [
       m.queue,
@@ -117,9 +117,9 @@ export const STATEMENTS: Record<string, Checked> = {
       ...Array(6).fill(null),
     ],
   },
-  ack: { batch: true, parameters: (m, ids) => [m.queue, ids, all(ids, TOKEN)] },
-  complete: { batch: true, parameters: (m, ids) => [m.queue, ids, all(ids, TOKEN), all(ids, '1')] },
-  nack: {
+  'settle/ack': { batch: true, parameters: (m, ids) => [m.queue, ids, all(ids, TOKEN)] },
+  'settle/complete': { batch: true, parameters: (m, ids) => [m.queue, ids, all(ids, TOKEN), all(ids, '1')] },
+  'settle/nack': {
     batch: true,
     parameters: (m, ids) => [
       m.queue,
@@ -134,55 +134,71 @@ export const STATEMENTS: Record<string, Checked> = {
       false,
     ],
   },
-  release: {
+  'settle/release': {
     batch: true,
     parameters: (m, ids) => [m.queue, ids, all(ids, TOKEN), places(ids), all(ids, 0), false],
   },
-  extend: {
+  'settle/extend': {
     batch: true,
     parameters: (m, ids) => [m.queue, ids, all(ids, TOKEN), all(ids, 30), all(ids, null)],
   },
-  await: { parameters: (m, ids) => [m.queue, ids[0], 30] },
-  awaited: { batch: true, parameters: (m, ids) => [m.queue, ids] },
-  chained: { planned: true, parameters: (m, ids) => [m.queue, ids[0], null] },
-  settled: { batch: true, parameters: (m, ids) => [m.queue, ids] },
-  cancelled: { planned: true, batch: true, parameters: (m, ids) => [m.queue, ids] },
-  expire: { batch: true, parameters: (m, ids) => [m.queue, ids, places(ids)] },
-  promote: { batch: true, parameters: (m, ids) => [m.queue, ids, places(ids)] },
-  claimed: { parameters: (m) => [m.queue, 'c', TOKEN] },
-  disown: { planned: true, parameters: (m) => [m.queue, 'c', TOKEN] },
-  bury: { batch: true, parameters: (m, ids) => [m.queue, ids] },
-  redrive: { planned: true, batch: true, parameters: (m, ids) => [m.queue, ids, places(ids)] },
-  advance: { batch: true, parameters: (m, ids) => [m.queue, ids, places(ids)] },
-  headless: { planned: true, rows: 100, parameters: (m) => [m.queue, '', 100] },
-  blocked_queues: { planned: true, rows: 2 * 2000, parameters: () => [] },
-  due_leases: { rows: 1000, parameters: () => ['-infinity', 1000] },
-  due_expiries: { rows: 1000, parameters: () => ['-infinity', 1000] },
-  due_jobs: { rows: 1000, parameters: () => ['-infinity', 1000] },
-  forget: { planned: true, rows: 2000, parameters: (m) => [m.queue, 'dead', 0, '-infinity', FIRST, 1000] },
-  purge: { planned: true, rows: 4000, parameters: (m) => [m.queue, 'dead', FIRST, '2100-01-01', 1000] },
-  purge_ready: { planned: true, rows: 4000, parameters: (m) => [m.queue, -101, 0, '2100-01-01', 1000] },
-  purge_fair: { planned: true, rows: 4000, parameters: (m) => [m.queue, -101, '', 0, '2100-01-01', 1000] },
-  redrive_page: {
+  'waiting/await': { parameters: (m, ids) => [m.queue, ids[0], 30] },
+  'waiting/finished': { batch: true, parameters: (m, ids) => [m.queue, ids] },
+  'settle/keep_follow_ups': { planned: true, parameters: (m, ids) => [m.queue, ids[0], null] },
+  'settle/untouched': { batch: true, parameters: (m, ids) => [m.queue, ids] },
+  'settle/drop_cancelled': { planned: true, batch: true, parameters: (m, ids) => [m.queue, ids] },
+  'maintenance/rescue': { batch: true, parameters: (m, ids) => [m.queue, ids, places(ids)] },
+  'maintenance/promote': { batch: true, parameters: (m, ids) => [m.queue, ids, places(ids)] },
+  'claim/repeat': { parameters: (m) => [m.queue, 'c', TOKEN] },
+  'claim/disown': { planned: true, parameters: (m) => [m.queue, 'c', TOKEN] },
+  'maintenance/expire': { batch: true, parameters: (m, ids) => [m.queue, ids] },
+  'admin/redrive': { planned: true, batch: true, parameters: (m, ids) => [m.queue, ids, places(ids)] },
+  'groups/advance': { batch: true, parameters: (m, ids) => [m.queue, ids, places(ids)] },
+  'groups/headless': { planned: true, rows: 100, parameters: (m) => [m.queue, '', 100] },
+  'groups/blocked_queues': { planned: true, rows: 2 * 2000, parameters: () => [] },
+  'maintenance/due_leases': { rows: 1000, parameters: () => ['-infinity', 1000] },
+  'maintenance/due_expiries': { rows: 1000, parameters: () => ['-infinity', 1000] },
+  'maintenance/due_scheduled': { rows: 1000, parameters: () => ['-infinity', 1000] },
+  'maintenance/prune_jobs': {
+    planned: true,
+    rows: 2000,
+    parameters: (m) => [m.queue, 'dead', 0, '-infinity', FIRST, 1000],
+  },
+  'admin/purge': {
+    planned: true,
+    rows: 4000,
+    parameters: (m) => [m.queue, 'dead', FIRST, '2100-01-01', 1000],
+  },
+  'admin/purge_ready': {
+    planned: true,
+    rows: 4000,
+    parameters: (m) => [m.queue, -101, 0, '2100-01-01', 1000],
+  },
+  'admin/purge_fair': {
+    planned: true,
+    rows: 4000,
+    parameters: (m) => [m.queue, -101, '', 0, '2100-01-01', 1000],
+  },
+  'admin/redrive_page': {
     planned: true,
     rows: 1000,
     parameters: (m) => [m.queue, '-infinity', FIRST, '2100-01-01', null, 1000],
   },
-  queue_clear: { planned: true, rows: 2000, parameters: (m) => [m.queue, FIRST, 1000] },
-  job: { parameters: (m, ids) => [m.queue, ids[0]] },
-  explain: { planned: true, rows: 'queue', parameters: (m, ids) => [m.queue, ids[0], 100_000] },
-  explain_limits: { planned: true, parameters: (m) => [m.queue] },
-  cancel: { planned: true, parameters: (m, ids) => [m.queue, ids[0]] },
-  retry: { planned: true, parameters: (m, ids) => [m.queue, ids[0], 1] },
-  queue_empty: { planned: true, parameters: (m) => [m.queue] },
-  counts: { rows: 'queue', parameters: (m) => [[m.queue], [null]] },
-  outlived: { planned: true, rows: 3 * 2000, parameters: () => [] },
-  list_newest: {
+  'admin/queue_clear': { planned: true, rows: 2000, parameters: (m) => [m.queue, FIRST, 1000] },
+  'settle/job': { parameters: (m, ids) => [m.queue, ids[0]] },
+  'admin/explain_job': { planned: true, rows: 'queue', parameters: (m, ids) => [m.queue, ids[0], 100_000] },
+  'admin/explain_limits': { planned: true, parameters: (m) => [m.queue] },
+  'admin/cancel': { planned: true, parameters: (m, ids) => [m.queue, ids[0]] },
+  'admin/retry': { planned: true, parameters: (m, ids) => [m.queue, ids[0], 1] },
+  'admin/queue_empty': { planned: true, parameters: (m) => [m.queue] },
+  'admin/counts': { rows: 'queue', parameters: (m) => [[m.queue], [null]] },
+  'maintenance/prunable': { planned: true, rows: 3 * 2000, parameters: () => [] },
+  'admin/list_newest': {
     planned: true,
     rows: 200,
     parameters: (m) => [`q${m.queue}`, null, null, 100, true, null, null],
   },
-  list_oldest: {
+  'admin/list_oldest': {
     planned: true,
     rows: 200,
     parameters: (m, ids) => [`q${m.queue}`, 'dead', ids[0], 100, false, null, null],

@@ -29,7 +29,7 @@ function literal(value: unknown): string {
 /** A statement of sql/ as prepared by one connection: a generic plan is made at its first run and kept. */
 export async function prepare(client: pg.Client, name: string, mode: Mode) {
   const text = readFileSync(new URL(`../../sql/${name}.sql`, import.meta.url), 'utf8');
-  const prepared = `${name}_${mode}_${Math.random().toString(36).slice(2)}`;
+  const prepared = `${name.replace('/', '_')}_${mode}_${Math.random().toString(36).slice(2)}`;
   await client.query(`prepare ${prepared} as ${text}`);
 
   async function explain(options: string, parameters: unknown[]): Promise<PlanNode> {

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { buildApp, openApiDocument } from '../../routes/app.ts';
-import { openDatabase } from '../../src/db.ts';
 import { startEngine } from '../../src/engine.ts';
+import { openDatabase } from '../../src/postgres/pool.ts';
 import { createDatabase } from './database.ts';
 import { answerChecker } from './openapi.ts';
 

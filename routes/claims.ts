@@ -1,0 +1,145 @@
+import type { Engine } from '../src/engine.ts';
+import { noBodyIsEmpty, rawShapes } from './http/body.ts';
+import type { App } from './http/fastify.ts';
+import { onHangup } from './http/hangup.ts';
+import { toNewJob } from './http/jobBody.ts';
+import { answer, operation } from './http/operation.ts';
+import { ackedJson, jobJson, jobListJson, nackedJson } from './http/serialize.ts';
+import { JobId, ref } from './schemas/common.ts';
+import { Job, LeasedJobList } from './schemas/job.ts';
+import {
+  Acked,
+  AckRequest,
+  ClaimRequest,
+  Extended,
+  ExtendRequest,
+  NackRequest,
+  ReleaseRequest,
+} from './schemas/lease.ts';
+
+const enqueueAt = (i: number) => `/enqueue/${i}`;
+
+export function leaseRoutes(app: App, engine: Engine, maxPayloadBytes: number): void {
+  const raw = rawShapes(maxPayloadBytes);
+
+  app.route({
+    method: 'POST',
+    url: '/jobs/claim',
+    preValidation: noBodyIsEmpty,
+    schema: {
+      body: ref(ClaimRequest),
+      ...operation({
+        operationId: 'claimJobs',
+        tags: ['Consuming'],
+        summary: 'Lease ready jobs',
+        description:
+          'Higher priority first, then order of arrival. With `wait_seconds` the request is held until a job is there; ' +
+          'waiting claims are served in the order in which they came. An answer holds about 16 MiB of payload at most.',
+        answers: {
+          200: answer(ref(LeasedJobList), 'The jobs, each with its `lease_token`; none is fine, too.'),
+        },
+        takesBody: true,
+      }),
+    },
+    handler: async (request, reply) => {
+      const claim = engine.claim(request.body);
+      onHangup(reply, claim.abandon);
+      return reply.type('application/json').send(jobListJson(await claim.jobs));
+    },
+  });
+
+  app.route({
+    method: 'POST',
+    url: '/jobs/:id/ack',
+    config: { raw: raw.ack },
+    schema: {
+      params: JobId,
+      body: ref(AckRequest),
+      ...operation({
+        operationId: 'ackJob',
+        tags: ['Consuming'],
+        summary: 'Done: delete the job',
+        description:
+          'Or keep it as `completed` with its `result`, in a queue with a retention, or while somebody waits for its ' +
+          'end. Counts also after the lease ran out, while nobody else was given the job. The jobs in `enqueue` are ' +
+          'inserted in the same transaction: they are there if and only if the ack counted.',
+        answers: { 200: answer(ref(Acked), 'It is done.') },
+        refusals: [404, 409, 429],
+        takesBody: true,
+      }),
+    },
+    handler: async (request, reply) => {
+      const { enqueue, ...ack } = request.body;
+      const item = { ...ack, id: request.params.id, enqueue: enqueue?.map(toNewJob) };
+      return reply.type('application/json').send(ackedJson(await engine.ack(item, enqueueAt)));
+    },
+  });
+
+  app.route({
+    method: 'POST',
+    url: '/jobs/:id/nack',
+    config: { raw: raw.nack },
+    schema: {
+      params: JobId,
+      body: ref(NackRequest),
+      ...operation({
+        operationId: 'nackJob',
+        tags: ['Consuming'],
+        summary: 'Failed: back after a backoff, or dead',
+        description:
+          '`dead` when its attempts are used up or `retry` is false. The jobs in `enqueue` are inserted in the same ' +
+          'transaction if this makes the job dead, and only then.',
+        answers: { 200: answer(ref(Job), 'The job.') },
+        refusals: [404, 409, 429],
+        takesBody: true,
+      }),
+    },
+    handler: async (request, reply) => {
+      const { enqueue, ...nack } = request.body;
+      const item = { ...nack, id: request.params.id, enqueue: enqueue?.map(toNewJob) };
+      return reply.type('application/json').send(nackedJson(await engine.nack(item, enqueueAt)));
+    },
+  });
+
+  app.route({
+    method: 'POST',
+    url: '/jobs/:id/release',
+    schema: {
+      params: JobId,
+      body: ref(ReleaseRequest),
+      ...operation({
+        operationId: 'releaseJob',
+        tags: ['Consuming'],
+        summary: 'Give a job back unworked',
+        description: 'The attempt is not charged.',
+        answers: { 200: answer(ref(Job), 'The job.') },
+        refusals: [404, 409],
+        takesBody: true,
+      }),
+    },
+    handler: async (request, reply) =>
+      reply
+        .type('application/json')
+        .send(jobJson(await engine.release({ ...request.body, id: request.params.id }))),
+  });
+
+  app.route({
+    method: 'POST',
+    url: '/jobs/:id/extend',
+    config: { raw: raw.extend },
+    schema: {
+      params: JobId,
+      body: ref(ExtendRequest),
+      ...operation({
+        operationId: 'extendLease',
+        tags: ['Consuming'],
+        summary: 'Run a lease on from now',
+        description: 'Too late (409) once the lease was taken back.',
+        answers: { 200: answer(ref(Extended), 'The lease.') },
+        refusals: [404, 409],
+        takesBody: true,
+      }),
+    },
+    handler: (request) => engine.extend({ ...request.body, id: request.params.id }),
+  });
+}

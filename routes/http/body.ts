@@ -1,0 +1,61 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { MAX_SMALL_JSON_BYTES } from '../schemas/common.ts';
+import { takeFingerprint } from './idempotency.ts';
+import { parseKeepingRaw, type RawShape } from './rawJson.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Where values stand in the body that are kept as texts. */
+    raw?: RawShape;
+  }
+}
+
+export const MAX_BODY_BYTES = 16 * 2 ** 20;
+
+const small: RawShape = { maxBytes: MAX_SMALL_JSON_BYTES };
+
+/** The raw values of each kind of body. */
+export function rawShapes(maxPayloadBytes: number) {
+  const job: RawShape = { members: { payload: { maxBytes: maxPayloadBytes } } };
+  const ack: RawShape = { members: { result: small, enqueue: [job] } };
+  const nack: RawShape = { members: { enqueue: [job] } };
+  const extend: RawShape = { members: { progress: small } };
+  return {
+    job,
+    jobs: { members: { jobs: [job] } } as RawShape,
+    schedule: { members: { job } } as RawShape,
+    ack,
+    nack,
+    extend,
+    settle: { members: { acks: [ack], nacks: [nack], extends: [extend] } } as RawShape,
+  };
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Bodies are JSON in UTF-8 and nothing else; an empty one counts as none. */
+export function acceptJson(app: FastifyInstance): void {
+  app.decorateRequest('fingerprint', null);
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(
+    'application/json',
+    { parseAs: 'buffer' },
+    (request: FastifyRequest, body: Buffer, done: (error: Error | null, body?: unknown) => void) => {
+      takeFingerprint(request, body);
+      let parsed: unknown;
+      try {
+        if (body.length > 0) parsed = parseKeepingRaw(utf8.decode(body), request.routeOptions.config.raw);
+      } catch (error) {
+        done(error as Error);
+        return;
+      }
+      done(null, parsed);
+    },
+  );
+}
+
+/** For routes whose body may be left out; `null` is not "left out". */
+export function noBodyIsEmpty(request: FastifyRequest, _: FastifyReply, done: () => void): void {
+  if (request.body === undefined) request.body = {};
+  done();
+}

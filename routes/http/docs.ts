@@ -1,0 +1,48 @@
+import type { FastifyBaseLogger } from 'fastify';
+import { namedSchemas } from '../schemas/named.ts';
+import { type App, createApp } from './fastify.ts';
+import { openApi } from './openapi.ts';
+import { handleError, routeNotFound } from './problems.ts';
+
+/** The same routes in an app that describes them: in the OpenAPI document and by Swagger UI. */
+export async function describingApp(addRoutes: (app: App) => void, logger: FastifyBaseLogger): Promise<App> {
+  const [{ default: swagger }, { default: swaggerUi }] = await Promise.all([
+    import('@fastify/swagger'),
+    import('@fastify/swagger-ui'),
+  ]);
+  const app = createApp(logger);
+  app.setErrorHandler(handleError);
+  app.setNotFoundHandler(routeNotFound);
+  for (const schema of namedSchemas) app.addSchema(schema);
+  await app.register(swagger, openApi);
+  await app.register(swaggerUi, { routePrefix: '/docs' });
+  addRoutes(app);
+  app.get('/openapi.json', { schema: { hide: true } }, async (_, reply) =>
+    reply.type('application/json').send(JSON.stringify(app.swagger())),
+  );
+  await app.ready();
+  return app;
+}
+
+/**
+ * The OpenAPI document and Swagger UI. What makes them is loaded when somebody first asks: it holds 10 MB, and most
+ * replicas are never asked.
+ */
+export function docsRoutes(app: App, addRoutes: (app: App) => void): void {
+  let describing: Promise<App> | undefined;
+  for (const url of ['/openapi.json', '/docs', '/docs/*'])
+    app.route({
+      method: 'GET',
+      url,
+      schema: { hide: true },
+      handler: async (request, reply) => {
+        describing ??= describingApp(addRoutes, app.log).catch((error) => {
+          describing = undefined;
+          throw error;
+        });
+        const { routing } = await describing;
+        reply.hijack();
+        routing(request.raw, reply.raw);
+      },
+    });
+}

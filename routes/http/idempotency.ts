@@ -1,0 +1,87 @@
+import { createHash } from 'node:crypto';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import type { Engine } from '../../src/engine.ts';
+import type { Afterwards, Answer } from '../../src/enqueue/idempotency.ts';
+import { invalidRequest } from '../../src/errors.ts';
+import type { Job, NewJob } from '../../src/types.ts';
+import { text } from '../schemas/common.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** SHA-256 of the body as it came, in hex; of requests with an Idempotency-Key only. */
+    fingerprint: string | null;
+  }
+}
+
+const NAME = 'idempotency-key';
+
+export const idempotencyHeaders = Type.Object({
+  'Idempotency-Key': Type.Optional(
+    text(256, {
+      description:
+        'Makes a repetition safe: within 24 hours, the same key with the same body, byte for byte, is answered what the ' +
+        'first request was, and no job is enqueued again; with another body it is refused. Refusals are not ' +
+        'remembered. A random UUID serves well; the whole value counts, quotation marks included.',
+      examples: ['8e03978e-40d5-43e8-bc93-6894a57f9324'],
+    }),
+  ),
+});
+
+/** Takes the fingerprint of a body, where one will be asked for. */
+export function takeFingerprint(request: FastifyRequest, body: Buffer): void {
+  if (request.headers[NAME] !== undefined)
+    request.fingerprint = createHash('sha256').update(body).digest('hex');
+}
+
+/** The key of a request. @throws Refusal `invalid_request` when there are several */
+function keyOf({ headers, raw }: FastifyRequest): string | undefined {
+  const key = headers[NAME] as string | undefined;
+  if (key === undefined) return undefined;
+  // Node would make one of them.
+  const names = raw.rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === NAME);
+  if (names.length > 1)
+    throw invalidRequest([{ in: 'header', path: `/${NAME}`, message: 'must not be sent twice' }]);
+  return key;
+}
+
+/** Replies with an answer that may have been given before. */
+export function sendAnswer(reply: FastifyReply, { status, location, body }: Answer): FastifyReply {
+  if (location !== null) reply.header('location', location);
+  return reply.code(status).type('application/json').send(body);
+}
+
+const answerFirst = async (jobs: Job[], answerOf: (jobs: Job[]) => Answer, afterwards?: Afterwards) =>
+  (await afterwards?.answer(jobs)) ?? answerOf(jobs);
+
+/**
+ * Enqueues jobs and replies with what `answerOf` makes of them, or what comes of them `afterwards`, once for each
+ * Idempotency-Key.
+ */
+export function enqueuer(engine: Engine) {
+  return async function enqueueAndReply(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    jobs: NewJob[],
+    at: (i: number) => string,
+    answerOf: (jobs: Job[]) => Answer,
+    afterwards?: Afterwards,
+  ): Promise<FastifyReply> {
+    const key = keyOf(request);
+    const given =
+      key === undefined
+        ? await answerFirst(await engine.enqueue(jobs, at), answerOf, afterwards)
+        : await engine.enqueueOnce(
+            {
+              route: `${request.method} ${request.routeOptions.url}`,
+              key,
+              fingerprint: request.fingerprint as string,
+            },
+            jobs,
+            at,
+            answerOf,
+            afterwards,
+          );
+    return sendAnswer(reply, given);
+  };
+}

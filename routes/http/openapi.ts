@@ -1,0 +1,33 @@
+import { readFileSync } from 'node:fs';
+import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
+
+const packageFile = import.meta.url.includes('/dist/') ? '../../../package.json' : '../../package.json';
+const { version } = JSON.parse(readFileSync(new URL(packageFile, import.meta.url), 'utf8')) as {
+  version: string;
+};
+
+/** How the OpenAPI document is made of the routes. */
+export const openApi: FastifyDynamicSwaggerOptions = {
+  openapi: {
+    openapi: '3.1.0',
+    info: {
+      title: 'Dibs',
+      version,
+      description:
+        'A durable job queue behind a plain REST API, on PostgreSQL. Every answer that is not 2xx is a problem ' +
+        'document (RFC 9457) with a stable `code`.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    tags: [
+      { name: 'Producing', description: 'Put jobs in.' },
+      { name: 'Consuming', description: 'Lease jobs, work them, and say what became of them.' },
+      { name: 'Jobs', description: 'Look at single jobs and change their fate.' },
+      { name: 'Queues', description: 'Look at queues, configure them, and work on all their jobs.' },
+      { name: 'Schedules', description: 'Enqueue a job at every tick of a cron.' },
+      { name: 'Health', description: 'Whether the service can serve.' },
+    ],
+  },
+  refResolver: {
+    buildLocalReference: (json, _baseUri, _fragment, i) => (json.$id as string | undefined) ?? `def-${i}`,
+  },
+};

@@ -1,0 +1,57 @@
+import type { TSchema } from 'typebox';
+import { Problem, ref } from '../schemas/common.ts';
+
+const PROBLEMS = {
+  400: 'The request is malformed: `errors` names each field (`invalid_request`).',
+  404: 'There is no such job, queue or schedule (`job_not_found`, `queue_not_found`, `schedule_not_found`).',
+  409: 'The job or queue is not in a state for this (`lease_lost`, `job_leased`, `job_finished`, `queue_not_empty`, `unique_key_taken`).',
+  413: 'The body or a value in it is too large (`payload_too_large`).',
+  415: 'The body is not `application/json` (`unsupported_media_type`).',
+  422: 'The `Idempotency-Key` was used with another body (`idempotency_key_reused`).',
+  429: 'The queue is full; try again after `Retry-After` seconds (`queue_full`).',
+  500: 'A bug in Dibs (`internal`).',
+  503: 'The database does not answer; try again after `Retry-After` seconds (`unavailable`).',
+};
+
+const retryAfter = {
+  headers: { 'Retry-After': { type: 'integer', description: 'Seconds until it is worth trying again.' } },
+};
+
+function problems(statuses: (keyof typeof PROBLEMS)[]) {
+  return Object.fromEntries(
+    statuses.map((status) => [
+      status,
+      {
+        description: PROBLEMS[status],
+        ...(status === 503 || status === 429 ? retryAfter : {}),
+        content: { 'application/problem+json': { schema: ref(Problem) } },
+      },
+    ]),
+  );
+}
+
+/** An answer of an operation: its schema, what it means, and the headers that come with it. */
+export function answer(schema: TSchema, description: string, headers?: Record<string, object>) {
+  return { description, ...(headers ? { headers } : {}), content: { 'application/json': { schema } } };
+}
+
+export interface Operation {
+  operationId: string;
+  tags: string[];
+  summary: string;
+  description?: string;
+  answers: Record<number, object>;
+  /** Besides 500 and 503, which any operation can have, and those of reading a body. */
+  refusals?: (keyof typeof PROBLEMS)[];
+  /** True of all but GET: a body is read, and can be refused, also where none is asked for. */
+  takesBody?: boolean;
+}
+
+/** The part of a route's schema that documents it, problem answers included. */
+export function operation({ answers, refusals = [], takesBody = false, ...described }: Operation) {
+  const body: (keyof typeof PROBLEMS)[] = takesBody ? [400, 413, 415] : [];
+  return {
+    ...described,
+    response: { ...answers, ...problems([...new Set([...body, ...refusals, 500, 503] as const)]) },
+  };
+}

@@ -1,0 +1,50 @@
+import type { Acked, Job, Nacked, Schedule } from '../../src/types.ts';
+
+const text = (value: string | null) => (value === null ? 'null' : JSON.stringify(value));
+/** A text without anything to escape: an id, a time, a name of ours. */
+const plain = (value: string | null) => (value === null ? 'null' : `"${value}"`);
+
+/**
+ * The JSON of a job. Written out field by field: payload and the other JSON columns are texts that pass on as they are,
+ * and a general serialiser took a tenth of the time of a request.
+ */
+export function jobJson(job: Job): string {
+  const payload = job.payload === undefined || job.payload === null ? '' : `,"payload":${job.payload}`;
+  const token = job.lease_token === undefined ? '' : `,"lease_token":"${job.lease_token}"`;
+  return (
+    `{"id":"${job.id}","queue":"${job.queue}","state":"${job.state}"${payload},"headers":${job.headers}` +
+    `,"priority":${job.priority},"attempt":${job.attempt},"max_attempts":${job.max_attempts}` +
+    `,"deliveries":${job.deliveries},"group":${text(job.group)}` +
+    `,"fairness_key":${text(job.fairness_key)},"unique_key":${text(job.unique_key)}` +
+    `,"run_at":"${job.run_at}","created_at":"${job.created_at}"` +
+    `,"lease_expires_at":${plain(job.lease_expires_at)}${token},"worker":${text(job.worker)}` +
+    `,"last_error":${text(job.last_error)},"progress":${job.progress},"result":${job.result}` +
+    `,"finished_at":${plain(job.finished_at)}${job.deduplicated ? ',"deduplicated":true' : ''}}`
+  );
+}
+
+const jobsJson = (jobs: Job[]): string => `[${jobs.map(jobJson).join(',')}]`;
+
+export const ackedJson = ({ id, state, enqueued }: Acked): string =>
+  `{"id":"${id}","state":"${state}","enqueued":${jobsJson(enqueued)}}`;
+
+export const nackedJson = ({ enqueued, ...job }: Nacked): string =>
+  enqueued ? `${jobJson(job).slice(0, -1)},"enqueued":${jobsJson(enqueued)}}` : jobJson(job);
+
+export const jobListJson = (jobs: Job[]): string => `{"jobs":${jobsJson(jobs)}}`;
+
+export const jobPageJson = (jobs: Job[], nextCursor: string | null): string =>
+  `{"jobs":${jobsJson(jobs)},"next_cursor":${JSON.stringify(nextCursor)}}`;
+
+/** The JSON of a schedule; its job's payload is the text that was sent. */
+export function scheduleJson({ job, payload, ...schedule }: Schedule): string {
+  const { name, cron, timezone, paused, next_run_at, last_run_at } = schedule;
+  const inside = [job.slice(1, -1), payload === null ? '' : `"payload":${payload}`].filter(Boolean).join(',');
+  return (
+    `{"name":"${name}","cron":${JSON.stringify(cron)},"timezone":"${timezone}","paused":${paused}` +
+    `,"job":{${inside}},"next_run_at":${plain(next_run_at)},"last_run_at":${plain(last_run_at)}}`
+  );
+}
+
+export const schedulePageJson = (schedules: Schedule[], nextCursor: string | null): string =>
+  `{"schedules":[${schedules.map(scheduleJson).join(',')}],"next_cursor":${JSON.stringify(nextCursor)}}`;

@@ -1,0 +1,22 @@
+import type { Db } from './pool.ts';
+import { planned } from './statements.ts';
+
+const now = planned('postgres/now');
+
+/**
+ * The database's time in milliseconds, as this replica last heard it. It only stamps ids and judges how far away a
+ * `run_at` may be; whatever moves a job is decided by the database itself.
+ */
+export function databaseClock(db: Db) {
+  let offset = 0;
+  return {
+    now: () => Date.now() + offset,
+    async adjust(): Promise<void> {
+      const asked = Date.now();
+      const [row] = await db.query<{ now: string }>(now);
+      if (row) offset = Date.parse(row.now) - (asked + Date.now()) / 2;
+    },
+  };
+}
+
+export type Clock = ReturnType<typeof databaseClock>;

@@ -1,0 +1,93 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import pg from 'pg';
+import { functions } from './functions.ts';
+import { type Db, translate } from './pool.ts';
+import { planned } from './statements.ts';
+
+const folder = new URL('../../sql/migrations/', import.meta.url);
+const statements = {
+  server: planned('postgres/migrations_server'),
+  lock: planned('postgres/migrations_lock'),
+  table: planned('postgres/migrations_table'),
+  applied: planned('postgres/migrations_applied'),
+  record: planned('postgres/migrations_record'),
+  functionsMade: planned('postgres/functions_made'),
+  recordFunction: planned('postgres/functions_record'),
+};
+
+interface Migration {
+  version: number;
+  name: string;
+  text: string;
+}
+
+const migrations: Migration[] = readdirSync(folder)
+  .filter((file) => file.endsWith('.sql'))
+  .sort()
+  .map((file) => ({
+    version: Number.parseInt(file, 10),
+    name: file.slice(0, -'.sql'.length),
+    text: readFileSync(new URL(file, folder), 'utf8'),
+  }));
+
+const latest = migrations.at(-1)?.version ?? 0;
+
+/** Makes the functions whose texts have changed since they were made. */
+async function makeFunctions(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ name: string; checksum: string }>(statements.functionsMade);
+  const made = new Map(rows.map((row) => [row.name, row.checksum]));
+  for (const { name, text, checksum } of functions) {
+    if (made.get(name) === checksum) continue;
+    await client.query(text);
+    await client.query({ ...statements.recordFunction, values: [name, checksum] });
+  }
+}
+
+async function apply(client: pg.Client): Promise<string[]> {
+  const server = await client.query<{ version: number; encoding: string }>(statements.server);
+  const { version, encoding } = server.rows[0] as { version: number; encoding: string };
+  if (version < 140000) throw new Error('Dibs needs PostgreSQL 14 or newer.');
+  if (encoding !== 'UTF8') throw new Error(`Dibs needs a database in UTF8, this one is in ${encoding}.`);
+
+  await client.query('begin');
+  await client.query(statements.lock);
+  await client.query(statements.table);
+  const applied = await client.query<{ version: number | null }>(statements.applied);
+  const from = applied.rows[0]?.version ?? 0;
+  if (from > latest)
+    throw new Error(`The database is at migration ${from}, this Dibs knows ${latest}: run a newer Dibs.`);
+  const missing = migrations.filter((m) => m.version > from);
+  for (const { version, name, text } of missing) {
+    await client.query(text);
+    await client.query({ ...statements.record, values: [version, name] });
+  }
+  await makeFunctions(client);
+  await client.query('commit');
+  return missing.map((m) => m.name);
+}
+
+/**
+ * Applies the migrations that are missing and makes the functions that have changed, all in one transaction, and returns
+ * the names of the former. Of many replicas that start
+ * at once one does it, while the others wait for its lock.
+ * @throws Error for a server too old, of another encoding than UTF8, or migrated by a newer Dibs
+ */
+export async function migrate(url: string): Promise<string[]> {
+  // A connection of its own: a migration, or the wait for another replica's, may take its time.
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5000, keepAlive: true });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    return await apply(client);
+  } catch (error) {
+    throw translate(error);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+/** Whether the database answers and has every migration that this Dibs knows. */
+export async function isMigrated(db: Db): Promise<boolean> {
+  const [row] = await db.query<{ version: number | null }>(statements.applied);
+  return row?.version === latest;
+}

@@ -1,0 +1,105 @@
+import type pg from 'pg';
+import { type Prepared, prepared } from './statements.ts';
+
+export interface Call {
+  statement: Prepared;
+  parameters: unknown[];
+}
+
+export type Rows = Record<string, unknown>[];
+type ParserOf = (oid: number) => (text: string) => unknown;
+type Columns = { name: string; parse: (text: string) => unknown }[];
+
+const GENERIC_PLANS: Call = { statement: prepared('postgres/generic_plans'), parameters: [] };
+
+/** The statements that a connection has prepared, and the columns that they return. */
+const preparedOn = new WeakMap<pg.Connection, Map<string, Columns>>();
+
+const ESCAPED = /["\\]/;
+
+function element(value: unknown): string {
+  if (value === null) return 'NULL';
+  if (typeof value !== 'string') return String(value);
+  return `"${ESCAPED.test(value) ? value.replace(/["\\]/g, '\\$&') : value}"`;
+}
+
+/** A parameter as PostgreSQL reads it: as text (manual, "Array Input and Output Syntax"), or binary as it is. */
+function parameter(value: unknown): string | Buffer | null {
+  if (value instanceof Buffer) return value;
+  if (Array.isArray(value)) return `{${value.map(element).join()}}`;
+  return value === null ? null : String(value);
+}
+
+/**
+ * Prepared statements that run in one transaction and one round trip: all are sent before the first is answered, and one
+ * Sync ends them (PostgreSQL manual, "Pipelining"). Should one fail, none has happened. A connection is asked for the
+ * columns of a statement only once.
+ */
+export class Pipeline implements pg.Submittable {
+  /** Called once; the driver puts its time limit around it. */
+  callback: (error: unknown, results: Rows[]) => void;
+  readonly #calls: Call[];
+  readonly #parserOf: ParserOf;
+  readonly #results: Rows[];
+  readonly #described = new Map<string, Columns>();
+  #known = new Map<string, Columns>();
+  #at = 0;
+
+  constructor(calls: Call[], parserOf: ParserOf, callback: (error: unknown, results: Rows[]) => void) {
+    this.#calls = [GENERIC_PLANS, ...calls];
+    this.#parserOf = parserOf;
+    this.#results = this.#calls.map(() => []);
+    this.callback = callback;
+  }
+
+  submit(connection: pg.Connection): void {
+    this.#known = preparedOn.get(connection) ?? new Map();
+    preparedOn.set(connection, this.#known);
+    connection.stream.cork();
+    for (const { statement, parameters } of this.#calls) {
+      const isNew = !this.#known.has(statement.name) && !this.#described.has(statement.name);
+      if (isNew) this.#described.set(statement.name, []);
+      if (isNew) connection.parse({ name: statement.name, text: statement.text, types: [] }, true);
+      connection.bind({ statement: statement.name, values: parameters.map(parameter) }, true);
+      if (isNew) connection.describe({ type: 'P', name: '' }, true);
+      connection.execute(null, true);
+    }
+    connection.sync();
+    connection.stream.uncork();
+  }
+
+  get #name(): string {
+    return (this.#calls[this.#at] as Call).statement.name;
+  }
+
+  handleRowDescription({ fields }: { fields: { name: string; dataTypeID: number }[] }): void {
+    this.#described.set(
+      this.#name,
+      fields.map(({ name, dataTypeID }) => ({ name, parse: this.#parserOf(dataTypeID) })),
+    );
+  }
+
+  handleDataRow({ fields }: { fields: (string | null)[] }): void {
+    const columns = (this.#known.get(this.#name) ?? this.#described.get(this.#name)) as Columns;
+    const row: Record<string, unknown> = {};
+    for (let i = 0; i < columns.length; i++) {
+      const { name, parse } = columns[i] as Columns[number];
+      const text = fields[i] as string | null;
+      row[name] = text === null ? null : parse(text);
+    }
+    (this.#results[this.#at] as Rows).push(row);
+  }
+
+  handleCommandComplete(): void {
+    this.#at++;
+  }
+
+  handleError(error: unknown): void {
+    this.callback(error, []);
+  }
+
+  handleReadyForQuery(): void {
+    for (const [name, columns] of this.#described) this.#known.set(name, columns);
+    this.callback(null, this.#results.slice(1));
+  }
+}

@@ -1,0 +1,131 @@
+import { unavailable } from '../errors.ts';
+import { longPatience } from '../postgres/lockWait.ts';
+import { type Database, isLockTimeout } from '../postgres/pool.ts';
+import { planned, prepared } from '../postgres/statements.ts';
+import type { QueueConfig } from '../types.ts';
+
+export interface Queue extends QueueConfig {
+  id: number;
+  name: string;
+  paused: boolean;
+  /** Whether it ever had a job with a fairness key. */
+  fair: boolean;
+  created_at: string;
+}
+
+interface QueueRow extends Omit<Queue, 'backoff' | 'rate_limit'> {
+  backoff: string;
+  rate_jobs: number | null;
+  rate_seconds: number | null;
+}
+
+/** A look-up older than this is made again while its answer still serves; older than twice this, it is waited for. */
+const FRESH_MS = 400;
+
+const find = prepared('queues/by_name');
+const findById = prepared('queues/by_id');
+const makeFair = planned('queues/mark_fair');
+const create = prepared('queues/create');
+
+export const toQueue = ({ backoff, rate_jobs, rate_seconds, ...row }: QueueRow): Queue => ({
+  ...row,
+  backoff: JSON.parse(backoff),
+  rate_limit:
+    rate_jobs === null || rate_seconds === null ? null : { jobs: rate_jobs, per_seconds: rate_seconds },
+});
+
+interface Entry {
+  queue: Queue;
+  at: number;
+}
+
+/** The queues by name and by id, at most 0.8 s old. A missing queue isn't remembered. */
+export function queueCache(db: Database) {
+  const byName = new Map<string, Entry>();
+  const byId = new Map<number, Entry>();
+  const asked = new Map<string | number, Promise<Queue | undefined>>();
+  const creating = new Map<string, Promise<void>>();
+  let changes = 0;
+
+  function remember(row: QueueRow | undefined, key: string | number): Queue | undefined {
+    const stale = typeof key === 'string' ? byName.get(key) : byId.get(key);
+    if (stale) drop(stale.queue);
+    if (!row) return undefined;
+    const entry = { queue: toQueue(row), at: performance.now() };
+    byName.set(entry.queue.name, entry);
+    byId.set(entry.queue.id, entry);
+    return entry.queue;
+  }
+
+  function drop(queue: Queue): void {
+    byName.delete(queue.name);
+    byId.delete(queue.id);
+  }
+
+  function ask(key: string | number): Promise<Queue | undefined> {
+    const underWay = asked.get(key);
+    if (underWay) return underWay;
+    const asOf = changes;
+    const answer = db
+      .query<QueueRow>(typeof key === 'string' ? find : findById, [key])
+      .then(([row]) => (asOf === changes ? remember(row, key) : row && toQueue(row)))
+      .finally(() => asked.get(key) === answer && asked.delete(key));
+    asked.set(key, answer);
+    return answer;
+  }
+
+  async function lookUp(key: string | number): Promise<Queue | undefined> {
+    const entry = typeof key === 'string' ? byName.get(key) : byId.get(key);
+    const age = entry ? performance.now() - entry.at : Number.POSITIVE_INFINITY;
+    if (entry && age < 2 * FRESH_MS) {
+      // An outage is told to whoever must wait for the answer, not here.
+      if (age > FRESH_MS) ask(key).catch(() => undefined);
+      return entry.queue;
+    }
+    return ask(key);
+  }
+
+  /** Forgets what is known, and what is being asked, of a queue that was changed. */
+  function changed(name: string): void {
+    changes++;
+    asked.clear();
+    const entry = byName.get(name);
+    if (entry) drop(entry.queue);
+  }
+
+  /** Somebody's open transaction may have created it: that is waited for once in this process, and not for long. */
+  function created(name: string): Promise<void> {
+    const underWay = creating.get(name);
+    if (underWay) return underWay;
+    const done = db
+      .pipeline([longPatience, { statement: create, parameters: [name] }])
+      .then(() => undefined)
+      .catch((error) => {
+        if (!isLockTimeout(error)) throw error;
+        throw unavailable('An open transaction has created the queue, and holds it for too long.');
+      })
+      .finally(() => creating.delete(name));
+    creating.set(name, done);
+    return done;
+  }
+
+  return {
+    byName: (name: string) => lookUp(name),
+    byId: (id: number) => lookUp(id),
+
+    /** The queue of that name, created when there is none; ready for jobs with fairness keys where some are coming. */
+    async open(name: string, keyed = false): Promise<Queue> {
+      for (;;) {
+        const queue = await lookUp(name);
+        if (queue && (queue.fair || !keyed)) return queue;
+        if (queue) await db.query(makeFair, [name]);
+        else await created(name);
+        changed(name);
+      }
+    },
+
+    changed,
+  };
+}
+
+export type Queues = ReturnType<typeof queueCache>;

@@ -1,0 +1,19 @@
+import type { Db } from '../postgres/pool.ts';
+import { prepared } from '../postgres/statements.ts';
+
+const reserve = prepared('queues/positions');
+
+/** The next `count` places in the order of arrival, ascending. */
+export async function nextPositions(db: Db, count: number): Promise<number[]> {
+  const rows = await db.query<{ position: number }>(reserve, [count]);
+  return rows.map((row) => row.position);
+}
+
+/** New places for jobs, in the order given; returned in the order of their ids, which the statements ask for. */
+export async function placesFor(db: Db, ids: string[]): Promise<{ ids: string[]; positions: number[] }> {
+  const positions = await nextPositions(db, ids.length);
+  const places = ids
+    .map((id, i) => ({ id, position: positions[i] as number }))
+    .sort((a, b) => (a.id < b.id ? -1 : 1));
+  return { ids: places.map((place) => place.id), positions: places.map((place) => place.position) };
+}

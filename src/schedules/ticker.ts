@@ -1,0 +1,87 @@
+import { randomUUID } from 'node:crypto';
+import type { Enqueueing } from '../enqueue/enqueue.ts';
+import { isOutage } from '../errors.ts';
+import type { Database } from '../postgres/pool.ts';
+import { planned } from '../postgres/statements.ts';
+import type { Schedule } from '../types.ts';
+import { lastTick, nextTick } from './cron.ts';
+import { jobOf } from './schedules.ts';
+
+const statements = {
+  next: planned('schedules/next'),
+  due: planned('schedules/due'),
+  tick: planned('schedules/tick'),
+};
+
+/** Until the next look at what is due when other replicas have it in hand, or its jobs are refused. */
+const RETRY_MS = 200;
+/** A replica that has fallen behind makes one job of all that is older than this. */
+const LAG_MS = 10_000;
+
+interface Due extends Pick<Schedule, 'name' | 'cron' | 'timezone' | 'job' | 'payload'> {
+  next_run_at: string;
+  revision: string;
+}
+
+/**
+ * Puts the job of each tick into its queue, in the transaction that takes the tick: once over all replicas, wherever one
+ * of them ends. Ticks that came while this replica ran are taken one by one, those of the time before as one.
+ */
+export function scheduleTicks(context: {
+  db: Database;
+  enqueueWithin: Enqueueing['enqueueWithin'];
+  log: (error: unknown, message: string) => void;
+}): () => Promise<boolean | number> {
+  const { db, enqueueWithin, log } = context;
+  /** When this replica looked for the first time, by the database's clock. */
+  let since: number | undefined;
+  /** Whose jobs are refused, which is logged once. */
+  const refused = new Set<string>();
+
+  /** Takes the tick that is due; false when it was another replica's. */
+  async function take(due: Due, now: number): Promise<boolean> {
+    const { name, cron, timezone, next_run_at, revision } = due;
+    const upTo = new Date(Math.max(Date.parse(next_run_at), since ?? now, now - LAG_MS));
+    return enqueueWithin(
+      [jobOf(due)],
+      () => '/job',
+      async (transaction, enqueueIn) => {
+        const taken = await transaction.query(statements.tick, [
+          name,
+          revision,
+          lastTick(cron, timezone, upTo),
+          nextTick(cron, timezone, upTo),
+          randomUUID(),
+        ]);
+        if (taken.length > 0) await enqueueIn();
+        return taken.length > 0;
+      },
+    );
+  }
+
+  async function takeDue(now: number): Promise<boolean> {
+    let any = false;
+    for (const due of await db.query<Due>(statements.due)) {
+      try {
+        if (!(await take(due, now))) continue;
+        any = true;
+        refused.delete(due.name);
+      } catch (error) {
+        if (isOutage(error)) throw error;
+        if (!refused.has(due.name)) log(error, `the job of schedule ${due.name} was refused, trying again`);
+        refused.add(due.name);
+      }
+    }
+    return any;
+  }
+
+  return async () => {
+    const [row] = await db.query<{ now: string; next_run_at: string | null }>(statements.next);
+    const { now: text, next_run_at } = row as { now: string; next_run_at: string | null };
+    const now = Date.parse(text);
+    since ??= now;
+    if (next_run_at === null) return false;
+    const wait = Date.parse(next_run_at) - now;
+    return wait > 0 ? wait : (await takeDue(now)) || RETRY_MS;
+  };
+}

@@ -1,0 +1,208 @@
+import type { Join } from '../batching/roundTrips.ts';
+import type { Groups, Moved } from '../groups/heads.ts';
+import { MOMENT_MS, withPatience } from '../postgres/lockWait.ts';
+import { type Database, type Db, isKeyTaken, isLockTimeout } from '../postgres/pool.ts';
+import { planned, prepared } from '../postgres/statements.ts';
+import type { Queue, Queues } from '../queues/cache.ts';
+import { nextPositions } from '../queues/positions.ts';
+import type { Wakes } from '../replicas/notifier.ts';
+import type { Ack, Acked, Extend, Extended, Job, JobRow, JobState, Nack, Release } from '../types.ts';
+import type { AwaitedJobs, Changed } from '../waiting/waiters.ts';
+import { clip } from './clip.ts';
+import { type Item, ids, settling, tokens } from './settleBatch.ts';
+
+const statements = {
+  ack: prepared('settle/ack'),
+  complete: prepared('settle/complete'),
+  nack: prepared('settle/nack'),
+  release: prepared('settle/release'),
+  extend: prepared('settle/extend'),
+  job: prepared('settle/job'),
+  cancelled: planned('settle/drop_cancelled'),
+};
+
+interface Context {
+  db: Database;
+  join: Join;
+  queues: Queues;
+  wakes: Wakes;
+  awaited: AwaitedJobs;
+  groups: Groups;
+}
+
+/** A job that was acked: kept as completed, or, without a state, gone. */
+type Done = Changed & Pick<Moved, 'group'>;
+
+/** What the ack of a job is answered; `enqueued` is what is kept with a completed one. */
+export const ackedAs = ({
+  id,
+  group,
+  enqueued,
+}: Pick<Moved, 'id' | 'group'> & { enqueued?: string | null }): Acked & Moved => ({
+  id,
+  state: 'completed',
+  group,
+  enqueued: enqueued ? JSON.parse(enqueued) : [],
+});
+
+/** The verbs that end or extend a lease. Each throws `lease_lost` for a stale token and `job_not_found` for a job that is gone. */
+export function settlement(context: Context) {
+  const { db, wakes, awaited } = context;
+
+  /** A lease has ended, for which another may begin where leases are limited. */
+  function freed(queue: Queue): void {
+    if (queue.max_leased !== null) wakes.ready(queue.name);
+  }
+
+  /** Jobs are back in their queue, cancelled or dead, as of a transaction that has committed. */
+  async function gaveBack(queue: Queue, rows: JobRow[]): Promise<Job[]> {
+    awaited.changed(rows);
+    if (rows.some((row) => row.state === 'ready')) wakes.ready(queue.name);
+    else freed(queue);
+    await dropCancelled(queue, rows);
+    return rows.map((row) => ({ ...row, queue: queue.name }));
+  }
+
+  async function dropCancelled(queue: Queue, rows: { id: string; state: JobState }[]): Promise<void> {
+    const cancelled = rows.filter((row) => row.state === 'cancelled');
+    if (cancelled.length > 0 && queue.retention_seconds === 0)
+      await db.query(statements.cancelled, [queue.id, cancelled.map((row) => row.id)]);
+  }
+
+  /** Deletes done jobs, or keeps those that somebody may still ask for. */
+  async function complete(queue: Queue, items: Ack[], on: Db): Promise<Done[]> {
+    const gone =
+      queue.retention_seconds === 0
+        ? await on.query<Done>(statements.ack, [queue.id, ids(items), tokens(items)])
+        : [];
+    if (gone.length === items.length) return gone;
+    const deleted = new Set(gone.map((row) => row.id));
+    const rest = items.filter((item) => !deleted.has(item.id));
+    const kept = await on.query<Done>(statements.complete, [
+      queue.id,
+      ids(rest),
+      tokens(rest),
+      rest.map((i) => i.result?.text ?? null),
+    ]);
+    return gone.concat(kept);
+  }
+
+  /** A job as it stands, without its payload. */
+  async function standing(queue: Queue, id: string): Promise<Job | undefined> {
+    const [row] = await db.query<JobRow>(statements.job, [queue.id, id]);
+    if (!row) return undefined;
+    const { payload: _, ...job } = row;
+    return { ...job, queue: queue.name };
+  }
+
+  /**
+   * What comes of a late settlement of a job that the sweeper made dead: it stays so when its unique key was taken since, and
+   * the transaction of whoever takes it just now is not waited for.
+   */
+  async function settleLate(
+    queue: Queue,
+    { id }: Item,
+    settle: (on: Db) => Promise<JobRow[]>,
+  ): Promise<Job | undefined> {
+    try {
+      const [job] = await gaveBack(queue, await settle(withPatience(db, MOMENT_MS)));
+      return job;
+    } catch (error) {
+      if (!isKeyTaken(error) && !isLockTimeout(error)) throw error;
+      return standing(queue, id);
+    }
+  }
+
+  /** The nack of jobs, to be run where it belongs; `late` for those that may be dead, and their unique keys taken. */
+  async function nacking(queue: Queue, items: Nack[], late = false): Promise<(on: Db) => Promise<JobRow[]>> {
+    const positions = await nextPositions(db, items.length);
+    return (on) =>
+      on.query<JobRow>(statements.nack, [
+        queue.id,
+        ids(items),
+        JSON.stringify(queue.backoff),
+        tokens(items),
+        positions,
+        items.map((i) => i.delay_seconds ?? null),
+        items.map((i) => i.retry === false),
+        items.map(() => Math.random()),
+        items.map((i) => (i.error === undefined ? null : clip(i.error))),
+        late,
+      ]);
+  }
+
+  async function releasing(
+    queue: Queue,
+    items: Release[],
+    late = false,
+  ): Promise<(on: Db) => Promise<JobRow[]>> {
+    const positions = await nextPositions(db, items.length);
+    return (on) =>
+      on.query<JobRow>(statements.release, [
+        queue.id,
+        ids(items),
+        tokens(items),
+        positions,
+        items.map((i) => i.delay_seconds ?? 0),
+        late,
+      ]);
+  }
+
+  return {
+    dropCancelled,
+    freed,
+    gaveBack,
+    complete,
+    nacking,
+    standing,
+
+    ack: settling<Ack, Acked & Moved>(
+      context,
+      true,
+      async (queue, items, part) => {
+        const rows = await complete(queue, items, part.db);
+        awaited.changed(rows);
+        freed(queue);
+        return rows.map(ackedAs);
+      },
+      (item) => item.result?.text,
+      (_queue, _item, found) => (found.state === 'completed' ? ackedAs(found) : undefined),
+    ),
+
+    nack: settling<Nack, Job>(
+      context,
+      false,
+      async (queue, items) => gaveBack(queue, await (await nacking(queue, items))(db)),
+      (item) => item.error,
+      async (queue, item, found) =>
+        found.state === 'dead' ? settleLate(queue, item, await nacking(queue, [item], true)) : undefined,
+    ),
+
+    release: settling<Release, Job>(
+      context,
+      false,
+      async (queue, items) => gaveBack(queue, await (await releasing(queue, items))(db)),
+      () => undefined,
+      async (queue, item, found) =>
+        found.state === 'dead' ? settleLate(queue, item, await releasing(queue, [item], true)) : undefined,
+    ),
+
+    extend: settling<Extend, Extended>(
+      context,
+      false,
+      async (queue, items) => {
+        const rows = await db.query<Omit<Extended, 'state'>>(statements.extend, [
+          queue.id,
+          ids(items),
+          tokens(items),
+          items.map((i) => i.lease_seconds),
+          items.map((i) => i.progress?.text ?? null),
+        ]);
+        return rows.map((row) => ({ ...row, state: 'leased' }));
+      },
+      (item) => item.progress?.text,
+    ),
+  };
+}
+
+export type Settlement = ReturnType<typeof settlement>;

@@ -1,0 +1,198 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { queueCounter } from '../../src/admin/counts.ts';
+import type { Db } from '../../src/postgres/pool.ts';
+import type { Statement } from '../../src/postgres/statements.ts';
+import { until } from '../support/until.ts';
+
+let now = 0;
+beforeEach(() => {
+  vi.spyOn(performance, 'now').mockImplementation(() => now);
+});
+afterEach(() => vi.restoreAllMocks());
+
+/** A database whose queues have these ready jobs; on the clock, 1000 of them are counted in a millisecond. */
+function counterOn(ready: Record<number, number>) {
+  const asked: { ids: number[]; most: (number | null)[]; whole: boolean }[] = [];
+  let gate: Promise<void> = Promise.resolve();
+  let broken = false;
+
+  const query = async (_: Statement, [ids, most]: [number[], (number | null)[]]) => {
+    const whole = most.includes(null);
+    asked.push({ ids, most, whole });
+    const rows = ids.map((id, i) => {
+      const limit = most[i] ?? Number.POSITIVE_INFINITY;
+      const found = Math.min(ready[id] as number, limit);
+      return { id, cut: found >= limit, ready: found, oldest_ready_age_seconds: ready[id] };
+    });
+    now += rows.reduce((sum, row) => sum + row.ready, 0) / 1000;
+    if (whole) await gate;
+    if (broken) throw new Error('the database is away');
+    return rows;
+  };
+
+  const { countsOf, forget } = queueCounter({ query } as unknown as Db);
+  return {
+    ready,
+    forget,
+    asked,
+    countedWhole: () => asked.filter(({ whole }) => whole).length,
+    break(is: boolean) {
+      broken = is;
+    },
+    /** Lets no count of a whole queue end until the returned function is called. */
+    hold(): () => void {
+      let open: () => void = () => undefined;
+      gate = new Promise((resolve) => {
+        open = resolve;
+      });
+      return open;
+    },
+    alone: async (id: number) => (await countsOf([id], 'alone')).get(id)?.counts.ready,
+    async page(...ids: number[]) {
+      const found = await countsOf(ids, 'amongOthers');
+      return ids.map((id) => found.get(id)?.counts.ready);
+    },
+    async ages(...ids: number[]) {
+      const found = await countsOf(ids, 'amongOthers');
+      return ids.map((id) => found.get(id)?.oldest_ready_age_seconds);
+    },
+  };
+}
+
+const LARGE = 1_000_000;
+/** What counting a large queue takes. */
+const COST = 1000;
+
+describe('the counts of a queue', () => {
+  test('with few jobs are fresh, however slowly the database answers', async () => {
+    const { ready, alone } = counterOn({ 1: 3 });
+    expect(await alone(1)).toBe(3);
+    now += 10_000;
+    ready[1] = 4;
+    expect(await alone(1)).toBe(4);
+    ready[1] = 5;
+    expect(await alone(1)).toBe(5);
+  });
+
+  test('that is large are served again for a while, unless much was done to it at once', async () => {
+    const { ready, alone, forget } = counterOn({ 1: LARGE });
+    expect(await alone(1)).toBe(LARGE);
+    ready[1] = LARGE + 1;
+    expect(await alone(1)).toBe(LARGE);
+    forget(1);
+    expect(await alone(1)).toBe(LARGE + 1);
+  });
+
+  test('are never older than 20 times what counting takes', async () => {
+    const { ready, alone, hold } = counterOn({ 1: LARGE });
+    await alone(1);
+    ready[1] = LARGE + 1;
+    now += 20 * COST;
+    const open = hold();
+    const late = alone(1);
+    open();
+    expect(await late).toBe(LARGE + 1);
+  });
+
+  test('are not those of a count that began before much was done to it at once', async () => {
+    const { ready, alone, forget, hold, countedWhole } = counterOn({ 1: LARGE });
+    const open = hold();
+    const before = alone(1);
+    await until(() => countedWhole() === 1);
+    ready[1] = LARGE / 2;
+    forget(1);
+    open();
+    expect(await before).toBe(LARGE / 2);
+    expect(await alone(1)).toBe(LARGE / 2);
+  });
+
+  test('that is asked for alone are fresh where those of one among others are not', async () => {
+    const { ready, alone, page } = counterOn({ 1: 50_000 });
+    expect(await alone(1)).toBe(50_000);
+    ready[1] = 50_001;
+    expect(await page(1)).toEqual([50_000]);
+    expect(await alone(1)).toBe(50_001);
+  });
+
+  test('that grew large since it was last counted cost no more than those of a small one', async () => {
+    const { ready, page, asked, hold } = counterOn({ 1: 5000 });
+    await page(1);
+    ready[1] = LARGE;
+    const open = hold();
+    asked.length = 0;
+    // Its old counts are not yet older than 20 times what they took.
+    expect(await page(1)).toEqual([5000]);
+    expect(asked.map(({ most }) => most)).toEqual([[10_000]]);
+    open();
+  });
+});
+
+describe('a page of queues', () => {
+  test('takes one statement, which counts no more than a bounded number of jobs', async () => {
+    const ids = Array.from({ length: 100 }, (_, i) => i + 1);
+    const { page, asked } = counterOn(Object.fromEntries(ids.map((id) => [id, 900])));
+    await page(...ids);
+    asked.length = 0;
+    expect(await page(...ids)).toEqual(ids.map(() => 900));
+    expect(asked).toHaveLength(1);
+    expect(asked[0]?.most.filter((limit) => limit !== 0)).toHaveLength(11);
+  });
+
+  test('counts its small queues anew beside large ones, and tells the oldest job of each anew', async () => {
+    const { ready, page, ages } = counterOn({ 1: LARGE, 2: 7, 3: 40_000 });
+    expect(await page(1, 2, 3)).toEqual([LARGE, 7, 40_000]);
+    Object.assign(ready, { 1: LARGE + 1, 2: 8, 3: 40_001 });
+    expect(await page(1, 2, 3)).toEqual([LARGE, 8, 40_000]);
+    expect(await ages(1, 2, 3)).toEqual([LARGE + 1, 8, 40_001]);
+  });
+
+  test('is counted once for all who ask at once', async () => {
+    const { page, countedWhole, asked, hold } = counterOn({ 1: LARGE });
+    const open = hold();
+    const all = Promise.all([page(1), page(1), page(1)]);
+    await until(() => asked.length >= 4);
+    open();
+    expect(await all).toEqual([[LARGE], [LARGE], [LARGE]]);
+    expect(countedWhole()).toBe(1);
+  });
+
+  test('serves what it has while that is counted again, once at a time', async () => {
+    const { ready, page, hold, countedWhole } = counterOn({ 1: LARGE, 2: LARGE });
+    await page(1, 2);
+    now += 11 * 2 * COST;
+    ready[1] = LARGE + 1;
+    const open = hold();
+    for (let i = 0; i < 3; i++) expect(await page(1, 2)).toEqual([LARGE, LARGE]);
+    expect(countedWhole()).toBe(3);
+    open();
+    await until(async () => (await page(1, 2))[0] === LARGE + 1);
+  });
+
+  test('is not counted again while nobody asks', async () => {
+    const { page, countedWhole } = counterOn({ 1: LARGE });
+    await page(1);
+    now += 15 * COST;
+    await new Promise(setImmediate);
+    expect(countedWhole()).toBe(1);
+    await page(1);
+    expect(countedWhole()).toBe(2);
+  });
+
+  test('fails while the database is away, and is counted when it is back', async () => {
+    const counter = counterOn({ 1: LARGE });
+    counter.break(true);
+    await expect(counter.page(1)).rejects.toThrow('the database is away');
+    counter.break(false);
+    expect(await counter.page(1)).toEqual([LARGE]);
+  });
+
+  test('is refused when counting takes longer than a request may, and answered once it is counted', async () => {
+    const { page, hold, countedWhole } = counterOn({ 1: LARGE });
+    const open = hold();
+    await expect(page(1)).rejects.toMatchObject({ code: 'unavailable' });
+    const retried = page(1);
+    open();
+    expect(await retried).toEqual([LARGE]);
+    expect(countedWhole()).toBe(1);
+  });
+});

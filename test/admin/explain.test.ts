@@ -1,0 +1,236 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { onServer } from '../support/database.ts';
+import { expectProblem, moves, UNKNOWN_ID } from '../support/moves.ts';
+import { type Service, startService } from '../support/service.ts';
+
+let service: Service;
+let at: ReturnType<typeof moves>;
+beforeAll(async () => {
+  service = await startService();
+  at = moves(service);
+});
+afterAll(() => service.stop());
+
+const explain = (id: string) => at.ok('GET', `/jobs/${id}/explain`);
+const sql = (text: string, ...values: unknown[]) => onServer(service.databaseUrl, text, values);
+
+/** A job that was claimed, and its lease. */
+async function leased(job: object = {}, wish: object = {}) {
+  const queue = at.newQueue();
+  await at.enqueue({ queue, ...job });
+  return at.claimOne(queue, wish);
+}
+
+describe('why is my job not running?', () => {
+  test('next_in_line: it can be claimed, and ahead tells how many go before it', async () => {
+    const queue = at.newQueue();
+    const jobs = await at.enqueueAll([0, 5, 0, -1, 5].map((priority) => ({ queue, priority })));
+    const ahead = await Promise.all(jobs.map(async ({ id }) => (await explain(id)).ahead));
+    expect(ahead).toEqual([2, 0, 3, 4, 1]);
+    expect(await explain(jobs[1].id)).toEqual({
+      id: jobs[1].id,
+      state: 'ready',
+      code: 'next_in_line',
+      detail: 'It is the next: whoever claims from the queue is given it.',
+      ahead: 0,
+    });
+    expect((await explain(jobs[4].id)).detail).toMatch(/\b1 job of the queue goes before it/);
+    expect((await explain(jobs[3].id)).detail).toMatch(/\b4 jobs of the queue go before it/);
+  });
+
+  test('next_in_line: those who are not ready do not go before it', async () => {
+    const queue = at.newQueue();
+    await at.enqueueAll([{ queue }, { queue, delay_seconds: 60 }]);
+    await at.claimOne(queue);
+    const { id } = await at.enqueue({ queue });
+    expect(await explain(id)).toMatchObject({ code: 'next_in_line', ahead: 0 });
+  });
+
+  test('delayed: until when', async () => {
+    const job = await at.enqueue({ delay_seconds: 3600 });
+    expect(await explain(job.id)).toEqual({
+      id: job.id,
+      state: 'scheduled',
+      code: 'delayed',
+      detail: `It is delayed until ${job.run_at}.`,
+      until: job.run_at,
+    });
+  });
+
+  test('delayed: also when its worker released it with a delay', async () => {
+    const job = await leased();
+    const { body } = await at.settle('release', job, { delay_seconds: 3600 });
+    expect(await explain(job.id)).toMatchObject({ code: 'delayed', until: body.run_at });
+  });
+
+  test('backing_off: until when, and what its last attempt said', async () => {
+    const job = await leased({ max_attempts: 3 });
+    const { body } = await at.settle('nack', job, { error: 'no route', delay_seconds: 60 });
+    expect(await explain(job.id)).toEqual({
+      id: job.id,
+      state: 'scheduled',
+      code: 'backing_off',
+      detail: `It rests until ${body.run_at}, after attempt 1 of 3.`,
+      until: body.run_at,
+      last_error: 'no route',
+    });
+  });
+
+  test('behind_in_group: behind which job of its group, and how many go before it', async () => {
+    const queue = at.newQueue();
+    const jobs = await at.enqueueAll(Array.from({ length: 4 }, () => ({ queue, group: 'a "b"' })));
+    await at.enqueue({ queue, group: 'other' });
+    const [head, second, , last] = jobs;
+    await at.claimOne(queue);
+    expect(await explain(last.id)).toEqual({
+      id: last.id,
+      state: 'blocked',
+      code: 'behind_in_group',
+      detail: `In its group "a \\"b\\"", 3 jobs go before it; job ${head.id} has the turn, which is with a worker.`,
+      ahead: 3,
+      blocking_job_id: head.id,
+    });
+    expect(await explain(second.id)).toMatchObject({ ahead: 1, blocking_job_id: head.id });
+    expect(await explain(head.id)).toMatchObject({ code: 'leased' });
+  });
+
+  test('behind_in_group: also behind a head that backs off', async () => {
+    const queue = at.newQueue();
+    const [head, second] = await at.enqueueAll([1, 2].map(() => ({ queue, group: 'g' })));
+    await at.settle('nack', await at.claimOne(queue), { delay_seconds: 60 });
+    expect(await explain(head.id)).toMatchObject({ code: 'backing_off' });
+    expect(await explain(second.id)).toMatchObject({ code: 'behind_in_group', blocking_job_id: head.id });
+    expect((await explain(second.id)).detail).toMatch(/rests before its next attempt/);
+  });
+
+  test('queue_paused: whatever else it waits for', async () => {
+    const queue = at.newQueue();
+    const jobs = await at.enqueueAll(
+      [{}, { delay_seconds: 60 }, { group: 'g' }, { group: 'g' }].map((job) => ({ queue, ...job })),
+    );
+    await at.ok('POST', `/queues/${queue}/pause`);
+    for (const { id } of jobs) expect(await explain(id)).toMatchObject({ code: 'queue_paused' });
+    await at.ok('POST', `/queues/${queue}/resume`);
+    expect(await explain(jobs[0].id)).toMatchObject({ code: 'next_in_line' });
+  });
+
+  test('max_leased_reached: its queue has as many leases as it may, until one is settled', async () => {
+    const queue = at.newQueue();
+    await at.configure(queue, { max_leased: 2 });
+    const jobs = await at.enqueueAll(Array.from({ length: 3 }, () => ({ queue })));
+    expect(await explain(jobs[2].id)).toMatchObject({ code: 'next_in_line', ahead: 2 });
+    const [one] = await at.claim(queue, { limit: 5 });
+    expect(await explain(jobs[2].id)).toEqual({
+      id: jobs[2].id,
+      state: 'ready',
+      code: 'max_leased_reached',
+      detail: 'Its queue has as many leases as it may, which is 2; one must be settled or run out first.',
+    });
+    expect(await explain(one.id)).toMatchObject({ code: 'leased' });
+    await at.settle('ack', one);
+    expect(await explain(jobs[2].id)).toMatchObject({ code: 'next_in_line', ahead: 0 });
+  });
+
+  test('rate_limited: until when its queue hands out none', async () => {
+    const queue = at.newQueue();
+    await at.configure(queue, { rate_limit: { jobs: 2, per_seconds: 600 } });
+    const jobs = await at.enqueueAll(Array.from({ length: 3 }, () => ({ queue })));
+    expect(await explain(jobs[2].id)).toMatchObject({ code: 'next_in_line', ahead: 2 });
+    const [one] = await at.claim(queue, { limit: 5, lease_seconds: 600 });
+    const explanation = await explain(jobs[2].id);
+    expect(explanation).toMatchObject({ code: 'rate_limited', state: 'ready' });
+    // The log keeps slots of 1/500 of the window, and rounds up.
+    const wait = Date.parse(explanation.until) - (Date.parse(one.lease_expires_at) - 600_000);
+    expect(wait).toBeGreaterThanOrEqual(599_990);
+    expect(wait).toBeLessThan(610_000);
+    await at.ok('POST', `/queues/${queue}/pause`);
+    expect(await explain(jobs[2].id)).toMatchObject({ code: 'queue_paused' });
+  });
+
+  test('leased: by whom, until when', async () => {
+    const job = await leased({ max_attempts: 4 }, { worker: 'mailer-1' });
+    const until = job.lease_expires_at;
+    expect(await explain(job.id)).toEqual({
+      id: job.id,
+      state: 'leased',
+      code: 'leased',
+      detail: `It is running: worker "mailer-1" has it until ${until}, attempt 1 of 4.`,
+      until,
+      worker: 'mailer-1',
+    });
+    await service.call('DELETE', `/jobs/${job.id}`);
+    expect((await explain(job.id)).detail).toMatch(/It was asked to stop\.$/);
+  });
+
+  test('leased: by a worker without a name', async () => {
+    const explanation = await explain((await leased()).id);
+    expect(explanation).toMatchObject({ code: 'leased' });
+    expect(explanation).not.toHaveProperty('worker');
+  });
+
+  test('dead: because its attempts are used up, with what the last one said', async () => {
+    const job = await leased({ max_attempts: 1 });
+    const { body } = await at.settle('nack', job, { error: 'it broke' });
+    expect(await explain(job.id)).toEqual({
+      id: job.id,
+      state: 'dead',
+      code: 'dead',
+      detail: `It is dead since ${body.finished_at}: its only attempt failed. A retry or a redrive makes it ready again.`,
+      last_error: 'it broke',
+    });
+  });
+
+  test('dead: because its worker refused it', async () => {
+    const job = await leased();
+    await at.settle('nack', job, { retry: false });
+    const explanation = await explain(job.id);
+    expect(explanation.detail).toMatch(/its worker refused it for good/);
+    expect(explanation).not.toHaveProperty('last_error');
+  });
+
+  test('dead: because it expired', async () => {
+    const { id } = await at.enqueue({ expires_in_seconds: 0.1 });
+    await at.reaches(id, 'dead');
+    expect(await explain(id)).toMatchObject({ code: 'dead', last_error: 'expired' });
+  });
+
+  test('dead, or about to be: of one that expired, nothing else is ever said', async () => {
+    const queue = at.newQueue();
+    for (let i = 0; i < 10; i++) {
+      const { id } = await at.enqueue({ queue, expires_in_seconds: 3600 });
+      await sql('update dibs.jobs set expires_at = now() where id = $1', id);
+      expect(await explain(id)).toMatchObject({ code: 'dead', last_error: 'expired' });
+    }
+  });
+
+  test('completed and cancelled, as long as they are kept', async () => {
+    const queue = at.newQueue();
+    await at.configure(queue, { retention_seconds: 3600 });
+    const [done, cancelled] = await at.enqueueAll([{ queue }, { queue }]);
+    await at.settle('ack', await at.claimOne(queue));
+    await at.ok('DELETE', `/jobs/${cancelled.id}`);
+    expect(await explain(done.id)).toMatchObject({ state: 'completed', code: 'completed' });
+    expect(await explain(cancelled.id)).toMatchObject({ state: 'cancelled', code: 'cancelled' });
+  });
+
+  test('a job that is gone, or never was, is 404', async () => {
+    const job = await leased();
+    await at.settle('ack', job);
+    for (const id of [job.id, UNKNOWN_ID, 'x'])
+      expectProblem(await service.call('GET', `/jobs/${id}/explain`), 404, 'job_not_found');
+  });
+});
+
+test('what goes before a job is counted up to 100,000', async () => {
+  const queue = at.newQueue();
+  const { id } = await at.enqueue({ queue, priority: -1 });
+  await sql(
+    `insert into dibs.jobs (queue_id, id, state, run_at, priority, max_attempts, payload_bytes, headers, payload)
+     select q.id, gen_random_uuid(), 'ready', now(), 0, 1, 4, '{}', 'null'
+     from dibs.queues q cross join generate_series(1, 100001) where q.name = $1`,
+    queue,
+  );
+  const explanation = await explain(id);
+  expect(explanation).toMatchObject({ code: 'next_in_line', ahead: 100_000 });
+  expect(explanation.detail).toMatch(/at least 100000 jobs/);
+});

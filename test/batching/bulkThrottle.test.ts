@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest';
+import { bulkPace } from '../../src/batching/bulkThrottle.ts';
+
+const turns = async (count: number) => {
+  for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
+};
+
+/** Chunks that end when they are told to. */
+function manual(pace: ReturnType<typeof bulkPace>) {
+  const running: { size: number; end(): void }[] = [];
+  const chunk = pace.chunks();
+  const start = () =>
+    chunk(
+      (size) =>
+        new Promise((resolve) => {
+          running.push({ size, end: () => resolve(size) });
+        }),
+    );
+  return { running, start };
+}
+
+test('while no claims are served, bulk work goes on at full size, side by side', async () => {
+  const { running, start } = manual(bulkPace());
+  const both = [start(), start()];
+  await turns(3);
+  expect(running.map((chunk) => chunk.size)).toEqual([1000, 1000]);
+  for (const chunk of running) chunk.end();
+  expect(await Promise.all(both)).toEqual([1000, 1000]);
+});
+
+test('while claims are served, chunks of whatever kind go one at a time, and are small', async () => {
+  const pace = bulkPace();
+  pace.served();
+  const first = manual(pace);
+  const second = manual(pace);
+  const both = [first.start(), second.start()];
+  await turns(20);
+  expect(first.running.map((chunk) => chunk.size)).toEqual([200]);
+  expect(second.running).toEqual([]);
+  first.running[0]?.end();
+  await both[0];
+  while (second.running.length === 0) await turns(1);
+  second.running[0]?.end();
+  await both[1];
+});
+
+test('a chunk that fails does not hold up the next one', async () => {
+  const pace = bulkPace();
+  pace.served();
+  const chunk = pace.chunks();
+  await expect(chunk(() => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
+  expect(await chunk(async () => 7)).toBe(7);
+});

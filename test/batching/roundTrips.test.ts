@@ -1,0 +1,168 @@
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createRounds, type Part, RANKS } from '../../src/batching/roundTrips.ts';
+import { unavailable } from '../../src/errors.ts';
+import type { Call, Rows } from '../../src/postgres/pipeline.ts';
+import { type Database, openDatabase } from '../../src/postgres/pool.ts';
+import { createDatabase } from '../support/database.ts';
+
+const statement = (name: string, text = '') => ({ name, text });
+
+/** A database whose pipelines return when the test says so. */
+function setUp() {
+  const connections = { free: true };
+  const pipelines: { calls: Call[]; done(rows?: Rows[]): void; fail(error: Error): void }[] = [];
+  const db = {
+    pipeline: (calls: Call[], sent?: () => void) =>
+      new Promise<Rows[]>((resolve, reject) => {
+        pipelines.push({
+          calls,
+          done: (rows = calls.map(({ statement: { name } }) => [{ name }])) => resolve(rows),
+          fail: reject,
+        });
+        if (connections.free) sent?.();
+      }),
+    query: async () => ['alone'],
+  } as unknown as Database;
+  const rounds = createRounds(db);
+  return {
+    pipelines,
+    connections,
+    /** Takes part with one statement, of that verb's name. */
+    join: (verb: keyof typeof RANKS) =>
+      rounds(RANKS[verb])(1, (part: Part) => part.db.query<{ name: string }>(statement(verb))),
+    rounds,
+    async settled() {
+      for (let turns = 0; turns < 3; turns++) await new Promise((resolve) => setImmediate(resolve));
+    },
+  };
+}
+
+const names = ({ calls }: { calls: Call[] }) => calls.map((call) => call.statement.name);
+
+test('what the verbs of a queue gather goes in one transaction, and the claim last', async () => {
+  const { pipelines, join, settled } = setUp();
+  const answers = Promise.all([join('claim'), join('settle'), join('enqueue')]);
+  await settled();
+  expect(pipelines.map(names)).toEqual([['enqueue', 'settle', 'claim']]);
+  pipelines[0]?.done();
+  expect(await answers).toEqual([[{ name: 'claim' }], [{ name: 'settle' }], [{ name: 'enqueue' }]]);
+});
+
+test('what comes while a round is under way goes with the next, which is sent before the answers are dealt out', async () => {
+  const { pipelines, join, settled } = setUp();
+  const sentBefore = join('enqueue').then(() => pipelines.length);
+  await settled();
+  const second = join('claim');
+  await settled();
+  expect(pipelines).toHaveLength(1);
+  pipelines[0]?.done();
+  expect(await sentBefore).toBe(2);
+  pipelines[1]?.done();
+  await second;
+});
+
+test('answers are dealt out also while the next round waits for a connection', async () => {
+  const { pipelines, join, settled, connections } = setUp();
+  const first = join('enqueue');
+  await settled();
+  const second = join('claim');
+  connections.free = false;
+  pipelines[0]?.done();
+  expect(await first).toEqual([{ name: 'enqueue' }]);
+  pipelines[1]?.done();
+  await second;
+});
+
+test('a statement that fails undoes the round, and fails nobody but its own', async () => {
+  const { pipelines, join, settled } = setUp();
+  const answers = Promise.allSettled([join('enqueue'), join('settle'), join('claim')]);
+  await settled();
+  pipelines[0]?.fail(new Error('bad data'));
+  for (const at of [1, 2, 3]) {
+    await settled();
+    if (at === 2) pipelines[at]?.fail(new Error('bad data'));
+    else pipelines[at]?.done();
+  }
+  expect(pipelines.map(names)).toEqual([['enqueue', 'settle', 'claim'], ['enqueue'], ['settle'], ['claim']]);
+  expect((await answers).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+});
+
+test('an outage refuses also those who gathered meanwhile', async () => {
+  const { pipelines, join, settled } = setUp();
+  const answers = Promise.allSettled([join('enqueue')]);
+  await settled();
+  const gathered = Promise.allSettled([join('claim'), join('settle')]);
+  pipelines[0]?.fail(unavailable());
+  expect([...(await answers), ...(await gathered)].map(({ status }) => status)).toEqual([
+    'rejected',
+    'rejected',
+    'rejected',
+  ]);
+  expect(pipelines).toHaveLength(1);
+  const next = join('enqueue');
+  await settled();
+  pipelines[1]?.done();
+  expect(await next).toEqual([{ name: 'enqueue' }]);
+});
+
+test('who leaves a round holds up nobody, and is in none', async () => {
+  const { pipelines, rounds, join, settled } = setUp();
+  let left: Part | undefined;
+  const alone = rounds(RANKS.claim)(1, (part) => {
+    left = part;
+    return part.leave().db.query(statement('scan'));
+  });
+  const enqueued = join('enqueue');
+  expect(await alone).toEqual(['alone']);
+  expect(left?.round).toBeUndefined();
+  await settled();
+  pipelines[0]?.done();
+  await enqueued;
+});
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let db: Database;
+beforeAll(async () => {
+  database = await createDatabase();
+  db = openDatabase(database.url, 2, () => undefined);
+});
+afterAll(async () => {
+  await db.close();
+  await database.drop();
+});
+
+test('the statements of a pipeline commit together or not at all', async () => {
+  const client = new pg.Client(database.url);
+  await client.connect();
+  await client.query('create table kept (n integer primary key)');
+  const insert = statement(
+    'keep',
+    'insert into kept values ($1) returning n, txid_current()::text as transaction',
+  );
+  const [[first], [second]] = (await db.pipeline([
+    { statement: insert, parameters: [1] },
+    { statement: insert, parameters: [2] },
+  ])) as [Rows, Rows];
+  expect(first?.transaction).toBe(second?.transaction);
+  await expect(
+    db.pipeline([
+      { statement: insert, parameters: [3] },
+      { statement: insert, parameters: [2] },
+    ]),
+  ).rejects.toThrow('duplicate key');
+  expect((await client.query('select n from kept order by n')).rows).toEqual([{ n: 1 }, { n: 2 }]);
+  await client.end();
+});
+
+test('a parameter arrives as it was given: quotes, backslashes, braces, nothing, NULL as a word', async () => {
+  const texts = ['', '"', '\\', '\\"', '{a,b}', 'NULL', ' a ', 'ä\n\t', null];
+  const echo = statement(
+    'echo',
+    'select $1::text[] as texts, $2::text as text, $3::double precision[] as numbers',
+  );
+  const [[row]] = (await db.pipeline([
+    { statement: echo, parameters: [texts, '{"\\', [1.5, null, 1e300]] },
+  ])) as [Rows];
+  expect(row).toEqual({ texts, text: '{"\\', numbers: [1.5, null, 1e300] });
+});

@@ -1,0 +1,129 @@
+import { readFileSync } from 'node:fs';
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { createDatabase } from '../support/database.ts';
+import { makeJobs, parametersOf } from '../support/jobs.ts';
+import { buffers, type Mode, nodes, outline, type PlanNode, prepare, rowsTouched } from '../support/plans.ts';
+
+const JOBS = 100_000;
+const MODES: Mode[] = ['generic', 'custom'];
+
+/** Queues of the database: whose jobs have which keys. */
+const LOPSIDED = 1;
+const MANY_KEYS = 2;
+const FEW_JOBS = 3;
+const SINGLE_JOBS = 4;
+
+type Prepared = Awaited<ReturnType<typeof prepare>>;
+
+const manyKeys = Array.from({ length: 1000 }, (_, i) => `key-${i}`);
+
+async function fill(client: pg.Client): Promise<void> {
+  const ready = { state: 'ready' };
+  await makeJobs(client, { ...ready, jobs: JOBS, queue: LOPSIDED, keys: ['large'] });
+  await makeJobs(client, { ...ready, jobs: 10, queue: LOPSIDED, from: JOBS + 1, keys: ['small'] });
+  await makeJobs(client, { ...ready, jobs: JOBS, queue: MANY_KEYS, from: 2 * JOBS, keys: manyKeys });
+  await makeJobs(client, { ...ready, jobs: 2000, queue: FEW_JOBS, from: 3 * JOBS, keys: ['large', 'small'] });
+  await makeJobs(client, { ...ready, jobs: 1000, queue: SINGLE_JOBS, from: 4 * JOBS, keys: manyKeys });
+}
+
+const parameters = (queue: number, count: number) => {
+  const [, , ...others] = parametersOf('claim/fair', { queue, first: 1, last: 1, by: 1 }, 1);
+  return [queue, count, ...others];
+};
+
+function judge(plan: PlanNode, rows: number): void {
+  const drawn = outline(plan);
+  expect(rowsTouched(plan), drawn).toBeLessThanOrEqual(rows);
+  // Leases are counted only where they are limited.
+  const scans = nodes(plan).filter(
+    (node) =>
+      node['Relation Name'] === 'jobs' &&
+      node['Node Type'].includes('Scan') &&
+      node['Index Name'] !== 'jobs_counted',
+  );
+  expect(new Set(scans.map((node) => node['Index Name'])), drawn).toEqual(
+    new Set(['jobs_fair', 'jobs_ready', 'jobs_pkey']),
+  );
+}
+
+const histories: Record<string, { before(client: pg.Client): Promise<unknown>; after: string }> = {
+  'never analyzed': { before: async () => undefined, after: 'select' },
+  'analyzed while empty': { before: (client) => client.query('vacuum analyze dibs.jobs'), after: 'select' },
+  'with fresh statistics': { before: async () => undefined, after: 'vacuum analyze dibs.jobs' },
+};
+
+for (const [history, { before, after }] of Object.entries(histories)) {
+  describe(history, () => {
+    let database: Awaited<ReturnType<typeof createDatabase>>;
+    let client: pg.Client;
+    let holder: pg.Client;
+    const kept = new Map<Mode, Prepared>();
+    const claim = (mode: Mode) => kept.get(mode) as Prepared;
+    beforeAll(async () => {
+      database = await createDatabase();
+      client = new pg.Client(database.url);
+      await client.connect();
+      await client.query('alter table dibs.jobs set (autovacuum_enabled = false)');
+      await before(client);
+      for (const mode of MODES) {
+        kept.set(mode, await prepare(client, 'claim/fair', mode));
+        // The first run makes the generic plan, and the connection keeps it.
+        await claim(mode).plan(parameters(LOPSIDED, 1));
+      }
+      await fill(client);
+      await client.query(after);
+      holder = new pg.Client(database.url);
+      await holder.connect();
+    }, 120_000);
+    afterEach(() => holder.query('rollback'));
+    afterAll(async () => {
+      await holder.end();
+      await client.end();
+      await database.drop();
+    });
+
+    test.each(MODES)(
+      'beside 100,000 jobs of one key and 10 of another, a claim touches a handful of rows by its %s plan',
+      async (mode) => {
+        const plan = await claim(mode).run(parameters(LOPSIDED, 1));
+        judge(plan, 12);
+        expect(buffers(plan), outline(plan)).toBeLessThan(150);
+      },
+    );
+
+    test.each(MODES)(
+      'a claim costs what it returns, however many jobs and keys there are, by its %s plan',
+      async (mode) => {
+        for (const queue of [LOPSIDED, MANY_KEYS, FEW_JOBS, SINGLE_JOBS])
+          for (const count of [1, 100])
+            judge(await claim(mode).run(parameters(queue, count)), 5 * count + 20);
+      },
+    );
+
+    test.each(MODES)('and a probe for each key that others hold, by its %s plan', async (mode) => {
+      await holder.query('begin');
+      await holder.query(
+        'select from dibs.jobs where queue_id = $1 and fairness_key < $2 and priority = 4 for update',
+        [SINGLE_JOBS, 'key-5'],
+      );
+      const { rows } = await holder.query(
+        'select count(*)::integer as n from dibs.jobs where queue_id = $1 and fairness_key < $2 and priority = 4',
+        [SINGLE_JOBS, 'key-5'],
+      );
+      expect(rows[0].n).toBeGreaterThan(80);
+      const plan = await claim(mode).run(parameters(SINGLE_JOBS, 1));
+      expect(plan['Actual Rows']).toBe(1);
+      judge(plan, 3 * rows[0].n + 20);
+    });
+  });
+}
+
+test('once jobs are picked, both claims say the same', () => {
+  const [plain, fair] = ['claim/limited', 'claim/fair'].map((name) => {
+    const text = readFileSync(new URL(`../../sql/${name}.sql`, import.meta.url), 'utf8');
+    return text.slice(text.indexOf('picked as materialized')).trim();
+  }) as [string, string];
+  expect(plain.length).toBeGreaterThan(1000);
+  expect(fair).toBe(plain.replace(/;$/, ',\n  (select bool_or(cut) from taken) as cut;'));
+});

@@ -1,0 +1,92 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Claimed, type Client, client } from '../support/claiming.ts';
+import { createDatabase } from '../support/database.ts';
+import { claimAndHangUp } from '../support/rawClaim.ts';
+import { http, type Replica, startReplica } from '../support/replica.ts';
+import { until } from '../support/until.ts';
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let replica: Replica;
+let service: Client;
+beforeAll(async () => {
+  database = await createDatabase();
+  replica = await startReplica({ DATABASE_URL: database.url });
+  service = client(replica.url);
+});
+afterAll(async () => {
+  await replica.end('SIGKILL');
+  await database.drop();
+});
+
+/** A claim that its consumer hangs up on after a while; the jobs, if they came before. Leases run for 10 minutes. */
+const hungUp = (queues: string[], afterMs: number, options: object = {}) =>
+  claimAndHangUp(replica.url, { queues, wait_seconds: 30, lease_seconds: 600, ...options }, afterMs);
+
+test('a consumer that hung up while it waited is given nothing: the job goes to the next waiter', async () => {
+  await Promise.all([50, 60, 70].map((ms) => hungUp(['left', 'other'], ms)));
+  const next = service.claim(['left'], { wait_seconds: 20 });
+  await sleep(100);
+  const id = await service.enqueue('left');
+  expect(await next).toMatchObject([{ id, attempt: 1, deliveries: 1 }]);
+});
+
+test('a job for a consumer that hangs up at any moment is there again at once, and its attempt not charged', async () => {
+  const answered: Claimed[] = [];
+  const ids: string[] = [];
+  const rounds = Array.from({ length: 400 }, async (_, i) => {
+    await sleep(i * 8 + Math.random() * 8);
+    const queue = `storm-${i % 3}`;
+    const line = hungUp([queue, `storm-${(i + 1) % 3}`], 3 + Math.random() * 25, { limit: 1 + (i % 3) });
+    await sleep(Math.random() * 25);
+    ids.push(await service.enqueue(queue, { max_attempts: 1 }));
+    answered.push(...(await line));
+  });
+  await Promise.all(rounds);
+  // Those who leave with their request on the way: their job is leased by the time that the service sees it.
+  for (let i = 0; i < 50; i++) {
+    ids.push(await service.enqueue('storm-0', { max_attempts: 1 }));
+    answered.push(...(await hungUp(['storm-0'], 0)));
+  }
+  const taken = new Map(answered.map((job) => [job.id, job]));
+  expect(taken.size, 'a job went to two consumers').toBe(answered.length);
+
+  // One attempt each, and leases far longer than this test: what was charged, or held, would not come back.
+  const queues = ['storm-0', 'storm-1', 'storm-2'];
+  const left = new Map<string, Claimed>();
+  await until(
+    async () => {
+      for (const job of await service.claim(queues, { limit: 1000 })) left.set(job.id, job);
+      return taken.size + left.size >= ids.length;
+    },
+    { withinMs: 5000, what: 'every job that nobody has' },
+  ).catch(() => undefined);
+  const missing = ids.filter((id) => !taken.has(id) && !left.has(id));
+  expect(missing, 'jobs that are with nobody').toEqual([]);
+  for (const job of [...taken.values(), ...left.values()]) expect(job.attempt).toBe(1);
+  expect(taken.size + left.size).toBe(ids.length);
+  // The storm has to have hit: some jobs must have come back from a lost connection.
+  expect([...left.values()].some((job) => job.deliveries > 1)).toBe(true);
+});
+
+test('a hang-up disturbs neither the other waiters nor their order', async () => {
+  const order: string[] = [];
+  const stay = ['a', 'b'].map(async (name, i) => {
+    await sleep(i * 100);
+    await service.claim(['steady'], { wait_seconds: 20 });
+    order.push(name);
+  });
+  await sleep(50);
+  const leave = hungUp(['steady'], 200);
+  await leave;
+  for (const soFar of [1, 2]) {
+    await service.enqueue('steady');
+    await until(() => order.length === soFar);
+  }
+  await Promise.all(stay);
+  expect(order).toEqual(['a', 'b']);
+  expect((await http(replica.url, 'GET', '/queues/steady')).body.counts).toMatchObject({
+    ready: 0,
+    leased: 2,
+  });
+});

@@ -1,0 +1,153 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Claimed, client } from '../support/claiming.ts';
+import { createDatabase } from '../support/database.ts';
+import { type Lease, type Outcome, recordHistory } from '../support/history.ts';
+import { mostAtOnce, mostInWindow } from '../support/limits.ts';
+import { http, type Replica, startReplica } from '../support/replica.ts';
+
+const WORKERS = 18;
+const CHAOS_MS = 9000;
+const KILL_MS = 3000;
+const MAX_LEASED = 4;
+const RATE = { jobs: 15, per_seconds: 0.4 };
+
+const random = (least: number, most: number) => least + Math.random() * (most - least);
+const oneOf = <T>(values: T[]) => values[Math.floor(Math.random() * values.length)] as T;
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let replicas: Replica[];
+beforeAll(async () => {
+  database = await createDatabase();
+  replicas = await Promise.all([1, 2, 3].map(() => startReplica({ DATABASE_URL: database.url })));
+});
+afterAll(async () => {
+  await Promise.all(replicas.map((replica) => replica.end('SIGKILL')));
+  await database.drop();
+});
+
+const at = (i: number) => client((replicas[i] as Replica).url);
+
+async function fill(queue: string, jobs: number): Promise<void> {
+  const batch = Array.from({ length: Math.min(jobs, 1000) }, () => ({ queue, max_attempts: 1000 }));
+  for (let left = jobs; left > 0; left -= batch.length)
+    await at(0).ok('POST', '/jobs/batch', { jobs: batch });
+}
+
+/** Works on one queue, by whichever replica answers; some of its leases run out, and some connections break. */
+async function work(queue: string, history: ReturnType<typeof recordHistory>, stopping: () => boolean) {
+  const send = async (path: string, body: object, signal?: AbortSignal) => {
+    const answer = await http(oneOf(replicas).url, 'POST', path, body, { signal }).catch(() => undefined);
+    if (answer && answer.status >= 500 && answer.status !== 503)
+      throw new Error(`${path} answered ${answer.status}: ${answer.text}`);
+    return answer?.status === 503 ? undefined : answer;
+  };
+  const settle = async (lease: Lease, verb: 'ack' | 'nack' | 'release') => {
+    const sent = Date.now();
+    const more = verb === 'ack' ? {} : { delay_seconds: oneOf([0, 0.2]) };
+    const answer = await send(`/jobs/${lease.job}/${verb}`, { lease_token: lease.token, ...more });
+    const outcome: Outcome = !answer ? 'unknown' : answer.status === 200 ? 'done' : 'refused';
+    history.settled(lease, verb, sent, outcome);
+  };
+  while (!stopping()) {
+    const lease_seconds = oneOf([0.3, 1, 5]);
+    const hangUp = Math.random() < 0.1 ? AbortSignal.timeout(Math.round(random(5, 300))) : undefined;
+    const wish = { queues: [queue], limit: oneOf([1, 2, 5]), wait_seconds: oneOf([0, 1]), lease_seconds };
+    const answer = await send('/jobs/claim', wish, hangUp);
+    const leases = (answer?.body.jobs ?? []).map((job: Claimed) => history.leased(job, lease_seconds));
+    for (const lease of leases) {
+      await sleep(random(0, 40));
+      // It is killed: the lease runs out.
+      if (lease_seconds < 5 && Math.random() < 0.2) continue;
+      await settle(lease, oneOf(['ack', 'ack', 'ack', 'nack', 'release']));
+    }
+  }
+}
+
+/** The most jobs of a queue that were ever leased at once, as the database saw it, looked at again and again. */
+async function watch(queue: string, stopping: () => boolean): Promise<number> {
+  const observer = new pg.Client(database.url);
+  await observer.connect();
+  let most = 0;
+  while (!stopping()) {
+    const { rows } = await observer.query(
+      `select count(*)::integer as leased from dibs.jobs
+       where queue_id = (select id from dibs.queues where name = $1) and state = 'leased'`,
+      [queue],
+    );
+    most = Math.max(most, rows[0].leased);
+  }
+  await observer.end();
+  return most;
+}
+
+test('over replicas and crashes, never more are leased than max_leased, nor more claimed in a window than the rate', async () => {
+  const capped = recordHistory();
+  const paced = recordHistory();
+  await at(1).ok('PUT', '/queues/capped', { max_leased: MAX_LEASED });
+  await at(2).ok('PUT', '/queues/paced', { rate_limit: RATE });
+  await fill('capped', 4000);
+  await fill('paced', 2000);
+  let stopped = false;
+  const stopping = () => stopped;
+  const workers = Array.from({ length: WORKERS }, (_, i) =>
+    i % 2 ? work('capped', capped, stopping) : work('paced', paced, stopping),
+  );
+  const watched = watch('capped', stopping);
+  await sleep(KILL_MS);
+  const killed = replicas.pop() as Replica;
+  await killed.end('SIGKILL');
+  replicas.push(await startReplica({ DATABASE_URL: database.url }));
+  await sleep(CHAOS_MS - KILL_MS);
+  stopped = true;
+  await Promise.all(workers);
+  expect(await watched).toBe(MAX_LEASED);
+  expect(mostAtOnce(capped.leases())).toBeLessThanOrEqual(MAX_LEASED);
+  expect(capped.leases().length).toBeGreaterThan(100);
+  expect(mostInWindow(paced.leases(), RATE.per_seconds)).toBeLessThanOrEqual(RATE.jobs);
+  expect(mostInWindow(paced.leases(), RATE.per_seconds)).toBeGreaterThan(RATE.jobs / 2);
+}, 60_000);
+
+/** By looking every second alone, this many would take longer than the test may. */
+const HANDED_OVER = 60;
+
+test('waiters wake when a lease ends on another replica', async () => {
+  await at(0).ok('PUT', '/queues/relay', { max_leased: 1 });
+  await fill('relay', HANDED_OVER);
+  for (let i = 0, held = await at(0).claim('relay'); i < HANDED_OVER - 1; i++) {
+    const waiting = at((i + 1) % 3).claim('relay', { wait_seconds: 20 });
+    await sleep(50);
+    await at(i % 3).settle('ack', held[0] as Claimed);
+    held = await waiting;
+    expect(held).toHaveLength(1);
+  }
+}, 30_000);
+
+test('waiters wake when the window of the rate lets them', async () => {
+  await at(0).ok('PUT', '/queues/metronome', { rate_limit: { jobs: 1, per_seconds: 0.1 } });
+  await fill('metronome', HANDED_OVER);
+  for (let i = 0; i < HANDED_OVER; i++)
+    expect(await at(i % 3).claim('metronome', { wait_seconds: 20 })).toHaveLength(1);
+}, 30_000);
+
+test('max_ready holds to within the requests in flight', async () => {
+  const inFlight = 8;
+  await at(0).ok('PUT', '/queues/filling', { max_ready: 300 });
+  // By then every replica knows it.
+  await sleep(1000);
+  let most = 0;
+  await Promise.all(
+    Array.from({ length: inFlight }, async (_, i) => {
+      let refused = 0;
+      while (refused < 20) {
+        const answer = await http((replicas[i % 3] as Replica).url, 'POST', '/jobs', { queue: 'filling' });
+        expect([201, 429]).toContain(answer.status);
+        if (answer.status === 429) refused++;
+      }
+      most = Math.max(most, (await at(i % 3).counts('filling')).ready as number);
+    }),
+  );
+  expect(most).toBeGreaterThanOrEqual(300);
+  expect(most).toBeLessThan(300 + inFlight);
+});

@@ -1,0 +1,38 @@
+import { afterAll, expect, test } from 'vitest';
+import { startEngine } from '../../src/engine.ts';
+import { unavailable } from '../../src/errors.ts';
+import { openDatabase } from '../../src/postgres/pool.ts';
+import { createDatabase } from '../support/database.ts';
+
+const stops: (() => Promise<unknown>)[] = [];
+afterAll(async () => {
+  for (const stop of stops.reverse()) await stop();
+});
+
+test('a claim whose answer from the database is lost leaves no job leased to nobody', async () => {
+  const database = await createDatabase();
+  const db = openDatabase(database.url, 5, () => undefined);
+  let losing = true;
+  const engine = await startEngine({
+    listenUrl: database.url,
+    log: () => undefined,
+    db: {
+      ...db,
+      async query<Row>(statement: { name?: string; text: string }, parameters?: unknown[]) {
+        const rows = await db.query<Row>(statement, parameters);
+        if (losing && statement.name === 'claim') throw unavailable();
+        return rows;
+      },
+    },
+  });
+  stops.push(database.drop, db.close, engine.stop);
+
+  const [job] = await engine.enqueue([{ queue: 'q' }], () => '');
+  const id = (job as { id: string }).id;
+  await expect(engine.claim({ queues: ['q'], lease_seconds: 3600 }).jobs).rejects.toMatchObject({
+    code: 'unavailable',
+  });
+  losing = false;
+  const [again] = await engine.claim({ queues: ['q'], wait_seconds: 20 }).jobs;
+  expect(again).toMatchObject({ id, attempt: 1, deliveries: 2 });
+});

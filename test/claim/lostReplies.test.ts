@@ -1,0 +1,149 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { markOf } from '../../src/claim/repeatable.ts';
+import type { Claimed } from '../support/claiming.ts';
+import { createDatabase, onServer } from '../support/database.ts';
+import { recordHistory } from '../support/history.ts';
+import { http, type Replica, startReplica } from '../support/replica.ts';
+import { until } from '../support/until.ts';
+
+const CHAOS_MS = 8000;
+const WORKERS = 12;
+const QUEUES = ['red', 'green'];
+/** Far longer than this test: a job that is leased to nobody is still leased in the end. */
+const LEASE_SECONDS = 300;
+/** How long after one replica said that a claim waits with it the other one has certainly heard it. */
+const HEARD_MS = 100;
+
+const random = (least: number, most: number) => least + Math.random() * (most - least);
+const oneOf = <T>(values: T[]) => values[Math.floor(Math.random() * values.length)] as T;
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let replicas: Replica[];
+let listener: pg.Client;
+/** When a replica said that a claim waits with it, last. */
+const said = new Map<string, number>();
+beforeAll(async () => {
+  database = await createDatabase();
+  replicas = await Promise.all([1, 2].map(() => startReplica({ DATABASE_URL: database.url })));
+  listener = new pg.Client(database.url);
+  await listener.connect();
+  listener.on('notification', ({ payload }) => {
+    const [verb, , marks = ''] = (payload as string).split(' ');
+    if (verb === 'open') for (const mark of marks.split(',')) said.set(mark, performance.now());
+  });
+  await listener.query('listen dibs');
+});
+afterAll(async () => {
+  await listener.end();
+  await Promise.all(replicas.map((replica) => replica.end('SIGKILL')));
+  await database.drop();
+});
+
+test('however replies get lost, a repeat with the same claim_id has all jobs that were leased, and no two workers the same one', async () => {
+  const history = recordHistory();
+  const fates = { aborted: 0, lost: 0, overtaken: 0, again: 0, elsewhere: 0 };
+  const missing: string[] = [];
+  let stopping = false;
+
+  async function claim(replica: Replica, body: object, signal?: AbortSignal): Promise<Claimed[]> {
+    const answer = await http(replica.url, 'POST', '/jobs/claim', body, { signal });
+    if (answer.status !== 200) throw new Error(`a claim answered ${answer.status}: ${answer.text}`);
+    return answer.body.jobs;
+  }
+
+  /** Which replica a repetition may go to: the other one as soon as it knows of the claim that was sent then. */
+  function next(replica: Replica, mark: string, sent: number): Replica {
+    const heard = said.get(mark) ?? 0;
+    return heard > sent && performance.now() - heard > HEARD_MS ? oneOf(replicas) : replica;
+  }
+
+  function mustHave(jobs: Claimed[], lost: Claimed[], how: string): void {
+    for (const one of lost) {
+      fates.again++;
+      if (!jobs.some((job) => job.lease_token === one.lease_token)) missing.push(`${one.id}, ${how}`);
+    }
+  }
+
+  /** A claim whose replies get lost until one comes through. */
+  async function claimSafely(): Promise<Claimed[]> {
+    const body = {
+      claim_id: randomUUID(),
+      queues: QUEUES.toSorted(() => Math.random() - 0.5).slice(0, oneOf([1, 2])),
+      limit: oneOf([1, 1, 3, 10]),
+      lease_seconds: LEASE_SECONDS,
+      wait_seconds: random(0, 1),
+    };
+    const mark = markOf(body.claim_id, body.queues);
+    let replica = oneOf(replicas);
+    for (;;) {
+      const sent = performance.now();
+      const fate = Math.random();
+      if (fate < 0.25) {
+        fates.aborted++;
+        const signal = AbortSignal.timeout(Math.round(random(1, 700)));
+        await claim(replica, body, signal).catch(() => undefined);
+        const other = next(replica, mark, sent);
+        if (other !== replica) fates.elsewhere++;
+        replica = other;
+      } else if (fate < 0.5) {
+        fates.lost++;
+        const lost = await claim(replica, body);
+        const jobs = await claim(oneOf(replicas), body);
+        mustHave(jobs, lost, 'of an answer that was lost');
+        if (lost.length > 0) return jobs;
+      } else if (fate < 0.75) {
+        fates.overtaken++;
+        const first = claim(replica, body);
+        await sleep(random(0, 700));
+        const jobs = await claim(next(replica, mark, sent), body);
+        mustHave(jobs, await first, 'of one that was overtaken');
+        return jobs;
+      } else return claim(replica, body);
+    }
+  }
+
+  async function work(): Promise<void> {
+    while (!stopping) {
+      const jobs = await claimSafely();
+      const leases = jobs.map((job) => history.leased(job, LEASE_SECONDS));
+      for (const lease of leases) {
+        const verb = oneOf(['ack', 'ack', 'release'] as const);
+        const sent = Date.now();
+        const path = `/jobs/${lease.job}/${verb}`;
+        const { status } = await http(oneOf(replicas).url, 'POST', path, { lease_token: lease.token });
+        history.settled(lease, verb, sent, status === 200 ? 'done' : 'refused');
+      }
+    }
+  }
+
+  async function produce(): Promise<void> {
+    while (!stopping) {
+      const jobs = Array.from({ length: Math.ceil(random(0, 4)) }, () => ({ queue: oneOf(QUEUES) }));
+      const answer = await http(oneOf(replicas).url, 'POST', '/jobs/batch', { jobs });
+      for (const job of answer.body.jobs) history.enqueued(job.id);
+      await sleep(random(0, 250));
+    }
+  }
+
+  const everybody = Promise.all([produce(), ...Array.from({ length: WORKERS }, work)]);
+  await Promise.race([sleep(CHAOS_MS), everybody]);
+  stopping = true;
+  await everybody;
+
+  const leased = () =>
+    onServer<{ id: string }>(database.url, `select id from dibs.jobs where state = 'leased'`);
+  // What hung up is given back by now or in a moment.
+  await until(async () => (await leased()).length === 0, {
+    withinMs: 5000,
+    what: 'the end of all leases',
+  }).catch(async () => expect(await leased(), 'leased to nobody').toEqual([]));
+  expect(missing).toEqual([]);
+  expect(history.leases().filter((lease) => lease.settled?.outcome === 'refused')).toEqual([]);
+  const rows = await onServer<{ id: string }>(database.url, 'select id from dibs.jobs');
+  expect(history.violations(new Set(rows.map((row) => row.id)))).toEqual([]);
+  // It must have been a storm.
+  for (const [fate, times] of Object.entries(fates)) expect(times, fate).toBeGreaterThan(5);
+}, 60_000);

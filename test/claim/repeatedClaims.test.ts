@@ -1,0 +1,361 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startEngine } from '../../src/engine.ts';
+import { unavailable } from '../../src/errors.ts';
+import { openDatabase } from '../../src/postgres/pool.ts';
+import { onServer } from '../support/database.ts';
+import { eventually, expectProblem, moves } from '../support/moves.ts';
+import { type Service, startService } from '../support/service.ts';
+
+/** Longer than a waiting claim takes to be known to the other replicas. */
+const KNOWN_MS = 300;
+
+let service: Service;
+let other: Service;
+let at: ReturnType<typeof moves>;
+beforeAll(async () => {
+  service = await startService();
+  other = await startService({ databaseUrl: service.databaseUrl });
+  at = moves(service);
+});
+afterAll(async () => {
+  await other.stop();
+  await service.stop();
+});
+
+let names = 0;
+const newClaim = (more: object = {}) => ({ claim_id: `claim ${++names}`, ...more });
+
+describe('while a lease of a claim runs', () => {
+  test('the same claim_id answers those leases again, in the order of the queue', async () => {
+    const queue = at.newQueue();
+    await at.enqueueAll([0, 5, -3, 5].map((priority, i) => ({ queue, priority, payload: { i } })));
+    const wish = newClaim({ limit: 3, worker: 'w', lease_seconds: 60 });
+    const first = await at.claim(queue, wish);
+    expect(first.map((job) => job.payload.i)).toEqual([1, 3, 0]);
+    expect(await at.claim(queue, wish)).toEqual(first);
+    expect(await moves(other).claim(queue, wish)).toEqual(first);
+    expect(await at.drain(queue)).toEqual([{ i: 2 }]);
+  });
+
+  test('its payloads come back exactly as they were sent', async () => {
+    const queue = at.newQueue();
+    const payload = '{"b":1.0,"a":1e400,"a":"\\u0000"}';
+    await at.ok('POST', '/jobs', `{"queue":"${queue}","payload":${payload}}`);
+    const wish = { queues: [queue], ...newClaim() };
+    for (let i = 0; i < 2; i++)
+      expect((await service.call('POST', '/jobs/claim', wish)).text).toContain(`"payload":${payload}`);
+  });
+
+  test('what is settled is not answered again; when none is left it is a new claim', async () => {
+    const queue = at.newQueue();
+    await at.enqueueAll([1, 2, 3].map((payload) => ({ queue, payload })));
+    const wish = newClaim({ limit: 2 });
+    const [one, two] = await at.claim(queue, wish);
+    await at.settle('ack', one);
+    expect(await at.claim(queue, wish)).toEqual([two]);
+    await at.settle('nack', two, { delay_seconds: 3600 });
+    expect(await at.claim(queue, wish)).toMatchObject([{ payload: 3, attempt: 1 }]);
+  });
+
+  test('of several queues, earlier names come first', async () => {
+    const queues = [at.newQueue(), at.newQueue(), 'nowhere'];
+    await at.enqueueAll([
+      { queue: queues[1], priority: 9 },
+      { queue: queues[0] },
+      { queue: queues[0], priority: 1 },
+    ]);
+    const wish = newClaim({ limit: 5 });
+    const first = await at.claim(queues, wish);
+    expect(first.map((job) => job.queue)).toEqual([queues[0], queues[0], queues[1]]);
+    expect(await at.claim(queues, wish)).toEqual(first);
+  });
+
+  test('other ids and other queues are other claims', async () => {
+    const [queue, elsewhere] = [at.newQueue(), at.newQueue()];
+    await at.enqueueAll([{ queue }, { queue }, { queue: elsewhere }]);
+    const wish = newClaim();
+    const tokens = [
+      ...(await at.claim(queue, wish)),
+      ...(await at.claim(queue, newClaim())),
+      ...(await at.claim(elsewhere, wish)),
+    ].map((job) => job.lease_token);
+    expect(new Set(tokens).size).toBe(3);
+  });
+
+  test('an extended lease is answered with its new end', async () => {
+    const queue = at.newQueue();
+    await at.enqueue({ queue });
+    const wish = newClaim({ lease_seconds: 60 });
+    const job = await at.claimOne(queue, wish);
+    const { body } = await at.settle('extend', job, { lease_seconds: 600 });
+    expect(await at.claim(queue, wish)).toEqual([{ ...job, lease_expires_at: body.lease_expires_at }]);
+  });
+});
+
+test('a lease of a claim that ran out is not answered again: the job comes with a new lease', async () => {
+  const queue = at.newQueue();
+  await at.enqueue({ queue });
+  const wish = newClaim({ lease_seconds: 0.2 });
+  const first = await at.claimOne(queue, wish);
+  await sleep(250);
+  const again = await at.claimOne(queue, { ...wish, wait_seconds: 20 });
+  expect(again).toMatchObject({ id: first.id, deliveries: 2 });
+  expect(again.lease_token).not.toBe(first.lease_token);
+});
+
+test('a lease by another claim is not answered, though the job was in this one before', async () => {
+  const queue = at.newQueue();
+  await at.enqueue({ queue });
+  const wish = newClaim();
+  await at.settle('release', await at.claimOne(queue, wish));
+  await at.claimOne(queue);
+  expect(await at.claim(queue, wish)).toEqual([]);
+});
+
+test('claim_id has 1 to 256 characters, and no NUL', async () => {
+  for (const claim_id of ['', 'x'.repeat(257), 'a\u0000', 1, null])
+    expectProblem(
+      await service.call('POST', '/jobs/claim', { claim_id }),
+      400,
+      'invalid_request',
+      '/claim_id',
+    );
+  expect(await at.claim(at.newQueue(), { claim_id: 'x'.repeat(256) })).toEqual([]);
+});
+
+describe('a repeat while the first still waits takes its place', () => {
+  const wish = (queue: string, more: object = {}) => ({
+    queues: [queue],
+    wait_seconds: 20,
+    ...newClaim(),
+    ...more,
+  });
+  const claim = (replica: Service, body: object) => moves(replica).ok('POST', '/jobs/claim', body);
+
+  test.each(['this replica', 'another replica'])('on %s: the first is answered empty', async (where) => {
+    const queue = at.newQueue();
+    await at.enqueue({ queue, delay_seconds: 3600 });
+    const body = wish(queue);
+    const first = claim(service, body);
+    await sleep(KNOWN_MS);
+    const again = claim(where === 'this replica' ? service : other, body);
+    expect((await first).jobs).toEqual([]);
+    const { id } = await at.enqueue({ queue });
+    expect((await again).jobs).toMatchObject([{ id, attempt: 1, deliveries: 1 }]);
+  });
+
+  test('also the third, and the one after it: the last gets the job', async () => {
+    const queue = at.newQueue();
+    const body = wish(queue);
+    const claims = [];
+    for (const replica of [service, service, other, service, service, other]) {
+      claims.push(claim(replica, body));
+      await sleep(KNOWN_MS / 2);
+    }
+    const { id } = await at.enqueue({ queue });
+    const answers = (await Promise.all(claims)).map(({ jobs }) => jobs);
+    expect(answers.slice(0, -1).flat()).toEqual([]);
+    expect(answers.at(-1)).toMatchObject([{ id, deliveries: 1 }]);
+  });
+
+  test('repeats that come at the same time: one of them gets the job', async () => {
+    const queue = at.newQueue();
+    const body = wish(queue);
+    const claims = Array.from({ length: 10 }, () => claim(service, body));
+    const { id } = await at.enqueue({ queue });
+    const answers = await Promise.all(claims);
+    expect(answers.slice(0, -1).flatMap(({ jobs }) => jobs)).toEqual([]);
+    expect(answers.at(-1).jobs).toMatchObject([{ id, deliveries: 1 }]);
+  });
+
+  test('when the replica where it waited is gone, the repeat is served all the same', async () => {
+    const queue = at.newQueue();
+    const leaving = await startService({ databaseUrl: service.databaseUrl });
+    const body = wish(queue);
+    const first = leaving.engine.claim(body);
+    await sleep(KNOWN_MS);
+    await leaving.stop();
+    await first.jobs;
+    const again = claim(service, body);
+    const { id } = await at.enqueue({ queue });
+    expect((await again).jobs).toMatchObject([{ id, deliveries: 1 }]);
+  });
+});
+
+/** An engine whose claims' answers from the database wait until the test lets them go, or are lost. */
+async function slowEngine() {
+  let go: () => void = () => undefined;
+  let held: Promise<void> | undefined;
+  let losing = false;
+  const ran: string[] = [];
+  const db = openDatabase(service.databaseUrl, 5, () => undefined);
+  const slowly = async <T>(names: (string | undefined)[], work: () => Promise<T>): Promise<T> => {
+    const result = await work();
+    ran.push(...names.filter((name) => name !== undefined));
+    if (!names.includes('claim')) return result;
+    await held;
+    if (losing) throw unavailable();
+    return result;
+  };
+  const engine = await startEngine({
+    listenUrl: service.databaseUrl,
+    log: () => undefined,
+    db: {
+      ...db,
+      query: (statement, parameters) => slowly([statement.name], () => db.query(statement, parameters)),
+      pipeline: (calls, sent) =>
+        slowly(
+          calls.map((call) => call.statement.name),
+          () => db.pipeline(calls, sent),
+        ),
+    },
+  });
+  return {
+    engine,
+    ran,
+    lose: (losses: boolean) => {
+      losing = losses;
+    },
+    hold() {
+      held = new Promise((resolve) => {
+        go = resolve;
+      });
+      return () => go();
+    },
+    async stop() {
+      await engine.stop();
+      await db.close();
+    },
+  };
+}
+
+describe('a claim that is in its statement', () => {
+  let slow: Awaited<ReturnType<typeof slowEngine>>;
+  beforeAll(async () => {
+    slow = await slowEngine();
+  });
+  afterAll(() => slow.stop());
+
+  /** A claim whose statement has leased the one job of its queue, but has not returned. */
+  async function busy() {
+    const queue = at.newQueue();
+    const { id } = await at.enqueue({ queue });
+    const go = slow.hold();
+    const body = { queues: [queue], ...newClaim() };
+    const first = slow.engine.claim(body);
+    await at.reaches(id, 'leased');
+    await sleep(KNOWN_MS);
+    return { id, body, first, go };
+  }
+
+  test.each(['this replica', 'another replica'])('leases for the repeat on %s', async (where) => {
+    const { id, body, first, go } = await busy();
+    const again = (where === 'this replica' ? slow.engine : service.engine).claim(body);
+    await sleep(50);
+    go();
+    expect(await first.jobs).toEqual([]);
+    expect(await again.jobs).toMatchObject([{ id, deliveries: 1 }]);
+  });
+
+  test('gives nothing back that the repeat now has, though its consumer hung up', async () => {
+    const { id, body, first, go } = await busy();
+    first.abandon();
+    const again = slow.engine.claim(body);
+    await sleep(50);
+    go();
+    expect(await first.jobs).toEqual([]);
+    const [job] = await again.jobs;
+    expect(job).toMatchObject({ id, deliveries: 1 });
+    await sleep(300);
+    expect((await at.settle('ack', job)).status).toBe(200);
+  });
+
+  test('gives its jobs back at once, uncharged, when its consumer hung up and nobody repeated it', async () => {
+    const { id, body, first, go } = await busy();
+    first.abandon();
+    go();
+    expect(await first.jobs).toEqual([]);
+    await at.reaches(id, 'ready');
+    expect(await at.claim(body.queues, { claim_id: body.claim_id })).toMatchObject([
+      { id, attempt: 1, deliveries: 2 },
+    ]);
+  });
+
+  test('whose answer from the database is lost leases for the repeat, which nobody takes it from', async () => {
+    const { id, body, first, go } = await busy();
+    slow.lose(true);
+    go();
+    await expect(first.jobs).rejects.toMatchObject({ code: 'unavailable' });
+    slow.lose(false);
+    const [job] = await slow.engine.claim(body).jobs;
+    // Longer than a replica takes to look for leases that nobody has.
+    await sleep(1500);
+    const { lease_token } = job as { lease_token: string };
+    const answer = await service.call('POST', `/jobs/${id}/ack`, { lease_token });
+    expect(answer.status).toBe(200);
+  });
+
+  test('whose answer from the database is lost, and that nobody repeats, leaves no job leased', async () => {
+    const { id, first, go } = await busy();
+    slow.lose(true);
+    go();
+    await expect(first.jobs).rejects.toMatchObject({ code: 'unavailable' });
+    slow.lose(false);
+    expect(await at.reaches(id, 'ready')).toMatchObject({ attempt: 0, deliveries: 1 });
+  });
+
+  test('asks nothing more of the database than before when it has no claim_id', async () => {
+    const queue = at.newQueue();
+    await at.enqueue({ queue });
+    slow.hold()();
+    slow.ran.length = 0;
+    expect(await slow.engine.claim({ queues: [queue] }).jobs).toHaveLength(1);
+    expect(slow.ran.filter((name) => /^(claim|disown)/.test(name))).toEqual(['claim']);
+  });
+});
+
+test('a repeat whose consumer hung up gives nothing back: the one who sent the first may be at work', async () => {
+  const queue = at.newQueue();
+  await at.enqueue({ queue });
+  const body = { queues: [queue], ...newClaim() };
+  const [job] = await service.engine.claim(body).jobs;
+  for (const { engine } of [service, other]) {
+    const early = engine.claim(body);
+    early.abandon();
+    const late = engine.claim(body);
+    await late.jobs;
+    late.abandon();
+    await early.jobs;
+  }
+  await sleep(300);
+  expect((await at.settle('ack', job)).status).toBe(200);
+});
+
+test('a first whose consumer hung up late gives nothing back that a repeat has', async () => {
+  const queue = at.newQueue();
+  await at.enqueue({ queue });
+  const body = { queues: [queue], ...newClaim() };
+  const first = service.engine.claim(body);
+  await first.jobs;
+  const [job] = await other.engine.claim(body).jobs;
+  first.abandon();
+  await sleep(300);
+  expect((await at.settle('ack', job)).status).toBe(200);
+});
+
+test('the leases of claims without a claim_id have none', async () => {
+  const queue = at.newQueue();
+  await at.enqueue({ queue });
+  const wish = newClaim();
+  await at.settle('release', await at.claimOne(queue, wish));
+  const { id } = await at.claimOne(queue);
+  await eventually(async () => {
+    const [row] = await onServer(
+      service.databaseUrl,
+      'select claim_id, claim_holder from dibs.jobs where id = $1',
+      [id],
+    );
+    expect(row).toEqual({ claim_id: null, claim_holder: null });
+  });
+});

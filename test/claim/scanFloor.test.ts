@@ -1,0 +1,156 @@
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createFloor } from '../../src/claim/scanFloor.ts';
+import { type Service, startService } from '../support/service.ts';
+
+let service: Service;
+let other: Service;
+beforeAll(async () => {
+  service = await startService();
+  other = await startService({ databaseUrl: service.databaseUrl });
+});
+afterAll(async () => {
+  await other.stop();
+  await service.stop();
+});
+
+test('a floor is believed only after a while, and a full scan comes now and then', () => {
+  let time = 0;
+  const floor = createFloor(() => time);
+  expect(floor.stretches().full).toBe(true);
+  floor.leased(0, 700);
+  time = 100;
+  expect(floor.stretches()).toEqual({
+    full: false,
+    stretches: { ranks: [-100, 0], positions: [-1, -1], last_ranks: [-1, 100] },
+  });
+  time = 300;
+  floor.stretches();
+  time = 600;
+  expect(floor.stretches().stretches).toEqual({
+    ranks: [-100, 0],
+    positions: [-1, 700],
+    last_ranks: [-1, 100],
+  });
+  time = 1001;
+  expect(floor.stretches().full).toBe(true);
+});
+
+test('a full scan that takes long is made less often, also when it is asked for', () => {
+  let time = 0;
+  const floor = createFloor(() => time);
+  floor.stretches();
+  floor.scanned(100);
+  floor.doubt();
+  time = 4999;
+  expect(floor.stretches().full).toBe(false);
+  time = 5001;
+  expect(floor.stretches().full).toBe(true);
+});
+
+/** Claims and acks jobs until the floor of that queue is well above them. */
+async function raiseFloor(of: Service, queue: string, priority = 0): Promise<void> {
+  for (let i = 0; i < 8; i++) {
+    await of.call('POST', '/jobs/batch', { jobs: Array.from({ length: 20 }, () => ({ queue, priority })) });
+    const { body } = await of.call('POST', '/jobs/claim', { queues: [queue], limit: 20 });
+    await of.call('POST', '/jobs/settle', {
+      acks: body.jobs.map(({ id, lease_token }: Lease) => ({ id, lease_token })),
+    });
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+interface Lease {
+  id: string;
+  lease_token: string;
+}
+
+/** An insert, as enqueue.sql makes it, in a transaction that the test ends. */
+async function openInsert(queue: string): Promise<{ id: string; client: pg.Client }> {
+  const client = new pg.Client(service.databaseUrl);
+  await client.connect();
+  await client.query('begin');
+  const { rows } = await client.query<{ id: string }>(
+    `insert into dibs.jobs (queue_id, id, state, run_at, priority, max_attempts, payload_bytes, headers, payload)
+     select id, gen_random_uuid(), 'ready', now(), 0, 5, 4, '{}', 'null' from dibs.queues where name = $1
+     returning id`,
+    [queue],
+  );
+  return { id: (rows[0] as { id: string }).id, client };
+}
+
+test('a job whose commit comes late, below the floor, is claimed all the same', async () => {
+  await service.call('PUT', '/queues/late', {});
+  const { id, client } = await openInsert('late');
+  await raiseFloor(service, 'late');
+  await client.query('commit');
+  await client.end();
+  const { body } = await service.call('POST', '/jobs/claim', { queues: ['late'], wait_seconds: 20 });
+  expect(body.jobs).toMatchObject([{ id }]);
+});
+
+test('a job that another claim had locked, and rolled back, is claimed all the same', async () => {
+  await service.call('PUT', '/queues/locked', {});
+  const { body: job } = await service.call('POST', '/jobs', { queue: 'locked' });
+  const client = new pg.Client(service.databaseUrl);
+  await client.connect();
+  await client.query('begin');
+  await client.query('select from dibs.jobs where id = $1 for update', [job.id]);
+  await raiseFloor(service, 'locked');
+  await client.query('rollback');
+  await client.end();
+  const { body } = await service.call('POST', '/jobs/claim', { queues: ['locked'], wait_seconds: 20 });
+  expect(body.jobs).toMatchObject([{ id: job.id }]);
+});
+
+test('what one replica enqueues while the floor of another is high is claimed there, in order', async () => {
+  await raiseFloor(service, 'two');
+  await raiseFloor(other, 'two');
+  const { body: batch } = await other.call('POST', '/jobs/batch', {
+    jobs: Array.from({ length: 5 }, () => ({ queue: 'two' })),
+  });
+  const { body } = await service.call('POST', '/jobs/claim', { queues: ['two'], limit: 5 });
+  expect(body.jobs.map((job: Lease) => job.id)).toEqual(batch.jobs.map((job: Lease) => job.id));
+});
+
+test('a floor at one priority hides no job of another, also of one that was never used before', async () => {
+  await raiseFloor(service, 'mixed', 5);
+  await raiseFloor(service, 'mixed', -5);
+  const priorities = [-100, 100, 0, 5, -5, 6, 4, -6, -4];
+  await other.call('POST', '/jobs/batch', {
+    jobs: priorities.map((priority) => ({ queue: 'mixed', priority })),
+  });
+  const { body } = await service.call('POST', '/jobs/claim', { queues: ['mixed'], limit: 100 });
+  expect(body.jobs.map((job: { priority: number }) => job.priority)).toEqual(
+    priorities.toSorted((a, b) => b - a),
+  );
+});
+
+test('a revived, a released and a retried job come back above the floor', async () => {
+  await service.call('POST', '/jobs/batch', {
+    jobs: Array.from({ length: 3 }, () => ({ queue: 'back', priority: 1 })),
+  });
+  const { body } = await service.call('POST', '/jobs/claim', {
+    queues: ['back'],
+    limit: 3,
+    lease_seconds: 1.5,
+  });
+  const [revived, released, nacked] = body.jobs as [Lease, Lease, Lease];
+  await raiseFloor(service, 'back', 1);
+  await service.call('POST', `/jobs/${released.id}/release`, { lease_token: released.lease_token });
+  await service.call('POST', `/jobs/${nacked.id}/nack`, {
+    lease_token: nacked.lease_token,
+    delay_seconds: 0,
+  });
+  const ids = new Set<string>();
+  while (ids.size < 3) {
+    const { body: claimed } = await service.call('POST', '/jobs/claim', {
+      queues: ['back'],
+      limit: 3,
+      wait_seconds: 20,
+    });
+    expect(claimed.jobs).not.toEqual([]);
+    for (const job of claimed.jobs) ids.add(job.id);
+  }
+  expect(ids).toEqual(new Set([revived.id, released.id, nacked.id]));
+});

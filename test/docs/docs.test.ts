@@ -1,0 +1,52 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { posix } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { toProblem } from '../../routes/http/problems.ts';
+import { Refusal, type RefusalCode } from '../../src/errors.ts';
+import { JOB_STATES } from '../../src/types.ts';
+import { ROOT, textOf } from '../support/sources.ts';
+
+const pages = [
+  'README.md',
+  'CHANGELOG.md',
+  ...readdirSync(`${ROOT}docs`, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.md'))
+    .map((file) => `docs/${file}`),
+];
+
+describe('the documents', () => {
+  test('link to nothing that is not there', () => {
+    const broken = pages.flatMap((page) =>
+      [...textOf(page).matchAll(/\]\((?!https?:)([^)#]+)/g)]
+        .map((match) => posix.join(posix.dirname(page), match[1] as string))
+        .filter((path) => !existsSync(`${ROOT}${path}`))
+        .map((path) => `${page} -> ${path}`),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  test('code speaks of no document that is not there', () => {
+    const named = readdirSync(`${ROOT}src`, { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts'))
+      .flatMap((file) => [...textOf(`src/${file}`).matchAll(/docs\/[\w/.-]+\.md/g)].map((match) => match[0]));
+    expect(named.length).toBeGreaterThan(0);
+    expect(named.filter((path) => !existsSync(`${ROOT}${path}`))).toEqual([]);
+  });
+
+  test('docs/problems.md has every code with its status, and no other', () => {
+    const codes = [...textOf('src/errors.ts').matchAll(/^ {2}\| '(\w+)'/gm)].map((match) => match[1]);
+    const rows = [...textOf('docs/problems.md').matchAll(/^\| `(\w+)` \| (\d{3}) \|/gm)];
+    expect(rows.map((row) => row[1]).sort()).toEqual(codes.sort());
+    for (const [, code, status] of rows)
+      expect(toProblem(new Refusal(code as RefusalCode, '')).status, code).toBe(Number(status));
+  });
+
+  test('docs/lifecycle.md has every state, and every constraint that holds them', () => {
+    const text = textOf('docs/lifecycle.md');
+    const jobs = /create table dibs\.jobs .*?\n\)/s.exec(textOf('sql/schema.sql'))?.[0] ?? '';
+    const constraints = [...jobs.matchAll(/^ {2}constraint (\w+)/gm)].map((match) => match[1] as string);
+    expect(constraints).toContain('job_leased');
+    const rows = [...text.matchAll(/^\| `(\w+)` \|/gm)].map((match) => match[1]);
+    expect(rows).toEqual(expect.arrayContaining([...JOB_STATES, ...constraints]));
+  });
+});

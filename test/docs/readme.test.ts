@@ -1,0 +1,95 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readConfig } from '../../src/config.ts';
+import { type Service, startService } from '../support/service.ts';
+import { textOf } from '../support/sources.ts';
+
+const readme = textOf('README.md');
+
+/** The session's steps: what is typed, and what it prints. */
+const steps = [...readme.matchAll(/^```bash\n(.*?)^```\n(?:^```json\n(.*?)^```\n)?/gms)].map((match) => ({
+  typed: match[1] as string,
+  printed: match[2] ?? '',
+}));
+
+/** A text without what differs from run to run. */
+const steady = (text: string) =>
+  text
+    .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<uuid>')
+    .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, '<time>');
+
+async function bash(script: string): Promise<{ status: number | null; stderr: string }> {
+  const child = spawn('bash', ['-c', script], { stdio: ['ignore', 'inherit', 'pipe'] });
+  let stderr = '';
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk;
+  });
+  const [status] = await once(child, 'close');
+  return { status, stderr };
+}
+
+describe('the session in the README', () => {
+  let service: Service;
+  let folder: string;
+  beforeAll(async () => {
+    service = await startService();
+    folder = mkdtempSync(join(tmpdir(), 'dibs-readme-'));
+  });
+  afterAll(async () => {
+    await service.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test('prints what the README shows, typed as printed', async () => {
+    const address = 'http://127.0.0.1:8080';
+    expect(steps.length).toBeGreaterThan(5);
+    expect(steps.some((step) => step.typed.includes(address))).toBe(true);
+    const url = await service.listen();
+    const script = steps
+      .map(({ typed }, i) => `{\n${typed.replaceAll(address, url)}} > ${folder}/${i}\n`)
+      .join('');
+    const { status, stderr } = await bash(`set -euo pipefail\n${script}`);
+    expect(stderr).toBe('');
+    expect(status).toBe(0);
+    for (const [i, { printed }] of steps.entries())
+      expect(steady(readFileSync(`${folder}/${i}`, 'utf8'))).toBe(steady(printed));
+  });
+});
+
+describe("the README's table of variables", () => {
+  const rows = [...readme.matchAll(/^\| `([A-Z_]+)` \| (?:`([^`]*)` )?\|/gm)].map((match) => ({
+    name: match[1] as string,
+    value: match[2],
+  }));
+
+  test('has each variable that the configuration reads, and no other', () => {
+    const read = new Set<string>();
+    readConfig(
+      new Proxy<Record<string, string | undefined>>(
+        {},
+        {
+          get(_, name) {
+            read.add(String(name));
+            return undefined;
+          },
+        },
+      ),
+    );
+    expect(rows.map((row) => row.name).sort()).toEqual([...read].sort());
+  });
+
+  test('shows the defaults', () => {
+    expect(readConfig(Object.fromEntries(rows.map((row) => [row.name, row.value])))).toEqual(readConfig({}));
+    const { port, poolSize, maxPayloadBytes } = readConfig({});
+    const shown = Object.fromEntries(rows.map((row) => [row.name, row.value]));
+    expect(shown).toMatchObject({
+      PORT: `${port}`,
+      DATABASE_POOL_SIZE: `${poolSize}`,
+      MAX_PAYLOAD_BYTES: `${maxPayloadBytes}`,
+    });
+  });
+});

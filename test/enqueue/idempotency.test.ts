@@ -1,0 +1,358 @@
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { prepared } from '../../src/postgres/statements.ts';
+import { createDatabase, onServer } from '../support/database.ts';
+import { eventually, expectProblem, moves } from '../support/moves.ts';
+import { nodes, outline, prepare } from '../support/plans.ts';
+import { type Answer, type Service, startService } from '../support/service.ts';
+
+let here: Service;
+let there: Service;
+let at: ReturnType<typeof moves>;
+beforeAll(async () => {
+  here = await startService();
+  there = await startService({ databaseUrl: here.databaseUrl });
+  at = moves(here);
+});
+afterAll(async () => {
+  await there.stop();
+  await here.stop();
+});
+
+let keys = 0;
+const newKey = () => `key-${++keys}`;
+
+const post = (on: Service, path: string, body: unknown, key: string) =>
+  on.call('POST', path, body, { 'idempotency-key': key });
+
+const said = ({ status, headers, text }: Answer) => ({
+  status,
+  text,
+  location: headers.location,
+  type: headers['content-type'],
+});
+
+const sql = <Row extends object>(text: string, values: unknown[] = []) =>
+  onServer<Row & Record<string, unknown>>(here.databaseUrl, text, values);
+
+/** Moves the record of a key into the past. */
+const age = (key: string, by: string) =>
+  sql(
+    `update dibs.idempotency_keys
+     set created_at = created_at - $2::interval, expires_at = expires_at - $2::interval where key = $1`,
+    [key, by],
+  );
+
+const jobsIn = async (queue: string) => (await at.ok('GET', `/jobs?queue=${queue}`)).jobs.length;
+
+describe.each([
+  ['POST /jobs', '/jobs', (job: object) => job],
+  ['POST /jobs/batch', '/jobs/batch', (job: object) => ({ jobs: [job, { ...job, payload: 2 }] })],
+])('%s', (_, path, bodyOf) => {
+  const perRequest = path === '/jobs' ? 1 : 2;
+
+  test('the same key and body are answered the same, on every replica, and enqueue nothing more', async () => {
+    const queue = at.newQueue();
+    const body = bodyOf({ queue, payload: 1, headers: { 'ä"\\': '\ud83d\ude00' } });
+    const key = newKey();
+    const first = await post(here, path, body, key);
+    expect(first.status).toBe(201);
+    for (const on of [here, there, here]) expect(said(await post(on, path, body, key))).toEqual(said(first));
+    expect(await jobsIn(queue)).toBe(perRequest);
+  });
+
+  test('it is still the same after the jobs are done and gone, and the queue with them', async () => {
+    const queue = at.newQueue();
+    const body = bodyOf({ queue });
+    const key = newKey();
+    const first = await post(here, path, body, key);
+    for (const job of await at.claim(queue, { limit: 10 })) await at.settle('ack', job);
+    expect(said(await post(there, path, body, key))).toEqual(said(first));
+    await at.ok('DELETE', `/queues/${queue}`);
+    expect(said(await post(there, path, body, key))).toEqual(said(first));
+    expectProblem(await here.call('GET', `/queues/${queue}`), 404, 'queue_not_found');
+  });
+
+  test('32 requests at once with one key over two replicas give one answer and one set of jobs', async () => {
+    for (let round = 0; round < 5; round++) {
+      const queue = at.newQueue();
+      const body = bodyOf({ queue });
+      const key = newKey();
+      const answers = await Promise.all(
+        Array.from({ length: 32 }, (_, i) => post(i % 2 ? here : there, path, body, key)),
+      );
+      expect(answers[0]?.status).toBe(201);
+      expect(new Set(answers.map((answer) => JSON.stringify(said(answer)))).size).toBe(1);
+      expect(await jobsIn(queue)).toBe(perRequest);
+    }
+  });
+
+  test('another body, by as little as a space, is 422 idempotency_key_reused and enqueues nothing', async () => {
+    const queue = at.newQueue();
+    const body = bodyOf({ queue });
+    const key = newKey();
+    const first = await post(here, path, body, key);
+    for (const on of [here, there]) {
+      expectProblem(await post(on, path, bodyOf({ queue, priority: 1 }), key), 422, 'idempotency_key_reused');
+      expectProblem(await post(on, path, `${JSON.stringify(body)} `, key), 422, 'idempotency_key_reused');
+    }
+    expect(said(await post(here, path, body, key))).toEqual(said(first));
+    expect(await jobsIn(queue)).toBe(perRequest);
+  });
+
+  test('of many bodies at once with one key, over two replicas, one is taken and the others are 422', async () => {
+    const queue = at.newQueue();
+    const key = newKey();
+    const answers = await Promise.all(
+      Array.from({ length: 16 }, (_, i) =>
+        post(i % 2 ? here : there, path, bodyOf({ queue, priority: i >> 1 }), key),
+      ),
+    );
+    const taken = answers.filter(({ status }) => status === 201);
+    // Its double on the other replica, if that came in time to be the same request.
+    expect([1, 2]).toContain(taken.length);
+    expect(new Set(taken.map(({ text }) => text)).size).toBe(1);
+    for (const answer of answers)
+      if (answer.status !== 201) expectProblem(answer, 422, 'idempotency_key_reused');
+    expect(await jobsIn(queue)).toBe(perRequest);
+  });
+
+  test('a refusal is not remembered', async () => {
+    const queue = at.newQueue();
+    const key = newKey();
+    expectProblem(await post(here, path, bodyOf({ queue, priority: 101 }), key), 400, 'invalid_request');
+    const late = bodyOf({ queue, run_at: '9999-01-01T00:00:00Z' });
+    expectProblem(await post(here, path, late, key), 400, 'invalid_request');
+    expectProblem(await post(here, path, bodyOf({ queue }), `${key}\0`), 400, 'invalid_request');
+    const first = await post(there, path, bodyOf({ queue }), key);
+    expect(first.status).toBe(201);
+    expect(said(await post(here, path, bodyOf({ queue }), key))).toEqual(said(first));
+  });
+
+  test('a key is 1 to 256 characters without NUL, and is sent once', async () => {
+    const queue = at.newQueue();
+    const body = bodyOf({ queue });
+    const where = { in: 'header', path: '/idempotency-key' };
+    for (const key of ['', 'x'.repeat(257), 'a\0b']) {
+      const answer = await post(here, path, body, key);
+      expectProblem(answer, 400, 'invalid_request');
+      expect(answer.body.errors).toEqual([expect.objectContaining(where)]);
+    }
+    const twice = await here.app.inject({
+      method: 'POST',
+      url: path,
+      headers: { 'idempotency-key': ['a', 'b'] as unknown as string, 'content-type': 'application/json' },
+      payload: JSON.stringify(body),
+    });
+    expect(twice.json()).toMatchObject({ status: 400, code: 'invalid_request', errors: [where] });
+    expectProblem(await here.call('GET', `/queues/${queue}`), 404, 'queue_not_found');
+    for (const key of ['x', 'x'.repeat(256), '"quoted"', 'é', "'; drop table", '{}']) {
+      const first = await post(here, path, body, key);
+      expect(first.status).toBe(201);
+      expect(said(await post(there, path, body, key))).toEqual(said(first));
+    }
+  });
+
+  test('after 24 hours the key is free again, be the record still there or not', async () => {
+    const queue = at.newQueue();
+    const body = bodyOf({ queue });
+    const key = newKey();
+    const first = await post(here, path, body, key);
+    await age(key, '23 hours 59 minutes');
+    expect(said(await post(there, path, body, key))).toEqual(said(first));
+    await age(key, '1 minute');
+    const other = bodyOf({ queue, priority: 1 });
+    const second = await post(there, path, other, key);
+    expect(second.status).toBe(201);
+    expect(second.text).not.toBe(first.text);
+    expect(said(await post(here, path, other, key))).toEqual(said(second));
+    expectProblem(await post(here, path, body, key), 422, 'idempotency_key_reused');
+    expect(await jobsIn(queue)).toBe(2 * perRequest);
+  });
+});
+
+test('a key holds for its own route only', async () => {
+  const queue = at.newQueue();
+  const key = newKey();
+  // One body cannot be valid on both; so the second would be 422 if the key were shared.
+  expect((await post(here, '/jobs', { queue }, key)).status).toBe(201);
+  expect((await post(here, '/jobs/batch', { jobs: [{ queue }] }, key)).status).toBe(201);
+  expect(await jobsIn(queue)).toBe(2);
+});
+
+test('without the header every request enqueues, and the keys are never looked at', async () => {
+  const queue = at.newQueue();
+  await sql('alter table dibs.idempotency_keys rename to away');
+  try {
+    for (let i = 0; i < 2; i++) {
+      expect((await here.call('POST', '/jobs', { queue })).status).toBe(201);
+      expect(
+        (await here.call('POST', '/jobs/batch', { jobs: [{ queue }, { queue: `${queue}.2` }] })).status,
+      ).toBe(201);
+    }
+  } finally {
+    await sql('alter table dibs.away rename to idempotency_keys');
+  }
+  expect(await jobsIn(queue)).toBe(4);
+});
+
+test('a batch over several queues, of 1000 jobs, is answered again in full', async () => {
+  const queues = [at.newQueue(), at.newQueue()];
+  const jobs = Array.from({ length: 1000 }, (_, i) => ({ queue: queues[i % 2], payload: i }));
+  const key = newKey();
+  const first = await post(here, '/jobs/batch', { jobs }, key);
+  expect(first.body.jobs).toHaveLength(1000);
+  expect(said(await post(there, '/jobs/batch', { jobs }, key))).toEqual(said(first));
+  for (const queue of queues) expect((await at.drain(queue)).length).toBe(500);
+});
+
+test('an enqueue with a key wakes the claims that wait, on every replica', async () => {
+  const queue = at.newQueue();
+  await at.ok('POST', `/queues/${queue}/pause`);
+  await at.ok('POST', `/queues/${queue}/resume`);
+  for (const on of [here, there]) {
+    const claim = moves(on).claim(queue, { wait_seconds: 20 });
+    await post(here, '/jobs', { queue, payload: 'woken' }, newKey());
+    expect((await claim).map((job) => job.payload)).toEqual(['woken']);
+  }
+});
+
+/** Runs `work` while a transaction of somebody else's is open, which has done `begun`; `release` rolls it back. */
+async function beside<T>(begun: string, work: (release: () => Promise<unknown>) => Promise<T>): Promise<T> {
+  const other = new pg.Client(here.databaseUrl);
+  await other.connect();
+  try {
+    await other.query('begin');
+    await other.query(begun);
+    return await work(() => other.query('rollback'));
+  } finally {
+    await other.end();
+  }
+}
+
+const NO_JOB_MAY_COME = 'lock table dibs.jobs in share row exclusive mode';
+
+/** How many transactions wait for a lock on the keys, or for one that holds a key. */
+const waiters = async () =>
+  (
+    await sql<{ count: number }>(
+      `select count(*)::integer as count from pg_stat_activity
+       where datname = current_database() and wait_event_type = 'Lock' and query like '%idempotency_keys%'`,
+    )
+  )[0]?.count;
+
+test('a request whose first is under way on another replica waits for it and is answered the same', async () => {
+  const queue = at.newQueue();
+  await at.enqueue({ queue });
+  const key = newKey();
+  const [first, second, other] = await beside(NO_JOB_MAY_COME, async (release) => {
+    const first = post(here, '/jobs', { queue }, key);
+    await eventually(async () =>
+      expect(
+        await sql(`select from pg_locks where relation = 'dibs.jobs'::regclass and not granted`),
+      ).toHaveLength(1),
+    );
+    const second = post(there, '/jobs', { queue }, key);
+    const other = post(there, '/jobs', { queue, priority: 1 }, key);
+    await eventually(async () => expect(await waiters()).toBe(1));
+    await release();
+    return Promise.all([first, second, other]);
+  });
+  expect(first.status).toBe(201);
+  expect(said(second)).toEqual(said(first));
+  expectProblem(other, 422, 'idempotency_key_reused');
+  expect(await jobsIn(queue)).toBe(2);
+});
+
+test('when the first takes too long, the second is 503 with Retry-After, and neither counts twice', async () => {
+  const queue = at.newQueue();
+  await at.enqueue({ queue });
+  const key = newKey();
+  const answers = await beside(NO_JOB_MAY_COME, async () =>
+    Promise.all([here, there].map((on) => post(on, '/jobs', { queue }, key))),
+  );
+  for (const answer of answers) {
+    expectProblem(answer, 503, 'unavailable');
+    expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
+  }
+  const again = await post(there, '/jobs', { queue }, key);
+  expect(again.status).toBe(201);
+  expect(await jobsIn(queue)).toBe(2);
+});
+
+test('keys that wait for another replica leave connections to the requests without one', async () => {
+  const queue = at.newQueue();
+  await at.enqueue({ queue });
+  const held = Array.from({ length: 20 }, newKey);
+  const take = `insert into dibs.idempotency_keys (route, key, fingerprint, expires_at)
+    select 'POST /jobs', key, sha256(''), now() + interval '1 day' from unnest('{${held}}'::text[]) key`;
+  await beside(take, async (release) => {
+    const keyed = held.map((key) => post(here, '/jobs', { queue }, key));
+    await eventually(async () => expect(await waiters()).toBeGreaterThan(0));
+    for (let i = 0; i < 20; i++) expect((await here.call('POST', '/jobs', { queue })).status).toBe(201);
+    expect(await waiters()).toBeGreaterThan(0);
+    await release();
+    for (const answer of await Promise.all(keyed)) expect([201, 503]).toContain(answer.status);
+  });
+});
+
+test('a replica that stands still in its transaction loses the key to those who repeat the request', async () => {
+  const key = newKey();
+  const take = prepared('enqueue/idempotency_take');
+  const parameters = ['POST /jobs', key, '0'.repeat(64)];
+  const frozen = here.db.transaction(async (transaction) => {
+    await transaction.query(take, parameters);
+    await eventually(async () => expect((await post(there, '/jobs', {}, key)).status).toBe(201));
+    await transaction.query(take, parameters);
+  });
+  await expect(frozen).rejects.toMatchObject({ code: 'unavailable' });
+});
+
+test('expired records are deleted, and no others', async () => {
+  const [old, young] = [newKey(), newKey()];
+  for (const key of [old, young]) await post(here, '/jobs', {}, key);
+  await age(old, '24 hours');
+  await eventually(async () => {
+    const rows = await sql('select key from dibs.idempotency_keys where key = any ($1)', [[old, young]]);
+    expect(rows).toEqual([{ key: young }]);
+  });
+});
+
+describe.each([
+  ['never analyzed', ''],
+  ['vacuumed while empty', 'vacuum analyze dibs.idempotency_keys'],
+])('with a table %s, among 50,000 keys', (_, prelude) => {
+  let database: Awaited<ReturnType<typeof createDatabase>>;
+  let client: pg.Client;
+  beforeAll(async () => {
+    database = await createDatabase();
+    client = new pg.Client(database.url);
+    await client.connect();
+    await client.query(prelude);
+    await client.query(
+      `insert into dibs.idempotency_keys (route, key, fingerprint, expires_at, status, body)
+       select 'POST /jobs', 'key-' || n, sha256(n::text::bytea), now() + (n - 100) * interval '1 second', 201, '{}'
+       from generate_series(1, 50000) n`,
+    );
+  });
+  afterAll(async () => {
+    await client.end();
+    await database.drop();
+  });
+
+  test.each([
+    ['enqueue/idempotency_find', ['POST /jobs', 'key-700', '00'], 1],
+    ['enqueue/idempotency_answer', ['POST /jobs', 'key-700', 201, '/jobs/1', '{}', null], 1],
+    ['maintenance/prune_answers', ['-infinity'], 100],
+  ])('%s reads only the rows that it is about', async (name, parameters, rows) => {
+    const plan = await (await prepare(client, name, 'custom')).run(parameters);
+    const scans = nodes(plan).filter(
+      (node) => node['Relation Name'] === 'idempotency_keys' && node['Actual Rows'],
+    );
+    expect(scans.length, outline(plan)).toBeGreaterThan(0);
+    for (const scan of scans) {
+      expect(scan['Node Type'], outline(plan)).not.toBe('Seq Scan');
+      expect(scan['Actual Rows'], outline(plan)).toBe(rows);
+    }
+  });
+});

@@ -1,0 +1,134 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createDatabase, onServer } from '../support/database.ts';
+import { http, type Replica, startReplica } from '../support/replica.ts';
+import { until } from '../support/until.ts';
+
+const CUT = `select pg_terminate_backend(pid) from pg_stat_activity
+  where application_name = 'dibs' and datname = current_database()`;
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let survivor: Replica;
+const replicas: Replica[] = [];
+beforeEach(async () => {
+  database = await createDatabase();
+  survivor = await start();
+});
+afterEach(async () => {
+  await Promise.all(replicas.splice(0).map((replica) => replica.end('SIGKILL')));
+  await database.drop();
+});
+
+async function start(): Promise<Replica> {
+  const replica = await startReplica({ DATABASE_URL: database.url });
+  replicas.push(replica);
+  return replica;
+}
+
+/** Enqueues with a key; undefined when the connection breaks, as it does for who asks a replica that dies. */
+async function send(
+  { url }: Replica,
+  queue: string,
+  key: string,
+): Promise<{ status: number; text: string } | undefined> {
+  const batch = key.startsWith('batch');
+  const body = batch ? { jobs: [{ queue, payload: key }, { queue: `${queue}.2` }] } : { queue, payload: key };
+  const headers = { 'idempotency-key': key };
+  return http(url, 'POST', batch ? '/jobs/batch' : '/jobs', body, { headers }).catch(() => undefined);
+}
+
+/** Repeats a request until it is answered with what it wanted; anything but an outage in between is wrong. */
+const sendUntilDone = async (replica: Replica, queue: string, key: string): Promise<string> =>
+  until(async () => {
+    const answer = await send(replica, queue, key);
+    if (answer?.status === 201) return answer.text;
+    expect([undefined, 503]).toContain(answer?.status);
+    return undefined;
+  });
+
+/** The payloads in a queue, each as often as it is there. */
+const payloads = async (queue: string) =>
+  (
+    await onServer<{ payload: string }>(
+      database.url,
+      `select j.payload #>> '{}' as payload from dibs.jobs j join dibs.queues q on q.id = j.queue_id
+       where q.name = $1 order by 1`,
+      [queue],
+    )
+  ).map((row) => row.payload);
+
+test('kill -9 of a replica in the middle of a request, which is repeated on another, gives exactly one job', async () => {
+  const queue = 'middle';
+  await sendUntilDone(survivor, queue, 'other');
+  const killed = await start();
+  const holder = new pg.Client(database.url);
+  await holder.connect();
+  try {
+    await holder.query('begin; lock table dibs.jobs in share row exclusive mode');
+    const lost = send(killed, queue, 'key');
+    await until(async () => {
+      const { rows } = await holder.query('select from pg_locks where not granted');
+      return rows.length > 0;
+    });
+    await killed.end('SIGKILL');
+    expect(await lost).toBeUndefined();
+    const repeated = sendUntilDone(survivor, queue, 'key');
+    await holder.query('rollback');
+    const answer = await repeated;
+    expect(await sendUntilDone(survivor, queue, 'key')).toBe(answer);
+  } finally {
+    await holder.end();
+  }
+  expect(await payloads(queue)).toEqual(['key', 'other']);
+});
+
+test('kill -9 at any moment: what is repeated on another replica is there exactly once, as it was answered', {
+  timeout: 120_000,
+}, async () => {
+  const queue = 'moments';
+  const keys: string[] = [];
+  for (let round = 0; round < 6; round++) {
+    const doomed = await start();
+    await send(doomed, queue, `warm-${round}`);
+    keys.push(`warm-${round}`);
+    const own = Array.from({ length: 60 }, (_, i) => `${i % 3 ? 'job' : 'batch'}-${round}-${i}`);
+    keys.push(...own);
+    const answers = own.map((key) => send(doomed, queue, key));
+    const [kill] = [sleep(Math.random() * 60).then(() => doomed.end('SIGKILL'))];
+    // Repeated at once, while the first may still be under way in the database, and by all the others later.
+    const early = Promise.all(own.slice(0, 20).map((key) => sendUntilDone(survivor, queue, key)));
+    await kill;
+    const answered = await Promise.all(answers);
+    await early;
+    const repeated = await Promise.all(own.map((key) => sendUntilDone(survivor, queue, key)));
+    for (const [i, answer] of answered.entries())
+      if (answer?.status === 201) expect(repeated[i]).toBe(answer.text);
+  }
+  expect(await payloads(queue)).toEqual(keys.toSorted());
+});
+
+test('with connections to the database cut again and again, repeating until there is an answer gives each job once', {
+  timeout: 120_000,
+}, async () => {
+  const queue = 'cuts';
+  const keys = Array.from({ length: 300 }, (_, i) => `${i % 3 ? 'job' : 'batch'}-${i}`);
+  let done = false;
+  const left = [...keys];
+  const clients = Promise.all(
+    Array.from({ length: 12 }, async () => {
+      for (let key = left.shift(); key !== undefined; key = left.shift()) {
+        const answer = await sendUntilDone(survivor, queue, key);
+        expect(await sendUntilDone(survivor, queue, key)).toBe(answer);
+      }
+    }),
+  ).finally(() => {
+    done = true;
+  });
+  while (!done) {
+    await onServer(database.url, CUT);
+    await sleep(Math.random() * 30);
+  }
+  await clients;
+  expect(await payloads(queue)).toEqual(keys.toSorted());
+});

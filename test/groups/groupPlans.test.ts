@@ -1,0 +1,128 @@
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createDatabase } from '../support/database.ts';
+import { parametersOf, TOKEN } from '../support/jobs.ts';
+import { buffers, type Mode, nodes, outline, type PlanNode, prepare, rowsTouched } from '../support/plans.ts';
+
+const JOBS = 100_000;
+const MODES: Mode[] = ['generic', 'custom'];
+
+/** Long names make tall indexes, which the planner takes for dear ones. */
+const LENGTH = 100;
+const groupOf = (n: number) => `g${n}`.padEnd(LENGTH, 'x');
+const execute = async (client: pg.Client, text: string) => void (await client.query(text));
+
+type Prepared = Awaited<ReturnType<typeof prepare>>;
+
+/** Groups of one queue, all but every hundredth with a head that is ready; `depth` jobs of each are blocked behind it. */
+const SHAPES = {
+  'one group of 100,000 jobs': { groups: 1, depth: JOBS },
+  '100,000 groups': { groups: JOBS, depth: 1 },
+};
+
+/** Inserts the jobs of a shape up to the given number of them. */
+async function makeGroups(client: pg.Client, { depth }: { depth: number }, upTo: number) {
+  await client.query(`insert into dibs.queues (id, name) values (1, 'q1') on conflict do nothing`);
+  await client.query(
+    `insert into dibs.jobs (queue_id, id, state, is_head, run_at, max_attempts, payload_bytes, priority, headers, payload, group_key)
+     select 1, ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid,
+       (case when is_head then 'ready' else 'blocked' end)::dibs.job_state, is_head,
+       now(), 5, 20, 0, '{}', '{"to":"ada"}', rpad('g' || nr, $3::integer, 'x')
+     from generate_series((select count(*) from dibs.jobs), $1::integer - 1) n
+     cross join lateral (select n / $2::integer as nr, n % $2::integer = 0 and n / $2::integer % 100 <> 0 as is_head) as place`,
+    [upTo, depth + 1, LENGTH],
+  );
+}
+
+/** What was done before the plans were made. */
+const HISTORIES: Record<string, (client: pg.Client, fill: (upTo: number) => Promise<void>) => Promise<void>> =
+  {
+    'planned while empty': async () => undefined,
+    'planned while empty, and analyzed so': (client) => execute(client, 'vacuum analyze dibs.jobs'),
+    'planned for few, and never analyzed': (_, fill) => fill(JOBS / 10),
+    'with fresh statistics': async (client, fill) => {
+      await fill(JOBS);
+      await execute(client, 'vacuum analyze dibs.jobs');
+    },
+  };
+
+function judge(plan: PlanNode, items: number): void {
+  const drawn = outline(plan);
+  const scans = nodes(plan).filter(
+    (node) => node['Relation Name'] === 'jobs' && node['Node Type'].includes('Scan'),
+  );
+  expect([...new Set(scans.map((node) => node['Index Name']))].sort(), drawn).toEqual([
+    'jobs_blocked',
+    'jobs_head',
+    'jobs_pkey',
+  ]);
+  expect(rowsTouched(plan), drawn).toBeLessThanOrEqual(3 * items);
+  // Measured: 24 to 36 for one group, and for each of 400.
+  expect(buffers(plan), drawn).toBeLessThan(100 + 40 * items);
+}
+
+for (const [shape, wish] of Object.entries(SHAPES))
+  for (const [history, begin] of Object.entries(HISTORIES))
+    describe(`${shape}, ${history}`, () => {
+      let database: Awaited<ReturnType<typeof createDatabase>>;
+      let client: pg.Client;
+      const kept = new Map<string, Prepared>();
+      beforeAll(async () => {
+        database = await createDatabase();
+        client = new pg.Client(database.url);
+        await client.connect();
+        await client.query('alter table dibs.jobs set (autovacuum_enabled = false)');
+        const fill = (upTo: number) => makeGroups(client, wish, upTo);
+        await begin(client, fill);
+        for (const mode of MODES)
+          for (const name of ['groups/advance', 'groups/headless', 'claim/plain']) {
+            const statement = await prepare(client, name, mode);
+            // A generic plan is made now, and kept.
+            await statement.plan(parametersOf(name, { first: 1, last: 1, by: 1, queue: 1 }, 1));
+            kept.set(`${name} ${mode}`, statement);
+          }
+        await fill(wish.groups * (wish.depth + 1));
+      });
+      afterAll(async () => {
+        await client.end();
+        await database.drop();
+      });
+
+      const run = (name: string, mode: Mode, parameters: unknown[]) =>
+        (kept.get(`${name} ${mode}`) as Prepared).run(parameters);
+
+      test.each(MODES)('a new head by its %s plan costs two probes for each group', async (mode) => {
+        for (const count of wish.groups === 1 ? [1] : [1, 400]) {
+          const groups = Array.from({ length: count }, (_, i) => groupOf(i * 100));
+          judge(await run('groups/advance', mode, [1, groups, groups.map((_, i) => 10_000_000 + i)]), count);
+        }
+      });
+
+      test('a look for groups without a head goes from group to group', async () => {
+        const plan = await run('groups/headless', 'custom', [1, '', 100]);
+        const looked = Math.min(100, wish.groups);
+        expect(rowsTouched(plan), outline(plan)).toBeLessThanOrEqual(2 * looked);
+        expect(buffers(plan), outline(plan)).toBeLessThan(20 + 10 * looked);
+      });
+
+      test.each(MODES)('a claim by its %s plan costs what it returns', async (mode) => {
+        await client.query(`update dibs.jobs set state = 'ready', is_head = true where id = (
+          select id from dibs.jobs where group_key = '${groupOf(0)}' order by position limit 1)`);
+        const plan = await run('claim/plain', mode, [
+          1,
+          1,
+          2 ** 24,
+          [1],
+          [TOKEN],
+          [30],
+          ['w'],
+          [-100],
+          [-1],
+          [100],
+          null,
+          null,
+        ]);
+        expect(rowsTouched(plan), outline(plan)).toBeLessThanOrEqual(6);
+        expect(buffers(plan), outline(plan)).toBeLessThan(85);
+      });
+    });

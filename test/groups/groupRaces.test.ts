@@ -1,0 +1,246 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { createRounds, RANKS } from '../../src/batching/roundTrips.ts';
+import { claiming } from '../../src/claim/lease.ts';
+import { enqueueing } from '../../src/enqueue/enqueue.ts';
+import { groupTurns } from '../../src/groups/heads.ts';
+import { headlessGroups } from '../../src/groups/repair.ts';
+import { databaseClock } from '../../src/postgres/clock.ts';
+import { openDatabase } from '../../src/postgres/pool.ts';
+import { queueCache } from '../../src/queues/cache.ts';
+import { wakeUps } from '../../src/replicas/notifier.ts';
+import { settlement as settlementOf } from '../../src/settle/verbs.ts';
+import type { LeasedJob } from '../../src/types.ts';
+import { awaitedJobs } from '../../src/waiting/waiters.ts';
+import { createDatabase, onServer } from '../support/database.ts';
+import { until } from '../support/until.ts';
+
+const QUEUE = 'races';
+
+/** An engine's verbs without its duties: nothing mends what they leave behind. */
+function bareEngine(url: string) {
+  const db = openDatabase(url, 10, () => undefined);
+  const queues = queueCache(db);
+  const rounds = createRounds(db);
+  const errors: unknown[] = [];
+  const log = (error: unknown) => errors.push(error);
+  // Not started: it hears of nothing, and tells nobody.
+  const wakes = wakeUps({ db, url, log });
+  const awaited = awaitedJobs({ tell: () => undefined });
+  const groups = groupTurns({ db, join: rounds(RANKS.advance), queues, wakes, log });
+  const { enqueue } = enqueueing({
+    db,
+    join: rounds(RANKS.enqueue),
+    queues,
+    clock: databaseClock(db),
+    wakes,
+    groups,
+    admit: (_queue, _share, work) => work(),
+  });
+  const settlement = settlementOf({ db, join: rounds(RANKS.settle), queues, wakes, awaited, groups });
+  const { claimFor } = claiming({ db, lost: () => undefined, lookAgain: () => undefined });
+  return {
+    db,
+    errors,
+    headless: headlessGroups({ db, queues, groups, log }),
+    enqueue: async (group: string, count = 1) =>
+      enqueue(
+        Array.from({ length: count }, () => ({ queue: QUEUE, group })),
+        () => '',
+      ),
+    ack: ({ id, lease_token }: LeasedJob) => settlement.ack({ id, lease_token }),
+    async claim(limit = 1000): Promise<LeasedJob[]> {
+      const queue = await queues.open(QUEUE, false);
+      const consumer = { limit, lease_seconds: 600, worker: undefined, name: undefined };
+      const shares = await rounds(RANKS.claim)(queue.id, (part) => claimFor(queue, [consumer], part));
+      return shares.jobs.flat();
+    },
+  };
+}
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let engines: ReturnType<typeof bareEngine>[];
+beforeAll(async () => {
+  database = await createDatabase();
+  engines = [bareEngine(database.url), bareEngine(database.url)];
+});
+afterAll(async () => {
+  for (const { db } of engines) await db.close();
+  await database.drop();
+});
+
+const [one, two] = [0, 1].map((i) => () => engines[i] as ReturnType<typeof bareEngine>) as [
+  () => ReturnType<typeof bareEngine>,
+  () => ReturnType<typeof bareEngine>,
+];
+
+/** For each group that has jobs: how many of them are blocked, and how many are heads. */
+const standing = () =>
+  onServer<{ group_key: string; blocked: number; heads: number }>(
+    database.url,
+    `select group_key, (count(*) filter (where state = 'blocked'))::integer as blocked,
+       (count(*) filter (where is_head))::integer as heads
+     from dibs.jobs group by group_key`,
+  );
+
+async function expectOneHeadEach(): Promise<void> {
+  expect((await standing()).filter(({ heads }) => heads !== 1)).toEqual([]);
+  expect(engines.flatMap(({ errors }) => errors)).toEqual([]);
+}
+
+/** As after a crash between a commit and the look that follows it. */
+async function behead(): Promise<void> {
+  await onServer(database.url, `update dibs.jobs set state = 'blocked', is_head = false`);
+  expect((await standing()).some(({ heads }) => heads > 0)).toBe(false);
+}
+
+async function empty(): Promise<void> {
+  await onServer(database.url, 'delete from dibs.jobs');
+}
+
+test('two engines that hit the same empty group at once give it one head', async () => {
+  for (let round = 0; round < 100; round++) {
+    const groups = Array.from({ length: 5 }, (_, i) => `both ${round} ${i}`);
+    await Promise.all(groups.flatMap((group) => [one().enqueue(group, 2), two().enqueue(group, 2)]));
+  }
+  await expectOneHeadEach();
+  expect(await standing()).toHaveLength(500);
+  await empty();
+});
+
+/** Runs work that comes to wait for what a transaction holds, which then ends. */
+async function whileHeld(
+  hold: string,
+  work: () => Promise<unknown>,
+  meanwhile = async () => undefined as unknown,
+) {
+  const client = new pg.Client(database.url);
+  await client.connect();
+  try {
+    await client.query('begin');
+    expect((await client.query(hold)).rowCount).toBeGreaterThan(0);
+    const working = work();
+    await until(async () => (await onServer(database.url, WAITING)).length > 0, {
+      what: 'a wait for a lock',
+    });
+    await meanwhile();
+    await client.query('commit');
+    await working;
+  } finally {
+    await client.end();
+  }
+}
+const WAITING = `select from pg_stat_activity
+  where datname = current_database() and wait_event_type = 'Lock' and application_name = 'dibs'`;
+
+/** The lease of the first of three jobs of a group. */
+async function leaseOne(group: string): Promise<LeasedJob> {
+  await one().enqueue(group, 3);
+  const [lease] = await two().claim();
+  return lease as LeasedJob;
+}
+const nth = (n: number) =>
+  `select id from dibs.jobs where state = 'blocked' order by position limit 1 offset ${n}`;
+
+describe('no group ever gets stuck', () => {
+  afterEach(async () => {
+    await expectOneHeadEach();
+    await empty();
+  });
+
+  test('when a job arrives while the last one before it leaves', async () => {
+    await one().enqueue('leaving');
+    const [lease] = (await two().claim()) as [LeasedJob];
+    await whileHeld(
+      'select from dibs.jobs for update',
+      () => two().ack(lease),
+      async () => expect((await one().enqueue('leaving'))[0]).toMatchObject({ state: 'blocked' }),
+    );
+    expect(await standing()).toEqual([{ group_key: 'leaving', blocked: 0, heads: 1 }]);
+  });
+
+  test('when the job whose turn it is goes away at that moment', async () => {
+    const lease = await leaseOne('cancelled');
+    await whileHeld(`delete from dibs.jobs where id = (${nth(0)})`, () => two().ack(lease));
+    expect(await standing()).toEqual([{ group_key: 'cancelled', blocked: 0, heads: 1 }]);
+  });
+
+  test('when two replicas, which see different jobs, give it a head at the same moment', async () => {
+    await one().enqueue('twice', 3);
+    await behead();
+    await whileHeld(`update dibs.jobs set state = 'ready', is_head = true where id = (${nth(1)})`, () =>
+      one().enqueue('twice'),
+    );
+    expect(await standing()).toEqual([{ group_key: 'twice', blocked: 3, heads: 1 }]);
+  });
+});
+
+test('32 concurrent producers into one group are served one at a time, in order, by two engines', async () => {
+  const order: string[] = [];
+  const answered: { id: string; sent: number; at: number }[] = [];
+  let clock = 0;
+  let producing = true;
+  let together = 0;
+  const worker = async (engine: ReturnType<typeof bareEngine>) => {
+    for (let idle = 0; idle < 20; ) {
+      const leases = await engine.claim(10);
+      if (leases.length > 0) together++;
+      expect(leases.length).toBeLessThanOrEqual(1);
+      for (const lease of leases) {
+        expect(together).toBe(1);
+        order.push(lease.id);
+        together--;
+        await engine.ack(lease);
+      }
+      idle = leases.length > 0 || producing ? 0 : idle + 1;
+    }
+  };
+  const workers = [worker(one()), worker(two()), worker(one()), worker(two())];
+  await Promise.all(
+    Array.from({ length: 32 }, async (_, i) => {
+      for (let n = 0; n < 10; n++) {
+        const sent = clock++;
+        const [job] = await (i % 2 ? one() : two()).enqueue('crowd');
+        answered.push({ id: (job as { id: string }).id, sent, at: clock++ });
+      }
+    }),
+  );
+  producing = false;
+  await Promise.all(workers);
+  expect(new Set(order)).toEqual(new Set(answered.map(({ id }) => id)));
+  expect(order).toHaveLength(320);
+  const place = new Map(order.map((id, i) => [id, i]));
+  for (const a of answered)
+    for (const b of answered)
+      if (a.at < b.sent) expect(place.get(a.id)).toBeLessThan(place.get(b.id) as number);
+});
+
+test('a group of a replica that died between the commit and its look gets its head from any other', async () => {
+  const groups = Array.from({ length: 30 }, () => randomUUID());
+  for (const group of groups) await one().enqueue(group, 2);
+  await behead();
+  // The first look finds the queues, and their first page of groups.
+  await two().headless.run();
+  await expectOneHeadEach();
+  await empty();
+});
+
+test('all groups of one queue are looked at when that is asked for', async () => {
+  for (let i = 0; i < 3; i++) {
+    await one().enqueue(`asked ${i}`, 2);
+    await behead();
+    two().headless.lookAt(QUEUE);
+    await until(async () => (await standing()).every(({ heads }) => heads === 1));
+  }
+  await empty();
+});
+
+test('a look for groups without a head goes through any number of them', async () => {
+  for (let i = 0; i < 3; i++)
+    await Promise.all(Array.from({ length: 1000 }, (_, n) => one().enqueue(`${i} ${n}`, 2)));
+  await behead();
+  for (let page = 0; page < 4; page++) await two().headless.run();
+  await expectOneHeadEach();
+  expect(await standing()).toHaveLength(3000);
+});

@@ -1,0 +1,237 @@
+import { readFileSync } from 'node:fs';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openApiDocument } from '../../routes/app.ts';
+import { type Method, type Service, startService } from '../support/service.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: the tests look into every corner of the document.
+type Json = any;
+
+const FILE = 'openapi/openapi.json';
+const text = readFileSync(FILE, 'utf8');
+const document: Json = JSON.parse(text);
+const schemas: Record<string, Json> = document.components.schemas;
+
+interface Operation {
+  name: string;
+  method: Method;
+  path: string;
+  operation: Json;
+}
+const operations: Operation[] = Object.entries<Json>(document.paths).flatMap(([path, item]) =>
+  Object.entries<Json>(item).map(([method, operation]) => ({
+    name: operation.operationId,
+    method: method.toUpperCase() as Method,
+    path,
+    operation,
+  })),
+);
+const bodies = operations.filter(({ operation }) => operation.requestBody);
+
+const answersOf = ({ operation }: Operation) =>
+  Object.entries<Json>(operation.responses).map(([status, answer]) => ({ status: Number(status), answer }));
+const isName = (schema: Json) =>
+  Object.keys(schema).join() === '$ref' && schema.$ref.startsWith('#/components/schemas/');
+const resolve = (schema: Json): Json => schemas[schema.$ref.split('/').at(-1)];
+
+/** Every schema inside a schema, with the path that leads to it. */
+function* parts(schema: Json, at: string): Generator<[string, Json]> {
+  for (const [name, property] of Object.entries<Json>(schema.properties ?? {})) {
+    yield [`${at}.${name}`, property];
+    yield* parts(property, `${at}.${name}`);
+  }
+  for (const key of ['items', 'additionalProperties']) {
+    if (typeof schema[key] !== 'object') continue;
+    yield [`${at}.${key}`, schema[key]];
+    yield* parts(schema[key], `${at}.${key}`);
+  }
+}
+const everyPart = Object.entries(schemas).flatMap(([name, schema]) => [...parts(schema, name)]);
+
+const ajv = new Ajv2020({ strict: false, allErrors: true });
+addFormats.default(ajv);
+ajv.addSchema({ ...document, $id: 'http://dibs.test/openapi.json' });
+function expectValid(schema: Json, example: unknown) {
+  const validate = ajv.compile({ $ref: `http://dibs.test/openapi.json${schema.$ref}` });
+  validate(example);
+  expect(validate.errors).toBeNull();
+}
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.stop());
+
+describe('the document', () => {
+  test('is valid OpenAPI', async () => {
+    const result = await new Validator().validate(JSON.parse(text));
+    expect(result.errors).toBeUndefined();
+    expect(result.valid).toBe(true);
+  });
+
+  test('is what the routes say now', async () => {
+    const now = await openApiDocument(pino({ level: 'silent' }));
+    expect(text).toBe(`${JSON.stringify(now, null, 2)}\n`);
+  });
+
+  test('has only schemas that are valid JSON Schema, as no replica looks at them again', () => {
+    const parameters = operations.flatMap(({ operation }) => operation.parameters ?? []);
+    const all = [...Object.values(schemas), ...parameters.map(({ schema }: Json) => schema)];
+    expect(all.length).toBeGreaterThan(40);
+    for (const schema of all) {
+      ajv.validateSchema(schema);
+      expect(ajv.errors, JSON.stringify(schema)).toBeNull();
+    }
+  });
+
+  test('is served at /openapi.json', async () => {
+    const answer = await service.call('GET', '/openapi.json');
+    expect(answer.status).toBe(200);
+    expect(answer.headers['content-type']).toMatch(/^application\/json/);
+    expect(answer.body).toEqual(document);
+  });
+
+  test('says what every schema is', () => {
+    for (const [name, schema] of Object.entries(schemas)) expect(schema.description, name).toMatch(/\S/);
+  });
+
+  test('names every operation once', () => {
+    expect(operations.length).toBeGreaterThan(20);
+    expect(new Set(operations.map(({ name }) => name)).size).toBe(operations.length);
+  });
+});
+
+describe.each(operations)('$name', (entry) => {
+  const { method, operation } = entry;
+
+  test('has a name, a summary and a tag that is described', () => {
+    expect(operation.operationId).toMatch(/^[a-z][A-Za-z]+$/);
+    expect(operation.summary).toMatch(/\S/);
+    expect(operation.tags).toHaveLength(1);
+    expect(document.tags.map((tag: Json) => tag.name)).toContain(operation.tags[0]);
+  });
+
+  test('says what each answer and each parameter means', () => {
+    for (const { answer } of answersOf(entry)) expect(answer.description).toMatch(/\S/);
+    for (const { schema, description } of operation.parameters ?? [])
+      expect(description ?? (schema.$ref && resolve(schema).description)).toMatch(/\S/);
+  });
+
+  test('shows a valid example of its body and of each success', () => {
+    const success = answersOf(entry).filter(({ status }) => status < 300);
+    expect(success.length).toBeGreaterThan(0);
+    const shown = [operation.requestBody, ...success.map(({ answer }) => answer)]
+      .map((part) => part?.content?.['application/json'].schema)
+      .filter((schema) => schema !== undefined);
+    for (const schema of shown) {
+      expect(resolve(schema).examples?.length).toBeGreaterThan(0);
+      for (const example of resolve(schema).examples) expectValid(schema, example);
+    }
+  });
+
+  test('answers what is no success with a problem, in every way it can fail', () => {
+    const failures = answersOf(entry).filter(({ status }) => status >= 300);
+    for (const { answer } of failures)
+      expect(answer.content).toEqual({
+        'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
+      });
+    const always = [500, 503, ...(method === 'GET' ? [] : [400, 413, 415])];
+    const input = (operation.parameters ?? []).some((p: Json) => p.in === 'query' || p.name === 'queue');
+    const expected = [...always, ...(input ? [400] : [])];
+    expect(failures.map(({ status }) => status)).toEqual(expect.arrayContaining(expected));
+    expect(Object.keys(operation.responses[503].headers)).toEqual(['Retry-After']);
+  });
+
+  test('refers to named schemas only', () => {
+    const contents = [operation.requestBody, ...answersOf(entry).map(({ answer }) => answer)]
+      .flatMap((part) => Object.values<Json>(part?.content ?? {}))
+      .map(({ schema }) => schema);
+    for (const schema of contents) expect(schema).toSatisfy(isName);
+  });
+});
+
+test.each(operations.filter(({ method }) => method !== 'GET'))(
+  '$name refuses a body that is no JSON as the document says',
+  async (entry) => {
+    const path = entry.path.replaceAll(/\{\w+\}/g, 'some');
+    const asText = await service.call(entry.method, path, 'some', { 'content-type': 'text/plain' });
+    expect(asText).toMatchObject({ status: 415, body: { code: 'unsupported_media_type' } });
+    const broken = await service.call(entry.method, path, '{');
+    expect(broken).toMatchObject({ status: 400, body: { code: 'invalid_request' } });
+  },
+);
+
+test.each(bodies)("$name accepts its body's example", async ({ method, path, operation }) => {
+  const [example] = resolve(operation.requestBody.content['application/json'].schema).examples;
+  const answer = await service.call(method, path.replaceAll(/\{\w+\}/g, 'some'), {
+    ...example,
+    // Nothing is there to be claimed, and nobody to wait for.
+    ...(example.wait_seconds ? { wait_seconds: 0 } : {}),
+  });
+  expect([200, 201, 404]).toContain(answer.status);
+});
+
+/** Each of these made one generator or another write code that reads badly, or does not compile. */
+describe('for generators of clients', () => {
+  const offenders = (isBad: (schema: Json) => boolean) =>
+    everyPart.filter(([, schema]) => isBad(schema)).map(([at]) => at);
+
+  test('no object is without a name', () => {
+    expect(everyPart.length).toBeGreaterThan(100);
+    expect(offenders((schema) => 'properties' in schema)).toEqual([]);
+  });
+
+  test('no schema is a choice of schemas', () => {
+    const words = ['anyOf', 'oneOf', 'allOf', 'not', 'const'];
+    expect(offenders((schema) => words.some((word) => word in schema))).toEqual([]);
+  });
+
+  test('no field has a default, which would make it a required one', () => {
+    expect(offenders((schema) => 'default' in schema)).toEqual([]);
+  });
+
+  test('every number is a double', () => {
+    const isNumber = (schema: Json) => [schema.type].flat().includes('number');
+    expect(offenders((schema) => isNumber(schema) && schema.format !== 'double')).toEqual([]);
+  });
+
+  test('no schema has the name of the constructor of another', () => {
+    for (const name of Object.keys(schemas)) expect(schemas).not.toHaveProperty(`New${name}`);
+  });
+
+  test('no two named enums share a value, as Go would have two constants of one name', () => {
+    const values = Object.values(schemas).flatMap((schema) => schema.enum ?? []);
+    expect(new Set(values).size).toBe(values.length);
+  });
+
+  test('every named schema is valid in its examples', () => {
+    for (const [name, schema] of Object.entries(schemas))
+      for (const example of schema.examples ?? [])
+        expectValid({ $ref: `#/components/schemas/${name}` }, example);
+  });
+});
+
+describe('Swagger UI', () => {
+  test('stands at /docs, with all the files it loads', async () => {
+    const page = await service.app.inject('/docs');
+    expect(page.statusCode).toBe(200);
+    expect(page.headers['content-type']).toMatch(/^text\/html/);
+    const files = [...page.body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, file]) => file as string);
+    expect(files.length).toBeGreaterThan(3);
+    for (const file of files) {
+      const answer = await service.app.inject(new URL(file, 'http://dibs.test/docs').pathname);
+      expect(answer.statusCode, file).toBe(200);
+    }
+    expect((await service.app.inject('/docs/json')).json()).toEqual(document);
+  });
+
+  test('is where / leads to', async () => {
+    const answer = await service.app.inject('/');
+    expect(answer.statusCode).toBe(302);
+    expect(answer.headers.location).toBe('/docs');
+  });
+});

@@ -1,0 +1,203 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { expectProblem, moves, UNKNOWN_ID, UNKNOWN_TOKEN } from '../support/moves.ts';
+import { type Answer, type Method, type Service, startService } from '../support/service.ts';
+
+let service: Service;
+let at: ReturnType<typeof moves>;
+beforeAll(async () => {
+  service = await startService();
+  at = moves(service);
+});
+afterAll(() => service.stop());
+
+function expectDocument({ status, body, headers }: Answer): void {
+  expect(headers['content-type']).toMatch(/^application\/problem\+json/);
+  expect(headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+  expect(body).toMatchObject({ status, type: `urn:problem-type:dibs:${body.code}` });
+  expect(body.title).not.toBe('');
+  expect(body.detail).not.toBe('');
+  const known = ['type', 'title', 'status', 'detail', 'code', 'errors'];
+  expect(Object.keys(body).filter((name) => !known.includes(name))).toEqual([]);
+  if (status === 400) {
+    expect(body.errors.length).toBeGreaterThan(0);
+    for (const error of body.errors) {
+      expect(['body', 'query', 'path', 'header']).toContain(error.in);
+      expect(error.path).toMatch(/^(\/.*)?$/);
+      expect(error.message).not.toBe('');
+    }
+  }
+}
+
+async function refused(
+  request: [Method, string, unknown?, Record<string, string>?],
+  status: number,
+  code: string,
+  where?: { in: string; path: string },
+): Promise<Answer> {
+  const answer = await service.call(...request);
+  expectProblem(answer, status, code);
+  expectDocument(answer);
+  if (where) expect(answer.body.errors[0]).toMatchObject(where);
+  return answer;
+}
+
+describe('every code has its status and a problem document', () => {
+  const noQueue = '/queues/nowhere';
+  test('invalid_request is 400 and names each place', async () => {
+    await refused(['POST', '/jobs', { priority: 'x' }], 400, 'invalid_request', {
+      in: 'body',
+      path: '/priority',
+    });
+    await refused(['GET', '/jobs?limit=x'], 400, 'invalid_request', { in: 'query', path: '/limit' });
+    await refused(['GET', '/queues/a%20b'], 400, 'invalid_request', { in: 'path', path: '/queue' });
+  });
+
+  test('job_not_found and queue_not_found are 404', async () => {
+    const settle = { lease_token: UNKNOWN_TOKEN };
+    for (const id of [UNKNOWN_ID, 'x', 'x'.repeat(16_000)]) {
+      await refused(['GET', `/jobs/${id}`], 404, 'job_not_found');
+      await refused(['DELETE', `/jobs/${id}`], 404, 'job_not_found');
+      await refused(['POST', `/jobs/${id}/retry`], 404, 'job_not_found');
+      for (const verb of ['ack', 'nack', 'release'])
+        await refused(['POST', `/jobs/${id}/${verb}`, settle], 404, 'job_not_found');
+      await refused(['POST', `/jobs/${id}/extend`, { ...settle, lease_seconds: 1 }], 404, 'job_not_found');
+    }
+    await refused(['GET', noQueue], 404, 'queue_not_found');
+    await refused(['DELETE', noQueue], 404, 'queue_not_found');
+    for (const verb of ['resume', 'purge', 'redrive'])
+      await refused(['POST', `${noQueue}/${verb}`], 404, 'queue_not_found');
+  });
+
+  test('lease_lost, job_leased, job_finished and queue_not_empty are 409', async () => {
+    await at.configure('conflicts', { retention_seconds: 1000 });
+    await at.enqueue({ queue: 'conflicts' });
+    const job = await at.claimOne('conflicts');
+    const stale = { lease_token: UNKNOWN_TOKEN };
+    await refused(['POST', `/jobs/${job.id}/ack`, stale], 409, 'lease_lost');
+    await refused(['POST', `/jobs/${job.id}/retry`], 409, 'job_leased');
+    await refused(['DELETE', '/queues/conflicts'], 409, 'queue_not_empty');
+    await at.settle('ack', job);
+    await refused(['DELETE', `/jobs/${job.id}`], 409, 'job_finished');
+    await refused(['POST', `/jobs/${job.id}/retry`], 409, 'job_finished');
+  });
+
+  test('payload_too_large is 413, for a value and for a whole body', async () => {
+    const large = 'x'.repeat(2 ** 20);
+    await refused(['POST', '/jobs', { payload: large }], 413, 'payload_too_large', {
+      in: 'body',
+      path: '/payload',
+    });
+    const whole = ' '.repeat(16 * 2 ** 20 - 2);
+    expect((await service.call('POST', '/jobs', `{}${whole}`)).status).toBe(201);
+    await refused(['POST', '/jobs', `{}${whole} `], 413, 'payload_too_large');
+    await refused(['DELETE', `/jobs/${UNKNOWN_ID}`, `{}${whole} `], 413, 'payload_too_large');
+  });
+
+  test('unsupported_media_type is 415', async () => {
+    for (const type of [
+      'text/plain',
+      'application/x-www-form-urlencoded',
+      'application/jsonx',
+      'application/problem+json',
+      'multipart/form-data; boundary=x',
+      'nonsense',
+      ';',
+      '',
+    ])
+      for (const path of ['/jobs', '/jobs/claim', '/jobs/settle', '/queues/q/pause'])
+        await refused(['POST', path, '{}', { 'content-type': type }], 415, 'unsupported_media_type');
+    await refused(
+      ['PUT', '/queues/q', '{}', { 'content-type': 'text/plain' }],
+      415,
+      'unsupported_media_type',
+    );
+    const missing = await service.app.inject({ method: 'POST', url: '/jobs', payload: Buffer.from('{}') });
+    expect(missing.json()).toMatchObject({ status: 415, code: 'unsupported_media_type' });
+  });
+
+  test('internal is 500, and tells nothing of the inside', async () => {
+    const original = service.engine.queues.list;
+    service.engine.queues.list = () => {
+      throw new Error('select secret from dibs.jobs: at /srv/dibs/src/admin.ts:1');
+    };
+    const answer = await refused(['GET', '/queues'], 500, 'internal');
+    service.engine.queues.list = original;
+    expect(answer.text).not.toMatch(/select|secret|dibs\.jobs|\.ts|stack/i);
+  });
+
+  test('unavailable is 503 with Retry-After', async () => {
+    const other = await startService({ databaseUrl: service.databaseUrl });
+    await other.db.close();
+    for (const request of [
+      ['GET', '/readyz'],
+      ['GET', '/queues'],
+      ['GET', '/jobs'],
+      ['POST', '/jobs', {}],
+      ['POST', '/jobs/claim', { wait_seconds: 5 }],
+    ] as [Method, string, unknown?][]) {
+      const answer = await other.call(...request);
+      expectProblem(answer, 503, 'unavailable');
+      expectDocument(answer);
+      expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
+    }
+    expect((await other.call('GET', '/healthz')).status).toBe(200);
+    other.engine.stopWaiting();
+    await other.app.close();
+    await other.engine.stop();
+  });
+});
+
+describe('a body', () => {
+  const body = { in: 'body', path: '' };
+  test('must be JSON', async () => {
+    for (const text of [
+      '{',
+      '{"a":1,}',
+      "{'a':1}",
+      '{"payload":01}',
+      '{"payload":NaN}',
+      '{} {}',
+      '\ufeff{}',
+      '\u0000',
+      ' ',
+    ])
+      for (const path of ['/jobs', '/jobs/batch', '/jobs/claim', '/queues/q/purge'])
+        await refused(['POST', path, text], 400, 'invalid_request', body);
+  });
+
+  test('must be UTF-8', async () => {
+    for (const bytes of [[0xff], [0xc3, 0x28], [0xed, 0xa0, 0x80], [0xf0, 0x9f, 0x98]]) {
+      const payload = Buffer.concat([Buffer.from('{"payload":"'), Buffer.from(bytes), Buffer.from('"}')]);
+      const headers = { 'content-type': 'application/json' };
+      const answer = await service.app.inject({ method: 'POST', url: '/jobs', headers, payload });
+      expect(answer.json()).toMatchObject({ status: 400, code: 'invalid_request', errors: [body] });
+    }
+  });
+
+  test('may be empty where nothing is needed, and nowhere else', async () => {
+    await at.configure('q', {});
+    for (const empty of [undefined, '']) {
+      for (const path of [
+        '/jobs/claim',
+        '/jobs/settle',
+        '/queues/q/purge',
+        '/queues/q/redrive',
+        '/queues/q/pause',
+      ])
+        expect((await service.call('POST', path, empty)).status).toBe(200);
+      for (const path of ['/jobs', '/jobs/batch', `/jobs/${UNKNOWN_ID}/ack`])
+        await refused(['POST', path, empty], 400, 'invalid_request', body);
+      await refused(['PUT', '/queues/q', empty], 400, 'invalid_request', body);
+    }
+  });
+
+  test('of null is not an empty one', async () => {
+    for (const path of ['/jobs', '/jobs/claim', '/jobs/settle', '/queues/q/purge', '/queues/q/redrive'])
+      await refused(['POST', path, 'null'], 400, 'invalid_request', body);
+  });
+
+  test('may say its charset', async () => {
+    for (const type of ['application/json; charset=utf-8', 'Application/JSON;charset="UTF-8"'])
+      expect((await service.call('POST', '/jobs', '{}', { 'content-type': type })).status).toBe(201);
+  });
+});

@@ -1,0 +1,187 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { expectProblem, UNKNOWN_ID } from '../support/moves.ts';
+import { type Method, type Service, startService } from '../support/service.ts';
+
+let service: Service;
+let port: number;
+beforeAll(async () => {
+  service = await startService();
+  port = Number(new URL(await service.listen()).port);
+});
+afterAll(() => service.stop());
+
+describe('an unknown route', () => {
+  test('is 404 route_not_found', async () => {
+    for (const [method, path] of [
+      ['GET', '/nope'],
+      ['POST', '/job'],
+      ['GET', '/JOBS'],
+      ['GET', `/jobs/${UNKNOWN_ID}/nope`],
+      ['POST', '/queues/q/drain'],
+      ['GET', '/queues/a/b/c'],
+      ['GET', '/docs/static/nope.js'],
+      ['GET', '/docs/nope'],
+      ['DELETE', '/__proto__'],
+    ] as [Method, string][])
+      expectProblem(
+        await service.call(method, path, method === 'POST' ? {} : undefined),
+        404,
+        'route_not_found',
+      );
+  });
+
+  test('is told so before its body is looked at', async () => {
+    for (const type of ['text/plain', 'application/json'])
+      for (const body of ['not json', '\u0000', '', 'x'.repeat(17 * 2 ** 20)]) {
+        const answer = await service.call('POST', '/nope', body, { 'content-type': type });
+        expectProblem(answer, 404, 'route_not_found');
+      }
+  });
+});
+
+describe('a method that a path has not', () => {
+  test.each([
+    ['/jobs', 'GET, HEAD, POST'],
+    ['/jobs/batch', 'POST'],
+    ['/jobs/claim', 'POST'],
+    ['/jobs/settle', 'POST'],
+    [`/jobs/${UNKNOWN_ID}`, 'DELETE, GET, HEAD'],
+    [`/jobs/${UNKNOWN_ID}/ack`, 'POST'],
+    [`/jobs/${UNKNOWN_ID}/nack`, 'POST'],
+    [`/jobs/${UNKNOWN_ID}/release`, 'POST'],
+    [`/jobs/${UNKNOWN_ID}/extend`, 'POST'],
+    [`/jobs/${UNKNOWN_ID}/retry`, 'POST'],
+    ['/queues', 'GET, HEAD'],
+    ['/queues/q', 'DELETE, GET, HEAD, PUT'],
+    ['/queues/q/pause', 'POST'],
+    ['/queues/q/resume', 'POST'],
+    ['/queues/q/purge', 'POST'],
+    ['/queues/q/redrive', 'POST'],
+    ['/healthz', 'GET, HEAD'],
+    ['/readyz', 'GET, HEAD'],
+    ['/openapi.json', 'GET, HEAD'],
+    ['/docs', 'GET, HEAD'],
+    ['/', 'GET, HEAD'],
+  ])('of %s is 405, and Allow says %s', async (path, allow) => {
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as Method[]) {
+      if (allow.split(', ').includes(method)) continue;
+      const answer = await service.call(method, path, method === 'TRACE' ? undefined : 'no json', {
+        'content-type': 'text/plain',
+      });
+      expectProblem(answer, 405, 'method_not_allowed');
+      expect(answer.headers.allow).toBe(allow);
+    }
+  });
+});
+
+describe('a path', () => {
+  test('that is not percent-encoded UTF-8 is 400', async () => {
+    for (const [method, path] of [
+      ['GET', '/jobs/%ZZ'],
+      ['GET', '/jobs/%'],
+      ['GET', '/jobs/%ff'],
+      ['DELETE', '/jobs/%C3'],
+      ['POST', '/jobs/%ZZ/retry'],
+      ['POST', '/jobs/%ED%A0%80/ack'],
+      ['GET', '/queues/%E0%A4%A'],
+      ['PUT', '/queues/%'],
+    ] as [Method, string][]) {
+      const answer = await service.call(method, path, method === 'GET' ? undefined : {});
+      expectProblem(answer, 400, 'invalid_request');
+      expect(answer.body.errors[0].in).toBe('path');
+    }
+  });
+
+  test('may have a queue name with what need not be encoded, encoded', async () => {
+    const answer = await service.call('PUT', '/queues/a%3Ab%2Ec', {});
+    expect(answer.body.name).toBe('a:b.c');
+  });
+});
+
+describe('HEAD', () => {
+  test('answers as GET does, without a body', async () => {
+    for (const [path, status] of [
+      ['/jobs', 200],
+      ['/queues', 200],
+      ['/healthz', 200],
+      [`/jobs/${UNKNOWN_ID}`, 404],
+      ['/nope', 404],
+      ['/jobs?limit=x', 400],
+    ] as const) {
+      const { statusCode, body } = await service.app.inject({ method: 'HEAD', url: path });
+      expect({ path, statusCode, body }).toEqual({ path, statusCode: status, body: '' });
+    }
+  });
+});
+
+/** What the server answers to these bytes before it closes. */
+async function raw(bytes: string): Promise<{ status: number; body: string; type: string }> {
+  const socket = connect(port, '127.0.0.1');
+  socket.on('error', () => undefined);
+  let answer = '';
+  socket.on('data', (chunk) => {
+    answer += chunk;
+  });
+  socket.write(bytes);
+  await once(socket, 'close');
+  const [head = '', body = ''] = answer.split('\r\n\r\n');
+  return {
+    status: Number(/^HTTP\/1\.1 (\d+)/.exec(head)?.[1]),
+    type: /^content-type: ([^;\r]+)/im.exec(head)?.[1] ?? '',
+    body,
+  };
+}
+
+describe('over a socket', () => {
+  const close = 'Connection: close\r\n';
+
+  test('what is not HTTP is answered with a problem document', async () => {
+    for (const bytes of [
+      'hello\r\n\r\n',
+      'GET /jobs HTTP/9.9\r\n\r\n',
+      'GET /jobs HTTP/1.1\r\nHost\r\n\r\n',
+      'GET /jobs HTTP/1.1\r\nHost: x\r\nBad Header: 1\r\n\r\n',
+      'POST /jobs HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n',
+      'POST /jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+      `GET /jobs HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(100_000)}\r\n\r\n`,
+      '\u0016\u0003\u0001\u0002\u0000\u0001\u0000',
+    ]) {
+      const { status, type, body } = await raw(bytes);
+      expect(type, bytes.slice(0, 80)).toBe('application/problem+json');
+      expect(JSON.parse(body)).toMatchObject({ status, code: 'invalid_request', errors: [{ in: 'header' }] });
+      expect(status).toBe(400);
+    }
+  });
+
+  test('no answer but a 2xx is without a problem document, whatever the headers say', async () => {
+    for (const [request, status] of [
+      [`GET /healthz HTTP/1.1\r\n${close}`, [400]],
+      [`GET /healthz HTTP/1.0\r\n${close}`, [200]],
+      [`GET /healthz HTTP/1.1\r\nHost: x\r\nExpect: miracles\r\n${close}`, [200, 417]],
+      [`POST /jobs HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n${close}Content-Length: 0\r\n`, [100, 400]],
+      [`OPTIONS * HTTP/1.1\r\nHost: x\r\n${close}`, [404, 405]],
+      [`PROPFIND /jobs HTTP/1.1\r\nHost: x\r\n${close}`, [404, 405]],
+      [`GET http://elsewhere/nope HTTP/1.1\r\nHost: x\r\n${close}`, [404]],
+      [
+        'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n',
+        [200, 400],
+      ],
+    ] as [string, number[]][]) {
+      const answer = await raw(`${request}\r\n`);
+      expect(status, request).toContain(answer.status);
+      if (answer.status >= 300) expect(answer.type, request).toBe('application/problem+json');
+    }
+  });
+
+  test('header names of every kind are let through', async () => {
+    const headers = '__proto__: 1\r\nconstructor: 2\r\ntoString: 3\r\nX-Request-Id: nonsense\u00e9\r\n';
+    expect((await raw(`GET /healthz HTTP/1.1\r\nHost: x\r\n${headers}${close}\r\n`)).status).toBe(200);
+  });
+
+  test('an id that is as long as a request line may be is 404', async () => {
+    const answer = await raw(`GET /jobs/${'x'.repeat(15_000)} HTTP/1.1\r\nHost: x\r\n${close}\r\n`);
+    expect(JSON.parse(answer.body).code).toBe('job_not_found');
+  });
+});

@@ -1,0 +1,248 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { onServer } from '../support/database.ts';
+import { eventually, expectProblem, moves } from '../support/moves.ts';
+import { type Service, startService } from '../support/service.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every kind.
+type Json = any;
+
+let service: Service;
+let other: Service;
+let at: ReturnType<typeof moves>;
+beforeAll(async () => {
+  service = await startService();
+  other = await startService({ databaseUrl: service.databaseUrl });
+  at = moves(service);
+});
+afterAll(async () => {
+  await other.stop();
+  await service.stop();
+});
+
+const sql = (text: string, ...values: unknown[]) => onServer(service.databaseUrl, text, values);
+const isExpired = (id: string) =>
+  eventually(async () => {
+    const job = await at.get(id);
+    expect(job).toMatchObject({ state: 'dead', last_error: 'expired', lease_expires_at: null });
+    expect(job.finished_at).not.toBeNull();
+    return job;
+  });
+
+/** Ends the time of a job now. */
+const overNow = (id: string) => sql('update dibs.jobs set expires_at = now() where id = $1', id);
+
+async function leased(lease_seconds = 30, more: object = {}): Promise<Json> {
+  const queue = at.newQueue();
+  await at.enqueue({ queue, expires_in_seconds: 3600, ...more });
+  const job = await at.claimOne(queue, { lease_seconds });
+  await overNow(job.id);
+  return job;
+}
+
+describe('a job that expires', () => {
+  test('is claimed like any other in time', async () => {
+    const queue = at.newQueue();
+    const { id } = await at.enqueue({ queue, expires_in_seconds: 3600 });
+    expect((await at.claimOne(queue)).id).toBe(id);
+  });
+
+  test('not claimed by then, becomes dead with last_error "expired"', async () => {
+    const queue = at.newQueue();
+    const { id, created_at } = await at.enqueue({ queue, expires_in_seconds: 0.3 });
+    const dead = await isExpired(id);
+    expect(Date.parse(dead.finished_at) - Date.parse(created_at)).toBeGreaterThanOrEqual(299);
+    expect(dead).toMatchObject({ attempt: 0, deliveries: 0 });
+    expect(await at.claim(queue)).toEqual([]);
+  });
+
+  test('becomes dead also in a paused queue', async () => {
+    const queue = at.newQueue();
+    await at.ok('POST', `/queues/${queue}/pause`);
+    await isExpired((await at.enqueue({ queue, expires_in_seconds: 0.1 })).id);
+  });
+
+  test('whose delay is longer than its time dies undelivered', async () => {
+    const { id, state } = await at.enqueue({ delay_seconds: 3600, expires_in_seconds: 0.1 });
+    expect(state).toBe('scheduled');
+    await isExpired(id);
+  });
+
+  test('is not handed out after it, though the sweeper has not come by yet', async () => {
+    const queue = at.newQueue();
+    for (let i = 0; i < 20; i++) {
+      const { id } = await at.enqueue({ queue, expires_in_seconds: 3600 });
+      await overNow(id);
+      expect(await at.claim(queue)).toEqual([]);
+    }
+  });
+
+  test('holds up none behind it', async () => {
+    const queue = at.newQueue();
+    await at.enqueueAll(Array.from({ length: 500 }, () => ({ queue, expires_in_seconds: 0.001 })));
+    const { id } = await at.enqueue({ queue });
+    expect((await at.claimOne(queue)).id).toBe(id);
+  });
+
+  test('stays with the worker who has it', async () => {
+    const job = await leased();
+    await sleep(600);
+    expect(await at.get(job.id)).toMatchObject({ state: 'leased' });
+    expect((await at.settle('extend', job, { lease_seconds: 60 })).status).toBe(200);
+    expect((await at.settle('ack', job)).status).toBe(200);
+  });
+});
+
+describe('a job that comes back after its time', () => {
+  const ways: Record<string, (job: Json) => Promise<unknown>> = {
+    'by a release': (job) => at.settle('release', job),
+    'by a release with a delay': (job) => at.settle('release', job, { delay_seconds: 3600 }),
+    'by a nack': (job) => at.settle('nack', job, { delay_seconds: 0 }),
+    'by a nack with a backoff': (job) => at.settle('nack', job, { delay_seconds: 3600 }),
+  };
+  test.each(Object.entries(ways))('%s is not handed out again, and becomes dead', async (_, give) => {
+    const job = await leased();
+    await give(job);
+    expect(await at.claim(job.queue)).toEqual([]);
+    expect(await isExpired(job.id)).toMatchObject({ deliveries: 1 });
+  });
+
+  test('because its lease ran out is not handed out again, and becomes dead', async () => {
+    const job = await leased(0.1);
+    expect(await isExpired(job.id)).toMatchObject({ deliveries: 1 });
+    // The work was done, and nobody else has it.
+    expect((await at.settle('ack', job)).status).toBe(200);
+  });
+
+  test('long after it, which no sweep from its horizon would see, becomes dead within a second or so', async () => {
+    const job = await leased();
+    await sql(`update dibs.jobs set expires_at = now() - interval '1 hour' where id = $1`, job.id);
+    await sleep(1000);
+    await at.settle('release', job);
+    await isExpired(job.id);
+  });
+});
+
+describe('in a group', () => {
+  test('the head that expires passes its turn on', async () => {
+    const queue = at.newQueue();
+    const [head, next] = await at.enqueueAll([
+      { queue, group: 'g', expires_in_seconds: 0.2 },
+      { queue, group: 'g' },
+    ]);
+    await at.ok('POST', `/queues/${queue}/pause`);
+    await isExpired(head.id);
+    await at.ok('POST', `/queues/${queue}/resume`);
+    expect((await at.claimOne(queue, { wait_seconds: 20 })).id).toBe(next.id);
+  });
+
+  test('one that expires behind the head takes nothing from anybody', async () => {
+    const queue = at.newQueue();
+    const [head, expiring, last] = await at.enqueueAll(
+      [{}, { expires_in_seconds: 0.2 }, {}].map((job) => ({ queue, group: 'g', ...job })),
+    );
+    await isExpired(expiring.id);
+    const job = await at.claimOne(queue);
+    expect(job.id).toBe(head.id);
+    expect(await at.claim(queue)).toEqual([]);
+    await at.settle('ack', job);
+    expect((await at.claimOne(queue, { wait_seconds: 20 })).id).toBe(last.id);
+  });
+
+  test('a whole group expires at once, and nobody holds it afterwards', async () => {
+    const queue = at.newQueue();
+    const jobs = await at.enqueueAll(
+      Array.from({ length: 50 }, () => ({ queue, group: 'g', expires_in_seconds: 0.1 })),
+    );
+    for (const { id } of jobs) await isExpired(id);
+    const { id } = await at.enqueue({ queue, group: 'g' });
+    expect((await at.claimOne(queue)).id).toBe(id);
+  });
+});
+
+test.each(['retry', 'redrive'])('an expired job is given all the time it needs by a %s', async (verb) => {
+  const queue = at.newQueue();
+  const { id } = await at.enqueue({ queue, expires_in_seconds: 0.1 });
+  await isExpired(id);
+  await at.ok('POST', verb === 'retry' ? `/jobs/${id}/retry` : `/queues/${queue}/redrive`, {});
+  await sleep(700);
+  expect(await at.claimOne(queue)).toMatchObject({ id, attempt: 1 });
+});
+
+test('a job that died of something else keeps its time when it is retried', async () => {
+  const queue = at.newQueue();
+  await at.enqueue({ queue, expires_in_seconds: 3600 });
+  const job = await at.claimOne(queue);
+  await at.settle('nack', job, { retry: false });
+  await at.ok('POST', `/jobs/${job.id}/retry`);
+  await overNow(job.id);
+  expect(await at.claim(queue)).toEqual([]);
+  await isExpired(job.id);
+});
+
+test('expires_in_seconds is above 0, and 366 days at most', async () => {
+  for (const expires_in_seconds of [0, -1, 366 * 86_400 + 1, '1', null]) {
+    const answer = await service.call('POST', '/jobs', { expires_in_seconds });
+    expectProblem(answer, 400, 'invalid_request', '/expires_in_seconds');
+  }
+  await at.enqueue({ expires_in_seconds: 366 * 86_400 });
+});
+
+test('nothing is handed out after its time, by any replica, however often it came back', async () => {
+  const queue = at.newQueue();
+  const end = new Map<string, number>();
+  const acked = new Set<string>();
+  const starts: { id: string; start: number; deliveries: number }[] = [];
+  const random = (most: number) => Math.random() * most;
+  let stopping = false;
+
+  async function produce(): Promise<void> {
+    while (!stopping) {
+      const times = Array.from({ length: 20 }, () => 0.01 + random(0.6));
+      const jobs = await at.enqueueAll(
+        times.map((expires_in_seconds) => ({
+          queue,
+          expires_in_seconds,
+          max_attempts: 1000,
+          delay_seconds: Math.random() < 0.3 ? random(0.6) : 0,
+        })),
+      );
+      for (const [i, job] of jobs.entries())
+        end.set(job.id, Date.parse(job.created_at) + (times[i] as number) * 1000);
+      await sleep(random(60));
+    }
+  }
+
+  async function work(replica: Service): Promise<void> {
+    const { claim, settle } = moves(replica);
+    while (!stopping) {
+      for (const job of await claim(queue, { limit: 5, lease_seconds: 1, wait_seconds: 0.1 })) {
+        starts.push({
+          id: job.id,
+          start: Date.parse(job.lease_expires_at) - 1000,
+          deliveries: job.deliveries,
+        });
+        const fate = Math.random();
+        if (fate < 0.3) {
+          if ((await settle('ack', job)).status === 200) acked.add(job.id);
+        } else if (fate < 0.6) await settle('release', job);
+        else if (fate < 0.9) await settle('nack', job, { delay_seconds: random(0.3) });
+      }
+    }
+  }
+
+  const everybody = Promise.all([produce(), ...[service, service, other, other].map(work)]);
+  await Promise.race([sleep(5000), everybody]);
+  stopping = true;
+  await everybody;
+  await eventually(async () => {
+    const { counts } = await at.ok('GET', `/queues/${queue}`);
+    expect(counts).toMatchObject({ ready: 0, scheduled: 0, leased: 0, dead: end.size - acked.size });
+  });
+  // Answered times are cut to milliseconds.
+  expect(starts.filter(({ id, start }) => start > (end.get(id) as number) + 1)).toEqual([]);
+  expect(starts.filter(({ deliveries }) => deliveries > 1).length).toBeGreaterThan(20);
+  const rows = await sql(`select distinct last_error from dibs.jobs j join dibs.queues q on q.id = j.queue_id
+    where q.name = '${queue}'`);
+  expect(rows).toEqual([{ last_error: 'expired' }]);
+}, 60_000);

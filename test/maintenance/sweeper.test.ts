@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Claimed, type Client, client } from '../support/claiming.ts';
+import { createDatabase, onServer } from '../support/database.ts';
+import { http, type Replica, startReplica } from '../support/replica.ts';
+import { until } from '../support/until.ts';
+
+/** The contract says a second; the rest is for a busy machine. */
+const REVIVED_MS = 3000;
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let replicas: Replica[];
+let service: Client;
+beforeAll(async () => {
+  database = await createDatabase();
+  replicas = await Promise.all([1, 2, 3].map(() => startReplica({ DATABASE_URL: database.url })));
+  service = client((replicas[0] as Replica).url);
+});
+afterAll(async () => {
+  await Promise.all(replicas.map((replica) => replica.end('SIGKILL')));
+  await database.drop();
+});
+
+const batch = (queue: string, count: number, job: object = {}) =>
+  service.ok('POST', '/jobs/batch', { jobs: Array.from({ length: count }, () => ({ queue, ...job })) });
+
+const job = async (id: string) => (await http(service.url, 'GET', `/jobs/${id}`)).body;
+
+const sql = <Row extends Record<string, unknown>>(text: string, ...values: unknown[]) =>
+  onServer<Row>(database.url, text, values);
+
+/** The jobs of a queue as they stand in the database, by position. */
+const rows = (queue: string) =>
+  sql<{ state: string; attempt: number; position: string; lease_token: string | null; last_error: string }>(
+    `select j.* from dibs.jobs j join dibs.queues q on q.id = j.queue_id where q.name = $1 order by position`,
+    queue,
+  );
+
+test('an expired lease is revived within a second: ready, charged, without backoff', async () => {
+  const id = await service.enqueue('revive');
+  const [lease] = await service.claim('revive', { lease_seconds: 0.5 });
+  const [again] = await service.claim('revive', { wait_seconds: 20 });
+  expect(again).toMatchObject({ id, attempt: 2, deliveries: 2, last_error: 'lease expired' });
+  const late = Date.parse((again as Claimed).lease_expires_at) - 600_000;
+  expect(late - Date.parse((lease as Claimed).lease_expires_at)).toBeLessThan(REVIVED_MS);
+});
+
+test('an expired lease without attempts left makes the job dead', async () => {
+  const id = await service.enqueue('exhausted', { max_attempts: 1 });
+  await service.claim('exhausted', { lease_seconds: 0.1 });
+  await until(async () => (await job(id)).state === 'dead');
+  expect(await job(id)).toMatchObject({ attempt: 1, last_error: 'lease expired', lease_expires_at: null });
+  expect(await service.claim('exhausted')).toEqual([]);
+});
+
+test('a lease that was extended is not revived before its new end', async () => {
+  await service.enqueue('extended');
+  const [lease] = (await service.claim('extended', { lease_seconds: 2 })) as [Claimed];
+  const { lease_expires_at } = await service.settle('extend', lease, { lease_seconds: 4 });
+  const [again] = (await service.claim('extended', { wait_seconds: 20 })) as [Claimed];
+  expect(Date.parse(again.lease_expires_at) - 600_000).toBeGreaterThanOrEqual(
+    Date.parse(lease_expires_at) - 1,
+  );
+});
+
+test('5,000 leases that expire at once are each revived once, by three sweepers, in bounded batches', async () => {
+  for (let i = 0; i < 5; i++) await batch('many', 1000);
+  const leases: Claimed[] = [];
+  while (leases.length < 5000)
+    leases.push(...(await service.claim('many', { limit: 1000, lease_seconds: 600 })));
+  const before = Number((await sql<{ p: string }>('select last_value as p from dibs.positions'))[0]?.p);
+  await sql(`update dibs.jobs set lease_expires_at = now() where state = 'leased'`);
+  await until(async () => (await service.counts('many')).ready === 5000);
+  const revived = await rows('many');
+  expect(new Set(revived.map((row) => row.position)).size).toBe(5000);
+  expect(revived.every((row) => row.attempt === 1 && row.last_error === 'lease expired')).toBe(true);
+  const batches = await sql<{ size: number }>(`select count(*)::integer as size from dibs.jobs
+    where queue_id = (select id from dibs.queues where name = 'many') group by xmin::text`);
+  expect(Math.max(...batches.map((one) => one.size))).toBeLessThanOrEqual(1000);
+  expect(Number(revived[0]?.position)).toBeGreaterThan(before);
+  const again: Claimed[] = [];
+  while (again.length < 5000) again.push(...(await service.claim('many', { limit: 1000 })));
+  expect(again.every((lease) => lease.attempt === 2 && lease.deliveries === 2)).toBe(true);
+  expect(new Set(again.map((lease) => lease.id)).size).toBe(5000);
+});
+
+test('the leases of many queues are revived alongside each other', async () => {
+  const names = Array.from({ length: 40 }, (_, i) => `side-${i}`);
+  await service.ok('POST', '/jobs/batch', { jobs: names.map((queue) => ({ queue })) });
+  const claims = await Promise.all(names.map((name) => service.claim(name, { lease_seconds: 0.3 })));
+  expect(claims.flat()).toHaveLength(40);
+  const again = await Promise.all(names.map((name) => service.claim(name, { wait_seconds: 20 })));
+  expect(again.flat().every((lease) => lease.deliveries === 2)).toBe(true);
+});
+
+test('jobs that become due are made ready in the order of their times', async () => {
+  const { jobs } = await service.ok('POST', '/jobs/batch', {
+    jobs: [1.1, 0.1, 0.6].map((delay_seconds) => ({ queue: 'due', delay_seconds, payload: delay_seconds })),
+  });
+  expect(jobs.map((one: { state: string }) => one.state)).toEqual(['scheduled', 'scheduled', 'scheduled']);
+  await until(async () => (await service.counts('due')).ready === 3);
+  const claimed = await service.claim('due', { limit: 3 });
+  expect(claimed.map((one) => one.payload)).toEqual([0.1, 0.6, 1.1]);
+});
+
+test('a job is never made ready before its time', async () => {
+  const id = await service.enqueue('early', { delay_seconds: 1 });
+  const { run_at } = await job(id);
+  const [claimed] = (await service.claim('early', { wait_seconds: 20 })) as [Claimed];
+  expect(Date.parse(claimed.lease_expires_at) - 600_000).toBeGreaterThanOrEqual(Date.parse(run_at) - 1);
+});
+
+test('finished jobs are deleted when they outlived their retention, and not before', async () => {
+  await service.ok('PUT', '/queues/kept', { retention_seconds: 1, dead_retention_seconds: 3600 });
+  const [done, dead, cancelled] = await Promise.all([1, 2, 3].map(() => service.enqueue('kept')));
+  await service.ok('DELETE', `/jobs/${cancelled}`);
+  for (const lease of await service.claim('kept', { limit: 2 }))
+    await service.settle(
+      lease.id === done ? 'ack' : 'nack',
+      lease,
+      lease.id === done ? {} : { retry: false },
+    );
+  const finished = Date.parse((await job(done as string)).finished_at);
+  const states = await Promise.all(
+    [done, dead, cancelled].map(async (id) => (await job(id as string)).state),
+  );
+  expect(states).toEqual(['completed', 'dead', 'cancelled']);
+  await until(async () => (await http(service.url, 'GET', `/jobs/${done}`)).status === 404);
+  const [{ now }] = (await sql<{ now: Date }>('select now()')) as [{ now: Date }];
+  expect(now.getTime() - finished).toBeGreaterThanOrEqual(1000);
+  await until(async () => (await http(service.url, 'GET', `/jobs/${cancelled}`)).status === 404);
+  expect(await job(dead as string)).toMatchObject({ state: 'dead' });
+});
+
+test('3,000 dead jobs that outlived their retention are deleted, while younger ones stay', async () => {
+  for (let i = 0; i < 3; i++) await batch('old', 1000);
+  await sql(`update dibs.jobs set state = 'dead', finished_at = now() - interval '2 hours'
+    where state = 'ready' and queue_id = (select id from dibs.queues where name = 'old')`);
+  const young = await service.enqueue('old');
+  const [lease] = (await service.claim('old')) as [Claimed];
+  await service.settle('nack', lease, { retry: false });
+  await service.ok('PUT', '/queues/old', { dead_retention_seconds: 3600 });
+  await until(async () => (await rows('old')).length === 1);
+  expect(await job(young)).toMatchObject({ state: 'dead' });
+});

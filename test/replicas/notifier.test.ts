@@ -1,0 +1,62 @@
+import { once } from 'node:events';
+import { afterAll, beforeAll, test } from 'vitest';
+import { openDatabase } from '../../src/postgres/pool.ts';
+import { wakeUps } from '../../src/replicas/notifier.ts';
+import { createDatabase, onServer } from '../support/database.ts';
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+const undo: (() => Promise<void>)[] = [];
+beforeAll(async () => {
+  database = await createDatabase();
+});
+afterAll(async () => {
+  for (const step of undo.reverse()) await step();
+  await database.drop();
+});
+
+/** The wake-ups of one replica, and an event for each queue that they wake, and each finished job that they are told of. */
+async function replica() {
+  const db = openDatabase(database.url, 2, () => undefined);
+  const wakes = wakeUps({ db, url: database.url, log: () => undefined });
+  const woken = new EventTarget();
+  const wake = (queue: string) => {
+    woken.dispatchEvent(new Event(queue));
+  };
+  await wakes.start({
+    here: wake,
+    coming: () => undefined,
+    elsewhere: wake,
+    finished: (ids) => ids.forEach(wake),
+    blocked: (queue, group) => wake(`${queue}: ${group}`),
+    ofClaims: () => undefined,
+    anywhere: () => undefined,
+  });
+  undo.push(db.close, wakes.stop);
+  return { wakes, woken: (queue: string) => once(woken, queue, { signal: AbortSignal.timeout(10_000) }) };
+}
+
+test('who begins to wait looks once more when the others have heard of it', async () => {
+  const { wakes, woken } = await replica();
+  const again = woken('quiet');
+  wakes.waiting('quiet');
+  await again;
+});
+test('a message by SQL names the group that a job came into, or only the queue', async () => {
+  const { woken } = await replica();
+  for (const [message, event] of [
+    ['blocked sql mail for ada', 'mail: for ada'],
+    ['blocked sql mail', 'mail: undefined'],
+  ]) {
+    const heard = woken(event as string);
+    await onServer(database.url, 'select pg_notify($1, $2)', ['dibs', message]);
+    await heard;
+  }
+});
+
+test('all finished jobs are told to the other replicas, however many they are', async () => {
+  const [here, there] = [await replica(), await replica()];
+  const ids = Array.from({ length: 450 }, (_, i) => `00000000-0000-7000-8000-${String(i).padStart(12, '0')}`);
+  const told = Promise.all(ids.map((id) => there.woken(id)));
+  here.wakes.finished(ids);
+  await told;
+});

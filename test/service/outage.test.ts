@@ -1,0 +1,211 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { onServer } from '../support/database.ts';
+import { unreliablePostgres } from '../support/postgres.ts';
+import { http, type Replica, startReplica } from '../support/replica.ts';
+import { until } from '../support/until.ts';
+
+/** The contract says 5 s; the rest is for a busy machine. */
+const ANSWERED_MS = 5500;
+const BACK_MS = 6000;
+const CUT = `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'dibs'`;
+const ANY_ID = '019aa5b2-7c1e-7a3f-9d2c-4b1e5f000001';
+
+let postgres: Awaited<ReturnType<typeof unreliablePostgres>>;
+let replica: Replica;
+beforeAll(async () => {
+  postgres = await unreliablePostgres();
+  replica = await startReplica({ DATABASE_URL: postgres.url });
+});
+afterAll(async () => {
+  postgres?.thaw();
+  await replica?.end('SIGKILL');
+  await postgres?.remove();
+});
+
+type Headers = Record<string, string>;
+
+const call = (method: string, path: string, body?: unknown, headers?: Headers) =>
+  http(replica.url, method, path, body, { headers });
+
+async function timed(method: string, path: string, body?: unknown, headers?: Headers) {
+  const started = performance.now();
+  const answer = await call(method, path, body, headers);
+  return { path, answer, ms: performance.now() - started };
+}
+
+async function lease(queue: string) {
+  const id = (await call('POST', '/jobs', { queue })).body.id;
+  const { body } = await call('POST', '/jobs/claim', { queues: [queue], lease_seconds: 600 });
+  expect(body.jobs).toHaveLength(1);
+  return { id, lease_token: body.jobs[0].lease_token };
+}
+
+/** Every call that needs the database. */
+function allCalls({
+  id,
+  lease_token,
+}: {
+  id: string;
+  lease_token: string;
+}): [string, string, unknown?, Headers?][] {
+  return [
+    // More than may be under way at once, and of one key.
+    ...Array.from({ length: 12 }, (_, i): [string, string, unknown, Headers] => [
+      'POST',
+      '/jobs',
+      { queue: 'known' },
+      { 'idempotency-key': `key-${i >> 1}` },
+    ]),
+    ['POST', '/jobs', { queue: 'known' }],
+    ['POST', '/jobs', { queue: 'unknown' }],
+    ['POST', '/jobs', { queue: 'known' }, { prefer: 'wait=30' }],
+    ['POST', '/jobs/batch', { jobs: [{ queue: 'known' }, { queue: 'other' }] }],
+    ['POST', '/jobs/claim', { queues: ['known'] }],
+    ['POST', '/jobs/claim', { queues: ['known', 'other', 'unknown'], wait_seconds: 30 }],
+    ['POST', `/jobs/${id}/ack`, { lease_token }],
+    ['POST', `/jobs/${id}/ack`, { lease_token, enqueue: [{ queue: 'known' }] }],
+    ['POST', `/jobs/${id}/nack`, { lease_token }],
+    ['POST', `/jobs/${id}/nack`, { lease_token, retry: false, enqueue: [{ queue: 'known' }] }],
+    ['POST', `/jobs/${id}/release`, { lease_token }],
+    ['POST', `/jobs/${id}/extend`, { lease_token, lease_seconds: 600 }],
+    ['POST', '/jobs/settle', { acks: [{ id, lease_token }] }],
+    ['GET', `/jobs/${ANY_ID}`],
+    ['GET', `/jobs/${id}?wait_seconds=30`],
+    ['GET', '/jobs'],
+    ['POST', `/jobs/${id}/retry`],
+    ['DELETE', `/jobs/${ANY_ID}`],
+    ['GET', '/queues'],
+    ['GET', '/queues/known'],
+    ['PUT', '/queues/known', {}],
+    ['POST', '/queues/known/pause'],
+    ['POST', '/queues/known/purge'],
+    ['POST', '/queues/known/redrive'],
+    ['DELETE', '/queues/unknown'],
+    ['GET', '/readyz'],
+  ];
+}
+
+/** Many clients that produce and claim at once; answers what should not have come. */
+async function load(forMs: number, calm: () => boolean): Promise<string[]> {
+  const wrong: string[] = [];
+  const kindsOf = (i: number): [string, string, unknown][] => [
+    ['POST', '/jobs', { queue: 'busy' }],
+    ['POST', '/jobs/batch', { jobs: [{ queue: 'busy' }, { queue: `busy-${i % 3}` }] }],
+    ['POST', '/jobs/claim', { queues: [`busy-${i % 3}`, 'busy'], limit: 3, wait_seconds: i % 2 }],
+  ];
+  const clients = Array.from({ length: 24 }, async (_, i) => {
+    for (const end = performance.now() + forMs; performance.now() < end; ) {
+      const { path, answer, ms } = await timed(...(kindsOf(i)[i % 3] as [string, string, unknown]));
+      if (ms > ANSWERED_MS) wrong.push(`${path} ${answer.status} after ${Math.round(ms)} ms`);
+      if (answer.status >= 300 && answer.status !== 503) wrong.push(answer.text);
+      if (calm()) await sleep(Math.random() * 200);
+    }
+  });
+  for (const client of await Promise.allSettled(clients))
+    if (client.status === 'rejected') wrong.push(String(client.reason));
+  return wrong;
+}
+
+const isBack = async () => {
+  const answers = await Promise.all([
+    call('POST', '/jobs', { queue: 'known' }),
+    call('POST', '/jobs/claim', { queues: ['known'], lease_seconds: 600 }),
+    call('GET', '/readyz'),
+  ]);
+  return answers.every((answer) => answer.status < 300);
+};
+
+describe.each([
+  ['stopped', () => postgres.stop(), () => postgres.start()],
+  ['frozen', async () => postgres.freeze(), async () => postgres.thaw()],
+])('a database that is %s', { timeout: 120_000 }, (_, away, back) => {
+  beforeEach(async () => {
+    await until(isBack);
+    return async () => {
+      await back();
+      await until(isBack);
+    };
+  });
+
+  test('has every call answered with 503 and Retry-After within 5 seconds, those who wait too', async () => {
+    await call('POST', '/jobs', { queue: 'other', delay_seconds: 600 });
+    const leased = await lease('known');
+    const waiting = ['nothing', 'known'].map((queue) =>
+      timed('POST', '/jobs/claim', { queues: [queue, 'none'], wait_seconds: 60 }),
+    );
+    const ends = timed('GET', `/jobs/${leased.id}?wait_seconds=60`);
+    await until(isBack);
+    await away();
+    const gone = performance.now();
+    const waits = Promise.all([ends, ...waiting]).then((all) => ({ all, ms: performance.now() - gone }));
+    for (let round = 0; round < 2; round++) {
+      for (const { path, answer, ms } of await Promise.all(allCalls(leased).map((c) => timed(...c)))) {
+        expect(answer.status, `${path} ${answer.text}`).toBe(503);
+        expect(answer.body.code).toBe('unavailable');
+        expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+        expect(ms, path).toBeLessThan(ANSWERED_MS);
+      }
+      expect((await call('GET', '/healthz')).status).toBe(200);
+    }
+    const { all, ms } = await waits;
+    // The claim on the queue that had a job for it may have been answered before.
+    for (const { answer } of all.slice(0, 2)) expect(answer.status).toBe(503);
+    expect(ms).toBeLessThan(ANSWERED_MS);
+    await back();
+    await until(isBack, { withinMs: BACK_MS, what: 'service' });
+  });
+
+  test('makes nobody who gathered behind a statement wait for a second one', async () => {
+    const leased = [await lease('known'), await lease('known'), await lease('known')];
+    const acks = leased.map(({ id, lease_token }) => ['POST', `/jobs/${id}/ack`, { lease_token }] as const);
+    await call('POST', '/jobs', { queue: 'known' });
+    // So that the pool is full of connections that look alive.
+    await Promise.all(Array.from({ length: 20 }, () => call('GET', '/readyz')));
+    await away();
+    const one = (kind: number) =>
+      kind < 3 ? timed('POST', '/jobs', { queue: 'known' }) : timed(...(acks[kind - 3] as (typeof acks)[0]));
+    const answers = await Promise.all(
+      [0, 3, 1, 4, 2, 5].map((kind, i) => sleep(i * 20).then(() => one(kind))),
+    );
+    for (const { path, answer, ms } of answers) {
+      expect(answer.status, `${path} ${answer.text}`).toBe(503);
+      expect(ms, path).toBeLessThan(ANSWERED_MS);
+    }
+  });
+
+  test('is told to many clients at once in time, and ends no process', async () => {
+    let isAway = false;
+    const clients = load(7000, () => isAway);
+    await sleep(500);
+    isAway = true;
+    await away();
+    expect(await clients).toEqual([]);
+    expect((await call('GET', '/healthz')).status).toBe(200);
+  });
+});
+
+test('connections that are cut again and again, at any moment, end no process', async () => {
+  let done = false;
+  const clients = load(3000, () => false).finally(() => {
+    done = true;
+  });
+  while (!done) {
+    await onServer(postgres.url, CUT);
+    await sleep(Math.random() * 30);
+  }
+  expect(await clients).toEqual([]);
+  expect((await call('GET', '/healthz')).status).toBe(200);
+});
+
+test('a service that starts before its database is there works once it comes', {
+  timeout: 60_000,
+}, async () => {
+  await postgres.stop();
+  const starting = startReplica({ DATABASE_URL: postgres.url });
+  await sleep(1500);
+  await postgres.start();
+  const late = await starting;
+  expect((await http(late.url, 'GET', '/readyz')).status).toBe(200);
+  expect(await late.end('SIGTERM')).toBe(0);
+});

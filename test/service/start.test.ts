@@ -1,0 +1,61 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterAll, expect, test } from 'vitest';
+import { ROOT } from '../support/sources.ts';
+
+const dataDir = mkdtempSync(join(tmpdir(), 'dibs-start-'));
+const pids: number[] = [];
+
+const isAlive = (pid: number) => {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+afterAll(() => {
+  for (const pid of pids) if (isAlive(pid)) process.kill(pid, 'SIGKILL');
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+// Again where the machine is so busy that PostgreSQL takes longer than a connection may take, which is worth a warning.
+test('npm start warns of nothing, and SIGTERM to it stops the service and its PostgreSQL', {
+  retry: 2,
+}, async () => {
+  const { DATABASE_URL: _, ...env } = process.env;
+  // Without prestart, which would build anew under the feet of other tests.
+  const npm = spawn('npm', ['start', '--ignore-scripts'], {
+    cwd: ROOT,
+    env: { ...env, PORT: '0', DATA_DIR: dataDir, LOG_LEVEL: 'info' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = once(npm, 'exit');
+  const said: { pid: number; level: number; msg: string }[] = [];
+  const closed = new Promise((resolve) => npm.stdout.once('close', resolve));
+  const until = (text: string) =>
+    new Promise<void>((resolve, reject) => {
+      createInterface({ input: npm.stdout }).on('line', (line) => {
+        if (!line.startsWith('{')) return;
+        said.push(JSON.parse(line));
+        if (line.includes(text)) resolve();
+      });
+      ended.then(() => reject(new Error(`npm start ended: ${JSON.stringify(said)}`)));
+    });
+  await until('Dibs is ready at');
+  const postgres = Number(readFileSync(join(dataDir, 'postgres/data/postmaster.pid'), 'utf8').split('\n')[0]);
+  const service = said[0]?.pid as number;
+  pids.push(service, postgres);
+
+  npm.kill('SIGTERM');
+  await ended;
+  await closed;
+  expect([service, postgres].map(isAlive)).toEqual([false, false]);
+  expect(said.map((line) => line.msg)).toContain('stopping');
+  expect(said.filter((line) => line.level > 30)).toEqual([]);
+});

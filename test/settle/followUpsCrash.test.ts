@@ -1,0 +1,147 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Claimed, client } from '../support/claiming.ts';
+import { createDatabase, onServer } from '../support/database.ts';
+import { http, type Replica, startReplica } from '../support/replica.ts';
+import { until } from '../support/until.ts';
+
+const CUT = `select pg_terminate_backend(pid) from pg_stat_activity
+  where application_name = 'dibs' and datname = current_database()`;
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let survivor: Replica;
+beforeAll(async () => {
+  database = await createDatabase();
+  survivor = await start();
+  await client(survivor.url).ok('PUT', '/queues/kept', { retention_seconds: 3600 });
+});
+afterAll(async () => {
+  await survivor.end('SIGKILL');
+  await database.drop();
+});
+
+const start = () => startReplica({ DATABASE_URL: database.url });
+
+/** Settlements with a job each that follows; half of the jobs are kept when they are done. */
+interface Chained {
+  verb: 'ack' | 'nack';
+  job: Claimed;
+  next: string;
+}
+
+let rounds = 0;
+
+async function lease(count: number): Promise<Chained[]> {
+  const { ok, claim } = client(survivor.url);
+  const next = `next-${++rounds}`;
+  const jobs = Array.from({ length: count }, (_, i) => ({ queue: i % 2 ? 'kept' : 'gone', max_attempts: 1 }));
+  await ok('POST', '/jobs/batch', { jobs });
+  const leased = await claim(['kept', 'gone'], { limit: count });
+  expect(leased).toHaveLength(count);
+  return leased.map((job, i) => ({ verb: i % 3 ? 'ack' : 'nack', job, next }));
+}
+
+/** The status of the answer; undefined when the connection breaks. */
+const settle = ({ url }: Replica, { verb, job, next }: Chained): Promise<number | undefined> =>
+  http(url, 'POST', `/jobs/${job.id}/${verb}`, {
+    lease_token: job.lease_token,
+    enqueue: [{ queue: next, payload: job.id }],
+  }).then(
+    ({ status }) => status,
+    () => undefined,
+  );
+
+/** How often the follow-up of each job is there, and the state of each job that is there. */
+async function found(next: string) {
+  const rows = await onServer<{ of: string }>(
+    database.url,
+    `select payload #>> '{}' as of from dibs.jobs where queue_id = (select id from dibs.queues where name = $1)`,
+    [next],
+  );
+  const jobs = await onServer<{ id: string; state: string; enqueued: number | null }>(
+    database.url,
+    'select id, state, json_array_length(enqueued) as enqueued from dibs.jobs',
+  );
+  const times = new Map<string, number>();
+  for (const { of } of rows) times.set(of, (times.get(of) ?? 0) + 1);
+  return { times, jobs: new Map(jobs.map((job) => [job.id, job])) };
+}
+
+/** Fails unless each job's follow-up exists, once, if and only if its settlement counted; tells how many counted. */
+async function check(all: Chained[], answers: (number | undefined)[]): Promise<number> {
+  const { times, jobs } = await found(all[0]?.next as string);
+  const wrong: string[] = [];
+  let counted = 0;
+  for (const [i, { verb, job }] of all.entries()) {
+    const row = jobs.get(job.id);
+    const counts = row?.state !== 'leased';
+    if (counts) counted++;
+    const seen = `${verb} of ${job.id} answered ${answers[i]}, ${row?.state ?? 'gone'}, ${times.get(job.id) ?? 0} follow`;
+    if ((times.get(job.id) ?? 0) !== (counts ? 1 : 0)) wrong.push(seen);
+    if (answers[i] === 200 && !counts) wrong.push(seen);
+    if (row?.state === 'completed' && row.enqueued !== 1) wrong.push(seen);
+  }
+  expect(wrong).toEqual([]);
+  return counted;
+}
+
+test('kill -9 of a replica in the middle of many: what follows is there if and only if the settlement counted', {
+  timeout: 120_000,
+}, async () => {
+  const shares: number[] = [];
+  for (let round = 0; round < 6; round++) {
+    const doomed = await start();
+    const all = await lease(120);
+    const answers = all.map((one) => settle(doomed, one));
+    // Only some of them are carried out at once: when the first is answered, others have not begun.
+    await Promise.race(answers);
+    await sleep(Math.random() * 20);
+    await doomed.end('SIGKILL');
+    const answered = await Promise.all(answers);
+    // What the server was still carrying out when its client died.
+    await until(async () => {
+      const busy = await onServer(
+        database.url,
+        `select from pg_stat_activity where application_name = 'dibs' and datname = current_database()
+         and state <> 'idle' and query ilike '%dibs.jobs%'`,
+      );
+      return busy.length === 0;
+    });
+    shares.push((await check(all, answered)) / all.length);
+    // By another replica, each of them counts, or did.
+    const again = await Promise.all(all.map((one) => settle(survivor, one)));
+    for (const status of again) expect([200, 404, 409]).toContain(status);
+    expect(await check(all, again)).toBe(all.length);
+  }
+  // Some rounds must have been hit in the middle.
+  expect(shares.some((share) => share > 0 && share < 1)).toBe(true);
+});
+
+test('with connections to the database cut again and again, repeating until there is an answer has each follow once', {
+  timeout: 120_000,
+}, async () => {
+  const all = await lease(300);
+  let done = false;
+  const left = [...all.entries()];
+  const answers: number[] = [];
+  const workers = Promise.all(
+    Array.from({ length: 12 }, async () => {
+      for (let next = left.shift(); next; next = left.shift()) {
+        const [i, one] = next;
+        answers[i] = await until(async () => {
+          const status = await settle(survivor, one);
+          return status === 503 ? undefined : status;
+        });
+        expect([200, 404, 409]).toContain(answers[i]);
+      }
+    }),
+  ).finally(() => {
+    done = true;
+  });
+  while (!done) {
+    await onServer(database.url, CUT);
+    await sleep(Math.random() * 30);
+  }
+  await workers;
+  expect(await check(all, answers)).toBe(all.length);
+});

@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { recordHistory } from '../support/history.ts';
+import { type Answer, type Service, startService } from '../support/service.ts';
+
+const LEASE_SECONDS = 0.4;
+const FIRST_JOBS = 40;
+const DEPTH = 3;
+
+let replicas: Service[];
+beforeAll(async () => {
+  const first = await startService();
+  const others = [0, 1].map(() => startService({ databaseUrl: first.databaseUrl }));
+  replicas = [first, ...(await Promise.all(others))];
+});
+afterAll(async () => {
+  for (const replica of replicas.toReversed()) await replica.stop();
+});
+
+interface Payload {
+  /** The job whose settlement enqueued it. */
+  of: string;
+  by: 'ack' | 'nack';
+  depth: number;
+}
+
+interface Leased {
+  id: string;
+  lease_token: string;
+  deliveries: number;
+  lease_expires_at: string;
+  payload: Payload;
+}
+
+const one = <T>(of: readonly T[]): T => of[Math.floor(Math.random() * of.length)] as T;
+
+/** Job and lease for job and lease: which follow-ups there must be, and which there were. */
+function recordChains() {
+  const history = recordHistory();
+  /** By parent and verb, the ids of the follow-ups that were answered, and of those that came to a worker. */
+  const answered = new Map<string, string[]>();
+  const delivered = new Map<string, Set<string>>();
+  return {
+    history,
+    answered(of: string, by: 'ack' | 'nack', ids: string[]): void {
+      answered.set(`${by} ${of}`, [...(answered.get(`${by} ${of}`) ?? []), ...ids]);
+      for (const id of ids) history.enqueued(id);
+    },
+    delivered({ id, payload: { of, by } }: Leased): void {
+      if (of === '') return;
+      const key = `${by} ${of}`;
+      delivered.set(key, (delivered.get(key) ?? new Set()).add(id));
+    },
+    differences: () => {
+      const keys = new Set([...answered.keys(), ...delivered.keys()]);
+      return [...keys]
+        .map(
+          (key) =>
+            [key, (answered.get(key) ?? []).toSorted(), [...(delivered.get(key) ?? [])].sort()] as const,
+        )
+        .filter(([, asked, came]) => asked.join() !== came.join());
+    },
+    follows: () => answered.size,
+  };
+}
+
+test('with workers on three replicas that die, are late and repeat themselves, each follow-up comes of one settlement that counted', {
+  timeout: 60_000,
+}, async () => {
+  const queue = 'chained';
+  const chains = recordChains();
+  const { history } = chains;
+  const enqueued = await (replicas[0] as Service).call('POST', '/jobs/batch', {
+    jobs: Array.from({ length: FIRST_JOBS }, () => ({
+      queue,
+      max_attempts: 4,
+      backoff: { kind: 'constant', base_seconds: 0.05 },
+      payload: { of: '', by: 'ack', depth: 0 },
+    })),
+  });
+  for (const { id } of enqueued.body.jobs) history.enqueued(id);
+  let calm = false;
+
+  async function settle(job: Leased, lease: ReturnType<typeof history.leased>): Promise<void> {
+    const verb = calm || Math.random() < 0.6 ? 'ack' : 'nack';
+    const { id, lease_token, payload } = job;
+    const next = { queue, max_attempts: 4, backoff: { kind: 'constant', base_seconds: 0.05 } };
+    const enqueue =
+      payload.depth === DEPTH
+        ? undefined
+        : [1, 2].map(() => ({ ...next, payload: { of: id, by: verb, depth: payload.depth + 1 } }));
+    const retry = Math.random() < 0.5;
+    const body = { lease_token, enqueue, ...(verb === 'nack' ? { retry } : {}) };
+    // Some repeat themselves at once, on another replica.
+    const times = !calm && Math.random() < 0.2 ? 2 : 1;
+    const sent = Date.now();
+    const answers = await Promise.all(
+      Array.from({ length: times }, () => one(replicas).call('POST', `/jobs/${id}/${verb}`, body)),
+    );
+    const done = answers.filter(({ status }) => status === 200);
+    for (const { status } of answers) expect([200, 404, 409]).toContain(status);
+    expect(done.length).toBeLessThanOrEqual(1);
+    history.settled(lease, verb, sent, done.length > 0 ? 'done' : 'refused');
+    const follow = done.flatMap(({ body }) => body.enqueued ?? []).map((job: { id: string }) => job.id);
+    if (follow.length > 0) chains.answered(id, verb, follow);
+    if (verb === 'nack' && done[0]?.body.state !== 'dead') expect(follow).toEqual([]);
+  }
+
+  async function work(until: () => boolean): Promise<void> {
+    while (!until()) {
+      const claim = { queues: [queue], limit: 4, lease_seconds: LEASE_SECONDS, wait_seconds: 0.1 };
+      const { body } = await one(replicas).call('POST', '/jobs/claim', claim);
+      for (const job of body.jobs as Leased[]) {
+        chains.delivered(job);
+        const lease = history.leased(job, LEASE_SECONDS);
+        // Some die, some come too late.
+        if (!calm && Math.random() < 0.1) continue;
+        if (!calm && Math.random() < 0.1) await new Promise((resolve) => setTimeout(resolve, 500));
+        await settle(job, lease);
+      }
+    }
+  }
+
+  const stormEnds = performance.now() + 5000;
+  await Promise.all(Array.from({ length: 9 }, () => work(() => performance.now() > stormEnds)));
+  calm = true;
+  let empty = 0;
+  const left = async () => {
+    const { body } = await (replicas[0] as Service).call('GET', `/queues/${queue}`);
+    return body.counts.ready + body.counts.scheduled + body.counts.leased;
+  };
+  const watching = setInterval(async () => {
+    empty = (await left()) === 0 ? empty + 1 : 0;
+  }, 100);
+  await Promise.all(Array.from({ length: 9 }, () => work(() => empty > 2)));
+  clearInterval(watching);
+
+  const remaining = new Set<string>();
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const page: Answer = await (replicas[0] as Service).call(
+      'GET',
+      `/jobs?queue=${queue}&limit=1000${cursor && `&cursor=${cursor}`}`,
+    );
+    for (const { id } of page.body.jobs) remaining.add(id);
+    cursor = page.body.next_cursor;
+  }
+  expect(history.violations(remaining)).toEqual([]);
+  expect(chains.differences()).toEqual([]);
+  expect(chains.follows()).toBeGreaterThan(FIRST_JOBS);
+});
