@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import type { Engine } from '../src/engine.ts';
 import type { Answer } from '../src/enqueue/idempotency.ts';
 import { isUuid } from '../src/ids.ts';
-import type { Job as EngineJob } from '../src/types.ts';
+import type { Job as EngineJob } from '../src/job.ts';
 import { rawShapes } from './http/body.ts';
 import { readCursor, writeCursor } from './http/cursor.ts';
 import type { App } from './http/fastify.ts';

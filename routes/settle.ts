@@ -1,7 +1,8 @@
 import type { Static } from 'typebox';
 import type { Engine } from '../src/engine.ts';
 import { invalidRequest, Refusal } from '../src/errors.ts';
-import type { Acked, Job, Nacked } from '../src/types.ts';
+import type { Job } from '../src/job.ts';
+import type { Acked, Nacked } from '../src/settle/requests.ts';
 import { noBodyIsEmpty, rawShapes } from './http/body.ts';
 import type { App } from './http/fastify.ts';
 import { toNewJob } from './http/jobBody.ts';

@@ -1,36 +1,36 @@
 import { bulkVerbs } from './admin/bulk.ts';
-import { jobDesk } from './admin/jobs.ts';
+import { jobAdmin } from './admin/jobs.ts';
 import { queueAdmin } from './admin/queues.ts';
-import { bulkPace } from './batching/bulkThrottle.ts';
-import { createRounds, RANKS } from './batching/roundTrips.ts';
+import { createBulkThrottle } from './batching/bulkThrottle.ts';
+import { createRoundTrips, RANKS } from './batching/roundTrips.ts';
 import { dispatcher } from './claim/dispatcher.ts';
 import { claiming } from './claim/lease.ts';
 import { alarms } from './claim/limits.ts';
-import { strayLeases } from './claim/lostLeases.ts';
-import { safeClaims } from './claim/repeatable.ts';
-import { admission } from './enqueue/capacity.ts';
+import { createLostLeases } from './claim/lostLeases.ts';
+import { repeatableClaims } from './claim/repeatable.ts';
+import { createCapacity } from './enqueue/capacity.ts';
 import { enqueueing } from './enqueue/enqueue.ts';
-import { onceByKey } from './enqueue/idempotency.ts';
-import { groupTurns } from './groups/heads.ts';
-import { headlessGroups } from './groups/repair.ts';
+import { idempotentEnqueue } from './enqueue/idempotency.ts';
+import { createGroupHeads } from './groups/heads.ts';
+import { createGroupRepair } from './groups/repair.ts';
 import { queueIdOf } from './ids.ts';
 import { startDuty } from './maintenance/duty.ts';
-import { forgetAnswers } from './maintenance/pruneAnswers.ts';
-import { forgetOutlived } from './maintenance/pruner.ts';
-import { forgetWindows } from './maintenance/pruneWindows.ts';
-import { buryExpired, promoteDue, reviveExpired } from './maintenance/sweeper.ts';
+import { pruneAnswers } from './maintenance/pruneAnswers.ts';
+import { pruneJobs } from './maintenance/pruner.ts';
+import { pruneWindows } from './maintenance/pruneWindows.ts';
+import { expireJobs, promoteScheduled, rescueLeases } from './maintenance/sweeper.ts';
 import { databaseClock } from './postgres/clock.ts';
 import { isMigrated } from './postgres/migrate.ts';
 import type { Database } from './postgres/pool.ts';
-import { createGate } from './postgres/semaphore.ts';
+import { createSemaphore } from './postgres/semaphore.ts';
 import { queueCache } from './queues/cache.ts';
-import { wakeUps } from './replicas/notifier.ts';
-import { scheduleDesk } from './schedules/schedules.ts';
+import { createNotifier } from './replicas/notifier.ts';
+import { scheduleAdmin } from './schedules/schedules.ts';
 import { scheduleTicks } from './schedules/ticker.ts';
-import { chaining } from './settle/followUps.ts';
+import { createFollowUps } from './settle/followUps.ts';
 import { settlement as settlementOf } from './settle/verbs.ts';
 import { jobWaits } from './waiting/wait.ts';
-import { awaitedJobs } from './waiting/waiters.ts';
+import { createWaiters } from './waiting/waiters.ts';
 
 const SWEEP_MS = 200;
 const RETAIN_MS = 1000;
@@ -55,28 +55,43 @@ export async function startEngine(options: {
   const { db, listenUrl, log } = options;
   const queues = queueCache(db);
   const clock = databaseClock(db);
-  const wakes = wakeUps({ db, url: listenUrl, log });
-  const awaited = awaitedJobs({ tell: wakes.finished });
-  const rounds = createRounds(db);
-  const throughGate = createGate(TRANSACTIONS);
-  const groups = groupTurns({ db, join: rounds(RANKS.advance), queues, wakes, log });
+  const notifier = createNotifier({ db, url: listenUrl, log });
+  const waiters = createWaiters({ tell: notifier.finished });
+  const rounds = createRoundTrips(db);
+  const inTransactionSlot = createSemaphore(TRANSACTIONS);
+  const groups = createGroupHeads({ db, joinRoundTrip: rounds(RANKS.advance), queues, notifier, log });
   const { check, enqueue, enqueueWithin } = enqueueing({
     db,
-    join: rounds(RANKS.enqueue),
+    joinRoundTrip: rounds(RANKS.enqueue),
     queues,
     clock,
-    wakes,
+    notifier,
     groups,
-    admit: admission(db),
+    admit: createCapacity(db),
   });
-  const settlement = settlementOf({ db, join: rounds(RANKS.settle), queues, wakes, awaited, groups });
-  const chained = chaining({ db, queues, awaited, settlement, enqueueWithin, throughGate, groups });
-  const pace = bulkPace();
-  const bulk = bulkVerbs({ db, wakes, pace, groups });
+  const settlement = settlementOf({
+    db,
+    joinRoundTrip: rounds(RANKS.settle),
+    queues,
+    notifier,
+    waiters,
+    groups,
+  });
+  const chained = createFollowUps({
+    db,
+    queues,
+    waiters,
+    settlement,
+    enqueueWithin,
+    inTransactionSlot,
+    groups,
+  });
+  const throttle = createBulkThrottle();
+  const bulk = bulkVerbs({ db, notifier, throttle, groups });
 
-  const strays = strayLeases({ db, settlement, log });
-  const headless = headlessGroups({ db, queues, groups, log });
-  const { claimFor, doubt } = claiming({
+  const strays = createLostLeases({ db, settlement, log });
+  const headless = createGroupRepair({ db, queues, groups, log });
+  const { claimFor, rescan } = claiming({
     db,
     lost: strays.claimLost,
     lookAgain: alarms((queue) => dispatch.wake(queue)),
@@ -84,26 +99,26 @@ export async function startEngine(options: {
   const dispatch = dispatcher({
     async claimFor(...claim) {
       const shares = await claimFor(...claim);
-      if (shares.jobs.some((jobs) => jobs.length > 0)) pace.served();
+      if (shares.jobs.some((jobs) => jobs.length > 0)) throttle.served();
       return shares;
     },
     queues,
-    join: rounds(RANKS.claim),
+    joinRoundTrip: rounds(RANKS.claim),
     giveBack: (jobs, name) =>
       name
         ? strays.giveUp([...new Set(jobs.map((job) => queueIdOf(job.id) as number))], name)
         : strays.giveBack(jobs),
-    wakes,
+    notifier,
   });
   const failed = (error: unknown) => log(error, 'a background duty failed, it will be tried again');
-  const safe = safeClaims({ db, queues, claim: dispatch.claim, wakes });
+  const safe = repeatableClaims({ db, queues, claim: dispatch.claim, notifier });
   // A database that has just gone again is no reason to give up; the duty below adjusts it then.
   await clock.adjust().catch((error) => log(error, 'the clock is not adjusted yet'));
-  await wakes.start({
+  await notifier.start({
     here: dispatch.wake,
     coming: dispatch.expect,
     elsewhere(queue) {
-      doubt(queue);
+      rescan(queue);
       dispatch.wake(queue);
     },
     blocked(queue, group) {
@@ -111,20 +126,20 @@ export async function startEngine(options: {
       else void queues.byName(queue).then((found) => found && groups.advance(found.id, [group]), failed);
     },
     ofClaims: safe.heard,
-    finished: awaited.wake,
+    finished: waiters.wake,
     anywhere: dispatch.wakeAll,
   });
 
-  const sweeping = { db, queues, wakes, awaited, settlement, clock, pace, groups };
+  const sweeping = { db, queues, notifier, waiters, settlement, clock, throttle, groups };
   const duties = [
-    startDuty({ everyMs: SWEEP_MS, failed, run: reviveExpired(sweeping) }),
-    startDuty({ everyMs: SWEEP_MS, failed, run: promoteDue(sweeping) }),
-    startDuty({ everyMs: SWEEP_MS, failed, run: buryExpired(sweeping) }),
+    startDuty({ everyMs: SWEEP_MS, failed, run: rescueLeases(sweeping) }),
+    startDuty({ everyMs: SWEEP_MS, failed, run: promoteScheduled(sweeping) }),
+    startDuty({ everyMs: SWEEP_MS, failed, run: expireJobs(sweeping) }),
     startDuty({ everyMs: STRAYS_MS, failed, run: strays.search }),
     startDuty({ everyMs: GROUPS_MS, failed, run: headless.run }),
-    startDuty({ everyMs: RETAIN_MS, failed, run: forgetOutlived({ db, pace }) }),
-    startDuty({ everyMs: RETAIN_MS, failed, run: forgetAnswers({ db, clock }) }),
-    startDuty({ everyMs: RETAIN_MS, failed, run: forgetWindows({ db, clock }) }),
+    startDuty({ everyMs: RETAIN_MS, failed, run: pruneJobs({ db, throttle }) }),
+    startDuty({ everyMs: RETAIN_MS, failed, run: pruneAnswers({ db, clock }) }),
+    startDuty({ everyMs: RETAIN_MS, failed, run: pruneWindows({ db, clock }) }),
     startDuty({ everyMs: SCHEDULES_MS, failed, run: scheduleTicks({ db, enqueueWithin, log }) }),
     startDuty({ everyMs: CLOCK_MS, failed, run: () => clock.adjust().then(() => false) }),
   ];
@@ -132,30 +147,30 @@ export async function startEngine(options: {
   // connection may take, nothing else is heard, and the database would seem to be away.
   await Promise.all(duties.map((duty) => duty.begun));
 
-  const jobs = jobDesk({ db, queues, wakes, awaited, settlement, groups });
+  const jobs = jobAdmin({ db, queues, notifier, waiters, settlement, groups });
   const waits = jobWaits({
     db,
     queues,
-    awaited,
+    waiters,
     get: jobs.get,
     stirred({ name }) {
-      doubt(name);
-      wakes.ready(name);
+      rescan(name);
+      notifier.ready(name);
     },
   });
 
   return {
     check,
     enqueue,
-    enqueueOnce: onceByKey({ db, enqueueWithin, throughGate, closed: waits.closed }),
+    enqueueOnce: idempotentEnqueue({ db, enqueueWithin, inTransactionSlot, closed: waits.closed }),
     claim: safe.claim,
     ack: chained.ack,
     nack: chained.nack,
     release: settlement.release,
     extend: settlement.extend,
     jobs: { ...jobs, wait: waits.wait, waiting: waits.waiting },
-    queues: queueAdmin({ db, queues, wakes, bulk }),
-    schedules: scheduleDesk({ db, enqueue }),
+    queues: queueAdmin({ db, queues, notifier, bulk }),
+    schedules: scheduleAdmin({ db, enqueue }),
     isReady: () => isMigrated(db),
 
     /** Answers who waits with what there is, and lets nobody wait any more; other verbs go on. */
@@ -172,7 +187,7 @@ export async function startEngine(options: {
       await strays.returned();
       headless.stop();
       await Promise.all(duties.map((duty) => duty.stop()));
-      await wakes.stop();
+      await notifier.stop();
     },
   };
 }

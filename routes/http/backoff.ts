@@ -1,4 +1,4 @@
-import type { Backoff } from '../../src/types.ts';
+import type { Backoff } from '../../src/queues/queue.ts';
 import { DEFAULT_BACKOFF } from '../schemas/job.ts';
 
 /** A microsecond is what times resolve; what is far below it would underflow in the database's arithmetic. */

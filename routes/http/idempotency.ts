@@ -3,8 +3,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Engine } from '../../src/engine.ts';
 import type { Afterwards, Answer } from '../../src/enqueue/idempotency.ts';
+import type { NewJob } from '../../src/enqueue/newJob.ts';
 import { invalidRequest } from '../../src/errors.ts';
-import type { Job, NewJob } from '../../src/types.ts';
+import type { Job } from '../../src/job.ts';
 import { text } from '../schemas/common.ts';
 
 declare module 'fastify' {

@@ -1,6 +1,7 @@
 import type { Static } from 'typebox';
 import type { Answer } from '../../src/enqueue/idempotency.ts';
-import type { Job as EngineJob, NewJob } from '../../src/types.ts';
+import type { NewJob } from '../../src/enqueue/newJob.ts';
+import type { Job as EngineJob } from '../../src/job.ts';
 import { ref } from '../schemas/common.ts';
 import { Job, type JobSpec } from '../schemas/job.ts';
 import { completeBackoff } from './backoff.ts';

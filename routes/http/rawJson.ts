@@ -1,5 +1,5 @@
 import { type FieldError, invalidRequest, payloadTooLarge } from '../../src/errors.ts';
-import { RawJson } from '../../src/types.ts';
+import { RawJson } from '../../src/job.ts';
 
 /**
  * Where in a body values stand that are kept as texts: an object maps member names, a one-element array stands for all

@@ -1,4 +1,6 @@
-import type { Acked, Job, Nacked, Schedule } from '../../src/types.ts';
+import type { Job } from '../../src/job.ts';
+import type { Schedule } from '../../src/schedules/schedule.ts';
+import type { Acked, Nacked } from '../../src/settle/requests.ts';
 
 const text = (value: string | null) => (value === null ? 'null' : JSON.stringify(value));
 /** A text without anything to escape: an id, a time, a name of ours. */

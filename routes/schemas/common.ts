@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from 'typebox';
-import { JOB_STATES, type JobState, type RawJson } from '../../src/types.ts';
+import { JOB_STATES, type JobState, type RawJson } from '../../src/job.ts';
 
 /** A reference to a named schema, typed as what it refers to. */
 export const ref = <S extends TSchema>(schema: S) =>

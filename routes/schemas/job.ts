@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { Backoff as BackoffType } from '../../src/types.ts';
+import type { Backoff as BackoffType } from '../../src/queues/queue.ts';
 import {
   anyJson,
   decimal,

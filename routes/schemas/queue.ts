@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
-import { type QueueConfig as Config, JOB_STATES, type JobState, type QueueLimits } from '../../src/types.ts';
+import { JOB_STATES, type JobState } from '../../src/job.ts';
+import type { QueueConfig as Config, QueueLimits } from '../../src/queues/queue.ts';
 import {
   decimal,
   delaySeconds,

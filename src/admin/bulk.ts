@@ -1,12 +1,12 @@
-import type { Pace } from '../batching/bulkThrottle.ts';
-import type { Groups, Moved } from '../groups/heads.ts';
+import type { BulkThrottle } from '../batching/bulkThrottle.ts';
+import type { GroupHeads, Moved } from '../groups/heads.ts';
 import { FIRST_ID } from '../ids.ts';
+import type { JobState } from '../job.ts';
 import { type Db, isKeyTaken, isLockTimeout } from '../postgres/pool.ts';
 import { planned, type Statement } from '../postgres/statements.ts';
 import type { Queue } from '../queues/cache.ts';
-import { placesFor } from '../queues/positions.ts';
-import type { Wakes } from '../replicas/notifier.ts';
-import type { JobState } from '../types.ts';
+import { positionsFor } from '../queues/positions.ts';
+import type { Notifier } from '../replicas/notifier.ts';
 
 const statements = {
   now: planned('admin/call_time'),
@@ -48,8 +48,13 @@ interface Batch {
 }
 
 /** Verbs over any number of jobs: in chunks, each its own transaction, and none touches what came after the call. */
-export function bulkVerbs(context: { db: Db; wakes: Wakes; pace: Pace; groups: Groups }) {
-  const { db, wakes, pace, groups } = context;
+export function bulkVerbs(context: {
+  db: Db;
+  notifier: Notifier;
+  throttle: BulkThrottle;
+  groups: GroupHeads;
+}) {
+  const { db, notifier, throttle, groups } = context;
 
   async function now(): Promise<string> {
     const [row] = await db.query<{ now: string }>(statements.now);
@@ -62,7 +67,7 @@ export function bulkVerbs(context: { db: Db; wakes: Wakes; pace: Pace; groups: G
     batch: (after: string[], size: number) => Promise<Batch[]>,
     each: (done: Batch) => void = () => undefined,
   ): Promise<void> {
-    const chunk = pace.chunks();
+    const chunk = throttle.chunks();
     let after: string[] | null = first;
     while (after) {
       const from: string[] = after;
@@ -78,10 +83,10 @@ export function bulkVerbs(context: { db: Db; wakes: Wakes; pace: Pace; groups: G
   async function revive(queue: Queue, dead: string[]): Promise<number> {
     if (dead.length === 0) return 0;
     try {
-      const { ids, positions } = await placesFor(db, dead);
+      const { ids, positions } = await positionsFor(db, dead);
       const rows = await db.query<Moved>(statements.redrive, [queue.id, ids, positions]);
-      wakes.ready(queue.name);
-      await groups.passOn(rows);
+      notifier.ready(queue.name);
+      await groups.advanceAfter(rows);
       return rows.length;
     } catch (error) {
       if (!isKeyTaken(error) && !isLockTimeout(error)) throw error;
@@ -125,7 +130,7 @@ export function bulkVerbs(context: { db: Db; wakes: Wakes; pace: Pace; groups: G
     async redrive(queue: Queue, wish: { limit?: number; error_contains?: string }): Promise<number> {
       const called = await now();
       const limit = wish.limit ?? Number.POSITIVE_INFINITY;
-      const chunk = pace.chunks();
+      const chunk = throttle.chunks();
       let after = ['-infinity', FIRST_ID];
       let count = 0;
       let looked: number;

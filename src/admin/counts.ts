@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { unavailable } from '../errors.ts';
+import type { JobState } from '../job.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, prepared, type Statement } from '../postgres/statements.ts';
-import type { JobState } from '../types.ts';
 
 export interface QueueCounts {
   counts: Record<JobState, number>;

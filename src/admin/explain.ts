@@ -1,8 +1,8 @@
 import { limitsClaims } from '../claim/limits.ts';
+import type { JobState } from '../job.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned } from '../postgres/statements.ts';
 import type { Queue } from '../queues/cache.ts';
-import type { JobState } from '../types.ts';
 
 const statements = { job: planned('admin/explain_job'), limits: planned('admin/explain_limits') };
 

@@ -1,14 +1,14 @@
 import { jobFinished, jobLeased, jobNotFound, unavailable, uniqueKeyTaken } from '../errors.ts';
-import type { Groups } from '../groups/heads.ts';
+import type { GroupHeads } from '../groups/heads.ts';
 import { queueIdOf } from '../ids.ts';
+import type { Job, JobRow, JobState } from '../job.ts';
 import { type Db, isKeyTaken, isLockTimeout } from '../postgres/pool.ts';
 import { planned, prepared } from '../postgres/statements.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import { nextPositions } from '../queues/positions.ts';
-import type { Wakes } from '../replicas/notifier.ts';
+import type { Notifier } from '../replicas/notifier.ts';
 import type { Settlement } from '../settle/verbs.ts';
-import type { Job, JobRow, JobState } from '../types.ts';
-import type { AwaitedJobs } from '../waiting/waiters.ts';
+import type { Waiters } from '../waiting/waiters.ts';
 import { type Explanation, explain } from './explain.ts';
 
 const statements = {
@@ -32,15 +32,15 @@ export interface JobFilter {
 }
 
 /** Looking at single jobs, and mending them. */
-export function jobDesk(context: {
+export function jobAdmin(context: {
   db: Db;
   queues: Queues;
-  wakes: Wakes;
-  awaited: AwaitedJobs;
+  notifier: Notifier;
+  waiters: Waiters;
   settlement: Settlement;
-  groups: Groups;
+  groups: GroupHeads;
 }) {
-  const { db, queues, wakes, awaited, settlement, groups } = context;
+  const { db, queues, notifier, waiters, settlement, groups } = context;
 
   async function queueOf(id: string): Promise<Queue> {
     const queueId = queueIdOf(id);
@@ -91,9 +91,9 @@ export function jobDesk(context: {
       const queue = await queueOf(id);
       const [row] = await db.query<JobRow>(statements.cancel, [queue.id, id]);
       if (!row) throw jobFinished(id, (await get(id)).state);
-      awaited.changed([row]);
+      waiters.changed([row]);
       await settlement.dropCancelled(queue, [row]);
-      await groups.passOn([row]);
+      await groups.advanceAfter([row]);
       return { ...row, queue: queue.name };
     },
 
@@ -107,8 +107,8 @@ export function jobDesk(context: {
         throw error;
       });
       if (row) {
-        if (row.state === 'ready') wakes.ready(queue.name);
-        await groups.passOn([row]);
+        if (row.state === 'ready') notifier.ready(queue.name);
+        await groups.advanceAfter([row]);
         return { ...row, queue: queue.name };
       }
       const job = await withoutPayload(id);

@@ -1,10 +1,11 @@
 import { queueNotEmpty, queueNotFound, unavailable } from '../errors.ts';
-import { longPatience } from '../postgres/lockWait.ts';
+import type { JobState } from '../job.ts';
+import { longLockTimeout } from '../postgres/lockWait.ts';
 import { type Database, isLockTimeout } from '../postgres/pool.ts';
 import { planned } from '../postgres/statements.ts';
 import { type Queue, type Queues, toQueue } from '../queues/cache.ts';
-import type { Wakes } from '../replicas/notifier.ts';
-import type { JobState, QueueConfig } from '../types.ts';
+import type { QueueConfig } from '../queues/queue.ts';
+import type { Notifier } from '../replicas/notifier.ts';
 import type { Bulk } from './bulk.ts';
 import { type QueueCounts, queueCounter } from './counts.ts';
 
@@ -21,8 +22,8 @@ const statements = {
 export type QueueStatus = Queue & QueueCounts;
 
 /** Looking at queues, and changing them. */
-export function queueAdmin(context: { db: Database; queues: Queues; wakes: Wakes; bulk: Bulk }) {
-  const { db, queues, wakes, bulk } = context;
+export function queueAdmin(context: { db: Database; queues: Queues; notifier: Notifier; bulk: Bulk }) {
+  const { db, queues, notifier, bulk } = context;
   const { countsOf, forget } = queueCounter(db);
 
   async function statuses(queues: Queue[], asked: Parameters<typeof countsOf>[1]): Promise<QueueStatus[]> {
@@ -49,7 +50,7 @@ export function queueAdmin(context: { db: Database; queues: Queues; wakes: Wakes
   async function removeEmpty({ id }: Queue): Promise<boolean> {
     try {
       return await db.transaction(async (transaction) => {
-        await transaction.query(longPatience.statement, longPatience.parameters);
+        await transaction.query(longLockTimeout.statement, longLockTimeout.parameters);
         await transaction.query(statements.lock, [id]);
         const [row] = await transaction.query<{ empty: boolean }>(statements.empty, [id]);
         if (!row?.empty) return false;
@@ -87,7 +88,7 @@ export function queueAdmin(context: { db: Database; queues: Queues; wakes: Wakes
       ]);
       const queue = await known(name);
       // A limit may have been raised.
-      wakes.ready(name);
+      notifier.ready(name);
       return status(queue);
     },
 
@@ -96,7 +97,7 @@ export function queueAdmin(context: { db: Database; queues: Queues; wakes: Wakes
       if (paused) await db.query(statements.create, [name]);
       await db.query(statements.pause, [name, paused]);
       const queue = await known(name);
-      if (!paused) wakes.ready(name);
+      if (!paused) notifier.ready(name);
       return status(queue);
     },
 

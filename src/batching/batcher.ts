@@ -1,6 +1,6 @@
 import { isOutage, overloaded } from '../errors.ts';
 import { isDataError } from '../postgres/pool.ts';
-import type { Join, Part } from './roundTrips.ts';
+import type { JoinRoundTrip, RoundTrip } from './roundTrips.ts';
 
 interface Waiting<Item, Result> {
   item: Item;
@@ -20,10 +20,10 @@ const MOST_BATCHES = 16;
  * `weigh` tells an item's share of `maxWeight`; an item heavier than that goes alone. `clash` names what two items of
  * one batch must not share; the second waits for the next batch, and holds up no other item.
  */
-export function createLanes<Item, Result>(options: {
-  join: Join;
+export function createBatcher<Item, Result>(options: {
+  joinRoundTrip: JoinRoundTrip;
   oneAtATime?: boolean;
-  run(queueId: number, items: Item[], part: Part): Promise<Result[]>;
+  run(queueId: number, items: Item[], trip: RoundTrip): Promise<Result[]>;
   weigh(item: Item): number;
   maxWeight: number;
   clash?(item: Item): string;
@@ -52,17 +52,17 @@ export function createLanes<Item, Result>(options: {
     return taken;
   }
 
-  async function settle(queueId: number, batch: Waiting<Item, Result>[], part: Part): Promise<void> {
+  async function settle(queueId: number, batch: Waiting<Item, Result>[], trip: RoundTrip): Promise<void> {
     try {
       const results = await options.run(
         queueId,
         batch.map((w) => w.item),
-        part,
+        trip,
       );
       for (const [i, waiting] of batch.entries()) waiting.resolve(results[i] as Result);
     } catch (error) {
       if (batch.length > 1 && isDataError(error)) {
-        const alone = part.leave();
+        const alone = trip.leave();
         for (const waiting of batch) await settle(queueId, [waiting], alone);
       } else {
         for (const waiting of batch) waiting.reject(error);
@@ -71,12 +71,12 @@ export function createLanes<Item, Result>(options: {
     }
   }
 
-  function join(queueId: number, lane: Waiting<Item, Result>[]): void {
+  function joinRoundTrip(queueId: number, lane: Waiting<Item, Result>[]): void {
     options
-      .join(queueId, async (part) => {
-        const settled = settle(queueId, take(lane), part);
+      .joinRoundTrip(queueId, async (trip) => {
+        const settled = settle(queueId, take(lane), trip);
         if (options.oneAtATime) await settled;
-        if (lane.length > 0) join(queueId, lane);
+        if (lane.length > 0) joinRoundTrip(queueId, lane);
         else lanes.delete(queueId);
         await settled;
       })
@@ -103,7 +103,7 @@ export function createLanes<Item, Result>(options: {
       } else {
         const opened = [{ item, resolve, reject }];
         lanes.set(queueId, opened);
-        join(queueId, opened);
+        joinRoundTrip(queueId, opened);
       }
     });
 }

@@ -14,7 +14,7 @@ export type Chunk = (work: (size: number) => Promise<number>) => Promise<number>
  * busy, and whoever shares that waits: claims had a p99 six times as high. So while claims are served here, chunks are
  * small, one at a time whatever they are of, and followed by a rest; otherwise they are large, and nothing holds them up.
  */
-export function bulkPace() {
+export function createBulkThrottle() {
   let servedAt = Number.NEGATIVE_INFINITY;
   let turn: Promise<void> = Promise.resolve();
 
@@ -54,4 +54,4 @@ export function bulkPace() {
   };
 }
 
-export type Pace = ReturnType<typeof bulkPace>;
+export type BulkThrottle = ReturnType<typeof createBulkThrottle>;

@@ -11,22 +11,22 @@ import type { Statement } from '../postgres/statements.ts';
 export const RANKS = { enqueue: 0, settle: 1, advance: 2, claim: 3 } as const;
 
 /** A Db that tells of the rows of a statement before the next round begins, and so before the answers are dealt out. */
-export interface PartDb extends Db {
+export interface RoundTripDb extends Db {
   query<Row>(statement: Statement, parameters?: unknown[], seen?: (rows: Row[]) => void): Promise<Row[]>;
 }
 
 /** One verb's part in a round. */
-export interface Part {
+export interface RoundTrip {
   /** Which round it is; later ones have higher numbers, and what runs outside of any has none. */
-  round: number | undefined;
+  number: number | undefined;
   /** Its first statement goes with those of the other verbs, in their transaction. */
-  db: PartDb;
+  db: RoundTripDb;
   /** Leaves the round, which goes without it: what takes long must not hold up the other verbs. */
-  leave(): Part;
+  leave(): RoundTrip;
 }
 
 /** Runs a verb's work when the next round of a queue begins. */
-export type Join = <T>(queueId: number, work: (part: Part) => Promise<T>) => Promise<T>;
+export type JoinRoundTrip = <T>(queueId: number, work: (trip: RoundTrip) => Promise<T>) => Promise<T>;
 
 interface Sent extends Call {
   rank: number;
@@ -37,7 +37,7 @@ interface Sent extends Call {
 
 interface Waiting {
   rank: number;
-  start(part: Part): void;
+  start(trip: RoundTrip): void;
   refuse(error: unknown): void;
 }
 
@@ -51,9 +51,9 @@ interface QueueRounds {
  * transaction and one round trip. Nothing waits when nothing is under way. When a round returns, the next one is sent
  * first, and the answers are dealt out while the database works on it.
  */
-export function createRounds(db: Database) {
-  const alone: Part = {
-    round: undefined,
+export function createRoundTrips(db: Database) {
+  const alone: RoundTrip = {
+    number: undefined,
     db: {
       async query(statement, parameters, seen) {
         const rows = await db.query<never>(statement, parameters);
@@ -91,7 +91,7 @@ export function createRounds(db: Database) {
       if (isOutage(error)) {
         for (const call of calls) call.reject(error);
         // Who gathered meanwhile has waited as long; with a round of its own it would wait that long again.
-        for (const part of queue.waiting.splice(0)) part.refuse(error);
+        for (const trip of queue.waiting.splice(0)) trip.refuse(error);
       } else if (calls.length === 1) {
         calls[0]?.reject(error);
       } else {
@@ -112,16 +112,16 @@ export function createRounds(db: Database) {
     let calls: Sent[] | undefined = [];
     const gathered = calls;
     for (const { rank, start } of queue.waiting.splice(0)) {
-      const part: Part = {
-        round,
+      const trip: RoundTrip = {
+        number: round,
         leave() {
-          part.round = undefined;
+          trip.number = undefined;
           return alone;
         },
         db: {
           query<Row>(statement: Statement, parameters: unknown[] = [], seen?: (rows: Row[]) => void) {
             if (!calls || statement.name === undefined)
-              return part.leave().db.query<Row>(statement, parameters, seen);
+              return trip.leave().db.query<Row>(statement, parameters, seen);
             return new Promise<Row[]>((resolve, reject) =>
               gathered.push({
                 rank,
@@ -135,7 +135,7 @@ export function createRounds(db: Database) {
           },
         },
       };
-      start(part);
+      start(trip);
     }
     // Once every part has come to its statement, for which each takes some promises but no I/O.
     queueMicrotask(() =>
@@ -147,12 +147,12 @@ export function createRounds(db: Database) {
     );
   }
 
-  return (rank: number): Join =>
+  return (rank: number): JoinRoundTrip =>
     (queueId, work) =>
       new Promise((resolve, reject) => {
         const entry: Waiting = {
           rank,
-          start: (part) => void work(part).then(resolve, reject),
+          start: (trip) => void work(trip).then(resolve, reject),
           refuse: reject,
         };
         const queue = queues.get(queueId);
@@ -167,4 +167,4 @@ export function createRounds(db: Database) {
       });
 }
 
-export type Rounds = ReturnType<typeof createRounds>;
+export type RoundTrips = ReturnType<typeof createRoundTrips>;

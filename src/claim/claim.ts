@@ -1,5 +1,5 @@
-import type { LeasedJob } from '../types.ts';
 import type { ClaimName } from './lease.ts';
+import type { LeasedJob } from './leasedJob.ts';
 import type { Claimant } from './waitLine.ts';
 
 export interface ClaimRequest {
@@ -22,7 +22,7 @@ export interface Claim extends Claimant {
   /** Its consumer hung up. */
   gone: boolean;
   /** It was repeated: what it leases is for the repetition, which it does not wait for. */
-  superseded: boolean;
+  replaced: boolean;
   done: boolean;
   timer: NodeJS.Timeout | undefined;
   answered: Promise<LeasedJob[]>;
@@ -52,7 +52,7 @@ export function newClaim(request: ClaimRequest, name: ClaimName | undefined, tur
     seen: queues.map(() => 0),
     expired: !request.wait_seconds,
     gone: false,
-    superseded: false,
+    replaced: false,
     done: false,
     timer: undefined,
     answered,

@@ -1,10 +1,10 @@
-import type { Join, Part } from '../batching/roundTrips.ts';
+import type { JoinRoundTrip, RoundTrip } from '../batching/roundTrips.ts';
 import { overloaded } from '../errors.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
-import type { Wakes } from '../replicas/notifier.ts';
-import type { LeasedJob } from '../types.ts';
+import type { Notifier } from '../replicas/notifier.ts';
 import { type Claim, type ClaimRequest, newClaim } from './claim.ts';
 import type { ClaimName, Consumer, Shares } from './lease.ts';
+import type { LeasedJob } from './leasedJob.ts';
 import {
   hasReason,
   isWaiting,
@@ -26,13 +26,13 @@ const MOST_CLAIMS = 20_000;
  * queues by turns, and takes all it can get; one that found nothing waits in the lines of all of them until it is woken.
  */
 export function dispatcher(options: {
-  claimFor(queue: Queue, consumers: Consumer[], part: Part): Promise<Shares>;
+  claimFor(queue: Queue, consumers: Consumer[], trip: RoundTrip): Promise<Shares>;
   queues: Queues;
-  join: Join;
+  joinRoundTrip: JoinRoundTrip;
   giveBack(jobs: LeasedJob[], name: ClaimName | undefined): void;
-  wakes: Wakes;
+  notifier: Notifier;
 }) {
-  const { claimFor, queues, join: joinRound, giveBack, wakes } = options;
+  const { claimFor, queues, joinRoundTrip, giveBack, notifier } = options;
   const lines = new Map<string, Line>();
   const running = new Set<Promise<void>>();
   let turns = 0;
@@ -48,7 +48,7 @@ export function dispatcher(options: {
     return line;
   }
 
-  function part(claim: Claim): void {
+  function leaveLines(claim: Claim): void {
     open--;
     claim.done = true;
     clearTimeout(claim.timer);
@@ -61,23 +61,23 @@ export function dispatcher(options: {
   }
 
   function finish(claim: Claim): void {
-    part(claim);
-    if (claim.gone && !claim.superseded) giveBack(claim.jobs, claim.name);
-    claim.answer(claim.gone || claim.superseded ? [] : claim.jobs);
+    leaveLines(claim);
+    if (claim.gone && !claim.replaced) giveBack(claim.jobs, claim.name);
+    claim.answer(claim.gone || claim.replaced ? [] : claim.jobs);
   }
 
   function fail(claim: Claim, error: unknown): void {
-    if (claim.jobs.length > 0 || claim.gone || claim.superseded) {
+    if (claim.jobs.length > 0 || claim.gone || claim.replaced) {
       finish(claim);
     } else {
-      part(claim);
+      leaveLines(claim);
       claim.refuse(error);
     }
   }
 
   /** Decides what a claim does after a statement in which it took part, or that showed its queue to be empty. */
   function proceed(claim: Claim, line: Line): void {
-    if (claim.gone || claim.superseded || claim.jobs.length === claim.limit) {
+    if (claim.gone || claim.replaced || claim.jobs.length === claim.limit) {
       finish(claim);
       return;
     }
@@ -93,7 +93,7 @@ export function dispatcher(options: {
     }
     for (const [i, name] of claim.queues.entries()) {
       const other = lineOf(name);
-      if (visiting) wakes.waiting(name);
+      if (visiting) notifier.waiting(name);
       if (visiting && other.wakes !== claim.seen[i]) other.woken = true;
       if (other !== line && other.woken) pump(other);
     }
@@ -103,7 +103,7 @@ export function dispatcher(options: {
     for (const claim of claims) claim.seen[claim.queues.indexOf(line.name)] = line.wakes;
   }
 
-  async function serve(line: Line, queue: Queue | undefined, part: Part | undefined): Promise<void> {
+  async function serve(line: Line, queue: Queue | undefined, trip: RoundTrip | undefined): Promise<void> {
     const { served, visitors } = nextBatch(line) as { served: Claim[]; visitors: Claim[] };
     if (served.length === 0) return;
     const consumers = served.map((c) => ({
@@ -114,13 +114,13 @@ export function dispatcher(options: {
     }));
     const asked = consumers.reduce((slots, c) => slots + c.limit, 0);
     line.woken = false;
-    line.part = part;
+    line.trip = trip;
     look(line, visitors);
     for (const claim of served) claim.busy = true;
     // An unknown queue has nothing.
     const nothing = { jobs: consumers.map(() => []), cut: false };
-    const leased = queue && part ? claimFor(queue, consumers, part) : nothing;
-    const aside = part?.round === undefined;
+    const leased = queue && trip ? claimFor(queue, consumers, trip) : nothing;
+    const aside = trip?.number === undefined;
     if (aside) line.held = true;
     let shares: Shares;
     try {
@@ -138,7 +138,7 @@ export function dispatcher(options: {
     for (const [i, claim] of served.entries()) {
       claim.busy = false;
       // One that got nothing although there is more is among the first of the next statement.
-      const left = more && shares.jobs[i]?.length === 0 && !claim.gone && !claim.superseded;
+      const left = more && shares.jobs[i]?.length === 0 && !claim.gone && !claim.replaced;
       if (!left) proceed(claim, line);
     }
     if (more) return;
@@ -176,9 +176,9 @@ export function dispatcher(options: {
         begin();
         return await serve(line, undefined, undefined);
       }
-      await joinRound(queue.id, (part) => {
+      await joinRoundTrip(queue.id, (trip) => {
         begin();
-        return serve(line, queue, part);
+        return serve(line, queue, trip);
       });
     } finally {
       begin();
@@ -189,7 +189,7 @@ export function dispatcher(options: {
   function wake(name: string, round?: number): void {
     const line = lines.get(name);
     if (!line) return;
-    if (round !== undefined && (line.part?.round ?? 0) >= round) return;
+    if (round !== undefined && (line.trip?.number ?? 0) >= round) return;
     line.wakes++;
     line.woken = true;
     pump(line);
@@ -214,7 +214,7 @@ export function dispatcher(options: {
   }
 
   const poll = setInterval(() => {
-    for (const name of lines.keys()) wakes.waiting(name);
+    for (const name of lines.keys()) notifier.waiting(name);
     wakeAll();
   }, POLL_MS);
   poll.unref();
@@ -232,7 +232,7 @@ export function dispatcher(options: {
     claim(
       request: ClaimRequest,
       name?: ClaimName,
-    ): { jobs: Promise<LeasedJob[]>; abandon(): void; supersede(): void } {
+    ): { jobs: Promise<LeasedJob[]>; abandon(): void; replace(): void } {
       if (open >= MOST_CLAIMS) throw overloaded();
       open++;
       const claim = newClaim(request, name, turns++);
@@ -250,10 +250,10 @@ export function dispatcher(options: {
         abandon() {
           claim.gone = true;
           if (!claim.done) endUnlessBusy();
-          else if (!claim.superseded) giveBack(claim.jobs, claim.name);
+          else if (!claim.replaced) giveBack(claim.jobs, claim.name);
         },
-        supersede() {
-          claim.superseded = true;
+        replace() {
+          claim.replaced = true;
           if (!claim.done) endUnlessBusy();
         },
       };

@@ -8,7 +8,7 @@ interface Served {
  * Which fairness key of a queue was served last, per priority: the next claim begins with the key behind it. It is a hint,
  * and each replica has its own: one that starts gives some keys a turn too early.
  */
-export function createTurns() {
+export function createFairnessCursor() {
   const last = new Map<number, string>();
   return {
     /** As claim_fair.sql takes them: ranks, which are priorities negated, and keys; the empty one is none. */
@@ -22,4 +22,4 @@ export function createTurns() {
   };
 }
 
-export type Turns = ReturnType<typeof createTurns>;
+export type FairnessCursor = ReturnType<typeof createFairnessCursor>;

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import type { Part } from '../batching/roundTrips.ts';
+import type { RoundTrip } from '../batching/roundTrips.ts';
 import type { Call } from '../postgres/pipeline.ts';
 import type { Database } from '../postgres/pool.ts';
 import { prepared } from '../postgres/statements.ts';
 import type { Queue } from '../queues/cache.ts';
-import type { LeasedJob } from '../types.ts';
-import { createTurns, type Turns } from './fairness.ts';
+import { createFairnessCursor, type FairnessCursor } from './fairness.ts';
+import type { LeasedJob } from './leasedJob.ts';
 import { limited, limitsClaims } from './limits.ts';
-import { createFloor, type Floor } from './scanFloor.ts';
+import { createScanFloor, type ScanFloor } from './scanFloor.ts';
 
 const statements = {
   plain: prepared('claim/plain'),
@@ -59,12 +59,12 @@ export function claiming(context: {
   lookAgain(name: string, afterMs: number): void;
 }) {
   const { db, lost, lookAgain } = context;
-  const memories = new Map<string, { floor: Floor; turns: Turns }>();
+  const memories = new Map<string, { floor: ScanFloor; turns: FairnessCursor }>();
 
   function memoryOf(name: string) {
     let memory = memories.get(name);
     if (!memory) {
-      memory = { floor: createFloor(), turns: createTurns() };
+      memory = { floor: createScanFloor(), turns: createFairnessCursor() };
       memories.set(name, memory);
     }
     return memory;
@@ -85,12 +85,12 @@ export function claiming(context: {
     const { floor, turns } = memoryOf(queue.name);
     if (queue.fair) turns.leased(rows);
     // It may not have looked at all.
-    if (rows.length === 0) floor.doubt();
+    if (rows.length === 0) floor.rescan();
     return rows;
   }
 
   /** Leases ready jobs of one queue to consumers, in their order, with one statement. */
-  async function claimFor(queue: Queue, consumers: Consumer[], part: Part): Promise<Shares> {
+  async function claimFor(queue: Queue, consumers: Consumer[], trip: RoundTrip): Promise<Shares> {
     const jobs: LeasedJob[][] = consumers.map(() => []);
     const first: number[] = [];
     const last: number[] = [];
@@ -103,7 +103,7 @@ export function claiming(context: {
     const nonces = consumers.map(() => randomUUID());
     const isNamed = consumers.some((c) => c.name);
     const { floor, turns } = memoryOf(queue.name);
-    const { stretches, full } = floor.stretches();
+    const { ranges, full } = floor.ranges();
     const common = [
       queue.id,
       slots,
@@ -112,16 +112,16 @@ export function claiming(context: {
       nonces,
       consumers.map((c) => c.lease_seconds ?? queue.lease_seconds),
       consumers.map((c) => c.worker ?? null),
-      stretches.ranks,
-      stretches.positions,
-      stretches.last_ranks,
+      ranges.ranks,
+      ranges.positions,
+      ranges.last_ranks,
       isNamed ? consumers.map((c) => c.name?.id ?? null) : null,
       isNamed ? consumers.map((c) => c.name?.holder ?? null) : null,
     ];
     const { statement, parameters } = callOf(queue, common);
     // Others wait while a limited claim holds the gate: not until the rest of a round has committed.
     const isLimited = limitsClaims(queue);
-    const on = full || isLimited ? part.leave().db : part.db;
+    const on = full || isLimited ? trip.leave().db : trip.db;
     const started = performance.now();
     let rows: LeasedRow[];
     try {
@@ -152,8 +152,8 @@ export function claiming(context: {
     claimFor,
 
     /** Something may be ready that a claim from the floor up would not find. */
-    doubt(name: string): void {
-      memories.get(name)?.floor.doubt();
+    rescan(name: string): void {
+      memories.get(name)?.floor.rescan();
     },
   };
 }

@@ -23,7 +23,7 @@ interface Lease {
 }
 
 /** Leases that nobody holds: their claim's answer never came from the database, or their consumer is gone. */
-export function strayLeases(context: {
+export function createLostLeases(context: {
   db: Db;
   settlement: Settlement;
   log: (error: unknown, message: string) => void;

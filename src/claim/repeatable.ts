@@ -2,12 +2,12 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { Db } from '../postgres/pool.ts';
 import { prepared } from '../postgres/statements.ts';
 import type { Queues } from '../queues/cache.ts';
-import { takeovers } from '../replicas/claimHandover.ts';
-import type { Wakes } from '../replicas/notifier.ts';
-import type { LeasedJob } from '../types.ts';
+import { claimHandover } from '../replicas/claimHandover.ts';
+import type { Notifier } from '../replicas/notifier.ts';
 import { type ClaimRequest, queuesOf } from './claim.ts';
 import type { dispatcher } from './dispatcher.ts';
 import { type ClaimName, type LeasedRow, toLease } from './lease.ts';
+import type { LeasedJob } from './leasedJob.ts';
 
 const claimed = prepared('claim/repeat');
 
@@ -16,7 +16,7 @@ type Claiming = ReturnType<typeof dispatcher>['claim'];
 /** A request of a claim that is not answered yet. */
 interface Attempt {
   /** Has it answered with nothing; settles when it was answered. */
-  supersede(): Promise<void>;
+  replace(): Promise<void>;
 }
 
 /** A repetition asks for the same queues; another consumer's claim of the same id elsewhere is another claim. */
@@ -27,13 +27,13 @@ export const markOf = (id: string, names: string[]) =>
     .slice(0, 22);
 
 /** Claims with a `claim_id`: a repetition is answered the leases that still run, and takes the place of one that waits. */
-export function safeClaims(context: { db: Db; queues: Queues; claim: Claiming; wakes: Wakes }) {
-  const { db, queues, claim, wakes } = context;
+export function repeatableClaims(context: { db: Db; queues: Queues; claim: Claiming; notifier: Notifier }) {
+  const { db, queues, claim, notifier } = context;
   const open = new Map<string, Attempt>();
-  const others = takeovers({
-    self: wakes.self,
-    tell: wakes.ofClaims,
-    supersede: async (mark) => open.get(mark)?.supersede(),
+  const others = claimHandover({
+    self: notifier.self,
+    tell: notifier.ofClaims,
+    replace: async (mark) => open.get(mark)?.replace(),
   });
 
   /** The running leases of the claim, in the order of its queues, which from now on are this request's. */
@@ -49,22 +49,22 @@ export function safeClaims(context: { db: Db; queues: Queues; claim: Claiming; w
     return leases;
   }
 
-  function safeClaim(request: ClaimRequest, id: string) {
+  function repeatableClaim(request: ClaimRequest, id: string) {
     const name = { id, holder: randomUUID() };
     const names = queuesOf(request);
     const mark = markOf(id, names);
     const before = open.get(mark);
-    let superseded = false;
+    let replaced = false;
     let gone = false;
     let first: ReturnType<Claiming> | undefined;
 
     async function answer(): Promise<LeasedJob[]> {
       // One that is in its statement leases what this request then finds.
-      await before?.supersede();
-      await others.takeOver(mark);
-      if (superseded || gone) return [];
+      await before?.replace();
+      await others.endElsewhere(mark);
+      if (replaced || gone) return [];
       const again = await leasesOf(names, name);
-      if (superseded || gone) return [];
+      if (replaced || gone) return [];
       if (again.length > 0) return again;
       first = claim(request, name);
       others.opened(mark);
@@ -81,9 +81,9 @@ export function safeClaims(context: { db: Db; queues: Queues; claim: Claiming; w
       () => undefined,
     );
     const attempt: Attempt = {
-      supersede() {
-        superseded = true;
-        first?.supersede();
+      replace() {
+        replaced = true;
+        first?.replace();
         return answered;
       },
     };
@@ -104,6 +104,6 @@ export function safeClaims(context: { db: Db; queues: Queues; claim: Claiming; w
 
     /** As the dispatcher's, which serves it. */
     claim: (request: ClaimRequest): { jobs: Promise<LeasedJob[]>; abandon(): void } =>
-      request.claim_id === undefined ? claim(request) : safeClaim(request, request.claim_id),
+      request.claim_id === undefined ? claim(request) : repeatableClaim(request, request.claim_id),
   };
 }

@@ -5,7 +5,7 @@ const FULL_SCAN_SHARE = 1 / 50;
 const FULL_SCAN_MS = 1000;
 
 /** Stretches of the order of a queue that a claim scans: from behind (rank, position) to the end of last_rank. */
-export interface Stretches {
+export interface ScanRanges {
   ranks: number[];
   positions: number[];
   last_ranks: number[];
@@ -15,7 +15,7 @@ export interface Stretches {
 const FIRST_RANK = -100;
 const LAST_RANK = 100;
 
-const EVERYTHING: Stretches = { ranks: [FIRST_RANK], positions: [-1], last_ranks: [LAST_RANK] };
+const EVERYTHING: ScanRanges = { ranks: [FIRST_RANK], positions: [-1], last_ranks: [LAST_RANK] };
 
 interface Level {
   /** The last position leased; what it was a while ago; and what may be believed. */
@@ -30,12 +30,12 @@ interface Level {
  * then grows with all that was ever claimed. It is a hint: whatever becomes ready gets a new position, above; what
  * commits late, or was skipped because another claim had it locked and rolled back, is found by the next full scan.
  */
-export function createFloor(now: () => number = () => performance.now()) {
+export function createScanFloor(now: () => number = () => performance.now()) {
   const levels = new Map<number, Level>();
   let agedAt = now();
   let fullAt = Number.NEGATIVE_INFINITY;
   let pauseMs = 0;
-  let doubted = false;
+  let rescanAsked = false;
 
   function age(at: number): void {
     if (at - agedAt < LAG_MS) return;
@@ -48,30 +48,30 @@ export function createFloor(now: () => number = () => performance.now()) {
 
   return {
     /** Something may be ready below the floor: the next claim looks everywhere, as soon as a full scan may be made. */
-    doubt(): void {
-      doubted = true;
+    rescan(): void {
+      rescanAsked = true;
     },
 
     /** What the next claim scans, and whether that is everything. */
-    stretches(): { stretches: Stretches; full: boolean } {
+    ranges(): { ranges: ScanRanges; full: boolean } {
       const at = now();
       age(at);
-      if (at - fullAt > (doubted ? pauseMs : Math.max(pauseMs, FULL_SCAN_MS))) {
-        doubted = false;
+      if (at - fullAt > (rescanAsked ? pauseMs : Math.max(pauseMs, FULL_SCAN_MS))) {
+        rescanAsked = false;
         fullAt = at;
-        return { stretches: EVERYTHING, full: true };
+        return { ranges: EVERYTHING, full: true };
       }
       const ranks = [...levels.keys()].sort((a, b) => a - b);
-      const stretches: Stretches = { ranks: [], positions: [], last_ranks: [] };
+      const ranges: ScanRanges = { ranks: [], positions: [], last_ranks: [] };
       const add = (rank: number, position: number, last: number) => {
-        stretches.ranks.push(rank);
-        stretches.positions.push(position);
-        stretches.last_ranks.push(last);
+        ranges.ranks.push(rank);
+        ranges.positions.push(position);
+        ranges.last_ranks.push(last);
       };
       if (ranks[0] !== FIRST_RANK) add(FIRST_RANK, -1, (ranks[0] ?? LAST_RANK + 1) - 1);
       for (const [i, rank] of ranks.entries())
         add(rank, (levels.get(rank) as Level).settled, (ranks[i + 1] ?? LAST_RANK + 1) - 1);
-      return { stretches, full: false };
+      return { ranges, full: false };
     },
 
     /** A claim leased this job. */
@@ -88,4 +88,4 @@ export function createFloor(now: () => number = () => performance.now()) {
   };
 }
 
-export type Floor = ReturnType<typeof createFloor>;
+export type ScanFloor = ReturnType<typeof createScanFloor>;

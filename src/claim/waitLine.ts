@@ -1,6 +1,6 @@
-import type { Part } from '../batching/roundTrips.ts';
-import type { LeasedJob } from '../types.ts';
+import type { RoundTrip } from '../batching/roundTrips.ts';
 import { CLAIM_BYTES, type Consumer, type Shares } from './lease.ts';
+import type { LeasedJob } from './leasedJob.ts';
 
 /** A claim on its way through the lines of its queues. */
 export interface Claimant extends Consumer {
@@ -24,7 +24,7 @@ export interface Line {
   /** Something may be ready that was not when the line last looked. */
   woken: boolean;
   /** In which round it looked last. */
-  part: Part | undefined;
+  trip: RoundTrip | undefined;
   /** How often it was woken, for those who look at another line meanwhile. */
   wakes: number;
   /** How many waiting claimants the next statement serves: grows while all of them get something. */
@@ -41,7 +41,7 @@ export const openLine = (name: string): Line => ({
   joining: false,
   held: false,
   woken: false,
-  part: undefined,
+  trip: undefined,
   wakes: 0,
   width: FIRST_WIDTH,
 });

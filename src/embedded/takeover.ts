@@ -19,11 +19,11 @@ export async function clearTheWay(way: Way): Promise<void> {
   const found = readPidFile(cluster);
   if (found === undefined) return;
   if (found.pid === 0) await sleep(2_000);
-  if (isServerOf(found.pid, cluster, user)) await takeOver(way, found.pid);
+  if (isServerOf(found.pid, cluster, user)) await endElsewhere(way, found.pid);
   else disarmPidFile(cluster, found.pid);
 }
 
-async function takeOver(way: Way, pid: number): Promise<void> {
+async function endElsewhere(way: Way, pid: number): Promise<void> {
   const { cluster, user, log } = way;
   const client = await reach(way, pid);
   if (client === undefined) return;

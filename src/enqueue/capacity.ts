@@ -1,5 +1,5 @@
-import { createLanes } from '../batching/batcher.ts';
-import { createRounds, RANKS } from '../batching/roundTrips.ts';
+import { createBatcher } from '../batching/batcher.ts';
+import { createRoundTrips, RANKS } from '../batching/roundTrips.ts';
 import { queueFull } from '../errors.ts';
 import type { Database, Db } from '../postgres/pool.ts';
 import { prepared } from '../postgres/statements.ts';
@@ -31,7 +31,7 @@ interface Door {
 }
 
 /** Lets enqueues into queues with max_ready, as long as there is room. */
-export function admission(db: Database) {
+export function createCapacity(db: Database) {
   const doors = new Map<number, Door>();
 
   function doorOf(queueId: number): Door {
@@ -81,21 +81,21 @@ export function admission(db: Database) {
   }
 
   /** One count for all that have gathered. */
-  const gathered = createLanes<Share, boolean>({
-    join: createRounds(db)(RANKS.enqueue),
+  const gathered = createBatcher<Share, boolean>({
+    joinRoundTrip: createRoundTrips(db)(RANKS.enqueue),
     oneAtATime: true,
     weigh: ({ weight }) => weight,
     maxWeight: 1,
-    async run(queueId, asked, part) {
+    async run(queueId, asked, trip) {
       const door = doorOf(queueId);
       const alone = door.requests === 0;
-      const admitted = await count(part.db, queueId, door, asked);
+      const admitted = await count(trip.db, queueId, door, asked);
       if (alone || !admitted.includes(false)) return admitted;
       // What was inside may have been counted or not: once all of it has come through, there is no doubt.
       for (const [i, { jobs }] of asked.entries()) if (admitted[i]) leave(door, jobs);
       door.credit = 0;
       await empty(door);
-      return count(part.leave().db, queueId, door, asked);
+      return count(trip.leave().db, queueId, door, asked);
     },
   });
 
@@ -127,4 +127,4 @@ export function admission(db: Database) {
   };
 }
 
-export type Admit = ReturnType<typeof admission>;
+export type WithinCapacity = ReturnType<typeof createCapacity>;

@@ -1,18 +1,19 @@
-import { createLanes } from '../batching/batcher.ts';
-import { createRounds, type Join, RANKS } from '../batching/roundTrips.ts';
+import { createBatcher } from '../batching/batcher.ts';
+import { createRoundTrips, type JoinRoundTrip, RANKS } from '../batching/roundTrips.ts';
 import { invalidRequest, QueueGone } from '../errors.ts';
-import type { Groups } from '../groups/heads.ts';
+import type { GroupHeads } from '../groups/heads.ts';
 import { idSource } from '../ids.ts';
+import type { Job } from '../job.ts';
 import type { Clock } from '../postgres/clock.ts';
-import { createPatience, MOMENT_MS, patience } from '../postgres/lockWait.ts';
+import { createLockWait, lockTimeout, SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database, Db } from '../postgres/pool.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
-import type { Wakes } from '../replicas/notifier.ts';
-import type { Job, NewJob } from '../types.ts';
+import type { Notifier } from '../replicas/notifier.ts';
 import { KEPT_SECONDS } from '../waiting/waiters.ts';
-import type { Admit } from './capacity.ts';
-import { hasKey, type Incoming, inserting } from './insert.ts';
-import { keyedLane } from './uniqueBatcher.ts';
+import type { WithinCapacity } from './capacity.ts';
+import { hasKey, inserting, type JobToInsert } from './insert.ts';
+import type { NewJob } from './newJob.ts';
+import { createUniqueBatcher } from './uniqueBatcher.ts';
 
 const LONGEST_DELAY_MS = 366 * 86_400_000;
 const BATCH_ROWS = 1000;
@@ -22,11 +23,11 @@ const HEAVY_BYTES = 64 * 1024;
 const HEAVY_ROWS = 100;
 
 const queueNameOf = (job: NewJob) => job.queue ?? 'default';
-const weigh = (jobs: Incoming[]) => jobs.length / BATCH_ROWS + bytesOf(jobs) / BATCH_BYTES;
-const bytesOf = (jobs: Incoming[]) => jobs.reduce((bytes, job) => bytes + job.payload.length, 0);
-const isHeavy = (jobs: Incoming[]) => jobs.length > HEAVY_ROWS || bytesOf(jobs) > HEAVY_BYTES;
+const weigh = (jobs: JobToInsert[]) => jobs.length / BATCH_ROWS + bytesOf(jobs) / BATCH_BYTES;
+const bytesOf = (jobs: JobToInsert[]) => jobs.reduce((bytes, job) => bytes + job.payload.length, 0);
+const isHeavy = (jobs: JobToInsert[]) => jobs.length > HEAVY_ROWS || bytesOf(jobs) > HEAVY_BYTES;
 
-const queueIdsOf = (jobs: Incoming[]) => [...new Set(jobs.map((j) => j.queue.id))].sort((a, b) => a - b);
+const queueIdsOf = (jobs: JobToInsert[]) => [...new Set(jobs.map((j) => j.queue.id))].sort((a, b) => a - b);
 
 /** PostgreSQL keeps no half of a surrogate pair, and what it keeps is looked for in what it answers. */
 const wellFormed = (text: string): string => Buffer.from(text).toString();
@@ -42,14 +43,14 @@ type Within<T> = (transaction: Db, enqueueIn: () => Promise<Job[]>) => Promise<T
 
 export function enqueueing(context: {
   db: Database;
-  join: Join;
+  joinRoundTrip: JoinRoundTrip;
   queues: Queues;
   clock: Clock;
-  wakes: Wakes;
-  groups: Groups;
-  admit: Admit;
+  notifier: Notifier;
+  groups: GroupHeads;
+  admit: WithinCapacity;
 }) {
-  const { db, join, queues, clock, wakes, groups: turns, admit } = context;
+  const { db, joinRoundTrip, queues, clock, notifier, groups, admit } = context;
   const write = inserting(idSource(clock.now));
 
   /** The time that a job asks for. @throws Refusal `invalid_request`, naming the field below `at`. */
@@ -67,7 +68,7 @@ export function enqueueing(context: {
     return new Date(Math.max(time.getTime(), 0));
   }
 
-  function incoming(job: NewJob, queue: Queue, run_at: Date | null): Incoming {
+  function incoming(job: NewJob, queue: Queue, run_at: Date | null): JobToInsert {
     return {
       queue,
       run_at,
@@ -87,7 +88,7 @@ export function enqueueing(context: {
   }
 
   /** The jobs with their queues, which are created where there are none. */
-  async function takeIn(jobs: NewJob[], at: (i: number) => string): Promise<Incoming[]> {
+  async function takeIn(jobs: NewJob[], at: (i: number) => string): Promise<JobToInsert[]> {
     // Before a queue is created: a refused request changes nothing.
     const times = jobs.map((job, i) => askedTime(job, at(i)));
     const keyed = new Set(jobs.filter((job) => job.fairness_key !== undefined).map(queueNameOf));
@@ -101,32 +102,32 @@ export function enqueueing(context: {
   /** Tells the claims that wait of new jobs. */
   function wake(jobs: Job[], round?: number): void {
     const ready = jobs.filter((job) => job.state === 'ready' && !job.deduplicated);
-    for (const name of new Set(ready.map((job) => job.queue))) wakes.ready(name, round);
+    for (const name of new Set(ready.map((job) => job.queue))) notifier.ready(name, round);
   }
 
-  const lanesOf = (join: Join) =>
-    createLanes<Incoming[], Job[]>({
-      join,
+  const lanesOf = (joinRoundTrip: JoinRoundTrip) =>
+    createBatcher<JobToInsert[], Job[]>({
+      joinRoundTrip,
       weigh,
       maxWeight: 1,
-      async run(queueId, groups, part) {
-        const jobs = await write(part.db, queueId, groups.flat());
-        wake(jobs, part.round);
+      async run(queueId, requests, trip) {
+        const jobs = await write(trip.db, queueId, requests.flat());
+        wake(jobs, trip.number);
         let taken = 0;
-        return groups.map((group) => {
-          taken += group.length;
-          return jobs.slice(taken - group.length, taken);
+        return requests.map((request) => {
+          taken += request.length;
+          return jobs.slice(taken - request.length, taken);
         });
       },
     });
-  const light = lanesOf(join);
-  const heavy = lanesOf(createRounds(db)(RANKS.enqueue));
-  const patiently = createPatience();
-  const keyed = keyedLane({ db, patiently, write, written: wake });
+  const light = lanesOf(joinRoundTrip);
+  const heavy = lanesOf(createRoundTrips(db)(RANKS.enqueue));
+  const waitForLocks = createLockWait();
+  const keyed = createUniqueBatcher({ db, waitForLocks, write, written: wake });
 
   /** Queues in the order of their ids, so that no two such transactions can deadlock. */
-  async function writeIn(transaction: Db, jobs: Incoming[]): Promise<Job[]> {
-    const written = new Map<Incoming, Job>();
+  async function writeIn(transaction: Db, jobs: JobToInsert[]): Promise<Job[]> {
+    const written = new Map<JobToInsert, Job>();
     for (const id of queueIdsOf(jobs)) {
       const own = jobs.filter((j) => j.queue.id === id);
       const rows = await write(transaction, id, own);
@@ -136,7 +137,7 @@ export function enqueueing(context: {
   }
 
   /** Runs `work` when there is room for the jobs in all of their queues, asked for in the order of the queues' ids. */
-  async function admitted<T>(jobs: Incoming[], work: () => Promise<T>): Promise<T> {
+  async function admitted<T>(jobs: JobToInsert[], work: () => Promise<T>): Promise<T> {
     if (jobs.every(({ queue }) => queue.max_ready === null)) return work();
     const now = clock.now();
     let inside = work;
@@ -149,21 +150,25 @@ export function enqueueing(context: {
     return inside();
   }
 
-  async function writeOne(jobs: Incoming[], queue: Queue): Promise<Job[]> {
+  async function writeOne(jobs: JobToInsert[], queue: Queue): Promise<Job[]> {
     const grouped = jobs.filter((job) => job.group !== null).length;
     const keys = jobs.some(hasKey);
-    if (!keys && !isHeavy(jobs) && grouped < jobs.length) wakes.coming(queue.name);
+    if (!keys && !isHeavy(jobs) && grouped < jobs.length) notifier.coming(queue.name);
     const written = await (keys ? keyed : isHeavy(jobs) ? heavy : light)(queue.id, jobs);
-    if (grouped > 0) await turns.passOn(written);
+    if (grouped > 0) await groups.advanceAfter(written);
     return written;
   }
 
   /** Waits no longer than so for the transactions of others that have a key of these jobs. */
-  async function transact<T>(jobs: Incoming[], work: Within<T>, patienceMs = MOMENT_MS): Promise<T> {
+  async function transact<T>(
+    jobs: JobToInsert[],
+    work: Within<T>,
+    lockTimeoutMs = SHORT_LOCK_WAIT_MS,
+  ): Promise<T> {
     let written: Job[] = [];
     const result = await db.transaction(async (transaction) => {
       if (jobs.some(hasKey)) {
-        const { statement, parameters } = patience(patienceMs);
+        const { statement, parameters } = lockTimeout(lockTimeoutMs);
         await transaction.query(statement, parameters);
       }
       return work(transaction, async () => {
@@ -172,20 +177,20 @@ export function enqueueing(context: {
       });
     });
     wake(written);
-    await turns.passOn(written);
+    await groups.advanceAfter(written);
     return result;
   }
 
-  async function writeAcross(jobs: Incoming[]): Promise<Job[]> {
+  async function writeAcross(jobs: JobToInsert[]): Promise<Job[]> {
     const insert = (ms: number) => transact(jobs, (_, enqueueIn) => enqueueIn(), ms);
-    return jobs.some(hasKey) ? patiently(insert) : insert(MOMENT_MS);
+    return jobs.some(hasKey) ? waitForLocks(insert) : insert(SHORT_LOCK_WAIT_MS);
   }
 
   /** Takes jobs in and runs `work` with them, again when one of their queues was deleted meanwhile. */
   async function intoQueues<T>(
     jobs: NewJob[],
     at: (i: number) => string,
-    work: (taken: Incoming[]) => Promise<T>,
+    work: (taken: JobToInsert[]) => Promise<T>,
   ): Promise<T> {
     for (;;) {
       const taken = await takeIn(jobs, at);

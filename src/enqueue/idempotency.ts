@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { idempotencyKeyReused, isOutage, unavailable } from '../errors.ts';
+import type { Job } from '../job.ts';
 import { type Database, type Db, isLockTimeout } from '../postgres/pool.ts';
-import type { Gate } from '../postgres/semaphore.ts';
+import type { Semaphore } from '../postgres/semaphore.ts';
 import { planned, prepared } from '../postgres/statements.ts';
-import type { Job, NewJob } from '../types.ts';
 import type { Enqueueing } from './enqueue.ts';
+import type { NewJob } from './newJob.ts';
 
 // Planned at each call: the table is empty in most places, and a plan made then would read all of it when keys come.
 const find = planned('enqueue/idempotency_find');
@@ -15,7 +16,7 @@ const answer = planned('enqueue/idempotency_answer');
 const LOOK_MS = 200;
 
 /** What tells whether two requests are one; the fingerprint is a SHA-256 in hex. */
-export interface Keyed {
+export interface IdempotentRequest {
   route: string;
   key: string;
   fingerprint: string;
@@ -43,21 +44,21 @@ export interface Afterwards {
 }
 
 /** The answer that is remembered. @throws Refusal `idempotency_key_reused` when it is another request's. */
-async function recall(db: Db, { route, key, fingerprint }: Keyed): Promise<Found | undefined> {
+async function recall(db: Db, { route, key, fingerprint }: IdempotentRequest): Promise<Found | undefined> {
   const [found] = await db.query<Found>(find, [route, key, fingerprint]);
   if (found && !found.matches) throw idempotencyKeyReused(key);
   return found;
 }
 
 /** Requests that are carried out once for each key: the answer commits with the jobs that it speaks of. */
-export function onceByKey(context: {
+export function idempotentEnqueue(context: {
   db: Database;
   enqueueWithin: Enqueueing['enqueueWithin'];
-  throughGate: Gate;
+  inTransactionSlot: Semaphore;
   /** Whether nobody waits any more. */
   closed(): boolean;
 }) {
-  const { db, enqueueWithin, throughGate, closed } = context;
+  const { db, enqueueWithin, inTransactionSlot, closed } = context;
   const underWay = new Map<string, { fingerprint: string; answer: Promise<Answer> }>();
 
   type Wish = [
@@ -69,13 +70,13 @@ export function onceByKey(context: {
 
   const writeDown = (
     on: Db,
-    { route, key }: Keyed,
+    { route, key }: IdempotentRequest,
     { status, location, body }: Answer,
     openSeconds?: number,
   ) => on.query(answer, [route, key, status, location, body, openSeconds ?? null]);
 
   /** The first answer, and the jobs, unless the request was carried out before. */
-  const carryOut = (request: Keyed, ...[jobs, at, answerOf, afterwards]: Wish) =>
+  const carryOut = (request: IdempotentRequest, ...[jobs, at, answerOf, afterwards]: Wish) =>
     enqueueWithin<{ given: Found | Answer; written?: Job[] }>(jobs, at, async (transaction, enqueueIn) => {
       const { route, key, fingerprint } = request;
       const taken = await transaction.query(take, [route, key, fingerprint]);
@@ -87,7 +88,11 @@ export function onceByKey(context: {
     });
 
   /** The answer that stays: the same client may be answered it by another replica. */
-  async function conclude(request: Keyed, first: Answer, last: Answer | undefined): Promise<Answer> {
+  async function conclude(
+    request: IdempotentRequest,
+    first: Answer,
+    last: Answer | undefined,
+  ): Promise<Answer> {
     try {
       await writeDown(db, request, last ?? first);
       return last ?? first;
@@ -98,7 +103,7 @@ export function onceByKey(context: {
   }
 
   /** What was answered, once it is no longer open. */
-  async function concluded(request: Keyed, found: Found | Answer): Promise<Answer> {
+  async function concluded(request: IdempotentRequest, found: Found | Answer): Promise<Answer> {
     let known: Found | Answer = found;
     while ('open' in known && known.open && !closed()) {
       await sleep(LOOK_MS);
@@ -107,11 +112,11 @@ export function onceByKey(context: {
     return known;
   }
 
-  async function recallOrCarryOut(request: Keyed, ...wish: Wish): Promise<Answer> {
+  async function recallOrCarryOut(request: IdempotentRequest, ...wish: Wish): Promise<Answer> {
     // Before anything else: a request that was carried out creates no queue again.
     const remembered = await recall(db, request);
     if (remembered) return concluded(request, remembered);
-    const { given, written } = await throughGate(() => carryOut(request, ...wish)).catch((error) => {
+    const { given, written } = await inTransactionSlot(() => carryOut(request, ...wish)).catch((error) => {
       if (!isLockTimeout(error)) throw error;
       throw unavailable('Another request holds this Idempotency-Key or the queue for too long.');
     });
@@ -125,7 +130,7 @@ export function onceByKey(context: {
    * whatever replica, what it answered then; one that is under way is waited for.
    * @throws Refusal `idempotency_key_reused` when it had another fingerprint
    */
-  return async function enqueueOnce(request: Keyed, ...wish: Wish): Promise<Answer> {
+  return async function enqueueOnce(request: IdempotentRequest, ...wish: Wish): Promise<Answer> {
     const { route, key, fingerprint } = request;
     const id = `${route} ${key}`;
     for (let first = underWay.get(id); first; first = underWay.get(id)) {

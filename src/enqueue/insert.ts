@@ -1,14 +1,14 @@
 import { QueueGone } from '../errors.ts';
+import type { Job, JobRow } from '../job.ts';
 import type { Db } from '../postgres/pool.ts';
 import { prepared } from '../postgres/statements.ts';
 import { textArray } from '../postgres/textArray.ts';
 import type { Queue } from '../queues/cache.ts';
-import type { Job, JobRow } from '../types.ts';
 
 const statements = { plain: prepared('enqueue/insert'), unique: prepared('enqueue/insert_unique') };
 
 /** A job on its way into its queue: the columns as enqueue.sql takes them. */
-export interface Incoming {
+export interface JobToInsert {
   queue: Queue;
   delay_seconds: number;
   run_at: Date | null;
@@ -26,21 +26,21 @@ export interface Incoming {
 }
 
 interface Identified {
-  job: Incoming;
+  job: JobToInsert;
   id: string;
 }
 
 /** What the database decided: of the one job, or, without an id, of all those that are ready. */
 type Inserted = Pick<JobRow, 'state' | 'run_at' | 'created_at'> & { id: string | null };
 
-export const hasKey = (job: Incoming): boolean => job.unique_key !== null;
+export const hasKey = (job: JobToInsert): boolean => job.unique_key !== null;
 
 /** A column that most jobs go without. */
-const ifAny = <T>(jobs: Incoming[], pick: (job: Incoming) => T | null): (T | null)[] | null =>
+const ifAny = <T>(jobs: JobToInsert[], pick: (job: JobToInsert) => T | null): (T | null)[] | null =>
   jobs.some((job) => pick(job) !== null) ? jobs.map(pick) : null;
 
 /** What both statements take first. */
-function parametersOf(queueId: number, ids: string[], jobs: Incoming[]): unknown[] {
+function parametersOf(queueId: number, ids: string[], jobs: JobToInsert[]): unknown[] {
   return [
     queueId,
     ids,
@@ -62,7 +62,7 @@ function parametersOf(queueId: number, ids: string[], jobs: Incoming[]): unknown
 async function insertPlain(
   on: Db,
   queueId: number,
-  jobs: Incoming[],
+  jobs: JobToInsert[],
   newId: (queueId: number) => string,
 ): Promise<Job[]> {
   const ids = jobs.map(() => newId(queueId));
@@ -83,10 +83,10 @@ const byKey = ({ job: a }: Identified, { job: b }: Identified): number =>
 async function insertUnique(
   on: Db,
   queueId: number,
-  jobs: Incoming[],
+  jobs: JobToInsert[],
   newId: (queueId: number) => string,
 ): Promise<Job[]> {
-  const ids = new Map<Incoming, string>();
+  const ids = new Map<JobToInsert, string>();
   const keys = new Set<string>();
   for (const job of jobs) {
     if (job.unique_key !== null && keys.has(job.unique_key)) continue;
@@ -120,12 +120,12 @@ export function inserting(newId: (queueId: number) => string) {
    * Inserts jobs into one queue, and returns them in the same order; in the place of one whose unique key another holds, that
    * one, as `deduplicated`.
    */
-  return function insert(on: Db, queueId: number, jobs: Incoming[]): Promise<Job[]> {
+  return function insert(on: Db, queueId: number, jobs: JobToInsert[]): Promise<Job[]> {
     return (jobs.some(hasKey) ? insertUnique : insertPlain)(on, queueId, jobs, newId);
   };
 }
 
-function enqueued(job: Incoming, id: string, row: Inserted): Job {
+function enqueued(job: JobToInsert, id: string, row: Inserted): Job {
   return {
     id,
     queue: job.queue.name,

@@ -1,9 +1,9 @@
-import { createLanes } from '../batching/batcher.ts';
-import { createRounds, RANKS } from '../batching/roundTrips.ts';
-import { MOMENT_MS, type Patiently, withPatience } from '../postgres/lockWait.ts';
+import { createBatcher } from '../batching/batcher.ts';
+import { createRoundTrips, RANKS } from '../batching/roundTrips.ts';
+import type { Job } from '../job.ts';
+import { SHORT_LOCK_WAIT_MS, type WaitForLocks, withLockTimeout } from '../postgres/lockWait.ts';
 import { type Database, type Db, isLockTimeout } from '../postgres/pool.ts';
-import type { Job } from '../types.ts';
-import type { Incoming } from './insert.ts';
+import type { JobToInsert } from './insert.ts';
 
 const BATCH_ROWS = 100;
 const BATCH_BYTES = 2 ** 20;
@@ -13,31 +13,31 @@ const BATCH_BYTES = 2 ** 20;
  * key, so they take no part in the rounds of their queue; a batch that does falls apart, and of its requests only those
  * that are about that key go on waiting.
  */
-export function keyedLane(context: {
+export function createUniqueBatcher(context: {
   db: Database;
-  patiently: Patiently;
-  write: (on: Db, queueId: number, jobs: Incoming[]) => Promise<Job[]>;
+  waitForLocks: WaitForLocks;
+  write: (on: Db, queueId: number, jobs: JobToInsert[]) => Promise<Job[]>;
   written: (jobs: Job[]) => void;
 }) {
-  const { db, patiently, write, written } = context;
+  const { db, waitForLocks, write, written } = context;
   /** The keys that somebody waits for here, and how many do. */
   const awaited = new Map<string, number>();
 
   /** Writes in a transaction of its own that waits no longer than so for any lock. */
-  async function writeWithin(ms: number, queueId: number, jobs: Incoming[]): Promise<Job[]> {
-    const jobsWritten = await write(withPatience(db, ms), queueId, jobs);
+  async function writeWithin(ms: number, queueId: number, jobs: JobToInsert[]): Promise<Job[]> {
+    const jobsWritten = await write(withLockTimeout(db, ms), queueId, jobs);
     written(jobsWritten);
     return jobsWritten;
   }
 
-  const lanes = createLanes<Incoming[], Job[]>({
-    join: createRounds(db)(RANKS.enqueue),
+  const lanes = createBatcher<JobToInsert[], Job[]>({
+    joinRoundTrip: createRoundTrips(db)(RANKS.enqueue),
     weigh: (jobs) =>
       jobs.length / BATCH_ROWS + jobs.reduce((bytes, job) => bytes + job.payload.length, 0) / BATCH_BYTES,
     maxWeight: 1,
     oneAtATime: true,
     async run(queueId, groups) {
-      const jobs = await writeWithin(MOMENT_MS, queueId, groups.flat());
+      const jobs = await writeWithin(SHORT_LOCK_WAIT_MS, queueId, groups.flat());
       let taken = 0;
       return groups.map((group) => {
         taken += group.length;
@@ -46,10 +46,10 @@ export function keyedLane(context: {
     },
   });
 
-  async function alone(queueId: number, jobs: Incoming[], keys: string[]): Promise<Job[]> {
+  async function alone(queueId: number, jobs: JobToInsert[], keys: string[]): Promise<Job[]> {
     for (const key of keys) awaited.set(key, (awaited.get(key) ?? 0) + 1);
     try {
-      return await patiently((ms) => writeWithin(ms, queueId, jobs));
+      return await waitForLocks((ms) => writeWithin(ms, queueId, jobs));
     } finally {
       for (const key of keys) {
         const others = (awaited.get(key) as number) - 1;
@@ -59,7 +59,7 @@ export function keyedLane(context: {
     }
   }
 
-  return async (queueId: number, jobs: Incoming[]): Promise<Job[]> => {
+  return async (queueId: number, jobs: JobToInsert[]): Promise<Job[]> => {
     const keys = jobs.map((job) => `${queueId} ${job.unique_key}`);
     if (keys.some((key) => awaited.has(key))) return alone(queueId, jobs, keys);
     try {

@@ -1,12 +1,12 @@
-import { createLanes } from '../batching/batcher.ts';
-import { createRounds, type Join, RANKS } from '../batching/roundTrips.ts';
+import { createBatcher } from '../batching/batcher.ts';
+import { createRoundTrips, type JoinRoundTrip, RANKS } from '../batching/roundTrips.ts';
 import { queueIdOf } from '../ids.ts';
+import type { JobState } from '../job.ts';
 import type { Database } from '../postgres/pool.ts';
 import { prepared } from '../postgres/statements.ts';
 import type { Queues } from '../queues/cache.ts';
 import { nextPositions } from '../queues/positions.ts';
-import type { Wakes } from '../replicas/notifier.ts';
-import type { JobState } from '../types.ts';
+import type { Notifier } from '../replicas/notifier.ts';
 
 const statement = prepared('groups/advance');
 
@@ -30,7 +30,7 @@ export interface Moved {
 /** A job in one of these is the head of its group still, or has not arrived yet. */
 const STAYS = new Set<JobState>(['ready', 'leased', 'scheduled']);
 
-export const changesTurns = ({ group, state }: Moved): boolean =>
+export const needsAdvance = ({ group, state }: Moved): boolean =>
   typeof group === 'string' && !STAYS.has(state);
 
 /**
@@ -38,14 +38,14 @@ export const changesTurns = ({ group, state }: Moved): boolean =>
  * the group, in a transaction of its own: of an arrival and a departure that don't see each other, the later one looks
  * when both are there. Nobody waits for a producer's transaction. See docs/decisions/0014-groups.md.
  */
-export function groupTurns(context: {
+export function createGroupHeads(context: {
   db: Database;
-  join: Join;
+  joinRoundTrip: JoinRoundTrip;
   queues: Queues;
-  wakes: Wakes;
+  notifier: Notifier;
   log: (error: unknown, message: string) => void;
 }) {
-  const { db, join, queues, wakes, log } = context;
+  const { db, joinRoundTrip, queues, notifier, log } = context;
   /** Groups that could not be looked at, by the ids of their queues. */
   let missed = new Map<number, Set<string>>();
 
@@ -54,13 +54,13 @@ export function groupTurns(context: {
     const queue = await queues.byId(queueId);
     for (let left = groups; queue && left.length > 0; ) {
       const positions = await nextPositions(db, left.length);
-      wakes.coming(queue.name);
-      const rows = await join(queueId, async (part) => {
-        const found = await part.db.query<Head & { group: string; is_head: boolean; is_new: boolean }>(
+      notifier.coming(queue.name);
+      const rows = await joinRoundTrip(queueId, async (trip) => {
+        const found = await trip.db.query<Head & { group: string; is_head: boolean; is_new: boolean }>(
           statement,
           [queueId, left, positions],
         );
-        if (found.some((row) => row.is_new)) wakes.ready(queue.name, part.round);
+        if (found.some((row) => row.is_new)) notifier.ready(queue.name, trip.number);
         return found;
       });
       for (const row of rows) if (row.is_head) heads.set(row.group, row);
@@ -70,8 +70,8 @@ export function groupTurns(context: {
     return heads;
   }
 
-  const lanes = createLanes<string, Head | undefined>({
-    join: createRounds(db)(RANKS.advance),
+  const lanes = createBatcher<string, Head | undefined>({
+    joinRoundTrip: createRoundTrips(db)(RANKS.advance),
     oneAtATime: true,
     weigh: () => 1 / MOST,
     maxWeight: 1,
@@ -102,9 +102,9 @@ export function groupTurns(context: {
     advance,
 
     /** Passes turns on after the commit that moved these jobs. Those that are heads now are shown to be ready. */
-    async passOn(jobs: Moved[]): Promise<void> {
+    async advanceAfter(jobs: Moved[]): Promise<void> {
       const turns = new Map<number, Set<string>>();
-      const moved = jobs.filter(changesTurns);
+      const moved = jobs.filter(needsAdvance);
       for (const { id, group } of moved) {
         const queueId = queueIdOf(id) as number;
         turns.set(queueId, (turns.get(queueId) ?? new Set()).add(group as string));
@@ -130,4 +130,4 @@ export function groupTurns(context: {
   };
 }
 
-export type Groups = ReturnType<typeof groupTurns>;
+export type GroupHeads = ReturnType<typeof createGroupHeads>;

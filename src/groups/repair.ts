@@ -1,7 +1,7 @@
 import type { Db } from '../postgres/pool.ts';
 import { planned } from '../postgres/statements.ts';
 import type { Queues } from '../queues/cache.ts';
-import type { Groups } from './heads.ts';
+import type { GroupHeads } from './heads.ts';
 
 const blockedQueues = planned('groups/blocked_queues');
 const headless = planned('groups/headless');
@@ -16,10 +16,10 @@ const LOOK_MS = 1000;
  * Finds groups of blocked jobs without a head, and gives them one: of those whose replica died before it could, and those
  * into which something else than Dibs put jobs.
  */
-export function headlessGroups(context: {
+export function createGroupRepair(context: {
   db: Db;
   queues: Queues;
-  groups: Groups;
+  groups: GroupHeads;
   log: (error: unknown, message: string) => void;
 }) {
   const { db, queues, groups, log } = context;

@@ -1,7 +1,7 @@
 import type { Clock } from '../postgres/clock.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned } from '../postgres/statements.ts';
-import { sweepHorizon } from './scanHorizon.ts';
+import { createScanHorizon } from './scanHorizon.ts';
 
 const expire = planned('maintenance/prune_answers');
 
@@ -9,8 +9,8 @@ const expire = planned('maintenance/prune_answers');
 const BATCH = 1000;
 
 /** Deletes the answers of idempotency keys that have expired. */
-export function forgetAnswers({ db, clock }: { db: Db; clock: Clock }): () => Promise<boolean> {
-  const horizon = sweepHorizon(clock);
+export function pruneAnswers({ db, clock }: { db: Db; clock: Clock }): () => Promise<boolean> {
+  const horizon = createScanHorizon(clock);
   return () =>
     horizon.from(async (from) => {
       const rows = await db.query<{ expires_at: string }>(expire, [from]);

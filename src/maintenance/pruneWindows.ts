@@ -1,7 +1,7 @@
 import type { Clock } from '../postgres/clock.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned } from '../postgres/statements.ts';
-import { sweepHorizon } from './scanHorizon.ts';
+import { createScanHorizon } from './scanHorizon.ts';
 
 const expire = planned('maintenance/prune_windows');
 
@@ -9,8 +9,8 @@ const expire = planned('maintenance/prune_windows');
 const BATCH = 1000;
 
 /** Deletes the windows of unique keys that are over. */
-export function forgetWindows({ db, clock }: { db: Db; clock: Clock }): () => Promise<boolean> {
-  const horizon = sweepHorizon(clock);
+export function pruneWindows({ db, clock }: { db: Db; clock: Clock }): () => Promise<boolean> {
+  const horizon = createScanHorizon(clock);
   return () =>
     horizon.from(async (from) => {
       const rows = await db.query<{ ended: string }>(expire, [from]);

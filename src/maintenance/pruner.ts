@@ -1,8 +1,8 @@
-import type { Pace } from '../batching/bulkThrottle.ts';
+import type { BulkThrottle } from '../batching/bulkThrottle.ts';
 import { FIRST_ID } from '../ids.ts';
+import type { JobState } from '../job.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned } from '../postgres/statements.ts';
-import type { JobState } from '../types.ts';
 
 const outlived = planned('maintenance/prunable');
 const forget = planned('maintenance/prune_jobs');
@@ -21,8 +21,8 @@ interface Forgotten {
 }
 
 /** Deletes finished jobs that outlived their queue's retention. */
-export function forgetOutlived({ db, pace }: { db: Db; pace: Pace }): () => Promise<boolean> {
-  const chunk = pace.chunks();
+export function pruneJobs({ db, throttle }: { db: Db; throttle: BulkThrottle }): () => Promise<boolean> {
+  const chunk = throttle.chunks();
   let left: Outlived[] = [];
 
   return async () => {

@@ -10,7 +10,7 @@ const BEGINNING = '-infinity';
  * Up to which time everything due has been dealt with, so that a sweep starts there and walks over no index entries of
  * leases and schedules that are gone (see floor.ts). It is a hint: now and then a sweep looks at everything.
  */
-export function sweepHorizon(clock: Clock, fullScanMs = FULL_SCAN_MS) {
+export function createScanHorizon(clock: Clock, fullScanMs = FULL_SCAN_MS) {
   let dealtWith = BEGINNING;
   let nextFull = 0;
   /** A sweep of several chunks: how far it has come, and up to when all is dealt with at its end. */

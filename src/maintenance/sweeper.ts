@@ -1,24 +1,24 @@
-import type { Pace } from '../batching/bulkThrottle.ts';
-import type { Groups, Moved } from '../groups/heads.ts';
+import type { BulkThrottle } from '../batching/bulkThrottle.ts';
+import type { GroupHeads, Moved } from '../groups/heads.ts';
 import type { Clock } from '../postgres/clock.ts';
 import type { Db } from '../postgres/pool.ts';
 import { prepared, type Statement } from '../postgres/statements.ts';
 import type { Queues } from '../queues/cache.ts';
-import { placesFor } from '../queues/positions.ts';
-import type { Wakes } from '../replicas/notifier.ts';
+import { positionsFor } from '../queues/positions.ts';
+import type { Notifier } from '../replicas/notifier.ts';
 import type { Settlement } from '../settle/verbs.ts';
-import type { AwaitedJobs, Changed } from '../waiting/waiters.ts';
-import { sweepHorizon } from './scanHorizon.ts';
+import type { Changed, Waiters } from '../waiting/waiters.ts';
+import { createScanHorizon } from './scanHorizon.ts';
 
 interface Context {
   db: Db;
   queues: Queues;
-  wakes: Wakes;
-  awaited: AwaitedJobs;
+  notifier: Notifier;
+  waiters: Waiters;
   settlement: Settlement;
   clock: Clock;
-  pace: Pace;
-  groups: Groups;
+  throttle: BulkThrottle;
+  groups: GroupHeads;
 }
 
 /** Moves jobs of one queue, in the order in which they are due. */
@@ -28,13 +28,13 @@ type Move = (db: Db, queueId: number, ids: string[]) => Promise<(Moved & Changed
 const anew =
   (statement: Statement): Move =>
   async (db, queueId, due) => {
-    const { ids, positions } = await placesFor(db, due);
+    const { ids, positions } = await positionsFor(db, due);
     return db.query(statement, [queueId, ids, positions]);
   };
 
 /** One chunk of a sweep: runs `move`, queue by queue, for the first jobs that `due` finds, and tells how far they went. */
 async function sweep(
-  { db, queues, wakes, awaited, settlement, groups }: Context,
+  { db, queues, notifier, waiters, settlement, groups }: Context,
   { due, move, from, size }: { due: Statement; move: Move; from: string; size: number },
 ) {
   const found = await db.query<{ queue_id: number; ids: string[]; last: string }>(due, [from, size]);
@@ -44,12 +44,12 @@ async function sweep(
     rows += ids.length;
     const jobs = await move(db, queue_id, ids);
     moved += jobs.length;
-    awaited.changed(jobs);
+    waiters.changed(jobs);
     const queue = await queues.byId(queue_id);
     if (!queue) continue;
     await settlement.dropCancelled(queue, jobs);
-    if (queue.max_leased !== null || jobs.some((job) => job.state === 'ready')) wakes.ready(queue.name);
-    await groups.passOn(jobs);
+    if (queue.max_leased !== null || jobs.some((job) => job.state === 'ready')) notifier.ready(queue.name);
+    await groups.advanceAfter(jobs);
   }
   const last = found[0]?.last;
   // A chunk that only found what others have locked, all of one moment, would find the same again.
@@ -60,9 +60,9 @@ function sweeper(
   context: Context,
   due: Statement,
   move: Move,
-  horizon = sweepHorizon(context.clock),
+  horizon = createScanHorizon(context.clock),
 ): () => Promise<boolean> {
-  const chunk = context.pace.chunks();
+  const chunk = context.throttle.chunks();
   return () =>
     horizon.from(async (from) => {
       let next: string | undefined;
@@ -86,16 +86,16 @@ const bury = prepared('maintenance/expire');
 const COME_BACK_MS = 400;
 
 /** Takes back the leases that ran out: ready again, dead when out of attempts, cancelled when that was asked for. */
-export const reviveExpired = (context: Context) => sweeper(context, dueLeases, expire);
+export const rescueLeases = (context: Context) => sweeper(context, dueLeases, expire);
 
 /** Makes scheduled jobs ready when their time has come, or lets them arrive in their groups. */
-export const promoteDue = (context: Context) => sweeper(context, dueJobs, promote);
+export const promoteScheduled = (context: Context) => sweeper(context, dueJobs, promote);
 
 /** Makes jobs dead that still wait although their time is over. */
-export const buryExpired = (context: Context) =>
+export const expireJobs = (context: Context) =>
   sweeper(
     context,
     dueExpiries,
     (db, queueId, due) => db.query<Moved & Changed>(bury, [queueId, due.toSorted()]),
-    sweepHorizon(context.clock, COME_BACK_MS),
+    createScanHorizon(context.clock, COME_BACK_MS),
   );

@@ -6,13 +6,13 @@ interface Waiting {
 }
 
 /** Runs work when there is a place for it. */
-export type Gate = <T>(work: () => Promise<T>) => Promise<T>;
+export type Semaphore = <T>(work: () => Promise<T>) => Promise<T>;
 
 /**
  * Lets at most `most` pieces of work run at once. An outage that one of them meets is told to all who wait: each would
  * wait as long for it again.
  */
-export function createGate(most: number): Gate {
+export function createSemaphore(most: number): Semaphore {
   const waiting: Waiting[] = [];
   let running = 0;
 

@@ -1,8 +1,8 @@
 import { unavailable } from '../errors.ts';
-import { longPatience } from '../postgres/lockWait.ts';
+import { longLockTimeout } from '../postgres/lockWait.ts';
 import { type Database, isLockTimeout } from '../postgres/pool.ts';
 import { planned, prepared } from '../postgres/statements.ts';
-import type { QueueConfig } from '../types.ts';
+import type { QueueConfig } from './queue.ts';
 
 export interface Queue extends QueueConfig {
   id: number;
@@ -98,7 +98,7 @@ export function queueCache(db: Database) {
     const underWay = creating.get(name);
     if (underWay) return underWay;
     const done = db
-      .pipeline([longPatience, { statement: create, parameters: [name] }])
+      .pipeline([longLockTimeout, { statement: create, parameters: [name] }])
       .then(() => undefined)
       .catch((error) => {
         if (!isLockTimeout(error)) throw error;

@@ -10,7 +10,7 @@ export async function nextPositions(db: Db, count: number): Promise<number[]> {
 }
 
 /** New places for jobs, in the order given; returned in the order of their ids, which the statements ask for. */
-export async function placesFor(db: Db, ids: string[]): Promise<{ ids: string[]; positions: number[] }> {
+export async function positionsFor(db: Db, ids: string[]): Promise<{ ids: string[]; positions: number[] }> {
   const positions = await nextPositions(db, ids.length);
   const places = ids
     .map((id, i) => ({ id, position: positions[i] as number }))

@@ -21,14 +21,14 @@ interface Elsewhere {
  * `over <sender> <mark>` when the claim is answered and all that it leased can be found. Lost messages cost at most a
  * lease that runs out unused.
  */
-export function takeovers(context: {
+export function claimHandover(context: {
   /** This replica, as the others know it. */
   self: string;
   tell(verb: ClaimVerb, text: string): void;
   /** Has the claim answered with nothing, if it is open here; settles when it was. */
-  supersede(mark: string): Promise<void>;
+  replace(mark: string): Promise<void>;
 }) {
-  const { self, tell, supersede } = context;
+  const { self, tell, replace } = context;
   const elsewhere = new Map<string, Elsewhere>();
   const awaited = new Map<string, () => void>();
   let young = new Set<string>();
@@ -74,7 +74,7 @@ export function takeovers(context: {
     },
 
     /** Ends this claim where it waits, if another replica said that it does. */
-    async takeOver(mark: string): Promise<void> {
+    async endElsewhere(mark: string): Promise<void> {
       const known = elsewhere.get(mark);
       elsewhere.delete(mark);
       if (!known || performance.now() - known.at > OLDEST_MS) return;
@@ -98,7 +98,7 @@ export function takeovers(context: {
       else if (verb === 'over') awaited.get(text)?.();
       else if (verb === 'take') {
         const [replica, mark = ''] = text.split(',');
-        void supersede(mark).then(() => replica === self && tell('over', mark));
+        void replace(mark).then(() => replica === self && tell('over', mark));
       }
     },
   };

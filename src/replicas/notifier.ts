@@ -21,7 +21,7 @@ const MOST_IDS = 200;
 export type ClaimVerb = 'open' | 'take' | 'over';
 
 /** Who is told that a queue may have something ready. */
-export interface WakeListeners {
+export interface NotifierListeners {
   /** By this process; `round` is the one in which it came (src/rounds.ts). */
   here(queue: string, round: number | undefined): void;
   /** By this process, and the job goes to the database in the queue's next round. */
@@ -45,13 +45,17 @@ export interface WakeListeners {
  * are finished that somebody waits for (`done <sender> <id>,<id>`). Lost messages cost
  * latency, never jobs: whoever waits also looks by itself, slowly.
  */
-export function wakeUps(options: { db: Db; url: string; log: (error: unknown, message: string) => void }) {
+export function createNotifier(options: {
+  db: Db;
+  url: string;
+  log: (error: unknown, message: string) => void;
+}) {
   const { db, url, log } = options;
   const self = randomBytes(6).toString('hex');
   const interest = new Map<string, number>();
   const announced = new Map<string, number>();
   const quiet = new Map<string, { again: boolean }>();
-  let listeners: WakeListeners = {
+  let listeners: NotifierListeners = {
     here: () => undefined,
     coming: () => undefined,
     elsewhere: () => undefined,
@@ -135,7 +139,7 @@ export function wakeUps(options: { db: Db; url: string; log: (error: unknown, me
     /** This replica, as the others know it. */
     self,
 
-    async start(to: WakeListeners): Promise<void> {
+    async start(to: NotifierListeners): Promise<void> {
       listeners = to;
       await listen();
     },
@@ -181,4 +185,4 @@ export function wakeUps(options: { db: Db; url: string; log: (error: unknown, me
   };
 }
 
-export type Wakes = ReturnType<typeof wakeUps>;
+export type Notifier = ReturnType<typeof createNotifier>;

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { checkUnique, type Enqueueing } from '../enqueue/enqueue.ts';
+import type { NewJob } from '../enqueue/newJob.ts';
 import { type FieldError, invalidRequest, scheduleNotFound } from '../errors.ts';
+import { type Job, RawJson } from '../job.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned } from '../postgres/statements.ts';
-import { type Job, type NewJob, RawJson, type Schedule, type ScheduleSpec } from '../types.ts';
 import { cronProblem, isTimezone, nextTick } from './cron.ts';
+import type { Schedule, ScheduleSpec } from './schedule.ts';
 
 const statements = {
   now: planned('postgres/now'),
@@ -37,7 +39,7 @@ function firstTick({ cron, timezone, job }: ScheduleSpec, after: Date): string |
 }
 
 /** Looking at schedules, and changing them; what makes them run is the duty. */
-export function scheduleDesk(context: { db: Db; enqueue: Enqueueing['enqueue'] }) {
+export function scheduleAdmin(context: { db: Db; enqueue: Enqueueing['enqueue'] }) {
   const { db, enqueue } = context;
 
   async function get(name: string): Promise<Schedule> {

@@ -3,8 +3,8 @@ import type { Enqueueing } from '../enqueue/enqueue.ts';
 import { isOutage } from '../errors.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned } from '../postgres/statements.ts';
-import type { Schedule } from '../types.ts';
 import { lastTick, nextTick } from './cron.ts';
+import type { Schedule } from './schedule.ts';
 import { jobOf } from './schedules.ts';
 
 const statements = {

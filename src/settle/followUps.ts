@@ -1,13 +1,15 @@
 import type { Enqueueing } from '../enqueue/enqueue.ts';
+import type { NewJob } from '../enqueue/newJob.ts';
 import { jobNotFound, leaseLost, unavailable } from '../errors.ts';
-import type { Groups } from '../groups/heads.ts';
+import type { GroupHeads } from '../groups/heads.ts';
 import { queueIdOf } from '../ids.ts';
+import type { Job, JobRow } from '../job.ts';
 import { type Database, type Db, isKeyTaken, isLockTimeout } from '../postgres/pool.ts';
-import type { Gate } from '../postgres/semaphore.ts';
+import type { Semaphore } from '../postgres/semaphore.ts';
 import { planned, prepared } from '../postgres/statements.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
-import type { Ack, Acked, Job, JobRow, Nack, Nacked, NewJob } from '../types.ts';
-import type { AwaitedJobs } from '../waiting/waiters.ts';
+import type { Waiters } from '../waiting/waiters.ts';
+import type { Ack, Acked, Nack, Nacked } from './requests.ts';
 import type { Found } from './settleBatch.ts';
 import { ackedAs, type Settlement } from './verbs.ts';
 
@@ -23,16 +25,16 @@ type At = (i: number) => string;
  * Settlements with jobs that follow from them, each in one transaction: the jobs are there if and only if it counted.
  * Those without any go on to the settlement as it is.
  */
-export function chaining(context: {
+export function createFollowUps(context: {
   db: Database;
   queues: Queues;
-  awaited: AwaitedJobs;
+  waiters: Waiters;
   settlement: Settlement;
   enqueueWithin: Enqueueing['enqueueWithin'];
-  throughGate: Gate;
-  groups: Groups;
+  inTransactionSlot: Semaphore;
+  groups: GroupHeads;
 }) {
-  const { db, queues, awaited, settlement, enqueueWithin, throughGate, groups } = context;
+  const { db, queues, waiters, settlement, enqueueWithin, inTransactionSlot, groups } = context;
 
   async function queueOf(id: string): Promise<Queue> {
     const queueId = queueIdOf(id);
@@ -62,7 +64,7 @@ export function chaining(context: {
     settle: (transaction: Db, enqueueIn: () => Promise<Job[]>) => Promise<T | undefined>,
   ): Promise<T | undefined> {
     try {
-      return await throughGate(() =>
+      return await inTransactionSlot(() =>
         enqueueWithin(jobs, at, async (transaction, enqueueIn) => {
           await transaction.query(statements.bounds);
           return settle(transaction, enqueueIn);
@@ -90,10 +92,10 @@ export function chaining(context: {
       return { row, enqueued: JSON.parse(answered) as Job[] };
     });
     if (done) {
-      awaited.changed([done.row]);
+      waiters.changed([done.row]);
       settlement.freed(queue);
       const acked: Acked = { id: item.id, state: 'completed', enqueued: done.enqueued };
-      await groups.passOn([{ ...acked, group: done.row.group }]);
+      await groups.advanceAfter([{ ...acked, group: done.row.group }]);
       return acked;
     }
     const since = await find(queue, item);
@@ -123,7 +125,7 @@ export function chaining(context: {
       throw leaseLost(item.id);
     }
     const [job] = await settlement.gaveBack(queue, [done.row]);
-    await groups.passOn([job as Job]);
+    await groups.advanceAfter([job as Job]);
     return { ...(job as Job), enqueued: done.enqueued };
   }
 

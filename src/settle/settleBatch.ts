@@ -1,12 +1,12 @@
-import { createLanes } from '../batching/batcher.ts';
-import { createRounds, type Join, type Part, RANKS } from '../batching/roundTrips.ts';
+import { createBatcher } from '../batching/batcher.ts';
+import { createRoundTrips, type JoinRoundTrip, RANKS, type RoundTrip } from '../batching/roundTrips.ts';
 import { jobNotFound, leaseLost, type Refusal } from '../errors.ts';
-import { changesTurns, type Groups, type Moved } from '../groups/heads.ts';
+import { type GroupHeads, type Moved, needsAdvance } from '../groups/heads.ts';
 import { isUuid, queueIdOf } from '../ids.ts';
+import type { JobState } from '../job.ts';
 import type { Database } from '../postgres/pool.ts';
 import { prepared } from '../postgres/statements.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
-import type { JobState } from '../types.ts';
 
 const settled = prepared('settle/untouched');
 
@@ -21,9 +21,9 @@ export interface Item {
 
 interface Context {
   db: Database;
-  join: Join;
+  joinRoundTrip: JoinRoundTrip;
   queues: Queues;
-  groups: Groups;
+  groups: GroupHeads;
 }
 
 /** A job that a settling statement did not touch. */
@@ -46,7 +46,7 @@ export function settling<I extends Item, Row extends Moved>(
   context: Context,
   /** A verb of one statement takes part in the rounds of the queue. */
   inRounds: boolean,
-  touch: (queue: Queue, items: I[], part: Part) => Promise<Row[]>,
+  touch: (queue: Queue, items: I[], trip: RoundTrip) => Promise<Row[]>,
   text: (item: I) => string | undefined,
   /** What became of an item that the statement did not touch, if it was not lost. */
   otherwise?: (queue: Queue, item: I, found: Found) => Row | undefined | Promise<Row | undefined>,
@@ -71,17 +71,17 @@ export function settling<I extends Item, Row extends Moved>(
     return outcomes;
   }
 
-  const lanes = createLanes<I, Row | Refusal>({
-    join: inRounds ? context.join : createRounds(db)(RANKS.settle),
+  const lanes = createBatcher<I, Row | Refusal>({
+    joinRoundTrip: inRounds ? context.joinRoundTrip : createRoundTrips(db)(RANKS.settle),
     oneAtATime: !inRounds,
     maxWeight: 1,
     weigh: (item) => 1 / BATCH_ITEMS + (text(item)?.length ?? 0) / BATCH_BYTES,
     clash: (item) => item.id,
-    async run(queueId, items, part) {
+    async run(queueId, items, trip) {
       const queue = await queues.byId(queueId);
       if (!queue) return items.map((item) => jobNotFound(item.id));
       const sorted = items.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-      const touched = new Map((await touch(queue, sorted, part)).map((row) => [row.id, row]));
+      const touched = new Map((await touch(queue, sorted, trip)).map((row) => [row.id, row]));
       const others = await missed(
         queue,
         sorted.filter((item) => !touched.has(item.id)),
@@ -96,7 +96,7 @@ export function settling<I extends Item, Row extends Moved>(
     const outcome = await lanes(queueId, item);
     if (outcome instanceof Error) throw outcome;
     // Not in the batch, where those of no group would wait too.
-    if (changesTurns(outcome)) await groups.passOn([outcome]);
+    if (needsAdvance(outcome)) await groups.advanceAfter([outcome]);
     return outcome;
   };
 }

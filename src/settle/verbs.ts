@@ -1,14 +1,15 @@
-import type { Join } from '../batching/roundTrips.ts';
-import type { Groups, Moved } from '../groups/heads.ts';
-import { MOMENT_MS, withPatience } from '../postgres/lockWait.ts';
+import type { JoinRoundTrip } from '../batching/roundTrips.ts';
+import type { GroupHeads, Moved } from '../groups/heads.ts';
+import type { Job, JobRow, JobState } from '../job.ts';
+import { SHORT_LOCK_WAIT_MS, withLockTimeout } from '../postgres/lockWait.ts';
 import { type Database, type Db, isKeyTaken, isLockTimeout } from '../postgres/pool.ts';
 import { planned, prepared } from '../postgres/statements.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import { nextPositions } from '../queues/positions.ts';
-import type { Wakes } from '../replicas/notifier.ts';
-import type { Ack, Acked, Extend, Extended, Job, JobRow, JobState, Nack, Release } from '../types.ts';
-import type { AwaitedJobs, Changed } from '../waiting/waiters.ts';
+import type { Notifier } from '../replicas/notifier.ts';
+import type { Changed, Waiters } from '../waiting/waiters.ts';
 import { clip } from './clip.ts';
+import type { Ack, Acked, Extend, Extended, Nack, Release } from './requests.ts';
 import { type Item, ids, settling, tokens } from './settleBatch.ts';
 
 const statements = {
@@ -23,11 +24,11 @@ const statements = {
 
 interface Context {
   db: Database;
-  join: Join;
+  joinRoundTrip: JoinRoundTrip;
   queues: Queues;
-  wakes: Wakes;
-  awaited: AwaitedJobs;
-  groups: Groups;
+  notifier: Notifier;
+  waiters: Waiters;
+  groups: GroupHeads;
 }
 
 /** A job that was acked: kept as completed, or, without a state, gone. */
@@ -47,17 +48,17 @@ export const ackedAs = ({
 
 /** The verbs that end or extend a lease. Each throws `lease_lost` for a stale token and `job_not_found` for a job that is gone. */
 export function settlement(context: Context) {
-  const { db, wakes, awaited } = context;
+  const { db, notifier, waiters } = context;
 
   /** A lease has ended, for which another may begin where leases are limited. */
   function freed(queue: Queue): void {
-    if (queue.max_leased !== null) wakes.ready(queue.name);
+    if (queue.max_leased !== null) notifier.ready(queue.name);
   }
 
   /** Jobs are back in their queue, cancelled or dead, as of a transaction that has committed. */
   async function gaveBack(queue: Queue, rows: JobRow[]): Promise<Job[]> {
-    awaited.changed(rows);
-    if (rows.some((row) => row.state === 'ready')) wakes.ready(queue.name);
+    waiters.changed(rows);
+    if (rows.some((row) => row.state === 'ready')) notifier.ready(queue.name);
     else freed(queue);
     await dropCancelled(queue, rows);
     return rows.map((row) => ({ ...row, queue: queue.name }));
@@ -105,7 +106,7 @@ export function settlement(context: Context) {
     settle: (on: Db) => Promise<JobRow[]>,
   ): Promise<Job | undefined> {
     try {
-      const [job] = await gaveBack(queue, await settle(withPatience(db, MOMENT_MS)));
+      const [job] = await gaveBack(queue, await settle(withLockTimeout(db, SHORT_LOCK_WAIT_MS)));
       return job;
     } catch (error) {
       if (!isKeyTaken(error) && !isLockTimeout(error)) throw error;
@@ -159,9 +160,9 @@ export function settlement(context: Context) {
     ack: settling<Ack, Acked & Moved>(
       context,
       true,
-      async (queue, items, part) => {
-        const rows = await complete(queue, items, part.db);
-        awaited.changed(rows);
+      async (queue, items, trip) => {
+        const rows = await complete(queue, items, trip.db);
+        waiters.changed(rows);
         freed(queue);
         return rows.map(ackedAs);
       },

@@ -1,10 +1,10 @@
 import { jobNotFound, overloaded } from '../errors.ts';
 import { queueIdOf } from '../ids.ts';
+import type { Job, JobState } from '../job.ts';
 import type { Db } from '../postgres/pool.ts';
 import { prepared } from '../postgres/statements.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
-import type { Job, JobState } from '../types.ts';
-import { type AwaitedJobs, isFinished, KEPT_SECONDS } from './waiters.ts';
+import { isFinished, KEPT_SECONDS, type Waiters } from './waiters.ts';
 
 const statements = { await: prepared('waiting/await'), awaited: prepared('waiting/finished') };
 
@@ -43,13 +43,13 @@ function createBell() {
 export function jobWaits(context: {
   db: Db;
   queues: Queues;
-  awaited: AwaitedJobs;
+  waiters: Waiters;
   get(id: string): Promise<Job>;
   /** A ready job of this queue was locked for a moment: a claim may have passed it over. */
   stirred(queue: Queue): void;
 }) {
-  const { db, queues, awaited, get, stirred } = context;
-  const waiters = new Set<Waiter>();
+  const { db, queues, waiters, get, stirred } = context;
+  const waiting = new Set<Waiter>();
   let closed = false;
   let looking = false;
 
@@ -71,14 +71,14 @@ export function jobWaits(context: {
 
   async function look(): Promise<void> {
     const byQueue = new Map<number, string[]>();
-    for (const id of awaited.ids().sort()) {
+    for (const id of waiters.ids().sort()) {
       const queueId = queueIdOf(id) as number;
       byQueue.set(queueId, byQueue.get(queueId) ?? []);
       byQueue.get(queueId)?.push(id);
     }
     for (const [queueId, ids] of byQueue)
       for (let at = 0; at < ids.length; at += BATCH)
-        awaited.wake(await endedOf(queueId, ids.slice(at, at + BATCH)));
+        waiters.wake(await endedOf(queueId, ids.slice(at, at + BATCH)));
   }
 
   const poll = setInterval(() => {
@@ -86,7 +86,7 @@ export function jobWaits(context: {
     looking = true;
     look()
       .catch((error) => {
-        for (const waiter of waiters) waiter.fail(error);
+        for (const waiter of waiting) waiter.fail(error);
       })
       .finally(() => {
         looking = false;
@@ -103,7 +103,7 @@ export function jobWaits(context: {
     wait(id: string, seconds: number, { announced = false } = {}): { job: Promise<Job>; end(): void } {
       const queueId = queueIdOf(id);
       if (queueId === undefined) throw jobNotFound(id);
-      if (waiters.size >= MOST_WAITING) throw overloaded();
+      if (waiting.size >= MOST_WAITING) throw overloaded();
       const bell = createBell();
       let over = closed || seconds === 0;
       let failure: { error: unknown } | undefined;
@@ -120,8 +120,8 @@ export function jobWaits(context: {
 
       async function untilEnded(queueId: number): Promise<Job> {
         // Before the first look, so that nothing is missed in between.
-        awaited.add(id, bell.ring);
-        waiters.add(waiter);
+        waiters.add(id, bell.ring);
+        waiting.add(waiter);
         const timer = setTimeout(waiter.end, seconds * 1000);
         try {
           let unfinished = !over && (announced || (await announce(queueId, id, seconds)));
@@ -134,8 +134,8 @@ export function jobWaits(context: {
           }
         } finally {
           clearTimeout(timer);
-          waiters.delete(waiter);
-          awaited.remove(id, bell.ring);
+          waiting.delete(waiter);
+          waiters.remove(id, bell.ring);
         }
       }
 
@@ -146,13 +146,13 @@ export function jobWaits(context: {
     closed: () => closed,
 
     /** How many wait here. */
-    waiting: () => waiters.size,
+    waiting: () => waiting.size,
 
     /** Answers all who wait with their jobs as they stand; later ones don't wait. */
     close(): void {
       closed = true;
       clearInterval(poll);
-      for (const waiter of waiters) waiter.end();
+      for (const waiter of waiting) waiter.end();
     },
   };
 }

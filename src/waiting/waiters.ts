@@ -1,4 +1,4 @@
-import type { JobState } from '../types.ts';
+import type { JobState } from '../job.ts';
 
 /** At most one message to the other replicas in this time: see src/wakes.ts. */
 const QUIET_MS = 100;
@@ -23,7 +23,7 @@ export interface Changed {
 }
 
 /** Who waits here for the end of which job. `tell` passes on to the other replicas which jobs are finished. */
-export function awaitedJobs({ tell }: { tell(ids: string[]): void }) {
+export function createWaiters({ tell }: { tell(ids: string[]): void }) {
   const waiting = new Map<string, Set<() => void>>();
   let untold: string[] = [];
   let quiet = false;
@@ -74,4 +74,4 @@ export function awaitedJobs({ tell }: { tell(ids: string[]): void }) {
   };
 }
 
-export type AwaitedJobs = ReturnType<typeof awaitedJobs>;
+export type Waiters = ReturnType<typeof createWaiters>;

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
-import { createLanes } from '../../src/batching/batcher.ts';
-import { createRounds, RANKS } from '../../src/batching/roundTrips.ts';
+import { createBatcher } from '../../src/batching/batcher.ts';
+import { createRoundTrips, RANKS } from '../../src/batching/roundTrips.ts';
 
-const join = createRounds(undefined as never)(RANKS.settle);
+const joinRoundTrip = createRoundTrips(undefined as never)(RANKS.settle);
 
 test('an item that clashes waits for the next batch, and holds up no other one', async () => {
   const batches: string[][] = [];
-  const push = createLanes<string, string>({
-    join,
+  const push = createBatcher<string, string>({
+    joinRoundTrip,
     maxWeight: 10,
     weigh: () => 1,
     clash: (item) => item,
@@ -22,8 +22,8 @@ test('an item that clashes waits for the next batch, and holds up no other one',
 
 test('a batch holds no more than its weight, but for an item that is heavier alone', async () => {
   const batches: number[][] = [];
-  const push = createLanes<number, number>({
-    join,
+  const push = createBatcher<number, number>({
+    joinRoundTrip,
     maxWeight: 10,
     weigh: (item) => item,
     async run(_, items) {
@@ -37,8 +37,8 @@ test('a batch holds no more than its weight, but for an item that is heavier alo
 
 test('an item of bad data fails alone', async () => {
   const bad = Object.assign(new (await import('pg')).DatabaseError('bad', 3, 'error'), { code: '22P02' });
-  const push = createLanes<string, string>({
-    join,
+  const push = createBatcher<string, string>({
+    joinRoundTrip,
     maxWeight: 10,
     weigh: () => 1,
     async run(_, items) {
@@ -56,8 +56,8 @@ test('an item of bad data fails alone', async () => {
 });
 
 test('a lane that holds all it may refuses more as unavailable, and takes it again when it has worked', async () => {
-  const push = createLanes<number, number>({
-    join,
+  const push = createBatcher<number, number>({
+    joinRoundTrip,
     maxWeight: 1,
     weigh: () => 1,
     run: async (_, items) => items,

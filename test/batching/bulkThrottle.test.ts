@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
-import { bulkPace } from '../../src/batching/bulkThrottle.ts';
+import { createBulkThrottle } from '../../src/batching/bulkThrottle.ts';
 
 const turns = async (count: number) => {
   for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
 };
 
 /** Chunks that end when they are told to. */
-function manual(pace: ReturnType<typeof bulkPace>) {
+function manual(throttle: ReturnType<typeof createBulkThrottle>) {
   const running: { size: number; end(): void }[] = [];
-  const chunk = pace.chunks();
+  const chunk = throttle.chunks();
   const start = () =>
     chunk(
       (size) =>
@@ -20,7 +20,7 @@ function manual(pace: ReturnType<typeof bulkPace>) {
 }
 
 test('while no claims are served, bulk work goes on at full size, side by side', async () => {
-  const { running, start } = manual(bulkPace());
+  const { running, start } = manual(createBulkThrottle());
   const both = [start(), start()];
   await turns(3);
   expect(running.map((chunk) => chunk.size)).toEqual([1000, 1000]);
@@ -29,10 +29,10 @@ test('while no claims are served, bulk work goes on at full size, side by side',
 });
 
 test('while claims are served, chunks of whatever kind go one at a time, and are small', async () => {
-  const pace = bulkPace();
-  pace.served();
-  const first = manual(pace);
-  const second = manual(pace);
+  const throttle = createBulkThrottle();
+  throttle.served();
+  const first = manual(throttle);
+  const second = manual(throttle);
   const both = [first.start(), second.start()];
   await turns(20);
   expect(first.running.map((chunk) => chunk.size)).toEqual([200]);
@@ -45,9 +45,9 @@ test('while claims are served, chunks of whatever kind go one at a time, and are
 });
 
 test('a chunk that fails does not hold up the next one', async () => {
-  const pace = bulkPace();
-  pace.served();
-  const chunk = pace.chunks();
+  const throttle = createBulkThrottle();
+  throttle.served();
+  const chunk = throttle.chunks();
   await expect(chunk(() => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
   expect(await chunk(async () => 7)).toBe(7);
 });

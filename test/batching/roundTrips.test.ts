@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createRounds, type Part, RANKS } from '../../src/batching/roundTrips.ts';
+import { createRoundTrips, RANKS, type RoundTrip } from '../../src/batching/roundTrips.ts';
 import { unavailable } from '../../src/errors.ts';
 import type { Call, Rows } from '../../src/postgres/pipeline.ts';
 import { type Database, openDatabase } from '../../src/postgres/pool.ts';
@@ -24,13 +24,13 @@ function setUp() {
       }),
     query: async () => ['alone'],
   } as unknown as Database;
-  const rounds = createRounds(db);
+  const rounds = createRoundTrips(db);
   return {
     pipelines,
     connections,
     /** Takes part with one statement, of that verb's name. */
     join: (verb: keyof typeof RANKS) =>
-      rounds(RANKS[verb])(1, (part: Part) => part.db.query<{ name: string }>(statement(verb))),
+      rounds(RANKS[verb])(1, (part: RoundTrip) => part.db.query<{ name: string }>(statement(verb))),
     rounds,
     async settled() {
       for (let turns = 0; turns < 3; turns++) await new Promise((resolve) => setImmediate(resolve));
@@ -108,14 +108,14 @@ test('an outage refuses also those who gathered meanwhile', async () => {
 
 test('who leaves a round holds up nobody, and is in none', async () => {
   const { pipelines, rounds, join, settled } = setUp();
-  let left: Part | undefined;
+  let left: RoundTrip | undefined;
   const alone = rounds(RANKS.claim)(1, (part) => {
     left = part;
     return part.leave().db.query(statement('scan'));
   });
   const enqueued = join('enqueue');
   expect(await alone).toEqual(['alone']);
-  expect(left?.round).toBeUndefined();
+  expect(left?.number).toBeUndefined();
   await settled();
   pipelines[0]?.done();
   await enqueued;

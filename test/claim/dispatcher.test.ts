@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { dispatcher } from '../../src/claim/dispatcher.ts';
 import type { Consumer } from '../../src/claim/lease.ts';
-import type { LeasedJob } from '../../src/types.ts';
+import type { LeasedJob } from '../../src/claim/leasedJob.ts';
 
 const job = (id: string) => ({ id, payload: 'null' }) as LeasedJob;
 
@@ -27,9 +27,9 @@ function setUp() {
         else statements.push(statement);
       }),
     queues: { byName: async (name: string) => ({ id: 1, name }) } as never,
-    join: (_, work) => work({ round: undefined } as never),
+    joinRoundTrip: (_, work) => work({ number: undefined } as never),
     giveBack: (jobs) => givenBack.push(...jobs),
-    wakes: { waiting: () => undefined } as never,
+    notifier: { waiting: () => undefined } as never,
   });
   return {
     dispatch,

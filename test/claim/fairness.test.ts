@@ -270,7 +270,7 @@ describe('jobs with keys are jobs like others', () => {
     expect(await at.claim(other)).toHaveLength(1);
   });
 
-  test('a paused queue hands out none of them, and a resume wakes those who wait', async () => {
+  test('a paused queue hands out none of them, and a resume notifier those who wait', async () => {
     await at.ok('POST', `/queues/${queue}/pause`);
     await enqueue('AB');
     expect(await claim(10)).toBe('');

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createFloor } from '../../src/claim/scanFloor.ts';
+import { createScanFloor } from '../../src/claim/scanFloor.ts';
 import { type Service, startService } from '../support/service.ts';
 
 let service: Service;
@@ -16,36 +16,36 @@ afterAll(async () => {
 
 test('a floor is believed only after a while, and a full scan comes now and then', () => {
   let time = 0;
-  const floor = createFloor(() => time);
-  expect(floor.stretches().full).toBe(true);
+  const floor = createScanFloor(() => time);
+  expect(floor.ranges().full).toBe(true);
   floor.leased(0, 700);
   time = 100;
-  expect(floor.stretches()).toEqual({
+  expect(floor.ranges()).toEqual({
     full: false,
-    stretches: { ranks: [-100, 0], positions: [-1, -1], last_ranks: [-1, 100] },
+    ranges: { ranks: [-100, 0], positions: [-1, -1], last_ranks: [-1, 100] },
   });
   time = 300;
-  floor.stretches();
+  floor.ranges();
   time = 600;
-  expect(floor.stretches().stretches).toEqual({
+  expect(floor.ranges().ranges).toEqual({
     ranks: [-100, 0],
     positions: [-1, 700],
     last_ranks: [-1, 100],
   });
   time = 1001;
-  expect(floor.stretches().full).toBe(true);
+  expect(floor.ranges().full).toBe(true);
 });
 
 test('a full scan that takes long is made less often, also when it is asked for', () => {
   let time = 0;
-  const floor = createFloor(() => time);
-  floor.stretches();
+  const floor = createScanFloor(() => time);
+  floor.ranges();
   floor.scanned(100);
-  floor.doubt();
+  floor.rescan();
   time = 4999;
-  expect(floor.stretches().full).toBe(false);
+  expect(floor.ranges().full).toBe(false);
   time = 5001;
-  expect(floor.stretches().full).toBe(true);
+  expect(floor.ranges().full).toBe(true);
 });
 
 /** Claims and acks jobs until the floor of that queue is well above them. */

@@ -3,7 +3,7 @@ import { posix } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { toProblem } from '../../routes/http/problems.ts';
 import { Refusal, type RefusalCode } from '../../src/errors.ts';
-import { JOB_STATES } from '../../src/types.ts';
+import { JOB_STATES } from '../../src/job.ts';
 import { ROOT, textOf } from '../support/sources.ts';
 
 const pages = [

@@ -206,7 +206,7 @@ test('a batch over several queues, of 1000 jobs, is answered again in full', asy
   for (const queue of queues) expect((await at.drain(queue)).length).toBe(500);
 });
 
-test('an enqueue with a key wakes the claims that wait, on every replica', async () => {
+test('an enqueue with a key notifier the claims that wait, on every replica', async () => {
   const queue = at.newQueue();
   await at.ok('POST', `/queues/${queue}/pause`);
   await at.ok('POST', `/queues/${queue}/resume`);

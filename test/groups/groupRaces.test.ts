@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { createRounds, RANKS } from '../../src/batching/roundTrips.ts';
+import { createRoundTrips, RANKS } from '../../src/batching/roundTrips.ts';
 import { claiming } from '../../src/claim/lease.ts';
+import type { LeasedJob } from '../../src/claim/leasedJob.ts';
 import { enqueueing } from '../../src/enqueue/enqueue.ts';
-import { groupTurns } from '../../src/groups/heads.ts';
-import { headlessGroups } from '../../src/groups/repair.ts';
+import { createGroupHeads } from '../../src/groups/heads.ts';
+import { createGroupRepair } from '../../src/groups/repair.ts';
 import { databaseClock } from '../../src/postgres/clock.ts';
 import { openDatabase } from '../../src/postgres/pool.ts';
 import { queueCache } from '../../src/queues/cache.ts';
-import { wakeUps } from '../../src/replicas/notifier.ts';
+import { createNotifier } from '../../src/replicas/notifier.ts';
 import { settlement as settlementOf } from '../../src/settle/verbs.ts';
-import type { LeasedJob } from '../../src/types.ts';
-import { awaitedJobs } from '../../src/waiting/waiters.ts';
+import { createWaiters } from '../../src/waiting/waiters.ts';
 import { createDatabase, onServer } from '../support/database.ts';
 import { until } from '../support/until.ts';
 
@@ -22,28 +22,35 @@ const QUEUE = 'races';
 function bareEngine(url: string) {
   const db = openDatabase(url, 10, () => undefined);
   const queues = queueCache(db);
-  const rounds = createRounds(db);
+  const rounds = createRoundTrips(db);
   const errors: unknown[] = [];
   const log = (error: unknown) => errors.push(error);
   // Not started: it hears of nothing, and tells nobody.
-  const wakes = wakeUps({ db, url, log });
-  const awaited = awaitedJobs({ tell: () => undefined });
-  const groups = groupTurns({ db, join: rounds(RANKS.advance), queues, wakes, log });
+  const notifier = createNotifier({ db, url, log });
+  const waiters = createWaiters({ tell: () => undefined });
+  const groups = createGroupHeads({ db, joinRoundTrip: rounds(RANKS.advance), queues, notifier, log });
   const { enqueue } = enqueueing({
     db,
-    join: rounds(RANKS.enqueue),
+    joinRoundTrip: rounds(RANKS.enqueue),
     queues,
     clock: databaseClock(db),
-    wakes,
+    notifier,
     groups,
     admit: (_queue, _share, work) => work(),
   });
-  const settlement = settlementOf({ db, join: rounds(RANKS.settle), queues, wakes, awaited, groups });
+  const settlement = settlementOf({
+    db,
+    joinRoundTrip: rounds(RANKS.settle),
+    queues,
+    notifier,
+    waiters,
+    groups,
+  });
   const { claimFor } = claiming({ db, lost: () => undefined, lookAgain: () => undefined });
   return {
     db,
     errors,
-    headless: headlessGroups({ db, queues, groups, log }),
+    headless: createGroupRepair({ db, queues, groups, log }),
     enqueue: async (group: string, count = 1) =>
       enqueue(
         Array.from({ length: count }, () => ({ queue: QUEUE, group })),

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseKeepingRaw, type RawShape } from '../../routes/http/rawJson.ts';
 import { Refusal } from '../../src/errors.ts';
-import { RawJson } from '../../src/types.ts';
+import { RawJson } from '../../src/job.ts';
 
 const any: RawShape = { maxBytes: 2 ** 30 };
 const SHAPES: (RawShape | undefined)[] = [

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { sweepHorizon } from '../../src/maintenance/scanHorizon.ts';
+import { createScanHorizon } from '../../src/maintenance/scanHorizon.ts';
 
 test('a sweep of several chunks goes on where the one before ended, and the next sweep begins before it', async () => {
   const now = Date.parse('2026-01-01T00:01:00Z');
-  const horizon = sweepHorizon({ now: () => now, adjust: async () => undefined });
+  const horizon = createScanHorizon({ now: () => now, adjust: async () => undefined });
   const asked: string[] = [];
   const answers = ['2026-01-01 00:00:10+00', '2026-01-01 00:00:20+00', undefined, undefined];
   const more: boolean[] = [];
@@ -24,7 +24,7 @@ test('a sweep of several chunks goes on where the one before ended, and the next
 });
 
 test('a chunk that failed is made again from where it began', async () => {
-  const horizon = sweepHorizon({ now: () => 0, adjust: async () => undefined });
+  const horizon = createScanHorizon({ now: () => 0, adjust: async () => undefined });
   await horizon.from(async () => 'here');
   await expect(horizon.from(() => Promise.reject(new Error('away')))).rejects.toThrow('away');
   let asked = '';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, test } from 'vitest';
 import { openDatabase } from '../../src/postgres/pool.ts';
-import { wakeUps } from '../../src/replicas/notifier.ts';
+import { createNotifier } from '../../src/replicas/notifier.ts';
 import { createDatabase, onServer } from '../support/database.ts';
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
@@ -17,12 +17,12 @@ afterAll(async () => {
 /** The wake-ups of one replica, and an event for each queue that they wake, and each finished job that they are told of. */
 async function replica() {
   const db = openDatabase(database.url, 2, () => undefined);
-  const wakes = wakeUps({ db, url: database.url, log: () => undefined });
+  const notifier = createNotifier({ db, url: database.url, log: () => undefined });
   const woken = new EventTarget();
   const wake = (queue: string) => {
     woken.dispatchEvent(new Event(queue));
   };
-  await wakes.start({
+  await notifier.start({
     here: wake,
     coming: () => undefined,
     elsewhere: wake,
@@ -31,14 +31,14 @@ async function replica() {
     ofClaims: () => undefined,
     anywhere: () => undefined,
   });
-  undo.push(db.close, wakes.stop);
-  return { wakes, woken: (queue: string) => once(woken, queue, { signal: AbortSignal.timeout(10_000) }) };
+  undo.push(db.close, notifier.stop);
+  return { notifier, woken: (queue: string) => once(woken, queue, { signal: AbortSignal.timeout(10_000) }) };
 }
 
 test('who begins to wait looks once more when the others have heard of it', async () => {
-  const { wakes, woken } = await replica();
+  const { notifier, woken } = await replica();
   const again = woken('quiet');
-  wakes.waiting('quiet');
+  notifier.waiting('quiet');
   await again;
 });
 test('a message by SQL names the group that a job came into, or only the queue', async () => {
@@ -57,6 +57,6 @@ test('all finished jobs are told to the other replicas, however many they are', 
   const [here, there] = [await replica(), await replica()];
   const ids = Array.from({ length: 450 }, (_, i) => `00000000-0000-7000-8000-${String(i).padStart(12, '0')}`);
   const told = Promise.all(ids.map((id) => there.woken(id)));
-  here.wakes.finished(ids);
+  here.notifier.finished(ids);
   await told;
 });

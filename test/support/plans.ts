@@ -10,7 +10,7 @@ export interface PlanNode {
   'Actual Rows'?: number;
   'Actual Loops'?: number;
   'Rows Removed by Filter'?: number;
-  'Rows Removed by Join Filter'?: number;
+  'Rows Removed by JoinRoundTrip Filter'?: number;
   'Shared Hit Blocks'?: number;
   'Shared Read Blocks'?: number;
   Plans?: PlanNode[];
@@ -63,7 +63,7 @@ export function rowsTouched(plan: PlanNode): number {
         ? (node['Actual Rows'] ?? 0)
         : 0) +
       (node['Rows Removed by Filter'] ?? 0) +
-      (node['Rows Removed by Join Filter'] ?? 0);
+      (node['Rows Removed by JoinRoundTrip Filter'] ?? 0);
     return sum + read * (node['Actual Loops'] ?? 1);
   }, 0);
 }

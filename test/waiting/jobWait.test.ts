@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { overloaded } from '../../src/errors.ts';
 import type { Queues } from '../../src/queues/cache.ts';
 import { jobWaits } from '../../src/waiting/wait.ts';
-import { awaitedJobs } from '../../src/waiting/waiters.ts';
+import { createWaiters } from '../../src/waiting/waiters.ts';
 import { onServer } from '../support/database.ts';
 import { eventually, expectProblem, moves, UNKNOWN_ID } from '../support/moves.ts';
 import { type Answer, type Service, startService } from '../support/service.ts';
@@ -218,7 +218,7 @@ test('more who wait than a replica can hold are refused with 503', () => {
   const waits = jobWaits({
     db: { query: () => never },
     queues: {} as Queues,
-    awaited: awaitedJobs({ tell: () => undefined }),
+    waiters: createWaiters({ tell: () => undefined }),
     get: () => never,
     stirred: () => undefined,
   });
@@ -262,7 +262,7 @@ test('hundreds who wait on two replicas hold no connection, and each sees the en
   expect(found.map(({ body }) => [body.state, body.result])).toEqual(jobs.map((_, i) => ['completed', i]));
 });
 
-test('the end of a job wakes who waits for it, here and on another replica, and not only who looks now and then', async () => {
+test('the end of a job notifier who waits for it, here and on another replica, and not only who looks now and then', async () => {
   vi.useFakeTimers({ toFake: ['setInterval'] });
   const replicas = [
     await startService({ databaseUrl: here.databaseUrl }),
