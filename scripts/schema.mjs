@@ -1,12 +1,8 @@
 // Writes sql/schema.sql, what the migrations amount to, for review; with --check, fails when it is stale.
 
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import pg from 'pg';
-import { startEmbedded } from '../dist/src/embedded/index.js';
-import { migrate } from '../dist/src/postgres/migrate.js';
 import { writeCurrent } from './current.mjs';
+import { withMigrated } from './migrated.mjs';
 
 /** Each catalog query answers rows of `sql`, one for each object, in an order that does not depend on the server. */
 const SECTIONS = {
@@ -15,6 +11,14 @@ const SECTIONS = {
       (select string_agg(quote_literal(enumlabel), ', ' order by enumsortorder) from pg_enum where enumtypid = t.oid)) as sql
     from pg_type t
     where t.typnamespace = 'dibs'::regnamespace and t.typtype = 'e'
+    order by t.typname`,
+  'composite types': `
+    select format(E'create type %s as (\\n%s\\n);', t.oid::regtype,
+      (select string_agg(format('  %I %s', attname, format_type(atttypid, atttypmod)), E',\\n' order by attnum)
+       from pg_attribute where attrelid = c.oid and not attisdropped)) as sql
+    from pg_type t
+    join pg_class c on c.oid = t.typrelid
+    where t.typnamespace = 'dibs'::regnamespace and c.relkind = 'c'
     order by t.typname`,
   sequences: `
     select format('create sequence %s as %s start %s increment %s minvalue %s maxvalue %s cache %s%s;',
@@ -83,12 +87,4 @@ async function dump(url) {
   return `${parts.join('\n\n')}\n`;
 }
 
-const dataDir = mkdtempSync(join(tmpdir(), 'dibs-schema-'));
-const postgres = await startEmbedded({ dataDir, log: () => undefined });
-try {
-  await migrate(postgres.url);
-  writeCurrent('sql/schema.sql', await dump(postgres.url));
-} finally {
-  await postgres.stop();
-  rmSync(dataDir, { recursive: true, force: true });
-}
+await withMigrated(async (url) => writeCurrent('sql/schema.sql', await dump(url)));

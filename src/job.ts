@@ -8,6 +8,9 @@ export const JOB_STATES = [
   'dead',
 ] as const;
 
+/** The longest delay, expiry, retention or window: 366 days. sql/shared/longest_seconds.sql has the same number. */
+export const LONGEST_SECONDS = 366 * 86_400;
+
 export type JobState = (typeof JOB_STATES)[number];
 
 /** The text of a JSON value, as it was sent: never parsed and rebuilt. */

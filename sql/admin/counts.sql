@@ -1,17 +1,17 @@
--- How many jobs of each queue are in each state, up to $2 of them (null: all) from each index, and how long the longest waiting
+-- How many jobs of each queue are in each state, up to :limits of them (null: all) from each index, and how long the longest waiting
 -- ready one has been ready; `cut` says that there may be more.
 -- Every part is a scan of an index alone, whatever the statistics say: a BETWEEN with bounds that the planner can't see seems to it
 -- to leave few rows, and ORDER BY names an index. Without them it read the table itself of a queue that was not vacuumed yet.
 -- Leases stand in the order of their expiry, those of all queues together, so they are counted once for all.
 -- Within one priority, and there for one key, the longest waiting job is the first in line, so one index probe for each priority
 -- and key in use finds it. A key costs 8 us, and keys take turns: of very many, the first 1000 speak for all.
--- 100 queues of 100,000 jobs: 2 ms with $2 all 0; 1 s with null, and 3 s before they are vacuumed.
+-- 100 queues of 100,000 jobs: 2 ms with :limits all 0; 1 s with null, and 3 s before they are vacuumed.
 with leased as materialized (
   select queue_id, count(*)::integer as n
   from dibs.jobs
   where state = 'leased'
     and lease_expires_at between (select '-infinity'::timestamptz) and (select 'infinity'::timestamptz)
-    and queue_id = any ($1::integer[])
+    and queue_id = any (:queue_ids::integer[])
   group by queue_id
 )
 select
@@ -25,7 +25,7 @@ select
   resting.cancelled,
   resting.dead,
   extract(epoch from now() - oldest.run_at)::double precision as oldest_ready_age_seconds
-from unnest($1::integer[], $2::integer[]) as queue (id, most)
+from unnest(:queue_ids::integer[], :limits::integer[]) as queue (id, most)
 cross join lateral (
   select count(*)::integer as n
   from (

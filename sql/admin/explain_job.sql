@@ -1,17 +1,17 @@
--- What decides why a job is not running; what goes before it is counted up to $3. Each of the lateral parts is looked at
+-- What decides why a job is not running; what goes before it is counted up to :max_ahead. Each of the lateral parts is looked at
 -- only for jobs in the state that it is about.
 select
   j.id, j.state, j.attempt, j.max_attempts, j.run_at, j.lease_expires_at, j.finished_at, j.worker, j.last_error,
   j.cancel_requested, j.group_key as "group", j.fairness_key, j.expires_at, j.expires_at <= now() as is_over,
   q.paused,
   head.id as head_id, head.state as head_state,
-  least(behind.jobs + higher.jobs + own.jobs + others.jobs, $3::integer) as ahead
+  least(behind.jobs + higher.jobs + own.jobs + others.jobs, :max_ahead::integer) as ahead
 from dibs.jobs j
 cross join dibs.queues q
 left join lateral (
   select id, state
   from dibs.jobs
-  where j.state = 'blocked' and queue_id = $1 and group_key = j.group_key and dibs.by_index(is_head)
+  where j.state = 'blocked' and queue_id = :queue_id and group_key = j.group_key and dibs.by_index(is_head)
   order by queue_id, group_key
   limit 1
 ) as head on true
@@ -20,9 +20,9 @@ cross join lateral (
   from (
     select
     from dibs.jobs
-    where j.state = 'blocked' and queue_id = $1 and group_key = j.group_key and dibs.by_index(state = 'blocked') and position < j.position
+    where j.state = 'blocked' and queue_id = :queue_id and group_key = j.group_key and dibs.by_index(state = 'blocked') and position < j.position
     order by queue_id, group_key, position
-    limit (select $3::integer)
+    limit (select :max_ahead::integer)
   ) as found
 ) as behind
 cross join lateral (
@@ -31,19 +31,19 @@ cross join lateral (
     (
       select
       from dibs.jobs
-      where j.state = 'ready' and queue_id = $1 and state = 'ready' and fairness_key is null
+      where j.state = 'ready' and queue_id = :queue_id and state = 'ready' and fairness_key is null
         and -priority < -j.priority
       order by queue_id, -priority, position
-      limit (select $3::integer)
+      limit (select :max_ahead::integer)
     )
     union all
     (
       select
       from dibs.jobs
-      where j.state = 'ready' and queue_id = $1 and state = 'ready' and fairness_key is not null
+      where j.state = 'ready' and queue_id = :queue_id and state = 'ready' and fairness_key is not null
         and -priority < -j.priority
       order by queue_id, -priority, fairness_key, position
-      limit (select $3::integer)
+      limit (select :max_ahead::integer)
     )
   ) as found
 ) as higher
@@ -54,19 +54,19 @@ cross join lateral (
       select
       from dibs.jobs
       where j.state = 'ready' and j.fairness_key is null
-        and queue_id = $1 and state = 'ready' and fairness_key is null
+        and queue_id = :queue_id and state = 'ready' and fairness_key is null
         and -priority = -j.priority and position < j.position
       order by queue_id, -priority, position
-      limit (select $3::integer)
+      limit (select :max_ahead::integer)
     )
     union all
     (
       select
       from dibs.jobs
-      where j.state = 'ready' and queue_id = $1 and state = 'ready' and fairness_key = j.fairness_key
+      where j.state = 'ready' and queue_id = :queue_id and state = 'ready' and fairness_key = j.fairness_key
         and -priority = -j.priority and position < j.position
       order by queue_id, -priority, fairness_key, position
-      limit (select $3::integer)
+      limit (select :max_ahead::integer)
     )
   ) as found
 ) as own
@@ -80,7 +80,7 @@ cross join lateral (
     cross join lateral (
       select fairness_key as name
       from dibs.jobs
-      where queue_id = $1 and state = 'ready' and fairness_key is not null
+      where queue_id = :queue_id and state = 'ready' and fairness_key is not null
         and -priority = -j.priority and fairness_key > key.name
       order by queue_id, -priority, fairness_key, position
       limit 1
@@ -94,7 +94,7 @@ cross join lateral (
       (
         select
         from dibs.jobs
-        where key.name = '' and queue_id = $1 and state = 'ready' and fairness_key is null
+        where key.name = '' and queue_id = :queue_id and state = 'ready' and fairness_key is null
           and -priority = -j.priority
         order by queue_id, -priority, position
         limit own.jobs
@@ -103,14 +103,14 @@ cross join lateral (
       (
         select
         from dibs.jobs
-        where queue_id = $1 and state = 'ready' and fairness_key = key.name
+        where queue_id = :queue_id and state = 'ready' and fairness_key = key.name
           and -priority = -j.priority
         order by queue_id, -priority, fairness_key, position
         limit own.jobs
       )
     ) as job
     where key.name <> coalesce(j.fairness_key, '')
-    limit (select $3::integer)
+    limit (select :max_ahead::integer)
   ) as found
 ) as others
-where j.queue_id = $1 and j.id = $2 and q.id = $1;
+where j.queue_id = :queue_id and j.id = :id and q.id = :queue_id;

@@ -1,23 +1,27 @@
--- Deletes the next $5 ready jobs without a fairness key of one queue in the order of claims, behind rank $2 and position $3, none
--- that came after $4. As purge.sql, but by the only index that has them: by id, chunks of a table that was not analyzed yet sorted all
--- that was ready (60 ms for 100,000).
+-- Deletes the next :limit ready jobs without a fairness key of one queue, in the order of claims, behind :after_rank and
+-- :after_position, and none that came after :called_at. It does as purge.sql does, but by the only index that has these
+-- jobs. By id, each chunk of a table that was not analyzed yet sorted everything that was ready (60 ms for 100,000).
 with batch as materialized (
   select id, -priority as rank, position, group_key
   from dibs.jobs
-  where queue_id = $1
+  where queue_id = :queue_id
     and state = 'ready'
     and fairness_key is null
-    and (-priority, position) > ($2::integer, $3::bigint)
-    and created_at <= $4::timestamptz
+    and (-priority, position) > (:after_rank::integer, :after_position::bigint)
+    and created_at <= :called_at::timestamptz
   order by queue_id, -priority, position
-  limit (select $5::integer)
+  limit (select :limit::integer)
   for update skip locked
 ),
 deleted as (
   delete from dibs.jobs j
-  where j.queue_id = $1 and j.id = any (array(select id from batch))
+  where j.queue_id = :queue_id and j.id = any (array(select id from batch))
+),
+last as (
+  select rank, position from batch order by rank desc, position desc limit 1
 )
 select
   (select count(*)::integer from batch) as count,
   (select array_agg(group_key) filter (where group_key is not null) from batch) as groups,
-  (select array[rank::text, position::text] from batch order by rank desc, batch.position desc limit 1) as last;
+  (select rank from last) as after_rank,
+  (select position from last) as after_position;

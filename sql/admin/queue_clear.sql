@@ -1,11 +1,11 @@
--- Deletes the next $3 jobs of a queue by id, behind $2, whatever their state: see purge.sql.
+-- Deletes the next :limit jobs of a queue by id, behind :after_id, whatever their state: see purge.sql.
 with batch as materialized (
-  select id from dibs.jobs where queue_id = $1 and id > $2 order by id limit (select $3::integer)
+  select id from dibs.jobs where queue_id = :queue_id and id > :after_id order by id limit (select :limit::integer)
 ),
 deleted as (
   delete from dibs.jobs j
-  where j.queue_id = $1 and j.id = any (array(select id from batch))
+  where j.queue_id = :queue_id and j.id = any (array(select id from batch))
 )
 select
   (select count(*)::integer from batch) as count,
-  (select array[id::text] from batch order by id desc limit 1) as last;
+  (select id from batch order by id desc limit 1) as after_id;

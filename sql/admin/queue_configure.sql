@@ -1,19 +1,19 @@
 -- Replaces a queue's whole configuration, creating the queue when there is none; an update of its own first, as an
 -- insert that conflicts would use up one of the 16 million ids.
--- With a limit on its claims it has a gate. Leases that run already count from now on: see claim_tidy.sql.
+-- With a limit on its claims it has a row in dibs.claim_limits. Leases that run already count from now on: see claim/limit_upkeep.sql.
 with changed as (
   update dibs.queues
   set
-    lease_seconds = $2::double precision,
-    max_attempts = $3::integer,
-    backoff = $4::json,
-    retention_seconds = $5::double precision,
-    dead_retention_seconds = $6::double precision,
-    max_leased = $7::integer,
-    rate_jobs = $8::integer,
-    rate_seconds = $9::double precision,
-    max_ready = $10::integer
-  where name = $1::text
+    lease_seconds = :lease_seconds::double precision,
+    max_attempts = :max_attempts::integer,
+    backoff = :backoff::json,
+    retention_seconds = :retention_seconds::double precision,
+    dead_retention_seconds = :dead_retention_seconds::double precision,
+    max_leased = :max_leased::integer,
+    rate_jobs = :rate_jobs::integer,
+    rate_seconds = :rate_seconds::double precision,
+    max_ready = :max_ready::integer
+  where name = :name::text
   returning id
 ),
 created as (
@@ -22,8 +22,8 @@ created as (
     max_leased, rate_jobs, rate_seconds, max_ready
   )
   select
-    $1::text, $2::double precision, $3::integer, $4::json, $5::double precision, $6::double precision,
-    $7::integer, $8::integer, $9::double precision, $10::integer
+    :name::text, :lease_seconds::double precision, :max_attempts::integer, :backoff::json, :retention_seconds::double precision, :dead_retention_seconds::double precision,
+    :max_leased::integer, :rate_jobs::integer, :rate_seconds::double precision, :max_ready::integer
   where not exists (select from changed)
   on conflict (name) do update set
     lease_seconds = excluded.lease_seconds,
@@ -37,10 +37,10 @@ created as (
     max_ready = excluded.max_ready
   returning id
 )
-insert into dibs.gates (queue_id, counting_since)
+insert into dibs.claim_limits (queue_id, counting_since)
 select id, now()
 from (select id from changed union all select id from created) as configured
-where $7::integer is not null or $8::integer is not null
+where :max_leased::integer is not null or :rate_jobs::integer is not null
 on conflict (queue_id) do update set
   counting_since = excluded.counting_since,
   leases_from = excluded.leases_from;

@@ -1,2 +1,2 @@
 -- Keeps enqueues out of a queue (enqueue.sql takes a key share) until the transaction ends.
-select id from dibs.queues where id = $1 for update;
+select id from dibs.queues where id = :queue_id for update;

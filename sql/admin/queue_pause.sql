@@ -1,3 +1,3 @@
 -- Pauses or resumes a queue.
-update dibs.queues set paused = $2 where name = $1
+update dibs.queues set paused = :paused where name = :name
 returning id;

@@ -4,27 +4,22 @@
 -- yet, each chunk read all that was dead.
 -- One whose unique key another holds stays dead. OFFSET keeps that look a probe of an index. A key that is being taken
 -- at this moment is not waited for: its transaction may be one that somebody keeps open.
-with bounds as materialized (
-  select set_config('lock_timeout', '50ms', true)
-)
 update dibs.jobs j
 set
   state = (case when j.group_key is null then 'ready' else 'blocked' end)::dibs.job_state,
-  position = ($3::bigint[])[width_bucket(j.id, $2::uuid[])],
+  position = (:positions::bigint[])[width_bucket(j.id, :ids::uuid[])],
   attempt = 0,
   run_at = now(),
   finished_at = null,
   expires_at = case when j.expires_at > now() then j.expires_at end
-from bounds
-where j.queue_id = $1
-  and j.id = any ($2::uuid[])
-  and j.id between ($2::uuid[])[1] and ($2::uuid[])[cardinality($2::uuid[])]
+where
+  -- include shared/batch_by_id.sql
   and j.state::text = 'dead'
   and (
     j.unique_key is null
     or not exists (
       select from dibs.jobs holder
-      where holder.queue_id = $1
+      where holder.queue_id = :queue_id
         and holder.unique_key = j.unique_key
         and holder.state in ('scheduled', 'ready', 'blocked', 'leased')
       offset 0

@@ -1,20 +1,16 @@
 -- Makes a dead or scheduled job ready, its attempts afresh; one of a group is blocked, unless it is the head.
 -- One whose time is over is given all the time it needs.
 -- Its unique key may be held by a transaction that somebody keeps open.
-with bounds as materialized (
-  select set_config('lock_timeout', '2s', true)
-)
-update dibs.jobs
+update dibs.jobs j
 set
   state = (case when group_key is null or is_head then 'ready' else 'blocked' end)::dibs.job_state,
-  position = $3,
+  position = :position,
   attempt = 0,
   run_at = now(),
   finished_at = null,
   expires_at = case when expires_at > now() then expires_at end
-from bounds
-where queue_id = $1 and id = $2 and state in ('dead', 'scheduled')
+where queue_id = :queue_id and id = :id and state in ('dead', 'scheduled')
 returning
-  id, state, priority, attempt, max_attempts, deliveries, run_at, created_at,
-  group_key as "group", fairness_key, unique_key,
-  lease_expires_at, finished_at, worker, last_error, headers, progress, result;
+  j.state, j.finished_at, j.result,
+  -- include shared/job_columns.sql
+;

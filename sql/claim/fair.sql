@@ -1,59 +1,24 @@
--- Leases the first jobs of one queue in which jobs have fairness keys: within one priority the keys take turns, and the
--- jobs without a key take theirs as one key more. $13 and $14 say, for ranks (negated priorities), which key was served
--- last: the next turn is that of the key behind it. Everything else is as in claim.sql, where $1 to $12 are explained.
--- $15 says that the statement stands behind claim_gate.sql, without which a queue that limits its claims gives nothing; what
--- they leave is found as in claim_limited.sql.
--- A key is found by one probe of jobs_fair behind the key before it, and so is each job that a key has besides its
--- first; so a claim costs what it returns, and a probe for each key whose jobs others are claiming at this moment.
--- `cut` says that there may be more although there were fewer than asked for: others held what was counted on.
-with recursive room as materialized (
-  select
-    q.max_leased is not null as counted,
-    q.rate_seconds * interval '1 second' / 500 as slot,
-    case
-      when q.max_leased is null and q.rate_jobs is null then $2::integer
-      when $15::boolean and g.queue_id is not null
-        then greatest(0, least($2::integer, q.max_leased - leased.jobs, q.rate_jobs - claimed.jobs))
-      else 0
-    end as jobs
-  from dibs.queues q
-  left join dibs.gates g on g.queue_id = $1
-  cross join lateral (
-    select count(*)::integer as jobs
-    from (
-      select
-      from dibs.jobs
-      where queue_id = $1
-        and state = 'leased'
-        and counted
-        and lease_expires_at >= g.leases_from
-      order by queue_id, lease_expires_at
-      limit coalesce(q.max_leased, 0)
-    ) as found
-  ) as leased
-  cross join lateral (
-    select coalesce(sum(jobs), 0) as jobs
-    from dibs.claimed
-    where queue_id = $1 and until > statement_timestamp() - q.rate_seconds * interval '1 second'
-  ) as claimed
-  where q.id = $1
-),
-wanted as materialized (
-  -- The only place where the number of slots stands.
-  select coalesce(max(jobs), 0)::integer as slots from room
-),
--- The priorities in use, higher first; beside each the slots that those before it leave, the key served last, and the
--- floor of the jobs without a key.
+-- Leases the first jobs of one queue that has fairness keys. Within one priority the keys take turns. The jobs without a
+-- key count as one more key. :cursor_keys says which key was served last, for each of the ranks :cursor_ranks (a rank is a
+-- negated priority): the next key in order goes first.
+-- The rest is as in claim/plain.sql, and as in claim/limited.sql when :holds_lock is true.
+-- One probe of jobs_fair finds the next key, and one probe finds each further job of a key. So a claim costs what it
+-- returns, and one probe for each key whose jobs other claims have locked at this moment.
+-- `cut` is true when there may be more jobs, though it leased fewer than asked: other claims held jobs that it counted on.
+with recursive
+-- include shared/claim_allowance.sql
+-- The priorities in use, highest first. Beside each stand the slots that the ones before it leave, the key served last,
+-- and the scan floor of the jobs without a key.
 level (rank, slots, cursor, floor) as (
   select -101, slots, null::text collate "C", null::bigint
   from wanted
-  where (select not paused from dibs.queues where id = $1)
+  where is_open
   union all
   select
     next.rank,
     level.slots - ahead.jobs,
-    coalesce(($14::text[])[array_position($13::integer[], next.rank)], '') collate "C",
-    coalesce(($9::bigint[])[array_position($8::integer[], next.rank)], -1)
+    coalesce((:cursor_keys::text[])[array_position(:cursor_ranks::integer[], next.rank)], '') collate "C",
+    coalesce((:positions::bigint[])[array_position(:ranks::integer[], next.rank)], -1)
   from level
   cross join lateral (
     select min(rank) as rank
@@ -61,7 +26,7 @@ level (rank, slots, cursor, floor) as (
       (
         select -priority as rank
         from dibs.jobs
-        where queue_id = $1 and state = 'ready' and fairness_key is not null
+        where queue_id = :queue_id and state = 'ready' and fairness_key is not null
           and -priority > level.rank
         order by queue_id, -priority, fairness_key, position
         limit 1
@@ -69,20 +34,20 @@ level (rank, slots, cursor, floor) as (
       union all
       (
         select job.rank
-        from unnest($8::integer[], $9::bigint[], $10::integer[]) as stretch (rank, position, last_rank)
+        from unnest(:ranks::integer[], :positions::bigint[], :last_ranks::integer[]) as range (rank, position, last_rank)
         cross join lateral (
           select -priority as rank
           from dibs.jobs
-          where queue_id = $1 and state = 'ready' and fairness_key is null
+          where queue_id = :queue_id and state = 'ready' and fairness_key is null
             and (-priority, position) > (
-              greatest(stretch.rank, level.rank),
-              case when stretch.rank > level.rank then stretch.position else 9223372036854775807 end
+              greatest(range.rank, level.rank),
+              case when range.rank > level.rank then range.position else 9223372036854775807 end
             )
-            and -priority <= stretch.last_rank
+            and -priority <= range.last_rank
           order by queue_id, -priority, position
           limit 1
         ) as job
-        where stretch.last_rank > level.rank
+        where range.last_rank > level.rank
         limit 1
       )
     ) as found
@@ -93,7 +58,7 @@ level (rank, slots, cursor, floor) as (
       (
         select
         from dibs.jobs
-        where queue_id = $1 and state = 'ready' and fairness_key is not null
+        where queue_id = :queue_id and state = 'ready' and fairness_key is not null
           and -priority = level.rank
         order by queue_id, -priority, fairness_key, position
         limit level.slots
@@ -102,7 +67,7 @@ level (rank, slots, cursor, floor) as (
       (
         select
         from dibs.jobs
-        where queue_id = $1 and state = 'ready' and fairness_key is null
+        where queue_id = :queue_id and state = 'ready' and fairness_key is null
           and -priority = level.rank and position > level.floor
         order by queue_id, -priority, position
         limit level.slots
@@ -128,7 +93,7 @@ taken as materialized (
         from (
           select fairness_key as key, position
           from dibs.jobs
-          where queue_id = $1 and state = 'ready' and fairness_key is not null
+          where queue_id = :queue_id and state = 'ready' and fairness_key is not null
             and -priority = level.rank and fairness_key > walk.key
           order by queue_id, -priority, fairness_key, position
           limit 1
@@ -138,7 +103,7 @@ taken as materialized (
         select 1, '', (
           select position
           from dibs.jobs
-          where queue_id = $1 and state = 'ready' and fairness_key is null
+          where queue_id = :queue_id and state = 'ready' and fairness_key is null
             and -priority = level.rank and position > level.floor
           order by queue_id, -priority, position
           limit 1
@@ -158,7 +123,7 @@ taken as materialized (
         from (
           select position
           from dibs.jobs
-          where queue_id = $1 and state = 'ready' and fairness_key is not null
+          where queue_id = :queue_id and state = 'ready' and fairness_key is not null
             and -priority = level.rank and fairness_key = turn.key and position > turn.position
           order by queue_id, -priority, fairness_key, position
           limit 1
@@ -169,7 +134,7 @@ taken as materialized (
         from (
           select position
           from dibs.jobs
-          where queue_id = $1 and state = 'ready' and fairness_key is null
+          where queue_id = :queue_id and state = 'ready' and fairness_key is null
             and -priority = level.rank and position > turn.position
           order by queue_id, -priority, position
           limit 1
@@ -190,7 +155,7 @@ taken as materialized (
       from (
         select id, position, payload_bytes
         from dibs.jobs
-        where queue_id = $1 and state = 'ready' and fairness_key is not null
+        where queue_id = :queue_id and state = 'ready' and fairness_key is not null
           and -priority = level.rank and fairness_key = walk.key
           and (expires_at is null or expires_at > statement_timestamp())
         order by queue_id, -priority, fairness_key, position
@@ -203,7 +168,7 @@ taken as materialized (
       from (
         select id, position, payload_bytes
         from dibs.jobs
-        where queue_id = $1 and state = 'ready' and fairness_key is null
+        where queue_id = :queue_id and state = 'ready' and fairness_key is null
           and -priority = level.rank and position > level.floor
           and (expires_at is null or expires_at > statement_timestamp())
         order by queue_id, -priority, position
@@ -228,44 +193,12 @@ measured as (
   from ready
   window line as (order by rank, turn, no rows unbounded preceding)
 ),
-picked as materialized (
-  select
-    array_agg(id order by id) as ids,
-    array_agg(slot::integer order by id) as slots,
-    array_agg(width_bucket(slot::integer, $4::integer[]) order by id) as consumers
-  from measured
-  where bytes_before < $3
-),
-logged as (
-  insert into dibs.claimed (queue_id, until, jobs)
-  select $1, date_bin(slot, statement_timestamp(), '2000-01-01T00:00:00Z') + slot, cardinality(ids)
-  from picked
-  cross join room
-  where ids is not null and slot is not null
-  on conflict (queue_id, until) do update set jobs = claimed.jobs + excluded.jobs
-)
+-- include shared/claim_picked.sql
+,
+-- include shared/claim_logged.sql
 update dibs.jobs j
 set
-  counted = (select counted from room),
-  state = 'leased',
-  attempt = j.attempt + 1,
-  deliveries = j.deliveries + 1,
-  lease_token = encode(substring(sha256(
-    uuid_send(($5::uuid[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]])
-      || uuid_send(j.id)
-  ) for 16), 'hex')::uuid,
-  lease_expires_at = statement_timestamp() + interval '1 second'
-    * ($6::double precision[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]],
-  worker = ($7::text[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]],
-  claim_id = ($11::text[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]],
-  claim_holder = ($12::uuid[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]]
-where j.queue_id = $1
-  and j.id = any ((select ids from picked)::uuid[])
-  and j.id between (select ids[1] from picked) and (select ids[cardinality(ids)] from picked)
-returning
-  ((select slots from picked))[width_bucket(j.id, (select ids from picked))] as slot,
-  j.position,
-  j.id, j.priority, j.attempt, j.max_attempts, j.deliveries, j.run_at, j.created_at,
-  j.lease_token, j.lease_expires_at, j.worker, j.last_error,
-  j.group_key as "group", j.fairness_key, j.unique_key, j.headers, j.progress, j.payload,
+  counted = (select counted from allowance),
+  -- include shared/claim_lease.sql
+  ,
   (select bool_or(cut) from taken) as cut;

@@ -1,3 +1,3 @@
--- Keeps other claims out of a queue with limits on them until this transaction ends. What follows in it sees all that
--- was claimed before.
-select queue_id from dibs.gates where queue_id = $1 for update;
+-- Keeps other claims out of a queue with a claim limit until this transaction ends. The statements that follow see all
+-- that was claimed before.
+select queue_id from dibs.claim_limits where queue_id = :queue_id for update;

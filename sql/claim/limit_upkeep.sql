@@ -1,57 +1,58 @@
--- Makes the leases of a queue count that were given before it had a limit: for 10 s from when that was set, by when every
--- statement has ended that did not know of it. The ids ascend, so that it and a batch that settles cannot deadlock.
--- Also, every 10 s, forgets what has left the window of the rate, and raises the moments from which leases and claims are
--- read: an index keeps entries of what is gone as long as any transaction is old (docs/decisions/0010-scan-from-a-floor.md).
--- A lease that a claim gives or an extension moves ends later than it begins; 10 s are longer than either takes to commit.
-with gate as materialized (
+-- Counts the leases that ran before the queue got its limit, and prunes the claim log.
+-- For 10 s from when the limit is set, it marks leases that do not count yet. By then every statement that did not know
+-- of the limit has ended. The ids ascend, so that this and a settling batch cannot deadlock.
+-- Every 10 s it deletes what has left the window of the rate, and raises the times from which leases and the log are
+-- read. An index keeps entries of deleted rows as long as any transaction is old (docs/decisions/0010-scan-from-a-floor.md).
+-- A lease ends later than the claim or the extend that set its end. 10 s are longer than either takes to commit.
+with claim_limit as materialized (
   select
-    g.*,
-    g.counting_since > statement_timestamp() - interval '10 seconds' as marking,
-    g.tidied_at < statement_timestamp() - interval '10 seconds' as untidy,
+    l.*,
+    l.counting_since > statement_timestamp() - interval '10 seconds' as marking,
+    l.pruned_at < statement_timestamp() - interval '10 seconds' as is_due,
     statement_timestamp() - coalesce(q.rate_seconds, 0) * interval '1 second' - interval '1 second' as window_began
-  from dibs.gates g
+  from dibs.claim_limits l
   cross join dibs.queues q
-  where g.queue_id = $1 and q.id = $1
+  where l.queue_id = :queue_id and q.id = :queue_id
 ),
 uncounted as materialized (
   select id
   from dibs.jobs
-  where queue_id = $1
+  where queue_id = :queue_id
     and state = 'leased'
     and lease_expires_at between (select '-infinity'::timestamptz) and (select 'infinity'::timestamptz)
     and not counted
-    and (select marking from gate)
+    and (select marking from claim_limit)
   order by id
   for update
 ),
 marked as (
   update dibs.jobs
   set counted = true
-  where queue_id = $1 and id = any (array(select id from uncounted))
+  where queue_id = :queue_id and id = any (array(select id from uncounted))
 ),
-forgotten as (
-  delete from dibs.claimed
-  where queue_id = $1
-    and until >= (select claims_from from gate)
-    and until < (select window_began from gate)
-    and (select untidy from gate)
+pruned as (
+  delete from dibs.claim_log
+  where queue_id = :queue_id
+    and until >= (select claims_from from claim_limit)
+    and until < (select window_began from claim_limit)
+    and (select is_due from claim_limit)
 )
-update dibs.gates g
+update dibs.claim_limits l
 set
-  tidied_at = statement_timestamp(),
-  claims_from = (select window_began from gate),
+  pruned_at = statement_timestamp(),
+  claims_from = (select window_began from claim_limit),
   leases_from = least(
     (
       select lease_expires_at
       from dibs.jobs
-      where queue_id = $1
+      where queue_id = :queue_id
         and state = 'leased'
         and counted
-        and lease_expires_at >= (select leases_from from gate)
+        and lease_expires_at >= (select leases_from from claim_limit)
       order by queue_id, lease_expires_at
       limit 1
     ),
     statement_timestamp() - interval '10 seconds'
   )
-where g.queue_id = $1
-  and (select untidy and not marking from gate);
+where l.queue_id = :queue_id
+  and (select is_due and not marking from claim_limit);

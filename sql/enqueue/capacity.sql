@@ -1,2 +1,2 @@
--- How many more jobs a queue with max_ready has room for; null when it has none any more.
-select dibs.room($1) as room;
+-- How many more jobs a queue with max_ready has capacity for. Null when it has no max_ready any more.
+select dibs.capacity(:queue_id) as capacity;

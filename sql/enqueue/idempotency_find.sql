@@ -1,4 +1,4 @@
 -- What a request with this key was answered, whether its body was the same, and whether it still waits for its job.
-select fingerprint = decode($3, 'hex') as matches, status, location, body, open_until > now() as open
+select fingerprint = decode(:fingerprint, 'hex') as matches, status, location, body, open_until > now() as open
 from dibs.idempotency_keys
-where route = $1 and key = $2 and expires_at > now();
+where route = :route and key = :key and expires_at > now();

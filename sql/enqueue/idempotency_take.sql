@@ -3,11 +3,10 @@
 -- that one may be frozen. So that nobody has to wait for it long, the server ends a transaction that comes to rest.
 with bounds as materialized (
   select
-    set_config('lock_timeout', '2s', true),
-    set_config('idle_in_transaction_session_timeout', '5s', true)
+    -- include shared/transaction_limits.sql
 )
 insert into dibs.idempotency_keys as held (route, key, fingerprint, expires_at)
-select $1, $2, decode($3, 'hex'), now() + interval '24 hours'
+select :route, :key, decode(:fingerprint, 'hex'), now() + interval '24 hours'
 from bounds
 on conflict (route, key) do update
 set

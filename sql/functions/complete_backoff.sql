@@ -1,11 +1,13 @@
--- A backoff with the defaults of what was left out, to the microsecond, as routes/backoff.ts makes it.
+-- A backoff with the defaults of what was left out, to the microsecond: routes/http/jobBody.ts does the same.
 create or replace function dibs.complete_backoff(asked json)
 returns json
 language plpgsql
 immutable
 as $function$
 declare
-  longest constant numeric := 366 * 86400;
+  longest constant numeric :=
+    -- include shared/longest_seconds.sql
+  ;
   problem text;
   member record;
   whole jsonb := '{"kind":"exponential","base_seconds":1,"max_seconds":3600,"jitter":0.2}';

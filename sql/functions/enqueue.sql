@@ -1,7 +1,8 @@
--- Enqueues a job in the caller's transaction, as POST /jobs does by itself: see docs/producing.md. Returns its id or, when
--- another holds its unique key, that one's.
+-- Enqueues a job in the caller's transaction. POST /jobs does the same by itself: see docs/producing.md. It returns the id of
+-- the job or, when another job holds its unique key, the id of that job.
+-- It refuses what POST /jobs refuses, with a message that names the argument (22023, invalid_parameter_value).
 --
--- It runs with the rights of its owner, so a role that may execute it and use the schema can enqueue and nothing else.
+-- It runs with the rights of its owner. So a role that may execute it and use the schema can enqueue, and nothing else.
 create or replace function dibs.enqueue(
   queue text,
   payload json default 'null',
@@ -24,6 +25,10 @@ set search_path = pg_catalog, pg_temp
 as $function$
 #variable_conflict use_variable
 declare
+  longest constant double precision :=
+    -- include shared/longest_seconds.sql
+  ;
+  problem text;
   found_queue dibs.queues;
   id uuid;
   job dibs.jobs;
@@ -31,16 +36,47 @@ begin
   payload := coalesce(payload, 'null');
   headers := coalesce(headers, '{}');
   priority := coalesce(priority, 0);
-  perform dibs.check_enqueue(
-    queue, payload, headers, priority, delay_seconds, run_at, max_attempts, unique_key, unique_for_seconds, "group",
-    fairness_key, expires_in_seconds
-  );
+
+  -- Without a sub-select, what nearly every job passes is an expression that takes 10 microseconds less.
+  problem := case
+    when queue is null or queue !~ '^[A-Za-z0-9._:-]{1,128}$'
+      then 'queue must be 1 to 128 of A-Z a-z 0-9 . _ : -'
+    when octet_length(payload::text) > 1048576 then 'payload must not be larger than 1 MiB'
+    when dibs.is_nested_deeper(payload, 1000) then 'payload must not be nested deeper than 1000 levels'
+    when json_typeof(headers) <> 'object' then 'headers must be an object'
+    when priority not between -100 and 100 then 'priority must be from -100 to 100'
+    when delay_seconds is not null and run_at is not null then 'run_at must not stand beside delay_seconds'
+    when delay_seconds not between 0 and longest then 'delay_seconds must be from 0 to 31622400'
+    when run_at > clock_timestamp() + interval '366 days' then 'run_at must be within 366 days from now'
+    when max_attempts not between 1 and 1000 then 'max_attempts must be from 1 to 1000'
+    when char_length(unique_key) not between 1 and 256 then 'unique_key must have 1 to 256 characters'
+    when unique_for_seconds is not null and unique_key is null then 'unique_for_seconds needs a unique_key'
+    when unique_for_seconds not between 0 and longest then 'unique_for_seconds must be from 0 to 31622400'
+    when char_length("group") not between 1 and 256 then 'group must have 1 to 256 characters'
+    when char_length(fairness_key) not between 1 and 256 then 'fairness_key must have 1 to 256 characters'
+    when expires_in_seconds <= 0 or expires_in_seconds > longest
+      then 'expires_in_seconds must be more than 0, and up to 31622400'
+  end;
+  if problem is null and headers::text <> '{}' then
+    problem := (
+      select case
+        when count(*) > 32 then 'headers must be up to 32'
+        when bool_or(json_typeof(header.value) <> 'string') then 'headers must be strings'
+        when bool_or(char_length(header.key) > 128) then 'names of headers must have up to 128 characters'
+        when bool_or(char_length(header.value #>> '{}') > 1024) then 'headers must have up to 1024 characters'
+      end
+      from json_each(headers) as header
+    );
+  end if;
+  if problem is not null then
+    raise invalid_parameter_value using message = problem;
+  end if;
   backoff := dibs.complete_backoff(backoff);
 
   loop
     select * into found_queue from dibs.queues q where q.name = queue;
     if found then
-      if found_queue.max_ready is not null and dibs.room(found_queue.id) = 0 then
+      if found_queue.max_ready is not null and dibs.capacity(found_queue.id) = 0 then
         raise configuration_limit_exceeded using message = format('queue %s is full: it has max_ready jobs already', queue);
       end if;
       if fairness_key is not null and not found_queue.fair then
@@ -50,28 +86,22 @@ begin
       select * into job
       from dibs.insert_unique(
         found_queue.id,
-        array[id],
-        array[coalesce(delay_seconds, 0)],
-        array[run_at],
-        array[priority::smallint],
-        array[coalesce(max_attempts, found_queue.max_attempts)],
-        array[backoff::text],
-        array[headers::text],
-        array[payload::text],
-        array[unique_key],
-        array["group"],
-        array[fairness_key],
-        array[expires_in_seconds],
-        null,
-        array[unique_for_seconds]
+        array[
+          row(
+            id, coalesce(delay_seconds, 0), run_at, priority, coalesce(max_attempts, found_queue.max_attempts),
+            backoff, headers, payload,
+            unique_key, unique_for_seconds, "group", fairness_key,
+            expires_in_seconds, null
+          )::dibs.new_job
+        ]
       );
       exit when found;
     end if;
-    -- Looked for first, as an insert that conflicts would use up one of the 16 million ids.
+    -- The look comes first: an insert that conflicts would use up one of the 16 million ids.
     insert into dibs.queues (name) values (queue) on conflict (name) do nothing;
   end loop;
 
-  -- Delivered when the transaction commits; PostgreSQL keeps one of those that are the same.
+  -- Sent when the transaction commits. PostgreSQL keeps one of several equal notifications.
   if job.id = id and job.state in ('ready', 'blocked') then
     perform pg_notify('dibs', concat_ws(' ', job.state, 'sql', queue, "group"));
   end if;

@@ -1,10 +1,10 @@
--- Which of the next $3 groups of one queue that have blocked jobs, behind group $2, have no head, and the last one looked at.
+-- Which of the next :limit groups of one queue that have blocked jobs, behind group :after, have no head, and the last one looked at.
 -- It goes from group to group, so one of 100,000 jobs costs as much as one of a single job: 7 µs for each.
 with recursive waiting as (
   (
     select group_key
     from dibs.jobs
-    where queue_id = $1 and dibs.by_index(state = 'blocked') and group_key > $2
+    where queue_id = :queue_id and dibs.by_index(state = 'blocked') and group_key > :after
     order by queue_id, group_key, position
     limit 1
   )
@@ -14,7 +14,7 @@ with recursive waiting as (
   cross join lateral (
     select group_key
     from dibs.jobs
-    where queue_id = $1 and dibs.by_index(state = 'blocked') and group_key > waiting.group_key
+    where queue_id = :queue_id and dibs.by_index(state = 'blocked') and group_key > waiting.group_key
     order by queue_id, group_key, position
     limit 1
   ) as next
@@ -22,12 +22,12 @@ with recursive waiting as (
 page as materialized (
   select group_key
   from waiting
-  limit (select $3::integer)
+  limit (select :limit::integer)
 )
 select
   array_agg(group_key) filter (where not exists (
     select from dibs.jobs
-    where queue_id = $1 and group_key = page.group_key and dibs.by_index(is_head)
+    where queue_id = :queue_id and group_key = page.group_key and dibs.by_index(is_head)
     order by queue_id, group_key
     offset 0
   )) as headless,

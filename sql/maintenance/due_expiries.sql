@@ -1,11 +1,11 @@
--- The first $2 jobs from $1 on that wait although their time is over, by queue, and when that of the last one was: see
+-- The first :limit jobs from :from on that wait although their time is over, by queue, and when that of the last one was: see
 -- due_leases.sql.
 select queue_id, array_agg(id order by expires_at) as ids, (max(max(expires_at)) over ())::text as last
 from (
   select queue_id, id, expires_at
   from dibs.jobs
-  where state in ('scheduled', 'ready', 'blocked') and expires_at >= $1::timestamptz and expires_at <= now()
+  where state in ('scheduled', 'ready', 'blocked') and expires_at >= :from::timestamptz and expires_at <= now()
   order by expires_at
-  limit (select $2::integer)
+  limit (select :limit::integer)
 ) as expired
 group by queue_id;

@@ -2,13 +2,12 @@
 -- claimed at this moment is left alone.
 -- The state is compared as a text, so that no index but the primary key seems to fit.
 with expired as materialized (
-  select id
-  from dibs.jobs
-  where queue_id = $1
-    and id = any ($2::uuid[])
-    and id between ($2::uuid[])[1] and ($2::uuid[])[cardinality($2::uuid[])]
-    and state::text in ('scheduled', 'ready', 'blocked')
-    and expires_at <= now()
+  select j.id
+  from dibs.jobs j
+  where
+    -- include shared/batch_by_id.sql
+    and j.state::text in ('scheduled', 'ready', 'blocked')
+    and j.expires_at <= now()
   for update skip locked
 )
 update dibs.jobs j
@@ -17,7 +16,7 @@ set
   is_head = false,
   finished_at = now(),
   last_error = 'expired'
-where j.queue_id = $1
+where j.queue_id = :queue_id
   and j.id = any (array(select id from expired))
-  and j.id between ($2::uuid[])[1] and ($2::uuid[])[cardinality($2::uuid[])]
+  and j.id between (:ids::uuid[])[1] and (:ids::uuid[])[cardinality(:ids::uuid[])]
 returning j.id, j.state, j.group_key as "group", j.awaited_until > now() as awaited;

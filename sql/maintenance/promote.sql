@@ -3,19 +3,18 @@
 -- The state is compared as a text, so that no index but the primary key seems to fit.
 -- A job of a group arrives now, and is blocked, unless it is its head, whose backoff is over.
 with due as materialized (
-  select id
-  from dibs.jobs
-  where queue_id = $1
-    and id = any ($2::uuid[])
-    and id between ($2::uuid[])[1] and ($2::uuid[])[cardinality($2::uuid[])]
-    and state::text = 'scheduled' and run_at <= now()
+  select j.id
+  from dibs.jobs j
+  where
+    -- include shared/batch_by_id.sql
+    and j.state::text = 'scheduled' and j.run_at <= now()
   for update skip locked
 )
 update dibs.jobs j
 set
   state = (case when j.group_key is null or j.is_head then 'ready' else 'blocked' end)::dibs.job_state,
-  position = ($3::bigint[])[width_bucket(j.id, $2::uuid[])]
-where j.queue_id = $1
+  position = (:positions::bigint[])[width_bucket(j.id, :ids::uuid[])]
+where j.queue_id = :queue_id
   and j.id = any (array(select id from due))
-  and j.id between ($2::uuid[])[1] and ($2::uuid[])[cardinality($2::uuid[])]
+  and j.id between (:ids::uuid[])[1] and (:ids::uuid[])[cardinality(:ids::uuid[])]
 returning j.id, j.state, j.group_key as "group";

@@ -1,21 +1,26 @@
--- Deletes finished jobs of one queue and state that outlived $3 seconds, the next $6 by age, behind those of $4 and $5.
--- Those that somebody waited for stay for 10 seconds at least. The caller goes on behind the last: see purge.sql.
+-- Deletes finished jobs of one queue and state that outlived :retention_seconds: the next :limit by age, behind
+-- :after_finished_at and :after_id. A job that a client waited for stays for at least 10 seconds. The caller goes on
+-- behind the last job: see admin/purge.sql.
 with batch as materialized (
   select id, finished_at
   from dibs.jobs
-  where queue_id = $1
-    and state = $2::dibs.job_state
-    and finished_at <= now() - $3::double precision * interval '1 second'
+  where queue_id = :queue_id
+    and state = :state::dibs.job_state
+    and finished_at <= now() - :retention_seconds::double precision * interval '1 second'
     and (awaited_until is null or finished_at <= now() - interval '10 seconds')
-    and (finished_at, id) > ($4::timestamptz, $5::uuid)
+    and (finished_at, id) > (:after_finished_at::timestamptz, :after_id::uuid)
   order by finished_at, id
-  limit (select $6::integer)
+  limit (select :limit::integer)
   for update skip locked
 ),
 deleted as (
   delete from dibs.jobs j
-  where j.queue_id = $1 and j.id = any (array(select id from batch))
+  where j.queue_id = :queue_id and j.id = any (array(select id from batch))
+),
+last as (
+  select id, finished_at from batch order by finished_at desc, id desc limit 1
 )
 select
   (select count(*)::integer from batch) as count,
-  (select array[finished_at::text, id::text] from batch order by batch.finished_at desc, id desc limit 1) as last;
+  (select finished_at::text from last) as after_finished_at,
+  (select id from last) as after_id;

@@ -1,12 +1,11 @@
 -- Takes back leases of one queue that ran out, each job to the position beside its id; the ids ascend (see ack.sql).
 -- A job that is being settled or extended at this moment is left alone; the lock rechecks the expiry.
 with expired as materialized (
-  select id
-  from dibs.jobs
-  where queue_id = $1
-    and id = any ($2::uuid[])
-    and id between ($2::uuid[])[1] and ($2::uuid[])[cardinality($2::uuid[])]
-    and lease_expires_at <= now()
+  select j.id
+  from dibs.jobs j
+  where
+    -- include shared/batch_by_id.sql
+    and j.lease_expires_at <= now()
   for update skip locked
 )
 update dibs.jobs j
@@ -17,14 +16,14 @@ set
     else 'ready'
   end)::dibs.job_state,
   is_head = j.is_head and not j.cancel_requested and j.attempt < j.max_attempts,
-  position = ($3::bigint[])[width_bucket(j.id, $2::uuid[])],
+  position = (:positions::bigint[])[width_bucket(j.id, :ids::uuid[])],
   run_at = case when j.cancel_requested or j.attempt >= j.max_attempts then j.run_at else now() end,
   finished_at = case when j.cancel_requested or j.attempt >= j.max_attempts then now() end,
   last_error = 'lease expired',
   lease_token = case when not j.cancel_requested then j.lease_token end,
   lease_expires_at = null,
   worker = null
-where j.queue_id = $1
+where j.queue_id = :queue_id
   and j.id = any (array(select id from expired))
-  and j.id between ($2::uuid[])[1] and ($2::uuid[])[cardinality($2::uuid[])]
+  and j.id between (:ids::uuid[])[1] and (:ids::uuid[])[cardinality(:ids::uuid[])]
 returning j.id, j.state, j.group_key as "group", j.awaited_until > now() as awaited;

@@ -1,2 +1,2 @@
 -- Notes a migration as applied.
-insert into dibs.migrations (version, name) values ($1, $2);
+insert into dibs.migrations (version, name) values (:version, :name);

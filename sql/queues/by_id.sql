@@ -2,4 +2,4 @@
 select id, name, paused, fair, lease_seconds, max_attempts, backoff, retention_seconds, dead_retention_seconds, created_at,
   max_leased, rate_jobs, rate_seconds, max_ready
 from dibs.queues
-where id = $1;
+where id = :queue_id;

@@ -1,6 +1,6 @@
 -- Creates a queue with default configuration, unless there is one of that name: looked for first, as an insert that
 -- conflicts would use up one of the 16 million ids.
 insert into dibs.queues (name)
-select $1::text
-where not exists (select from dibs.queues where name = $1::text)
+select :name::text
+where not exists (select from dibs.queues where name = :name::text)
 on conflict (name) do nothing;

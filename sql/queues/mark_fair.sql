@@ -1,2 +1,2 @@
 -- Has the claims of a queue look for turns of keys, from its first job with a fairness key on.
-update dibs.queues set fair = true where name = $1 and not fair;
+update dibs.queues set fair = true where name = :name and not fair;

@@ -1,3 +1,3 @@
 -- The next places in the order of arrival, for jobs that come back.
 select nextval('dibs.positions') as position
-from generate_series(1, $1::integer);
+from generate_series(1, :count::integer);

@@ -1,2 +1,2 @@
 -- A message to every replica, on its own: NOTIFY inside the enqueue's transaction would make all enqueues queue up.
-select pg_notify('dibs', $1);
+select pg_notify('dibs', :message);

@@ -1,4 +1,4 @@
 -- A schedule by name.
 select name, cron, timezone, paused, job, payload, next_run_at, last_run_at
 from dibs.schedules
-where name = $1;
+where name = :name;

@@ -1,6 +1,6 @@
 -- A page of schedules by name.
 select name, cron, timezone, paused, job, payload, next_run_at, last_run_at
 from dibs.schedules
-where name > $1
+where name > :after
 order by name
-limit $2;
+limit :limit;

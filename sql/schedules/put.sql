@@ -1,7 +1,7 @@
 -- Creates a schedule, or replaces it whole, but for when it ran last. A tick that is due but not taken yet outlives a
 -- replacement by the same cron: whoever puts its schedules at each start would lose one now and then.
 insert into dibs.schedules as old (name, cron, timezone, paused, job, payload, next_run_at, revision)
-values ($1, $2, $3, $4, $5, $6, $7, $8)
+values (:name, :cron, :timezone, :paused, :job, :payload, :next_run_at, :revision)
 on conflict (name) do update set
   cron = excluded.cron,
   timezone = excluded.timezone,

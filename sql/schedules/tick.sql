@@ -3,12 +3,12 @@
 update dibs.schedules
 set
   -- Of several missed ticks, the last one.
-  last_run_at = greatest(next_run_at, $3::timestamptz),
-  next_run_at = $4::timestamptz,
-  revision = $5::uuid
+  last_run_at = greatest(next_run_at, :last_run_at::timestamptz),
+  next_run_at = :next_run_at::timestamptz,
+  revision = :new_revision::uuid
 where name = (
   select name from dibs.schedules
-  where name = $1 and revision = $2::uuid
+  where name = :name and revision = :revision::uuid
   for update skip locked
 )
 returning name;

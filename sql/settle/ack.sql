@@ -5,10 +5,9 @@
 -- BETWEEN adds nothing but for PostgreSQL before 17, which, as long as it takes the queue for an empty one, reads all of
 -- it by its queue_id and filters by ids: so it reads what lies between the first and the last of them.
 delete from dibs.jobs j
-where j.queue_id = $1
-  and j.id = any ($2::uuid[])
-  and j.id between ($2::uuid[])[1] and ($2::uuid[])[cardinality($2::uuid[])]
-  and j.lease_token = ($3::uuid[])[width_bucket(j.id, $2::uuid[])]
+where
+  -- include shared/batch_by_id.sql
+  and j.lease_token = (:lease_tokens::uuid[])[width_bucket(j.id, :ids::uuid[])]
   and j.state <> 'completed'
   and (j.awaited_until is null or j.awaited_until <= now())
 returning j.id, j.group_key as "group";

@@ -6,10 +6,9 @@ set
   finished_at = now(),
   lease_expires_at = null,
   is_head = false,
-  result = ($4::text[])[width_bucket(j.id, $2::uuid[])]::json
-where j.queue_id = $1
-  and j.id = any ($2::uuid[])
-  and j.id between ($2::uuid[])[1] and ($2::uuid[])[cardinality($2::uuid[])]
-  and j.lease_token = ($3::uuid[])[width_bucket(j.id, $2::uuid[])]
+  result = (:results::text[])[width_bucket(j.id, :ids::uuid[])]::json
+where
+  -- include shared/batch_by_id.sql
+  and j.lease_token = (:lease_tokens::uuid[])[width_bucket(j.id, :ids::uuid[])]
   and j.state <> 'completed'
 returning j.id, j.state, j.group_key as "group", j.awaited_until > now() as awaited;

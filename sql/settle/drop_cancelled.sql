@@ -1,6 +1,6 @@
 -- Deletes cancelled jobs of a queue that keeps none, but those that somebody waits for.
 delete from dibs.jobs
-where queue_id = $1
-  and id = any ($2::uuid[])
+where queue_id = :queue_id
+  and id = any (:ids::uuid[])
   and state = 'cancelled'
   and (awaited_until is null or awaited_until <= now());

@@ -1,7 +1,6 @@
--- One job, whole.
+-- One job with its payload.
 select
-  id, state, priority, attempt, max_attempts, deliveries, run_at, created_at,
-  group_key as "group", fairness_key, unique_key,
-  lease_expires_at, finished_at, worker, last_error, headers, progress, result, payload
-from dibs.jobs
-where queue_id = $1 and id = $2;
+  j.state, j.finished_at, j.result, j.payload,
+  -- include shared/job_columns.sql
+from dibs.jobs j
+where j.queue_id = :queue_id and j.id = :id;

@@ -1,2 +1,2 @@
 -- Keeps with a completed job what its ack has enqueued.
-update dibs.jobs set enqueued = $3 where queue_id = $1 and id = $2;
+update dibs.jobs set enqueued = :enqueued where queue_id = :queue_id and id = :id;

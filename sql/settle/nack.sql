@@ -1,53 +1,51 @@
--- Failed attempts: back after a backoff, or dead. $3 is the queue's backoff; a job's own goes before it.
+-- Failed attempts: back after a backoff, or dead. :queue_backoff is the queue's backoff; a job's own goes before it.
 -- The head of a group stays it. One that was dead, or redriven, before this late nack is none, and waits for its turn.
 -- The ids ascend, and what stands beside one is found by bisection: see ack.sql.
 -- Positions and random shares come as parameters: Citus takes no volatile function in an UPDATE.
--- One that the sweeper made dead, and whose unique key somebody may have taken since, is left alone unless $10 is true.
+-- One that the sweeper made dead, and whose unique key somebody may have taken since, is left alone unless :late is true.
 update dibs.jobs j
 set
   state = (case
     when j.cancel_requested then 'cancelled'
-    when ($7::boolean[])[width_bucket(j.id, $2::uuid[])] or j.attempt >= j.max_attempts then 'dead'
+    when (:refusals::boolean[])[width_bucket(j.id, :ids::uuid[])] or j.attempt >= j.max_attempts then 'dead'
     when coalesce(
-      ($6::double precision[])[width_bucket(j.id, $2::uuid[])],
-      dibs.backoff_seconds(coalesce(j.backoff, $3::json), j.attempt,
-        ($8::double precision[])[width_bucket(j.id, $2::uuid[])])
+      (:delays::double precision[])[width_bucket(j.id, :ids::uuid[])],
+      dibs.backoff_seconds(coalesce(j.backoff, :queue_backoff::json), j.attempt,
+        (:jitter_shares::double precision[])[width_bucket(j.id, :ids::uuid[])])
     ) > 0 then 'scheduled'
     when j.group_key is not null and not j.is_head then 'blocked'
     else 'ready'
   end)::dibs.job_state,
   is_head = j.is_head
     and not j.cancel_requested
-    and not ($7::boolean[])[width_bucket(j.id, $2::uuid[])]
+    and not (:refusals::boolean[])[width_bucket(j.id, :ids::uuid[])]
     and j.attempt < j.max_attempts,
-  position = ($5::bigint[])[width_bucket(j.id, $2::uuid[])],
+  position = (:positions::bigint[])[width_bucket(j.id, :ids::uuid[])],
   run_at = case
     when j.cancel_requested
-      or ($7::boolean[])[width_bucket(j.id, $2::uuid[])]
+      or (:refusals::boolean[])[width_bucket(j.id, :ids::uuid[])]
       or j.attempt >= j.max_attempts then j.run_at
     else now() + interval '1 second' * coalesce(
-      ($6::double precision[])[width_bucket(j.id, $2::uuid[])],
-      dibs.backoff_seconds(coalesce(j.backoff, $3::json), j.attempt,
-        ($8::double precision[])[width_bucket(j.id, $2::uuid[])])
+      (:delays::double precision[])[width_bucket(j.id, :ids::uuid[])],
+      dibs.backoff_seconds(coalesce(j.backoff, :queue_backoff::json), j.attempt,
+        (:jitter_shares::double precision[])[width_bucket(j.id, :ids::uuid[])])
     )
   end,
   finished_at = case
     when j.cancel_requested
-      or ($7::boolean[])[width_bucket(j.id, $2::uuid[])]
+      or (:refusals::boolean[])[width_bucket(j.id, :ids::uuid[])]
       or j.attempt >= j.max_attempts then now()
   end,
-  last_error = ($9::text[])[width_bucket(j.id, $2::uuid[])],
+  last_error = (:errors::text[])[width_bucket(j.id, :ids::uuid[])],
   lease_token = null,
   lease_expires_at = null,
   worker = null
-where j.queue_id = $1
-  and j.id = any ($2::uuid[])
-  and j.id between ($2::uuid[])[1] and ($2::uuid[])[cardinality($2::uuid[])]
-  and j.lease_token = ($4::uuid[])[width_bucket(j.id, $2::uuid[])]
+where
+  -- include shared/batch_by_id.sql
+  and j.lease_token = (:lease_tokens::uuid[])[width_bucket(j.id, :ids::uuid[])]
   and j.state <> 'completed'
-  and (j.state <> 'dead' or j.unique_key is null or $10)
+  and (j.state <> 'dead' or j.unique_key is null or :late)
 returning
-  j.id, j.state, j.priority, j.attempt, j.max_attempts, j.deliveries, j.run_at, j.created_at,
-  j.group_key as "group", j.fairness_key, j.unique_key,
-  j.lease_expires_at, j.finished_at, j.worker, j.last_error, j.headers, j.progress, j.result,
-  j.awaited_until > now() as awaited;
+  j.state, j.finished_at, j.result, j.awaited_until > now() as awaited,
+  -- include shared/job_columns.sql
+;

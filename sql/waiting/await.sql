@@ -1,7 +1,7 @@
--- Notes that somebody waits for the end of a job, for $3 seconds. No row comes back when it is finished, or gone.
+-- Notes that somebody waits for the end of a job, for :seconds seconds. No row comes back when it is finished, or gone.
 update dibs.jobs
-set awaited_until = greatest(awaited_until, now() + $3::double precision * interval '1 second')
-where queue_id = $1
-  and id = $2
+set awaited_until = greatest(awaited_until, now() + :seconds::double precision * interval '1 second')
+where queue_id = :queue_id
+  and id = :id
   and state not in ('completed', 'cancelled', 'dead')
 returning state;

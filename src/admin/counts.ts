@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { unavailable } from '../errors.ts';
 import type { JobState } from '../job.ts';
 import type { Db } from '../postgres/pool.ts';
-import { planned, prepared, type Statement } from '../postgres/statements.ts';
+import { planned, prepared, row } from '../postgres/statements.ts';
 
 export interface QueueCounts {
   counts: Record<JobState, number>;
@@ -36,8 +36,8 @@ const BATCH = 100_000;
 /** A request waits so long for a statement, as for any other; the count goes on for those who ask again. */
 const PATIENCE_MS = 4000;
 
-const some = prepared('admin/counts');
-const all: Statement = { ...planned('admin/counts'), timeoutMs: 60_000 };
+const some = prepared('admin/counts', row<Row>());
+const all = { ...planned('admin/counts', row<Row>()), timeoutMs: 60_000 };
 
 function toKnown({ id, cut, oldest_ready_age_seconds, ...counts }: Row, at: number, ms: number): Known {
   return { counts, jobs: Object.values(counts).reduce((sum, n) => sum + n, 0), at, ms };
@@ -60,13 +60,13 @@ export function queueCounter(db: Db) {
 
   /** Counts up to `most` jobs of each queue, null: all. Remembers what it counted to the end, if `wanted` still. */
   async function count(
-    statement: Statement,
+    statement: typeof some | typeof all,
     ids: number[],
     most: (number | null)[],
     wanted: (id: number) => boolean,
   ): Promise<Row[]> {
     const at = performance.now();
-    const rows = await db.query<Row>(statement, [ids, most]);
+    const rows = await db.query(statement, { queue_ids: ids, limits: most });
     const whole = rows.filter((row) => !row.cut);
     const ms = (performance.now() - at) / whole.length;
     for (const row of whole) {

@@ -1,10 +1,11 @@
-import { limitsClaims } from '../claim/limits.ts';
+import { hasClaimLimit } from '../claim/limits.ts';
 import type { JobState } from '../job.ts';
 import type { Db } from '../postgres/pool.ts';
-import { planned } from '../postgres/statements.ts';
+import { planned, row } from '../postgres/statements.ts';
 import type { Queue } from '../queues/cache.ts';
+import { claimLimitReached } from './claimLimits.ts';
 
-const statements = { job: planned('admin/explain_job'), limits: planned('admin/explain_limits') };
+const statement = planned('admin/explain_job', row<Facts>());
 
 /** What goes before a job is counted so far: 100,000 take some 50 ms. */
 const MOST_AHEAD = 100_000;
@@ -153,29 +154,12 @@ function reasonOf(facts: Facts): Reason {
   return state === 'blocked' ? blocked(facts) : ready(facts);
 }
 
-/** What keeps the queue from handing out any ready job, if one of its limits does. */
-async function limited(db: Db, queue: Queue): Promise<Reason | undefined> {
-  const [row] = await db.query<{ leased: number; next_at: string | null }>(statements.limits, [queue.id]);
-  const { max_leased, rate_limit } = queue;
-  if (row && max_leased !== null && row.leased >= max_leased)
-    return {
-      code: 'max_leased_reached',
-      detail: `Its queue has as many leases as it may, which is ${max_leased}; one must be settled or run out first.`,
-    };
-  if (!row || row.next_at === null || rate_limit === null) return undefined;
-  const { jobs: most, per_seconds } = rate_limit;
-  return {
-    code: 'rate_limited',
-    detail: `Its queue hands out up to ${most} in ${per_seconds} s, and the next one at ${row.next_at}.`,
-    until: row.next_at,
-  };
-}
-
 /** Why a job is not running; undefined when there is no such job. */
 export async function explain(db: Db, queue: Queue, id: string): Promise<Explanation | undefined> {
-  const [facts] = await db.query<Facts>(statements.job, [queue.id, id, MOST_AHEAD]);
+  const [facts] = await db.query(statement, { queue_id: queue.id, id, max_ahead: MOST_AHEAD });
   if (!facts) return undefined;
   const reason = reasonOf(facts);
-  const limit = reason.code === 'next_in_line' && limitsClaims(queue) ? await limited(db, queue) : undefined;
+  const limit =
+    reason.code === 'next_in_line' && hasClaimLimit(queue) ? await claimLimitReached(db, queue) : undefined;
   return { id: facts.id, state: facts.state, ...(limit ?? reason) };
 }

@@ -1,10 +1,10 @@
-import { jobFinished, jobLeased, jobNotFound, unavailable, uniqueKeyTaken } from '../errors.ts';
+import { jobFinished, jobLeased, jobNotFound, uniqueKeyTaken } from '../errors.ts';
 import type { GroupHeads } from '../groups/heads.ts';
-import { queueIdOf } from '../ids.ts';
 import type { Job, JobRow, JobState } from '../job.ts';
-import { type Db, isKeyTaken, isLockTimeout } from '../postgres/pool.ts';
-import { planned, prepared } from '../postgres/statements.ts';
-import type { Queue, Queues } from '../queues/cache.ts';
+import { LONG_LOCK_WAIT_MS, orUnavailable, withLockTimeout } from '../postgres/lockWait.ts';
+import { type Database, isKeyTaken } from '../postgres/pool.ts';
+import { planned, prepared, row } from '../postgres/statements.ts';
+import type { Queues } from '../queues/cache.ts';
 import { nextPositions } from '../queues/positions.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import type { Settlement } from '../settle/verbs.ts';
@@ -12,11 +12,11 @@ import type { Waiters } from '../waiting/waiters.ts';
 import { type Explanation, explain } from './explain.ts';
 
 const statements = {
-  get: prepared('settle/job'),
-  cancel: planned('admin/cancel'),
-  retry: planned('admin/retry'),
-  newest: planned('admin/list_newest'),
-  oldest: planned('admin/list_oldest'),
+  get: prepared('settle/job', row<JobRow>()),
+  cancel: planned('admin/cancel', row<JobRow>()),
+  retry: planned('admin/retry', row<JobRow>()),
+  newest: planned('admin/list_newest', row<Job>()),
+  oldest: planned('admin/list_oldest', row<Job>()),
 };
 
 export interface JobFilter {
@@ -33,7 +33,7 @@ export interface JobFilter {
 
 /** Looking at single jobs, and mending them. */
 export function jobAdmin(context: {
-  db: Db;
+  db: Database;
   queues: Queues;
   notifier: Notifier;
   waiters: Waiters;
@@ -41,18 +41,13 @@ export function jobAdmin(context: {
   groups: GroupHeads;
 }) {
   const { db, queues, notifier, waiters, settlement, groups } = context;
-
-  async function queueOf(id: string): Promise<Queue> {
-    const queueId = queueIdOf(id);
-    const queue = queueId === undefined ? undefined : await queues.byId(queueId);
-    if (!queue) throw jobNotFound(id);
-    return queue;
-  }
+  // Somebody may keep a transaction open that holds the unique key.
+  const patient = withLockTimeout(db, LONG_LOCK_WAIT_MS);
 
   /** The job with its payload. @throws Refusal `job_not_found` */
   async function get(id: string): Promise<Job> {
-    const queue = await queueOf(id);
-    const [row] = await db.query<JobRow>(statements.get, [queue.id, id]);
+    const queue = await queues.ofJob(id);
+    const [row] = await db.query(statements.get, { queue_id: queue.id, id });
     if (!row) throw jobNotFound(id);
     return { ...row, queue: queue.name };
   }
@@ -67,7 +62,7 @@ export function jobAdmin(context: {
 
     /** Why the job is not running. @throws Refusal `job_not_found` */
     async explain(id: string): Promise<Explanation> {
-      const queue = await queueOf(id);
+      const queue = await queues.ofJob(id);
       const explanation = await explain(db, queue, id);
       if (!explanation) throw jobNotFound(id);
       return explanation;
@@ -75,21 +70,21 @@ export function jobAdmin(context: {
 
     /** A page of jobs; a page shorter than its limit is the last one. */
     list(filter: JobFilter): Promise<Job[]> {
-      return db.query<Job>(statements[filter.order], [
-        filter.queue ?? null,
-        filter.state ?? null,
-        filter.after ?? null,
-        filter.limit,
-        filter.payload,
-        filter.group ?? null,
-        filter.unique_key ?? null,
-      ]);
+      return db.query(statements[filter.order], {
+        queue: filter.queue ?? null,
+        state: filter.state ?? null,
+        after: filter.after ?? null,
+        limit: filter.limit,
+        include_payload: filter.payload,
+        group: filter.group ?? null,
+        unique_key: filter.unique_key ?? null,
+      });
     },
 
     /** Cancels a waiting or dead job; a leased one comes back still `leased`, its worker being asked to stop. */
     async cancel(id: string): Promise<Job> {
-      const queue = await queueOf(id);
-      const [row] = await db.query<JobRow>(statements.cancel, [queue.id, id]);
+      const queue = await queues.ofJob(id);
+      const [row] = await db.query(statements.cancel, { queue_id: queue.id, id });
       if (!row) throw jobFinished(id, (await get(id)).state);
       waiters.changed([row]);
       await settlement.dropCancelled(queue, [row]);
@@ -99,12 +94,13 @@ export function jobAdmin(context: {
 
     /** Makes a dead or scheduled job ready, or blocked in its group, its attempts afresh; one that waits already is left as it is. */
     async retry(id: string): Promise<Job> {
-      const queue = await queueOf(id);
+      const queue = await queues.ofJob(id);
       const [position] = await nextPositions(db, 1);
-      const [row] = await db.query<JobRow>(statements.retry, [queue.id, id, position]).catch((error) => {
-        if (isKeyTaken(error)) throw uniqueKeyTaken(id);
-        if (isLockTimeout(error)) throw unavailable('An open transaction holds the unique key for too long.');
-        throw error;
+      const [row] = await orUnavailable(
+        patient.query(statements.retry, { queue_id: queue.id, id, position: position as number }),
+        'An open transaction holds the unique key for too long.',
+      ).catch((error) => {
+        throw isKeyTaken(error) ? uniqueKeyTaken(id) : error;
       });
       if (row) {
         if (row.state === 'ready') notifier.ready(queue.name);

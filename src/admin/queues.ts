@@ -1,29 +1,42 @@
-import { queueNotEmpty, queueNotFound, unavailable } from '../errors.ts';
+import { queueNotEmpty, queueNotFound } from '../errors.ts';
 import type { JobState } from '../job.ts';
-import { longLockTimeout } from '../postgres/lockWait.ts';
-import { type Database, isLockTimeout } from '../postgres/pool.ts';
-import { planned } from '../postgres/statements.ts';
+import { LONG_LOCK_WAIT_MS, lockTimeout, orUnavailable } from '../postgres/lockWait.ts';
+import type { Database } from '../postgres/pool.ts';
+import { planned, row } from '../postgres/statements.ts';
 import { type Queue, type Queues, toQueue } from '../queues/cache.ts';
 import type { QueueConfig } from '../queues/queue.ts';
 import type { Notifier } from '../replicas/notifier.ts';
-import type { Bulk } from './bulk.ts';
 import { type QueueCounts, queueCounter } from './counts.ts';
+import { explainQueue, type QueueExplanation } from './explainQueue.ts';
+import type { Purge } from './purge.ts';
+import type { Redrive, RedriveWish } from './redrive.ts';
 
 const statements = {
-  list: planned('admin/queue_list'),
+  list: planned('admin/queue_list', row<Parameters<typeof toQueue>[0]>()),
   create: planned('queues/create'),
   configure: planned('admin/queue_configure'),
   pause: planned('admin/queue_pause'),
   lock: planned('admin/queue_lock'),
-  empty: planned('admin/queue_empty'),
+  empty: planned('admin/queue_empty', row<{ empty: boolean }>()),
   delete: planned('admin/queue_delete'),
 };
 
 export type QueueStatus = Queue & QueueCounts;
 
+/** A request about one queue. Each throws `queue_not_found` unless it creates the queue. */
+interface Named {
+  queue: string;
+}
+
 /** Looking at queues, and changing them. */
-export function queueAdmin(context: { db: Database; queues: Queues; notifier: Notifier; bulk: Bulk }) {
-  const { db, queues, notifier, bulk } = context;
+export function queueAdmin(context: {
+  db: Database;
+  queues: Queues;
+  notifier: Notifier;
+  purge: Purge;
+  redrive: Redrive;
+}) {
+  const { db, queues, notifier, purge, redrive } = context;
   const { countsOf, forget } = queueCounter(db);
 
   async function statuses(queues: Queue[], asked: Parameters<typeof countsOf>[1]): Promise<QueueStatus[]> {
@@ -48,80 +61,89 @@ export function queueAdmin(context: { db: Database; queues: Queues; notifier: No
 
   /** Deletes a queue that has no jobs; false when it has some. */
   async function removeEmpty({ id }: Queue): Promise<boolean> {
-    try {
-      return await db.transaction(async (transaction) => {
-        await transaction.query(longLockTimeout.statement, longLockTimeout.parameters);
-        await transaction.query(statements.lock, [id]);
-        const [row] = await transaction.query<{ empty: boolean }>(statements.empty, [id]);
+    const { statement, parameters } = lockTimeout(LONG_LOCK_WAIT_MS);
+    return orUnavailable(
+      db.transaction(async (transaction) => {
+        await transaction.query(statement, parameters);
+        await transaction.query(statements.lock, { queue_id: id });
+        const [row] = await transaction.query(statements.empty, { queue_id: id });
         if (!row?.empty) return false;
-        await transaction.query(statements.delete, [id]);
+        await transaction.query(statements.delete, { queue_id: id });
         return true;
-      });
-    } catch (error) {
-      if (!isLockTimeout(error)) throw error;
-      throw unavailable('An open transaction has enqueued into the queue, and holds it for too long.');
-    }
+      }),
+      'An open transaction has enqueued into the queue, and holds it for too long.',
+    );
   }
 
   return {
-    get: async (name: string) => status(await known(name)),
+    get: async ({ queue }: Named): Promise<QueueStatus> => status(await known(queue)),
 
-    /** A page of queues by name, after the given one; a page shorter than its limit is the last one. */
-    async list(limit: number, after = ''): Promise<QueueStatus[]> {
-      const rows = await db.query<Parameters<typeof toQueue>[0]>(statements.list, [after, limit]);
+    /** What a claim would get now, and if nothing, why. */
+    explain: async ({ queue }: Named): Promise<QueueExplanation> => explainQueue(db, await known(queue)),
+
+    /** A page of queues by name, behind the name `after`. A page shorter than its limit is the last one. */
+    async list({ limit, after = '' }: { limit: number; after?: string | undefined }): Promise<QueueStatus[]> {
+      const rows = await db.query(statements.list, { after, limit });
       return statuses(rows.map(toQueue), 'amongOthers');
     },
 
-    /** Replaces the configuration, creating the queue when there is none. */
-    async configure(name: string, config: QueueConfig): Promise<QueueStatus> {
-      await db.query(statements.configure, [
+    /** Replaces the configuration. It creates the queue when there is none. */
+    async configure({ queue: name, config }: Named & { config: QueueConfig }): Promise<QueueStatus> {
+      await db.query(statements.configure, {
         name,
-        config.lease_seconds,
-        config.max_attempts,
-        JSON.stringify(config.backoff),
-        config.retention_seconds,
-        config.dead_retention_seconds,
-        config.max_leased,
-        config.rate_limit?.jobs ?? null,
-        config.rate_limit?.per_seconds ?? null,
-        config.max_ready,
-      ]);
+        lease_seconds: config.lease_seconds,
+        max_attempts: config.max_attempts,
+        backoff: JSON.stringify(config.backoff),
+        retention_seconds: config.retention_seconds,
+        dead_retention_seconds: config.dead_retention_seconds,
+        max_leased: config.max_leased,
+        rate_jobs: config.rate_limit?.jobs ?? null,
+        rate_seconds: config.rate_limit?.per_seconds ?? null,
+        max_ready: config.max_ready,
+      });
       const queue = await known(name);
       // A limit may have been raised.
       notifier.ready(name);
       return status(queue);
     },
 
-    /** A paused queue accepts jobs and hands out none. Pausing creates the queue when there is none; resuming doesn't. */
-    async pause(name: string, paused: boolean): Promise<QueueStatus> {
-      if (paused) await db.query(statements.create, [name]);
-      await db.query(statements.pause, [name, paused]);
+    /** Has the queue accept jobs but give none to claims. It creates the queue when there is none. */
+    async pause({ queue: name }: Named): Promise<QueueStatus> {
+      await db.query(statements.create, { name });
+      await db.query(statements.pause, { name, paused: true });
+      return status(await known(name));
+    },
+
+    async resume({ queue: name }: Named): Promise<QueueStatus> {
+      await db.query(statements.pause, { name, paused: false });
       const queue = await known(name);
-      if (!paused) notifier.ready(name);
+      notifier.ready(name);
       return status(queue);
     },
 
-    /** Deletes a queue; with `force` its jobs, too. @throws Refusal `queue_not_empty` */
-    async remove(name: string, force: boolean): Promise<void> {
+    /** Deletes a queue, with `force` its jobs too. @throws Refusal `queue_not_empty` */
+    async remove({ queue: name, force }: Named & { force: boolean }): Promise<void> {
       const queue = await known(name);
       for (;;) {
-        if (force) await bulk.clear(queue);
+        if (force) await purge.clear(queue);
         const deleted = await removeEmpty(queue);
         queues.changed(name);
         forget(queue.id);
-        if (deleted) return bulk.clearWindows(queue);
+        if (deleted) return purge.clearWindows(queue);
         if (!force) throw queueNotEmpty(name);
       }
     },
 
-    async purge(name: string, states: JobState[]): Promise<number> {
+    /** Deletes the jobs in these states. Returns their number. */
+    async purge({ queue: name, states }: Named & { states: JobState[] }): Promise<number> {
       const queue = await known(name);
-      return bulk.purge(queue, states).finally(() => forget(queue.id));
+      return purge.purge(queue, states).finally(() => forget(queue.id));
     },
 
-    async redrive(name: string, wish: { limit?: number; error_contains?: string }): Promise<number> {
+    /** Makes dead jobs ready again. Returns their number. */
+    async redrive({ queue: name, ...wish }: Named & RedriveWish): Promise<number> {
       const queue = await known(name);
-      return bulk.redrive(queue, wish).finally(() => forget(queue.id));
+      return redrive(queue, wish).finally(() => forget(queue.id));
     },
   };
 }

@@ -1,6 +1,12 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isOutage, overloaded } from '../errors.ts';
 import { isDataError } from '../postgres/pool.ts';
 import type { JoinRoundTrip, RoundTrip } from './roundTrips.ts';
+
+/*
+ * Natural batching: while a batch of a queue runs, the items of that queue gather, and go together when it returns. Nothing
+ * waits when nothing runs. See docs/decisions/0008-natural-batching.md.
+ */
 
 interface Waiting<Item, Result> {
   item: Item;
@@ -8,35 +14,37 @@ interface Waiting<Item, Result> {
   reject(error: unknown): void;
 }
 
-/** Lanes hold as much as so many full batches; what comes beyond is refused, instead of growing memory. */
+/** A batcher holds as much as this number of full batches. It refuses more, so that memory does not grow. */
 const MOST_BATCHES = 16;
 
+/** Gives each item to a batch of its queue, and returns the result of that item. */
+export type Batcher<Item, Result> = (queueId: number, item: Item) => Promise<Result>;
+
 /**
- * Natural batching: while a batch of a queue runs, the items of that queue gather, and go together when it returns; nothing
- * waits when nothing runs. A batch that fails for its data is run again item by item, so that a bad one fails alone.
+ * Makes a batcher. A batch that fails for its data is run again item by item, so that a bad item fails alone.
  *
- * `join` says when a batch may begin, and where it runs; where batches take several statements, `oneAtATime` keeps one from
- * overtaking another.
- * `weigh` tells an item's share of `maxWeight`; an item heavier than that goes alone. `clash` names what two items of
- * one batch must not share; the second waits for the next batch, and holds up no other item.
+ * With `joinRoundTrip`, a batch goes in the next round trip of its queue, and the next batch may go in the one after it.
+ * Without, the batches of a queue run one after the other.
+ * `weigh` tells an item's part of `maxWeight`. An item heavier than that goes alone. `clash` names what two items of
+ * one batch must not share. The second of them waits for the next batch, and holds up no other item.
  */
 export function createBatcher<Item, Result>(options: {
-  joinRoundTrip: JoinRoundTrip;
-  oneAtATime?: boolean;
-  run(queueId: number, items: Item[], trip: RoundTrip): Promise<Result[]>;
+  joinRoundTrip?: JoinRoundTrip | undefined;
+  run(queueId: number, items: Item[], trip: RoundTrip | undefined): Promise<Result[]>;
   weigh(item: Item): number;
   maxWeight: number;
   clash?(item: Item): string;
-}): (queueId: number, item: Item) => Promise<Result> {
-  const lanes = new Map<number, Waiting<Item, Result>[]>();
+}): Batcher<Item, Result> {
+  const { joinRoundTrip } = options;
+  const gathered = new Map<number, Waiting<Item, Result>[]>();
   let held = 0;
 
-  function take(lane: Waiting<Item, Result>[]): Waiting<Item, Result>[] {
+  function takeBatch(items: Waiting<Item, Result>[]): Waiting<Item, Result>[] {
     const seen = new Set<string>();
     const taken: Waiting<Item, Result>[] = [];
     const clashing: Waiting<Item, Result>[] = [];
     let weight = 0;
-    for (const waiting of lane) {
+    for (const waiting of items) {
       weight += options.weigh(waiting.item);
       if (taken.length > 0 && weight > options.maxWeight) break;
       const key = options.clash?.(waiting.item);
@@ -48,22 +56,26 @@ export function createBatcher<Item, Result>(options: {
       }
     }
     held -= taken.reduce((sum, { item }) => sum + options.weigh(item), 0);
-    lane.splice(0, taken.length + clashing.length, ...clashing);
+    items.splice(0, taken.length + clashing.length, ...clashing);
     return taken;
   }
 
-  async function settle(queueId: number, batch: Waiting<Item, Result>[], trip: RoundTrip): Promise<void> {
+  async function run(
+    queueId: number,
+    batch: Waiting<Item, Result>[],
+    trip: RoundTrip | undefined,
+  ): Promise<void> {
     try {
       const results = await options.run(
         queueId,
-        batch.map((w) => w.item),
+        batch.map((waiting) => waiting.item),
         trip,
       );
       for (const [i, waiting] of batch.entries()) waiting.resolve(results[i] as Result);
     } catch (error) {
       if (batch.length > 1 && isDataError(error)) {
-        const alone = trip.leave();
-        for (const waiting of batch) await settle(queueId, [waiting], alone);
+        const alone = trip?.leave();
+        for (const waiting of batch) await run(queueId, [waiting], alone);
       } else {
         for (const waiting of batch) waiting.reject(error);
         if (isOutage(error)) throw error;
@@ -71,23 +83,24 @@ export function createBatcher<Item, Result>(options: {
     }
   }
 
-  function joinRoundTrip(queueId: number, lane: Waiting<Item, Result>[]): void {
-    options
-      .joinRoundTrip(queueId, async (trip) => {
-        const settled = settle(queueId, take(lane), trip);
-        if (options.oneAtATime) await settled;
-        if (lane.length > 0) joinRoundTrip(queueId, lane);
-        else lanes.delete(queueId);
-        await settled;
-      })
-      .catch((error) => {
-        // An outage. Who gathered meanwhile has waited as long; with a statement of its own it would wait that long again.
-        lanes.delete(queueId);
-        for (const waiting of lane.splice(0)) {
-          held -= options.weigh(waiting.item);
-          waiting.reject(error);
-        }
-      });
+  function begin(queueId: number, items: Waiting<Item, Result>[]): void {
+    const next = async (trip?: RoundTrip) => {
+      const done = run(queueId, takeBatch(items), trip);
+      if (!joinRoundTrip) await done;
+      if (items.length > 0) begin(queueId, items);
+      else gathered.delete(queueId);
+      await done;
+    };
+    // One turn of the event loop reads all the sockets that are ready: their items go along.
+    const begun = joinRoundTrip ? joinRoundTrip(queueId, next) : nextTurn().then(() => next());
+    begun.catch((error) => {
+      // An outage. The items that gathered meanwhile have waited as long. A statement of their own would wait that long again.
+      gathered.delete(queueId);
+      for (const waiting of items.splice(0)) {
+        held -= options.weigh(waiting.item);
+        waiting.reject(error);
+      }
+    });
   }
 
   return (queueId, item) =>
@@ -97,13 +110,13 @@ export function createBatcher<Item, Result>(options: {
         return;
       }
       held += options.weigh(item);
-      const lane = lanes.get(queueId);
-      if (lane) {
-        lane.push({ item, resolve, reject });
+      const items = gathered.get(queueId);
+      if (items) {
+        items.push({ item, resolve, reject });
       } else {
-        const opened = [{ item, resolve, reject }];
-        lanes.set(queueId, opened);
-        joinRoundTrip(queueId, opened);
+        const first = [{ item, resolve, reject }];
+        gathered.set(queueId, first);
+        begin(queueId, first);
       }
     });
 }

@@ -12,7 +12,11 @@ export const RANKS = { enqueue: 0, settle: 1, advance: 2, claim: 3 } as const;
 
 /** A Db that tells of the rows of a statement before the next round begins, and so before the answers are dealt out. */
 export interface RoundTripDb extends Db {
-  query<Row>(statement: Statement, parameters?: unknown[], seen?: (rows: Row[]) => void): Promise<Row[]>;
+  query<Parameters extends object, Row>(
+    statement: Statement<Parameters, Row>,
+    parameters?: Parameters,
+    seen?: (rows: Row[]) => void,
+  ): Promise<Row[]>;
 }
 
 /** One verb's part in a round. */
@@ -56,7 +60,7 @@ export function createRoundTrips(db: Database) {
     number: undefined,
     db: {
       async query(statement, parameters, seen) {
-        const rows = await db.query<never>(statement, parameters);
+        const rows = await db.query(statement, parameters);
         seen?.(rows);
         return rows;
       },
@@ -119,14 +123,18 @@ export function createRoundTrips(db: Database) {
           return alone;
         },
         db: {
-          query<Row>(statement: Statement, parameters: unknown[] = [], seen?: (rows: Row[]) => void) {
+          query<Parameters extends object, Row>(
+            statement: Statement<Parameters, Row>,
+            parameters?: Parameters,
+            seen?: (rows: Row[]) => void,
+          ) {
             if (!calls || statement.name === undefined)
-              return trip.leave().db.query<Row>(statement, parameters, seen);
+              return trip.leave().db.query(statement, parameters, seen);
             return new Promise<Row[]>((resolve, reject) =>
               gathered.push({
                 rank,
                 statement: statement as Call['statement'],
-                parameters,
+                parameters: parameters ?? {},
                 seen: seen as Sent['seen'],
                 resolve: resolve as Sent['resolve'],
                 reject,

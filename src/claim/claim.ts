@@ -1,7 +1,26 @@
-import type { ClaimName } from './lease.ts';
 import type { LeasedJob } from './leasedJob.ts';
-import type { Claimant } from './waitLine.ts';
 
+/*
+ * Why a claim is answered with no job, and where that is decided:
+ *
+ *   No queue has this name ......................... dispatcher.ts, `serve`
+ *   The queue is paused ............................ `is_open` in sql/claim/plain.sql and sql/shared/claim_allowance.sql
+ *   No job of the queue is ready: all are delayed or back off (maintenance/sweeper.ts promotes them), are blocked behind
+ *     the heads of their groups (groups/heads.ts), are leased, finished or dead
+ *   The ready jobs have expired .................... `expires_at` in sql/shared/claim_scan.sql and sql/claim/fair.sql
+ *   `max_leased` or `rate_limit` is reached ........ sql/shared/claim_allowance.sql
+ *   This replica has not heard of a new claim limit  sql/claim/plain.sql; it has within 0.8 s (queues/cache.ts)
+ *   Other claims have the jobs locked at this moment `skip locked`; a claim that waits looks again within a second
+ *   A job committed late, below the scan floor ..... scanFloor.ts; the next full scan finds it
+ *   Claims that came earlier took the jobs ......... waitLine.ts
+ *   `wait_seconds` is over, or the replica stops ... dispatcher.ts, `expire` and `close`
+ *   A newer request has the same `claim_id` ........ repeatable.ts, replicas/claimHandover.ts
+ *   The consumer hung up ........................... dispatcher.ts, `abandon`; its jobs go back (lostLeases.ts)
+ *
+ * GET /queues/{queue}/explain tells which of the first five it is (admin/explainQueue.ts).
+ */
+
+/** What a consumer asks for. */
 export interface ClaimRequest {
   queues?: string[];
   limit?: number;
@@ -11,18 +30,38 @@ export interface ClaimRequest {
   claim_id?: string;
 }
 
-/** Where a claim looks, in its order. */
-export const queuesOf = (request: ClaimRequest): string[] =>
-  request.queues ? [...new Set(request.queues)] : ['default'];
+/** What finds a claim when it is repeated, and which of the requests that sent it answers for its leases. */
+export interface ClaimName {
+  id: string;
+  holder: string;
+}
 
-export interface Claim extends Claimant {
-  /** For each of its queues, how often the line had been woken when this claim last looked there. */
+/** A claim that is not answered yet. */
+export interface Claim {
+  /** Order of arrival on this replica. */
+  arrival: number;
+  /** Where it looks, in its order. */
+  queues: string[];
+  limit: number;
+  lease_seconds: number | undefined;
+  worker: string | undefined;
+  /** Only a claim with a `claim_id` has one. */
+  name: ClaimName | undefined;
+  /** What it has leased so far. */
+  jobs: LeasedJob[];
+  /** The queue that it looks at on its first pass. Behind the last one it waits for all of its queues at once. */
+  visit: number;
+  /** For each of its queues, how often the wait line had been woken when this claim last looked there. */
   seen: number[];
+  /** In a statement at this moment. Other wait lines leave it alone, so that it never gets more than its limit. */
+  busy: boolean;
+  /** Its `wait_seconds` are over. */
   expired: boolean;
   /** Its consumer hung up. */
   gone: boolean;
-  /** It was repeated: what it leases is for the repetition, which it does not wait for. */
+  /** A newer request with the same claim_id replaced it. Leases that it still gets belong to the newer request. */
   replaced: boolean;
+  /** It is answered. */
   done: boolean;
   timer: NodeJS.Timeout | undefined;
   answered: Promise<LeasedJob[]>;
@@ -30,8 +69,12 @@ export interface Claim extends Claimant {
   refuse(error: unknown): void;
 }
 
-/** A claim that has not looked anywhere yet; one that doesn't wait has expired from the start. */
-export function newClaim(request: ClaimRequest, name: ClaimName | undefined, turn: number): Claim {
+/** Where a claim looks, in its order. */
+export const queuesOf = (request: ClaimRequest): string[] =>
+  request.queues ? [...new Set(request.queues)] : ['default'];
+
+/** A claim that has not looked anywhere yet. A claim that does not wait is expired from the start. */
+export function newClaim(request: ClaimRequest, name: ClaimName | undefined, arrival: number): Claim {
   const queues = queuesOf(request);
   let answer: Claim['answer'] = () => undefined;
   let refuse: Claim['refuse'] = () => undefined;
@@ -40,7 +83,7 @@ export function newClaim(request: ClaimRequest, name: ClaimName | undefined, tur
     refuse = reject;
   });
   return {
-    turn,
+    arrival,
     queues,
     limit: request.limit ?? 1,
     lease_seconds: request.lease_seconds,
@@ -48,8 +91,8 @@ export function newClaim(request: ClaimRequest, name: ClaimName | undefined, tur
     name,
     jobs: [],
     visit: 0,
-    busy: false,
     seen: queues.map(() => 0),
+    busy: false,
     expired: !request.wait_seconds,
     gone: false,
     replaced: false,
@@ -60,3 +103,12 @@ export function newClaim(request: ClaimRequest, name: ClaimName | undefined, tur
     refuse,
   };
 }
+
+/** How many jobs a claim may still lease. */
+export const slotsOf = (claim: Claim): number => claim.limit - claim.jobs.length;
+
+/** Nobody takes an answer of this claim with jobs in it. */
+export const isGivenUp = (claim: Claim): boolean => claim.gone || claim.replaced;
+
+/** Whether a claim has looked at all of its queues, and found nothing. */
+export const isWaiting = (claim: Claim): boolean => claim.visit === claim.queues.length;

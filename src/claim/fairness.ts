@@ -5,14 +5,14 @@ interface Served {
 }
 
 /**
- * Which fairness key of a queue was served last, per priority: the next claim begins with the key behind it. It is a hint,
- * and each replica has its own: one that starts gives some keys a turn too early.
+ * The fairness cursor of a queue: the key that was served last, for each priority. The next claim begins with the key behind it.
+ * It is a hint, and each replica has its own: a replica that starts serves some keys too early once.
  */
 export function createFairnessCursor() {
   const last = new Map<number, string>();
   return {
-    /** As claim_fair.sql takes them: ranks, which are priorities negated, and keys; the empty one is none. */
-    cursors: (): [number[], string[]] => [[...last.keys()], [...last.values()]],
+    /** As claim/fair.sql takes it. A rank is a negated priority. The empty key stands for the jobs without a key. */
+    parameters: () => ({ cursor_ranks: [...last.keys()], cursor_keys: [...last.values()] }),
 
     /** A claim leased these jobs. */
     leased(jobs: Served[]): void {
@@ -21,5 +21,3 @@ export function createFairnessCursor() {
     },
   };
 }
-
-export type FairnessCursor = ReturnType<typeof createFairnessCursor>;

@@ -1,157 +1,137 @@
 import { randomUUID } from 'node:crypto';
 import type { RoundTrip } from '../batching/roundTrips.ts';
-import type { Call } from '../postgres/pipeline.ts';
 import type { Database } from '../postgres/pool.ts';
-import { prepared } from '../postgres/statements.ts';
+import { prepared, row } from '../postgres/statements.ts';
 import type { Queue } from '../queues/cache.ts';
-import { createFairnessCursor, type FairnessCursor } from './fairness.ts';
-import type { LeasedJob } from './leasedJob.ts';
-import { limited, limitsClaims } from './limits.ts';
-import { createScanFloor, type ScanFloor } from './scanFloor.ts';
+import { type Claim, type ClaimName, slotsOf } from './claim.ts';
+import { createFairnessCursor } from './fairness.ts';
+import { type LeasedJob, type LeasedRow, toLease } from './leasedJob.ts';
+import { hasClaimLimit, withinClaimLimits } from './limits.ts';
+import { createScanFloor, type ScanRanges } from './scanFloor.ts';
 
 const statements = {
-  plain: prepared('claim/plain'),
-  fair: prepared('claim/fair'),
-  limited: prepared('claim/limited'),
+  plain: prepared('claim/plain', row<LeasedRow>()),
+  limited: prepared('claim/limited', row<LeasedRow>()),
+  fair: prepared('claim/fair', row<LeasedRow & { cut: boolean }>()),
 };
 
-/** One answer carries at most about this much payload, whatever its `limit`. */
+/** One statement leases at most about this much payload, whatever its claims ask for. */
 export const CLAIM_BYTES = 16 * 2 ** 20;
 
-/** What a claim is found by when it is repeated, and which of the requests that sent it answers for its leases. */
-export interface ClaimName {
-  id: string;
-  holder: string;
-}
-
-/** One consumer's share of a claiming statement. */
-export interface Consumer {
-  limit: number;
-  lease_seconds: number | undefined;
-  worker: string | undefined;
-  name: ClaimName | undefined;
-}
-
-/** Without what is the same for every lease. */
-export type LeasedRow = Omit<LeasedJob, 'queue' | keyof typeof LEASED> & {
-  slot: number;
-  position: number;
-  cut?: boolean;
-};
-
-const LEASED = { state: 'leased', finished_at: null, result: null } as const;
-
-/** Makes a lease of its row, in place. */
-export const toLease = (row: LeasedRow, queue: string): LeasedJob => Object.assign(row, LEASED, { queue });
-
-/** What a claiming statement leased to each consumer. */
-export interface Shares {
+/** What a statement leased to each claim. */
+export interface Leases {
   jobs: LeasedJob[][];
-  /** There may be more, though it gave less than was asked for. */
+  /** True when the queue may hold more jobs, although the statement leased fewer than it was asked for. */
   cut: boolean;
+  /** The time until the rate limit of the queue allows another job. None when it allows one now. */
+  opensInMs?: number | undefined;
 }
 
-export function claiming(context: {
+/** What every claiming statement takes. Slots are numbered from 1 over all claims. */
+function parametersOf(queue: Queue, claims: Claim[], nonces: string[], ranges: ScanRanges) {
+  const first_slots: number[] = [];
+  let slots = 0;
+  for (const claim of claims) {
+    first_slots.push(slots + 1);
+    slots += slotsOf(claim);
+  }
+  const isNamed = claims.some((claim) => claim.name);
+  return {
+    queue_id: queue.id,
+    slots,
+    max_bytes: CLAIM_BYTES,
+    first_slots,
+    nonces,
+    lease_seconds: claims.map((claim) => claim.lease_seconds ?? queue.lease_seconds),
+    workers: claims.map((claim) => claim.worker ?? null),
+    ...ranges,
+    claim_ids: isNamed ? claims.map((claim) => claim.name?.id ?? null) : null,
+    claim_holders: isNamed ? claims.map((claim) => claim.name?.holder ?? null) : null,
+    holds_lock: hasClaimLimit(queue),
+  };
+}
+
+export function createLease(context: {
   db: Database;
-  /** Told of a claim of which nobody knows whether it leased anything. */
+  /** Told of claims when nobody knows whether they leased anything. */
   lost(queueId: number, nonces: string[], names: ClaimName[]): void;
-  /** Asked to look into a queue after so many milliseconds, when its rate lets another job go. */
-  lookAgain(name: string, afterMs: number): void;
 }) {
-  const { db, lost, lookAgain } = context;
-  const memories = new Map<string, { floor: ScanFloor; turns: FairnessCursor }>();
+  const { db, lost } = context;
+  /** What this replica remembers of each queue, by name. */
+  const memories = new Map<string, ReturnType<typeof newMemory>>();
+  const newMemory = () => ({ floor: createScanFloor(), cursor: createFairnessCursor() });
 
   function memoryOf(name: string) {
     let memory = memories.get(name);
     if (!memory) {
-      memory = { floor: createScanFloor(), turns: createFairnessCursor() };
+      memory = newMemory();
       memories.set(name, memory);
     }
     return memory;
   }
 
-  /** The claiming statement of a queue, and its parameters. */
-  function callOf(queue: Queue, parameters: unknown[]): Call {
-    if (queue.fair) {
-      const cursors = memoryOf(queue.name).turns.cursors();
-      return { statement: statements.fair, parameters: [...parameters, ...cursors, limitsClaims(queue)] };
+  /** Runs the claiming statement that the queue needs. */
+  async function run(
+    queue: Queue,
+    parameters: ReturnType<typeof parametersOf>,
+    on: RoundTrip['db'],
+  ): Promise<{ rows: (LeasedRow & { cut?: boolean })[]; opensInMs?: number | undefined }> {
+    const { floor, cursor } = memoryOf(queue.name);
+    const fair = () => ({ ...parameters, ...cursor.parameters() });
+    if (hasClaimLimit(queue)) {
+      const found = queue.fair
+        ? await withinClaimLimits(db, queue.id, statements.fair, fair())
+        : await withinClaimLimits(db, queue.id, statements.limited, parameters);
+      if (queue.fair) cursor.leased(found.rows);
+      // It may not have looked at all.
+      if (found.rows.length === 0) floor.rescan();
+      return found;
     }
-    return { statement: limitsClaims(queue) ? statements.limited : statements.plain, parameters };
+    const rows = await (queue.fair
+      ? on.query(statements.fair, fair(), cursor.leased)
+      : on.query(statements.plain, parameters));
+    return { rows };
   }
 
-  async function fromLimited(queue: Queue, call: Call): Promise<LeasedRow[]> {
-    const { rows, nextMs } = await limited<LeasedRow>(db, queue.id, call);
-    if (nextMs !== undefined) lookAgain(queue.name, nextMs);
-    const { floor, turns } = memoryOf(queue.name);
-    if (queue.fair) turns.leased(rows);
-    // It may not have looked at all.
-    if (rows.length === 0) floor.rescan();
-    return rows;
-  }
-
-  /** Leases ready jobs of one queue to consumers, in their order, with one statement. */
-  async function claimFor(queue: Queue, consumers: Consumer[], trip: RoundTrip): Promise<Shares> {
-    const jobs: LeasedJob[][] = consumers.map(() => []);
-    const first: number[] = [];
-    const last: number[] = [];
-    let slots = 0;
-    for (const consumer of consumers) {
-      first.push(slots + 1);
-      slots += consumer.limit;
-      last.push(slots);
-    }
-    const nonces = consumers.map(() => randomUUID());
-    const isNamed = consumers.some((c) => c.name);
-    const { floor, turns } = memoryOf(queue.name);
+  /** Leases ready jobs of one queue to claims, in their order, with one statement. */
+  async function leaseJobs(queue: Queue, claims: Claim[], trip: RoundTrip): Promise<Leases> {
+    const { floor } = memoryOf(queue.name);
     const { ranges, full } = floor.ranges();
-    const common = [
-      queue.id,
-      slots,
-      CLAIM_BYTES,
-      first,
-      nonces,
-      consumers.map((c) => c.lease_seconds ?? queue.lease_seconds),
-      consumers.map((c) => c.worker ?? null),
-      ranges.ranks,
-      ranges.positions,
-      ranges.last_ranks,
-      isNamed ? consumers.map((c) => c.name?.id ?? null) : null,
-      isNamed ? consumers.map((c) => c.name?.holder ?? null) : null,
-    ];
-    const { statement, parameters } = callOf(queue, common);
-    // Others wait while a limited claim holds the gate: not until the rest of a round has committed.
-    const isLimited = limitsClaims(queue);
-    const on = full || isLimited ? trip.leave().db : trip.db;
+    const nonces = claims.map(() => randomUUID());
+    const parameters = parametersOf(queue, claims, nonces, ranges);
+    // A limited claim holds the lock of its queue, and a full scan takes long: neither may wait for the rest of a round trip.
+    const on = full || hasClaimLimit(queue) ? trip.leave().db : trip.db;
     const started = performance.now();
-    let rows: LeasedRow[];
+    let found: Awaited<ReturnType<typeof run>>;
     try {
-      rows = isLimited
-        ? await fromLimited(queue, { statement, parameters })
-        : await on.query<LeasedRow>(statement, parameters, queue.fair ? turns.leased : undefined);
+      found = await run(queue, parameters, on);
     } catch (error) {
       lost(
         queue.id,
-        nonces.filter((_, i) => !consumers[i]?.name),
-        consumers.flatMap((c) => c.name ?? []),
+        nonces.filter((_, i) => !claims[i]?.name),
+        claims.flatMap((claim) => claim.name ?? []),
       );
       throw error;
     }
     if (full) floor.scanned(performance.now() - started);
+    const { rows, opensInMs } = found;
     rows.sort((a, b) => a.slot - b.slot);
+    const cut = rows[0]?.cut ?? false;
+    const jobs: LeasedJob[][] = claims.map(() => []);
     let at = 0;
     for (const row of rows) {
-      while (row.slot > (last[at] as number)) at++;
-      // Where keys take turns, those without one go in their own order, and only they have a floor.
+      while (row.slot >= (parameters.first_slots[at + 1] ?? Number.POSITIVE_INFINITY)) at++;
+      // Jobs with a fairness key are found key by key. Only the others have a scan floor.
       if (row.fairness_key === null) floor.leased(row.priority, row.position);
       (jobs[at] as LeasedJob[]).push(toLease(row, queue.name));
     }
-    return { jobs, cut: rows[0]?.cut ?? false };
+    return { jobs, cut, opensInMs };
   }
 
   return {
-    claimFor,
+    leaseJobs,
 
-    /** Something may be ready that a claim from the floor up would not find. */
+    /** Something may be ready that a claim from the scan floor up would not find. */
     rescan(name: string): void {
       memories.get(name)?.floor.rescan();
     },

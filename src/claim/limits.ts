@@ -1,37 +1,40 @@
-import type { Call, Rows } from '../postgres/pipeline.ts';
+import { callOf } from '../postgres/pipeline.ts';
 import type { Database } from '../postgres/pool.ts';
-import { prepared } from '../postgres/statements.ts';
+import { type Prepared, prepared } from '../postgres/statements.ts';
 import type { Queue } from '../queues/cache.ts';
 
 const statements = {
-  gate: prepared('claim/limit_lock'),
-  tidy: prepared('claim/limit_upkeep'),
+  lock: prepared('claim/limit_lock'),
+  upkeep: prepared('claim/limit_upkeep'),
   next: prepared('claim/rate_next'),
 };
 
-export const limitsClaims = (queue: Queue): boolean => queue.max_leased !== null || queue.rate_limit !== null;
+export const hasClaimLimit = (queue: Queue): boolean =>
+  queue.max_leased !== null || queue.rate_limit !== null;
 
 /**
- * Runs a claiming statement on a queue that limits its claims, one after another over all replicas: all of it goes to the database at once,
- * so that others wait for one transaction there, and never for a replica. Tells in how many milliseconds the rate lets the
- * next job go.
+ * Runs a claiming statement on a queue with a claim limit. Such claims run one after the other over all replicas. All of it
+ * goes to the database at once, so that other claims wait for one transaction there, and never for a replica.
+ * `opensInMs` is the time until the rate limit allows another job.
  */
-export async function limited<Row>(
+export async function withinClaimLimits<Parameters extends object, Row>(
   db: Database,
   queueId: number,
-  claim: Call,
-): Promise<{ rows: Row[]; nextMs: number | undefined }> {
-  const calls: Call[] = [
-    { statement: statements.gate, parameters: [queueId] },
-    { statement: statements.tidy, parameters: [queueId] },
-    claim,
-    { statement: statements.next, parameters: [queueId] },
-  ];
-  const [, , rows, next] = (await db.pipeline(calls)) as [Rows, Rows, Rows, { seconds: number }[]];
-  return { rows: rows as Row[], nextMs: next[0] && next[0].seconds * 1000 };
+  claim: Prepared<Parameters, Row>,
+  parameters: Parameters,
+): Promise<{ rows: Row[]; opensInMs: number | undefined }> {
+  const queue = { queue_id: queueId };
+  const [, , rows, next] = await db.pipeline([
+    callOf(statements.lock, queue),
+    callOf(statements.upkeep, queue),
+    callOf(claim, parameters),
+    callOf(statements.next, queue),
+  ]);
+  const seconds = next?.[0]?.seconds as number | undefined;
+  return { rows: rows as Row[], opensInMs: seconds === undefined ? undefined : seconds * 1000 };
 }
 
-/** What comes later than that, waiting claims see by themselves (src/dispatch.ts). */
+/** Waiting claims look by themselves after this time (dispatcher.ts). */
 const LONGEST_MS = 1000;
 
 /** Rings once for each queue, at the time that was named last, if that is soon. */

@@ -1,13 +1,21 @@
 import { isOutage, Refusal } from '../errors.ts';
+import { queueIdOf } from '../ids.ts';
 import type { Db } from '../postgres/pool.ts';
-import { planned } from '../postgres/statements.ts';
+import { planned, row } from '../postgres/statements.ts';
 import type { Settlement } from '../settle/verbs.ts';
-import type { ClaimName } from './lease.ts';
+import type { ClaimName } from './claim.ts';
 
-const strays = planned('claim/lost');
-const disown = planned('claim/disown');
+interface Lease {
+  id: string;
+  lease_token: string;
+}
 
-/** A claim whose connection broke may still be running on the server; it is looked for this long. */
+const statements = {
+  lost: planned('claim/lost', row<Lease>()),
+  unname: planned('claim/unname', row<Lease>()),
+};
+
+/** A claim whose connection broke may still be running on the server. Dibs looks for its leases this long. */
 const SEARCH_MS = 15_000;
 
 interface LostClaim {
@@ -17,12 +25,10 @@ interface LostClaim {
   until: number;
 }
 
-interface Lease {
-  id: string;
-  lease_token: string;
-}
-
-/** Leases that nobody holds: their claim's answer never came from the database, or their consumer is gone. */
+/**
+ * Gives back leases that nobody holds: the answer of their claim never came from the database, or their consumer is gone.
+ * Jobs go back uncharged.
+ */
 export function createLostLeases(context: {
   db: Db;
   settlement: Settlement;
@@ -37,34 +43,34 @@ export function createLostLeases(context: {
     try {
       await settlement.release(lease);
     } catch (error) {
-      // Settled or given to somebody else meanwhile: no stray any more.
+      // The job was settled or given to another consumer meanwhile: the lease is not lost.
       if (!(error instanceof Refusal)) throw error;
       if (error.code === 'unavailable') leases.push(lease);
     }
   }
 
-  /** What this claim still answers for; its repetition finds none of it any more. */
-  const disowned = (queueId: number, name: ClaimName): Promise<Lease[]> =>
-    db.query<Lease>(disown, [queueId, name.id, name.holder]);
-
   async function releaseAll(found: Lease[]): Promise<void> {
     await Promise.all(found.map(release));
   }
 
-  function giving(work: Promise<unknown>): void {
-    const returned: Promise<unknown> = work
-      .catch((error) => log(error, 'jobs could not be given back'))
-      .finally(() => returning.delete(returned));
-    returning.add(returned);
+  /** Takes the leases that a claim still answers for. A repeat of it finds none of them any more. */
+  const unnamed = (queueId: number, { id, holder }: ClaimName): Promise<Lease[]> =>
+    db.query(statements.unname, { queue_id: queueId, claim_id: id, claim_holder: holder });
+
+  function inBackground(work: Promise<unknown>): void {
+    const done: Promise<unknown> = work
+      .catch((error) => log(error, 'jobs of a lost claim were not given back'))
+      .finally(() => returning.delete(done));
+    returning.add(done);
   }
 
   function claimLost(queueId: number, nonces: string[], names: ClaimName[]): void {
     claims.push({ queueId, nonces, names, until: Number.POSITIVE_INFINITY });
   }
 
-  async function giveUp(queueId: number, name: ClaimName): Promise<void> {
+  async function giveBackNamed(queueId: number, name: ClaimName): Promise<void> {
     try {
-      await releaseAll(await disowned(queueId, name));
+      await releaseAll(await unnamed(queueId, name));
     } catch (error) {
       if (!isOutage(error)) throw error;
       claimLost(queueId, [], [name]);
@@ -72,30 +78,37 @@ export function createLostLeases(context: {
   }
 
   return {
-    /** Gives leases back uncharged, at once or as soon as the database answers. */
-    giveBack: (found: Lease[]): void => giving(releaseAll(found)),
+    /**
+     * Gives jobs back, at once or as soon as the database answers. Of a claim with a name only those go back that no repeat
+     * answers for by now.
+     */
+    giveBack(jobs: Lease[], name: ClaimName | undefined): void {
+      if (!name) {
+        inBackground(releaseAll(jobs));
+        return;
+      }
+      const queueIds = [...new Set(jobs.map((job) => queueIdOf(job.id) as number))];
+      inBackground(Promise.all(queueIds.map((queueId) => giveBackNamed(queueId, name))));
+    },
 
-    /** Gives back what a claim leased in these queues, but for what its repetition answers for by now. */
-    giveUp: (queueIds: number[], name: ClaimName): void =>
-      giving(Promise.all(queueIds.map((queueId) => giveUp(queueId, name)))),
-
-    /** Once what was to be given back so far has been, or could not be. */
+    /** Settles when all that was to be given back has been given back, or could not be. */
     async returned(): Promise<void> {
       await Promise.all(returning);
     },
 
-    /** Gives back, as soon as the database answers, whatever these claims may have leased. */
+    /** Gives back whatever these claims may have leased, as soon as the database answers. */
     claimLost,
 
-    /** One round of the duty. */
+    /** The duty: looks once for what is still to be given back. */
     async search(): Promise<boolean> {
       const retried = leases;
       leases = [];
       await releaseAll(retried);
       for (const claim of claims) {
-        if (claim.nonces.length > 0)
-          await releaseAll(await db.query<Lease>(strays, [claim.queueId, claim.nonces]));
-        for (const name of claim.names) await releaseAll(await disowned(claim.queueId, name));
+        const { queueId, nonces, names } = claim;
+        if (nonces.length > 0)
+          await releaseAll(await db.query(statements.lost, { queue_id: queueId, nonces }));
+        for (const name of names) await releaseAll(await unnamed(queueId, name));
         claim.until = Math.min(claim.until, performance.now() + SEARCH_MS);
       }
       claims = claims.filter((claim) => performance.now() < claim.until);

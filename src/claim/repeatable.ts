@@ -1,80 +1,79 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Db } from '../postgres/pool.ts';
-import { prepared } from '../postgres/statements.ts';
+import { prepared, row } from '../postgres/statements.ts';
 import type { Queues } from '../queues/cache.ts';
-import { claimHandover } from '../replicas/claimHandover.ts';
+import { createClaimHandover } from '../replicas/claimHandover.ts';
 import type { Notifier } from '../replicas/notifier.ts';
-import { type ClaimRequest, queuesOf } from './claim.ts';
-import type { dispatcher } from './dispatcher.ts';
-import { type ClaimName, type LeasedRow, toLease } from './lease.ts';
-import type { LeasedJob } from './leasedJob.ts';
+import { type ClaimName, type ClaimRequest, queuesOf } from './claim.ts';
+import type { OpenClaim } from './dispatcher.ts';
+import { type LeasedJob, type LeasedRow, toLease } from './leasedJob.ts';
 
-const claimed = prepared('claim/repeat');
+const repeat = prepared('claim/repeat', row<Omit<LeasedRow, 'slot'>>());
 
-type Claiming = ReturnType<typeof dispatcher>['claim'];
+type MakeClaim = (request: ClaimRequest, name?: ClaimName) => OpenClaim;
 
-/** A request of a claim that is not answered yet. */
+/** A request with a `claim_id` that is not answered yet. */
 interface Attempt {
-  /** Has it answered with nothing; settles when it was answered. */
+  /** Has it answered with nothing. Settles when it was answered. */
   replace(): Promise<void>;
 }
 
-/** A repetition asks for the same queues; another consumer's claim of the same id elsewhere is another claim. */
-export const markOf = (id: string, names: string[]) =>
+/** Names a claim and its queues. The same claim_id at other queues is another claim, of another consumer. */
+export const markOf = (id: string, queues: string[]) =>
   createHash('sha256')
-    .update(JSON.stringify([id, ...names.toSorted()]))
+    .update(JSON.stringify([id, ...queues.toSorted()]))
     .digest('base64url')
     .slice(0, 22);
 
-/** Claims with a `claim_id`: a repetition is answered the leases that still run, and takes the place of one that waits. */
-export function repeatableClaims(context: { db: Db; queues: Queues; claim: Claiming; notifier: Notifier }) {
+/** Makes claims that may have a `claim_id`: a repeat is answered the leases that still run, and replaces a request that waits. */
+export function repeatableClaims(context: { db: Db; queues: Queues; claim: MakeClaim; notifier: Notifier }) {
   const { db, queues, claim, notifier } = context;
   const open = new Map<string, Attempt>();
-  const others = claimHandover({
+  const handover = createClaimHandover({
     self: notifier.self,
-    tell: notifier.ofClaims,
+    tell: notifier.aboutClaims,
     replace: async (mark) => open.get(mark)?.replace(),
   });
 
-  /** The running leases of the claim, in the order of its queues, which from now on are this request's. */
+  /** The running leases of a claim, in the order of its queues. From now on they belong to this request. */
   async function leasesOf(names: string[], { id, holder }: ClaimName): Promise<LeasedJob[]> {
     const leases: LeasedJob[] = [];
     for (const name of names) {
       const queue = await queues.byName(name);
       if (!queue) continue;
-      const rows = await db.query<LeasedRow>(claimed, [queue.id, id, holder]);
+      const rows = await db.query(repeat, { queue_id: queue.id, claim_id: id, claim_holder: holder });
       rows.sort((a, b) => b.priority - a.priority || a.position - b.position);
       leases.push(...rows.map((row) => toLease(row, name)));
     }
     return leases;
   }
 
-  function repeatableClaim(request: ClaimRequest, id: string) {
+  function repeatableClaim(request: ClaimRequest, id: string): Omit<OpenClaim, 'replace'> {
     const name = { id, holder: randomUUID() };
     const names = queuesOf(request);
     const mark = markOf(id, names);
     const before = open.get(mark);
     let replaced = false;
     let gone = false;
-    let first: ReturnType<Claiming> | undefined;
+    let made: OpenClaim | undefined;
 
     async function answer(): Promise<LeasedJob[]> {
-      // One that is in its statement leases what this request then finds.
+      // If the older request is in its statement, this request finds what it leases.
       await before?.replace();
-      await others.endElsewhere(mark);
+      await handover.endElsewhere(mark);
       if (replaced || gone) return [];
       const again = await leasesOf(names, name);
       if (replaced || gone) return [];
       if (again.length > 0) return again;
-      first = claim(request, name);
-      others.opened(mark);
-      return first.jobs;
+      made = claim(request, name);
+      handover.opened(mark);
+      return made.jobs;
     }
 
     const jobs = answer().finally(() => {
       if (open.get(mark) !== attempt) return;
       open.delete(mark);
-      others.closed(mark);
+      handover.closed(mark);
     });
     const answered = jobs.then(
       () => undefined,
@@ -83,7 +82,7 @@ export function repeatableClaims(context: { db: Db; queues: Queues; claim: Claim
     const attempt: Attempt = {
       replace() {
         replaced = true;
-        first?.replace();
+        made?.replace();
         return answered;
       },
     };
@@ -91,19 +90,19 @@ export function repeatableClaims(context: { db: Db; queues: Queues; claim: Claim
 
     return {
       jobs,
-      /** What it found is not given back: it was leased for another request, whose consumer may be at work. */
+      /** The leases that it found are not given back. They were made for another request, whose consumer may be at work. */
       abandon() {
         gone = true;
-        first?.abandon();
+        made?.abandon();
       },
     };
   }
 
   return {
-    heard: others.heard,
+    /** Another replica said something about claims. */
+    heard: handover.heard,
 
-    /** As the dispatcher's, which serves it. */
-    claim: (request: ClaimRequest): { jobs: Promise<LeasedJob[]>; abandon(): void } =>
+    claim: (request: ClaimRequest): Omit<OpenClaim, 'replace'> =>
       request.claim_id === undefined ? claim(request) : repeatableClaim(request, request.claim_id),
   };
 }

@@ -1,33 +1,22 @@
 import type { RoundTrip } from '../batching/roundTrips.ts';
-import { CLAIM_BYTES, type Consumer, type Shares } from './lease.ts';
-import type { LeasedJob } from './leasedJob.ts';
+import { type Claim, isWaiting, slotsOf } from './claim.ts';
+import { CLAIM_BYTES, type Leases } from './lease.ts';
 
-/** A claim on its way through the lines of its queues. */
-export interface Claimant extends Consumer {
-  /** Order of arrival. */
-  turn: number;
-  queues: string[];
-  jobs: LeasedJob[];
-  /** The queue it visits on its first pass; past the last one it waits in all lines at once. */
-  visit: number;
-  /** In a statement at this moment; other lines leave it alone, so that it never gets more than its limit. */
-  busy: boolean;
-}
-
-export interface Line {
+/** The claims that wait for a queue, or look at it for the first time, in the order in which they came. */
+export interface WaitLine {
   name: string;
-  claimants: Claimant[];
-  /** Takes part in the next round of its queue. */
+  claims: Claim[];
+  /** It takes part in the next round trip of its queue. */
   joining: boolean;
-  /** A statement outside of any round is under way, which is waited for: later claims must not overtake those in it. */
+  /** A statement outside of any round trip is under way. Later claims must not overtake those in it. */
   held: boolean;
   /** Something may be ready that was not when the line last looked. */
   woken: boolean;
-  /** In which round it looked last. */
+  /** The round trip in which it last looked. */
   trip: RoundTrip | undefined;
-  /** How often it was woken, for those who look at another line meanwhile. */
+  /** How often it was woken, for claims that look at another line meanwhile. */
   wakes: number;
-  /** How many waiting claimants the next statement serves: grows while all of them get something. */
+  /** How many claims the next statement serves. It grows while all of them get something. */
   width: number;
 }
 
@@ -35,9 +24,9 @@ const FIRST_WIDTH = 16;
 const WIDEST = 1024;
 const MOST_SLOTS = 1000;
 
-export const openLine = (name: string): Line => ({
+const openLine = (name: string): WaitLine => ({
   name,
-  claimants: [],
+  claims: [],
   joining: false,
   held: false,
   woken: false,
@@ -46,51 +35,87 @@ export const openLine = (name: string): Line => ({
   width: FIRST_WIDTH,
 });
 
-/** Puts a claimant into a line, by order of arrival. */
-export function join(line: Line, claimant: Claimant): void {
-  let at = line.claimants.length;
-  while (at > 0 && (line.claimants[at - 1] as Claimant).turn > claimant.turn) at--;
-  line.claimants.splice(at, 0, claimant);
+/** Puts a claim into a line, by order of arrival. */
+export function join(line: WaitLine, claim: Claim): void {
+  let at = line.claims.length;
+  while (at > 0 && (line.claims[at - 1] as Claim).arrival > claim.arrival) at--;
+  line.claims.splice(at, 0, claim);
 }
 
-export function leave(line: Line, claimant: Claimant): void {
-  const at = line.claimants.indexOf(claimant);
-  if (at >= 0) line.claimants.splice(at, 1);
+function leave(line: WaitLine, claim: Claim): void {
+  const at = line.claims.indexOf(claim);
+  if (at >= 0) line.claims.splice(at, 1);
 }
 
-const isVisiting = (line: Line, c: Claimant) => c.visit < c.queues.length && c.queues[c.visit] === line.name;
-/** Whether a claimant has looked at all of its queues, and found nothing. */
-export const isWaiting = (c: Claimant) => c.visit === c.queues.length;
+const isVisiting = (line: WaitLine, claim: Claim) =>
+  claim.visit < claim.queues.length && claim.queues[claim.visit] === line.name;
 
-/** Whether there is a reason to look into the queue, and somebody to look for. */
-export const hasReason = (line: Line): boolean =>
-  line.claimants.some((c) => !c.busy && (isVisiting(line, c) || (line.woken && isWaiting(c))));
+/** Whether there is a reason to look into the queue, and a claim to look for. */
+export const hasReason = (line: WaitLine): boolean =>
+  line.claims.some((claim) => !claim.busy && (isVisiting(line, claim) || (line.woken && isWaiting(claim))));
 
-/** Who is served by the next statement: the first in line, as long as there is a reason to look at all. */
-export function nextBatch(line: Line): { served: Claimant[]; visitors: Claimant[] } {
-  const eligible = line.claimants.filter((c) => !c.busy && (isVisiting(line, c) || isWaiting(c)));
-  const visitors = eligible.filter((c) => isVisiting(line, c));
+/** The claims that the next statement serves: the first in line, as long as there is a reason to look at all. */
+export function nextBatch(line: WaitLine): { served: Claim[]; visitors: Claim[] } {
+  const eligible = line.claims.filter(
+    (claim) => !claim.busy && (isVisiting(line, claim) || isWaiting(claim)),
+  );
+  const visitors = eligible.filter((claim) => isVisiting(line, claim));
   if (visitors.length === 0 && !line.woken) return { served: [], visitors };
-  const served: Claimant[] = [];
+  const served: Claim[] = [];
   let slots = 0;
-  for (const c of eligible) {
-    slots += c.limit - c.jobs.length;
+  for (const claim of eligible) {
+    slots += slotsOf(claim);
     if (served.length === line.width || (served.length > 0 && slots > MOST_SLOTS)) break;
-    served.push(c);
+    served.push(claim);
   }
   return { served, visitors };
 }
 
-/** Whether the queue may hold more than a statement gave, and with it how many are served next. */
-export function mayHoldMore(line: Line, asked: number, { jobs: got, cut }: Shares): boolean {
+/** Whether the queue may hold more than a statement leased. It also decides how many claims are served next. */
+export function mayHoldMore(line: WaitLine, slots: number, { jobs: leased, cut }: Leases): boolean {
   let rows = 0;
   let characters = 0;
-  for (const jobs of got) {
+  for (const jobs of leased) {
     rows += jobs.length;
     for (const job of jobs) characters += job.payload.length;
   }
-  // A character of a JSON text is at most 3 bytes of UTF-8 here (4 bytes make two UTF-16 units).
-  const more = cut || rows === asked || characters * 3 >= CLAIM_BYTES;
+  // A character of a JSON text is at most 3 bytes of UTF-8 here: 4 bytes make two UTF-16 units.
+  const more = cut || rows === slots || characters * 3 >= CLAIM_BYTES;
   line.width = more ? Math.min(line.width * 4, WIDEST) : FIRST_WIDTH;
   return more;
+}
+
+/** The wait lines of all queues that claims wait for here. A line without claims is dropped. */
+export function createWaitLines() {
+  const lines = new Map<string, WaitLine>();
+
+  function dropIfEmpty(line: WaitLine): void {
+    if (line.claims.length === 0 && !line.joining) lines.delete(line.name);
+  }
+
+  return {
+    dropIfEmpty,
+    find: (name: string): WaitLine | undefined => lines.get(name),
+    names: (): string[] => [...lines.keys()],
+    claims: (): Claim[] => [...lines.values()].flatMap((line) => line.claims),
+
+    of(name: string): WaitLine {
+      let line = lines.get(name);
+      if (!line) {
+        line = openLine(name);
+        lines.set(name, line);
+      }
+      return line;
+    },
+
+    /** Takes a claim out of all of its lines. */
+    leaveAll(claim: Claim): void {
+      for (const name of claim.queues) {
+        const line = lines.get(name);
+        if (!line) continue;
+        leave(line, claim);
+        dropIfEmpty(line);
+      }
+    },
+  };
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { planned } from '../postgres/statements.ts';
+import { planned, queryOf } from '../postgres/statements.ts';
 import type { Cluster } from './cluster.ts';
 
 const statements = {
@@ -43,13 +43,13 @@ export async function connect(cluster: Cluster, port: number): Promise<Owner> {
 
 /** Takes the lock that makes this process the owner of the server; false if another connection has it. */
 export async function becomeOwner(client: pg.Client): Promise<boolean> {
-  const { rows } = await client.query(statements.own.text, [lockKey]);
+  const { rows } = await client.query(queryOf(statements.own, { lock_key: lockKey }));
   return rows[0].taken;
 }
 
 /** The pid of the Dibs that owns the server, without taking the lock even for a moment, which could turn it away. */
 export async function findOwner(client: pg.Client): Promise<string | undefined> {
-  const { rows } = await client.query(statements.owner.text, [lockKey]);
+  const { rows } = await client.query(queryOf(statements.owner, { lock_key: lockKey }));
   return rows[0] && (/\d+$/.exec(rows[0].name)?.[0] ?? rows[0].name);
 }
 
@@ -66,6 +66,6 @@ export async function own(cluster: Cluster, port: number): Promise<Owner | undef
 
 /** Creates the database `dibs`, unless it is there. */
 export async function createDatabase(client: pg.Client): Promise<void> {
-  const { rows } = await client.query(statements.database);
-  if (!rows[0].found) await client.query(statements.create);
+  const { rows } = await client.query(statements.database.text);
+  if (!rows[0].found) await client.query(statements.create.text);
 }

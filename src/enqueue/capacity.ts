@@ -1,130 +1,153 @@
 import { createBatcher } from '../batching/batcher.ts';
-import { createRoundTrips, RANKS } from '../batching/roundTrips.ts';
 import { queueFull } from '../errors.ts';
-import type { Database, Db } from '../postgres/pool.ts';
-import { prepared } from '../postgres/statements.ts';
+import type { Db } from '../postgres/pool.ts';
+import { prepared, row } from '../postgres/statements.ts';
 import type { Queue } from '../queues/cache.ts';
+import { queueIdsOf } from './enqueueWithin.ts';
+import type { JobToInsert } from './newJob.ts';
+import { weigh } from './weight.ts';
 
-const room = prepared('enqueue/capacity');
+const statement = prepared('enqueue/capacity', row<{ capacity: number | null }>());
 
-/** A replica may insert this share of the room that it saw before it counts again. */
-const CREDIT = 1 / 16;
-/** That share, and the verdict that a queue is full, hold so many times as long as the count took. */
+/** A replica may insert this part of the capacity that it counted before it counts again. */
+const UNCOUNTED_PART = 1 / 16;
+/** That part, and the finding that a queue is full, hold this many times as long as the count took. */
 const HOLD = 10;
 const LONGEST_HOLD_MS = 1000;
 
-/** What one request brings a queue: how many jobs that will not be delayed, and its part of a full batch. */
-export interface Share {
+/** What one request brings to a queue: its jobs that are not delayed, and its part of a full batch. */
+interface Request {
   jobs: number;
   weight: number;
 }
 
-/** How a queue with max_ready stands, as far as this replica knows; what it inserts at this moment is `inside`. */
-interface Door {
-  requests: number;
-  inside: number;
-  credit: number;
+/** What this replica knows of the capacity of a queue. What it inserts at this moment is under way. */
+interface Known {
+  requestsUnderWay: number;
+  jobsUnderWay: number;
+  /** Jobs that may still come before the next count. */
+  uncounted: number;
   full: boolean;
   until: number;
-  /** Called when nobody is inside any more. */
-  emptied: () => void;
+  /** Called when nothing is under way any more. */
+  settled: () => void;
 }
 
-/** Lets enqueues into queues with max_ready, as long as there is room. */
-export function createCapacity(db: Database) {
-  const doors = new Map<number, Door>();
+/** Keeps enqueues within the `max_ready` of their queues: exact to within the requests in flight. */
+export function createCapacity(db: Db) {
+  const queues = new Map<number, Known>();
 
-  function doorOf(queueId: number): Door {
-    let door = doors.get(queueId);
-    if (!door) {
-      door = { requests: 0, inside: 0, credit: 0, full: false, until: 0, emptied: () => undefined };
-      doors.set(queueId, door);
+  function knownOf(queueId: number): Known {
+    let known = queues.get(queueId);
+    if (!known) {
+      known = {
+        requestsUnderWay: 0,
+        jobsUnderWay: 0,
+        uncounted: 0,
+        full: false,
+        until: 0,
+        settled: () => undefined,
+      };
+      queues.set(queueId, known);
     }
-    return door;
+    return known;
   }
 
-  function enter(door: Door, jobs: number): void {
-    door.requests++;
-    door.inside += jobs;
+  function begin(known: Known, jobs: number): void {
+    known.requestsUnderWay++;
+    known.jobsUnderWay += jobs;
   }
 
-  function leave(door: Door, jobs: number): void {
-    door.requests--;
-    door.inside -= jobs;
-    if (door.requests === 0) door.emptied();
+  function end(known: Known, jobs: number): void {
+    known.requestsUnderWay--;
+    known.jobsUnderWay -= jobs;
+    if (known.requestsUnderWay === 0) known.settled();
   }
 
-  const empty = (door: Door) =>
+  const allSettled = (known: Known) =>
     new Promise<void>((resolve) => {
-      if (door.requests === 0) resolve();
-      else door.emptied = resolve;
+      if (known.requestsUnderWay === 0) resolve();
+      else known.settled = resolve;
     });
 
-  /** Lets in those for whom there is certainly room; tells who they are. */
-  async function count(on: Db, queueId: number, door: Door, asked: Share[]): Promise<boolean[]> {
-    const { inside } = door;
-    door.credit = 0;
+  /** Begins the requests for which there certainly is capacity. Tells for each whether there is. */
+  async function count(queueId: number, known: Known, requests: Request[]): Promise<boolean[]> {
+    const { jobsUnderWay } = known;
+    known.uncounted = 0;
     const started = performance.now();
-    const [row] = await on.query<{ room: number | null }>(room, [queueId]);
+    const [row] = await db.query(statement, { queue_id: queueId });
     const ended = performance.now();
-    let left = (row?.room ?? Number.POSITIVE_INFINITY) - inside;
-    const admitted = asked.map(({ jobs }) => {
+    let left = (row?.capacity ?? Number.POSITIVE_INFINITY) - jobsUnderWay;
+    const admitted = requests.map(({ jobs }) => {
       if (left <= 0 || jobs > left) return false;
       left -= jobs;
-      enter(door, jobs);
+      begin(known, jobs);
       return true;
     });
-    door.credit = Math.max(0, left * CREDIT);
-    door.full = left <= 0 && inside === 0;
-    door.until = ended + Math.min(HOLD * (ended - started), LONGEST_HOLD_MS);
+    known.uncounted = Math.max(0, left * UNCOUNTED_PART);
+    known.full = left <= 0 && jobsUnderWay === 0;
+    known.until = ended + Math.min(HOLD * (ended - started), LONGEST_HOLD_MS);
     return admitted;
   }
 
-  /** One count for all that have gathered. */
-  const gathered = createBatcher<Share, boolean>({
-    joinRoundTrip: createRoundTrips(db)(RANKS.enqueue),
-    oneAtATime: true,
+  /** One count for all requests that have gathered. */
+  const counted = createBatcher<Request, boolean>({
     weigh: ({ weight }) => weight,
     maxWeight: 1,
-    async run(queueId, asked, trip) {
-      const door = doorOf(queueId);
-      const alone = door.requests === 0;
-      const admitted = await count(trip.db, queueId, door, asked);
+    async run(queueId, requests) {
+      const known = knownOf(queueId);
+      const alone = known.requestsUnderWay === 0;
+      const admitted = await count(queueId, known, requests);
       if (alone || !admitted.includes(false)) return admitted;
-      // What was inside may have been counted or not: once all of it has come through, there is no doubt.
-      for (const [i, { jobs }] of asked.entries()) if (admitted[i]) leave(door, jobs);
-      door.credit = 0;
-      await empty(door);
-      return count(trip.leave().db, queueId, door, asked);
+      // The count may have seen what was under way, or not. Once all of it has settled, there is no doubt.
+      for (const [i, { jobs }] of requests.entries()) if (admitted[i]) end(known, jobs);
+      known.uncounted = 0;
+      await allSettled(known);
+      return count(queueId, known, requests);
     },
   });
 
-  async function ask(queue: Queue, door: Door, share: Share): Promise<void> {
-    if (performance.now() < door.until) {
-      if (door.full) throw queueFull(queue.name);
-      if (share.jobs < door.credit) {
-        door.credit -= share.jobs;
-        enter(door, share.jobs);
+  async function ask(queue: Queue, known: Known, request: Request): Promise<void> {
+    if (performance.now() < known.until) {
+      if (known.full) throw queueFull(queue.name);
+      if (request.jobs < known.uncounted) {
+        known.uncounted -= request.jobs;
+        begin(known, request.jobs);
         return;
       }
     }
-    if (!(await gathered(queue.id, share))) throw queueFull(queue.name);
+    if (!(await counted(queue.id, request))) throw queueFull(queue.name);
   }
 
-  /**
-   * Runs work that inserts jobs into a queue, when there is room for them.
-   * @throws Refusal `queue_full`
-   */
-  return async function admit<T>(queue: Queue, share: Share, work: () => Promise<T>): Promise<T> {
+  async function withinOne<T>(queue: Queue, request: Request, work: () => Promise<T>): Promise<T> {
     if (queue.max_ready === null) return work();
-    const door = doorOf(queue.id);
-    await ask(queue, door, share);
+    const known = knownOf(queue.id);
+    await ask(queue, known, request);
     try {
       return await work();
     } finally {
-      leave(door, share.jobs);
+      end(known, request.jobs);
     }
+  }
+
+  return {
+    /**
+     * Runs work that inserts these jobs, when all of their queues have capacity for them. It asks the queues in the order of their
+     * ids. `now` is the database's time in milliseconds. @throws Refusal `queue_full`
+     */
+    within<T>(jobs: JobToInsert[], now: number, work: () => Promise<T>): Promise<T> {
+      if (jobs.every(({ queue }) => queue.max_ready === null)) return work();
+      let inner = work;
+      for (const id of queueIdsOf(jobs).reverse()) {
+        const own = jobs.filter(({ queue }) => queue.id === id);
+        const undelayed = own.filter((job) => job.delay_seconds === 0 && (job.run_at?.getTime() ?? 0) <= now);
+        const next = inner;
+        const request = { jobs: undelayed.length, weight: weigh(own) };
+        inner = () => withinOne(own[0]?.queue as Queue, request, next);
+      }
+      return inner();
+    },
   };
 }
 
-export type WithinCapacity = ReturnType<typeof createCapacity>;
+export type Capacity = ReturnType<typeof createCapacity>;

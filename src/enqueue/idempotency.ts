@@ -1,14 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { idempotencyKeyReused, isOutage, unavailable } from '../errors.ts';
+import { idempotencyKeyReused, isOutage } from '../errors.ts';
 import type { Job } from '../job.ts';
-import { type Database, type Db, isLockTimeout } from '../postgres/pool.ts';
+import { LONG_LOCK_WAIT_MS, lockTimeoutOf, orUnavailable } from '../postgres/lockWait.ts';
+import type { Database, Db } from '../postgres/pool.ts';
 import type { Semaphore } from '../postgres/semaphore.ts';
-import { planned, prepared } from '../postgres/statements.ts';
-import type { Enqueueing } from './enqueue.ts';
+import { planned, prepared, row } from '../postgres/statements.ts';
+import type { PathOf } from './checks.ts';
+import type { Enqueue } from './enqueue.ts';
 import type { NewJob } from './newJob.ts';
 
 // Planned at each call: the table is empty in most places, and a plan made then would read all of it when keys come.
-const find = planned('enqueue/idempotency_find');
+const find = planned('enqueue/idempotency_find', row<Found>());
 const take = prepared('enqueue/idempotency_take');
 const answer = planned('enqueue/idempotency_answer');
 
@@ -43,9 +45,19 @@ export interface Afterwards {
   answer(jobs: Job[]): Promise<Answer | undefined>;
 }
 
+/** Jobs to enqueue once for each key. */
+export interface IdempotentEnqueue {
+  request: IdempotentRequest;
+  jobs: NewJob[];
+  at: PathOf;
+  /** What the jobs are answered as. */
+  answerOf(jobs: Job[]): Answer;
+  afterwards?: Afterwards | undefined;
+}
+
 /** The answer that is remembered. @throws Refusal `idempotency_key_reused` when it is another request's. */
 async function recall(db: Db, { route, key, fingerprint }: IdempotentRequest): Promise<Found | undefined> {
-  const [found] = await db.query<Found>(find, [route, key, fingerprint]);
+  const [found] = await db.query(find, { route, key, fingerprint });
   if (found && !found.matches) throw idempotencyKeyReused(key);
   return found;
 }
@@ -53,7 +65,7 @@ async function recall(db: Db, { route, key, fingerprint }: IdempotentRequest): P
 /** Requests that are carried out once for each key: the answer commits with the jobs that it speaks of. */
 export function idempotentEnqueue(context: {
   db: Database;
-  enqueueWithin: Enqueueing['enqueueWithin'];
+  enqueueWithin: Enqueue['enqueueWithin'];
   inTransactionSlot: Semaphore;
   /** Whether nobody waits any more. */
   closed(): boolean;
@@ -61,25 +73,23 @@ export function idempotentEnqueue(context: {
   const { db, enqueueWithin, inTransactionSlot, closed } = context;
   const underWay = new Map<string, { fingerprint: string; answer: Promise<Answer> }>();
 
-  type Wish = [
-    jobs: NewJob[],
-    at: (i: number) => string,
-    answerOf: (jobs: Job[]) => Answer,
-    afterwards?: Afterwards,
-  ];
-
   const writeDown = (
     on: Db,
     { route, key }: IdempotentRequest,
     { status, location, body }: Answer,
     openSeconds?: number,
-  ) => on.query(answer, [route, key, status, location, body, openSeconds ?? null]);
+  ) => on.query(answer, { route, key, status, location, body, open_seconds: openSeconds ?? null });
 
   /** The first answer, and the jobs, unless the request was carried out before. */
-  const carryOut = (request: IdempotentRequest, ...[jobs, at, answerOf, afterwards]: Wish) =>
+  const carryOut = ({ request, jobs, at, answerOf, afterwards }: IdempotentEnqueue) =>
     enqueueWithin<{ given: Found | Answer; written?: Job[] }>(jobs, at, async (transaction, enqueueIn) => {
       const { route, key, fingerprint } = request;
-      const taken = await transaction.query(take, [route, key, fingerprint]);
+      const taken = await transaction.query(take, {
+        route,
+        key,
+        fingerprint,
+        lock_timeout: lockTimeoutOf(LONG_LOCK_WAIT_MS),
+      });
       if (taken.length === 0) return { given: (await recall(transaction, request)) as Found };
       const written = await enqueueIn();
       const given = answerOf(written);
@@ -112,15 +122,15 @@ export function idempotentEnqueue(context: {
     return known;
   }
 
-  async function recallOrCarryOut(request: IdempotentRequest, ...wish: Wish): Promise<Answer> {
+  async function recallOrCarryOut(asked: IdempotentEnqueue): Promise<Answer> {
+    const { request, afterwards } = asked;
     // Before anything else: a request that was carried out creates no queue again.
     const remembered = await recall(db, request);
     if (remembered) return concluded(request, remembered);
-    const { given, written } = await inTransactionSlot(() => carryOut(request, ...wish)).catch((error) => {
-      if (!isLockTimeout(error)) throw error;
-      throw unavailable('Another request holds this Idempotency-Key or the queue for too long.');
-    });
-    const afterwards = wish[3];
+    const { given, written } = await orUnavailable(
+      inTransactionSlot(() => carryOut(asked)),
+      'Another request holds this Idempotency-Key or the queue for too long.',
+    );
     if (!written) return concluded(request, given);
     return afterwards ? conclude(request, given, await afterwards.answer(written)) : given;
   }
@@ -130,8 +140,8 @@ export function idempotentEnqueue(context: {
    * whatever replica, what it answered then; one that is under way is waited for.
    * @throws Refusal `idempotency_key_reused` when it had another fingerprint
    */
-  return async function enqueueOnce(request: IdempotentRequest, ...wish: Wish): Promise<Answer> {
-    const { route, key, fingerprint } = request;
+  return async function enqueueOnce(asked: IdempotentEnqueue): Promise<Answer> {
+    const { route, key, fingerprint } = asked.request;
     const id = `${route} ${key}`;
     for (let first = underWay.get(id); first; first = underWay.get(id)) {
       // No connection is spent on waiting for one in this process.
@@ -144,7 +154,7 @@ export function idempotentEnqueue(context: {
       }
       throw idempotencyKeyReused(key);
     }
-    const given = recallOrCarryOut(request, ...wish).finally(() => underWay.delete(id));
+    const given = recallOrCarryOut(asked).finally(() => underWay.delete(id));
     underWay.set(id, { fingerprint, answer: given });
     return given;
   };

@@ -1,63 +1,16 @@
 import { QueueGone } from '../errors.ts';
 import type { Job, JobRow } from '../job.ts';
 import type { Db } from '../postgres/pool.ts';
-import { prepared } from '../postgres/statements.ts';
-import { textArray } from '../postgres/textArray.ts';
-import type { Queue } from '../queues/cache.ts';
+import { prepared, row } from '../postgres/statements.ts';
+import { type Inserted, type JobToInsert, newJobParameters, toJob } from './newJob.ts';
 
-const statements = { plain: prepared('enqueue/insert'), unique: prepared('enqueue/insert_unique') };
-
-/** A job on its way into its queue: the columns as enqueue.sql takes them. */
-export interface JobToInsert {
-  queue: Queue;
-  delay_seconds: number;
-  run_at: Date | null;
-  priority: number;
-  max_attempts: number;
-  backoff: string | null;
-  headers: string;
-  payload: string;
-  unique_key: string | null;
-  unique_for_seconds: number | null;
-  group: string | null;
-  fairness_key: string | null;
-  expires_in_seconds: number | null;
-  awaited_seconds: number | null;
-}
-
-interface Identified {
-  job: JobToInsert;
-  id: string;
-}
-
-/** What the database decided: of the one job, or, without an id, of all those that are ready. */
-type Inserted = Pick<JobRow, 'state' | 'run_at' | 'created_at'> & { id: string | null };
+const statements = {
+  // A row without an id speaks of all jobs that are ready.
+  plain: prepared('enqueue/insert', row<Inserted & { id: string | null }>()),
+  unique: prepared('enqueue/insert_unique', row<JobRow>()),
+};
 
 export const hasKey = (job: JobToInsert): boolean => job.unique_key !== null;
-
-/** A column that most jobs go without. */
-const ifAny = <T>(jobs: JobToInsert[], pick: (job: JobToInsert) => T | null): (T | null)[] | null =>
-  jobs.some((job) => pick(job) !== null) ? jobs.map(pick) : null;
-
-/** What both statements take first. */
-function parametersOf(queueId: number, ids: string[], jobs: JobToInsert[]): unknown[] {
-  return [
-    queueId,
-    ids,
-    jobs.map((j) => j.delay_seconds),
-    jobs.map((j) => j.run_at?.toISOString() ?? null),
-    jobs.map((j) => j.priority),
-    jobs.map((j) => j.max_attempts),
-    jobs.map((j) => j.backoff),
-    jobs.map((j) => j.headers),
-    textArray(jobs.map((j) => j.payload)),
-    ifAny(jobs, (j) => j.unique_key),
-    ifAny(jobs, (j) => j.group),
-    ifAny(jobs, (j) => j.fairness_key),
-    ifAny(jobs, (j) => j.expires_in_seconds),
-    ifAny(jobs, (j) => j.awaited_seconds),
-  ];
-}
 
 async function insertPlain(
   on: Db,
@@ -66,18 +19,17 @@ async function insertPlain(
   newId: (queueId: number) => string,
 ): Promise<Job[]> {
   const ids = jobs.map(() => newId(queueId));
-  const parameters = [...parametersOf(queueId, ids, jobs), null];
-  const rows = await on.query<Inserted>(statements.plain, parameters);
+  const rows = await on.query(statements.plain, { queue_id: queueId, ...newJobParameters(ids, jobs) });
   if (rows.length === 0) throw new QueueGone();
-  const times = new Map(rows.map((row) => [row.id, row]));
+  const found = new Map(rows.map((row) => [row.id, row]));
   return jobs.map((job, i) => {
     const id = ids[i] as string;
-    return enqueued(job, id, (times.get(id) ?? times.get(null)) as Inserted);
+    return toJob(job, id, (found.get(id) ?? found.get(null)) as Inserted);
   });
 }
 
 /** Locks are taken in one order, so that no two such statements can deadlock. */
-const byKey = ({ job: a }: Identified, { job: b }: Identified): number =>
+const byKey = ([a]: [JobToInsert, string], [b]: [JobToInsert, string]): number =>
   (a.unique_key ?? '') < (b.unique_key ?? '') ? -1 : 1;
 
 async function insertUnique(
@@ -93,17 +45,12 @@ async function insertUnique(
     if (job.unique_key !== null) keys.add(job.unique_key);
     ids.set(job, newId(queueId));
   }
-  const firsts = [...ids].map(([job, id]) => ({ job, id })).sort(byKey);
-  const asked = firsts.map(({ job }) => job);
-  const parameters = parametersOf(
-    queueId,
-    firsts.map(({ id }) => id),
-    asked,
+  const firsts = [...ids].sort(byKey);
+  const parameters = newJobParameters(
+    firsts.map(([, id]) => id),
+    firsts.map(([job]) => job),
   );
-  const rows = await on.query<JobRow>(statements.unique, [
-    ...parameters,
-    ifAny(asked, (j) => j.unique_for_seconds),
-  ]);
+  const rows = await on.query(statements.unique, { queue_id: queueId, ...parameters });
   if (rows.length === 0) throw new QueueGone();
   const byId = new Map(rows.map((row) => [row.id, row]));
   const holders = new Map(rows.map((row) => [row.unique_key, row]));
@@ -115,36 +62,13 @@ async function insertUnique(
   });
 }
 
-export function inserting(newId: (queueId: number) => string) {
-  /**
-   * Inserts jobs into one queue, and returns them in the same order; in the place of one whose unique key another holds, that
-   * one, as `deduplicated`.
-   */
-  return function insert(on: Db, queueId: number, jobs: JobToInsert[]): Promise<Job[]> {
-    return (jobs.some(hasKey) ? insertUnique : insertPlain)(on, queueId, jobs, newId);
-  };
-}
+export type Insert = (on: Db, queueId: number, jobs: JobToInsert[]) => Promise<Job[]>;
 
-function enqueued(job: JobToInsert, id: string, row: Inserted): Job {
-  return {
-    id,
-    queue: job.queue.name,
-    state: row.state,
-    priority: job.priority,
-    attempt: 0,
-    max_attempts: job.max_attempts,
-    deliveries: 0,
-    group: job.group,
-    fairness_key: job.fairness_key,
-    unique_key: job.unique_key,
-    run_at: row.run_at,
-    created_at: row.created_at,
-    lease_expires_at: null,
-    finished_at: null,
-    worker: null,
-    last_error: null,
-    headers: job.headers,
-    progress: null,
-    result: null,
-  };
-}
+/**
+ * Inserts jobs into one queue, and returns them in the same order. Where another job holds the unique key, that job is
+ * returned instead, as `deduplicated`. @throws QueueGone when the queue was deleted
+ */
+export const createInsert =
+  (newId: (queueId: number) => string): Insert =>
+  (on, queueId, jobs) =>
+    (jobs.some(hasKey) ? insertUnique : insertPlain)(on, queueId, jobs, newId);

@@ -1,6 +1,10 @@
-import type { RawJson } from '../job.ts';
+import type { Job, JobRow, RawJson } from '../job.ts';
+import { textArray } from '../postgres/textArray.ts';
+import type { Queue } from '../queues/cache.ts';
 import type { Backoff } from '../queues/queue.ts';
+import { KEPT_SECONDS } from '../waiting/waiters.ts';
 
+/** A job as a request asks for it. */
 export interface NewJob {
   queue?: string;
   payload?: RawJson;
@@ -15,6 +19,92 @@ export interface NewJob {
   group?: string;
   fairness_key?: string;
   expires_in_seconds?: number;
-  /** Somebody waits for its end, for so long. */
+  /** How long a client waits for its end, if one does. */
   awaited_seconds?: number;
 }
+
+/** A job that knows its queue: the columns that sql/shared/new_jobs.sql takes. */
+export interface JobToInsert {
+  queue: Queue;
+  delay_seconds: number;
+  run_at: Date | null;
+  priority: number;
+  max_attempts: number;
+  backoff: string | null;
+  headers: string;
+  payload: string;
+  unique_key: string | null;
+  unique_for_seconds: number | null;
+  group: string | null;
+  fairness_key: string | null;
+  expires_in_seconds: number | null;
+  awaited_seconds: number | null;
+}
+
+/** What the database decides about a new job. */
+export type Inserted = Pick<JobRow, 'state' | 'run_at' | 'created_at'>;
+
+/** PostgreSQL keeps no half of a surrogate pair. The key is compared with what PostgreSQL answers. */
+const wellFormed = (text: string): string => Buffer.from(text).toString();
+
+export const toInsert = (job: NewJob, queue: Queue, run_at: Date | null): JobToInsert => ({
+  queue,
+  run_at,
+  delay_seconds: job.delay_seconds ?? 0,
+  priority: job.priority ?? 0,
+  max_attempts: job.max_attempts ?? queue.max_attempts,
+  backoff: job.backoff ? JSON.stringify(job.backoff) : null,
+  headers: job.headers ? JSON.stringify(job.headers) : '{}',
+  payload: job.payload?.text ?? 'null',
+  unique_key: job.unique_key === undefined ? null : wellFormed(job.unique_key),
+  unique_for_seconds: job.unique_for_seconds ?? null,
+  group: job.group ?? null,
+  fairness_key: job.fairness_key ?? null,
+  expires_in_seconds: job.expires_in_seconds ?? null,
+  awaited_seconds: job.awaited_seconds === undefined ? null : job.awaited_seconds + KEPT_SECONDS,
+});
+
+/** A column that most jobs go without: null as a whole when no job has it. */
+const ifAny = <T>(jobs: JobToInsert[], pick: (job: JobToInsert) => T | null): (T | null)[] | null =>
+  jobs.some((job) => pick(job) !== null) ? jobs.map(pick) : null;
+
+/** The parameters of sql/shared/new_jobs.sql. */
+export const newJobParameters = (ids: string[], jobs: JobToInsert[]) => ({
+  ids,
+  delays: jobs.map((j) => j.delay_seconds),
+  run_ats: jobs.map((j) => j.run_at?.toISOString() ?? null),
+  priorities: jobs.map((j) => j.priority),
+  max_attempts: jobs.map((j) => j.max_attempts),
+  backoffs: jobs.map((j) => j.backoff),
+  headers: jobs.map((j) => j.headers),
+  payloads: textArray(jobs.map((j) => j.payload)),
+  unique_keys: ifAny(jobs, (j) => j.unique_key),
+  windows: ifAny(jobs, (j) => j.unique_for_seconds),
+  groups: ifAny(jobs, (j) => j.group),
+  fairness_keys: ifAny(jobs, (j) => j.fairness_key),
+  expiries: ifAny(jobs, (j) => j.expires_in_seconds),
+  waits: ifAny(jobs, (j) => j.awaited_seconds),
+});
+
+/** The job that was inserted, without reading it back: what was sent, and what the database decided. */
+export const toJob = (job: JobToInsert, id: string, { state, run_at, created_at }: Inserted): Job => ({
+  id,
+  queue: job.queue.name,
+  state,
+  priority: job.priority,
+  attempt: 0,
+  max_attempts: job.max_attempts,
+  deliveries: 0,
+  group: job.group,
+  fairness_key: job.fairness_key,
+  unique_key: job.unique_key,
+  run_at,
+  created_at,
+  lease_expires_at: null,
+  finished_at: null,
+  worker: null,
+  last_error: null,
+  headers: job.headers,
+  progress: null,
+  result: null,
+});

@@ -1,55 +1,56 @@
 import { createBatcher } from '../batching/batcher.ts';
-import { createRoundTrips, RANKS } from '../batching/roundTrips.ts';
 import type { Job } from '../job.ts';
 import { SHORT_LOCK_WAIT_MS, type WaitForLocks, withLockTimeout } from '../postgres/lockWait.ts';
-import { type Database, type Db, isLockTimeout } from '../postgres/pool.ts';
-import type { JobToInsert } from './insert.ts';
+import { type Database, isLockTimeout } from '../postgres/pool.ts';
+import type { Insert } from './insert.ts';
+import type { JobToInsert } from './newJob.ts';
+import { weigh } from './weight.ts';
 
 const BATCH_ROWS = 100;
 const BATCH_BYTES = 2 ** 20;
 
+/** The jobs of a batch, dealt out to the requests that they came from. */
+export function dealOut(jobs: Job[], requests: unknown[][]): Job[][] {
+  let taken = 0;
+  return requests.map((request) => {
+    taken += request.length;
+    return jobs.slice(taken - request.length, taken);
+  });
+}
+
 /**
- * Enqueues requests that have unique keys. They may run into the open transaction of somebody who has enqueued with the same
- * key, so they take no part in the rounds of their queue; a batch that does falls apart, and of its requests only those
- * that are about that key go on waiting.
+ * Enqueues requests that have unique keys. They may meet an open transaction of somebody who has enqueued with the same
+ * key, so they go in no round trip of their queue. A batch that meets one falls apart: only its requests with that key go on
+ * waiting.
  */
 export function createUniqueBatcher(context: {
   db: Database;
   waitForLocks: WaitForLocks;
-  write: (on: Db, queueId: number, jobs: JobToInsert[]) => Promise<Job[]>;
-  written: (jobs: Job[]) => void;
+  insert: Insert;
+  inserted: (jobs: Job[]) => void;
 }) {
-  const { db, waitForLocks, write, written } = context;
-  /** The keys that somebody waits for here, and how many do. */
+  const { db, waitForLocks, insert, inserted } = context;
+  /** The keys that requests wait for here, and the number of these requests. */
   const awaited = new Map<string, number>();
 
-  /** Writes in a transaction of its own that waits no longer than so for any lock. */
-  async function writeWithin(ms: number, queueId: number, jobs: JobToInsert[]): Promise<Job[]> {
-    const jobsWritten = await write(withLockTimeout(db, ms), queueId, jobs);
-    written(jobsWritten);
-    return jobsWritten;
+  /** Inserts in a transaction of its own that waits this long at most for any lock. */
+  async function insertWithin(lockWaitMs: number, queueId: number, jobs: JobToInsert[]): Promise<Job[]> {
+    const done = await insert(withLockTimeout(db, lockWaitMs), queueId, jobs);
+    inserted(done);
+    return done;
   }
 
-  const lanes = createBatcher<JobToInsert[], Job[]>({
-    joinRoundTrip: createRoundTrips(db)(RANKS.enqueue),
-    weigh: (jobs) =>
-      jobs.length / BATCH_ROWS + jobs.reduce((bytes, job) => bytes + job.payload.length, 0) / BATCH_BYTES,
+  const batched = createBatcher<JobToInsert[], Job[]>({
+    weigh: (jobs) => weigh(jobs, BATCH_ROWS, BATCH_BYTES),
     maxWeight: 1,
-    oneAtATime: true,
-    async run(queueId, groups) {
-      const jobs = await writeWithin(SHORT_LOCK_WAIT_MS, queueId, groups.flat());
-      let taken = 0;
-      return groups.map((group) => {
-        taken += group.length;
-        return jobs.slice(taken - group.length, taken);
-      });
-    },
+    run: async (queueId, requests) =>
+      dealOut(await insertWithin(SHORT_LOCK_WAIT_MS, queueId, requests.flat()), requests),
   });
 
   async function alone(queueId: number, jobs: JobToInsert[], keys: string[]): Promise<Job[]> {
     for (const key of keys) awaited.set(key, (awaited.get(key) ?? 0) + 1);
     try {
-      return await waitForLocks((ms) => writeWithin(ms, queueId, jobs));
+      return await waitForLocks((lockWaitMs) => insertWithin(lockWaitMs, queueId, jobs));
     } finally {
       for (const key of keys) {
         const others = (awaited.get(key) as number) - 1;
@@ -63,7 +64,7 @@ export function createUniqueBatcher(context: {
     const keys = jobs.map((job) => `${queueId} ${job.unique_key}`);
     if (keys.some((key) => awaited.has(key))) return alone(queueId, jobs, keys);
     try {
-      return await lanes(queueId, jobs);
+      return await batched(queueId, jobs);
     } catch (error) {
       if (!isLockTimeout(error)) throw error;
       return alone(queueId, jobs, keys);

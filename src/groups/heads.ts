@@ -1,14 +1,17 @@
 import { createBatcher } from '../batching/batcher.ts';
-import { createRoundTrips, type JoinRoundTrip, RANKS } from '../batching/roundTrips.ts';
+import type { JoinRoundTrip } from '../batching/roundTrips.ts';
 import { queueIdOf } from '../ids.ts';
 import type { JobState } from '../job.ts';
 import type { Database } from '../postgres/pool.ts';
-import { prepared } from '../postgres/statements.ts';
+import { prepared, row } from '../postgres/statements.ts';
 import type { Queues } from '../queues/cache.ts';
 import { nextPositions } from '../queues/positions.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 
-const statement = prepared('groups/advance');
+const statement = prepared(
+  'groups/advance',
+  row<Head & { group: string; is_head: boolean; is_new: boolean }>(),
+);
 
 /** Groups in a statement. */
 const MOST = 1000;
@@ -56,10 +59,7 @@ export function createGroupHeads(context: {
       const positions = await nextPositions(db, left.length);
       notifier.coming(queue.name);
       const rows = await joinRoundTrip(queueId, async (trip) => {
-        const found = await trip.db.query<Head & { group: string; is_head: boolean; is_new: boolean }>(
-          statement,
-          [queueId, left, positions],
-        );
+        const found = await trip.db.query(statement, { queue_id: queueId, groups: left, positions });
         if (found.some((row) => row.is_new)) notifier.ready(queue.name, trip.number);
         return found;
       });
@@ -71,8 +71,6 @@ export function createGroupHeads(context: {
   }
 
   const lanes = createBatcher<string, Head | undefined>({
-    joinRoundTrip: createRoundTrips(db)(RANKS.advance),
-    oneAtATime: true,
     weigh: () => 1 / MOST,
     maxWeight: 1,
     async run(queueId, groups) {

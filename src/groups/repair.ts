@@ -1,20 +1,23 @@
 import type { Db } from '../postgres/pool.ts';
-import { planned } from '../postgres/statements.ts';
+import { planned, row } from '../postgres/statements.ts';
 import type { Queues } from '../queues/cache.ts';
+import { restAfter } from '../shareOfTime.ts';
 import type { GroupHeads } from './heads.ts';
 
-const blockedQueues = planned('groups/blocked_queues');
-const headless = planned('groups/headless');
+const statements = {
+  blockedQueues: planned('groups/blocked_queues', row<{ id: number }>()),
+  headless: planned('groups/headless', row<{ headless: string[] | null; last: string | null }>()),
+};
 
 /** Groups looked at in one statement. */
 const PAGE = 1000;
-/** Looking takes this share of the time, and a look at everything comes at most so often. */
+/** Looking takes this share of the time. A look at everything comes at most once in LOOK_MS. */
 const SHARE = 1 / 50;
 const LOOK_MS = 1000;
 
 /**
- * Finds groups of blocked jobs without a head, and gives them one: of those whose replica died before it could, and those
- * into which something else than Dibs put jobs.
+ * Finds groups with blocked jobs but without a head, and advances them. Such groups come from a replica that died before it could
+ * advance them, and from jobs that something else than Dibs put in.
  */
 export function createGroupRepair(context: {
   db: Db;
@@ -23,19 +26,17 @@ export function createGroupRepair(context: {
   log: (error: unknown, message: string) => void;
 }) {
   const { db, queues, groups, log } = context;
-  /** What is left of this look at everything: queues, and up to which group the first of them was looked at. */
+  /** What is left of this look at everything: queues, and the group up to which the first of them was looked at. */
   let left: number[] = [];
   let after = '';
   const looking = new Map<string, { again: boolean }>();
   let stopped = false;
 
-  /** Looks at the next groups of a queue; the last of them, or null when there was none. */
+  const failed = (error: unknown) => log(error, 'the groups of a queue were not looked at');
+
+  /** Looks at the next groups of a queue. Returns the last of them, or null when there was none. */
   async function page(queueId: number, from: string): Promise<string | null> {
-    const [row] = await db.query<{ headless: string[] | null; last: string | null }>(headless, [
-      queueId,
-      from,
-      PAGE,
-    ]);
+    const [row] = await db.query(statements.headless, { queue_id: queueId, after: from, limit: PAGE });
     if (row?.headless) await groups.advance(queueId, row.headless);
     return row?.last ?? null;
   }
@@ -46,41 +47,50 @@ export function createGroupRepair(context: {
       from = await page(queue.id, from);
   }
 
+  /** Looks at all groups of one queue, now or as soon as the share of time allows. */
+  function lookAt(name: string): void {
+    const already = looking.get(name);
+    if (already) {
+      already.again = true;
+      return;
+    }
+    const look = { again: false };
+    looking.set(name, look);
+    const started = performance.now();
+    void wholeQueue(name)
+      .catch(failed)
+      .then(() => {
+        const timer = setTimeout(
+          () => {
+            looking.delete(name);
+            if (look.again && !stopped) lookAt(name);
+          },
+          restAfter(performance.now() - started, SHARE),
+        );
+        timer.unref();
+      });
+  }
+
   return {
-    /** One page of the look at everything; when to take the next one. */
+    /** The duty: one page of the look at everything. Returns when to take the next one. */
     async run(): Promise<number> {
       const started = performance.now();
-      const rest = () => (performance.now() - started) * (1 / SHARE - 1);
       await groups.catchUp();
-      if (left.length === 0) left = (await db.query<{ id: number }>(blockedQueues)).map((queue) => queue.id);
+      if (left.length === 0) left = (await db.query(statements.blockedQueues)).map((queue) => queue.id);
       const [first] = left;
       if (first !== undefined) {
         const last = await page(first, after);
         after = last ?? '';
         if (last === null) left.shift();
       }
-      return left.length > 0 ? rest() : Math.max(LOOK_MS, rest());
+      const rest = restAfter(performance.now() - started, SHARE);
+      return left.length > 0 ? rest : Math.max(LOOK_MS, rest);
     },
 
-    /** Looks at all groups of one queue now, or as soon as the share of time allows. */
-    lookAt(name: string): void {
-      const already = looking.get(name);
-      if (already) {
-        already.again = true;
-        return;
-      }
-      const look = { again: false };
-      looking.set(name, look);
-      const started = performance.now();
-      void wholeQueue(name)
-        .catch((error) => log(error, 'the groups of a queue could not be looked at'))
-        .then(() => {
-          const rest = (performance.now() - started) * (1 / SHARE - 1);
-          setTimeout(() => {
-            looking.delete(name);
-            if (look.again && !stopped) this.lookAt(name);
-          }, rest).unref();
-        });
+    /** Jobs came into this group of a queue, or into groups that are not named, with nobody to advance them. */
+    blocked(name: string, group: string | undefined): void {
+      if (group === undefined) lookAt(name);
+      else void queues.byName(name).then((queue) => queue && groups.advance(queue.id, [group]), failed);
     },
 
     stop(): void {
@@ -88,3 +98,5 @@ export function createGroupRepair(context: {
     },
   };
 }
+
+export type GroupRepair = ReturnType<typeof createGroupRepair>;

@@ -1,44 +1,77 @@
 import type { BulkThrottle } from '../batching/bulkThrottle.ts';
 import { FIRST_ID } from '../ids.ts';
 import type { JobState } from '../job.ts';
+import type { Clock } from '../postgres/clock.ts';
 import type { Db } from '../postgres/pool.ts';
-import { planned } from '../postgres/statements.ts';
+import { planned, row, type Statement } from '../postgres/statements.ts';
+import { createScanHorizon } from './scanHorizon.ts';
 
-const outlived = planned('maintenance/prunable');
-const forget = planned('maintenance/prune_jobs');
-
-interface Outlived {
+/** Finished jobs of one queue and state that outlived their retention. */
+interface Prunable {
   queue_id: number;
   state: JobState;
   retention_seconds: number;
-  /** The last one deleted. */
-  after: string[];
 }
 
-interface Forgotten {
-  count: number;
-  last: string[] | null;
+/** The last job that a batch deleted. The next batch begins behind it. */
+interface Last {
+  after_finished_at: string | null;
+  after_id: string | null;
 }
 
-/** Deletes finished jobs that outlived their queue's retention. */
+interface Expired {
+  ended_at: string;
+}
+
+const statements = {
+  prunable: planned('maintenance/prunable', row<Prunable>()),
+  jobs: planned('maintenance/prune_jobs', row<Last & { count: number }>()),
+  answers: planned('maintenance/prune_answers', row<Expired>()),
+  windows: planned('maintenance/prune_windows', row<Expired>()),
+};
+
+/** As many as prune_answers.sql and prune_windows.sql delete at once. */
+const BATCH = 1000;
+
+/** Deletes finished jobs that outlived the retention of their queue. */
 export function pruneJobs({ db, throttle }: { db: Db; throttle: BulkThrottle }): () => Promise<boolean> {
   const chunk = throttle.chunks();
-  let left: Outlived[] = [];
+  let left: (Prunable & Last)[] = [];
 
   return async () => {
     if (left.length === 0) {
-      const found = await db.query<Omit<Outlived, 'after'>>(outlived);
-      left = found.map((one) => ({ ...one, after: ['-infinity', FIRST_ID] }));
+      const found = await db.query(statements.prunable);
+      left = found.map((one) => ({ ...one, after_finished_at: '-infinity', after_id: FIRST_ID }));
     }
     const [first] = left;
     if (!first) return false;
-    const rows = await chunk(async (size) => {
-      const asked = [first.queue_id, first.state, first.retention_seconds, ...first.after, size];
-      const [row] = (await db.query<Forgotten>(forget, asked)) as [Forgotten];
-      first.after = row.last ?? first.after;
-      return row.count;
+    const pruned = await chunk(async (limit) => {
+      const [done] = await db.query(statements.jobs, { ...first, limit });
+      const { count = 0, ...last } = done ?? {};
+      if (count > 0) Object.assign(first, last);
+      return count;
     });
-    if (rows === 0) left.shift();
+    if (pruned === 0) left.shift();
     return left.length > 0;
   };
 }
+
+/** Deletes rows whose time is over, oldest first, from a scan horizon on. */
+function pruneExpired(
+  { db, clock }: { db: Db; clock: Clock },
+  statement: Statement<{ from: string | null }, Expired>,
+): () => Promise<boolean> {
+  const horizon = createScanHorizon(clock);
+  return () =>
+    horizon.from(async (from) => {
+      const rows = await db.query(statement, { from });
+      if (rows.length < BATCH) return undefined;
+      return rows.reduce((last, { ended_at }) => (ended_at > last ? ended_at : last), '');
+    });
+}
+
+/** Deletes the answers of idempotency keys that have expired. */
+export const pruneAnswers = (context: { db: Db; clock: Clock }) => pruneExpired(context, statements.answers);
+
+/** Deletes the windows of unique keys that are over. */
+export const pruneWindows = (context: { db: Db; clock: Clock }) => pruneExpired(context, statements.windows);

@@ -1,23 +1,28 @@
 import type { Clock } from '../postgres/clock.ts';
+import { restAfter } from '../shareOfTime.ts';
 
-/** Longer than any statement runs: a lease or a schedule that commits later than that is left to a full scan. */
+/** Longer than any statement runs. A lease or schedule that commits later than that is left to a full scan. */
 const MARGIN_MS = 5000;
 const FULL_SCAN_MS = 10_000;
 const FULL_SCAN_SHARE = 1 / 50;
 const BEGINNING = '-infinity';
 
 /**
- * Up to which time everything due has been dealt with, so that a sweep starts there and walks over no index entries of
- * leases and schedules that are gone (see floor.ts). It is a hint: now and then a sweep looks at everything.
+ * The time up to which everything due has been dealt with. A sweep starts there, so that it walks over no index entries of
+ * leases and schedules that are gone (claim/scanFloor.ts says why that matters). It is a hint: now and then a sweep scans
+ * everything.
  */
 export function createScanHorizon(clock: Clock, fullScanMs = FULL_SCAN_MS) {
   let dealtWith = BEGINNING;
   let nextFull = 0;
-  /** A sweep of several chunks: how far it has come, and up to when all is dealt with at its end. */
+  /** A sweep of several chunks: how far it has come, and the horizon that holds at its end. */
   let pass: { at: string; horizon: string } | undefined;
 
   return {
-    /** Goes on with a sweep from where it was; `chunk` tells up to when it came, or nothing when it has come to the end. */
+    /**
+     * Goes on with a sweep where the last chunk ended. `chunk` returns the time up to which it came, or undefined at the
+     * end of the sweep. Returns whether there is more.
+     */
     async from(chunk: (from: string) => Promise<string | undefined>): Promise<boolean> {
       const started = performance.now();
       const full = !pass && started >= nextFull;
@@ -27,7 +32,7 @@ export function createScanHorizon(clock: Clock, fullScanMs = FULL_SCAN_MS) {
       };
       const at = await chunk(pass.at);
       const ended = performance.now();
-      if (full) nextFull = ended + Math.max(fullScanMs, (ended - started) / FULL_SCAN_SHARE);
+      if (full) nextFull = ended + Math.max(fullScanMs, restAfter(ended - started, FULL_SCAN_SHARE));
       if (at !== undefined) {
         pass.at = at;
         return true;
@@ -38,3 +43,5 @@ export function createScanHorizon(clock: Clock, fullScanMs = FULL_SCAN_MS) {
     },
   };
 }
+
+export type ScanHorizon = ReturnType<typeof createScanHorizon>;

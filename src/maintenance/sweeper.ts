@@ -2,13 +2,13 @@ import type { BulkThrottle } from '../batching/bulkThrottle.ts';
 import type { GroupHeads, Moved } from '../groups/heads.ts';
 import type { Clock } from '../postgres/clock.ts';
 import type { Db } from '../postgres/pool.ts';
-import { prepared, type Statement } from '../postgres/statements.ts';
+import { prepared, row } from '../postgres/statements.ts';
 import type { Queues } from '../queues/cache.ts';
 import { positionsFor } from '../queues/positions.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import type { Settlement } from '../settle/verbs.ts';
 import type { Changed, Waiters } from '../waiting/waiters.ts';
-import { createScanHorizon } from './scanHorizon.ts';
+import { createScanHorizon, type ScanHorizon } from './scanHorizon.ts';
 
 interface Context {
   db: Db;
@@ -21,27 +21,40 @@ interface Context {
   groups: GroupHeads;
 }
 
-/** Moves jobs of one queue, in the order in which they are due. */
-type Move = (db: Db, queueId: number, ids: string[]) => Promise<(Moved & Changed)[]>;
+/** Jobs of one queue whose time has come. `last` is the latest of these times. */
+interface Due {
+  queue_id: number;
+  ids: string[];
+  last: string;
+}
 
-/** They arrive anew. */
-const anew =
-  (statement: Statement): Move =>
-  async (db, queueId, due) => {
-    const { ids, positions } = await positionsFor(db, due);
-    return db.query(statement, [queueId, ids, positions]);
-  };
+const statements = {
+  dueLeases: prepared('maintenance/due_leases', row<Due>()),
+  rescue: prepared('maintenance/rescue', row<Moved & Changed>()),
+  dueScheduled: prepared('maintenance/due_scheduled', row<Due>()),
+  promote: prepared('maintenance/promote', row<Moved>()),
+  dueExpiries: prepared('maintenance/due_expiries', row<Due>()),
+  expire: prepared('maintenance/expire', row<Moved & Changed>()),
+};
 
-/** One chunk of a sweep: runs `move`, queue by queue, for the first jobs that `due` finds, and tells how far they went. */
-async function sweep(
+/** One kind of sweep: the statement that finds the jobs, and how those of one queue are moved, in the order of their times. */
+interface Sweep {
+  due: typeof statements.dueLeases;
+  move(db: Db, queueId: number, ids: string[]): Promise<(Moved & Changed)[]>;
+}
+
+/** Moves the first jobs that are due from a time on, queue by queue. Tells how many it found, and from where to go on. */
+async function sweepChunk(
   { db, queues, notifier, waiters, settlement, groups }: Context,
-  { due, move, from, size }: { due: Statement; move: Move; from: string; size: number },
-) {
-  const found = await db.query<{ queue_id: number; ids: string[]; last: string }>(due, [from, size]);
-  let rows = 0;
+  { due, move }: Sweep,
+  from: string,
+  limit: number,
+): Promise<{ found: number; next: string | undefined }> {
+  const batches = await db.query(due, { from, limit });
+  let found = 0;
   let moved = 0;
-  for (const { queue_id, ids } of found) {
-    rows += ids.length;
+  for (const { queue_id, ids } of batches) {
+    found += ids.length;
     const jobs = await move(db, queue_id, ids);
     moved += jobs.length;
     waiters.changed(jobs);
@@ -51,51 +64,55 @@ async function sweep(
     if (queue.max_leased !== null || jobs.some((job) => job.state === 'ready')) notifier.ready(queue.name);
     await groups.advanceAfter(jobs);
   }
-  const last = found[0]?.last;
-  // A chunk that only found what others have locked, all of one moment, would find the same again.
-  return { rows, next: rows === size && (moved > 0 || last !== from) ? last : undefined };
+  const last = batches[0]?.last;
+  // A chunk of jobs of one time that were all locked by others would find the same jobs again.
+  return { found, next: found === limit && (moved > 0 || last !== from) ? last : undefined };
 }
 
 function sweeper(
   context: Context,
-  due: Statement,
-  move: Move,
-  horizon = createScanHorizon(context.clock),
+  sweep: Sweep,
+  horizon: ScanHorizon = createScanHorizon(context.clock),
 ): () => Promise<boolean> {
   const chunk = context.throttle.chunks();
   return () =>
     horizon.from(async (from) => {
       let next: string | undefined;
-      await chunk(async (size) => {
-        const swept = await sweep(context, { due, move, from, size });
-        next = swept.next;
-        return swept.rows;
+      await chunk(async (limit) => {
+        const done = await sweepChunk(context, sweep, from, limit);
+        next = done.next;
+        return done.found;
       });
       return next;
     });
 }
 
-const dueLeases = prepared('maintenance/due_leases');
-const expire = anew(prepared('maintenance/rescue'));
-const dueJobs = prepared('maintenance/due_scheduled');
-const promote = anew(prepared('maintenance/promote'));
-const dueExpiries = prepared('maintenance/due_expiries');
-const bury = prepared('maintenance/expire');
+/** Takes back leases that ran out. Their jobs are ready again, dead when out of attempts, cancelled when that was asked for. */
+export const rescueLeases = (context: Context) =>
+  sweeper(context, {
+    due: statements.dueLeases,
+    move: async (db, queue_id, due) =>
+      db.query(statements.rescue, { queue_id, ...(await positionsFor(db, due)) }),
+  });
 
-/** A job that comes back after its time lies below the horizon: only a full scan finds it. */
-const COME_BACK_MS = 400;
+/** Makes scheduled jobs ready, or blocked in their groups, when their time has come. */
+export const promoteScheduled = (context: Context) =>
+  sweeper(context, {
+    due: statements.dueScheduled,
+    move: async (db, queue_id, due) =>
+      db.query(statements.promote, { queue_id, ...(await positionsFor(db, due)) }),
+  });
 
-/** Takes back the leases that ran out: ready again, dead when out of attempts, cancelled when that was asked for. */
-export const rescueLeases = (context: Context) => sweeper(context, dueLeases, expire);
-
-/** Makes scheduled jobs ready when their time has come, or lets them arrive in their groups. */
-export const promoteScheduled = (context: Context) => sweeper(context, dueJobs, promote);
+/** A job that comes back after its time lies below the scan horizon: only a full scan finds it. */
+const EXPIRIES_FULL_SCAN_MS = 400;
 
 /** Makes jobs dead that still wait although their time is over. */
 export const expireJobs = (context: Context) =>
   sweeper(
     context,
-    dueExpiries,
-    (db, queueId, due) => db.query<Moved & Changed>(bury, [queueId, due.toSorted()]),
-    createScanHorizon(context.clock, COME_BACK_MS),
+    {
+      due: statements.dueExpiries,
+      move: (db, queue_id, due) => db.query(statements.expire, { queue_id, ids: due.toSorted() }),
+    },
+    createScanHorizon(context.clock, EXPIRIES_FULL_SCAN_MS),
   );

@@ -1,7 +1,7 @@
 import type { Db } from './pool.ts';
-import { planned } from './statements.ts';
+import { planned, row } from './statements.ts';
 
-const now = planned('postgres/now');
+const now = planned('postgres/now', row<{ now: string }>());
 
 /**
  * The database's time in milliseconds, as this replica last heard it. It only stamps ids and judges how far away a
@@ -13,7 +13,7 @@ export function databaseClock(db: Db) {
     now: () => Date.now() + offset,
     async adjust(): Promise<void> {
       const asked = Date.now();
-      const [row] = await db.query<{ now: string }>(now);
+      const [row] = await db.query(now);
       if (row) offset = Date.parse(row.now) - (asked + Date.now()) / 2;
     },
   };

@@ -1,54 +1,77 @@
 import { unavailable } from '../errors.ts';
-import type { Call } from './pipeline.ts';
+import { type Call, callOf } from './pipeline.ts';
 import { type Database, type Db, isLockTimeout } from './pool.ts';
 import { createSemaphore } from './semaphore.ts';
 import { type Prepared, prepared, type Statement } from './statements.ts';
+
+/*
+ * Users' own transactions may hold unique keys and queues for any time. These are the limits on how long Dibs waits for
+ * their locks, and what it answers then.
+ */
 
 const statement = prepared('postgres/lock_timeout');
 
 /** As long as replicas that want the same may keep each other waiting: a commit takes some milliseconds. */
 export const SHORT_LOCK_WAIT_MS = 50;
-/** As long as a request waits for a transaction of somebody else's. */
-const LONG_MS = 2000;
-/** So many requests are tried by themselves at once, and so many wait; the pool's other connections serve the rest. */
+/** As long as a request waits for a transaction of somebody else. */
+export const LONG_LOCK_WAIT_MS = 2000;
+/** This number of requests is tried at once, and this number waits. The pool's other connections serve the rest. */
 const TRIED_AT_ONCE = 2;
 const WAITING_AT_ONCE = 3;
 
-/** Lets the statements that follow it in its transaction wait so long for a lock, and no longer. */
-export const lockTimeout = (ms: number): Call => ({ statement, parameters: [`${Math.ceil(ms)}ms`] });
+/** A duration as PostgreSQL's setting `lock_timeout` takes it. */
+export const lockTimeoutOf = (ms: number): string => `${Math.ceil(ms)}ms`;
 
-export const longLockTimeout = lockTimeout(LONG_MS);
+/** Limits how long the statements that follow it in its transaction wait for a lock. */
+export const lockTimeout = (ms: number): Call => callOf(statement, { lock_timeout: lockTimeoutOf(ms) });
 
-/** Runs prepared statements, each in a transaction of its own that waits no longer than so for a lock. */
+/** Runs statements, each in a transaction of its own that waits this long for a lock at most. */
 export const withLockTimeout = (db: Database, ms: number): Db => ({
-  async query<Row>(statement: Statement, parameters: unknown[] = []) {
-    const [, rows] = await db.pipeline([lockTimeout(ms), { statement: statement as Prepared, parameters }]);
+  async query<Parameters extends object, Row>(
+    statement: Statement<Parameters, Row>,
+    parameters?: Parameters,
+  ) {
+    const limit = lockTimeout(ms);
+    if (statement.name === undefined)
+      return db.transaction(async (transaction) => {
+        await transaction.query(limit.statement, limit.parameters);
+        return transaction.query(statement, parameters);
+      });
+    const call = { statement: statement as Prepared, parameters: parameters ?? {} };
+    const [, rows] = await db.pipeline([limit, call]);
     return rows as Row[];
   },
 });
 
+/** What `work` gives. @throws Refusal `unavailable` with this detail when it waits too long for a lock */
+export async function orUnavailable<T>(work: Promise<T>, detail: string): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw isLockTimeout(error) ? unavailable(detail) : error;
+  }
+}
+
 /**
- * Runs what may run into the locks of a transaction that somebody keeps open: for a moment first, and only what meets one
- * waits longer, so that few connections are spent on it, and the others do not wait behind it.
+ * Runs work that may meet the lock of a transaction that somebody keeps open. It tries for a short time first. Only work
+ * that meets such a lock waits longer. So few connections are spent on waiting, and other work does not wait behind it.
  * @throws Refusal `unavailable` when that takes too long
  */
 export function createLockWait() {
   const tried = createSemaphore(TRIED_AT_ONCE);
   const waiting = createSemaphore(WAITING_AT_ONCE);
 
-  return async function waitForLocks<T>(work: (lockTimeoutMs: number) => Promise<T>): Promise<T> {
+  return async function waitForLocks<T>(work: (lockWaitMs: number) => Promise<T>): Promise<T> {
     try {
       return await tried(() => work(SHORT_LOCK_WAIT_MS));
     } catch (error) {
       if (!isLockTimeout(error)) throw error;
     }
-    const until = performance.now() + LONG_MS;
-    try {
-      return await waiting(() => work(Math.max(SHORT_LOCK_WAIT_MS, until - performance.now())));
-    } catch (error) {
-      if (!isLockTimeout(error)) throw error;
-      throw unavailable('An open transaction holds the unique key or the queue for too long.');
-    }
+    const until = performance.now() + LONG_LOCK_WAIT_MS;
+    return orUnavailable(
+      waiting(() => work(Math.max(SHORT_LOCK_WAIT_MS, until - performance.now()))),
+      'An open transaction holds the unique key or the queue for too long.',
+    );
   };
 }
 

@@ -2,14 +2,14 @@ import { readdirSync, readFileSync } from 'node:fs';
 import pg from 'pg';
 import { functions } from './functions.ts';
 import { type Db, translate } from './pool.ts';
-import { planned } from './statements.ts';
+import { planned, queryOf, row } from './statements.ts';
 
 const folder = new URL('../../sql/migrations/', import.meta.url);
 const statements = {
   server: planned('postgres/migrations_server'),
   lock: planned('postgres/migrations_lock'),
   table: planned('postgres/migrations_table'),
-  applied: planned('postgres/migrations_applied'),
+  applied: planned('postgres/migrations_applied', row<{ version: number | null }>()),
   record: planned('postgres/migrations_record'),
   functionsMade: planned('postgres/functions_made'),
   recordFunction: planned('postgres/functions_record'),
@@ -34,32 +34,32 @@ const latest = migrations.at(-1)?.version ?? 0;
 
 /** Makes the functions whose texts have changed since they were made. */
 async function makeFunctions(client: pg.Client): Promise<void> {
-  const { rows } = await client.query<{ name: string; checksum: string }>(statements.functionsMade);
+  const { rows } = await client.query<{ name: string; checksum: string }>(statements.functionsMade.text);
   const made = new Map(rows.map((row) => [row.name, row.checksum]));
   for (const { name, text, checksum } of functions) {
     if (made.get(name) === checksum) continue;
     await client.query(text);
-    await client.query({ ...statements.recordFunction, values: [name, checksum] });
+    await client.query(queryOf(statements.recordFunction, { name, checksum }));
   }
 }
 
 async function apply(client: pg.Client): Promise<string[]> {
-  const server = await client.query<{ version: number; encoding: string }>(statements.server);
+  const server = await client.query<{ version: number; encoding: string }>(statements.server.text);
   const { version, encoding } = server.rows[0] as { version: number; encoding: string };
   if (version < 140000) throw new Error('Dibs needs PostgreSQL 14 or newer.');
   if (encoding !== 'UTF8') throw new Error(`Dibs needs a database in UTF8, this one is in ${encoding}.`);
 
   await client.query('begin');
-  await client.query(statements.lock);
-  await client.query(statements.table);
-  const applied = await client.query<{ version: number | null }>(statements.applied);
+  await client.query(statements.lock.text);
+  await client.query(statements.table.text);
+  const applied = await client.query<{ version: number | null }>(statements.applied.text);
   const from = applied.rows[0]?.version ?? 0;
   if (from > latest)
     throw new Error(`The database is at migration ${from}, this Dibs knows ${latest}: run a newer Dibs.`);
   const missing = migrations.filter((m) => m.version > from);
   for (const { version, name, text } of missing) {
     await client.query(text);
-    await client.query({ ...statements.record, values: [version, name] });
+    await client.query(queryOf(statements.record, { version, name }));
   }
   await makeFunctions(client);
   await client.query('commit');
@@ -88,6 +88,6 @@ export async function migrate(url: string): Promise<string[]> {
 
 /** Whether the database answers and has every migration that this Dibs knows. */
 export async function isMigrated(db: Db): Promise<boolean> {
-  const [row] = await db.query<{ version: number | null }>(statements.applied);
+  const [row] = await db.query(statements.applied);
   return row?.version === latest;
 }

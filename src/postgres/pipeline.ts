@@ -1,16 +1,22 @@
 import type pg from 'pg';
-import { type Prepared, prepared } from './statements.ts';
+import { type Prepared, prepared, valuesOf } from './statements.ts';
 
+/** A statement with the values of its parameters. */
 export interface Call {
   statement: Prepared;
-  parameters: unknown[];
+  parameters: object;
 }
+
+export const callOf = <Parameters extends object>(
+  statement: Prepared<Parameters>,
+  parameters: Parameters,
+): Call => ({ statement, parameters });
 
 export type Rows = Record<string, unknown>[];
 type ParserOf = (oid: number) => (text: string) => unknown;
 type Columns = { name: string; parse: (text: string) => unknown }[];
 
-const GENERIC_PLANS: Call = { statement: prepared('postgres/generic_plans'), parameters: [] };
+const GENERIC_PLANS: Call = { statement: prepared('postgres/generic_plans'), parameters: {} };
 
 /** The statements that a connection has prepared, and the columns that they return. */
 const preparedOn = new WeakMap<pg.Connection, Map<string, Columns>>();
@@ -60,7 +66,10 @@ export class Pipeline implements pg.Submittable {
       const isNew = !this.#known.has(statement.name) && !this.#described.has(statement.name);
       if (isNew) this.#described.set(statement.name, []);
       if (isNew) connection.parse({ name: statement.name, text: statement.text, types: [] }, true);
-      connection.bind({ statement: statement.name, values: parameters.map(parameter) }, true);
+      connection.bind(
+        { statement: statement.name, values: valuesOf(statement, parameters).map(parameter) },
+        true,
+      );
       if (isNew) connection.describe({ type: 'P', name: '' }, true);
       connection.execute(null, true);
     }

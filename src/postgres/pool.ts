@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { unavailable } from '../errors.ts';
 import { type Call, Pipeline, type Rows } from './pipeline.ts';
-import type { Statement } from './statements.ts';
+import { type Prepared, type Statement, valuesOf } from './statements.ts';
 
 const JSON_OID = 114;
 const INT8_OID = 20;
@@ -9,7 +9,10 @@ const TIMESTAMPTZ_OID = 1184;
 
 /** Runs statements; every outage comes out as the refusal `unavailable`. */
 export interface Db {
-  query<Row>(statement: Statement, parameters?: unknown[]): Promise<Row[]>;
+  query<Parameters extends object, Row>(
+    statement: Statement<Parameters, Row>,
+    parameters?: Parameters,
+  ): Promise<Row[]>;
 }
 
 /** The pool of connections of a replica. */
@@ -140,14 +143,18 @@ export function openDatabase(url: string, size: number, onError: (error: Error) 
       );
     });
 
-  async function queryOn<Row>(client: pg.PoolClient, statement: Statement, parameters: unknown[] = []) {
-    const { name, text, timeoutMs } = statement;
-    if (name === undefined) {
+  async function queryOn<Parameters extends object, Row>(
+    client: pg.PoolClient,
+    statement: Statement<Parameters, Row>,
+    parameters?: Parameters,
+  ): Promise<Row[]> {
+    const { text, timeoutMs } = statement;
+    if (statement.name === undefined) {
       // The driver reads a time limit from a query, too; its types don't know.
-      const query = { text, values: parameters, query_timeout: timeoutMs };
-      return (await client.query(query)).rows as Row[];
+      const query = { text, values: valuesOf(statement, parameters ?? {}), query_timeout: timeoutMs };
+      return (await client.query(query)).rows;
     }
-    const [rows] = await runOn(client, [{ statement: { name, text }, parameters }]);
+    const [rows] = await runOn(client, [{ statement: statement as Prepared, parameters: parameters ?? {} }]);
     return rows as Row[];
   }
 

@@ -1,28 +1,103 @@
 import { readFileSync } from 'node:fs';
+import type { StatementTypes } from './statementTypes.ts';
 
-/** A statement of sql/. One with a name is prepared once per connection; the others are planned at each call. */
-export interface Statement {
-  text: string;
-  name?: string;
-  /** How long one without a name may run, where that is not as long as any other. */
-  timeoutMs?: number;
+/*
+ * Statements live in sql/, one per file. They name their parameters (`:queue_id`), and a line `-- include <file>` puts in
+ * a fragment of sql/. Names become positions here, once, when the module that uses the statement is loaded.
+ */
+
+const folder = new URL('../../sql/', import.meta.url);
+
+const COMMENT = /^ *--.*\n/gm;
+const INCLUDE = /^( *)-- include ([\w/]+\.sql)$/gm;
+/** `:queue_id`, but not the cast `::uuid`. */
+const PARAMETER = /(?<![:\w]):([a-z][a-z0-9_]*)/g;
+
+/** A file of sql/ with its fragments put in. */
+export function readSql(file: string): string {
+  const fragment = (_: string, indent: string, name: string) =>
+    readSql(name)
+      .replaceAll(COMMENT, '')
+      .trimEnd()
+      .replaceAll(/^(?=.)/gm, indent);
+  return readFileSync(new URL(file, folder), 'utf8').replaceAll(INCLUDE, fragment);
 }
 
-/** One that is prepared. */
-export interface Prepared extends Statement {
+/** A statement. One with a name is prepared once per connection. The others are planned at each call. */
+// biome-ignore lint/suspicious/noExplicitAny: of any statement, where nobody looks at its parameters and rows.
+export interface Statement<Parameters = any, Row = any> {
+  text: string;
+  /** The names of `$1`, `$2` and so on in the text. */
+  parameters: string[];
+  name?: string;
+  /** How long a statement without a name may run, if not as long as any other. */
+  timeoutMs?: number;
+  /** Carries the types. It has no value. */
+  types?: [Parameters, Row];
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: as above.
+export interface Prepared<Parameters = any, Row = any> extends Statement<Parameters, Row> {
   name: string;
 }
 
-function read(name: string): string {
-  return readFileSync(new URL(`../../sql/${name}.sql`, import.meta.url), 'utf8');
+type Name = keyof StatementTypes;
+type ParametersOf<N extends Name> = StatementTypes[N]['parameters'];
+type ColumnsOf<N extends Name> = StatementTypes[N]['columns'];
+type Nullable<Columns> = { [C in keyof Columns]: Columns[C] | null };
+
+type Required<Row> = { [C in keyof Row]-?: undefined extends Row[C] ? never : C }[keyof Row];
+
+/** The columns that `Row` lacks, that the statement lacks, and that have another type. */
+type Difference<Row, Columns> =
+  | Exclude<keyof Columns, keyof Row>
+  | Exclude<Required<Row>, keyof Columns>
+  | {
+      [C in keyof Row & keyof Columns]: NonNullable<Row[C]> extends Columns[C] ? never : C;
+    }[keyof Row & keyof Columns];
+
+interface RowType<Row> {
+  row?: Row;
 }
 
-/** A statement of the hot path: prepared, so that parsing and planning are paid for once. */
-export function prepared(name: string): Prepared {
-  return { name, text: read(name) };
+/** What the rows of a statement are, as its second argument: `prepared('queues/by_id', row<QueueRow>())`. */
+export const row = <Row>(): RowType<Row> => ({});
+
+/** Does not compile where the type of the rows and the columns of the statement differ. */
+type Agreeing<Row, Columns> = RowType<Row> &
+  ([Difference<Row, Columns>] extends [never] ? unknown : { differs: Difference<Row, Columns> });
+
+function load(file: string): { text: string; parameters: string[] } {
+  const parameters: string[] = [];
+  const position = (_: string, name: string) => {
+    if (!parameters.includes(name)) parameters.push(name);
+    return `$${parameters.indexOf(name) + 1}`;
+  };
+  return { text: readSql(file).replaceAll(COMMENT, '').replaceAll(PARAMETER, position), parameters };
 }
 
 /** A statement whose best plan depends on its parameters, or that is rare. */
-export function planned(name: string): Statement {
-  return { text: read(name) };
+export function planned<N extends Name, Row = Nullable<ColumnsOf<N>>>(
+  name: N,
+  _row?: Agreeing<Row, ColumnsOf<N>>,
+): Statement<ParametersOf<N>, Row> {
+  return load(`${name}.sql`);
 }
+
+/** A statement of the hot path: prepared, so that parsing and planning are paid for once. */
+export function prepared<N extends Name, Row = Nullable<ColumnsOf<N>>>(
+  name: N,
+  _row?: Agreeing<Row, ColumnsOf<N>>,
+): Prepared<ParametersOf<N>, Row> {
+  return { ...load(`${name}.sql`), name };
+}
+
+/** A statement as the driver runs it by itself, without a pool. */
+export const queryOf = <Parameters extends object>(
+  statement: Statement<Parameters>,
+  parameters: Parameters,
+): { text: string; values: unknown[] } => ({ text: statement.text, values: valuesOf(statement, parameters) });
+
+/** The values of a statement's parameters, in the order of their positions. */
+export const valuesOf = ({ parameters }: Statement, named: object): unknown[] =>
+  parameters.map((name) => (named as Record<string, unknown>)[name]);

@@ -1,7 +1,9 @@
-import { unavailable } from '../errors.ts';
-import { longLockTimeout } from '../postgres/lockWait.ts';
-import { type Database, isLockTimeout } from '../postgres/pool.ts';
-import { planned, prepared } from '../postgres/statements.ts';
+import { jobNotFound } from '../errors.ts';
+import { queueIdOf } from '../ids.ts';
+import { LONG_LOCK_WAIT_MS, lockTimeout, orUnavailable } from '../postgres/lockWait.ts';
+import { callOf } from '../postgres/pipeline.ts';
+import type { Database } from '../postgres/pool.ts';
+import { planned, prepared, row } from '../postgres/statements.ts';
 import type { QueueConfig } from './queue.ts';
 
 export interface Queue extends QueueConfig {
@@ -22,8 +24,8 @@ interface QueueRow extends Omit<Queue, 'backoff' | 'rate_limit'> {
 /** A look-up older than this is made again while its answer still serves; older than twice this, it is waited for. */
 const FRESH_MS = 400;
 
-const find = prepared('queues/by_name');
-const findById = prepared('queues/by_id');
+const find = prepared('queues/by_name', row<QueueRow>());
+const findById = prepared('queues/by_id', row<QueueRow>());
 const makeFair = planned('queues/mark_fair');
 const create = prepared('queues/create');
 
@@ -66,8 +68,9 @@ export function queueCache(db: Database) {
     const underWay = asked.get(key);
     if (underWay) return underWay;
     const asOf = changes;
-    const answer = db
-      .query<QueueRow>(typeof key === 'string' ? find : findById, [key])
+    const found =
+      typeof key === 'string' ? db.query(find, { name: key }) : db.query(findById, { queue_id: key });
+    const answer = found
       .then(([row]) => (asOf === changes ? remember(row, key) : row && toQueue(row)))
       .finally(() => asked.get(key) === answer && asked.delete(key));
     asked.set(key, answer);
@@ -97,13 +100,11 @@ export function queueCache(db: Database) {
   function created(name: string): Promise<void> {
     const underWay = creating.get(name);
     if (underWay) return underWay;
-    const done = db
-      .pipeline([longLockTimeout, { statement: create, parameters: [name] }])
+    const done = orUnavailable(
+      db.pipeline([lockTimeout(LONG_LOCK_WAIT_MS), callOf(create, { name })]),
+      'An open transaction has created the queue, and holds it for too long.',
+    )
       .then(() => undefined)
-      .catch((error) => {
-        if (!isLockTimeout(error)) throw error;
-        throw unavailable('An open transaction has created the queue, and holds it for too long.');
-      })
       .finally(() => creating.delete(name));
     creating.set(name, done);
     return done;
@@ -113,12 +114,20 @@ export function queueCache(db: Database) {
     byName: (name: string) => lookUp(name),
     byId: (id: number) => lookUp(id),
 
+    /** The queue of a job. @throws Refusal `job_not_found` for an id of no queue */
+    async ofJob(id: string): Promise<Queue> {
+      const queueId = queueIdOf(id);
+      const queue = queueId === undefined ? undefined : await lookUp(queueId);
+      if (!queue) throw jobNotFound(id);
+      return queue;
+    },
+
     /** The queue of that name, created when there is none; ready for jobs with fairness keys where some are coming. */
     async open(name: string, keyed = false): Promise<Queue> {
       for (;;) {
         const queue = await lookUp(name);
         if (queue && (queue.fair || !keyed)) return queue;
-        if (queue) await db.query(makeFair, [name]);
+        if (queue) await db.query(makeFair, { name });
         else await created(name);
         changed(name);
       }

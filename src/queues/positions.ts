@@ -1,11 +1,11 @@
 import type { Db } from '../postgres/pool.ts';
-import { prepared } from '../postgres/statements.ts';
+import { prepared, row } from '../postgres/statements.ts';
 
-const reserve = prepared('queues/positions');
+const reserve = prepared('queues/positions', row<{ position: number }>());
 
 /** The next `count` places in the order of arrival, ascending. */
 export async function nextPositions(db: Db, count: number): Promise<number[]> {
-  const rows = await db.query<{ position: number }>(reserve, [count]);
+  const rows = await db.query(reserve, { count });
   return rows.map((row) => row.position);
 }
 

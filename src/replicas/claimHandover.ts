@@ -21,7 +21,7 @@ interface Elsewhere {
  * `over <sender> <mark>` when the claim is answered and all that it leased can be found. Lost messages cost at most a
  * lease that runs out unused.
  */
-export function claimHandover(context: {
+export function createClaimHandover(context: {
   /** This replica, as the others know it. */
   self: string;
   tell(verb: ClaimVerb, text: string): void;

@@ -33,7 +33,7 @@ export interface NotifierListeners {
   /** Jobs came into this group of a queue, or into some that is not named, with nobody to see whose turn it is. */
   blocked(queue: string, group: string | undefined): void;
   /** Another replica said something about claims that may be repeated (src/takeovers.ts). */
-  ofClaims(verb: string, sender: string, text: string): void;
+  aboutClaims(verb: string, sender: string, text: string): void;
   /** Messages may have been missed: any queue may have something. */
   anywhere(): void;
 }
@@ -61,7 +61,7 @@ export function createNotifier(options: {
     elsewhere: () => undefined,
     finished: () => undefined,
     blocked: () => undefined,
-    ofClaims: () => undefined,
+    aboutClaims: () => undefined,
     anywhere: () => undefined,
   };
   let client: pg.Client | undefined;
@@ -70,7 +70,7 @@ export function createNotifier(options: {
 
   function send(verb: 'wait' | 'ready' | 'hello' | 'done' | ClaimVerb, about = ''): Promise<unknown> {
     return db
-      .query(notify, [`${verb} ${self} ${about}`])
+      .query(notify, { message: `${verb} ${self} ${about}` })
       .catch((error: Error) => log(error, 'a wake-up was not sent'));
   }
 
@@ -103,7 +103,7 @@ export function createNotifier(options: {
     else if (verb === 'wait') interest.set(about, performance.now() + INTEREST_MS);
     else if (verb === 'done') listeners.finished(about.split(','));
     else if (verb === 'hello') announced.clear();
-    else listeners.ofClaims(verb, sender, about);
+    else listeners.aboutClaims(verb, sender, about);
   }
 
   async function listen(): Promise<void> {
@@ -162,7 +162,7 @@ export function createNotifier(options: {
         void send('done', ids.slice(at, at + MOST_IDS).join());
     },
 
-    ofClaims: (verb: ClaimVerb, text: string): void => void send(verb, text),
+    aboutClaims: (verb: ClaimVerb, text: string): void => void send(verb, text),
 
     /** Somebody waits here for a queue. */
     waiting(queue: string): void {

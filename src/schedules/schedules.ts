@@ -1,18 +1,19 @@
 import { randomUUID } from 'node:crypto';
-import { checkUnique, type Enqueueing } from '../enqueue/enqueue.ts';
+import { checkUnique } from '../enqueue/checks.ts';
+import type { Enqueue } from '../enqueue/enqueue.ts';
 import type { NewJob } from '../enqueue/newJob.ts';
 import { type FieldError, invalidRequest, scheduleNotFound } from '../errors.ts';
 import { type Job, RawJson } from '../job.ts';
 import type { Db } from '../postgres/pool.ts';
-import { planned } from '../postgres/statements.ts';
+import { planned, row } from '../postgres/statements.ts';
 import { cronProblem, isTimezone, nextTick } from './cron.ts';
 import type { Schedule, ScheduleSpec } from './schedule.ts';
 
 const statements = {
-  now: planned('postgres/now'),
-  find: planned('schedules/find'),
-  list: planned('schedules/list'),
-  put: planned('schedules/put'),
+  now: planned('postgres/now', row<{ now: string }>()),
+  find: planned('schedules/find', row<Schedule>()),
+  list: planned('schedules/list', row<Schedule>()),
+  put: planned('schedules/put', row<Schedule>()),
   delete: planned('schedules/delete'),
 };
 
@@ -38,12 +39,17 @@ function firstTick({ cron, timezone, job }: ScheduleSpec, after: Date): string |
   return nextTick(cron, timezone, after);
 }
 
-/** Looking at schedules, and changing them; what makes them run is the duty. */
-export function scheduleAdmin(context: { db: Db; enqueue: Enqueueing['enqueue'] }) {
+/** A request about one schedule. @throws Refusal `schedule_not_found` */
+interface Named {
+  name: string;
+}
+
+/** Looks at schedules, and changes them. ticker.ts makes them run. */
+export function scheduleAdmin(context: { db: Db; enqueue: Enqueue['enqueue'] }) {
   const { db, enqueue } = context;
 
-  async function get(name: string): Promise<Schedule> {
-    const [row] = await db.query<Schedule>(statements.find, [name]);
+  async function get({ name }: Named): Promise<Schedule> {
+    const [row] = await db.query(statements.find, { name });
     if (!row) throw scheduleNotFound(name);
     return row;
   }
@@ -51,36 +57,37 @@ export function scheduleAdmin(context: { db: Db; enqueue: Enqueueing['enqueue'] 
   return {
     get,
 
-    /** A page of schedules by name, after the given one; a page shorter than its limit is the last one. */
-    list: (limit: number, after = '') => db.query<Schedule>(statements.list, [after, limit]),
+    /** A page of schedules by name, behind the name `after`. A page shorter than its limit is the last one. */
+    list: ({ limit, after = '' }: { limit: number; after?: string | undefined }) =>
+      db.query(statements.list, { after, limit }),
 
     /** Creates a schedule, or replaces it whole. @throws Refusal `invalid_request` */
-    async put(name: string, spec: ScheduleSpec): Promise<Schedule> {
-      const [row] = await db.query<{ now: string }>(statements.now);
+    async put({ name, spec }: Named & { spec: ScheduleSpec }): Promise<Schedule> {
+      const [row] = await db.query(statements.now);
       const first = firstTick(spec, new Date((row as { now: string }).now));
       const { payload, ...job } = spec.job;
-      const [schedule] = await db.query<Schedule>(statements.put, [
+      const [schedule] = await db.query(statements.put, {
         name,
-        spec.cron,
-        spec.timezone,
-        spec.paused,
-        JSON.stringify(job),
-        payload?.text ?? null,
-        spec.paused ? null : first,
-        randomUUID(),
-      ]);
+        cron: spec.cron,
+        timezone: spec.timezone,
+        paused: spec.paused,
+        job: JSON.stringify(job),
+        payload: payload?.text ?? null,
+        next_run_at: spec.paused ? null : first,
+        revision: randomUUID(),
+      });
       return schedule as Schedule;
     },
 
-    /** Deletes a schedule; the jobs that it made stay. */
-    async remove(name: string): Promise<void> {
-      const rows = await db.query(statements.delete, [name]);
+    /** Deletes a schedule. The jobs that it made stay. */
+    async remove({ name }: Named): Promise<void> {
+      const rows = await db.query(statements.delete, { name });
       if (rows.length === 0) throw scheduleNotFound(name);
     },
 
-    /** Puts its job into the queue now, besides its ticks, paused or not; as `enqueue` does, also where its key is taken. */
-    async trigger(name: string): Promise<Job> {
-      const [job] = await enqueue([jobOf(await get(name))], () => '');
+    /** Enqueues the job of a schedule now, besides its ticks, also while it is paused. */
+    async trigger({ name }: Named): Promise<Job> {
+      const [job] = await enqueue([jobOf(await get({ name }))], () => '');
       return job as Job;
     },
   };

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import type { Enqueueing } from '../enqueue/enqueue.ts';
+import type { Enqueue } from '../enqueue/enqueue.ts';
 import { isOutage } from '../errors.ts';
 import type { Database } from '../postgres/pool.ts';
-import { planned } from '../postgres/statements.ts';
+import { planned, row } from '../postgres/statements.ts';
 import { lastTick, nextTick } from './cron.ts';
 import type { Schedule } from './schedule.ts';
 import { jobOf } from './schedules.ts';
 
 const statements = {
-  next: planned('schedules/next'),
-  due: planned('schedules/due'),
+  next: planned('schedules/next', row<{ now: string; next_run_at: string | null }>()),
+  due: planned('schedules/due', row<Due>()),
   tick: planned('schedules/tick'),
 };
 
@@ -29,7 +29,7 @@ interface Due extends Pick<Schedule, 'name' | 'cron' | 'timezone' | 'job' | 'pay
  */
 export function scheduleTicks(context: {
   db: Database;
-  enqueueWithin: Enqueueing['enqueueWithin'];
+  enqueueWithin: Enqueue['enqueueWithin'];
   log: (error: unknown, message: string) => void;
 }): () => Promise<boolean | number> {
   const { db, enqueueWithin, log } = context;
@@ -46,13 +46,13 @@ export function scheduleTicks(context: {
       [jobOf(due)],
       () => '/job',
       async (transaction, enqueueIn) => {
-        const taken = await transaction.query(statements.tick, [
+        const taken = await transaction.query(statements.tick, {
           name,
           revision,
-          lastTick(cron, timezone, upTo),
-          nextTick(cron, timezone, upTo),
-          randomUUID(),
-        ]);
+          last_run_at: lastTick(cron, timezone, upTo),
+          next_run_at: nextTick(cron, timezone, upTo),
+          new_revision: randomUUID(),
+        });
         if (taken.length > 0) await enqueueIn();
         return taken.length > 0;
       },
@@ -61,7 +61,7 @@ export function scheduleTicks(context: {
 
   async function takeDue(now: number): Promise<boolean> {
     let any = false;
-    for (const due of await db.query<Due>(statements.due)) {
+    for (const due of await db.query(statements.due)) {
       try {
         if (!(await take(due, now))) continue;
         any = true;
@@ -76,7 +76,7 @@ export function scheduleTicks(context: {
   }
 
   return async () => {
-    const [row] = await db.query<{ now: string; next_run_at: string | null }>(statements.next);
+    const [row] = await db.query(statements.next);
     const { now: text, next_run_at } = row as { now: string; next_run_at: string | null };
     const now = Date.parse(text);
     since ??= now;

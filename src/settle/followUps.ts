@@ -1,12 +1,12 @@
-import type { Enqueueing } from '../enqueue/enqueue.ts';
+import type { Enqueue } from '../enqueue/enqueue.ts';
 import type { NewJob } from '../enqueue/newJob.ts';
-import { jobNotFound, leaseLost, unavailable } from '../errors.ts';
+import { jobNotFound, leaseLost } from '../errors.ts';
 import type { GroupHeads } from '../groups/heads.ts';
-import { queueIdOf } from '../ids.ts';
 import type { Job, JobRow } from '../job.ts';
-import { type Database, type Db, isKeyTaken, isLockTimeout } from '../postgres/pool.ts';
+import { LONG_LOCK_WAIT_MS, lockTimeoutOf, orUnavailable } from '../postgres/lockWait.ts';
+import { type Database, type Db, isKeyTaken } from '../postgres/pool.ts';
 import type { Semaphore } from '../postgres/semaphore.ts';
-import { planned, prepared } from '../postgres/statements.ts';
+import { planned, prepared, row } from '../postgres/statements.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import type { Waiters } from '../waiting/waiters.ts';
 import type { Ack, Acked, Nack, Nacked } from './requests.ts';
@@ -14,8 +14,8 @@ import type { Found } from './settleBatch.ts';
 import { ackedAs, type Settlement } from './verbs.ts';
 
 const statements = {
-  settled: prepared('settle/untouched'),
-  bounds: planned('settle/bounds'),
+  settled: prepared('settle/untouched', row<Found>()),
+  limits: planned('postgres/transaction_limits'),
   chained: planned('settle/keep_follow_ups'),
 };
 
@@ -30,25 +30,18 @@ export function createFollowUps(context: {
   queues: Queues;
   waiters: Waiters;
   settlement: Settlement;
-  enqueueWithin: Enqueueing['enqueueWithin'];
+  enqueueWithin: Enqueue['enqueueWithin'];
   inTransactionSlot: Semaphore;
   groups: GroupHeads;
 }) {
   const { db, queues, waiters, settlement, enqueueWithin, inTransactionSlot, groups } = context;
-
-  async function queueOf(id: string): Promise<Queue> {
-    const queueId = queueIdOf(id);
-    const queue = queueId === undefined ? undefined : await queues.byId(queueId);
-    if (!queue) throw jobNotFound(id);
-    return queue;
-  }
 
   /** The job, whose last lease this was. @throws Refusal `lease_lost` or `job_not_found` */
   async function find(
     queue: Queue,
     { id, lease_token }: { id: string; lease_token: string },
   ): Promise<Found> {
-    const [found] = await db.query<Found>(statements.settled, [queue.id, [id]]);
+    const [found] = await db.query(statements.settled, { queue_id: queue.id, ids: [id] });
     if (!found) throw jobNotFound(id);
     if (found.lease_token !== lease_token) throw leaseLost(id);
     return found;
@@ -63,21 +56,19 @@ export function createFollowUps(context: {
     at: At,
     settle: (transaction: Db, enqueueIn: () => Promise<Job[]>) => Promise<T | undefined>,
   ): Promise<T | undefined> {
-    try {
-      return await inTransactionSlot(() =>
+    return orUnavailable(
+      inTransactionSlot(() =>
         enqueueWithin(jobs, at, async (transaction, enqueueIn) => {
-          await transaction.query(statements.bounds);
+          await transaction.query(statements.limits, { lock_timeout: lockTimeoutOf(LONG_LOCK_WAIT_MS) });
           return settle(transaction, enqueueIn);
         }),
-      );
-    } catch (error) {
-      if (!isLockTimeout(error)) throw error;
-      throw unavailable('Another request holds this job, or one that is to follow, for too long.');
-    }
+      ),
+      'Another request holds this job, or one of the jobs in enqueue, for too long.',
+    );
   }
 
   async function ackWith(jobs: NewJob[], item: Ack, at: At): Promise<Acked> {
-    const queue = await queueOf(item.id);
+    const queue = await queues.ofJob(item.id);
     // Before anything else: an ack that doesn't count creates no queue, and one that has counted is answered as it was.
     const before = await find(queue, item);
     if (before.state === 'completed') return ackedAs(before);
@@ -88,7 +79,7 @@ export function createFollowUps(context: {
       const enqueued = await enqueueIn();
       if (!row.state) return { row, enqueued };
       const answered = JSON.stringify(enqueued);
-      await transaction.query(statements.chained, [queue.id, row.id, answered]);
+      await transaction.query(statements.chained, { queue_id: queue.id, id: row.id, enqueued: answered });
       return { row, enqueued: JSON.parse(answered) as Job[] };
     });
     if (done) {
@@ -104,7 +95,7 @@ export function createFollowUps(context: {
   }
 
   async function nackWith(jobs: NewJob[], item: Nack, at: At): Promise<Nacked> {
-    const queue = await queueOf(item.id);
+    const queue = await queues.ofJob(item.id);
     const before = await find(queue, item);
     if (before.state === 'completed') throw leaseLost(item.id);
     const nack = await settlement.nacking(queue, [item], true);

@@ -1,14 +1,14 @@
 import { createBatcher } from '../batching/batcher.ts';
-import { createRoundTrips, type JoinRoundTrip, RANKS, type RoundTrip } from '../batching/roundTrips.ts';
+import type { JoinRoundTrip } from '../batching/roundTrips.ts';
 import { jobNotFound, leaseLost, type Refusal } from '../errors.ts';
 import { type GroupHeads, type Moved, needsAdvance } from '../groups/heads.ts';
 import { isUuid, queueIdOf } from '../ids.ts';
 import type { JobState } from '../job.ts';
-import type { Database } from '../postgres/pool.ts';
-import { prepared } from '../postgres/statements.ts';
+import type { Database, Db } from '../postgres/pool.ts';
+import { prepared, row } from '../postgres/statements.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 
-const settled = prepared('settle/untouched');
+const settled = prepared('settle/untouched', row<Found>());
 
 const BATCH_ITEMS = 1000;
 const BATCH_BYTES = 8 * 2 ** 20;
@@ -45,8 +45,8 @@ export const ids = (items: Item[]) => items.map((i) => i.id);
 export function settling<I extends Item, Row extends Moved>(
   context: Context,
   /** A verb of one statement takes part in the rounds of the queue. */
-  inRounds: boolean,
-  touch: (queue: Queue, items: I[], trip: RoundTrip) => Promise<Row[]>,
+  inRoundTrips: boolean,
+  touch: (queue: Queue, items: I[], on: Db) => Promise<Row[]>,
   text: (item: I) => string | undefined,
   /** What became of an item that the statement did not touch, if it was not lost. */
   otherwise?: (queue: Queue, item: I, found: Found) => Row | undefined | Promise<Row | undefined>,
@@ -56,7 +56,7 @@ export function settling<I extends Item, Row extends Moved>(
   async function missed(queue: Queue, items: I[]): Promise<Map<string, Row | Refusal>> {
     const outcomes = new Map<string, Row | Refusal>();
     if (items.length === 0) return outcomes;
-    const rows = await db.query<Found>(settled, [queue.id, ids(items)]);
+    const rows = await db.query(settled, { queue_id: queue.id, ids: ids(items) });
     const found = new Map(rows.map((row) => [row.id, row]));
     for (const item of items) {
       const row = found.get(item.id);
@@ -72,8 +72,7 @@ export function settling<I extends Item, Row extends Moved>(
   }
 
   const lanes = createBatcher<I, Row | Refusal>({
-    joinRoundTrip: inRounds ? context.joinRoundTrip : createRoundTrips(db)(RANKS.settle),
-    oneAtATime: !inRounds,
+    joinRoundTrip: inRoundTrips ? context.joinRoundTrip : undefined,
     maxWeight: 1,
     weigh: (item) => 1 / BATCH_ITEMS + (text(item)?.length ?? 0) / BATCH_BYTES,
     clash: (item) => item.id,
@@ -81,7 +80,7 @@ export function settling<I extends Item, Row extends Moved>(
       const queue = await queues.byId(queueId);
       if (!queue) return items.map((item) => jobNotFound(item.id));
       const sorted = items.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-      const touched = new Map((await touch(queue, sorted, trip)).map((row) => [row.id, row]));
+      const touched = new Map((await touch(queue, sorted, trip?.db ?? db)).map((row) => [row.id, row]));
       const others = await missed(
         queue,
         sorted.filter((item) => !touched.has(item.id)),

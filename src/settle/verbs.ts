@@ -3,7 +3,7 @@ import type { GroupHeads, Moved } from '../groups/heads.ts';
 import type { Job, JobRow, JobState } from '../job.ts';
 import { SHORT_LOCK_WAIT_MS, withLockTimeout } from '../postgres/lockWait.ts';
 import { type Database, type Db, isKeyTaken, isLockTimeout } from '../postgres/pool.ts';
-import { planned, prepared } from '../postgres/statements.ts';
+import { planned, prepared, row } from '../postgres/statements.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import { nextPositions } from '../queues/positions.ts';
 import type { Notifier } from '../replicas/notifier.ts';
@@ -13,12 +13,12 @@ import type { Ack, Acked, Extend, Extended, Nack, Release } from './requests.ts'
 import { type Item, ids, settling, tokens } from './settleBatch.ts';
 
 const statements = {
-  ack: prepared('settle/ack'),
-  complete: prepared('settle/complete'),
-  nack: prepared('settle/nack'),
-  release: prepared('settle/release'),
-  extend: prepared('settle/extend'),
-  job: prepared('settle/job'),
+  ack: prepared('settle/ack', row<Done>()),
+  complete: prepared('settle/complete', row<Done>()),
+  nack: prepared('settle/nack', row<JobRow>()),
+  release: prepared('settle/release', row<JobRow>()),
+  extend: prepared('settle/extend', row<Omit<Extended, 'state'>>()),
+  job: prepared('settle/job', row<JobRow>()),
   cancelled: planned('settle/drop_cancelled'),
 };
 
@@ -47,7 +47,7 @@ export const ackedAs = ({
 });
 
 /** The verbs that end or extend a lease. Each throws `lease_lost` for a stale token and `job_not_found` for a job that is gone. */
-export function settlement(context: Context) {
+export function createSettlement(context: Context) {
   const { db, notifier, waiters } = context;
 
   /** A lease has ended, for which another may begin where leases are limited. */
@@ -67,30 +67,30 @@ export function settlement(context: Context) {
   async function dropCancelled(queue: Queue, rows: { id: string; state: JobState }[]): Promise<void> {
     const cancelled = rows.filter((row) => row.state === 'cancelled');
     if (cancelled.length > 0 && queue.retention_seconds === 0)
-      await db.query(statements.cancelled, [queue.id, cancelled.map((row) => row.id)]);
+      await db.query(statements.cancelled, { queue_id: queue.id, ids: cancelled.map((row) => row.id) });
   }
 
   /** Deletes done jobs, or keeps those that somebody may still ask for. */
   async function complete(queue: Queue, items: Ack[], on: Db): Promise<Done[]> {
     const gone =
       queue.retention_seconds === 0
-        ? await on.query<Done>(statements.ack, [queue.id, ids(items), tokens(items)])
+        ? await on.query(statements.ack, { queue_id: queue.id, ids: ids(items), lease_tokens: tokens(items) })
         : [];
     if (gone.length === items.length) return gone;
     const deleted = new Set(gone.map((row) => row.id));
     const rest = items.filter((item) => !deleted.has(item.id));
-    const kept = await on.query<Done>(statements.complete, [
-      queue.id,
-      ids(rest),
-      tokens(rest),
-      rest.map((i) => i.result?.text ?? null),
-    ]);
+    const kept = await on.query(statements.complete, {
+      queue_id: queue.id,
+      ids: ids(rest),
+      lease_tokens: tokens(rest),
+      results: rest.map((i) => i.result?.text ?? null),
+    });
     return gone.concat(kept);
   }
 
   /** A job as it stands, without its payload. */
   async function standing(queue: Queue, id: string): Promise<Job | undefined> {
-    const [row] = await db.query<JobRow>(statements.job, [queue.id, id]);
+    const [row] = await db.query(statements.job, { queue_id: queue.id, id });
     if (!row) return undefined;
     const { payload: _, ...job } = row;
     return { ...job, queue: queue.name };
@@ -118,18 +118,18 @@ export function settlement(context: Context) {
   async function nacking(queue: Queue, items: Nack[], late = false): Promise<(on: Db) => Promise<JobRow[]>> {
     const positions = await nextPositions(db, items.length);
     return (on) =>
-      on.query<JobRow>(statements.nack, [
-        queue.id,
-        ids(items),
-        JSON.stringify(queue.backoff),
-        tokens(items),
+      on.query(statements.nack, {
+        queue_id: queue.id,
+        ids: ids(items),
+        queue_backoff: JSON.stringify(queue.backoff),
+        lease_tokens: tokens(items),
         positions,
-        items.map((i) => i.delay_seconds ?? null),
-        items.map((i) => i.retry === false),
-        items.map(() => Math.random()),
-        items.map((i) => (i.error === undefined ? null : clip(i.error))),
+        delays: items.map((i) => i.delay_seconds ?? null),
+        refusals: items.map((i) => i.retry === false),
+        jitter_shares: items.map(() => Math.random()),
+        errors: items.map((i) => (i.error === undefined ? null : clip(i.error))),
         late,
-      ]);
+      });
   }
 
   async function releasing(
@@ -139,14 +139,14 @@ export function settlement(context: Context) {
   ): Promise<(on: Db) => Promise<JobRow[]>> {
     const positions = await nextPositions(db, items.length);
     return (on) =>
-      on.query<JobRow>(statements.release, [
-        queue.id,
-        ids(items),
-        tokens(items),
+      on.query(statements.release, {
+        queue_id: queue.id,
+        ids: ids(items),
+        lease_tokens: tokens(items),
         positions,
-        items.map((i) => i.delay_seconds ?? 0),
+        delays: items.map((i) => i.delay_seconds ?? 0),
         late,
-      ]);
+      });
   }
 
   return {
@@ -160,8 +160,8 @@ export function settlement(context: Context) {
     ack: settling<Ack, Acked & Moved>(
       context,
       true,
-      async (queue, items, trip) => {
-        const rows = await complete(queue, items, trip.db);
+      async (queue, items, on) => {
+        const rows = await complete(queue, items, on);
         waiters.changed(rows);
         freed(queue);
         return rows.map(ackedAs);
@@ -192,13 +192,13 @@ export function settlement(context: Context) {
       context,
       false,
       async (queue, items) => {
-        const rows = await db.query<Omit<Extended, 'state'>>(statements.extend, [
-          queue.id,
-          ids(items),
-          tokens(items),
-          items.map((i) => i.lease_seconds),
-          items.map((i) => i.progress?.text ?? null),
-        ]);
+        const rows = await db.query(statements.extend, {
+          queue_id: queue.id,
+          ids: ids(items),
+          lease_tokens: tokens(items),
+          lease_seconds: items.map((i) => i.lease_seconds),
+          progress: items.map((i) => i.progress?.text ?? null),
+        });
         return rows.map((row) => ({ ...row, state: 'leased' }));
       },
       (item) => item.progress?.text,
@@ -206,4 +206,4 @@ export function settlement(context: Context) {
   };
 }
 
-export type Settlement = ReturnType<typeof settlement>;
+export type Settlement = ReturnType<typeof createSettlement>;

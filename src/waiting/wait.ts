@@ -2,17 +2,31 @@ import { jobNotFound, overloaded } from '../errors.ts';
 import { queueIdOf } from '../ids.ts';
 import type { Job, JobState } from '../job.ts';
 import type { Db } from '../postgres/pool.ts';
-import { prepared } from '../postgres/statements.ts';
-import type { Queue, Queues } from '../queues/cache.ts';
+import { prepared, row } from '../postgres/statements.ts';
+import type { Queues } from '../queues/cache.ts';
+import type { Notifier } from '../replicas/notifier.ts';
 import { isFinished, KEPT_SECONDS, type Waiters } from './waiters.ts';
 
-const statements = { await: prepared('waiting/await'), awaited: prepared('waiting/finished') };
+const statements = {
+  await: prepared('waiting/await', row<{ state: JobState }>()),
+  awaited: prepared('waiting/finished', row<{ id: string; finished: boolean }>()),
+};
 
 /** Whoever waits also looks this often, in case a wake-up was lost; an outage shows as soon. */
 const POLL_MS = 1000;
 const BATCH = 1000;
 /** A replica holds so many waiting requests at once; more are refused, instead of growing memory. */
 const MOST_WAITING = 10_000;
+
+/** A request that waits for the end of a job. */
+export interface WaitRequest {
+  id: string;
+  wait_seconds: number;
+  /** The job was enqueued as one that a client waits for. */
+  announced?: boolean | undefined;
+  /** Is given the function to call when the client is gone. */
+  onHangup?: ((gone: () => void) => void) | undefined;
+}
 
 interface Waiter {
   /** Nobody waits any more: it looks for the last time. */
@@ -40,31 +54,36 @@ function createBell() {
 }
 
 /** Waiting for the end of jobs. It holds no connection. */
-export function jobWaits(context: {
+export function createJobWaits(context: {
   db: Db;
   queues: Queues;
   waiters: Waiters;
-  get(id: string): Promise<Job>;
-  /** A ready job of this queue was locked for a moment: a claim may have passed it over. */
-  stirred(queue: Queue): void;
+  notifier: Notifier;
+  getJob(id: string): Promise<Job>;
+  /** Has the next claim of a queue scan everything. */
+  rescan(queue: string): void;
 }) {
-  const { db, queues, waiters, get, stirred } = context;
+  const { db, queues, waiters, notifier, getJob, rescan } = context;
   const waiting = new Set<Waiter>();
   let closed = false;
   let looking = false;
 
   /** Whether the job is there and unfinished; then its end will be kept for who waits. */
   async function announce(queueId: number, id: string, seconds: number): Promise<boolean> {
-    const asked = [queueId, id, seconds + KEPT_SECONDS];
-    const [row] = await db.query<{ state: JobState }>(statements.await, asked);
+    const asked = { queue_id: queueId, id, seconds: seconds + KEPT_SECONDS };
+    const [row] = await db.query(statements.await, asked);
     const queue = row?.state === 'ready' ? await queues.byId(queueId) : undefined;
-    if (queue) stirred(queue);
+    if (queue) {
+      // The ready job was locked for a moment: a claim may have passed it over.
+      rescan(queue.name);
+      notifier.ready(queue.name);
+    }
     return row !== undefined;
   }
 
   /** Those of the jobs that are finished, or gone. */
   async function endedOf(queueId: number, ids: string[]): Promise<string[]> {
-    const rows = await db.query<{ id: string; finished: boolean }>(statements.awaited, [queueId, ids]);
+    const rows = await db.query(statements.awaited, { queue_id: queueId, ids });
     const unfinished = new Set(rows.filter((row) => !row.finished).map((row) => row.id));
     return ids.filter((id) => !unfinished.has(id));
   }
@@ -96,16 +115,15 @@ export function jobWaits(context: {
 
   return {
     /**
-     * The job once it is finished, or as it stands after `seconds`, or when the waiting is ended. `announced` says that it
-     * was enqueued as one that is awaited.
-     * @throws Refusal `job_not_found`, also of one that is purged meanwhile
+     * The job once it is finished, or as it stands after `wait_seconds`, or when the waiting is ended.
+     * @throws Refusal `job_not_found`, also for a job that is purged meanwhile
      */
-    wait(id: string, seconds: number, { announced = false } = {}): { job: Promise<Job>; end(): void } {
+    async wait({ id, wait_seconds, announced = false, onHangup }: WaitRequest): Promise<Job> {
       const queueId = queueIdOf(id);
       if (queueId === undefined) throw jobNotFound(id);
       if (waiting.size >= MOST_WAITING) throw overloaded();
       const bell = createBell();
-      let over = closed || seconds === 0;
+      let over = closed || wait_seconds === 0;
       let failure: { error: unknown } | undefined;
       const waiter: Waiter = {
         end() {
@@ -117,29 +135,25 @@ export function jobWaits(context: {
           bell.ring();
         },
       };
-
-      async function untilEnded(queueId: number): Promise<Job> {
-        // Before the first look, so that nothing is missed in between.
-        waiters.add(id, bell.ring);
-        waiting.add(waiter);
-        const timer = setTimeout(waiter.end, seconds * 1000);
-        try {
-          let unfinished = !over && (announced || (await announce(queueId, id, seconds)));
-          for (;;) {
-            if (unfinished) await bell.heard();
-            if (failure) throw failure.error;
-            const job = await get(id);
-            if (over || isFinished(job.state)) return job;
-            unfinished = true;
-          }
-        } finally {
-          clearTimeout(timer);
-          waiting.delete(waiter);
-          waiters.remove(id, bell.ring);
+      // Before the first look, so that nothing is missed in between.
+      waiters.add(id, bell.ring);
+      waiting.add(waiter);
+      const timer = setTimeout(waiter.end, wait_seconds * 1000);
+      onHangup?.(waiter.end);
+      try {
+        let unfinished = !over && (announced || (await announce(queueId, id, wait_seconds)));
+        for (;;) {
+          if (unfinished) await bell.heard();
+          if (failure) throw failure.error;
+          const job = await getJob(id);
+          if (over || isFinished(job.state)) return job;
+          unfinished = true;
         }
+      } finally {
+        clearTimeout(timer);
+        waiting.delete(waiter);
+        waiters.remove(id, bell.ring);
       }
-
-      return { job: untilEnded(queueId), end: waiter.end };
     },
 
     /** Whether nobody waits any more. */
@@ -157,4 +171,4 @@ export function jobWaits(context: {
   };
 }
 
-export type JobWaits = ReturnType<typeof jobWaits>;
+export type JobWaits = ReturnType<typeof createJobWaits>;

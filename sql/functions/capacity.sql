@@ -1,18 +1,18 @@
--- How many more jobs a queue with max_ready has room for; null when it has none. What is ready or blocked is counted by
--- indexes alone, up to the limit; on the hints to the planner see sql/counts.sql.
-create or replace function dibs.room(queue_id integer)
+-- How many more jobs a queue with max_ready has capacity for; null when it has no max_ready. What is ready or blocked is counted by
+-- indexes alone, up to the limit; on the hints to the planner see sql/admin/counts.sql.
+create or replace function dibs.capacity(queue_id integer)
 returns integer
 language sql
 stable
 as $function$
-select greatest(0, q.max_ready - ready.n - keyed.n - blocked.n)
+select greatest(0, q.max_ready - ready.n - with_key.n - blocked.n)
 from dibs.queues q
 cross join lateral (
   select count(*)::integer as n
   from (
     select
     from dibs.jobs j
-    where j.queue_id = room.queue_id
+    where j.queue_id = capacity.queue_id
       and j.state = 'ready'
       and j.fairness_key is null
       and j.position between (select 0) and (select 9223372036854775807)
@@ -24,22 +24,22 @@ cross join lateral (
   from (
     select
     from dibs.jobs j
-    where j.queue_id = room.queue_id and j.state = 'ready' and j.fairness_key is not null
+    where j.queue_id = capacity.queue_id and j.state = 'ready' and j.fairness_key is not null
     order by j.queue_id, -j.priority, j.fairness_key, j.position
     limit q.max_ready
   ) as found
-) as keyed
+) as with_key
 cross join lateral (
   select count(*)::integer as n
   from (
     select
     from dibs.jobs j
-    where j.queue_id = room.queue_id and j.state = 'blocked'
+    where j.queue_id = capacity.queue_id and j.state = 'blocked'
     order by j.queue_id, j.state, j.id
     limit q.max_ready
   ) as found
 ) as blocked
-where q.id = room.queue_id and q.max_ready is not null;
+where q.id = capacity.queue_id and q.max_ready is not null;
 $function$;
 
-revoke all on function dibs.room from public;
+revoke all on function dibs.capacity from public;

@@ -1,0 +1,18 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startEmbedded } from '../dist/src/embedded/index.js';
+import { migrate } from '../dist/src/postgres/migrate.js';
+
+/** Runs `work` with the URL of a new database that has every migration. */
+export async function withMigrated(work) {
+  const dataDir = mkdtempSync(join(tmpdir(), 'dibs-generate-'));
+  const postgres = await startEmbedded({ dataDir, log: () => undefined });
+  try {
+    await migrate(postgres.url);
+    await work(postgres.url);
+  } finally {
+    await postgres.stop();
+    rmSync(dataDir, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,58 @@
+-- What a claim from a queue finds now: the first ready job; if there is none, the first scheduled job, a blocked job and the
+-- lease that runs out first. Each is one probe of an index, or a walk to the first entry of the queue: leases and
+-- scheduled jobs of all queues stand in the order of their times.
+-- `has_keys` says that fairness keys take turns, so that nobody can tell which job is next.
+select
+  ready.id as ready_id,
+  ready.has_keys,
+  scheduled.id as scheduled_id,
+  scheduled.run_at,
+  blocked.id as blocked_id,
+  leased.id as leased_id,
+  leased.lease_expires_at
+from (values (1)) as one
+left join lateral (
+  select id, has_keys
+  from (
+    (
+      select id, -priority as rank, false as has_keys
+      from dibs.jobs
+      where queue_id = :queue_id and state = 'ready' and fairness_key is null
+        and (expires_at is null or expires_at > now())
+      order by queue_id, -priority, position
+      limit 1
+    )
+    union all
+    (
+      select id, -priority as rank, true as has_keys
+      from dibs.jobs
+      where queue_id = :queue_id and state = 'ready' and fairness_key is not null
+        and (expires_at is null or expires_at > now())
+      order by queue_id, -priority, fairness_key, position
+      limit 1
+    )
+  ) as found
+  order by rank, has_keys desc
+  limit 1
+) as ready on true
+left join lateral (
+  select id, run_at
+  from dibs.jobs
+  where ready.id is null and queue_id = :queue_id and state = 'scheduled'
+  order by run_at, queue_id, position
+  limit 1
+) as scheduled on true
+left join lateral (
+  select id
+  from dibs.jobs
+  where ready.id is null and queue_id = :queue_id and state = 'blocked'
+  order by queue_id, state, id
+  limit 1
+) as blocked on true
+left join lateral (
+  select id, lease_expires_at
+  from dibs.jobs
+  where ready.id is null and queue_id = :queue_id and state = 'leased'
+  order by lease_expires_at, queue_id
+  limit 1
+) as leased on true;

@@ -1,0 +1,4 @@
+-- Limits the transaction that follows.
+select
+  -- include shared/transaction_limits.sql
+;

@@ -1,0 +1,42 @@
+-- How many jobs a claim may lease (`wanted`): as many as the claim limits of the queue allow, at most :slots. A queue with a claim limit allows none unless the
+-- transaction holds the lock of claim/limit_lock.sql (:holds_lock). Another replica may not know of the limit yet.
+-- Leases are counted as rows, up to max_leased. The claim log has at most 500 entries in a window. Each entry counts
+-- until the last claim in it has left the window. So a window is at most 1/500 too long, and never too short.
+-- The time is that of the statement: the transaction may have begun before another claim ended.
+allowance as materialized (
+  select
+    not q.paused as is_open,
+    q.max_leased is not null as counted,
+    q.rate_seconds * interval '1 second' / 500 as log_step,
+    case
+      when q.max_leased is null and q.rate_jobs is null then :slots::integer
+      when :holds_lock::boolean and l.queue_id is not null
+        then greatest(0, least(:slots::integer, q.max_leased - leased.jobs, q.rate_jobs - claimed.jobs))
+      else 0
+    end as jobs
+  from dibs.queues q
+  left join dibs.claim_limits l on l.queue_id = :queue_id
+  cross join lateral (
+    select count(*)::integer as jobs
+    from (
+      select
+      from dibs.jobs
+      where queue_id = :queue_id
+        and state = 'leased'
+        and counted
+        and lease_expires_at >= l.leases_from
+      order by queue_id, lease_expires_at
+      limit coalesce(q.max_leased, 0)
+    ) as found
+  ) as leased
+  cross join lateral (
+    select coalesce(sum(jobs), 0) as jobs
+    from dibs.claim_log
+    where queue_id = :queue_id and until > statement_timestamp() - q.rate_seconds * interval '1 second'
+  ) as claimed
+  where q.id = :queue_id
+),
+wanted as materialized (
+  select coalesce(max(jobs), 0)::integer as slots, coalesce(bool_and(is_open), false) as is_open
+  from allowance
+),

@@ -1,0 +1,23 @@
+-- Leases the picked jobs to their consumers: the rest of an UPDATE of dibs.jobs j.
+-- A token cannot be guessed and belongs to one lease: it is a hash over the consumer's nonce and the job's id.
+-- The time is that of the statement. The transaction may have begun before another replica ended the last lease of the
+-- job, and two leases of a job must not overlap.
+state = 'leased',
+attempt = j.attempt + 1,
+deliveries = j.deliveries + 1,
+lease_token = encode(substring(sha256(
+  uuid_send((:nonces::uuid[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]])
+    || uuid_send(j.id)
+) for 16), 'hex')::uuid,
+lease_expires_at = statement_timestamp() + interval '1 second'
+  * (:lease_seconds::double precision[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]],
+worker = (:workers::text[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]],
+claim_id = (:claim_ids::text[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]],
+claim_holder = (:claim_holders::uuid[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]]
+where j.queue_id = :queue_id
+  and j.id = any ((select ids from picked)::uuid[])
+  and j.id between (select ids[1] from picked) and (select ids[cardinality(ids)] from picked)
+returning
+  ((select slots from picked))[width_bucket(j.id, (select ids from picked))] as slot,
+  j.position, j.lease_token, j.payload,
+  -- include shared/job_columns.sql

@@ -1,0 +1,32 @@
+-- The first jobs without a fairness key that can be claimed, in the order of the queue. `wanted` says how many, and
+-- whether the queue gives any. The scan goes over the ranges :ranks, :positions and :last_ranks (src/claim/scanFloor.ts).
+-- It passes over jobs that another claim has locked.
+-- The limit is hidden from the planner in a sub-select. With statistics from before a burst, a limit larger than the
+-- queue seemed to be made it fetch and sort the whole queue first (30,000 rows for 100).
+ready as materialized (
+  select job.*
+  from unnest(:ranks::smallint[], :positions::bigint[], :last_ranks::smallint[]) as range (rank, position, last_rank)
+  cross join lateral (
+    select id, priority, position, payload_bytes
+    from dibs.jobs
+    where queue_id = :queue_id
+      and state = 'ready'
+      and fairness_key is null
+      and (-priority, position) > (range.rank, range.position)
+      and -priority <= range.last_rank
+      and (expires_at is null or expires_at > statement_timestamp())
+      and (select is_open from wanted)
+    order by queue_id, -priority, position
+    limit (select slots from wanted)
+    for update skip locked
+  ) as job
+  limit (select slots from wanted)
+),
+measured as (
+  select
+    id,
+    row_number() over line as slot,
+    sum(payload_bytes) over line - payload_bytes as bytes_before
+  from ready
+  window line as (order by -priority, position rows unbounded preceding)
+),

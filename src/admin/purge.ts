@@ -1,0 +1,128 @@
+import type { BulkThrottle } from '../batching/bulkThrottle.ts';
+import type { GroupHeads } from '../groups/heads.ts';
+import { FIRST_ID } from '../ids.ts';
+import type { JobState } from '../job.ts';
+import type { Db } from '../postgres/pool.ts';
+import { planned, row } from '../postgres/statements.ts';
+import type { Queue } from '../queues/cache.ts';
+
+interface Batch {
+  count: number;
+  /** The groups whose heads it deleted. */
+  groups: string[] | null;
+}
+
+/** Where the next batch begins: behind this job. Null when the batch was empty. */
+interface ById {
+  after_id: string | null;
+}
+
+interface ByPosition {
+  after_rank: number | null;
+  after_position: number | null;
+}
+
+interface ByKey extends ByPosition {
+  after_key: string | null;
+}
+
+const statements = {
+  now: planned('admin/call_time', row<{ now: string }>()),
+  purge: planned('admin/purge', row<Batch & ById>()),
+  purgeReady: planned('admin/purge_ready', row<Batch & ByPosition>()),
+  purgeFair: planned('admin/purge_fair', row<Batch & ByKey>()),
+  clear: planned('admin/queue_clear', row<Omit<Batch, 'groups'> & ById>()),
+  clearWindows: planned('admin/windows_clear'),
+};
+
+/** Purged in this order, no job escapes by going from one of these states to the next meanwhile. */
+const TOWARDS_READY: JobState[] = ['scheduled', 'blocked', 'ready'];
+
+const FIRST: ById = { after_id: FIRST_ID };
+/** Before every ready job. Ranks are negated priorities, which end at 100. */
+const FIRST_READY: ByKey = { after_rank: -101, after_key: '', after_position: 0 };
+
+/** The time of a call by the database's clock: bulk verbs touch no job that came later. */
+export async function callTime(db: Db): Promise<string> {
+  const [row] = await db.query(statements.now);
+  return (row as { now: string }).now;
+}
+
+/** Deletes jobs by the thousand: in chunks, each in its own transaction. */
+export function createPurge(context: { db: Db; throttle: BulkThrottle; groups: GroupHeads }) {
+  const { db, throttle, groups } = context;
+
+  /** Runs a statement for one batch of jobs after the other, from behind `first`, and hands each to `seen`. */
+  async function inBatches<After, Done extends { count: number }>(
+    first: After,
+    batch: (after: After, limit: number) => Promise<(After & Done)[]>,
+    seen: (done: Done) => void = () => undefined,
+  ): Promise<void> {
+    const chunk = throttle.chunks();
+    let after = first;
+    let count: number;
+    do {
+      count = await chunk(async (size) => {
+        const [done] = (await batch(after, size)) as [After & Done];
+        after = done;
+        seen(done);
+        return done.count;
+      });
+    } while (count > 0);
+  }
+
+  return {
+    /** Deletes the jobs in these states. Returns their number. */
+    async purge({ id: queue_id }: Queue, states: JobState[]): Promise<number> {
+      const called_at = await callTime(db);
+      const headless = new Set<string>();
+      let count = 0;
+      const note = (done: Batch) => {
+        count += done.count;
+        for (const group of done.groups ?? []) headless.add(group);
+      };
+      const purgeReady = async () => {
+        const common = { queue_id, called_at };
+        await inBatches(
+          FIRST_READY as ByPosition,
+          ({ after_rank, after_position }, limit) =>
+            db.query(statements.purgeReady, { ...common, after_rank, after_position, limit }),
+          note,
+        );
+        await inBatches(
+          FIRST_READY,
+          ({ after_rank, after_key, after_position }, limit) =>
+            db.query(statements.purgeFair, { ...common, after_rank, after_key, after_position, limit }),
+          note,
+        );
+      };
+      const purge = (state: JobState) =>
+        inBatches(
+          FIRST,
+          ({ after_id }, limit) =>
+            db.query(statements.purge, { queue_id, state, after_id, called_at, limit }),
+          note,
+        );
+      const inOrder = [...new Set(states)].sort(
+        (a, b) => TOWARDS_READY.indexOf(a) - TOWARDS_READY.indexOf(b),
+      );
+      for (const state of inOrder) await (state === 'ready' ? purgeReady() : purge(state));
+      // Not before: the purge of ready jobs would go on to the new heads.
+      await groups.advance(queue_id, headless);
+      return count;
+    },
+
+    /** Deletes every job of a queue, leased ones too. */
+    clear: ({ id: queue_id }: Queue): Promise<void> =>
+      inBatches(FIRST, ({ after_id }, limit) => db.query(statements.clear, { queue_id, after_id, limit })),
+
+    /** Deletes the unique windows of a queue that is gone. */
+    async clearWindows({ id: queue_id }: Queue): Promise<void> {
+      let rows: unknown[];
+      do rows = await db.query(statements.clearWindows, { queue_id });
+      while (rows.length > 0);
+    },
+  };
+}
+
+export type Purge = ReturnType<typeof createPurge>;

@@ -1,0 +1,96 @@
+import type { BulkThrottle } from '../batching/bulkThrottle.ts';
+import type { GroupHeads, Moved } from '../groups/heads.ts';
+import { FIRST_ID } from '../ids.ts';
+import { SHORT_LOCK_WAIT_MS, withLockTimeout } from '../postgres/lockWait.ts';
+import { type Database, isKeyTaken, isLockTimeout } from '../postgres/pool.ts';
+import { planned, row } from '../postgres/statements.ts';
+import type { Queue } from '../queues/cache.ts';
+import { positionsFor } from '../queues/positions.ts';
+import type { Notifier } from '../replicas/notifier.ts';
+import { callTime } from './purge.ts';
+
+/** Which dead jobs to make ready again. */
+export interface RedriveWish {
+  /** At most this many, oldest first. */
+  limit?: number | undefined;
+  error_contains?: string | undefined;
+}
+
+interface DeadJob {
+  id: string;
+  finished_at: string;
+  wanted: boolean;
+  unique_key: string | null;
+}
+
+const statements = {
+  page: planned('admin/redrive_page', row<DeadJob>()),
+  redrive: planned('admin/redrive', row<Moved>()),
+};
+
+/** The first job of each unique key. When it is back, the others of its key cannot come back. */
+function firstOfKeys(jobs: DeadJob[]): DeadJob[] {
+  const keys = new Set<string>();
+  return jobs.filter(({ unique_key: key }) => key === null || (!keys.has(key) && keys.add(key)));
+}
+
+/** Makes dead jobs ready again by the thousand: in chunks, each in its own transaction. */
+export function createRedrive(context: {
+  db: Database;
+  notifier: Notifier;
+  throttle: BulkThrottle;
+  groups: GroupHeads;
+}) {
+  const { db, notifier, throttle, groups } = context;
+  // A key that a transaction takes at this moment is not waited for: somebody may keep that transaction open.
+  const impatient = withLockTimeout(db, SHORT_LOCK_WAIT_MS);
+
+  async function redriveAll(queue: Queue, dead: string[]): Promise<number> {
+    if (dead.length === 0) return 0;
+    try {
+      const places = await positionsFor(db, dead);
+      const rows = await impatient.query(statements.redrive, { queue_id: queue.id, ...places });
+      notifier.ready(queue.name);
+      await groups.advanceAfter(rows);
+      return rows.length;
+    } catch (error) {
+      if (!isKeyTaken(error) && !isLockTimeout(error)) throw error;
+      // One of the keys is taken at this moment. Only the job of that key stays dead.
+      if (dead.length === 1) return 0;
+      const half = dead.length >> 1;
+      return (await redriveAll(queue, dead.slice(0, half))) + (await redriveAll(queue, dead.slice(half)));
+    }
+  }
+
+  /** Makes dead jobs ready again, oldest first, attempts afresh. Returns their number. */
+  return async function redrive(queue: Queue, wish: RedriveWish): Promise<number> {
+    const called_at = await callTime(db);
+    const limit = wish.limit ?? Number.POSITIVE_INFINITY;
+    const chunk = throttle.chunks();
+    let after = { after_finished_at: '-infinity', after_id: FIRST_ID };
+    let count = 0;
+    let looked: number;
+    do {
+      looked = await chunk(async (size) => {
+        const page = await db.query(statements.page, {
+          queue_id: queue.id,
+          ...after,
+          called_at,
+          error_contains: wish.error_contains ?? null,
+          limit: size,
+        });
+        const last = page.at(-1);
+        if (last) after = { after_finished_at: last.finished_at, after_id: last.id };
+        const wanted = firstOfKeys(page.filter((job) => job.wanted)).slice(0, limit - count);
+        count += await redriveAll(
+          queue,
+          wanted.map((job) => job.id),
+        );
+        return page.length;
+      });
+    } while (looked > 0 && count < limit);
+    return count;
+  };
+}
+
+export type Redrive = ReturnType<typeof createRedrive>;

@@ -1,0 +1,55 @@
+/*
+ * The seam of the engine: what concerns every verb is put around all of them here. A concern chooses, when the engine
+ * starts, what it does around a verb. It costs the other verbs nothing.
+ */
+
+// biome-ignore lint/suspicious/noExplicitAny: a verb takes a request of its own type.
+export type Verbs = Record<string, (request: any) => Promise<unknown>>;
+
+/** Runs around each call of a verb. `run` runs the verb. */
+export type Around = (run: () => Promise<unknown>, request: unknown) => Promise<unknown>;
+
+/** What to do around the verb of this name, if anything. */
+export type Concern = (verb: string) => Around | undefined;
+
+/** The same verbs with every concern around them. The first concern is the outermost. */
+export function withConcerns<V extends Verbs>(verbs: V, concerns: Concern[]): V {
+  const wrapped = Object.entries(verbs).map(([name, verb]) => [
+    name,
+    concerns.reduceRight((inner, concern) => {
+      const around = concern(name);
+      return around ? (request: unknown) => around(() => inner(request), request) : inner;
+    }, verb),
+  ]);
+  return Object.fromEntries(wrapped) as V;
+}
+
+/** Tells `served` about each claim that is answered with jobs. */
+export const noteServedClaims =
+  (served: () => void): Concern =>
+  (verb) =>
+    verb === 'claim'
+      ? async (run) => {
+          const jobs = await run();
+          if ((jobs as unknown[]).length > 0) served();
+          return jobs;
+        }
+      : undefined;
+
+/** Logs a line for each call: the verb, how long it took, and the code of its refusal. */
+export const logCalls =
+  (log: (fields: object, message: string) => void): Concern =>
+  (verb) =>
+  async (run) => {
+    const started = performance.now();
+    const line = (outcome: string) =>
+      log({ verb, outcome, ms: Math.round((performance.now() - started) * 10) / 10 }, 'called');
+    try {
+      const result = await run();
+      line('done');
+      return result;
+    } catch (error) {
+      line((error as { code?: string }).code ?? 'failed');
+      throw error;
+    }
+  };

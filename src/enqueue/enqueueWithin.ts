@@ -1,0 +1,56 @@
+import type { GroupHeads } from '../groups/heads.ts';
+import type { Job } from '../job.ts';
+import { lockTimeout, SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
+import type { Database, Db } from '../postgres/pool.ts';
+import { hasKey, type Insert } from './insert.ts';
+import type { JobToInsert } from './newJob.ts';
+
+/** Work in a transaction. It inserts the jobs where it calls `enqueueIn`, if it does. */
+export type Within<T> = (transaction: Db, enqueueIn: () => Promise<Job[]>) => Promise<T>;
+
+/** The ids of the queues of these jobs, ascending. */
+export const queueIdsOf = (jobs: JobToInsert[]): number[] =>
+  [...new Set(jobs.map((job) => job.queue.id))].sort((a, b) => a - b);
+
+/** Inserts jobs as a part of other work, in one transaction. `inserted` is called after the commit. */
+export function createTransact(context: {
+  db: Database;
+  insert: Insert;
+  groups: GroupHeads;
+  inserted(jobs: Job[]): void;
+}) {
+  const { db, insert, groups, inserted } = context;
+
+  /** Queues go in the order of their ids, so that no two such transactions can deadlock. */
+  async function insertInto(transaction: Db, jobs: JobToInsert[]): Promise<Job[]> {
+    const done = new Map<JobToInsert, Job>();
+    for (const id of queueIdsOf(jobs)) {
+      const own = jobs.filter((job) => job.queue.id === id);
+      const rows = await insert(transaction, id, own);
+      for (const [i, job] of own.entries()) done.set(job, rows[i] as Job);
+    }
+    return jobs.map((job) => done.get(job) as Job);
+  }
+
+  /** Runs `work`. It waits this long at most for a transaction that holds a unique key of these jobs. */
+  return async function transact<T>(
+    jobs: JobToInsert[],
+    work: Within<T>,
+    lockWaitMs = SHORT_LOCK_WAIT_MS,
+  ): Promise<T> {
+    let done: Job[] = [];
+    const result = await db.transaction(async (transaction) => {
+      if (jobs.some(hasKey)) {
+        const { statement, parameters } = lockTimeout(lockWaitMs);
+        await transaction.query(statement, parameters);
+      }
+      return work(transaction, async () => {
+        done = await insertInto(transaction, jobs);
+        return done;
+      });
+    });
+    inserted(done);
+    await groups.advanceAfter(done);
+    return result;
+  };
+}

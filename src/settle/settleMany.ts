@@ -1,0 +1,62 @@
+import type { PathOf } from '../enqueue/checks.ts';
+import type { NewJob } from '../enqueue/newJob.ts';
+import { isOutage, Refusal } from '../errors.ts';
+import type { Job } from '../job.ts';
+import type { Ack, Acked, Extend, Extended, Nack, Nacked, Release } from './requests.ts';
+
+/** Settlements of many jobs in one request. */
+export interface SettleRequest {
+  acks?: Ack[] | undefined;
+  nacks?: Nack[] | undefined;
+  releases?: Release[] | undefined;
+  extends?: Extend[] | undefined;
+}
+
+/** What became of one item: what the single call answers, or its refusal. */
+export type Outcome<Result> = { id: string; result: Result } | { id: string; refusal: Refusal };
+
+/** The path of a follow-up within the request. */
+const pathOf =
+  (list: string, item: number): PathOf =>
+  (i) =>
+    `/${list}/${item}/enqueue/${i}`;
+
+async function outcomes<Item extends { id: string }, Result>(
+  items: Item[] = [],
+  verb: (item: Item, i: number) => Promise<Result>,
+): Promise<Outcome<Result>[]> {
+  return Promise.all(
+    items.map(async (item, i) => {
+      try {
+        return { id: item.id, result: await verb(item, i) };
+      } catch (error) {
+        // An outage refuses the whole call. A stale lease refuses only its own item.
+        if (!(error instanceof Refusal) || isOutage(error)) throw error;
+        return { id: item.id, refusal: error };
+      }
+    }),
+  );
+}
+
+/** Settles many jobs at once. A follow-up that would be refused refuses the whole call, before anything is settled. */
+export function createSettleMany(verbs: {
+  check(jobs: NewJob[], at: PathOf): void;
+  ack(item: Ack, at: PathOf): Promise<Acked>;
+  nack(item: Nack, at: PathOf): Promise<Nacked>;
+  release(item: Release): Promise<Job>;
+  extend(item: Extend): Promise<Extended>;
+}) {
+  const { check, ack, nack, release, extend } = verbs;
+  return async (request: SettleRequest) => {
+    for (const list of ['acks', 'nacks'] as const)
+      for (const [i, { enqueue }] of (request[list] ?? []).entries())
+        if (enqueue) check(enqueue, pathOf(list, i));
+    const [acks, nacks, releases, extended] = await Promise.all([
+      outcomes(request.acks, (item, i) => ack(item, pathOf('acks', i))),
+      outcomes(request.nacks, (item, i) => nack(item, pathOf('nacks', i))),
+      outcomes(request.releases, release),
+      outcomes(request.extends, extend),
+    ]);
+    return { acks, nacks, releases, extends: extended };
+  };
+}
