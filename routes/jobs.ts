@@ -6,7 +6,17 @@ import type { App } from './http/fastify.ts';
 import { onHangup } from './http/hangup.ts';
 import { answer, operation } from './http/operation.ts';
 import { jobJson, jobPageJson } from './http/serialize.ts';
-import { decimal, JobId, JobStateName, oneOf, pageQuery, QueueName, ref, text } from './schemas/common.ts';
+import {
+  decimal,
+  JobId,
+  JobStateName,
+  MAX_WAIT_SECONDS,
+  oneOf,
+  pageQuery,
+  QueueName,
+  ref,
+  text,
+} from './schemas/common.ts';
 import { Job, JobPage } from './schemas/job.ts';
 
 export function jobRoutes(app: App, engine: Engine): void {
@@ -62,7 +72,7 @@ export function jobRoutes(app: App, engine: Engine): void {
           wait_seconds: Type.Optional(
             decimal({
               minimum: 0,
-              maximum: 60,
+              maximum: MAX_WAIT_SECONDS,
               default: 0,
               description: 'How long to wait for the end of the job; the client must be as patient.',
             }),

@@ -36,7 +36,7 @@ function toQueue(status: QueueStatus) {
       backoff,
       retention_seconds,
       dead_retention_seconds,
-      // What can be put is what is shown.
+      // A limit that is not set is left out, as in the body of a PUT.
       ...(max_leased === null ? {} : { max_leased }),
       ...(rate_limit === null ? {} : { rate_limit }),
       ...(max_ready === null ? {} : { max_ready }),

@@ -88,6 +88,9 @@ export const MAX_SECONDS = 366 * 86_400;
 export const delaySeconds = (description: string) =>
   decimal({ minimum: 0, maximum: MAX_SECONDS, description });
 
+/** The longest time that a request waits: for a job to claim, or for the end of a job. */
+export const MAX_WAIT_SECONDS = 60;
+
 export const leaseSeconds = (options: object) => decimal({ minimum: 0.1, maximum: 43_200, ...options });
 
 export const Problem = Type.Object(
