@@ -17,7 +17,7 @@ test('an empty environment serves loopback with a PostgreSQL of its own', () => 
     port: 8080,
     databaseUrl: undefined,
     listenUrl: undefined,
-    dataDir: '../data',
+    dataDir: './data',
     poolSize: 10,
     logLevel: 'info',
     maxPayloadBytes: 1_048_576,

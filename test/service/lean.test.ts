@@ -7,8 +7,8 @@ function loadedPackages(): string[] {
   const script = `
     import { Module } from 'node:module';
     import { pino } from 'pino';
-    import '../dist/serve.js';
-    import { buildApp } from '../dist/routes/app.js';
+    import './dist/serve.js';
+    import { buildApp } from './dist/routes/app.js';
     const app = await buildApp({ engine: {}, logger: pino({ level: 'silent' }), maxPayloadBytes: 1 });
     await app.close();
     console.log(JSON.stringify(Object.keys(Module._cache)));
