@@ -20,7 +20,7 @@ export const createApp = (logger: FastifyBaseLogger) =>
     routerOptions: { maxParamLength: 16_384 },
     // JSON.stringify or our own code writes the answers, so Fastify's serialiser is not loaded.
     schemaController: { compilersFactory: { buildValidator, buildSerializer: () => () => JSON.stringify } },
-    // Requests that arrive while the service closes are still served. Fastify's own 503 is no problem+json.
+    // Requests that arrive while the service closes are still served. Fastify's own 503 is not problem+json.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     frameworkErrors: (error, request, reply) => {

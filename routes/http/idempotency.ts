@@ -56,7 +56,7 @@ const firstAnswer = async (jobs: Job[], answerOf: (jobs: Job[]) => Answer, after
 
 /**
  * Enqueues jobs, once for each Idempotency-Key, and replies. The answer comes from `afterwards`, which may wait for the
- * jobs to finish, or else from `answerOf`.
+ * jobs to finish, or else from `answerOf`. `at` gives the JSON pointer to each job in the body.
  */
 export function enqueuer(engine: Engine) {
   return async function enqueueAndReply(

@@ -11,6 +11,6 @@ export function refuseForNode(app: FastifyInstance): void {
       done(invalidRequest([{ in: 'header', path: '/host', message: 'is required' }]));
     else done();
   });
-  // A request with an unknown `Expect` is served: RFC 9110, 10.1.1 allows to ignore it.
+  // A request with an unknown `Expect` is served, as RFC 9110, 10.1.1 allows.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
 }

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { ROOT } from '../support/sources.ts';
 
-/** The packages whose code is loaded once a replica could serve. */
+/** The packages that are loaded when a replica is ready to serve. */
 function loadedPackages(): string[] {
   const script = `
     import { Module } from 'node:module';
@@ -21,7 +21,7 @@ function loadedPackages(): string[] {
   return [...new Set(files.map((file) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(file)?.[1] as string))];
 }
 
-test('a replica loads nothing for the OpenAPI document, Swagger UI or serialisers before somebody needs it', () => {
+test('a replica loads nothing for the OpenAPI document, Swagger UI or serialisers before it is needed', () => {
   const packages = loadedPackages();
   expect(packages).toEqual(expect.arrayContaining(['fastify', 'pg', 'ajv']));
   for (const heavy of [
