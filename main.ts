@@ -11,8 +11,8 @@ const USAGE = `Usage: dibs <command>
   migrate   bring the database at DATABASE_URL up to date, and exit
 `;
 
-/** What is in flight gets this long after SIGTERM; then the process ends all the same. */
-const PATIENCE_MS = 9000;
+/** The shutdown may take this long after SIGTERM. Then the process ends anyway. */
+const GRACE_MS = 9000;
 
 async function runService(config: Config): Promise<void> {
   const logger = pino({ level: config.logLevel });
@@ -21,9 +21,9 @@ async function runService(config: Config): Promise<void> {
     process.on(signal, () => {
       stop.abort();
       setTimeout(() => {
-        logger.warn(`not everything in flight was done ${PATIENCE_MS / 1000} s after ${signal}`);
+        logger.warn(`the shutdown took longer than ${GRACE_MS / 1000} s after ${signal}, ending anyway`);
         process.exit(0);
-      }, PATIENCE_MS).unref();
+      }, GRACE_MS).unref();
     });
   }
   await serve(config, logger, stop.signal);
@@ -32,7 +32,7 @@ async function runService(config: Config): Promise<void> {
 async function runMigrations(config: Config): Promise<void> {
   if (config.databaseUrl === undefined)
     throw new ConfigError(
-      'DATABASE_URL must say which database to migrate; the embedded one is migrated by `serve`',
+      'DATABASE_URL must name the database to migrate; `dibs serve` migrates the embedded one',
     );
   const names = await migrate(config.databaseUrl);
   process.stdout.write(

@@ -18,15 +18,15 @@ async function migrateWhenThere(url: string, logger: Logger, stop: AbortSignal):
       return;
     } catch (error) {
       if (!isOutage(error)) throw error;
-      logger.warn('the database does not answer yet, trying again');
+      logger.warn('the database does not answer yet, trying again in a second');
       await sleep(RETRY_MS, undefined, { signal: stop });
     }
   }
 }
 
 /**
- * Runs the service until `stop` is aborted: then it stops accepting, answers the waiting claims with what they have,
- * finishes what is in flight and closes. What was started is stopped again, whichever step fails.
+ * Runs the service until `stop` is aborted. Then it accepts no new connections, answers the waiting claims with the
+ * jobs they have, finishes the running requests and closes. When a step fails, everything already started is stopped.
  */
 export async function serve(config: Config, logger: Logger, stop: AbortSignal): Promise<void> {
   const undo: (() => Promise<unknown>)[] = [];
@@ -40,7 +40,7 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
       });
       undo.push(embedded.stop);
       url = embedded.url;
-      logger.info(`embedded PostgreSQL with its data under ${config.dataDir}`);
+      logger.info(`the embedded PostgreSQL has its data under ${config.dataDir}`);
     }
     await migrateWhenThere(url, logger, stop);
 
@@ -49,7 +49,7 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
         ? logger.warn(`${message}: the database does not answer`)
         : logger.error(error, message);
     const db = openDatabase(url, config.poolSize, (error) =>
-      logger.warn(`a connection was lost: ${error.message}`),
+      logger.warn(`a connection to the database broke: ${error.message}`),
     );
     undo.push(db.close);
     const engine = await startEngine({ db, listenUrl: config.listenUrl ?? url, log });
@@ -70,6 +70,7 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
   } catch (error) {
     if (!stop.aborted) throw error;
   } finally {
-    for (const step of undo.reverse()) await step().catch((error) => logger.error(error, 'while stopping'));
+    for (const step of undo.reverse())
+      await step().catch((error) => logger.error(error, 'a shutdown step failed'));
   }
 }

@@ -1,7 +1,8 @@
 import type { RouteOptions } from 'fastify';
 import type { Logger } from 'pino';
 import type { Engine } from '../src/engine.ts';
-import { leaseRoutes } from './claims.ts';
+import { claimRoutes } from './claims.ts';
+import { enqueueRoutes } from './enqueue.ts';
 import { explainRoute } from './explain.ts';
 import { acceptJson } from './http/body.ts';
 import { describingApp, docsRoutes } from './http/docs.ts';
@@ -16,10 +17,10 @@ import { namedSchemas } from './schemas/named.ts';
 import { settleRoute } from './settle.ts';
 import { systemRoutes } from './system.ts';
 
-/** Every method that HTTP clients use; those that a path has no route for answer 405. */
+/** Every method that HTTP clients use. */
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const;
 
-/** Answers 405 with `Allow` for every method that a path of ours has no route for. */
+/** Answers 405 with `Allow` to every method that a path has no route for. */
 function refuseOtherMethods(app: App, routes: RouteOptions[]): void {
   const methodsOf = new Map<string, Set<string>>();
   for (const { url, method } of routes) {
@@ -33,7 +34,7 @@ function refuseOtherMethods(app: App, routes: RouteOptions[]): void {
       method: others,
       url,
       schema: { hide: true },
-      // Before the body is read: its type or form is beside the point.
+      // Answers before the body is read: a bad body does not matter here.
       onRequest: methodNotAllowed([...methods].sort()),
       handler: () => undefined,
     });
@@ -52,9 +53,10 @@ function logAnswers(app: App, logger: Logger): void {
 
 const routesOf = (engine: Engine, maxPayloadBytes: number) => (app: App) => {
   systemRoutes(app, engine);
-  jobRoutes(app, engine, maxPayloadBytes);
+  enqueueRoutes(app, engine, maxPayloadBytes);
+  jobRoutes(app, engine);
   explainRoute(app, engine);
-  leaseRoutes(app, engine, maxPayloadBytes);
+  claimRoutes(app, engine, maxPayloadBytes);
   settleRoute(app, engine, maxPayloadBytes);
   queueRoutes(app, engine);
   scheduleRoutes(app, engine, maxPayloadBytes);
@@ -79,7 +81,7 @@ export async function buildApp(options: {
 
   app.setErrorHandler(handleError);
   app.setNotFoundHandler(routeNotFound);
-  // Before the body is read, as for other methods: its type or form is beside the point.
+  // Answers before the body is read, as for a wrong method.
   app.addHook('onRequest', (request, reply, done) => {
     if (request.is404) routeNotFound(request, reply);
     else done();

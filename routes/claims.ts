@@ -2,7 +2,7 @@ import type { Engine } from '../src/engine.ts';
 import { noBodyIsEmpty, rawShapes } from './http/body.ts';
 import type { App } from './http/fastify.ts';
 import { onHangup } from './http/hangup.ts';
-import { toNewJob } from './http/jobBody.ts';
+import { withFollowUps } from './http/jobBody.ts';
 import { answer, operation } from './http/operation.ts';
 import { ackedJson, jobJson, jobListJson, nackedJson } from './http/serialize.ts';
 import { JobId, ref } from './schemas/common.ts';
@@ -17,9 +17,10 @@ import {
   ReleaseRequest,
 } from './schemas/lease.ts';
 
-const enqueueAt = (i: number) => `/enqueue/${i}`;
+/** Where a follow-up stands in the body, for problem details. */
+const followUpAt = (i: number) => `/enqueue/${i}`;
 
-export function leaseRoutes(app: App, engine: Engine, maxPayloadBytes: number): void {
+export function claimRoutes(app: App, engine: Engine, maxPayloadBytes: number): void {
   const raw = rawShapes(maxPayloadBytes);
 
   app.route({
@@ -69,9 +70,8 @@ export function leaseRoutes(app: App, engine: Engine, maxPayloadBytes: number): 
       }),
     },
     handler: async (request, reply) => {
-      const { enqueue, ...ack } = request.body;
-      const item = { ...ack, id: request.params.id, enqueue: enqueue?.map(toNewJob) };
-      return reply.type('application/json').send(ackedJson(await engine.ack(item, enqueueAt)));
+      const item = withFollowUps({ ...request.body, id: request.params.id });
+      return reply.type('application/json').send(ackedJson(await engine.ack(item, followUpAt)));
     },
   });
 
@@ -95,9 +95,8 @@ export function leaseRoutes(app: App, engine: Engine, maxPayloadBytes: number): 
       }),
     },
     handler: async (request, reply) => {
-      const { enqueue, ...nack } = request.body;
-      const item = { ...nack, id: request.params.id, enqueue: enqueue?.map(toNewJob) };
-      return reply.type('application/json').send(nackedJson(await engine.nack(item, enqueueAt)));
+      const item = withFollowUps({ ...request.body, id: request.params.id });
+      return reply.type('application/json').send(nackedJson(await engine.nack(item, followUpAt)));
     },
   });
 

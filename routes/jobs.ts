@@ -1,81 +1,25 @@
 import { Type } from 'typebox';
 import type { Engine } from '../src/engine.ts';
-import type { Answer } from '../src/enqueue/idempotency.ts';
 import { isUuid } from '../src/ids.ts';
-import type { Job as EngineJob } from '../src/job.ts';
-import { rawShapes } from './http/body.ts';
-import { readCursor, writeCursor } from './http/cursor.ts';
+import { pageOf } from './http/cursor.ts';
 import type { App } from './http/fastify.ts';
 import { onHangup } from './http/hangup.ts';
-import { enqueuer, idempotencyHeaders } from './http/idempotency.ts';
-import { awaitedJob, enqueued, toNewJob } from './http/jobBody.ts';
 import { answer, operation } from './http/operation.ts';
-import { finishedWithin, preferHeaders, preferredWait } from './http/prefer.ts';
-import { jobJson, jobListJson, jobPageJson } from './http/serialize.ts';
-import { decimal, JobId, JobStateName, oneOf, pageQuery, QueueName, ref, text } from './schemas/common.ts';
-import { Job, JobList, JobPage, JobSpec, JobSpecList } from './schemas/job.ts';
+import { jobJson, jobPageJson } from './http/serialize.ts';
+import {
+  decimal,
+  JobId,
+  JobStateName,
+  MAX_WAIT_SECONDS,
+  oneOf,
+  pageQuery,
+  QueueName,
+  ref,
+  text,
+} from './schemas/common.ts';
+import { Job, JobPage } from './schemas/job.ts';
 
-const oneCreated = ([job]: EngineJob[]): Answer => enqueued(job as EngineJob);
-
-const allCreated = (jobs: EngineJob[]): Answer => ({ status: 201, location: null, body: jobListJson(jobs) });
-
-export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): void {
-  const raw = rawShapes(maxPayloadBytes);
-  const enqueueAndReply = enqueuer(engine);
-
-  app.route({
-    method: 'POST',
-    url: '/jobs',
-    config: { raw: raw.job },
-    schema: {
-      headers: Type.Object({ ...idempotencyHeaders.properties, ...preferHeaders.properties }),
-      body: ref(JobSpec),
-      ...operation({
-        operationId: 'enqueueJob',
-        tags: ['Producing'],
-        summary: 'Enqueue a job',
-        description:
-          'The job is in the database when the answer comes. The payload is left out of the answer. With `Prefer: wait` ' +
-          'the answer comes when the job is finished, or after that time.',
-        answers: awaitedJob,
-        refusals: [422, 429],
-        takesBody: true,
-      }),
-    },
-    handler: (request, reply) => {
-      const seconds = preferredWait(request.headers.prefer);
-      const job = toNewJob(request.body);
-      if (seconds === undefined) return enqueueAndReply(request, reply, [job], () => '', oneCreated);
-      reply.header('preference-applied', `wait=${seconds}`);
-      const afterwards = finishedWithin(engine, seconds, request, reply);
-      const awaited = { ...job, awaited_seconds: seconds };
-      return enqueueAndReply(request, reply, [awaited], () => '', oneCreated, afterwards);
-    },
-  });
-
-  app.route({
-    method: 'POST',
-    url: '/jobs/batch',
-    config: { raw: raw.jobs },
-    schema: {
-      headers: idempotencyHeaders,
-      body: ref(JobSpecList),
-      ...operation({
-        operationId: 'enqueueJobs',
-        tags: ['Producing'],
-        summary: 'Enqueue up to 1000 jobs, all or none',
-        description:
-          'The answer has them in the same order. One bad item refuses all; `errors[].path` names it. In the place of one ' +
-          'whose `unique_key` another has stands that one, with `deduplicated`.',
-        answers: { 201: answer(ref(JobList), 'The jobs.') },
-        refusals: [422, 429],
-        takesBody: true,
-      }),
-    },
-    handler: (request, reply) =>
-      enqueueAndReply(request, reply, request.body.jobs.map(toNewJob), (i) => `/jobs/${i}`, allCreated),
-  });
-
+export function jobRoutes(app: App, engine: Engine): void {
   app.route({
     method: 'GET',
     url: '/jobs',
@@ -106,30 +50,15 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
       }),
     },
     handler: async (request, reply) => {
-      const {
-        queue,
-        state,
-        group,
-        unique_key,
-        include,
-        order = 'newest',
-        limit = 100,
-        cursor,
-      } = request.query;
-      const listing = { of: 'jobs', queue, state, group, unique_key, order };
-      const jobs = await engine.jobs.list({
-        queue,
-        state,
-        group,
-        unique_key,
-        order,
-        limit,
-        payload: include === 'payload',
-        after: cursor === undefined ? undefined : readCursor(listing, cursor, isUuid),
+      const { include, queue, state, group, unique_key, order = 'newest' } = request.query;
+      const filters = { queue, state, group, unique_key, order };
+      const { items, next } = await pageOf({ of: 'jobs', ...filters }, request.query, {
+        list: (limit, after) =>
+          engine.jobs.list({ ...filters, limit, after, payload: include === 'payload' }),
+        keyOf: ({ id }) => id,
+        isKey: isUuid,
       });
-      const last = jobs.length === limit ? jobs.at(-1) : undefined;
-      const next = last ? writeCursor(listing, last.id) : null;
-      return reply.type('application/json').send(jobPageJson(jobs, next));
+      return reply.type('application/json').send(jobPageJson(items, next));
     },
   });
 
@@ -143,7 +72,7 @@ export function jobRoutes(app: App, engine: Engine, maxPayloadBytes: number): vo
           wait_seconds: Type.Optional(
             decimal({
               minimum: 0,
-              maximum: 60,
+              maximum: MAX_WAIT_SECONDS,
               default: 0,
               description: 'How long to wait for the end of the job; the client must be as patient.',
             }),

@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 import type { QueueStatus } from '../src/admin/queues.ts';
 import type { Engine } from '../src/engine.ts';
-import { completeBackoff } from './http/backoff.ts';
 import { noBodyIsEmpty } from './http/body.ts';
-import { readCursor, writeCursor } from './http/cursor.ts';
+import { pageOf } from './http/cursor.ts';
 import type { App } from './http/fastify.ts';
+import { completeBackoff } from './http/jobBody.ts';
 import { answer, operation } from './http/operation.ts';
 import { isQueueName, pageQuery, QueueName, ref } from './schemas/common.ts';
 import {
@@ -36,7 +36,7 @@ function toQueue(status: QueueStatus) {
       backoff,
       retention_seconds,
       dead_retention_seconds,
-      // What can be put is what is shown.
+      // A limit that is not set is left out, as in the body of a PUT.
       ...(max_leased === null ? {} : { max_leased }),
       ...(rate_limit === null ? {} : { rate_limit }),
       ...(max_ready === null ? {} : { max_ready }),
@@ -62,12 +62,12 @@ export function queueRoutes(app: App, engine: Engine): void {
       }),
     },
     handler: async (request) => {
-      const { limit = 100, cursor } = request.query;
-      const listing = { of: 'queues' };
-      const after = cursor === undefined ? undefined : readCursor(listing, cursor, isQueueName);
-      const queues = await engine.queues.list(limit, after);
-      const last = queues.length === limit ? queues.at(-1) : undefined;
-      return { queues: queues.map(toQueue), next_cursor: last ? writeCursor(listing, last.name) : null };
+      const { items, next } = await pageOf({ of: 'queues' }, request.query, {
+        list: (limit, after) => engine.queues.list(limit, after),
+        keyOf: ({ name }) => name,
+        isKey: isQueueName,
+      });
+      return { queues: items.map(toQueue), next_cursor: next };
     },
   });
 

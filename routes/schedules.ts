@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 import type { Engine } from '../src/engine.ts';
 import { rawShapes } from './http/body.ts';
-import { readCursor, writeCursor } from './http/cursor.ts';
+import { pageOf } from './http/cursor.ts';
 import type { App } from './http/fastify.ts';
 import { sendAnswer } from './http/idempotency.ts';
-import { enqueued, enqueuedJob, toNewJob } from './http/jobBody.ts';
+import { enqueued, enqueuedAnswers, toNewJob } from './http/jobBody.ts';
 import { answer, operation } from './http/operation.ts';
 import { scheduleJson, schedulePageJson } from './http/serialize.ts';
 import { isScheduleName, pageQuery, ref, ScheduleName } from './schemas/common.ts';
@@ -29,13 +29,12 @@ export function scheduleRoutes(app: App, engine: Engine, maxPayloadBytes: number
       }),
     },
     handler: async (request, reply) => {
-      const { limit = 100, cursor } = request.query;
-      const listing = { of: 'schedules' };
-      const after = cursor === undefined ? undefined : readCursor(listing, cursor, isScheduleName);
-      const schedules = await engine.schedules.list(limit, after);
-      const last = schedules.length === limit ? schedules.at(-1) : undefined;
-      const next = last ? writeCursor(listing, last.name) : null;
-      return reply.type('application/json').send(schedulePageJson(schedules, next));
+      const { items, next } = await pageOf({ of: 'schedules' }, request.query, {
+        list: (limit, after) => engine.schedules.list(limit, after),
+        keyOf: ({ name }) => name,
+        isKey: isScheduleName,
+      });
+      return reply.type('application/json').send(schedulePageJson(items, next));
     },
   });
 
@@ -114,7 +113,7 @@ export function scheduleRoutes(app: App, engine: Engine, maxPayloadBytes: number
         tags,
         summary: 'Enqueue the job of a schedule now',
         description: 'Besides its ticks, also while it is paused. The payload is left out of the answer.',
-        answers: enqueuedJob,
+        answers: enqueuedAnswers,
         refusals: [404, 429],
         takesBody: true,
       }),

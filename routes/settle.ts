@@ -1,21 +1,19 @@
-import type { Static } from 'typebox';
 import type { Engine } from '../src/engine.ts';
 import { invalidRequest, Refusal } from '../src/errors.ts';
 import type { Job } from '../src/job.ts';
 import type { Acked, Nacked } from '../src/settle/requests.ts';
 import { noBodyIsEmpty, rawShapes } from './http/body.ts';
 import type { App } from './http/fastify.ts';
-import { toNewJob } from './http/jobBody.ts';
+import { withFollowUps } from './http/jobBody.ts';
 import { answer, operation } from './http/operation.ts';
 import { toProblem } from './http/problems.ts';
 import { jobJson } from './http/serialize.ts';
 import { ref } from './schemas/common.ts';
-import type { JobSpec } from './schemas/job.ts';
 import { SettleRequest, SettleResults } from './schemas/lease.ts';
 
-const MOST_ITEMS = 1000;
+const MAX_ITEMS = 1000;
 
-/** What the list shows of a job that went back. */
+/** The result of a nack or release: a few fields of the job. */
 const standing = ({ state, run_at }: Job) => ({ state, run_at });
 
 const shown = (enqueued: Job[]) => enqueued.map((job) => JSON.parse(jobJson(job)));
@@ -23,13 +21,10 @@ const showAcked = ({ state, enqueued }: Acked) => ({ state, enqueued: shown(enqu
 const showNacked = ({ enqueued, ...job }: Nacked) =>
   enqueued ? { ...standing(job), enqueued: shown(enqueued) } : standing(job);
 
-const withNewJobs = <I extends { enqueue?: Static<typeof JobSpec>[] }>(item: I) => ({
-  ...item,
-  enqueue: item.enqueue?.map(toNewJob),
-});
+/** Where a follow-up stands in the body, for problem details. */
+const followUpAt = (list: string, item: number) => (i: number) => `/${list}/${item}/enqueue/${i}`;
 
-const enqueueAt = (list: string, item: number) => (i: number) => `/${list}/${item}/enqueue/${i}`;
-
+/** One result for each item, in the order of the request. */
 async function results<I extends { id: string }, R>(
   items: I[] | undefined,
   verb: (item: I, i: number) => Promise<R>,
@@ -40,7 +35,7 @@ async function results<I extends { id: string }, R>(
       try {
         return { id: item.id, status: 200, ...show(await verb(item, i)) };
       } catch (error) {
-        // An outage answers the whole call; what a stale lease spoils is its own item.
+        // An outage fails the whole call. A stale lease fails only its own item.
         if (!(error instanceof Refusal) || error.code === 'unavailable') throw error;
         const problem = toProblem(error);
         return { id: item.id, status: problem.status, problem };
@@ -71,19 +66,19 @@ export function settleRoute(app: App, engine: Engine, maxPayloadBytes: number): 
     handler: async (request) => {
       const { acks, nacks, releases, extends: extensions } = request.body;
       const count = [acks, nacks, releases, extensions].reduce((sum, list) => sum + (list?.length ?? 0), 0);
-      if (count > MOST_ITEMS)
+      if (count > MAX_ITEMS)
         throw invalidRequest([
-          { in: 'body', path: '', message: `must have at most ${MOST_ITEMS} items in all` },
+          { in: 'body', path: '', message: `must have at most ${MAX_ITEMS} items in all` },
         ]);
-      const done = acks?.map(withNewJobs);
-      const failed = nacks?.map(withNewJobs);
-      // Before anything is settled.
+      const done = acks?.map(withFollowUps);
+      const failed = nacks?.map(withFollowUps);
+      // A bad follow-up refuses the whole call before anything is settled.
       for (const [list, items] of Object.entries({ acks: done, nacks: failed }))
         for (const [i, { enqueue }] of (items ?? []).entries())
-          if (enqueue) engine.check(enqueue, enqueueAt(list, i));
+          if (enqueue) engine.check(enqueue, followUpAt(list, i));
       const [acked, nacked, released, extended] = await Promise.all([
-        results(done, (item, i) => engine.ack(item, enqueueAt('acks', i)), showAcked),
-        results(failed, (item, i) => engine.nack(item, enqueueAt('nacks', i)), showNacked),
+        results(done, (item, i) => engine.ack(item, followUpAt('acks', i)), showAcked),
+        results(failed, (item, i) => engine.nack(item, followUpAt('nacks', i)), showNacked),
         results(releases, engine.release, standing),
         results(extensions, engine.extend, ({ state, lease_expires_at, cancel_requested }) => ({
           state,

@@ -1,10 +1,10 @@
 export interface Config {
   host: string;
-  /** 0 picks a free one. */
+  /** 0 picks a free port. */
   port: number;
-  /** Where the database is; undefined: an embedded PostgreSQL with its data under `dataDir`. */
+  /** Undefined means an embedded PostgreSQL with its data under `dataDir`. */
   databaseUrl: string | undefined;
-  /** For LISTEN, where `databaseUrl` leads through a transaction pooler. */
+  /** For LISTEN. It is needed when `databaseUrl` leads through a transaction pooler. */
   listenUrl: string | undefined;
   dataDir: string;
   poolSize: number;
@@ -15,11 +15,11 @@ export interface Config {
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/;
 
-/** The environment is not one that Dibs can start with; the message names every bad variable. */
+/** Dibs cannot start with this environment. The message names every bad variable. */
 export class ConfigError extends Error {}
 
 /**
- * Reads the configuration. One who doesn't listen need not care who could reach HOST.
+ * Reads the configuration. HOST is checked only for a process that listens.
  * @throws ConfigError
  */
 export function readConfig(env: Record<string, string | undefined>, { listens = true } = {}): Config {
@@ -43,7 +43,7 @@ export function readConfig(env: Record<string, string | undefined>, { listens = 
   function databaseUrl(name: string): string | undefined {
     const text = env[name];
     if (!text) return undefined;
-    // Never shown: it may hold a password.
+    // The message does not show the value: it may hold a password.
     if (!URL.canParse(text) || !/^postgres(ql)?:$/.test(new URL(text).protocol))
       problems.push(`${name} must be a URL like postgres://user:password@host:5432/database`);
     return text;
@@ -53,8 +53,8 @@ export function readConfig(env: Record<string, string | undefined>, { listens = 
   const auth = oneOf('AUTH', 'on', ['on', 'off']);
   if (listens && auth !== 'off' && !LOOPBACK.test(host))
     problems.push(
-      `HOST=${host} would let everybody in who can reach it, as there are no access keys yet; ` +
-        'keep to loopback (127.0.0.1), or say AUTH=off where the network itself keeps strangers out',
+      `HOST=${host} lets in everybody who can reach it, because there are no access keys yet; ` +
+        'use 127.0.0.1, or set AUTH=off if your network keeps strangers out',
     );
 
   const config: Config = {

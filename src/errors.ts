@@ -1,4 +1,4 @@
-/** Every code that a refusal can carry; stable, for programs. */
+/** Every code of a refusal. Programs rely on them, so a code never changes its meaning. */
 export type RefusalCode =
   | 'invalid_request'
   | 'unauthorized'
@@ -20,14 +20,14 @@ export type RefusalCode =
   | 'internal'
   | 'unavailable';
 
-/** Where a request is wrong: `path` is a JSON pointer (RFC 6901) into the part `in`, empty for the whole. */
+/** A wrong field of a request. `path` is a JSON pointer (RFC 6901) into the part `in`, empty for the whole part. */
 export interface FieldError {
   in: 'body' | 'query' | 'path' | 'header';
   path: string;
   message: string;
 }
 
-/** A request that is not carried out, for a reason that its sender can read. */
+/** A request is not carried out. The message tells its sender why. */
 export class Refusal extends Error {
   readonly code: RefusalCode;
   readonly errors: FieldError[] | undefined;
@@ -46,7 +46,7 @@ export const invalidRequest = (errors: [FieldError, ...FieldError[]]) =>
 export const jobNotFound = (id: string) =>
   new Refusal(
     'job_not_found',
-    `There is no job ${JSON.stringify(id)}: it never was, or it is done and not kept.`,
+    `There is no job ${JSON.stringify(id)}. It never existed, or it is finished and was not kept.`,
   );
 
 export const queueNotFound = (name: string) =>
@@ -58,22 +58,23 @@ export const scheduleNotFound = (name: string) =>
 export const leaseLost = (id: string) =>
   new Refusal(
     'lease_lost',
-    `This lease of job ${id} is over: it was given back, or somebody else holds the job.`,
+    `This lease of job ${id} is over: the job was given or taken back, or another worker holds it. Drop the work.`,
   );
 
-export const jobLeased = (id: string) => new Refusal('job_leased', `Job ${id} is with a worker.`);
+export const jobLeased = (id: string) =>
+  new Refusal('job_leased', `A worker has leased job ${id}. Wait until the job is settled, or cancel it.`);
 
 export const jobFinished = (id: string, state: string) =>
-  new Refusal('job_finished', `Job ${id} is ${state} already.`);
+  new Refusal('job_finished', `Job ${id} is already ${state}.`);
 
 export const uniqueKeyTaken = (id: string) =>
-  new Refusal('unique_key_taken', `Another unfinished job has the unique key of job ${id}.`);
+  new Refusal(
+    'unique_key_taken',
+    `Another unfinished job has the unique key of job ${id}. Retry job ${id} when that job is finished.`,
+  );
 
 export const queueNotEmpty = (name: string) =>
-  new Refusal(
-    'queue_not_empty',
-    `Queue ${name} still has jobs; delete it with ?force=true to delete them too.`,
-  );
+  new Refusal('queue_not_empty', `Queue ${name} still has jobs. To delete them too, use ?force=true.`);
 
 export const payloadTooLarge = (detail: string, errors?: FieldError[]) =>
   new Refusal('payload_too_large', detail, errors);
@@ -81,22 +82,20 @@ export const payloadTooLarge = (detail: string, errors?: FieldError[]) =>
 export const idempotencyKeyReused = (key: string) =>
   new Refusal(
     'idempotency_key_reused',
-    `The Idempotency-Key ${JSON.stringify(key)} was used with another body within the last 24 hours.`,
+    `The Idempotency-Key ${JSON.stringify(key)} was used with another body within the last 24 hours. Use a new key.`,
   );
 
 export const queueFull = (name: string) =>
-  new Refusal(
-    'queue_full',
-    `Queue ${name} has no room for these jobs: it holds as many as its max_ready lets in.`,
-  );
+  new Refusal('queue_full', `Queue ${name} is full: these jobs would exceed its max_ready. Try again later.`);
 
-export const unavailable = (detail = 'The database does not answer.') => new Refusal('unavailable', detail);
+export const unavailable = (detail = 'The database does not answer. Try again later.') =>
+  new Refusal('unavailable', detail);
 
-/** More waits here already than memory should be given to; what is refused now has not begun. */
+/** This replica holds as many waiting requests as its memory should. The request was refused before it began. */
 export const overloaded = () =>
-  unavailable('More requests wait for the database than can be held; nothing was done.');
+  unavailable('Too many requests are waiting in this replica. Nothing was done. Try again later.');
 
 export const isOutage = (error: unknown) => error instanceof Refusal && error.code === 'unavailable';
 
-/** Thrown when a cached queue turns out to be deleted; the caller resolves the name anew. */
+/** A cached queue was deleted. The caller looks its name up again. */
 export class QueueGone extends Error {}

@@ -5,7 +5,7 @@ import { parseKeepingRaw, type RawShape } from './rawJson.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Where values stand in the body that are kept as texts. */
+    /** The values of the body that are kept as texts. */
     raw?: RawShape;
   }
 }
@@ -14,7 +14,7 @@ export const MAX_BODY_BYTES = 16 * 2 ** 20;
 
 const small: RawShape = { maxBytes: MAX_SMALL_JSON_BYTES };
 
-/** The raw values of each kind of body. */
+/** For each kind of body, the values that are kept as texts. */
 export function rawShapes(maxPayloadBytes: number) {
   const job: RawShape = { members: { payload: { maxBytes: maxPayloadBytes } } };
   const ack: RawShape = { members: { result: small, enqueue: [job] } };
@@ -33,7 +33,7 @@ export function rawShapes(maxPayloadBytes: number) {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Bodies are JSON in UTF-8 and nothing else; an empty one counts as none. */
+/** Accepts JSON in UTF-8 and nothing else. An empty body counts as no body. */
 export function acceptJson(app: FastifyInstance): void {
   app.decorateRequest('fingerprint', null);
   app.removeAllContentTypeParsers();
@@ -54,7 +54,7 @@ export function acceptJson(app: FastifyInstance): void {
   );
 }
 
-/** For routes whose body may be left out; `null` is not "left out". */
+/** For routes whose body may be left out: no body becomes `{}`. A body of `null` is not left out. */
 export function noBodyIsEmpty(request: FastifyRequest, _: FastifyReply, done: () => void): void {
   if (request.body === undefined) request.body = {};
   done();

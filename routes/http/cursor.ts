@@ -1,20 +1,47 @@
 import { createHash } from 'node:crypto';
 import { invalidRequest } from '../../src/errors.ts';
+import { PAGE_LIMIT } from '../schemas/common.ts';
 
-const digest = (listing: object) =>
+/** A list and its filters. A cursor is valid only for the list that it was made for. */
+type Listing = { of: string } & Record<string, string | undefined>;
+
+const digest = (listing: Listing) =>
   createHash('sha256').update(JSON.stringify(listing)).digest('base64url').slice(0, 8);
 
-/** A cursor says where a page ended, and belongs to the listing whose filters it was made with. */
-export function writeCursor(listing: object, last: string): string {
-  return Buffer.from(`${digest(listing)} ${last}`).toString('base64url');
-}
+/** A cursor names the list and the key of the last item of a page. */
+const writeCursor = (listing: Listing, last: string) =>
+  Buffer.from(`${digest(listing)} ${last}`).toString('base64url');
 
-/** Where the page before ended. @throws Refusal `invalid_request` for a cursor of another listing, or none of ours. */
-export function readCursor(listing: object, cursor: string, isLast: (last: string) => boolean): string {
+/** The key in a cursor. @throws Refusal `invalid_request` for a cursor of another list, or not made by Dibs */
+function readCursor(listing: Listing, cursor: string, isKey: (text: string) => boolean): string {
   const [of, last = ''] = Buffer.from(cursor, 'base64url').toString().split(' ');
-  if (of !== digest(listing) || !isLast(last))
+  if (of !== digest(listing) || !isKey(last))
     throw invalidRequest([
-      { in: 'query', path: '/cursor', message: 'must be a next_cursor of this same listing' },
+      {
+        in: 'query',
+        path: '/cursor',
+        message: 'must be a next_cursor of the same list with the same filters',
+      },
     ]);
   return last;
+}
+
+/** One page of a list: the items after the cursor, and the cursor of the next page, null on the last. */
+export async function pageOf<Item>(
+  listing: Listing,
+  { limit = PAGE_LIMIT, cursor }: { limit?: number; cursor?: string },
+  {
+    list,
+    keyOf,
+    isKey,
+  }: {
+    list: (limit: number, after: string | undefined) => Promise<Item[]>;
+    /** What the list is ordered by. */
+    keyOf: (item: Item) => string;
+    isKey: (text: string) => boolean;
+  },
+): Promise<{ items: Item[]; next: string | null }> {
+  const items = await list(limit, cursor === undefined ? undefined : readCursor(listing, cursor, isKey));
+  const last = items.length === limit ? items.at(-1) : undefined;
+  return { items, next: last ? writeCursor(listing, keyOf(last)) : null };
 }

@@ -4,7 +4,7 @@ import { type App, createApp } from './fastify.ts';
 import { openApi } from './openapi.ts';
 import { handleError, routeNotFound } from './problems.ts';
 
-/** The same routes in an app that describes them: in the OpenAPI document and by Swagger UI. */
+/** A second app with the same routes. It serves the OpenAPI document and Swagger UI. */
 export async function describingApp(addRoutes: (app: App) => void, logger: FastifyBaseLogger): Promise<App> {
   const [{ default: swagger }, { default: swaggerUi }] = await Promise.all([
     import('@fastify/swagger'),
@@ -25,8 +25,8 @@ export async function describingApp(addRoutes: (app: App) => void, logger: Fasti
 }
 
 /**
- * The OpenAPI document and Swagger UI. What makes them is loaded when somebody first asks: it holds 10 MB, and most
- * replicas are never asked.
+ * Serves the OpenAPI document and Swagger UI. Their code is loaded at the first request for them: it takes 10 MB, and
+ * most replicas never get such a request.
  */
 export function docsRoutes(app: App, addRoutes: (app: App) => void): void {
   let describing: Promise<App> | undefined;

@@ -6,21 +6,21 @@ import { leaveRefusalsToUs } from './nodeRefusals.ts';
 import { handleError, rawProblem } from './problems.ts';
 import { buildValidator } from './validation.ts';
 
-/** Fastify with the options that decide what is accepted, and no routes yet. */
+/** Fastify without routes. Its options decide which requests are accepted. */
 export const createApp = (logger: FastifyBaseLogger) =>
   Fastify({
     loggerInstance: logger,
     genReqId: () => randomUUID(),
-    // A logger for each request cost it a microsecond or two; what is said of a request names its id itself.
+    // A logger for each request costs 1 to 2 µs. Each log line about a request names its id itself.
     childLoggerFactory: (logger) => logger,
-    // A line or two for each request would cost more than most requests; see logAnswers.
+    // A log line for each request would cost more than most requests. See logAnswers for LOG_LEVEL=debug.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: MAX_BODY_BYTES,
     http: leaveRefusalsToUs,
     routerOptions: { maxParamLength: 16_384 },
-    // Answers are written by JSON.stringify or by hand: Fastify's own serialiser is not even loaded then.
+    // JSON.stringify or our own code writes the answers, so Fastify's serialiser is not loaded.
     schemaController: { compilersFactory: { buildValidator, buildSerializer: () => () => JSON.stringify } },
-    // Requests that arrive while the service closes are still served; Fastify's own answer would be no problem+json.
+    // Requests that arrive while the service closes are still served. Fastify's own 503 is not problem+json.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     frameworkErrors: (error, request, reply) => {

@@ -5,11 +5,11 @@ import type { App } from './fastify.ts';
 const LOOK_MS = 50;
 
 /**
- * Lets `app.close()` return as soon as the last answer is written: a connection that is merely kept open, or never sent
- * a request, would hold it up for more than a minute.
+ * Lets `app.close()` return as soon as the last answer is written. By default, a connection that is idle, or never sent
+ * a request, delays it by more than a minute.
  */
 export function closeWithLastAnswer(app: App): void {
-  // By connection, as a listener for each request cost it a microsecond; a connection answers in order.
+  // The last answer of each connection is enough: a connection answers in order. A listener for each request costs 1 µs.
   const lastAnswers = new Map<Socket, ServerResponse | undefined>();
   const unfinished = () =>
     [...lastAnswers.values()].filter((last) => last !== undefined && !last.writableFinished);
@@ -21,7 +21,7 @@ export function closeWithLastAnswer(app: App): void {
   });
   app.server.on('request', ({ socket }, response: ServerResponse) => lastAnswers.set(socket, response));
   app.addHook('preClose', (done) => {
-    // Fastify says it in the answers to requests that come from now on.
+    // Fastify itself sets this header for requests that come from now on.
     for (const response of unfinished())
       if (!response?.headersSent) response?.setHeader('connection', 'close');
     timer = setInterval(() => {

@@ -1,13 +1,13 @@
 import type { FastifyReply } from 'fastify';
 
-/** Calls `gone` when the connection is gone before the answer was written; at once, when it is gone already. */
+/** Calls `gone` when the connection closes before the answer is written, or at once when it is closed already. */
 export function onHangup({ raw }: FastifyReply, gone: () => void): void {
   if (raw.destroyed) {
     gone();
     return;
   }
   raw.on('close', () => {
-    // `app.inject` closes before its socket, which stays whole, says that all is written.
+    // In `app.inject`, `close` comes before `writableFinished` is true, and the socket is not destroyed.
     if (!raw.writableFinished && raw.socket?.destroyed) gone();
   });
 }

@@ -10,7 +10,7 @@ import { text } from '../schemas/common.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** SHA-256 of the body as it came, in hex; of requests with an Idempotency-Key only. */
+    /** SHA-256 of the body as it was sent, in hex. Only requests with an Idempotency-Key have one. */
     fingerprint: string | null;
   }
 }
@@ -29,35 +29,35 @@ export const idempotencyHeaders = Type.Object({
   ),
 });
 
-/** Takes the fingerprint of a body, where one will be asked for. */
+/** Sets the fingerprint of a request with an Idempotency-Key. */
 export function takeFingerprint(request: FastifyRequest, body: Buffer): void {
   if (request.headers[NAME] !== undefined)
     request.fingerprint = createHash('sha256').update(body).digest('hex');
 }
 
-/** The key of a request. @throws Refusal `invalid_request` when there are several */
+/** The key of a request. @throws Refusal `invalid_request` when there is more than one */
 function keyOf({ headers, raw }: FastifyRequest): string | undefined {
   const key = headers[NAME] as string | undefined;
   if (key === undefined) return undefined;
-  // Node would make one of them.
+  // Node joins repeated headers into one.
   const names = raw.rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === NAME);
   if (names.length > 1)
     throw invalidRequest([{ in: 'header', path: `/${NAME}`, message: 'must not be sent twice' }]);
   return key;
 }
 
-/** Replies with an answer that may have been given before. */
+/** Sends an answer: a new one, or one that was given before. */
 export function sendAnswer(reply: FastifyReply, { status, location, body }: Answer): FastifyReply {
   if (location !== null) reply.header('location', location);
   return reply.code(status).type('application/json').send(body);
 }
 
-const answerFirst = async (jobs: Job[], answerOf: (jobs: Job[]) => Answer, afterwards?: Afterwards) =>
+const firstAnswer = async (jobs: Job[], answerOf: (jobs: Job[]) => Answer, afterwards?: Afterwards) =>
   (await afterwards?.answer(jobs)) ?? answerOf(jobs);
 
 /**
- * Enqueues jobs and replies with what `answerOf` makes of them, or what comes of them `afterwards`, once for each
- * Idempotency-Key.
+ * Enqueues jobs, once for each Idempotency-Key, and replies. The answer comes from `afterwards`, which may wait for the
+ * jobs to finish, or else from `answerOf`. `at` gives the JSON pointer to each job in the body.
  */
 export function enqueuer(engine: Engine) {
   return async function enqueueAndReply(
@@ -71,7 +71,7 @@ export function enqueuer(engine: Engine) {
     const key = keyOf(request);
     const given =
       key === undefined
-        ? await answerFirst(await engine.enqueue(jobs, at), answerOf, afterwards)
+        ? await firstAnswer(await engine.enqueue(jobs, at), answerOf, afterwards)
         : await engine.enqueueOnce(
             {
               route: `${request.method} ${request.routeOptions.url}`,

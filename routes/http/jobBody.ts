@@ -2,15 +2,42 @@ import type { Static } from 'typebox';
 import type { Answer } from '../../src/enqueue/idempotency.ts';
 import type { NewJob } from '../../src/enqueue/newJob.ts';
 import type { Job as EngineJob } from '../../src/job.ts';
+import type { Backoff } from '../../src/queues/queue.ts';
 import { ref } from '../schemas/common.ts';
-import { Job, type JobSpec } from '../schemas/job.ts';
-import { completeBackoff } from './backoff.ts';
+import { DEFAULT_BACKOFF, Job, type JobSpec } from '../schemas/job.ts';
 import { answer } from './operation.ts';
 import { jobJson } from './serialize.ts';
+
+/** Times have a resolution of a microsecond. Far smaller numbers would underflow in the database's arithmetic. */
+const toMicros = (seconds: number) => Math.round(seconds * 1e6) / 1e6;
+
+/** A backoff with a default for each field that was left out. */
+export function completeBackoff(asked: Partial<Backoff>): Backoff {
+  const { kind, base_seconds, max_seconds, jitter } = { ...DEFAULT_BACKOFF, ...asked };
+  return {
+    kind,
+    base_seconds: toMicros(base_seconds),
+    max_seconds: toMicros(max_seconds),
+    jitter: toMicros(jitter),
+  };
+}
 
 /** The job that a body asks for. */
 export const toNewJob = ({ backoff, ...job }: Static<typeof JobSpec>): NewJob =>
   backoff ? { ...job, backoff: completeBackoff(backoff) } : job;
+
+/** An ack or nack whose follow-ups are jobs for the engine. */
+export const withFollowUps = <I extends { enqueue?: Static<typeof JobSpec>[] }>(item: I) => ({
+  ...item,
+  enqueue: item.enqueue?.map(toNewJob),
+});
+
+/** The answer to an enqueue: 201 with the new job, or 200 with the job that already has its unique key. */
+export const enqueued = (job: EngineJob): Answer => ({
+  status: job.deduplicated ? 200 : 201,
+  location: `/jobs/${job.id}`,
+  body: jobJson(job),
+});
 
 const location = { Location: { type: 'string', description: 'The path of the job.' } };
 const preference = {
@@ -20,8 +47,8 @@ const preference = {
   },
 };
 
-/** How a route describes what `enqueued` answers. */
-export const enqueuedJob = {
+/** The answers of `enqueued`, for the OpenAPI document. */
+export const enqueuedAnswers = {
   201: answer(ref(Job), 'The job.', location),
   200: answer(
     ref(Job),
@@ -30,15 +57,8 @@ export const enqueuedJob = {
   ),
 };
 
-/** Answers 201 with a new job, 200 with one that has its unique key, and its Location. */
-export const enqueued = (job: EngineJob): Answer => ({
-  status: job.deduplicated ? 200 : 201,
-  location: `/jobs/${job.id}`,
-  body: jobJson(job),
-});
-
-/** How the route describes its answers that can be asked to wait. */
-export const awaitedJob = {
+/** The same for a route that also takes `Prefer: wait`. */
+export const enqueuedOrFinishedAnswers = {
   200: answer(
     ref(Job),
     'Nothing was enqueued, as another job has the `unique_key`: that one, as it stands, with `deduplicated`. Or, with ' +

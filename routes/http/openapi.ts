@@ -6,7 +6,7 @@ const { version } = JSON.parse(readFileSync(new URL(packageFile, import.meta.url
   version: string;
 };
 
-/** How the OpenAPI document is made of the routes. */
+/** How the OpenAPI document is made from the routes. */
 export const openApi: FastifyDynamicSwaggerOptions = {
   openapi: {
     openapi: '3.1.0',

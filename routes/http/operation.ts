@@ -30,7 +30,7 @@ function problems(statuses: (keyof typeof PROBLEMS)[]) {
   );
 }
 
-/** An answer of an operation: its schema, what it means, and the headers that come with it. */
+/** An answer of an operation: its schema, its meaning and its headers. */
 export function answer(schema: TSchema, description: string, headers?: Record<string, object>) {
   return { description, ...(headers ? { headers } : {}), content: { 'application/json': { schema } } };
 }
@@ -41,13 +41,13 @@ export interface Operation {
   summary: string;
   description?: string;
   answers: Record<number, object>;
-  /** Besides 500 and 503, which any operation can have, and those of reading a body. */
+  /** The problems besides 500, 503 and those of reading a body. */
   refusals?: (keyof typeof PROBLEMS)[];
-  /** True of all but GET: a body is read, and can be refused, also where none is asked for. */
+  /** True for all methods but GET: a body is read, and may be refused, even where none is needed. */
   takesBody?: boolean;
 }
 
-/** The part of a route's schema that documents it, problem answers included. */
+/** The part of a route's schema that documents it. Adds the problem answers. */
 export function operation({ answers, refusals = [], takesBody = false, ...described }: Operation) {
   const body: (keyof typeof PROBLEMS)[] = takesBody ? [400, 413, 415] : [];
   return {

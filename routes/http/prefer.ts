@@ -4,40 +4,42 @@ import type { Engine } from '../../src/engine.ts';
 import type { Afterwards } from '../../src/enqueue/idempotency.ts';
 import { Refusal } from '../../src/errors.ts';
 import { isFinished } from '../../src/waiting/waiters.ts';
+import { MAX_WAIT_SECONDS } from '../schemas/common.ts';
 import { onHangup } from './hangup.ts';
 import { jobJson } from './serialize.ts';
-
-const MOST_SECONDS = 60;
 
 export const preferHeaders = Type.Object({
   Prefer: Type.Optional(
     Type.String({
       description:
         'Preferences (RFC 7240). `wait=20` asks to be answered with the finished job, if it finishes within so many ' +
-        `seconds (whole ones, up to ${MOST_SECONDS}); the client must be as patient. Others are ignored.`,
+        `seconds (whole ones, up to ${MAX_WAIT_SECONDS}); the client must be as patient. Others are ignored.`,
       examples: ['wait=20'],
     }),
   ),
 });
 
-/** The preferences of a header, and their values: separated by commas, outside of quotation marks. */
+/** A preference of the header, with its value. Commas separate preferences, except in quotation marks. */
 const PREFERENCE = /(?:[^,"]|"(?:[^"\\]|\\.)*"?)+/g;
 const WAIT = /^\s*wait\s*(?:=\s*(?<quote>"?)(?<seconds>\d*)\k<quote>\s*)?(?:;|$)/i;
 const NAMED_WAIT = /^\s*wait\s*(?:[=;]|$)/i;
 
-/** The seconds that a Prefer header asks to wait, within our limit; undefined when it asks for none, or in no way known. */
+/** How many seconds a Prefer header asks to wait, at most 60. Undefined without a valid `wait`. */
 export function preferredWait(header: string | string[] | undefined): number | undefined {
   if (header === undefined) return undefined;
-  // Of a preference that comes twice the first one counts (RFC 7240, section 2).
+  // If a preference is repeated, the first one counts (RFC 7240, section 2).
   const first = [header]
     .flat()
     .flatMap((value) => value.match(PREFERENCE) ?? [])
     .find((preference) => NAMED_WAIT.test(preference));
   const seconds = WAIT.exec(first ?? '')?.groups?.seconds;
-  return seconds ? Math.min(Number(seconds), MOST_SECONDS) : undefined;
+  return seconds ? Math.min(Number(seconds), MAX_WAIT_SECONDS) : undefined;
 }
 
-/** Waits for the end of the job that a request has enqueued, for as long as its client does. */
+/**
+ * Waits until the enqueued job is finished, for at most `seconds`, and answers with it. The answer is undefined when the
+ * job is not finished by then, or the client hangs up.
+ */
 export const finishedWithin = (
   engine: Engine,
   seconds: number,
@@ -49,14 +51,14 @@ export const finishedWithin = (
     const id = job?.id as string;
     try {
       const wait = engine.jobs.wait(id, seconds, { announced: !job?.deduplicated });
-      // What a key stands for is found out to the end: another request with it may wait for the same.
+      // With an Idempotency-Key the wait goes on: another request with that key may wait for the same answer.
       if (request.headers['idempotency-key'] === undefined) onHangup(reply, wait.end);
       const finished = await wait.job;
       if (!isFinished(finished.state)) return undefined;
       const body = jobJson({ ...finished, deduplicated: job?.deduplicated });
       return { status: 200, location: `/jobs/${id}`, body };
     } catch (error) {
-      // Purged since, or nobody can tell: it was enqueued all the same.
+      // The job was purged, or the database is away. The job was enqueued, and that is the answer.
       if (error instanceof Refusal) return undefined;
       throw error;
     }

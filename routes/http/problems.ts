@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { type FieldError, payloadTooLarge, Refusal, type RefusalCode } from '../../src/errors.ts';
+import { type FieldError, Refusal, type RefusalCode } from '../../src/errors.ts';
+import { refusalOf } from './refusalOf.ts';
 
 /** The only map from codes to statuses. */
 const STATUS: Record<RefusalCode, number> = {
@@ -35,10 +36,10 @@ const TITLES: Record<RefusalCode, string> = {
   route_not_found: 'There is no such route',
   method_not_allowed: 'The method is not allowed here',
   lease_lost: 'The lease is over',
-  job_leased: 'The job is with a worker',
+  job_leased: 'A worker has leased the job',
   job_finished: 'The job is finished',
   queue_not_empty: 'The queue is not empty',
-  unique_key_taken: 'Another job has the unique key',
+  unique_key_taken: 'Another unfinished job has the unique key',
   payload_too_large: 'The body or a value in it is too large',
   unsupported_media_type: 'The body is not JSON',
   idempotency_key_reused: 'The idempotency key was used for another request',
@@ -57,7 +58,7 @@ export interface Problem {
   errors?: FieldError[];
 }
 
-export const RETRY_AFTER_SECONDS = 1;
+const RETRY_AFTER_SECONDS = 1;
 
 export function toProblem({ code, message, errors }: Refusal): Problem {
   const problem: Problem = {
@@ -82,81 +83,6 @@ export function sendProblem(reply: FastifyReply, refusal: Refusal): FastifyReply
     .send(problem);
 }
 
-const PARTS: Record<string, FieldError['in']> = {
-  body: 'body',
-  querystring: 'query',
-  params: 'path',
-  headers: 'header',
-};
-
-/** The JSON pointer of the field that a validation error speaks of, the missing or unknown one included. */
-function pointer(error: NonNullable<FastifyError['validation']>[number]): string {
-  const { missingProperty, additionalProperty, propertyName } = error.params as Record<string, string>;
-  // What is wrong with a name itself, as its length, tells the name beside the params.
-  const badName = (error as { propertyName?: string }).propertyName;
-  const name = missingProperty ?? additionalProperty ?? propertyName ?? badName;
-  return name === undefined
-    ? error.instancePath
-    : `${error.instancePath}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-}
-
-function explain(error: NonNullable<FastifyError['validation']>[number]): string {
-  const { allowedValues } = error.params as { allowedValues?: unknown[] };
-  switch (error.keyword) {
-    case 'required':
-      return 'is required';
-    case 'additionalProperties':
-      return 'is not a known field';
-    case 'enum':
-      return `must be one of ${allowedValues?.join(', ')}`;
-    case 'format':
-      return 'must be a time as in RFC 3339, with its offset';
-    default:
-      return error.message ?? 'is not valid';
-  }
-}
-
-function malformed(error: FastifyError): Refusal {
-  const part = PARTS[error.validationContext ?? 'body'] ?? 'body';
-  const errors = (error.validation ?? []).map((e) => ({ in: part, path: pointer(e), message: explain(e) }));
-  const detail = errors.map((e) => `${e.path || e.in} ${e.message}`).join('; ');
-  return new Refusal('invalid_request', `${detail}.`, errors);
-}
-
-const wholeBody = (message: string) =>
-  new Refusal('invalid_request', `The body ${message}.`, [{ in: 'body', path: '', message }]);
-
-/** What Fastify itself refuses, by its codes. */
-function fromFramework(error: FastifyError): Refusal | undefined {
-  switch (error.code) {
-    case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return payloadTooLarge('The body is larger than 16 MiB.');
-    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
-      return new Refusal(
-        'unsupported_media_type',
-        'Send the body as JSON, with the header "content-type: application/json".',
-      );
-    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return wholeBody('must be as long as its content-length says');
-    case 'FST_ERR_BAD_URL':
-      return new Refusal('invalid_request', 'The path is not a valid URL path.', [
-        { in: 'path', path: '', message: 'must be percent-encoded UTF-8' },
-      ]);
-    default:
-      return undefined;
-  }
-}
-
-/** The refusal behind any error; undefined for a bug. */
-function refusalOf(error: FastifyError | Refusal | Error): Refusal | undefined {
-  if (error instanceof Refusal) return error;
-  if ('validation' in error && error.validation) return malformed(error);
-  if (error instanceof SyntaxError) return wholeBody(`must be JSON: ${error.message}`);
-  if (error instanceof TypeError && 'code' in error && error.code === 'ERR_ENCODING_INVALID_ENCODED_DATA')
-    return wholeBody('must be UTF-8');
-  return 'code' in error ? fromFramework(error as FastifyError) : undefined;
-}
-
 export function handleError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = refusalOf(error);
   const reqId = request.id;
@@ -167,14 +93,17 @@ export function handleError(error: FastifyError, request: FastifyRequest, reply:
   request.log.error({ reqId, err: error }, 'a request failed');
   return sendProblem(
     reply,
-    new Refusal('internal', 'This is a bug in Dibs; its log tells more, by the request id.'),
+    new Refusal('internal', 'This is a bug in Dibs. Search its log for the x-request-id of this answer.'),
   );
 }
 
 export function routeNotFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   return sendProblem(
     reply,
-    new Refusal('route_not_found', `There is no route ${request.method} ${request.url.split('?')[0]}.`),
+    new Refusal(
+      'route_not_found',
+      `There is no route ${request.method} ${request.url.split('?')[0]}. See /docs for all routes.`,
+    ),
   );
 }
 
@@ -182,11 +111,14 @@ export function methodNotAllowed(allowed: string[]) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> =>
     sendProblem(
       reply.header('allow', allowed.join(', ')),
-      new Refusal('method_not_allowed', `${request.method} is not allowed here; ${allowed.join(', ')} is.`),
+      new Refusal(
+        'method_not_allowed',
+        `${request.method} is not allowed here. Use ${allowed.join(' or ')}.`,
+      ),
     );
 }
 
-/** For requests that aren't HTTP, which never reach a route. */
+/** The whole answer, as bytes, to a request that is not valid HTTP. Such a request never reaches a route. */
 export function rawProblem(): string {
   const refusal = new Refusal('invalid_request', 'The request is not valid HTTP.', [
     { in: 'header', path: '', message: 'must be valid HTTP' },

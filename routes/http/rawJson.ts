@@ -2,8 +2,8 @@ import { type FieldError, invalidRequest, payloadTooLarge } from '../../src/erro
 import { RawJson } from '../../src/job.ts';
 
 /**
- * Where in a body values stand that are kept as texts: an object maps member names, a one-element array stands for all
- * elements, and `{ maxBytes }` is such a value.
+ * Which values of a body are kept as texts. `{ maxBytes }` is such a value, `members` names members of an object, and a
+ * one-element array stands for all elements. `{ members: { jobs: [{ maxBytes: 9 }] } }`: each element of `jobs`.
  */
 export type RawShape = { maxBytes: number } | [RawShape] | { members: Record<string, RawShape> };
 
@@ -16,7 +16,7 @@ function endOfScalar(text: string, at: number): number {
   return SCALAR.lastIndex;
 }
 
-/** In valid JSON, no other character up to the space stands between two tokens. */
+/** In valid JSON, every character up to U+0020 between two tokens is white space. */
 function skipSpace(text: string, at: number): number {
   let i = at;
   while (text.charCodeAt(i) <= 0x20) i++;
@@ -54,7 +54,7 @@ function endOfValue(text: string, at: number): { end: number; depth: number } {
   }
 }
 
-/** Where the values of the members named by `wanted` start: of a repeated name the last one, as JSON.parse has it. */
+/** Where the values of the wanted members start. Of a repeated name the last one counts, as in JSON.parse. */
 function members(text: string, at: number, wanted: Record<string, RawShape>): Map<string, number> {
   const found = new Map<string, number>();
   let i = skipSpace(text, at + 1);
@@ -93,7 +93,7 @@ function rawText(text: string, at: number, maxBytes: number, path: string): RawJ
   return new RawJson(raw);
 }
 
-/** The parsed value with its raw parts put back as texts. `text` is valid JSON, and `parsed` what it says. */
+/** Puts the raw values back into a parsed value, as texts. `text` is valid JSON, and `parsed` is its value. */
 function restore(text: string, at: number, shape: RawShape, parsed: unknown, path: string): unknown {
   if ('maxBytes' in shape) return rawText(text, at, shape.maxBytes, path);
   if (Array.isArray(shape)) {
@@ -109,8 +109,8 @@ function restore(text: string, at: number, shape: RawShape, parsed: unknown, pat
 }
 
 /**
- * Parses a JSON text, but for the values named by `shape`, which stay the very texts that were sent (RawJson).
- * @throws SyntaxError when it is no JSON text
+ * Parses JSON, except for the values that `shape` names: they stay exactly the texts that were sent (RawJson).
+ * @throws SyntaxError when the text is not JSON
  * @throws Refusal for a raw value that is too large or too deep
  */
 export function parseKeepingRaw(text: string, shape: RawShape | undefined): unknown {

@@ -10,7 +10,7 @@ interface RoutePart {
   httpPart: string;
 }
 
-/** Node writes the names of headers in lower case; a schema, which is shown, as one writes them. */
+/** Node gives header names in lower case. A schema has them as the OpenAPI document shows them. */
 function forHeaders(schema: AnySchema): AnySchema {
   const { properties, ...rest } = schema as { properties: Record<string, AnySchema> };
   const lower = Object.entries(properties).map(([name, value]) => [name.toLowerCase(), value]);
@@ -18,20 +18,20 @@ function forHeaders(schema: AnySchema): AnySchema {
 }
 
 /**
- * Our schemas are held against JSON Schema by a test. Ajv would do so at each start, and compile JSON Schema itself for
- * it, twice: 350 ms and 20 MB of each replica.
+ * A test checks that our schemas are valid JSON Schema. For the same check at each start, Ajv would compile JSON Schema
+ * itself, twice: 350 ms and 20 MB of each replica.
  */
 const OURS = { meta: false, validateSchema: false };
 
 /**
- * Bodies are taken as they are: nothing is dropped, coerced or filled in. Query and path come as strings, so there a
- * number or a boolean is read from its text.
+ * Bodies are validated as they are: nothing is dropped, coerced or filled in. Query and path are strings, so their
+ * numbers and booleans are read from text.
  */
 export const buildValidator = ((sharedSchemas: Record<string, AnySchema>) => {
   const schemas = Object.values(sharedSchemas);
   const options = { ...OURS, removeAdditional: false, allErrors: false, strictTypes: false, schemas };
   const strict = new Ajv({ ...options, coerceTypes: false });
-  // With strict numbers, an Infinity read from "1e999" would pass by its maximum.
+  // With strictNumbers, "1e999", read as Infinity, would get past the maximum.
   const textual = new Ajv({ ...options, coerceTypes: true, strictNumbers: false });
   addFormats.default(strict, ['date-time', 'double']);
   addFormats.default(textual, ['date-time', 'double']);
@@ -39,5 +39,5 @@ export const buildValidator = ((sharedSchemas: Record<string, AnySchema>) => {
     if (httpPart === 'body') return strict.compile(schema);
     return textual.compile(httpPart === 'headers' ? forHeaders(schema) : schema);
   };
-  // Fastify passes a RoutePart, other than these types of its default compiler say.
+  // Fastify passes a RoutePart, but its types describe the default compiler.
 }) as unknown as BuildValidator;

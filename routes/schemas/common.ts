@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { JOB_STATES, type JobState, type RawJson } from '../../src/job.ts';
 
-/** A reference to a named schema, typed as what it refers to. */
+/** A reference to a named schema, with the type of that schema. */
 export const ref = <S extends TSchema>(schema: S) =>
   Type.Unsafe<Static<S>>({ $ref: `${(schema as { $id?: string }).$id}#` });
 
@@ -12,12 +12,12 @@ export const nullable = <T>(type: 'string' | 'integer' | 'number', options: obje
   Type.Unsafe<T | null>({ type: [type, 'null'], ...options });
 
 /**
- * `double`, because a bare `number` is 32 bits wide in Go and a BigDecimal in Java. A default of a body's field stands in
- * its description: see docs/decisions/0005-openapi-3-1.md.
+ * Says `double`, because a bare `number` becomes 32 bits wide in Go and a BigDecimal in Java. Defaults of body fields
+ * stand in descriptions only: see docs/decisions/0005-openapi-3-1.md.
  */
 export const decimal = (options: object) => Type.Number({ format: 'double', ...options });
 
-/** No NUL: PostgreSQL keeps none in a text. */
+/** A text without NUL: PostgreSQL cannot store one. */
 export const NO_NUL = '^[^\\u0000]*$';
 
 export const text = (maxLength: number, options: object = {}) =>
@@ -47,10 +47,18 @@ export const ScheduleName = Type.String({
   examples: ['reports.daily'],
 });
 
-/** What every listing takes. */
+/** How many items a page has at most, unless the request says. */
+export const PAGE_LIMIT = 100;
+
+/** The query parameters of every list. */
 export const pageQuery = {
   limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 1000, default: 100, description: 'How long a page is at most.' }),
+    Type.Integer({
+      minimum: 1,
+      maximum: 1000,
+      default: PAGE_LIMIT,
+      description: 'How long a page is at most.',
+    }),
   ),
   cursor: Type.Optional(Type.String({ description: 'The `next_cursor` of the page before.' })),
 };
@@ -71,11 +79,17 @@ export const JobStateName = Type.Unsafe<JobState>({
 
 export const MAX_SMALL_JSON_BYTES = 64 * 1024;
 
-/** A JSON value of any kind, kept as the text that was sent. */
+/** Any JSON value. It is kept as the text that was sent. */
 export const anyJson = (description: string) => Type.Unsafe<RawJson>({ description });
 
+/** The longest delay, retention or window: 366 days. */
+export const MAX_SECONDS = 366 * 86_400;
+
 export const delaySeconds = (description: string) =>
-  decimal({ minimum: 0, maximum: 366 * 86_400, description });
+  decimal({ minimum: 0, maximum: MAX_SECONDS, description });
+
+/** The longest time that a request waits: for a job to claim, or for the end of a job. */
+export const MAX_WAIT_SECONDS = 60;
 
 export const leaseSeconds = (options: object) => decimal({ minimum: 0.1, maximum: 43_200, ...options });
 

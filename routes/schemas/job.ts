@@ -5,6 +5,7 @@ import {
   decimal,
   delaySeconds,
   JobStateName,
+  MAX_SECONDS,
   NO_NUL,
   nullable,
   nullableTime,
@@ -117,7 +118,7 @@ export const JobSpec = Type.Object(
     expires_in_seconds: Type.Optional(
       decimal({
         exclusiveMinimum: 0,
-        maximum: 366 * 86_400,
+        maximum: MAX_SECONDS,
         description:
           'How long from now it may be claimed, a delay included. One that waits then becomes `dead` with `last_error` ' +
           '"expired". Default: for ever.',

@@ -5,6 +5,7 @@ import {
   delaySeconds,
   JobStateName,
   leaseSeconds,
+  MAX_WAIT_SECONDS,
   NO_NUL,
   Problem,
   QueueName,
@@ -35,7 +36,7 @@ export const ClaimRequest = Type.Object(
     wait_seconds: Type.Optional(
       decimal({
         minimum: 0,
-        maximum: 60,
+        maximum: MAX_WAIT_SECONDS,
         description:
           'How long to wait for a first job when there is none; the client must be as patient. Default: 0.',
       }),

@@ -9,7 +9,7 @@ import * as schedule from './schedule.ts';
 
 type Named = TSchema & { $id: string };
 
-/** Every schema with a name: a component of the OpenAPI document, in an order that doesn't depend on the loader. */
+/** Every schema with a name, sorted by it: the components of the OpenAPI document. */
 export const namedSchemas = Object.values<unknown>({
   ...common,
   ...explain,

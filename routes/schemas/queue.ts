@@ -5,16 +5,18 @@ import {
   decimal,
   delaySeconds,
   leaseSeconds,
+  MAX_SECONDS,
   nullable,
   oneOf,
   QueueName,
   ref,
   TIME_EXAMPLE,
+  text,
   time,
 } from './common.ts';
 import { Backoff, DEFAULT_BACKOFF, maxAttempts } from './job.ts';
 
-/** The same as the defaults of the table's columns, which serve queues that were never configured. */
+/** Equal to the defaults of the table's columns, which apply to a queue that was never configured. */
 export const DEFAULT_CONFIG: Omit<Config, keyof QueueLimits> = {
   lease_seconds: 30,
   max_attempts: 5,
@@ -30,7 +32,7 @@ export const RateLimit = Type.Object(
     jobs: Type.Integer({ minimum: 1, maximum: 1_000_000_000, description: 'So many jobs at most.' }),
     per_seconds: decimal({
       minimum: 0.1,
-      maximum: 366 * 86_400,
+      maximum: MAX_SECONDS,
       description: 'In any window of this length.',
     }),
   },
@@ -168,12 +170,7 @@ export const RedriveRequest = Type.Object(
       }),
     ),
     error_contains: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 1024,
-        pattern: '^[^\\u0000]*$',
-        description: 'Only those whose `last_error` contains this.',
-      }),
+      text(1024, { description: 'Only those whose `last_error` contains this.' }),
     ),
   },
   {

@@ -375,7 +375,7 @@ describe('max_ready', () => {
     await at.ok('PUT', `/schedules/${name}`, { cron: '* * * * * *', job: { queue, payload: 'tick' } });
     expectProblem(await service.call('POST', `/schedules/${name}/trigger`), 429, 'queue_full');
     const told = () => service.errors.map(String).join();
-    await eventually(async () => expect(told()).toContain(`Queue ${queue} has no room`));
+    await eventually(async () => expect(told()).toContain(`Queue ${queue} is full`));
     expect((await at.claimOne(queue)).payload).toBe('first');
     expect((await at.claim(queue, { wait_seconds: 20 }))[0].payload).toBe('tick');
     await at.ok('DELETE', `/schedules/${name}`);

@@ -38,7 +38,7 @@ const ROUTES: [Method, string, fc.Arbitrary<string>][] = [
   ['PUT', '/queues/b', oddObject(NAMES, 3)],
 ];
 
-/** The answer must agree with the OpenAPI document, too: `call` sees to it. */
+/** `call` also checks the answer against the OpenAPI document. */
 async function never500(method: Method, path: string, body?: string) {
   const answer = await service.call(method, path, body);
   expect(answer.status, `${method} ${path} ${body}\n${answer.text}`).toBeLessThan(500);
@@ -60,9 +60,9 @@ test('no body makes the service fail', async () => {
   expect(accepted).toBeGreaterThan(100);
 });
 
-test('no settling of a real lease makes the service fail, whatever job and configuration', async () => {
+test('no settle or extend of a real lease makes the service fail, whatever the job and the configuration', async () => {
   const extend = object('progress').map((text) => withMember(text, '"lease_seconds":60'));
-  const settling = fc.oneof(
+  const settlement = fc.oneof(
     fc.tuple(fc.constant('ack'), object('result')),
     fc.tuple(fc.constant('nack'), object('error delay_seconds retry')),
     fc.tuple(fc.constant('release'), object('delay_seconds')),
@@ -71,7 +71,7 @@ test('no settling of a real lease makes the service fail, whatever job and confi
   const ready = object('payload headers priority max_attempts backoff');
   let settled = 0;
   await fc.assert(
-    fc.asyncProperty(config, ready, settling, async (configuration, text, [verb, body]) => {
+    fc.asyncProperty(config, ready, settlement, async (configuration, text, [verb, body]) => {
       const queue = at.newQueue('fuzz');
       await never500('PUT', `/queues/${queue}`, configuration);
       await never500('POST', '/jobs', withMember(text, `"queue":"${queue}"`));
@@ -140,7 +140,7 @@ test('no path, query or cursor makes the service fail', async () => {
   );
 });
 
-test('nothing of all that made a background duty fail', () => {
-  // A machine under load may look like an outage; that is no bug.
+test('no background duty failed in all these tests', () => {
+  // A Refusal is no bug: on a busy machine, the database may seem to be away.
   expect(service.errors.filter((error) => !(error instanceof Refusal))).toEqual([]);
 });

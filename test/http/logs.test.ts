@@ -7,7 +7,7 @@ import { unavailable } from '../../src/errors.ts';
 test.each([
   [500, new Error('a bug')],
   [503, unavailable()],
-])('what is logged of a %d names the request by the id that its answer has', async (status, error) => {
+])('the log line about a %d has the request id of its answer', async (status, error) => {
   const lines: { reqId?: string; level: number }[] = [];
   const logger = pino({}, { write: (line: string) => lines.push(JSON.parse(line)) });
   const engine = { isReady: () => Promise.reject(error) } as unknown as Engine;

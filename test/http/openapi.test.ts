@@ -38,18 +38,18 @@ const isName = (schema: Json) =>
 const resolve = (schema: Json): Json => schemas[schema.$ref.split('/').at(-1)];
 
 /** Every schema inside a schema, with the path that leads to it. */
-function* parts(schema: Json, at: string): Generator<[string, Json]> {
+function* subschemas(schema: Json, at: string): Generator<[string, Json]> {
   for (const [name, property] of Object.entries<Json>(schema.properties ?? {})) {
     yield [`${at}.${name}`, property];
-    yield* parts(property, `${at}.${name}`);
+    yield* subschemas(property, `${at}.${name}`);
   }
   for (const key of ['items', 'additionalProperties']) {
     if (typeof schema[key] !== 'object') continue;
     yield [`${at}.${key}`, schema[key]];
-    yield* parts(schema[key], `${at}.${key}`);
+    yield* subschemas(schema[key], `${at}.${key}`);
   }
 }
-const everyPart = Object.entries(schemas).flatMap(([name, schema]) => [...parts(schema, name)]);
+const everySubschema = Object.entries(schemas).flatMap(([name, schema]) => [...subschemas(schema, name)]);
 
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 addFormats.default(ajv);
@@ -73,12 +73,12 @@ describe('the document', () => {
     expect(result.valid).toBe(true);
   });
 
-  test('is what the routes say now', async () => {
+  test('is what the routes generate now', async () => {
     const now = await openApiDocument(pino({ level: 'silent' }));
     expect(text).toBe(`${JSON.stringify(now, null, 2)}\n`);
   });
 
-  test('has only schemas that are valid JSON Schema, as no replica looks at them again', () => {
+  test('has only schemas that are valid JSON Schema: a replica does not check them', () => {
     const parameters = operations.flatMap(({ operation }) => operation.parameters ?? []);
     const all = [...Object.values(schemas), ...parameters.map(({ schema }: Json) => schema)];
     expect(all.length).toBeGreaterThan(40);
@@ -95,11 +95,11 @@ describe('the document', () => {
     expect(answer.body).toEqual(document);
   });
 
-  test('says what every schema is', () => {
+  test('describes every schema', () => {
     for (const [name, schema] of Object.entries(schemas)) expect(schema.description, name).toMatch(/\S/);
   });
 
-  test('names every operation once', () => {
+  test('gives every operation a name of its own', () => {
     expect(operations.length).toBeGreaterThan(20);
     expect(new Set(operations.map(({ name }) => name)).size).toBe(operations.length);
   });
@@ -108,14 +108,14 @@ describe('the document', () => {
 describe.each(operations)('$name', (entry) => {
   const { method, operation } = entry;
 
-  test('has a name, a summary and a tag that is described', () => {
+  test('has a name, a summary and a tag with a description', () => {
     expect(operation.operationId).toMatch(/^[a-z][A-Za-z]+$/);
     expect(operation.summary).toMatch(/\S/);
     expect(operation.tags).toHaveLength(1);
     expect(document.tags.map((tag: Json) => tag.name)).toContain(operation.tags[0]);
   });
 
-  test('says what each answer and each parameter means', () => {
+  test('describes each answer and each parameter', () => {
     for (const { answer } of answersOf(entry)) expect(answer.description).toMatch(/\S/);
     for (const { schema, description } of operation.parameters ?? [])
       expect(description ?? (schema.$ref && resolve(schema).description)).toMatch(/\S/);
@@ -133,7 +133,7 @@ describe.each(operations)('$name', (entry) => {
     }
   });
 
-  test('answers what is no success with a problem, in every way it can fail', () => {
+  test('lists every way in which it can fail, each with a problem document', () => {
     const failures = answersOf(entry).filter(({ status }) => status >= 300);
     for (const { answer } of failures)
       expect(answer.content).toEqual({
@@ -155,7 +155,7 @@ describe.each(operations)('$name', (entry) => {
 });
 
 test.each(operations.filter(({ method }) => method !== 'GET'))(
-  '$name refuses a body that is no JSON as the document says',
+  '$name refuses a body that is not JSON, as the document says',
   async (entry) => {
     const path = entry.path.replaceAll(/\{\w+\}/g, 'some');
     const asText = await service.call(entry.method, path, 'some', { 'content-type': 'text/plain' });
@@ -165,23 +165,23 @@ test.each(operations.filter(({ method }) => method !== 'GET'))(
   },
 );
 
-test.each(bodies)("$name accepts its body's example", async ({ method, path, operation }) => {
+test.each(bodies)('$name accepts the example of its body', async ({ method, path, operation }) => {
   const [example] = resolve(operation.requestBody.content['application/json'].schema).examples;
   const answer = await service.call(method, path.replaceAll(/\{\w+\}/g, 'some'), {
     ...example,
-    // Nothing is there to be claimed, and nobody to wait for.
+    // There is nothing to claim, so it does not wait.
     ...(example.wait_seconds ? { wait_seconds: 0 } : {}),
   });
   expect([200, 201, 404]).toContain(answer.status);
 });
 
-/** Each of these made one generator or another write code that reads badly, or does not compile. */
+/** Without each of these, some generator writes code that reads badly or does not compile. */
 describe('for generators of clients', () => {
   const offenders = (isBad: (schema: Json) => boolean) =>
-    everyPart.filter(([, schema]) => isBad(schema)).map(([at]) => at);
+    everySubschema.filter(([, schema]) => isBad(schema)).map(([at]) => at);
 
-  test('no object is without a name', () => {
-    expect(everyPart.length).toBeGreaterThan(100);
+  test('every object has a name', () => {
+    expect(everySubschema.length).toBeGreaterThan(100);
     expect(offenders((schema) => 'properties' in schema)).toEqual([]);
   });
 
@@ -190,7 +190,7 @@ describe('for generators of clients', () => {
     expect(offenders((schema) => words.some((word) => word in schema))).toEqual([]);
   });
 
-  test('no field has a default, which would make it a required one', () => {
+  test('no field has a default: generators would make it required', () => {
     expect(offenders((schema) => 'default' in schema)).toEqual([]);
   });
 
@@ -203,12 +203,12 @@ describe('for generators of clients', () => {
     for (const name of Object.keys(schemas)) expect(schemas).not.toHaveProperty(`New${name}`);
   });
 
-  test('no two named enums share a value, as Go would have two constants of one name', () => {
+  test('no two named enums share a value: Go would get two constants of the same name', () => {
     const values = Object.values(schemas).flatMap((schema) => schema.enum ?? []);
     expect(new Set(values).size).toBe(values.length);
   });
 
-  test('every named schema is valid in its examples', () => {
+  test('the examples of every named schema are valid', () => {
     for (const [name, schema] of Object.entries(schemas))
       for (const example of schema.examples ?? [])
         expectValid({ $ref: `#/components/schemas/${name}` }, example);
@@ -216,7 +216,7 @@ describe('for generators of clients', () => {
 });
 
 describe('Swagger UI', () => {
-  test('stands at /docs, with all the files it loads', async () => {
+  test('is served at /docs, with all the files it loads', async () => {
     const page = await service.app.inject('/docs');
     expect(page.statusCode).toBe(200);
     expect(page.headers['content-type']).toMatch(/^text\/html/);
@@ -229,7 +229,7 @@ describe('Swagger UI', () => {
     expect((await service.app.inject('/docs/json')).json()).toEqual(document);
   });
 
-  test('is where / leads to', async () => {
+  test('is where / redirects to', async () => {
     const answer = await service.app.inject('/');
     expect(answer.statusCode).toBe(302);
     expect(answer.headers.location).toBe('/docs');

@@ -69,7 +69,7 @@ describe('Prefer: wait on POST /jobs', () => {
     expect(await answer).toMatchObject({ status: 200, body: { id, state: 'cancelled' } });
   });
 
-  test('answers 201 with the job as enqueued when it does not', async () => {
+  test('answers 201 with the enqueued job when it does not finish in time', async () => {
     const queue = at.newQueue();
     const answer = await post({ queue, payload: 1 }, { prefer: 'wait=1' });
     expect(answer.status).toBe(201);
@@ -91,7 +91,7 @@ describe('Prefer: wait on POST /jobs', () => {
     expect(await answer).toMatchObject({ status: 201, body: { state: 'ready' } });
   });
 
-  test('is ignored where it is malformed, and on POST /jobs/batch', async () => {
+  test('is ignored when it is malformed, and on POST /jobs/batch', async () => {
     const queue = at.newQueue();
     for (const prefer of ['wait=soon', 'respond-async', 'wait', '']) {
       const answer = await post({ queue }, { prefer });
@@ -103,7 +103,7 @@ describe('Prefer: wait on POST /jobs', () => {
     expect(batch.headers).not.toHaveProperty('preference-applied');
   });
 
-  test('waits for the job that has the unique_key, where there is one', async () => {
+  test('waits for the job that already has the unique_key', async () => {
     const queue = at.newQueue();
     const first = await at.enqueue({ queue, unique_key: 'report' });
     const answer = post({ queue, unique_key: 'report' }, { prefer: 'wait=20' }, there);
@@ -122,7 +122,7 @@ describe('Prefer: wait on POST /jobs', () => {
     });
   });
 
-  test('keeps no job for anybody that was enqueued without it', async () => {
+  test('a job that was enqueued without it is not kept', async () => {
     const queue = at.newQueue();
     await post({ queue }, {});
     const job = await work(queue, 'ack', {});
@@ -131,7 +131,7 @@ describe('Prefer: wait on POST /jobs', () => {
 });
 
 describe('Prefer: wait with an Idempotency-Key', () => {
-  test('the finished job is remembered as the answer, on every replica, when the job is long gone', async () => {
+  test('every replica answers again with the finished job, even when the job is long gone', async () => {
     const queue = at.newQueue();
     const job = { queue, payload: '1.0' };
     const headers = { prefer: 'wait=20', 'idempotency-key': 'finished' };
@@ -145,7 +145,7 @@ describe('Prefer: wait with an Idempotency-Key', () => {
     expect(await at.claim(queue)).toEqual([]);
   });
 
-  test('so is the job as enqueued, when it did not finish in time', async () => {
+  test('every replica answers again with the enqueued job when it did not finish in time', async () => {
     const queue = at.newQueue();
     const headers = { prefer: 'wait=1', 'idempotency-key': 'unfinished' };
     const first = await post({ queue }, headers);
@@ -154,7 +154,7 @@ describe('Prefer: wait with an Idempotency-Key', () => {
     for (const on of [here, there]) expect(said(await post({ queue }, headers, on))).toEqual(said(first));
   });
 
-  test('a repetition meanwhile waits as well, on every replica, and is answered the same', async () => {
+  test('a repeat of the request waits as well, on every replica, and gets the same answer', async () => {
     const queue = at.newQueue();
     const headers = { prefer: 'wait=20', 'idempotency-key': 'meanwhile' };
     const all = [post({ queue }, headers)];
@@ -168,7 +168,7 @@ describe('Prefer: wait with an Idempotency-Key', () => {
     expect(await at.claim(queue)).toEqual([]);
   });
 
-  test('a repetition on a replica that stops is answered with what is known', async () => {
+  test('a repeat on a replica that stops is answered with the enqueued job', async () => {
     const leaving = await startService({ databaseUrl: here.databaseUrl });
     const queue = at.newQueue();
     const headers = { prefer: 'wait=20', 'idempotency-key': 'leaving' };
@@ -182,7 +182,7 @@ describe('Prefer: wait with an Idempotency-Key', () => {
     expect((await first).status).toBe(200);
   });
 
-  test('a repetition does not wait for a first one whose replica is gone, beyond its time', async () => {
+  test('a repeat stops waiting when the time of the first request is over, as when its replica has crashed', async () => {
     const queue = at.newQueue();
     const headers = { prefer: 'wait=20', 'idempotency-key': 'gone' };
     const first = post({ queue }, headers);

@@ -43,7 +43,7 @@ async function refused(
 
 describe('every code has its status and a problem document', () => {
   const noQueue = '/queues/nowhere';
-  test('invalid_request is 400 and names each place', async () => {
+  test('invalid_request is 400 and names the field', async () => {
     await refused(['POST', '/jobs', { priority: 'x' }], 400, 'invalid_request', {
       in: 'body',
       path: '/priority',
@@ -115,7 +115,7 @@ describe('every code has its status and a problem document', () => {
     expect(missing.json()).toMatchObject({ status: 415, code: 'unsupported_media_type' });
   });
 
-  test('internal is 500, and tells nothing of the inside', async () => {
+  test('internal is 500, and reveals nothing of the inside', async () => {
     const original = service.engine.queues.list;
     service.engine.queues.list = () => {
       throw new Error('select secret from dibs.jobs: at /srv/dibs/src/admin.ts:1');
@@ -174,7 +174,7 @@ describe('a body', () => {
     }
   });
 
-  test('may be empty where nothing is needed, and nowhere else', async () => {
+  test('may be empty where no field is required, and nowhere else', async () => {
     await at.configure('q', {});
     for (const empty of [undefined, '']) {
       for (const path of [
@@ -191,12 +191,12 @@ describe('a body', () => {
     }
   });
 
-  test('of null is not an empty one', async () => {
+  test('of null is not an empty body', async () => {
     for (const path of ['/jobs', '/jobs/claim', '/jobs/settle', '/queues/q/purge', '/queues/q/redrive'])
       await refused(['POST', path, 'null'], 400, 'invalid_request', body);
   });
 
-  test('may say its charset', async () => {
+  test('may name its charset', async () => {
     for (const type of ['application/json; charset=utf-8', 'Application/JSON;charset="UTF-8"'])
       expect((await service.call('POST', '/jobs', '{}', { 'content-type': type })).status).toBe(201);
   });

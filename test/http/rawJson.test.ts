@@ -77,7 +77,7 @@ const { value: valueText } = fc.letrec<{ value: string; list: string; object: st
     .map(([inner, parts]) => `{${parts.length ? parts.join(',') : inner}}`),
 }));
 
-/** Texts that are nearly JSON: a valid one with a few characters replaced, dropped or put in. */
+/** Texts that are nearly JSON: a valid one with a few characters replaced, dropped or inserted. */
 const brokenText = fc
   .tuple(
     valueText,
@@ -108,7 +108,7 @@ describe('parseKeepingRaw', () => {
     );
   });
 
-  test('without a shape it says what JSON.parse says', () => {
+  test('without a shape it returns what JSON.parse returns', () => {
     fc.assert(
       fc.property(valueText, (text) => {
         expect(parseKeepingRaw(text, undefined)).toEqual(JSON.parse(text));
@@ -117,7 +117,7 @@ describe('parseKeepingRaw', () => {
     );
   });
 
-  test('a raw value is its own text, without the white space around it', () => {
+  test('a raw value is the text that was sent, without the white space around it', () => {
     fc.assert(
       fc.property(space, valueText, space, (before, text, after) => {
         expect(parseKeepingRaw(before + text + after, any)).toEqual(new RawJson(text));
@@ -137,7 +137,7 @@ describe('parseKeepingRaw', () => {
     );
   });
 
-  test('in a batch each payload is its own text, the last of a repeated name; all else is parsed', () => {
+  test('in a batch each payload is the text that was sent, the last one of a repeated name; all else is parsed', () => {
     const member = fc
       .tuple(space, nameText, space, space, valueText, space)
       .map(([a, name, b, c, value, d]) => ({ name, value, text: `${a}${name}${b}:${c}${value}${d}` }));
@@ -164,7 +164,7 @@ describe('parseKeepingRaw', () => {
     expect(parsed.payload).toEqual(new RawJson('[3 ,4]'));
   });
 
-  test('what stands in the place of a list or an object and is none is left to the validation', () => {
+  test('a value of another type in the place of a list or an object is left to the validation', () => {
     for (const text of [
       '{"jobs":1}',
       '{"jobs":{"payload":1}}',

@@ -32,7 +32,7 @@ describe('an unknown route', () => {
       );
   });
 
-  test('is told so before its body is looked at', async () => {
+  test('is refused before its body is read', async () => {
     for (const type of ['text/plain', 'application/json'])
       for (const body of ['not json', '\u0000', '', 'x'.repeat(17 * 2 ** 20)]) {
         const answer = await service.call('POST', '/nope', body, { 'content-type': type });
@@ -41,7 +41,7 @@ describe('an unknown route', () => {
   });
 });
 
-describe('a method that a path has not', () => {
+describe('a method that a path does not have', () => {
   test.each([
     ['/jobs', 'GET, HEAD, POST'],
     ['/jobs/batch', 'POST'],
@@ -64,7 +64,7 @@ describe('a method that a path has not', () => {
     ['/openapi.json', 'GET, HEAD'],
     ['/docs', 'GET, HEAD'],
     ['/', 'GET, HEAD'],
-  ])('of %s is 405, and Allow says %s', async (path, allow) => {
+  ])('on %s is 405, and Allow is %s', async (path, allow) => {
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as Method[]) {
       if (allow.split(', ').includes(method)) continue;
       const answer = await service.call(method, path, method === 'TRACE' ? undefined : 'no json', {
@@ -94,7 +94,7 @@ describe('a path', () => {
     }
   });
 
-  test('may have a queue name with what need not be encoded, encoded', async () => {
+  test('may encode letters of a queue name that need no encoding', async () => {
     const answer = await service.call('PUT', '/queues/a%3Ab%2Ec', {});
     expect(answer.body.name).toBe('a:b.c');
   });
@@ -137,7 +137,7 @@ async function raw(bytes: string): Promise<{ status: number; body: string; type:
 describe('over a socket', () => {
   const close = 'Connection: close\r\n';
 
-  test('what is not HTTP is answered with a problem document', async () => {
+  test('a request that is not HTTP is answered with a problem document', async () => {
     for (const bytes of [
       'hello\r\n\r\n',
       'GET /jobs HTTP/9.9\r\n\r\n',
@@ -155,7 +155,7 @@ describe('over a socket', () => {
     }
   });
 
-  test('no answer but a 2xx is without a problem document, whatever the headers say', async () => {
+  test('every answer that is not 2xx is a problem document, whatever the headers say', async () => {
     for (const [request, status] of [
       [`GET /healthz HTTP/1.1\r\n${close}`, [400]],
       [`GET /healthz HTTP/1.0\r\n${close}`, [200]],
@@ -175,12 +175,12 @@ describe('over a socket', () => {
     }
   });
 
-  test('header names of every kind are let through', async () => {
+  test('a header may have any name', async () => {
     const headers = '__proto__: 1\r\nconstructor: 2\r\ntoString: 3\r\nX-Request-Id: nonsense\u00e9\r\n';
     expect((await raw(`GET /healthz HTTP/1.1\r\nHost: x\r\n${headers}${close}\r\n`)).status).toBe(200);
   });
 
-  test('an id that is as long as a request line may be is 404', async () => {
+  test('an id of nearly the longest request line is 404', async () => {
     const answer = await raw(`GET /jobs/${'x'.repeat(15_000)} HTTP/1.1\r\nHost: x\r\n${close}\r\n`);
     expect(JSON.parse(answer.body).code).toBe('job_not_found');
   });

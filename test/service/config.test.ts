@@ -17,7 +17,7 @@ test('an empty environment serves loopback with a PostgreSQL of its own', () => 
     port: 8080,
     databaseUrl: undefined,
     listenUrl: undefined,
-    dataDir: '../data',
+    dataDir: './data',
     poolSize: 10,
     logLevel: 'info',
     maxPayloadBytes: 1_048_576,
@@ -30,7 +30,7 @@ test('an empty variable counts as none', () => {
   expect(readConfig(empty)).toEqual(readConfig({}));
 });
 
-test('every variable is heard', () => {
+test('every variable is read', () => {
   const url = 'postgres://user:secret@db.example:6432/dibs?sslmode=require';
   expect(
     readConfig({
@@ -68,7 +68,7 @@ test.each([
   for (const value of values) expect(refusal({ [name]: value })).toMatch(new RegExp(`^${name}\\b`));
 });
 
-test('all that is bad is named at once, a line each', () => {
+test('all bad variables are named at once, one on each line', () => {
   const lines = refusal({ PORT: 'x', LOG_LEVEL: 'x', DATABASE_POOL_SIZE: 'x', DATABASE_URL: 'x' }).split(
     '\n',
   );
@@ -112,7 +112,7 @@ test('only loopback is served, unless AUTH=off', () => {
   }
 });
 
-test('who only migrates may do so whatever HOST says', () => {
+test('a process that only migrates may have any HOST', () => {
   const env = { HOST: '0.0.0.0', DATABASE_URL: 'postgres://localhost/dibs' };
   expect(() => readConfig(env)).toThrow(/HOST/);
   expect(readConfig(env, { listens: false }).databaseUrl).toBe(env.DATABASE_URL);

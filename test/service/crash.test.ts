@@ -20,7 +20,7 @@ afterAll(() => directory.remove());
 /** A service with a PostgreSQL of its own, always on the same data. */
 const start = () => startReplica({ DATA_DIR: directory.path });
 
-/** The power fails: service and PostgreSQL end at the same time, without a word. */
+/** Like a power failure: the service and PostgreSQL are killed at the same time. */
 async function kill(): Promise<void> {
   const pids = postgresPids(directory.path);
   const ended = replica.end('SIGKILL');
@@ -29,7 +29,7 @@ async function kill(): Promise<void> {
   await until(() => postgresPids(directory.path).length === 0);
 }
 
-/** Enqueues from several clients until the service is gone; the jobs that were answered, with their payloads. */
+/** Enqueues from several clients until the service is gone. Returns the answered ids, with their payloads. */
 async function enqueueUntilGone(queue: string): Promise<Map<string, number>> {
   const answered = new Map<string, number>();
   let number = 0;
@@ -81,14 +81,14 @@ test('every ack that was answered holds after the crash, and every lease too', a
   expect(await states()).toEqual(Array(10).fill('ready'));
 });
 
-test('the job of a worker that was killed comes back, though the service was killed meanwhile', async () => {
+test('the job of a worker that was killed comes back, even when the service was killed meanwhile', async () => {
   const before = client(replica.url);
   const id = await before.enqueue('orphan');
-  const [lost] = (await before.claim('orphan', { lease_seconds: 0.5 })) as [Claimed];
+  const [first] = (await before.claim('orphan', { lease_seconds: 0.5 })) as [Claimed];
   await kill();
   replica = await start();
   const [again] = await client(replica.url).claim('orphan', { wait_seconds: 30 });
-  expect(again).toMatchObject({ id, attempt: 2, deliveries: lost.deliveries + 1 });
+  expect(again).toMatchObject({ id, attempt: 2, deliveries: first.deliveries + 1 });
 });
 
 test('an embedded PostgreSQL that is killed comes back by itself, and the service with it', async () => {

@@ -14,7 +14,7 @@ const claim = async (queue: string, limit: number, wait_seconds = 0) =>
   (await service.call('POST', '/jobs/claim', { queues: [queue], limit, wait_seconds })).body.jobs;
 const countsOf = async (queue: string) => (await service.call('GET', `/queues/${queue}`)).body.counts;
 
-// What every statement must do on every PostgreSQL that Dibs runs on; the promises in detail have tests of their own.
+// Runs every verb, on each PostgreSQL version that Dibs supports. The promises in detail have tests of their own.
 test('every verb works on this PostgreSQL', async () => {
   await service.call('PUT', '/queues/all', { retention_seconds: 3600 });
   await enqueue('all', [
@@ -48,8 +48,8 @@ test('every verb works on this PostgreSQL', async () => {
     progress: 50,
   });
   expect(extended.status).toBe(200);
-  const [revived] = await claim('all', 1, 20);
-  expect(revived).toMatchObject({ id: delayed.id, attempt: 2, last_error: 'lease expired', progress: 50 });
+  const [rescued] = await claim('all', 1, 20);
+  expect(rescued).toMatchObject({ id: delayed.id, attempt: 2, last_error: 'lease expired', progress: 50 });
 
   expect((await service.call('POST', `/jobs/${one.id}/retry`)).body.state).toBe('ready');
   expect((await service.call('POST', '/queues/all/redrive', { error_contains: 'brok' })).body.count).toBe(1);
@@ -69,7 +69,7 @@ test('every verb works on this PostgreSQL', async () => {
   expect((await service.call('POST', '/queues/all/purge', { states })).body.count).toBe(4);
   expect((await service.call('DELETE', '/queues/all')).status).toBe(409);
   expect((await service.call('DELETE', '/queues/all?force=true')).status).toBe(204);
-  // A machine that is busy may be late to connect; what the server refuses is another matter.
+  // A Refusal is no bug: a busy machine may connect too late. An error of the server is one.
   expect(service.errors.filter((error) => !(error instanceof Refusal))).toEqual([]);
 });
 

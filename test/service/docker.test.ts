@@ -15,12 +15,12 @@ describe('the image', () => {
     expect([...new Set(copied)].sort()).toEqual(sent.sort());
   });
 
-  test('what tsc builds for it is copied', () => {
+  test('everything that tsc builds is copied into it', () => {
     const { include } = JSON.parse(textOf('tsconfig.build.json')) as { include: string[] };
     expect(include.filter((path) => !copied.includes(path))).toEqual([]);
   });
 
-  test('.ci/run can be run', () => {
+  test('.ci/run is executable', () => {
     expect(statSync(`${ROOT}.ci/run`).mode & 0o111).toBe(0o111);
   });
 });

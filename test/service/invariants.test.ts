@@ -40,7 +40,7 @@ const HEAD: Row = { ...READY, group_key: 'a', is_head: true };
 const finished = (state: string): Row => ({ ...READY, state, finished_at: NOW });
 
 let made = 0;
-/** The name of the constraint that refuses a row, or undefined when it is taken. */
+/** The name of the constraint that refuses a row, or undefined when the row is accepted. */
 async function refusalOf(table: string, row: Row): Promise<string | undefined> {
   const columns = Object.keys(row);
   const places = columns.map((_, i) => `$${i + 1}`);
@@ -59,7 +59,7 @@ const job = (row: Row): Row => ({
   ...row,
 });
 
-describe('the table takes a job of every state as it should be', () => {
+describe('the table accepts a job of every state', () => {
   const good: Record<string, Row> = {
     ready: READY,
     'ready again, with the token of the lease that ran out': {
@@ -73,7 +73,7 @@ describe('the table takes a job of every state as it should be', () => {
     'backing off at the head of its group': { ...HEAD, group_key: 'b', state: 'scheduled' },
     'delayed, before it comes to its group': { ...READY, state: 'scheduled', group_key: 'a' },
     blocked: { ...READY, state: 'blocked', group_key: 'a' },
-    'dead, and head no more': { ...finished('dead'), group_key: 'a' },
+    'dead, and no longer head': { ...finished('dead'), group_key: 'a' },
     leased: LEASED,
     'leased, to be cancelled': { ...LEASED, cancel_requested: true },
     completed: { ...finished('completed'), lease_token: TOKEN },
@@ -81,7 +81,7 @@ describe('the table takes a job of every state as it should be', () => {
     'completed though it was to be cancelled': { ...finished('completed'), cancel_requested: true },
     cancelled: { ...finished('cancelled'), cancel_requested: true },
     dead: { ...finished('dead'), attempt: 5, deliveries: 5 },
-    'of the least and the greatest numbers': {
+    'with the smallest and the largest numbers': {
       ...READY,
       priority: -100,
       max_attempts: 1000,
@@ -118,10 +118,10 @@ describe('the table refuses a job', () => {
       { ...finished(state), enqueued: '[]' },
     ]),
     ['with more attempts than it may have', 'job_attempts', { ...READY, attempt: 6, deliveries: 6 }],
-    ['with less than no attempts', 'job_attempts', { ...READY, attempt: -1 }],
+    ['with a negative number of attempts', 'job_attempts', { ...READY, attempt: -1 }],
     ['with more attempts than deliveries', 'job_attempts', { ...READY, attempt: 2, deliveries: 1 }],
-    ['without any attempt to come', 'job_attempts', { ...READY, max_attempts: 0 }],
-    ['with too many attempts to come', 'job_attempts', { ...READY, max_attempts: 1001 }],
+    ['with max_attempts of 0', 'job_attempts', { ...READY, max_attempts: 0 }],
+    ['with max_attempts of 1001', 'job_attempts', { ...READY, max_attempts: 1001 }],
     ['blocked, yet of no group', 'job_group', { ...READY, state: 'blocked' }],
     ['blocked, yet the head of its group', 'job_group', { ...HEAD, state: 'blocked' }],
     ['ready, yet not the head of its group', 'job_group', { ...READY, group_key: 'a' }],
@@ -154,7 +154,7 @@ describe('the table refuses a queue', () => {
     ['with too short a lease', 'queue_lease', { name: 'a', lease_seconds: 0.09 }],
     ['with a lease of NaN', 'queue_lease', { name: 'a', lease_seconds: 'NaN' }],
     ['without attempts', 'queue_attempts', { name: 'a', max_attempts: 0 }],
-    ['with a retention below nothing', 'queue_retention', { name: 'a', retention_seconds: -1 }],
+    ['with a negative retention', 'queue_retention', { name: 'a', retention_seconds: -1 }],
     ['with too long a retention', 'queue_retention', { name: 'a', retention_seconds: 31_622_401 }],
     [
       'with too long a retention of the dead',
@@ -166,7 +166,7 @@ describe('the table refuses a queue', () => {
     expect(await refusalOf('queues', row)).toBe(constraint);
   });
 
-  test('of a name that is taken', async () => {
+  test('with a name that is taken', async () => {
     expect(await refusalOf('queues', { name: 'A-z.0_:' })).toBeUndefined();
     expect(await refusalOf('queues', { name: 'A-z.0_:' })).toBe('queues_name_key');
   });

@@ -2,13 +2,13 @@ import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { ROOT } from '../support/sources.ts';
 
-/** The packages whose code is loaded once a replica could serve. */
+/** The packages that are loaded when a replica is ready to serve. */
 function loadedPackages(): string[] {
   const script = `
     import { Module } from 'node:module';
     import { pino } from 'pino';
-    import '../dist/serve.js';
-    import { buildApp } from '../dist/routes/app.js';
+    import './dist/serve.js';
+    import { buildApp } from './dist/routes/app.js';
     const app = await buildApp({ engine: {}, logger: pino({ level: 'silent' }), maxPayloadBytes: 1 });
     await app.close();
     console.log(JSON.stringify(Object.keys(Module._cache)));
@@ -21,7 +21,7 @@ function loadedPackages(): string[] {
   return [...new Set(files.map((file) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(file)?.[1] as string))];
 }
 
-test('a replica loads nothing for the OpenAPI document, Swagger UI or serialisers before somebody needs it', () => {
+test('a replica loads nothing for the OpenAPI document, Swagger UI or serialisers before it is needed', () => {
   const packages = loadedPackages();
   expect(packages).toEqual(expect.arrayContaining(['fastify', 'pg', 'ajv']));
   for (const heavy of [

@@ -5,7 +5,7 @@ import { unreliablePostgres } from '../support/postgres.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
 import { until } from '../support/until.ts';
 
-/** The contract says 5 s; the rest is for a busy machine. */
+/** 5 s are promised. The rest is for a busy machine. */
 const ANSWERED_MS = 5500;
 const BACK_MS = 6000;
 const CUT = `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'dibs'`;
@@ -50,7 +50,7 @@ function allCalls({
   lease_token: string;
 }): [string, string, unknown?, Headers?][] {
   return [
-    // More than may be under way at once, and of one key.
+    // More than may run at once, and two of each key.
     ...Array.from({ length: 12 }, (_, i): [string, string, unknown, Headers] => [
       'POST',
       '/jobs',
@@ -86,7 +86,7 @@ function allCalls({
   ];
 }
 
-/** Many clients that produce and claim at once; answers what should not have come. */
+/** Many clients that produce and claim at once. Returns every answer that is wrong or too late. */
 async function load(forMs: number, calm: () => boolean): Promise<string[]> {
   const wrong: string[] = [];
   const kindsOf = (i: number): [string, string, unknown][] => [
@@ -128,7 +128,7 @@ describe.each([
     };
   });
 
-  test('has every call answered with 503 and Retry-After within 5 seconds, those who wait too', async () => {
+  test('has every call answered with 503 and Retry-After within 5 seconds, waiting calls too', async () => {
     await call('POST', '/jobs', { queue: 'other', delay_seconds: 600 });
     const leased = await lease('known');
     const waiting = ['nothing', 'known'].map((queue) =>
@@ -139,7 +139,7 @@ describe.each([
     await away();
     const gone = performance.now();
     const waits = Promise.all([ends, ...waiting]).then((all) => ({ all, ms: performance.now() - gone }));
-    for (let round = 0; round < 2; round++) {
+    for (let i = 0; i < 2; i++) {
       for (const { path, answer, ms } of await Promise.all(allCalls(leased).map((c) => timed(...c)))) {
         expect(answer.status, `${path} ${answer.text}`).toBe(503);
         expect(answer.body.code).toBe('unavailable');
@@ -149,18 +149,18 @@ describe.each([
       expect((await call('GET', '/healthz')).status).toBe(200);
     }
     const { all, ms } = await waits;
-    // The claim on the queue that had a job for it may have been answered before.
+    // The claim on `known` may have been answered before: that queue had a job.
     for (const { answer } of all.slice(0, 2)) expect(answer.status).toBe(503);
     expect(ms).toBeLessThan(ANSWERED_MS);
     await back();
     await until(isBack, { withinMs: BACK_MS, what: 'service' });
   });
 
-  test('makes nobody who gathered behind a statement wait for a second one', async () => {
+  test('fails the requests that gathered behind a statement together with it, without a second timeout', async () => {
     const leased = [await lease('known'), await lease('known'), await lease('known')];
     const acks = leased.map(({ id, lease_token }) => ['POST', `/jobs/${id}/ack`, { lease_token }] as const);
     await call('POST', '/jobs', { queue: 'known' });
-    // So that the pool is full of connections that look alive.
+    // This fills the pool with connections that look alive.
     await Promise.all(Array.from({ length: 20 }, () => call('GET', '/readyz')));
     await away();
     const one = (kind: number) =>
@@ -174,7 +174,7 @@ describe.each([
     }
   });
 
-  test('is told to many clients at once in time, and ends no process', async () => {
+  test('is reported to many clients at once in time, and ends no process', async () => {
     let isAway = false;
     const clients = load(7000, () => isAway);
     await sleep(500);
@@ -198,7 +198,7 @@ test('connections that are cut again and again, at any moment, end no process', 
   expect((await call('GET', '/healthz')).status).toBe(200);
 });
 
-test('a service that starts before its database is there works once it comes', {
+test('a service that starts before its database works as soon as the database is there', {
   timeout: 60_000,
 }, async () => {
   await postgres.stop();

@@ -9,10 +9,10 @@ import { claimAndHangUp } from '../support/rawClaim.ts';
 import { http, startReplica } from '../support/replica.ts';
 import { until } from '../support/until.ts';
 
-/** The contract says 10 s; the rest is for a busy machine. */
+/** 10 s are promised. The rest is for a busy machine. */
 const ENDED_MS = 15_000;
-/** What the service says when it would wait no longer, as for connections that are merely kept open. */
-const GAVE_UP = 'not everything in flight';
+/** The service logs this when it stops waiting, for example for idle connections. */
+const GAVE_UP = 'the shutdown took longer';
 
 describe('SIGTERM', () => {
   let database: Awaited<ReturnType<typeof createDatabase>>;
@@ -39,7 +39,7 @@ describe('SIGTERM', () => {
     silent.destroy();
   });
 
-  test('finishes what is in flight: every answer is whole, and every answered job there', async () => {
+  test('finishes the running requests: every answer is whole, and every answered job is there', async () => {
     const replica = await start();
     const answered: string[] = [];
     const unexpected: string[] = [];
@@ -48,7 +48,7 @@ describe('SIGTERM', () => {
         const jobs = Array.from({ length: 50 }, () => ({ queue: 'flight' }));
         const answer = await http(replica.url, 'POST', '/jobs/batch', { jobs }).catch((error) => error);
         if (answer instanceof Error) {
-          // Either refused or closed before the request was read; never in the middle of an answer.
+          // The connection may be refused, or closed before the request is read, but never in the middle of an answer.
           if (/terminated|aborted/.test(answer.message)) unexpected.push(answer.message);
           return;
         }
@@ -73,7 +73,7 @@ describe('SIGTERM', () => {
     expect(await next.end('SIGTERM')).toBe(0);
   });
 
-  test('leaves no job with a consumer that hung up as the service ended', async () => {
+  test('leaves no job with a consumer that hung up while the service ended', async () => {
     const replica = await start();
     await client(replica.url).ok('POST', '/jobs/batch', {
       jobs: Array.from({ length: 200 }, () => ({ queue: 'parting' })),
@@ -103,7 +103,7 @@ describe('npm start with a PostgreSQL of its own', () => {
     await directory.remove();
   });
 
-  /** As the README says, but for the build, which other tests are using. */
+  /** Starts as the README says, but without the build: other tests are using dist/. */
   async function start(): Promise<void> {
     directory = await temporaryDirectory();
     const { DATABASE_URL: _, ...env } = process.env;
@@ -121,7 +121,7 @@ describe('npm start with a PostgreSQL of its own', () => {
 
   const isReady = () => until(() => said.includes('Dibs is ready'), { what: 'service' });
 
-  /** Whether any process of npm's group lives; PostgreSQL has one of its own. */
+  /** Whether any process of npm's group lives. PostgreSQL has its own group. */
   function groupLives(): boolean {
     try {
       process.kill(-(npm.pid as number), 0);
@@ -154,7 +154,7 @@ describe('npm start with a PostgreSQL of its own', () => {
   });
 
   test.each([700, 1500, 2500])(
-    'SIGTERM %i ms after the start ends it, and leaves nothing behind',
+    'SIGTERM %i ms after the start ends it and leaves nothing running',
     async (ms) => {
       await start();
       await sleep(ms);

@@ -24,12 +24,12 @@ afterAll(() => {
   rmSync(dataDir, { recursive: true, force: true });
 });
 
-// Again where the machine is so busy that PostgreSQL takes longer than a connection may take, which is worth a warning.
+// A second try is for a busy machine: PostgreSQL may answer a connection too late, which logs a warning.
 test('npm start warns of nothing, and SIGTERM to it stops the service and its PostgreSQL', {
   retry: 2,
 }, async () => {
   const { DATABASE_URL: _, ...env } = process.env;
-  // Without prestart, which would build anew under the feet of other tests.
+  // Without prestart: it would rebuild dist/ while other tests use it.
   const npm = spawn('npm', ['start', '--ignore-scripts'], {
     cwd: ROOT,
     env: { ...env, PORT: '0', DATA_DIR: dataDir, LOG_LEVEL: 'info' },

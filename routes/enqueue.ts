@@ -1,0 +1,75 @@
+import { Type } from 'typebox';
+import type { Engine } from '../src/engine.ts';
+import type { Answer } from '../src/enqueue/idempotency.ts';
+import type { Job } from '../src/job.ts';
+import { rawShapes } from './http/body.ts';
+import type { App } from './http/fastify.ts';
+import { enqueuer, idempotencyHeaders } from './http/idempotency.ts';
+import { enqueued, enqueuedOrFinishedAnswers, toNewJob } from './http/jobBody.ts';
+import { answer, operation } from './http/operation.ts';
+import { finishedWithin, preferHeaders, preferredWait } from './http/prefer.ts';
+import { jobListJson } from './http/serialize.ts';
+import { ref } from './schemas/common.ts';
+import { JobList, JobSpec, JobSpecList } from './schemas/job.ts';
+
+const answerOne = ([job]: Job[]): Answer => enqueued(job as Job);
+
+const answerAll = (jobs: Job[]): Answer => ({ status: 201, location: null, body: jobListJson(jobs) });
+
+export function enqueueRoutes(app: App, engine: Engine, maxPayloadBytes: number): void {
+  const raw = rawShapes(maxPayloadBytes);
+  const enqueueAndReply = enqueuer(engine);
+
+  app.route({
+    method: 'POST',
+    url: '/jobs',
+    config: { raw: raw.job },
+    schema: {
+      headers: Type.Object({ ...idempotencyHeaders.properties, ...preferHeaders.properties }),
+      body: ref(JobSpec),
+      ...operation({
+        operationId: 'enqueueJob',
+        tags: ['Producing'],
+        summary: 'Enqueue a job',
+        description:
+          'The job is in the database when the answer comes. The payload is left out of the answer. With `Prefer: wait` ' +
+          'the answer comes when the job is finished, or after that time.',
+        answers: enqueuedOrFinishedAnswers,
+        refusals: [422, 429],
+        takesBody: true,
+      }),
+    },
+    handler: (request, reply) => {
+      const seconds = preferredWait(request.headers.prefer);
+      const job = toNewJob(request.body);
+      if (seconds === undefined) return enqueueAndReply(request, reply, [job], () => '', answerOne);
+      reply.header('preference-applied', `wait=${seconds}`);
+      const afterwards = finishedWithin(engine, seconds, request, reply);
+      const waitedFor = { ...job, awaited_seconds: seconds };
+      return enqueueAndReply(request, reply, [waitedFor], () => '', answerOne, afterwards);
+    },
+  });
+
+  app.route({
+    method: 'POST',
+    url: '/jobs/batch',
+    config: { raw: raw.jobs },
+    schema: {
+      headers: idempotencyHeaders,
+      body: ref(JobSpecList),
+      ...operation({
+        operationId: 'enqueueJobs',
+        tags: ['Producing'],
+        summary: 'Enqueue up to 1000 jobs, all or none',
+        description:
+          'The answer has them in the same order. One bad item refuses all; `errors[].path` names it. In the place of one ' +
+          'whose `unique_key` another has stands that one, with `deduplicated`.',
+        answers: { 201: answer(ref(JobList), 'The jobs.') },
+        refusals: [422, 429],
+        takesBody: true,
+      }),
+    },
+    handler: (request, reply) =>
+      enqueueAndReply(request, reply, request.body.jobs.map(toNewJob), (i) => `/jobs/${i}`, answerAll),
+  });
+}
