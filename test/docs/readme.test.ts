@@ -10,11 +10,12 @@ import { textOf } from '../support/sources.ts';
 
 const readme = textOf('README.md');
 
-/** The session's steps: what is typed, and what it prints. */
-const steps = [...readme.matchAll(/^```bash\n(.*?)^```\n(?:^```json\n(.*?)^```\n)?/gms)].map((match) => ({
-  typed: match[1] as string,
-  printed: match[2] ?? '',
-}));
+/** The steps of a page's session: what is typed, and what it prints. */
+const stepsOf = (page: string) =>
+  [...textOf(page).matchAll(/^```bash\n(.*?)^```\n(?:^```json\n(.*?)^```\n)?/gms)].map((match) => ({
+    typed: match[1] as string,
+    printed: match[2] ?? '',
+  }));
 
 /** A text without what differs from run to run. */
 const steady = (text: string) =>
@@ -32,7 +33,10 @@ async function bash(script: string): Promise<{ status: number | null; stderr: st
   return { status, stderr };
 }
 
-describe('the session in the README', () => {
+describe.each([
+  { page: 'README.md', moreThan: 2 },
+  { page: 'docs/tour.md', moreThan: 5 },
+])('the session in $page', ({ page, moreThan }) => {
   let service: Service;
   let folder: string;
   beforeAll(async () => {
@@ -44,9 +48,10 @@ describe('the session in the README', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  test('prints what the README shows, typed as printed', async () => {
+  test('prints what the page shows, typed as printed', async () => {
+    const steps = stepsOf(page);
     const address = 'http://127.0.0.1:8080';
-    expect(steps.length).toBeGreaterThan(5);
+    expect(steps.length).toBeGreaterThan(moreThan);
     expect(steps.some((step) => step.typed.includes(address))).toBe(true);
     const url = await service.listen();
     const script = steps
