@@ -119,7 +119,7 @@ await benchmark(
     );
     report.line({
       number: 10,
-      what: `claim p99 while ${options.leases} leases expire, ${options.purge} jobs are purged and ${options.redrive} redriven: ${median(found.with).toFixed(2)} ms`,
+      what: `claim p99 while ${options.leases} leases run out, ${options.purge} jobs are purged and ${options.redrive} redriven: ${median(found.with).toFixed(2)} ms`,
       against: `without them: ${median(found.without).toFixed(2)} ms`,
       value: median(found.with) / median(found.without),
       atMost: 3,

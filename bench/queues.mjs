@@ -144,7 +144,7 @@ await benchmark(
     });
     report.line({
       number: 12,
-      what: 'sequential scans of a table of jobs by it and the sweeper, rows read',
+      what: 'rows read by sequential scans of the tables of jobs',
       value: delta('seq_rows'),
       atMost: 0,
     });
