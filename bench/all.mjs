@@ -1,5 +1,6 @@
-// Every benchmark, one after the other: `npm run bench` runs the short forms, `npm run bench -- --full` the full ones.
-// Leaves bench/results/performance.md, with the table of all lines, and the plots beside it.
+// Runs every benchmark: `npm run bench` the short forms, `npm run bench -- --full` the full ones. Writes
+// bench/results/performance.md with the table of all lines, and the plots beside it.
+// It leaves out bench/against.mjs, which needs another checkout, and bench/peers, which needs other packages.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -30,7 +31,7 @@ for (const signal of ['SIGINT', 'SIGTERM'])
     current?.kill(signal);
   });
 
-/** Runs one benchmark in a process of its own; undefined when it failed. */
+/** Runs one benchmark in a process of its own. Returns its findings, or undefined when it failed. */
 async function run(name) {
   const json = `${values.out}/${name}.json`;
   rmSync(json, { force: true });

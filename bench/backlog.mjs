@@ -1,4 +1,4 @@
-// #4: how long a claim takes with millions of ready jobs, against a thousand.
+// #4: the time of a claim with millions of ready jobs, against a claim with a thousand.
 import { benchmark } from './lib/bench.mjs';
 import { client } from './lib/http.mjs';
 import { fill, jobText, leaseOf } from './lib/jobs.mjs';
@@ -8,14 +8,14 @@ import { median, p50, p99 } from './lib/stats.mjs';
 
 const QUEUE = 'bench';
 
-/** Times of `count` claims in ms, one after the other; what is claimed is acked and enqueued again, so the queue stays. */
+/** Times of `count` claims in ms, one after the other. Each job is acked and enqueued again. */
 async function claims(url, limit, count) {
   const http = client(url);
   const times = [];
   const again = { jobs: Array(limit).fill(JSON.parse(jobText(QUEUE))) };
   for (let i = 0; i < count; i++) {
     const { ms, body } = await http.post('/jobs/claim', { queues: [QUEUE], limit });
-    if (body.jobs.length !== limit) throw new Error(`a claim of ${limit} was given ${body.jobs.length}`);
+    if (body.jobs.length !== limit) throw new Error(`a claim of ${limit} got ${body.jobs.length} jobs`);
     times.push(ms);
     await http.post('/jobs/settle', { acks: body.jobs.map(leaseOf) });
     await http.post('/jobs/batch', again);
@@ -34,7 +34,7 @@ await benchmark(
   },
   async ({ options, postgres, report }) => {
     const { rounds, jobs, few, limits } = options;
-    // A database and a replica each: in one table the short queue would share the index of the long one.
+    // A database and a replica for each side: in one table, the short queue would share the long index.
     const sides = [];
     for (const [name, count] of [
       ['few', few],

@@ -1,4 +1,4 @@
-// #3: batches of 100 (enqueue, claim, settle) over HTTP, against pgbench doing the same with unnest and any.
+// #3: batches of 100 (enqueue, claim, settle) over HTTP, against the same in pgbench with unnest and any.
 import { benchmark } from './lib/bench.mjs';
 import { fill, jobText } from './lib/jobs.mjs';
 import { plainQueue } from './lib/pgbench.mjs';
@@ -22,7 +22,7 @@ await benchmark(
     const url = await postgres.database('dibs_batches');
     const replica = await startReplica(url);
     const job = jobText(QUEUE);
-    // As many as all connections together may want, so that every claim finds its hundred.
+    // Twice as many as all connections claim at once, so that every claim finds its hundred.
     const ready = BATCH * Math.max(...connections, ...clients) * 2;
     await fill(replica.url, ready, job);
     const plain = await plainQueue(postgres, 'plain_batches', ready);

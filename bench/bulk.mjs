@@ -1,4 +1,5 @@
-// #10: the claims of a steady load while many leases expire at once, a purge and a redrive run, against without them.
+// #10: claims of a steady load while many leases run out at once and a purge and a redrive run, against
+// claims without.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { benchmark } from './lib/bench.mjs';
 import { client } from './lib/http.mjs';
@@ -27,7 +28,7 @@ await benchmark(
     const admin = client(base, 4, LONGEST_S * 1000);
     await fill(base, READY, jobText(QUEUE));
 
-    /** Enqueue, claim, ack at a steady rate; the times of the claims in ms. */
+    /** Enqueues, claims and acks at a steady rate. Returns the times of the claims in ms. */
     async function steady(bounds) {
       const times = [];
       const outcome = await paced({ rate, ...bounds }, async () => {
@@ -39,7 +40,7 @@ await benchmark(
       return { times, trouble: pacedTrouble(outcome) };
     }
 
-    /** Dead jobs in one queue, ready ones in two others. */
+    /** Puts dead jobs into one queue, and ready jobs into two others. */
     async function prepare(round) {
       await fill(base, options.redrive, jobText(`dead.${round}`));
       await drain(base, `dead.${round}`, {
@@ -54,23 +55,23 @@ await benchmark(
       await settle(url);
     }
 
-    /** Leases that all run out at the time returned, when the undisturbed load will be over. */
+    /** Leases jobs so that all leases run out at the returned time, after the end of the undisturbed load. */
     async function lease(round) {
       const expiry = performance.now() + 10_000 + options.leases / 10 + 1100 * seconds;
       await drain(base, `leased.${round}`, { lease_seconds: () => (expiry - performance.now()) / 1000 });
       return expiry;
     }
 
-    async function revived(round) {
+    async function rescued(round) {
       for (let tries = LONGEST_S; tries > 0; tries--) {
         const { counts } = (await admin.json('GET', `/queues/leased.${round}`)).body;
         if (counts.leased === 0) return;
         await sleep(1000);
       }
-      throw new Error(`the leases were not taken back within ${LONGEST_S} s`);
+      throw new Error(`the leases were not rescued within ${LONGEST_S} s`);
     }
 
-    /** All of it at once; how long each took. */
+    /** Purges, redrives and waits for the rescue, all at once. Returns the time of each. */
     async function bulk(round) {
       const started = performance.now();
       const since = () => (performance.now() - started) / 1000;
@@ -79,7 +80,7 @@ await benchmark(
       const [purge, redrive, leases] = await Promise.all([
         verb(`/queues/purged.${round}/purge`),
         verb(`/queues/dead.${round}/redrive`),
-        revived(round).then(() => ({ seconds: since() })),
+        rescued(round).then(() => ({ seconds: since() })),
       ]);
       return { purge, redrive, leases };
     }
@@ -91,7 +92,7 @@ await benchmark(
       const expiry = await lease(round);
       const calm = await steady({ seconds });
       if (performance.now() > expiry)
-        throw new Error('leases ran out before their time: the machine is too slow');
+        throw new Error('leases ran out before the load was over: the machine is too slow');
       await sleep(expiry - performance.now());
       const work = bulk(round);
       const busy = await steady({ until: work, seconds: LONGEST_S });
@@ -104,7 +105,7 @@ await benchmark(
         rows.push([round, name, times.length, p50(times), p99(times), Math.max(...times), trouble]);
       report.say(
         `Round ${round}: purged in ${purge.seconds.toFixed(1)} s, redriven in ${redrive.seconds.toFixed(1)} s, ` +
-          `leases taken back in ${leases.seconds.toFixed(1)} s.`,
+          `leases rescued in ${leases.seconds.toFixed(1)} s.`,
       );
       for (const queue of ['dead', 'purged', 'leased'])
         await admin.json('DELETE', `/queues/${queue}.${round}?force=true`);
@@ -118,7 +119,7 @@ await benchmark(
     );
     report.line({
       number: 10,
-      what: `claim p99 while ${options.leases} leases expire, ${options.purge} jobs are purged and ${options.redrive} redriven: ${median(found.with).toFixed(2)} ms`,
+      what: `claim p99 while ${options.leases} leases run out, ${options.purge} jobs are purged and ${options.redrive} redriven: ${median(found.with).toFixed(2)} ms`,
       against: `without them: ${median(found.without).toFixed(2)} ms`,
       value: median(found.with) / median(found.without),
       atMost: 3,

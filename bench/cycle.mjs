@@ -1,4 +1,4 @@
-// #1: enqueue 1, claim 1, ack 1 as three HTTP requests, against pgbench running the plain statements directly.
+// #1: enqueue 1, claim 1, ack 1 as three HTTP requests, against pgbench with the plain statements.
 import { benchmark } from './lib/bench.mjs';
 import { fill, jobText, READY } from './lib/jobs.mjs';
 import { plainQueue } from './lib/pgbench.mjs';

@@ -1,4 +1,4 @@
-// #15: claims of a queue whose jobs have fairness keys, against one without: workers that claim and ack a full queue.
+// #15: claims of jobs with fairness keys, against jobs without keys. Workers claim and ack a full queue.
 import { benchmark } from './lib/bench.mjs';
 import { drain, fill, jobText } from './lib/jobs.mjs';
 import { settle } from './lib/postgres.mjs';
@@ -6,7 +6,7 @@ import { startReplica } from './lib/service.mjs';
 import { median } from './lib/stats.mjs';
 import { trouble, wrk } from './lib/wrk.mjs';
 
-/** The text of the i-th job of a queue with so many keys. */
+/** The text of a job, or a function of i that gives it, for a queue with this number of keys. */
 const job = (queue, keys) =>
   keys === 0
     ? jobText(queue)

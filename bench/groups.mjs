@@ -1,4 +1,5 @@
-// #16: what groups cost: jobs of none, 100,000 groups of one job, and one group of 100,000 jobs, against a short one.
+// #16: the cost of groups: jobs without a group, 100,000 groups of one job, and one group of 100,000 jobs
+// against one short group.
 import { benchmark } from './lib/bench.mjs';
 import { client } from './lib/http.mjs';
 import { fill, jobText, times } from './lib/jobs.mjs';
@@ -12,7 +13,7 @@ const STEPS = ['claim', 'ack', 'enqueue'];
 await benchmark(
   {
     name: 'groups',
-    title: 'Jobs in groups against jobs of none',
+    title: 'Jobs in groups against jobs without a group',
     full: { rounds: 5, jobs: 100_000, few: 1000, cycles: 2000, connections: 16, together: 10_000 },
     short: { rounds: 3, cycles: 300, together: 2000 },
     maxSeconds: 3600,
@@ -20,7 +21,7 @@ await benchmark(
   async ({ options, postgres, report }) => {
     const { rounds, jobs, few, cycles, connections, together } = options;
     const oneGroup = () => ({ group: 'one' });
-    // A database and a replica each: they would share their indexes.
+    // Each side has a database and a replica: in one table they would share their indexes.
     const sides = [
       { name: 'no groups', key: 'none', count: jobs, of: () => ({}) },
       { name: `${jobs} groups`, key: 'many', count: jobs, of: (i) => ({ group: `customer ${i}` }) },
@@ -38,7 +39,7 @@ await benchmark(
       side.filled = (side.count * 1000) / (performance.now() - started);
     }
 
-    /** Claims a job, acks it and enqueues another one; how long each took, in ms. */
+    /** Claims a job, acks it and enqueues another one. Returns the time of each in ms. */
     async function cycle(side, http) {
       const claim = await http.post('/jobs/claim', { queues: [QUEUE] });
       const [job] = claim.body.jobs;
@@ -59,7 +60,7 @@ await benchmark(
         for (const step of STEPS) side.found[step].push(p50(seen.map((one) => one[step])));
         const whole = seen.map((one) => one.claim + one.ack);
         side.found.cycle.push(p50(whole));
-        // In one group nobody works beside another.
+        // In one group, only one job can be worked at a time.
         if (side.of !== oneGroup) {
           const crowd = client(side.base, connections);
           const started = performance.now();
@@ -72,7 +73,7 @@ await benchmark(
       }
 
     report.table(
-      `One after the other, ms; and cycles/s with ${connections} connections:`,
+      `One after the other, ms, and cycles/s with ${connections} connections:`,
       ['round', 'with', ...STEPS.map((s) => `${s} p50`), 'claim+ack p50', 'claim+ack p99', 'cycles/s'],
       rows,
     );

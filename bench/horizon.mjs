@@ -1,5 +1,6 @@
-// #5 and #6: cycling on while another transaction holds the xmin horizon, so that no dead row can be removed; the last
-// ten seconds against the first. Once with plain jobs, once with priorities, delays and retries in random mix.
+// #5 and #6: cycles while another transaction holds the xmin horizon, so that no dead row can be removed: the
+// last ten seconds against the first. Once with plain jobs, once with a random mix of priorities, delays and
+// retries.
 import { benchmark } from './lib/bench.mjs';
 import { client } from './lib/http.mjs';
 import { fill, jobText, READY } from './lib/jobs.mjs';
@@ -22,7 +23,7 @@ const KINDS = [
   },
 ];
 
-/** Claims (and acks) beside the load, one at a time, until stopped; answers the times in ms. */
+/** Claims and acks beside the load, one job at a time, until stopped. Returns the times of the claims. */
 function probe(url) {
   const http = client(url);
   const times = [];
@@ -48,7 +49,7 @@ function probe(url) {
 await benchmark(
   {
     name: 'horizon',
-    title: 'Cycling while another transaction holds the xmin horizon',
+    title: 'Cycles while another transaction holds the xmin horizon',
     full: { rounds: 5, connections: 64, seconds: 300, window: 10, plainseconds: 60 },
     short: { rounds: 1, seconds: 20, window: 5, plainseconds: 15 },
     maxSeconds: 5 * 3600,
@@ -56,7 +57,7 @@ await benchmark(
   async ({ options: { rounds, connections, seconds, window, plainseconds }, postgres, report }) => {
     const courses = [];
 
-    /** One course: window after window with the horizon held; a row for each. */
+    /** Runs window after window while the horizon is held. Returns a row for each window. */
     async function course({ script, name, first }, round) {
       const database = `dibs_${script}_${round}`;
       const url = await postgres.database(database);
@@ -118,7 +119,7 @@ await benchmark(
       }),
     );
 
-    /** What becomes of the plain table in the same situation, shown for comparison. */
+    /** The plain table in the same situation, for comparison. */
     async function plainCourse() {
       const plain = await plainQueue(postgres, 'plain_horizon');
       await plain.cycles(32, 1);

@@ -21,7 +21,7 @@ await benchmark(
     const url = await postgres.database('dibs_http');
     const replica = await startReplica(url);
     const bare = await startBare();
-    // Enqueued jobs go to a queue of their own, emptied after each round: the tables are as small for every round.
+    // Enqueued jobs have a queue of their own, emptied after each round: every round has small tables.
     const heap = jobText('heap');
     const mixed = jobText('mixed');
     await fill(replica.url, READY, mixed);

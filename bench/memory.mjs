@@ -9,7 +9,7 @@ import { cycle } from './lib/wrk.mjs';
 
 const QUEUE = 'bench';
 
-/** The most memory seen until `work` ends. */
+/** The highest memory until `work` ends. */
 async function peakDuring(replica, work) {
   let most = replica.memory();
   const timer = setInterval(() => {
@@ -30,7 +30,7 @@ await benchmark(
   async ({ options: { rounds, idle, seconds, connections, waiting }, postgres, report }) => {
     const url = await postgres.database('dibs_memory');
 
-    /** On a replica of its own: memory once taken is not given back at once. */
+    /** Runs `work` on a replica of its own, because a process does not give memory back at once. */
     async function fresh(work) {
       const replica = await startReplica(url);
       try {

@@ -1,4 +1,4 @@
-// #13: bytes/s of payloads of three sizes against COPY of the same bytes, and what large payloads do to small ones.
+// #13: bytes/s of payloads of three sizes against COPY of the same, and small jobs beside large payloads.
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { benchmark } from './lib/bench.mjs';
@@ -13,7 +13,7 @@ import { run } from './lib/wrk.mjs';
 
 const MOST_BODY = 4 * 2 ** 20;
 
-/** A JSON string of that many bytes that does not compress well. */
+/** A JSON string of this number of bytes that does not compress well. */
 const payloadOf = (bytes) =>
   JSON.stringify(
     randomBytes(bytes)
@@ -21,7 +21,7 @@ const payloadOf = (bytes) =>
       .slice(0, bytes - 2),
   );
 
-/** Enqueues in batches of up to 4 MiB, then claims and acks all; MB/s of either. */
+/** Enqueues in batches of up to 4 MiB, then claims and acks all jobs. Returns the MB/s of both. */
 async function overHttp(base, payload, count, queue) {
   const perBatch = Math.max(1, Math.min(1000, Math.floor(MOST_BODY / payload.length)));
   const batch = `{"jobs":[${Array(perBatch).fill(jobText(queue, { payload })).join(',')}]}`;
@@ -43,7 +43,7 @@ async function overHttp(base, payload, count, queue) {
   };
 }
 
-/** The database's own COPY of the same texts into a table of json, through psql; MB/s. */
+/** MB/s of the database's own COPY of the same texts into a table of json, through psql. */
 async function copy(url, payload, count) {
   await query(url, 'truncate payloads');
   const rows = Math.max(1, Math.floor(MOST_BODY / payload.length));
@@ -78,7 +78,7 @@ await benchmark(
     for (let round = 1; round <= rounds; round++)
       for (const size of sizes) {
         const payload = payloadOf(size);
-        // Small jobs cost by the piece: a hundredth of the bytes is plenty.
+        // Small jobs cost by their number, not by their bytes: 50,000 are enough.
         const count = Math.ceil(Math.min((megabytes * 1e6) / size, 50_000));
         await settle(url);
         const { enqueue, drain: drained } = await overHttp(base, payload, count, `size.${size}`);
@@ -100,12 +100,15 @@ await benchmark(
         value: median(enqueue) / median(copied),
       });
 
-    // Enough room that neither side queues at the client.
+    // Enough connections that no request waits in the client.
     const small = client(base, 64);
     const big = client(base, 4);
     const bigJob = jobText('mixed', { payload: payloadOf(2 ** 20) });
 
-    /** Small jobs at a steady rate, in one queue with a few large ones a second or without; ms per enqueue. */
+    /**
+     * Enqueues small jobs at a steady rate, with or without a few large jobs a second in the same queue.
+     * Returns their ms.
+     */
     async function steady(withLarge) {
       const took = [];
       const outcome = paced({ rate, seconds }, async () => {

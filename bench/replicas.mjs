@@ -22,7 +22,7 @@ await benchmark(
     const job = jobText(QUEUE);
     await fill(replicas[0].url, READY, job);
 
-    /** Two load generators with half of the connections each, on either side: only the replicas differ. */
+    /** Two load generators with half of the connections each, on both sides: only the replicas differ. */
     async function load(targets, c, s) {
       const halves = await Promise.all(
         targets.map((target) => cycle(target.url, QUEUE, job, { connections: c / 2, seconds: s })),

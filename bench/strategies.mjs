@@ -1,5 +1,5 @@
-// #14: 10,000 jobs, each to take the MD5 of its payload, done by 1, 2, 4 and 8 workers that pop their rows in SQL in
-// each way that is in use, and by workers of Dibs over HTTP.
+// #14: 1, 2, 4 and 8 workers do 10,000 jobs. A job is the MD5 of its payload. The workers pop their rows in
+// SQL in each way that is in use, or work with Dibs over HTTP.
 import { benchmark } from './lib/bench.mjs';
 import { lineChart } from './lib/plot.mjs';
 import { startReplica } from './lib/service.mjs';
@@ -56,7 +56,7 @@ await benchmark(
       return `${Math.min(...results.map(({ least }) => least))} to ${Math.max(...results.map(({ most }) => most))}`;
     };
     report.table(
-      `The medians, in seconds, and what else was seen with ${widest} workers:`,
+      `The medians in seconds, and other observations with ${widest} workers:`,
       [
         'way',
         ...workers.map((w) => `${w} workers`),

@@ -1,4 +1,4 @@
-// #9: from sending an enqueue until a waiting claim is answered, on an idle system, against a round trip to a bare route.
+// #9: from an enqueue to the answer of a waiting claim, idle system, against a request to a bare route.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { benchmark } from './lib/bench.mjs';
 import { client } from './lib/http.mjs';
@@ -7,12 +7,12 @@ import { startBare, startReplica } from './lib/service.mjs';
 import { median, p50, p99 } from './lib/stats.mjs';
 
 const QUEUE = 'bench';
-/** From the claim to the enqueue, at random: long enough for the claim to wait, and for an idle system. */
+/** A random pause between claim and enqueue: long enough that the claim waits and the system is idle. */
 const PAUSE_MS = [60, 120];
 
 const pause = () => sleep(PAUSE_MS[0] + Math.random() * (PAUSE_MS[1] - PAUSE_MS[0]));
 
-/** Times in ms from an enqueue at one replica to the answer of a claim that waits at another (or the same). */
+/** Times in ms from an enqueue at one replica to the answer of a claim that waits at another or the same. */
 async function wakeUps(producerUrl, consumerUrl, count) {
   const producer = client(producerUrl);
   const consumer = client(consumerUrl);

@@ -1,4 +1,4 @@
-// #7: how throughput goes with the number of workers on one queue.
+// #7: throughput by the number of workers on one queue.
 import { benchmark } from './lib/bench.mjs';
 import { fill, jobText, READY } from './lib/jobs.mjs';
 import { lineChart } from './lib/plot.mjs';

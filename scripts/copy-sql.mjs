@@ -1,4 +1,4 @@
-// The statements go beside the code that tsc builds, which reads them from ../sql.
+// Copies the statements to dist/sql, because the built code reads them from ../sql.
 import { cpSync, rmSync } from 'node:fs';
 
 rmSync('dist/sql', { recursive: true, force: true });

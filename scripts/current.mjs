@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 
-/** Writes a generated file; with --check on the command line, fails when it differs instead. */
+/** Writes a generated file. With --check on the command line, it only fails if the file differs. */
 export function writeCurrent(file, text) {
   if (!process.argv.includes('--check')) {
     writeFileSync(file, text);

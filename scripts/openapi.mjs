@@ -1,4 +1,4 @@
-// Writes openapi/openapi.json from the routes as built in dist/; with --check, fails when it is stale.
+// Writes openapi/openapi.json from the routes built in dist/. With --check, it only fails if that is stale.
 
 import { pino } from 'pino';
 import { openApiDocument } from '../dist/routes/app.js';

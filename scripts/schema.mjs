@@ -1,10 +1,11 @@
-// Writes sql/schema.sql, what the migrations amount to, for review; with --check, fails when it is stale.
+// Writes sql/schema.sql, the schema after all migrations, for review. With --check, it only fails if that
+// is stale.
 
 import pg from 'pg';
 import { writeCurrent } from './current.mjs';
 import { withMigrated } from './migrated.mjs';
 
-/** Each catalog query answers rows of `sql`, one for each object, in an order that does not depend on the server. */
+/** Each query returns a row `sql` for each object, in an order that does not depend on the server. */
 const SECTIONS = {
   types: `
     select format('create type %s as enum (%s);', t.oid::regtype,
@@ -44,7 +45,7 @@ const SECTIONS = {
         left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
         where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
         union all
-        -- PostgreSQL 18 lists NOT NULL, which stands beside the column already, as a constraint ('n') too.
+        -- PostgreSQL 18 also lists NOT NULL as a constraint ('n'). It stands beside the column already.
         select 10000, format('  constraint %I %s', conname, pg_get_constraintdef(oid))
         from pg_constraint
         where conrelid = c.oid and contype <> 'n'

@@ -1,4 +1,4 @@
-// The mixed workload of test/mixed/mixed.test.ts for longer: `npm run soak -- [--seconds 300] [--seed <number>]`.
+// Runs test/mixed/mixed.test.ts for longer: `npm run soak -- [--seconds 300] [--seed <number>]`.
 
 import { spawnSync } from 'node:child_process';
 import { parseArgs } from 'node:util';

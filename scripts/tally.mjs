@@ -1,5 +1,5 @@
-// The last line of a test run: how many tests passed and failed, from vitest's own report (first argument). The second
-// argument is the status with which the run ended.
+// Prints the last line of a test run: the numbers of passed and failed tests, from vitest's own report (first
+// argument). The second argument is the exit status of the run.
 import { existsSync, readFileSync } from 'node:fs';
 
 const [file, status] = process.argv.slice(2);
@@ -9,7 +9,7 @@ if (!existsSync(file)) {
   const { numPassedTests, numFailedTests, numPendingTests, testResults } = JSON.parse(
     readFileSync(file, 'utf8'),
   );
-  // A file that can't even be loaded has no tests that could fail.
+  // A file that cannot be loaded counts as failed, because it has no tests that could fail.
   const broken = testResults.filter((f) => f.status === 'failed' && f.assertionResults.length === 0).length;
   const failed = numFailedTests + broken;
   if (numPendingTests > 0) process.stdout.write(`${numPendingTests} skipped\n`);

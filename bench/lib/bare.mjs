@@ -1,5 +1,6 @@
-// What Fastify itself can do: POST /jobs with the body and response schemas of Dibs, its validator and its Fastify
-// options, but Fastify's own JSON parser and serialiser, and no database. The answer is as long as that of Dibs.
+// Shows what Fastify itself can do: POST /jobs with the body and response schemas of Dibs, its validator and
+// its Fastify options. It uses Fastify's own JSON parser and serialiser, and no database. The answer is as
+// long as that of Dibs.
 import { randomUUID } from 'node:crypto';
 import Fastify, { LogController } from 'fastify';
 import { pino } from 'pino';

@@ -7,8 +7,8 @@ import { SETTINGS, startPostgres } from './postgres.mjs';
 import { openReport } from './report.mjs';
 
 /**
- * Runs one benchmark as a command: `work` gets the options, a PostgreSQL of its own and the report, and whatever it
- * started is ended with it. `maxSeconds` bounds the whole.
+ * Runs one benchmark as a command. `work` gets the options, a PostgreSQL of its own and the report. At the
+ * end, everything that it started is stopped. `maxSeconds` limits the whole run.
  */
 export async function benchmark({ name, title, full, short, maxSeconds }, work) {
   const { isShort, json, ...options } = readOptions({ full, short });
@@ -31,13 +31,13 @@ export async function benchmark({ name, title, full, short, maxSeconds }, work) 
       writeFileSync(json, JSON.stringify(report.found, null, 2));
     }
   } catch (error) {
-    // Interrupted: the guard ends the process with its own code.
+    // A signal interrupted it: the guard ends the process with its own exit code.
     if (isEnding()) return;
     process.stderr.write(`${error?.stack ?? error}\n`);
     process.exitCode = 1;
   } finally {
     await cleanUp();
   }
-  // A lost handle must not hold the process.
+  // A forgotten handle must not keep the process alive.
   process.exit();
 }

@@ -1,13 +1,13 @@
 const steps = [];
 let running;
 
-/** Whether the end has begun: what fails from now on fails because of that. */
+/** True once the end has begun. Errors from then on only say that things were stopped. */
 export const isEnding = () => running !== undefined;
 
-/** Has `step` run when the benchmark ends, however it ends; last come, first served. */
+/** Runs `step` when the benchmark ends, however it ends. The last step runs first. */
 export const atEnd = (step) => steps.push(step);
 
-/** Undoes everything, each step on its own. */
+/** Runs all steps. A step that fails stops no other step. */
 export function cleanUp() {
   running ??= (async () => {
     while (steps.length > 0)
@@ -18,7 +18,7 @@ export function cleanUp() {
   return running;
 }
 
-/** Cleans up on signals, and when `seconds` are over: no benchmark runs for ever. */
+/** Cleans up at a signal, and after `seconds`, so that no benchmark runs for ever. */
 export function guard(seconds) {
   const leave = (why, code) => {
     process.stderr.write(`${why}: cleaning up\n`);

@@ -2,12 +2,12 @@ import { Agent, request } from 'node:http';
 
 const TIMEOUT_MS = 90_000;
 
-/** An HTTP client with up to `connections` kept alive; nothing is pipelined. */
+/** An HTTP client that keeps up to `connections` alive and does not pipeline. */
 export function client(base, connections = 1, timeoutMs = TIMEOUT_MS) {
   const { hostname, port } = new URL(base);
   const agent = new Agent({ keepAlive: true, maxSockets: connections, noDelay: true });
 
-  /** Answers `{ status, text, ms }`, the time from the call to the last byte of the answer. */
+  /** Returns `{ status, text, ms, at }`: `ms` until the last byte of the answer, which came at `at`. */
   function call(method, path, body) {
     const data = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body);
     const headers =
@@ -38,7 +38,7 @@ export function client(base, connections = 1, timeoutMs = TIMEOUT_MS) {
     });
   }
 
-  /** The answer's JSON; throws for what is not 2xx. */
+  /** Returns the answer with its JSON as `body`. Throws if the status is not 2xx. */
   async function json(method, path, body) {
     const answer = await call(method, path, body);
     if (answer.status >= 300)

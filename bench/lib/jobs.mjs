@@ -1,9 +1,9 @@
 import { client } from './http.mjs';
 
-/** The payload of all benchmarks that do not measure payloads: what an e-mail job looks like. */
+/** The payload of all benchmarks that do not measure payloads: that of a typical e-mail job. */
 export const PAYLOAD = '{"to":"ada@example.com","template":"welcome","n":1}';
 
-/** So many jobs are ready before a load begins: a claim that stalls for a moment still finds one. */
+/** The number of jobs that are ready before a load begins, so that every claim finds one. */
 export const READY = 10_000;
 
 const BATCH = 1000;
@@ -17,7 +17,7 @@ export async function times(count, width, work) {
   await Promise.all(Array.from({ length: Math.min(width, count) }, hand));
 }
 
-/** Enqueues `count` jobs over HTTP; `job` is the JSON text of one, or gives that of the i-th. */
+/** Enqueues `count` jobs over HTTP. `job` is the JSON text of a job, or a function of i that gives it. */
 export async function fill(base, count, job) {
   const width = 6;
   const http = client(base, width);
@@ -41,7 +41,7 @@ export const jobText = (queue, { payload = PAYLOAD, ...rest } = {}) =>
     .map(([name, value]) => `,"${name}":${JSON.stringify(value)}`)
     .join('')}}`;
 
-/** Claims all ready jobs of a queue and hands each claim's jobs to `each`; answers how many there were. */
+/** Claims all ready jobs of a queue and passes each claim's jobs to `each`. Returns the number of jobs. */
 export async function drain(base, queue, { width = 4, lease_seconds, each = () => undefined } = {}) {
   const http = client(base, width);
   let count = 0;

@@ -1,7 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, statfsSync } from 'node:fs';
 import { arch, cpus, release, tmpdir, totalmem, type } from 'node:os';
+import { fileURLToPath } from 'node:url';
 
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+/** The type that statfs gives of a file system in memory. */
 const TMPFS = 0x01021994;
 
 const firstLine = (command, ...args) => {
@@ -10,12 +13,12 @@ const firstLine = (command, ...args) => {
       '\n',
     )[0];
   } catch (error) {
-    // wrk prints its version and then fails for the missing URL.
+    // wrk prints its version, and then fails because no URL is given.
     return String(error.stdout ?? '').split('\n')[0] || undefined;
   }
 };
 
-/** Where data goes: BENCH_DIR, else the system's temporary directory; it must be a real disk. */
+/** The directory for data: BENCH_DIR, else the system's temporary directory. It must be on a real disk. */
 export const workDir = () => process.env.BENCH_DIR || tmpdir();
 
 function wrkVersion() {
@@ -23,16 +26,20 @@ function wrkVersion() {
   return line?.replace(/ Copyright.*/, '').replace(/^wrk /, '');
 }
 
-/** What must be known of the machine to repeat a run. */
+/** The commit of a checkout; undefined where git knows none. */
+export const commitOf = (directory = ROOT) =>
+  firstLine('git', '-C', directory, 'rev-parse', '--short', 'HEAD');
+
+/** The facts about the machine that somebody needs to repeat a run. */
 export function describeMachine() {
   if (statfsSync(workDir()).type === TMPFS)
     throw new Error(
-      `${workDir()} is in memory, where fsync costs nothing; set BENCH_DIR to a directory on a disk`,
+      `${workDir()} is in memory, where fsync costs nothing: set BENCH_DIR to a directory on a disk`,
     );
   const [cpu] = cpus();
   return {
     date: new Date().toISOString(),
-    commit: firstLine('git', 'rev-parse', '--short', 'HEAD'),
+    commit: commitOf(),
     cpus: `${cpus().length} x ${cpu?.model.trim() ?? 'unknown'}`,
     memory: `${Math.round(totalmem() / 2 ** 30)} GiB`,
     system: `${type()} ${release()} ${arch()}`,

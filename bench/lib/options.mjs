@@ -1,8 +1,9 @@
 import { parseArgs } from 'node:util';
 
 /**
- * Reads the command line into a plain object: the full form's defaults, the short form's with --short, and what is
- * named beside them. Every option is a number (or a list of numbers, comma-separated, where its default is one).
+ * Reads the command line into a plain object. The defaults are those of the full form, or with --short those
+ * of the short form; options on the command line replace them. An option is a number. It is a list of
+ * numbers, separated by commas, where its default is a list, and a text where its default is a text.
  */
 export function readOptions({ full, short }) {
   const options = { short: { type: 'boolean', default: false }, json: { type: 'string' } };
@@ -15,6 +16,7 @@ export function readOptions({ full, short }) {
 }
 
 function read(name, text, fallback) {
+  if (typeof fallback === 'string') return text;
   const numbers = text.split(',').map(Number);
   if (numbers.some((n) => !Number.isFinite(n) || n < 0) || (!Array.isArray(fallback) && numbers.length > 1))
     throw new Error(

@@ -4,8 +4,9 @@ const TICK_MS = 4;
 const MOST_OPEN = 1000;
 
 /**
- * Starts `work` `rate` times a second, whether or not those before have ended (bounded, what is skipped is counted),
- * until `until` settles or `seconds` are over. A slow answer so delays no later one, and none is left out of the times.
+ * Starts `work` `rate` times a second until `until` settles or `seconds` are over. It does not wait for
+ * earlier calls to end, so a slow answer delays no later call and no slow time is left out. At most MOST_OPEN
+ * calls are open; calls beyond that are skipped and counted.
  */
 export async function paced({ rate, seconds = Number.POSITIVE_INFINITY, until }, work) {
   const started = performance.now();
@@ -43,7 +44,7 @@ export async function paced({ rate, seconds = Number.POSITIVE_INFINITY, until },
   return { launched, skipped, failed: errors.length, error: errors[0] };
 }
 
-/** What of a paced run was not as it should be, in words; empty when all went well. */
+/** The failures of a paced run, in words; empty when all went well. */
 export const pacedTrouble = ({ skipped, failed, error }) =>
   [skipped > 0 && `${skipped} skipped`, failed > 0 && `${failed} failed (${error?.message})`]
     .filter(Boolean)

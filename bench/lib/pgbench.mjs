@@ -4,7 +4,7 @@ import { PAYLOAD, READY } from './jobs.mjs';
 import { query } from './postgres.mjs';
 import { run } from './wrk.mjs';
 
-/** The table that somebody would write who needs a queue in PostgreSQL, with the index that it needs. */
+/** A table that a developer would write for a queue in PostgreSQL, with its index. */
 const SCHEMA = `
   create table jobs (
     id bigint generated always as identity primary key,
@@ -40,7 +40,7 @@ delete from jobs where id = any (:ids::bigint[]);
 
 const arrayText = (n) => `{${Array(n).fill(JSON.stringify(PAYLOAD)).join(',')}}`;
 
-/** The plain statements, run by pgbench directly on a database of its own: a table with `ready` jobs to begin with. */
+/** A database in which pgbench runs the plain statements. Its table has `ready` jobs at first. */
 export async function plainQueue(postgres, name, ready = READY) {
   const url = await postgres.database(name);
   await query(url, SCHEMA);
@@ -54,7 +54,7 @@ export async function plainQueue(postgres, name, ready = READY) {
     const file = join(postgres.dataDir, `${name}.sql`);
     await writeFile(file, script);
     const defined = Object.entries(variables).flatMap(([key, value]) => ['-D', `${key}=${value}`]);
-    // The URL bears the password.
+    // The connection goes through the environment, because the URL holds the password.
     const out = await run(
       'pgbench',
       [
@@ -84,11 +84,11 @@ export async function plainQueue(postgres, name, ready = READY) {
 
   return {
     url,
-    /** Cycles a second, each statement its own transaction. */
+    /** Cycles a second. Each statement is its own transaction. */
     cycles: async (clients, seconds) =>
       (await pgbench(CYCLE, { clients, seconds, variables: { payload: PAYLOAD } })).tps,
 
-    /** Jobs a second in batches of n; those count that were deleted, as a claim may find fewer than n unlocked. */
+    /** Jobs a second in batches of n. Deleted jobs count: a claim may find fewer than n unlocked. */
     async batches(clients, seconds, n = 100) {
       const before = await jobsLeft();
       const { tps, count } = await pgbench(batches(n), {
@@ -101,7 +101,7 @@ export async function plainQueue(postgres, name, ready = READY) {
   };
 }
 
-/** For programs that take their connection from the environment. */
+/** The environment for programs that read their connection from it. */
 export function connectionEnv(url) {
   const { hostname, port, username, password, pathname } = new URL(url);
   return {

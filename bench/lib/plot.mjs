@@ -1,4 +1,4 @@
-// Plots as SVG, written out by hand: lines and bars, readable on light and dark pages.
+// Draws plots as SVG without a library: lines and bars, readable on light and dark pages.
 const WIDTH = 720;
 const HEIGHT = 360;
 const LEFT = 70;
@@ -9,7 +9,7 @@ const COLOURS = [
   ...['#2f6fde', '#d9822b', '#3d9a50', '#b5488f', '#7a7a7a'],
   ...['#14a3a8', '#c23b3b', '#8a6d1f', '#7a55d0', '#9bb830'],
 ];
-/** More lines than these would hide under their names: those then stand beside the plot. */
+/** With more lines than this, the names would cover the lines. They then stand beside the plot. */
 const NAMES_INSIDE = 5;
 const NAMES = 220;
 
@@ -18,7 +18,7 @@ const number = (value) =>
   Math.abs(value) >= 1000 ? `${+(value / 1000).toPrecision(3)}k` : `${+value.toPrecision(3)}`;
 const text = (x, y, content, more = '') => `<text x="${x}" y="${y}" ${more}>${escaped(content)}</text>`;
 
-/** A round number at or above, so that the axis ends on a mark. */
+/** A round number, at least `value`, so that the axis ends on a mark. */
 function ceiling(value) {
   const power = 10 ** Math.floor(Math.log10(value || 1));
   return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((step) => step * power).find((step) => step >= value) ?? value;
@@ -41,7 +41,7 @@ function frame(title, top, yLabel, content, width = WIDTH) {
 
 const heightOf = (value, top) => (Math.max(0, value) / top) * (HEIGHT - TOP - BOTTOM);
 
-/** `bars`: [label, value] each. */
+/** `bars` is a list of [label, value]. */
 export function barChart({ title, bars, yLabel = '' }) {
   const top = ceiling(Math.max(...bars.map(([, value]) => value)));
   const step = (WIDTH - LEFT - RIGHT) / bars.length;
@@ -57,7 +57,7 @@ export function barChart({ title, bars, yLabel = '' }) {
   return frame(title, top, yLabel, content);
 }
 
-/** `series`: { name, points: [x, y][] } each; `logX` for numbers of workers and the like. */
+/** `series` is a list of { name, points: [x, y][] }. `logX` is for numbers of workers, for example. */
 export function lineChart({ title, series, xLabel, yLabel = '', logX = false }) {
   const points = series.flatMap((s) => s.points);
   const top = ceiling(Math.max(...points.map(([, y]) => y)));

@@ -5,7 +5,7 @@ import { startEmbedded } from '../../dist/src/embedded/index.js';
 import { atEnd } from './cleanup.mjs';
 import { workDir } from './machine.mjs';
 
-/** The same for both sides of every ratio; fsync and synchronous_commit are what durability rests on. */
+/** The settings for both sides of every ratio. Durability depends on fsync and synchronous_commit. */
 export const SETTINGS = {
   fsync: 'on',
   synchronous_commit: 'on',
@@ -26,7 +26,7 @@ export async function query(url, text, values = []) {
   }
 }
 
-/** Starts an embedded PostgreSQL on a directory of its own, gone when the benchmark ends. */
+/** Starts an embedded PostgreSQL on a directory of its own. Both are removed when the benchmark ends. */
 export async function startPostgres() {
   const dataDir = await mkdtemp(join(workDir(), 'dibs-bench-'));
   atEnd(() => rm(dataDir, { recursive: true, force: true }));
@@ -37,7 +37,7 @@ export async function startPostgres() {
   return {
     dataDir,
     version: version.split(' on ')[0],
-    /** An empty database; its URL. */
+    /** Creates an empty database and returns its URL. */
     async database(name) {
       await query(server.url, `create database ${name} template template0 encoding 'UTF8'`);
       const url = new URL(server.url);
@@ -50,7 +50,7 @@ export async function startPostgres() {
   };
 }
 
-/** Each round starts alike: no dead rows of the one before, current statistics, no checkpoint about to come. */
+/** Makes every load start alike: no dead rows, current statistics, no checkpoint soon. */
 export async function settle(url) {
   await query(url, 'vacuum (analyze)');
   await query(url, 'checkpoint');
@@ -61,7 +61,7 @@ export async function holdHorizon(url) {
   const client = new pg.Client(url);
   await client.connect();
   await client.query('begin isolation level repeatable read');
-  // A number of its own besides the snapshot: the worst kind of a forgotten transaction.
+  // It takes a transaction id besides its snapshot, like the worst kind of forgotten transaction.
   await client.query('select pg_current_xact_id()');
   const end = async () => {
     await client.query('rollback').catch(() => undefined);

@@ -2,14 +2,14 @@ import { show } from './stats.mjs';
 
 const cell = (value) => show(value).replaceAll('|', '\\|');
 
-/** A table in Markdown; numbers are shown with three digits. */
+/** A table in Markdown. Numbers are shown with three digits. */
 export function markdownTable(head, rows) {
   const line = (cells) => `| ${cells.map(cell).join(' | ')} |`;
   const marks = head.map((_, i) => (rows.every((row) => typeof row[i] === 'number') ? '---:' : '---'));
   return [line(head), `| ${marks.join(' | ')} |`, ...rows.map(line)].join('\n');
 }
 
-/** Gathers what a benchmark found, and prints it as it comes: Markdown throughout. */
+/** Collects the findings of a benchmark, and prints each at once, as Markdown. */
 export function openReport(name, title, settings) {
   const found = { name, title, settings, lines: [], plots: [], text: [] };
   const say = (text) => {
@@ -29,8 +29,8 @@ export function openReport(name, title, settings) {
     table: (caption, head, rows) => say(`${caption}\n\n${markdownTable(head, rows)}`),
 
     /**
-     * A line of the table of targets: `number` is its number there; exactly one of `atLeast` and `atMost` is its
-     * bound, neither where it is only shown.
+     * Adds a line to the table of targets. `number` is its number there. Its target is `atLeast` or `atMost`;
+     * with neither, the value is only shown.
      */
     line({ number, what, value, unit = '', atLeast, atMost, against = '' }) {
       const reached =

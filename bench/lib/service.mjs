@@ -10,7 +10,7 @@ const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 const BARE = fileURLToPath(new URL('./bare.mjs', import.meta.url));
 const START_MS = 30_000;
 
-/** Starts a program that says on a line of its output where it is ready. */
+/** Starts a program that prints a line with its address when it is ready. */
 async function start(args, env) {
   const { DATABASE_URL: _, ...inherited } = process.env;
   const child = spawn(process.execPath, args, {
@@ -22,13 +22,13 @@ async function start(args, env) {
   async function stop() {
     if (!isAlive()) return;
     child.kill('SIGTERM');
-    const patience = setTimeout(() => child.kill('SIGKILL'), 12_000);
+    const late = setTimeout(() => child.kill('SIGKILL'), 12_000);
     await exited;
-    clearTimeout(patience);
+    clearTimeout(late);
   }
   atEnd(stop);
 
-  // Warnings and errors that it logs say why a figure is what it is.
+  // Warnings and errors in its log explain a bad figure.
   const complaints = [];
   const complain = (line) => {
     if (complaints.length < 50) complaints.push(line);
@@ -56,7 +56,7 @@ async function start(args, env) {
     pid: child.pid,
     stop,
     complaints,
-    /** Resident memory in MB, as Linux counts it. */
+    /** Resident memory in MB, by Linux. */
     memory() {
       const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
       return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1000;
@@ -64,9 +64,9 @@ async function start(args, env) {
   };
 }
 
-/** A replica of Dibs in a process of its own, as built in dist/. */
-export async function startReplica(databaseUrl, env = {}) {
-  const replica = await start([MAIN, 'serve'], { DATABASE_URL: databaseUrl, ...env });
+/** Starts a replica in a process of its own. `main` is the main.js of its build, by default of this one. */
+export async function startReplica(databaseUrl, env = {}, main = MAIN) {
+  const replica = await start([main, 'serve'], { DATABASE_URL: databaseUrl, ...env });
   for (let tries = 50; (await fetch(`${replica.url}/readyz`)).status !== 200; tries--) {
     if (tries === 0) throw new Error('the replica is not ready');
     await sleep(100);
@@ -74,5 +74,5 @@ export async function startReplica(databaseUrl, env = {}) {
   return replica;
 }
 
-/** The same route without a database behind it, in a process of its own. */
+/** Starts the same route without a database, in a process of its own. */
 export const startBare = () => start([BARE], {});

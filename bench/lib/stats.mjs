@@ -1,11 +1,11 @@
-/** The q-quantile by nearest rank; NaN of nothing. */
+/** The q-quantile by nearest rank; NaN of an empty list. */
 export function quantile(values, q) {
   if (values.length === 0) return Number.NaN;
   const sorted = Float64Array.from(values).sort();
   return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(q * sorted.length) - 1))];
 }
 
-/** The middle value; the mean of the middle two of an even number. */
+/** The middle value. Of an even number of values, the mean of the middle two. */
 export function median(values) {
   const sorted = Float64Array.from(values).sort();
   const middle = sorted.length >> 1;
@@ -16,7 +16,7 @@ export function median(values) {
 export const p50 = (values) => quantile(values, 0.5);
 export const p99 = (values) => quantile(values, 0.99);
 
-/** Three significant digits, thousands set apart: for people. */
+/** A number for people: three significant digits, commas between thousands. */
 export function show(value) {
   if (typeof value !== 'number') return String(value ?? '');
   if (!Number.isFinite(value)) return '–';

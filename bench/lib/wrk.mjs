@@ -5,7 +5,7 @@ import { atEnd } from './cleanup.mjs';
 
 const LOAD = fileURLToPath(new URL('../load', import.meta.url));
 
-/** Runs a child to its end and answers what it printed; it is ended with the benchmark, and after `seconds`. */
+/** Runs a child to its end and returns its output. It is killed with the benchmark, or after `seconds`. */
 export async function run(command, args, { seconds, env = {}, input } = {}) {
   const child = spawn(command, args, {
     env: { ...process.env, ...env },
@@ -23,7 +23,7 @@ export async function run(command, args, { seconds, env = {}, input } = {}) {
     err = (err + text).slice(-4000);
   });
   input?.on('error', () => child.kill()).pipe(child.stdin);
-  // Should the child end before it has read all, its exit code tells.
+  // If the child ends before it has read all its input, its exit code says so.
   child.stdin?.on('error', () => undefined);
   const [code, signal] = await once(child, 'close');
   done = true;
@@ -32,7 +32,7 @@ export async function run(command, args, { seconds, env = {}, input } = {}) {
   return out;
 }
 
-/** Runs wrk with a script of bench/load; answers its counters. One connection sends one request at a time. */
+/** Runs wrk with a script of bench/load; returns its counters. A connection sends one request at a time. */
 export async function wrk(url, { script, connections, seconds, args = [], threads = 1 }) {
   const out = await run(
     'wrk',
@@ -58,13 +58,13 @@ export async function wrk(url, { script, connections, seconds, args = [], thread
   return { ...result, rps: result.requests / result.seconds };
 }
 
-/** The mixed cycle on a queue; `cycles` a second, and what went wrong in `trouble`. */
+/** Runs the mixed cycle on a queue. Returns `cycles` a second, and the failures in `trouble`. */
 export async function cycle(url, queue, job, { connections, seconds, script = 'cycle' }) {
   const result = await wrk(url, { script, connections, seconds, args: [queue, job] });
   return { ...result, cycles: result.acked / result.seconds, trouble: trouble(result) };
 }
 
-/** What of a run was not as it should be, in words; empty when all went well. */
+/** The failures of a run, in words; empty when all went well. */
 export function trouble({ failed = 0, empty = 0, short = 0, not_2xx, broken }) {
   const counts = {
     'failed answers': failed,

@@ -1,4 +1,4 @@
--- The cycle in batches: enqueue n, claim n, ack n as three requests; jobs count when they are acked.
+-- The cycle in batches: enqueue n, claim n, ack n as three requests. Jobs count when they are acked.
 -- Arguments: the queue, the job, n.
 local report = require("report")
 enqueued, claimed, acked, short, failed = 0, 0, 0, 0, 0
@@ -6,10 +6,10 @@ setup = report.setup
 done = report.done({ "enqueued", "claimed", "acked", "short", "failed" })
 
 local settling, free = {}, 0
-local turn, n = 0, 0
+local step, n = 0, 0
 local enqueue, claim
 
--- Where the text that follows a plain text begins: a pattern would take the load as much time as the service.
+-- The position behind a plain text. A pattern would take as much processor time here as the service takes.
 local function after(body, text, from)
   local _, last = body:find(text, from, true)
   return last and last + 1
@@ -32,8 +32,8 @@ function request()
     free = free - 1
     return settle
   end
-  turn = turn + 1
-  if turn % 2 == 0 then return claim end
+  step = step + 1
+  if step % 2 == 0 then return claim end
   return enqueue
 end
 

@@ -1,13 +1,13 @@
--- The mixed cycle: enqueue 1, claim 1, ack 1 as three requests; a cycle counts when it is acked.
--- Each connection sends one request at a time. A claimed job is acked by the next request that goes out; else enqueues
--- and claims take turns, so that the queue stays as long as it was. Arguments: the queue, the job.
+-- The mixed cycle: enqueue 1, claim 1, ack 1 as three requests. A cycle counts when it is acked.
+-- Each connection sends one request at a time. The next request acks a claimed job. Without one, enqueues
+-- and claims alternate, so that the queue stays as long as it was. Arguments: the queue, the job.
 local report = require("report")
 enqueued, claimed, acked, empty, failed = 0, 0, 0, 0, 0
 setup = report.setup
 done = report.done({ "enqueued", "claimed", "acked", "empty", "failed" })
 
 local leases, free = {}, 0
-local turn = 0
+local step = 0
 local enqueue, claim
 
 function init(args)
@@ -22,8 +22,8 @@ function request()
     free = free - 1
     return ack
   end
-  turn = turn + 1
-  if turn % 2 == 0 then return claim end
+  step = step + 1
+  if step % 2 == 0 then return claim end
   return enqueue
 end
 

@@ -1,5 +1,5 @@
--- Workers: claim n, settle n as two requests; jobs count when they are acked. A single job is acked by its own route.
--- Arguments: the queue, n.
+-- Workers: claim n, settle n as two requests. Jobs count when they are acked. A single job is acked by its
+-- own route. Arguments: the queue, n.
 local report = require("report")
 claimed, acked, empty, failed = 0, 0, 0, 0
 setup = report.setup

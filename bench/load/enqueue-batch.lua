@@ -1,4 +1,4 @@
--- POST /jobs/batch. Arguments: the job, how many a batch has.
+-- POST /jobs/batch. Arguments: the job, the number of jobs in a batch.
 local report = require("report")
 created, failed = 0, 0
 setup = report.setup

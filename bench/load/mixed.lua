@@ -1,12 +1,13 @@
--- The cycle with everything that moves jobs about: priorities -100 to 100 at random, one job in ten delayed by up to
--- two seconds, one lease in ten failed (and back within a second). A cycle counts when it is acked. Argument: the queue.
+-- The cycle with everything that moves jobs: random priorities from -100 to 100, one job in ten delayed by up
+-- to two seconds, one lease in ten nacked (and back within a second). A cycle counts when it is acked.
+-- Argument: the queue.
 local report = require("report")
 enqueued, claimed, acked, nacked, empty, failed = 0, 0, 0, 0, 0, 0
 setup = report.setup
 done = report.done({ "enqueued", "claimed", "acked", "nacked", "empty", "failed" })
 
 local settling, free = {}, 0
-local turn = 0
+local step = 0
 local head, claim
 
 function init(args)
@@ -22,8 +23,8 @@ function request()
     free = free - 1
     return settle
   end
-  turn = turn + 1
-  if turn % 2 == 0 then return claim end
+  step = step + 1
+  if step % 2 == 0 then return claim end
   local delay = ""
   if math.random(10) == 1 then delay = ',"delay_seconds":' .. math.random(20) / 10 end
   return report.post("/jobs", head .. math.random(-100, 100) .. delay .. "}")

@@ -1,4 +1,4 @@
--- What every script prints at the end: one line of JSON, the threads' counters summed up.
+-- Every script prints one line of JSON at the end: the sums of the threads' counters.
 -- A thread's counters are globals named in `counters`.
 local M = { threads = {} }
 
@@ -25,7 +25,7 @@ function M.done(counters)
   end
 end
 
--- A request as text: wrk.format walks over tables each time, and its time is taken from the service's.
+-- A request as text. wrk.format walks over tables each time, which takes processor time from the service.
 function M.post(path, body)
   return "POST " .. path .. " HTTP/1.1\r\nHost: " .. wrk.headers["Host"] ..
     "\r\nContent-Type: application/json\r\nContent-Length: " .. #body .. "\r\n\r\n" .. body

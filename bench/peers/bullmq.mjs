@@ -1,8 +1,8 @@
-// BullMQ, by its documentation at https://docs.bullmq.io (guide/going-to-production, guide/workers/concurrency,
-// guide/queues/adding-bulks, guide/queues/auto-removal-of-jobs, guide/postgresql).
+// BullMQ, set by its documentation at https://docs.bullmq.io (guide/going-to-production,
+// guide/workers/concurrency, guide/queues/adding-bulks, guide/queues/auto-removal-of-jobs, guide/postgresql).
 import { createPostgresBackend, Queue, Worker } from 'bullmq';
 
-// Best of those tried here; see README.md.
+// The best of the values tried here: see README.md.
 const CONCURRENCY = { redis: 500, postgres: 32 };
 const POOL = 16;
 
@@ -13,13 +13,13 @@ export const postgresSettings = `\`createPostgresBackend\`, pool \`max\` ${POOL}
 export async function open({ url, data }) {
   const isRedis = url.startsWith('redis:');
   const { hostname, port } = new URL(url);
-  // `maxRetriesPerRequest: null` is what a Worker demands. `migrate`: makes the tables.
+  // A Worker demands `maxRetriesPerRequest: null`. `migrate` makes the tables.
   const connection = isRedis
     ? { host: hostname, port: Number(port), maxRetriesPerRequest: null }
     : { connectionString: url, max: POOL, migrate: true };
   const backend = isRedis ? [] : [createPostgresBackend];
   const open = (name) =>
-    // `removeOnComplete`: a done job is deleted, as by the others that delete.
+    // `removeOnComplete`: a done job is deleted, as other libraries do.
     new Queue(name, { connection, defaultJobOptions: { removeOnComplete: true } }, ...backend);
   const queue = open('bench');
   await queue.waitUntilReady();
@@ -36,7 +36,7 @@ export async function open({ url, data }) {
     add: () => queue.add('bench', data),
     addMany: (count) => queue.addBulk(Array(count).fill({ name: 'bench', data })),
 
-    // Batches for workers are in BullMQ Pro only; a worker gets its next job in the answer to its last one.
+    // Only BullMQ Pro has batches for workers. A worker gets its next job in the answer to its last one.
     drain: (size) =>
       size === 1 &&
       (async (done) => {

@@ -1,5 +1,5 @@
-// One round of one peer in a process of its own: producers and workers are its library's, in this one process. Told by
-// one line of JSON as its argument; answers its findings as one line of JSON.
+// Runs one round of one peer: producers and workers of its library, all in this process. Its argument is one
+// line of JSON, and it prints its findings as one line of JSON.
 import { PAYLOAD } from '../lib/jobs.mjs';
 import { settle } from '../lib/postgres.mjs';
 import { drainRate, enqueueRate, fillWith, wakeUps } from './measure.mjs';
@@ -8,7 +8,7 @@ const { peer, url, database, seconds, backlog, wakes, sizes } = JSON.parse(proce
 const { open } = await import(`./${peer}.mjs`);
 const data = JSON.parse(PAYLOAD);
 const side = await open({ url, data });
-/** Each load starts alike; Redis has nothing of the kind to do. */
+/** Makes each load start alike. Redis needs nothing like that. */
 const rest = () => (database ? settle(database) : undefined);
 
 const found = { wake: await wakeUps(side.waker, wakes), drain: {}, enqueue: {} };

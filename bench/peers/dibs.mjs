@@ -1,4 +1,4 @@
-// Dibs by a Node client like the others' (node:http, keep-alive), in a process of its own beside the service's.
+// Dibs with a Node client like those of the peers (node:http, keep-alive), beside the service's process.
 import { client } from '../lib/http.mjs';
 import { jobText, leaseOf } from '../lib/jobs.mjs';
 import { loops } from './measure.mjs';

@@ -1,8 +1,9 @@
-// graphile-worker, by its documentation at https://worker.graphile.org/docs (library/run, library/add-job, performance).
+// graphile-worker, set by its documentation at https://worker.graphile.org/docs (library/run,
+// library/add-job, performance).
 import { EventEmitter } from 'node:events';
 import { Logger, makeWorkerUtils, run } from 'graphile-worker';
 
-// Best of those tried here; see README.md.
+// The best of the values tried here: see README.md.
 const CONCURRENCY = 24;
 const LOCAL_QUEUE = 500;
 const PRODUCER_POOL = 64;
@@ -11,7 +12,7 @@ export const settings =
   `\`concurrentJobs\` ${CONCURRENCY}, \`maxPoolSize\` ${CONCURRENCY + 1} (${PRODUCER_POOL} for producers); in batches: \`localQueue.size\` ${LOCAL_QUEUE} and ` +
   '`completeJobBatchDelay` 0, as on its page on performance; `addJobs([])`; wake-up: without local queue';
 
-// A line of log for each job would be its greatest cost.
+// A log line for each job would be its greatest cost.
 const logger = new Logger(() => () => undefined);
 
 export async function open({ url, data }) {
@@ -20,7 +21,8 @@ export async function open({ url, data }) {
       connectionString: url,
       logger,
       concurrentJobs: CONCURRENCY,
-      // `maxPoolSize`: "we recommend setting it to 10 or concurrentJobs + 2, whichever is larger"; its own benchmark has + 1.
+      // `maxPoolSize`: "we recommend setting it to 10 or concurrentJobs + 2, whichever is larger"; its own
+      // benchmark uses + 1.
       maxPoolSize: CONCURRENCY + 1,
       ...worker,
     },
@@ -43,8 +45,8 @@ export async function open({ url, data }) {
     // `addJobs`: many jobs in one statement.
     addMany: (count) => utils.addJobs(Array(count).fill({ identifier: 'bench', payload: data })),
 
-    // `localQueue`: "lock and pull down a batch of jobs"; `completeJobBatchDelay`: completions go together. Without them each
-    // job is fetched and completed by statements of its own.
+    // `localQueue`: "lock and pull down a batch of jobs"; `completeJobBatchDelay`: completions go together.
+    // Without them, each job is fetched and completed by statements of its own.
     drain: (size) => async (done) => {
       const batching =
         size === 1

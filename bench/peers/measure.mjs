@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { times } from '../lib/jobs.mjs';
 
-/** From one job to the next at random, so that the system is idle and no timer is met in step. */
+/** A random pause between two jobs, so that the system is idle and no timer runs in step with the jobs. */
 const PAUSE_MS = [40, 80];
-/** How long each load runs before its jobs count: connections open, code is compiled. */
+/** Each load runs for this time before its jobs count: connections open, code is compiled. */
 const WARM_MS = 500;
-/** The first wake-ups of a process find code that never ran; they do not count. */
+/** The first wake-ups of a process run new code, so they do not count. */
 const WARM_WAKES = 10;
 const WAKE_WITHIN_MS = 10_000;
 const DRAIN_WITHIN_MS = 60_000;
 
-/** Jobs/s put in by `width` producers, each of which waits for its call to be answered before the next. */
+/** Jobs/s enqueued by `width` producers. Each waits for the answer to its call before the next call. */
 export async function enqueueRate(add, { width, seconds, size = 1 }) {
   const from = performance.now() + WARM_MS;
   const until = from + seconds * 1000;
@@ -31,8 +31,8 @@ export async function enqueueRate(add, { width, seconds, size = 1 }) {
 }
 
 /**
- * Jobs/s done by the workers that `start` starts: it is given a function to call with the number of jobs done, and
- * answers one that stops them. Ends after `seconds`, or when `total` jobs are done.
+ * Jobs/s done by the workers that `start` starts. `start` gets a function to call with a number of done jobs,
+ * and returns a function that stops the workers. Ends after `seconds`, or when `total` jobs are done.
  */
 export async function drainRate(start, { seconds, total }) {
   const { promise: enough, resolve } = Promise.withResolvers();
@@ -43,7 +43,7 @@ export async function drainRate(start, { seconds, total }) {
   const stop = await start((count) => {
     const now = performance.now();
     all += count;
-    // The clock starts with the first job done, so that the start of the workers is nobody's loss.
+    // The clock starts with the first done job, so that a slow start of workers costs no peer anything.
     if (from === undefined) from = now + WARM_MS;
     if (now >= from && last === undefined) last = from = now;
     else if (now >= from) {
@@ -61,8 +61,8 @@ export async function drainRate(start, { seconds, total }) {
 }
 
 /**
- * Times in ms from the call that adds a job to its start in a waiting worker, one after the other. `waker` is given a
- * function to call when a job starts.
+ * Times in ms from the call that adds a job to its start in a waiting worker, one after the other. `waker`
+ * gets a function to call when a job starts.
  */
 export async function wakeUps(waker, count) {
   let started;
@@ -84,10 +84,10 @@ export async function wakeUps(waker, count) {
   return found;
 }
 
-/** Puts in `count` jobs in batches of 1,000. */
+/** Enqueues `count` jobs in batches of 1,000. */
 export const fillWith = (addMany, count) => times(Math.ceil(count / 1000), 4, () => addMany(1000));
 
-/** Runs `width` loops of `step` at once until stopped; a step that found nothing answers 0 and the loop pauses. */
+/** Runs `width` loops of `step` until stopped. A loop pauses when its step found nothing (0). */
 export function loops(width, step) {
   let stopped = false;
   const all = Promise.all(

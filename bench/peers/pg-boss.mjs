@@ -1,8 +1,8 @@
-// pg-boss, by its documentation at https://pgboss.io (api/constructor, api/queues, api/jobs, api/workers).
+// pg-boss, set by https://pgboss.io (api/constructor, api/queues, api/jobs, api/workers).
 import { PgBoss } from 'pg-boss';
 import { loops } from './measure.mjs';
 
-// Best of those tried here; see README.md.
+// The best of the values tried here: see README.md.
 const POOL = 32;
 const WORKERS = { 1: 32, 100: 16 };
 
@@ -22,7 +22,7 @@ export async function open({ url, data }) {
   });
   boss.on('error', (error) => process.stderr.write(`pg-boss: ${error.message}\n`));
   await boss.start();
-  // Without `notify` where it is about throughput: each NOTIFY takes a lock over the whole database at commit.
+  // No `notify` on the queue for throughput: each NOTIFY takes a lock over the whole database at commit.
   await boss.createQueue('bench');
   await boss.createQueue('wake', { notify: true });
 
@@ -32,7 +32,7 @@ export async function open({ url, data }) {
     // `insert(name, jobs)`: many jobs in one statement.
     addMany: (count) => boss.insert('bench', Array(count).fill({ data })),
 
-    // work() waits at least `pollingIntervalSeconds` (0.5) between single jobs; fetch() and complete() do not.
+    // work() waits `pollingIntervalSeconds` (0.5 or more) between single jobs, unlike fetch() and complete().
     drain: (size) => (done) =>
       loops(WORKERS[size], async () => {
         const jobs = await boss.fetch('bench', { batchSize: size });

@@ -19,11 +19,11 @@ async function freePort() {
 export const redisVersion = async () =>
   /v=(\S+)/.exec(await run('redis-server', ['--version'], { seconds: 5 }))[1];
 
-/** A Redis of its own that appends to its file at each write, flushed to disk as `appendfsync` says; `{ url, stop }`. */
+/** Starts a Redis that appends to its file at each write and flushes as `appendfsync` says. */
 export async function startRedis(appendfsync) {
   const dir = await mkdtemp(join(workDir(), 'dibs-bench-redis-'));
   const port = await freePort();
-  // As BullMQ asks in its guide/going-to-production: AOF on, and `maxmemory-policy noeviction`. No snapshots beside it.
+  // As BullMQ's guide/going-to-production asks: AOF and `maxmemory-policy noeviction`. No snapshots.
   const settings = {
     ...{ bind: '127.0.0.1', port, dir, appendonly: 'yes', appendfsync, save: '' },
     ...{ 'maxmemory-policy': 'noeviction', daemonize: 'no', loglevel: 'warning' },
@@ -50,6 +50,6 @@ export async function startRedis(appendfsync) {
   const inForce = (await cli('config', 'get', 'append*')).split('\n');
   const settingOf = (name) => inForce[inForce.indexOf(name) + 1];
   if (settingOf('appendonly') !== 'yes' || settingOf('appendfsync') !== appendfsync)
-    throw new Error(`redis-server runs with other settings than asked for: ${inForce.join(' ')}`);
+    throw new Error(`redis-server does not run with the settings it was given: ${inForce.join(' ')}`);
   return { url: `redis://127.0.0.1:${port}`, stop };
 }

@@ -1,5 +1,5 @@
-// Dibs over HTTP beside what a Node user would pick instead, each at its best documented settings, on one machine and one
-// PostgreSQL: enqueues/s one at a time and in batches, jobs/s drained one at a time and in batches, and wake-up.
+// Dibs over HTTP beside other queues for Node, each at its best documented settings, on one machine and one
+// PostgreSQL: enqueues/s and drained jobs/s, one at a time and in batches, and wake-up.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { benchmark } from '../lib/bench.mjs';
@@ -10,7 +10,7 @@ import { sidesOn } from './sides.mjs';
 
 const RESULTS = fileURLToPath(new URL('../results/', import.meta.url));
 const SIZES = [1, 100, 1000];
-/** More than any side drains in a round, so that workers never run dry; they end early should they. */
+/** Jobs for each second of a round: more than any side drains. A side that drains all ends early. */
 const PER_SECOND = { 1: 20_000, 100: 50_000 };
 
 const MEASURES = [
@@ -45,9 +45,9 @@ await benchmark(
     );
     const rows = [];
     for (let round = 0; round < rounds; round++)
-      // Each round begins with another side.
-      for (let turn = 0; turn < sides.length; turn++) {
-        const side = sides[(round + turn) % sides.length];
+      // Each round begins with a different side.
+      for (let i = 0; i < sides.length; i++) {
+        const side = sides[(round + i) % sides.length];
         const found = await side.round({ seconds, backlog, wakes, sizes: SIZES });
         side.found.push(found);
         const { wake = [], notes = [] } = found;
@@ -71,12 +71,12 @@ await benchmark(
       side.rates = MEASURES.map(({ of }) =>
         medianOf(side.found.map(of).filter((value) => value !== undefined)),
       );
-      // The times of all rounds together: a round has too few for a p99.
+      // One round has too few times for a p99, so this takes the times of all rounds together.
       const all = side.found.flatMap(({ wake }) => wake ?? []);
       side.times = MS.map(({ of }) => (all.length > 0 ? of(all) : undefined));
     }
     report.table(
-      `Medians of ${rounds} rounds of ${seconds} s; wake-ups of all rounds together:`,
+      `Medians of ${rounds} rounds of ${seconds} s, and wake-ups of all rounds together:`,
       ['who', ...columns, 'durability'],
       sides.map(({ name, rates, times, durability }) => [name, ...rates, ...times, durability]),
     );

@@ -1,4 +1,4 @@
-// Who takes part: each makes one round of all that is measured, on an empty database of its own.
+// The sides of the comparison. Each side runs one round of all measures on an empty database of its own.
 import { fileURLToPath } from 'node:url';
 import { fill, jobText } from '../lib/jobs.mjs';
 import { settle } from '../lib/postgres.mjs';
@@ -12,7 +12,7 @@ import { startRedis } from './redis.mjs';
 
 const CHILD = fileURLToPath(new URL('./child.mjs', import.meta.url));
 const QUEUE = 'bench';
-/** Connections for batches: of those tried, where Dibs does most. */
+/** Connections for batches: the best of the numbers tried. */
 const BATCH_CONNECTIONS = { 100: 32, 1000: 4 };
 const FLUSHED = 'flushed before the answer';
 
@@ -21,7 +21,7 @@ const roundInChild = async (plan) => {
   return JSON.parse(/^RESULT (.*)$/m.exec(out)[1]);
 };
 
-/** On PostgreSQL: a database for the round, gone after it. */
+/** Runs a round on a new PostgreSQL database. */
 const onPostgres = (postgres, round) => async (plan) => {
   await postgres.drop('peers');
   return round(await postgres.database('peers'), plan);
@@ -36,7 +36,7 @@ const inReplica = (round) => async (database, plan) => {
   }
 };
 
-/** Dibs under wrk, at so many connections; batches only where `batches` says so. */
+/** Dibs under wrk with this number of connections. Only with `batches` it also measures batches. */
 const overHttp = (connections, batches) =>
   inReplica(async (url, database, { seconds, backlog, sizes }) => {
     const job = jobText(QUEUE);
@@ -52,7 +52,7 @@ const overHttp = (connections, batches) =>
       if (trouble(result)) found.notes.push(`${script}: ${trouble(result)}`);
       return counter(result) / result.seconds;
     };
-    // The others' loads run for a while before they count.
+    // The loads of the peers also run for a while before they count.
     await cycle(url, QUEUE, job, { connections, seconds: 1 });
     for (const size of batches ? [1, 100] : [1]) {
       await fill(url, backlog[size], job);

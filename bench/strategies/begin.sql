@@ -1,2 +1,2 @@
--- Opens the transaction in which a job is worked.
+-- Opens the transaction in which a worker does a job.
 begin;

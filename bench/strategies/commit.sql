@@ -1,2 +1,2 @@
--- Ends the transaction in which a job was worked.
+-- Ends the transaction in which a worker did a job.
 commit;

@@ -1,4 +1,5 @@
--- Deletes the first job that nobody has locked, in the transaction that works it: it is back should the worker die.
+-- Deletes the first job that nobody has locked, in the transaction in which a worker does it. If the worker
+-- dies, the job is back.
 delete from queue
 where id = (
   select id

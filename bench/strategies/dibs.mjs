@@ -1,5 +1,5 @@
-// Dibs over HTTP: a connection for each worker, kept alive. With undici, as node:http alone took twice the processor
-// time of it (48 µs a request against 24), and the workers share the machine with the service.
+// Dibs over HTTP: each worker keeps one connection alive. It uses undici, because node:http took twice the
+// processor time (48 µs a request against 24), and the workers share the machine with the service.
 import { Client } from 'undici';
 import { client } from '../lib/http.mjs';
 import { fill, jobText, leaseOf } from '../lib/jobs.mjs';
@@ -40,7 +40,7 @@ const batched = (post) => ({
   },
 });
 
-/** Dibs, one job at a time and in batches, on one replica, which has its tables at `url`. */
+/** Dibs on one replica, one job at a time and in batches. The replica has its tables at `url`. */
 export function dibsWays(replica, url) {
   const way = (name, methodsOf) => ({
     name,

@@ -1,2 +1,2 @@
--- Puts in a job for each payload.
+-- Inserts a job for each payload.
 insert into queue (payload) select payload from unnest($1::text[]) as payload;

@@ -1,4 +1,4 @@
--- Locks the first job for the transaction that works it: all others wait here until it ends.
+-- Locks the first job for the transaction in which a worker does it. All others wait until that ends.
 select id, payload
 from queue
 order by id

@@ -1,4 +1,4 @@
--- Marks the first job as held, which its commit shows to all: only for so long do the others wait.
+-- Marks the first job as held. The other workers wait only until the commit, which shows the mark to all.
 update queue
 set held = true
 where id = (

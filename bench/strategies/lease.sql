@@ -1,4 +1,4 @@
--- Leases the first job that is free, and is done with it at once: no transaction is open while it is worked.
+-- Leases the first free job and commits at once: no transaction is open while a worker does the job.
 update queue
 set held = true, leased_until = now() + interval '30 seconds'
 where id = (

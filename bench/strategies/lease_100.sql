@@ -1,4 +1,4 @@
--- Leases the first 100 jobs that are free.
+-- Leases the first 100 free jobs.
 update queue
 set held = true, leased_until = now() + interval '30 seconds'
 where id = any (array(

@@ -1,2 +1,2 @@
--- How many jobs are still there.
+-- Counts the jobs that are still there.
 select count(*)::integer as count from queue;

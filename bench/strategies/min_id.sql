@@ -1,4 +1,5 @@
--- Marks the first job as held if it still is not: of several that saw it first, all but one wait, find nothing and retry.
+-- Marks the first job as held if it is still free. Of several workers that see the same job, all but one
+-- wait, find nothing and retry.
 update queue
 set held = true
 where id = (select min(id) from queue where not held)

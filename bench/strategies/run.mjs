@@ -4,8 +4,9 @@ import { settle } from '../lib/postgres.mjs';
 const payloadOf = (_, i) => `${i} ${'lorem ipsum '.repeat(8)}`;
 
 /**
- * A worker, whatever its way: pops and does jobs until `count` different ones are done; answers how many it did itself.
- * Its `pop` answers jobs, none after a try that found none; `done` is told of them when they are done.
+ * Runs one worker: it pops and does jobs until `count` different jobs are done. Returns the number of jobs
+ * that it did. `pop` returns jobs, or an empty list when it found none. `done` gets the jobs when they are
+ * done.
  */
 async function work({ pop, done }, count, tally) {
   let worked = 0;
@@ -25,7 +26,7 @@ async function work({ pop, done }, count, tally) {
   return worked;
 }
 
-/** Has `width` workers do `count` jobs in one way; connecting and putting the jobs in isn't counted. */
+/** Lets `width` workers do `count` jobs in one way. The time leaves out connecting and inserting. */
 export async function run(way, width, count) {
   await way.fill(Array.from({ length: count }, payloadOf));
   await settle(way.url);

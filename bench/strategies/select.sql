@@ -1,4 +1,4 @@
--- Reads the first job, and leaves it for everybody else to read.
+-- Reads the first job. Every other worker can read it too.
 select id, payload
 from queue
 order by id

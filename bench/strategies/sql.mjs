@@ -1,14 +1,14 @@
-// The ways of popping a row that need nothing but PostgreSQL: a connection for each worker.
+// The ways of popping a row that need only PostgreSQL. Each worker has a connection.
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { atEnd } from '../lib/cleanup.mjs';
 
 const textOf = (name) => readFileSync(new URL(`./${name}.sql`, import.meta.url), 'utf8');
 
-/** A connection that runs the statements of this folder by their names, prepared. */
+/** A connection that runs the statements of this folder by name, prepared. */
 async function connect(url) {
   const client = new pg.Client(url);
-  // Only when the server ends first, as it does when the benchmark is interrupted.
+  // The server ends first when the benchmark is interrupted.
   client.on('error', () => undefined);
   await client.connect();
   const texts = new Map();
@@ -58,7 +58,7 @@ const SINGLE = {
 };
 const BATCHED = { 'leased, 100 at a time': manyAlone('lease_100') };
 
-/** The ways in SQL, all on one table in a database of its own: one job at a time, and in batches. */
+/** The ways in SQL, one job at a time and in batches, all on one table in a database of its own. */
 export async function sqlWays(url) {
   const owner = await connect(url);
   atEnd(owner.close);

@@ -1,4 +1,4 @@
--- The queue of all ways in SQL: who needs no `held` or `leased_until` leaves them as they are.
+-- The queue of all ways in SQL. A way that needs no `held` or `leased_until` leaves it as it is.
 create table queue (
   id bigint generated always as identity primary key,
   payload text not null,

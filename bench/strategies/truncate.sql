@@ -1,2 +1,2 @@
--- Empties the queue of the run before, its dead rows too.
+-- Empties the queue after a run, with its dead rows.
 truncate queue restart identity;

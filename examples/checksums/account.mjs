@@ -15,7 +15,7 @@ export async function jobsIn(url, queue, state) {
   }
 }
 
-/** What sha256sum says of files, in their order: a line for each, as it escapes newlines in names (with a `\` in front). */
+/** The sums that sha256sum gives, in the order of the files. It puts `\` before lines with odd names. */
 async function sha256sum(paths) {
   const sums = [];
   for (let at = 0; at < paths.length; at += 200) {
@@ -25,7 +25,7 @@ async function sha256sum(paths) {
   return sums;
 }
 
-/** Holds the results that the queue kept against sha256sum, file by file; files written after `since` can't be compared. */
+/** Compares the results in the queue with sha256sum, file by file, except for files written after `since`. */
 export async function account(url, queue, paths, since) {
   const completed = await jobsIn(url, queue, 'completed');
   const dead = await jobsIn(url, queue, 'dead');

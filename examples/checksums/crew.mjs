@@ -7,7 +7,7 @@ import { jobsIn } from './account.mjs';
 
 const here = (file) => fileURLToPath(new URL(file, import.meta.url));
 
-/** The workers, and the tools that each needs. */
+/** The command of each worker, and the tools that it needs. */
 const WORKERS = {
   bash: { command: ['bash', here('worker.sh')], needs: ['bash', 'curl', 'jq', 'sha256sum'] },
   python: { command: ['python3', here('worker.py')], needs: ['python3'] },
@@ -18,29 +18,29 @@ export const KINDS = Object.keys(WORKERS);
 
 const isMissing = (tool) => spawnSync(tool, ['--version'], { stdio: 'ignore' }).error !== undefined;
 
-/** The command of a kind of worker; where one of its tools is missing, a Node worker takes its place. */
+/** The command of a kind of worker. If one of its tools is missing, a Node worker takes its place. */
 function commandOf(kind) {
   const missing = WORKERS[kind].needs.filter(isMissing);
   if (missing.length === 0) return WORKERS[kind].command;
-  console.log(`No ${kind} worker, for want of ${missing.join(' and ')}: a Node worker takes its place`);
+  console.log(`No ${kind} worker (missing: ${missing.join(', ')}): a Node worker takes its place`);
   return WORKERS.node.command;
 }
 
-/** Starts a worker process, named after its kind; `env` tells it where its work is. */
+/** Starts a worker process and names it after its kind. `env` holds its service and queue. */
 export function startWorker(kind, env) {
   const [command, ...args] = commandOf(kind);
   const child = spawn(command, args, {
     env: { ...process.env, ...env, WORKER: kind },
     stdio: ['ignore', 'ignore', 'inherit'],
-    // A group of its own: what is to kill the bash worker is to kill its curl, too.
+    // A process group of its own, so that a signal for the bash worker also reaches its curl.
     detached: true,
   });
   return {
     name: kind,
     ended: once(child, 'exit').then(([code, signal]) => ({ code, signal })),
-    /** Asks it to finish what it has and end. */
+    /** Asks it to finish its jobs and end. */
     stop: () => child.kill('SIGTERM'),
-    /** Sends a signal to it and to what it started. */
+    /** Sends a signal to it and to its children. */
     signal(signal) {
       if (child.exitCode === null && child.signalCode === null) process.kill(-child.pid, signal);
     },
@@ -49,7 +49,7 @@ export function startWorker(kind, env) {
 
 const progress = async (url, queue) => (await call(url, 'GET', `/queues/${queue}`)).counts;
 
-/** Waits until some job is done. */
+/** Waits until at least one job is done. */
 export async function untilBegun(url, queue) {
   for (;;) {
     const { completed, dead } = await progress(url, queue);
@@ -61,7 +61,7 @@ export async function untilBegun(url, queue) {
 const leasesOf = async (worker, url, queue) =>
   (await jobsIn(url, queue, 'leased')).filter((job) => job.worker === worker.name);
 
-/** The leases of a halted worker, once no request of its that was on its way changes them any more. */
+/** The leases of a stopped worker, once none of its requests under way changes them any more. */
 async function settledLeasesOf(worker, url, queue) {
   for (let before; ; ) {
     const jobs = await leasesOf(worker, url, queue);
@@ -73,8 +73,8 @@ async function settledLeasesOf(worker, url, queue) {
 }
 
 /**
- * Kills a worker with kill -9 at its work, while it holds leases. To be sure that these are no jobs whose acks are on their
- * way, it is halted before its leases are looked at. Returns the jobs that it held.
+ * Kills a worker with kill -9 while it holds leases. Its acks may be under way. So it is stopped first
+ * (SIGSTOP), and its leases are read after that. Returns the jobs that it held.
  */
 export async function killAtWork(worker, url, queue, total) {
   for (;;) {
@@ -90,7 +90,9 @@ export async function killAtWork(worker, url, queue, total) {
     }
     const { completed, dead } = await progress(url, queue);
     if (completed + dead === total)
-      throw new Error(`All was done before ${worker.name} could be killed: take a larger folder`);
+      throw new Error(
+        `All jobs were done before the ${worker.name} worker could be killed: take a larger folder`,
+      );
     await sleep(5);
   }
 }

@@ -7,7 +7,7 @@ import { call } from '../support/service.mjs';
 const BATCH = 1000;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** A file name as text; undefined when its bytes are none, which JSON cannot carry. */
+/** A file name as text; undefined when its bytes are not UTF-8, because JSON cannot carry them. */
 function nameOf(bytes) {
   try {
     return utf8.decode(bytes);
@@ -17,8 +17,8 @@ function nameOf(bytes) {
 }
 
 /**
- * The regular files below a folder, like `find folder -type f`. Symbolic links are not followed: what they lead to is
- * counted where it lies, or lies outside. `skip` is told of whatever is left out.
+ * The regular files below a folder, like `find folder -type f`. It does not follow symbolic links: a file is
+ * counted at its own place, or it is outside the folder. `skip` gets the kind of each entry that is left out.
  */
 export async function* filesIn(folder, skip) {
   for await (const entry of await opendir(folder, { encoding: 'buffer' })) {
@@ -31,8 +31,8 @@ export async function* filesIn(folder, skip) {
 }
 
 /**
- * Enqueues one job per file; returns the paths and what was left out. A batch that fails ends it: sent again it might be
- * there twice, when only its answer was lost.
+ * Enqueues one job per file. Returns the paths, and the number of skipped entries of each kind. It ends when
+ * a batch fails. If only the answer was lost, a second attempt would enqueue the batch twice.
  */
 export async function produce(url, queue, folder) {
   const paths = [];

@@ -1,4 +1,4 @@
-// Checksums of a folder by three workers in three languages, one of which is killed at work:
+// Checksums of a folder by three workers in three languages. One of them is killed at work:
 //   npm run example:checksums -- [--kill=bash|python|node] [--keep] [folder]
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,7 +8,7 @@ import { account } from './account.mjs';
 import { KINDS, killAtWork, startWorker, untilBegun } from './crew.mjs';
 import { produce } from './producer.mjs';
 
-/** How long a killed worker's jobs wait for another. */
+/** A killed worker's jobs wait for this time until another worker gets them. */
 const LEASE_SECONDS = process.env.LEASE_SECONDS ?? '10';
 
 const has = (count, noun) => `${count} ${noun}${count === 1 ? '' : 's'}`;
@@ -34,12 +34,12 @@ async function endedByItself(worker) {
   throw new Error(`the ${worker.name} worker ended by itself (${signal ?? code})`);
 }
 
-/** Runs the workers until everything is done, the one to be killed among them; returns the ids of the jobs that it held. */
+/** Runs the workers until all jobs are done, and kills one of them. Returns the ids of the jobs it held. */
 async function work(url, queue, { total, kill, unlessStopped }) {
   const env = { DIBS_URL: url, QUEUE: queue, LEASE_SECONDS };
   const workers = [];
   try {
-    // The victim first, so that the others can't have done everything before it is up.
+    // The victim starts first, so that the others cannot do all jobs before it is up.
     const victim = startWorker(kill, env);
     workers.push(victim);
     await unlessStopped(Promise.race([untilBegun(url, queue), endedByItself(victim)]));
@@ -63,7 +63,7 @@ async function work(url, queue, { total, kill, unlessStopped }) {
   }
 }
 
-/** Prints the account; true when each file is there once, with the sum that sha256sum gives it. */
+/** Prints the outcome. True when each file is there once, with the sum that sha256sum gives. */
 function report(paths, held, { completed, dead, ...findings }) {
   const of = (jobs) =>
     KINDS.map((kind) => `${kind} ${jobs.filter((job) => job.worker === kind).length}`).join(', ');
@@ -79,7 +79,7 @@ function report(paths, held, { completed, dead, ...findings }) {
   const good = paths.length - new Set([...changed, ...missing, ...twice, ...wrong]).size;
   console.log(`${good} of ${has(paths.length, 'file')}: one result each, the sum that sha256sum gives`);
   if (changed.length > 0)
-    console.log(`${has(changed.length, 'file')} changed meanwhile, and can't be compared`);
+    console.log(`${has(changed.length, 'file')} changed meanwhile and cannot be compared`);
   return good + changed.length === paths.length && completed.length === paths.length;
 }
 
@@ -95,7 +95,7 @@ async function main(args, unlessStopped) {
   const { url } = service;
   const queue = `checksums-${randomUUID()}`;
   try {
-    // With a retention, an ack keeps its result: one transaction does both, so a result can't be lost or doubled.
+    // With a retention, the ack and its result are one transaction, so a result cannot be lost or doubled.
     await call(url, 'PUT', `/queues/${queue}`, { retention_seconds: 86_400 });
     const started = Date.now();
     const paths = await enqueue(url, queue, positionals[0] ?? 'node_modules');

@@ -1,5 +1,5 @@
-// A worker in Node without dependencies: 10 jobs at a time, side by side, each acked when it is done; their leases are
-// extended for as long as the work takes. SIGTERM stops it.
+// A worker in Node without dependencies. It does 10 jobs side by side, acks each when it is done, and extends
+// their leases while it works. SIGTERM stops it.
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
@@ -14,8 +14,8 @@ const stop = new AbortController();
 for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => stop.abort());
 
 /**
- * Waits out 429, 503 and a service that is away; other answers are the caller's. An ack may be sent twice; a claim whose
- * answer was lost leaves leases that run out.
+ * Waits and tries again at 429, at 503 and while the service is away. Other answers go to the caller. An ack
+ * may be sent twice. A claim whose answer was lost leaves leases that run out.
  */
 async function post(path, body, signal) {
   for (;;) {
@@ -38,7 +38,7 @@ async function post(path, body, signal) {
   }
 }
 
-/** Hangs up when the worker is to stop: a claim whose client is gone is given no job. */
+/** Hangs up when the worker is asked to stop: a claim whose client is gone gets no job. */
 async function claim() {
   const body = { queues: [queue], worker, limit: 10, lease_seconds: leaseSeconds, wait_seconds: 20 };
   const answer = await post('/jobs/claim', body, stop.signal);
@@ -48,7 +48,7 @@ async function claim() {
 
 async function settle(job, verb, body) {
   const answer = await post(`/jobs/${job.id}/${verb}`, { lease_token: job.lease_token, ...body });
-  // The lease was lost meanwhile: the job is somebody else's.
+  // The lease was lost meanwhile: another worker has the job.
   if (answer.status === 409 || answer.status === 404) console.error(`${worker}: too late for ${job.id}`);
   else if (answer.status !== 200) throw new Error(`${verb} was refused: ${answer.detail}`);
 }

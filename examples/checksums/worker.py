@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A worker with the standard library only: 20 jobs at a time, settled together. SIGTERM stops it."""
+"""A worker with the standard library only. It does 20 jobs and settles them together. SIGTERM stops it."""
 import hashlib
 import json
 import os
@@ -19,7 +19,7 @@ claiming = False
 
 
 def stop(*_):
-    """Ends a waiting claim by hanging up: it is given no job. Work that was begun is finished first."""
+    """Ends a waiting claim by hanging up: it gets no job. The worker finishes the jobs that it has first."""
     global stopping
     stopping = True
     if claiming:
@@ -27,7 +27,7 @@ def stop(*_):
 
 
 def post(path, body):
-    """Waits out 429, 503 and a service that is away. Acks may be sent twice; lost claims leave leases that run out."""
+    """Tries again at 429, 503 and while the service is away. Acks may be sent twice. A lost claim's leases run out."""
     request = urllib.request.Request(URL + path, json.dumps(body).encode(), {"content-type": "application/json"})
     while True:
         try:
@@ -70,7 +70,7 @@ def work(jobs):
             nacks.append({**lease, "error": str(error), "retry": False})
     answer = post("/jobs/settle", {"acks": acks, "nacks": nacks})
     for item in answer["acks"] + answer["nacks"]:
-        if item["status"] in (404, 409):  # The lease was lost meanwhile: the job is somebody else's.
+        if item["status"] in (404, 409):  # The lease was lost meanwhile: another worker has the job.
             print(f"{WORKER}: too late for {item['id']}", file=sys.stderr)
         elif item["status"] != 200:
             sys.exit(f"{WORKER}: {item['id']} was refused: {item['problem']}")

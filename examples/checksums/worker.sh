@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A worker with curl and jq: 10 jobs at a time, each acked when it is done. SIGTERM stops it.
+# A worker with curl and jq. It claims 10 jobs at a time, and acks each when it is done. SIGTERM stops it.
 set -euo pipefail
 url=${DIBS_URL:-http://127.0.0.1:8080}
 queue=${QUEUE:-checksums}
@@ -9,19 +9,19 @@ lease_seconds=${LEASE_SECONDS:-30}
 answer=$(mktemp)
 trap 'rm -f "$answer"' EXIT
 
-# Killing the waiting curl hangs up: a claim whose client is gone is given no job.
+# To kill the waiting curl is to hang up: a claim whose client is gone gets no job.
 stopping='' claiming=''
 trap 'stopping=yes; [[ -z $claiming ]] || kill "$claiming" 2>/dev/null || true' TERM INT
 
-# --retry waits out 429 and 503, as long as Retry-After says, and a service that is away or breaks off. An ack may be
-# sent twice; a claim whose answer was lost leaves a lease that runs out.
+# --retry tries again at 429 and 503, after the time in Retry-After, and while the service is away or breaks
+# off. An ack may be sent twice. A claim whose answer was lost leaves leases that run out.
 post=(curl --silent --show-error --max-time 60 --retry 30 --retry-all-errors --retry-max-time 300
   --header 'content-type: application/json')
 
 claim=$(jq -nc --arg queue "$queue" --arg worker "$worker" --argjson lease "$lease_seconds" \
   '{queues: [$queue], worker: $worker, limit: 10, lease_seconds: $lease, wait_seconds: 20}')
 
-# settle ID VERB BODY: ends a lease. One that was lost meanwhile is only reported: the job is somebody else's.
+# settle ID VERB BODY: ends a lease. It only warns when the lease was lost: another worker has the job.
 settle() {
   local status
   status=$("${post[@]}" --write-out '%{http_code}' --output /dev/null --data "$3" "$url/jobs/$1/$2")
@@ -33,7 +33,7 @@ settle() {
 }
 
 while [[ -z $stopping ]]; do
-  # In the background and waited for, as bash runs no trap while a command runs in the foreground.
+  # curl runs in the background, because bash runs no trap while a command runs in the foreground.
   "${post[@]}" --output "$answer" --data "$claim" "$url/jobs/claim" &
   claiming=$!
   wait "$claiming" || { [[ $stopping ]] && break || exit 1; }
@@ -42,7 +42,7 @@ while [[ -z $stopping ]]; do
   refusal=$(jq -r '.detail // empty' "$answer")
   [[ -z $refusal ]] || { echo "$worker: the claim was refused: $refusal" >&2 && exit 1; }
 
-  # With NUL between them, as a path may hold any other character, newlines too.
+  # NUL separates the values, because a path may hold any other character, even a newline.
   while IFS= read -r -d '' id && IFS= read -r -d '' token && IFS= read -r -d '' path; do
     if sum=$(sha256sum <"$path"); then
       settle "$id" ack "{\"lease_token\": \"$token\", \"result\": {\"sha256\": \"${sum%% *}\"}}"

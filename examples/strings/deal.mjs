@@ -12,10 +12,10 @@ const program = fileURLToPath(new URL('worker.mjs', import.meta.url));
 const letter = () => String.fromCharCode(97 + randomInt(26));
 export const randomString = () => Array.from({ length: LENGTH }, letter).join('');
 
-/** How often the first letter comes again. */
+/** The number of times that the first letter comes again. */
 export const priorityOf = (string) => string.split(string[0]).length - 2;
 
-/** Enqueues strings in their order, each with its place in it. */
+/** Enqueues strings in order, each with its place in that order. */
 async function enqueue(url, queue, strings) {
   const jobs = strings.map((string, place) => ({
     queue,
@@ -26,7 +26,7 @@ async function enqueue(url, queue, strings) {
     await call(url, 'POST', '/jobs/batch', { jobs: jobs.slice(at, at + BATCH) });
 }
 
-/** Starts a worker process; `onDone` hears of each job that it has done. Returns once it is about to claim. */
+/** Starts a worker process and returns once it is about to claim. It calls `onDone` for each job done. */
 async function startWorker(url, queue, name, onDone) {
   const child = spawn(process.execPath, [program], {
     env: { ...process.env, DIBS_URL: url, QUEUE: queue, WORKER: name },
@@ -49,8 +49,9 @@ async function startWorker(url, queue, name, onDone) {
 }
 
 /**
- * Has strings hashed by a number of workers, each a process. The queue is paused until all the strings are in it and all
- * the workers wait. Returns what each worker did, in its order, and how long it took them. `unlessStopped` may end it early.
+ * Lets a number of workers hash the strings. Each worker is a process. The queue is paused until all strings
+ * are in it and all workers wait. Returns the jobs that each worker did, in its order, and the seconds.
+ * `unlessStopped` may end it early.
  */
 export async function deal(url, strings, count, unlessStopped = (promise) => promise) {
   const queue = `strings-${randomUUID()}`;
@@ -68,7 +69,7 @@ export async function deal(url, strings, count, unlessStopped = (promise) => pro
     await call(url, 'POST', `/queues/${queue}/resume`);
     await unlessStopped(Promise.race([allDone, ...crew.map((worker) => worker.ended)]));
     const seconds = (performance.now() - started) / 1000;
-    // Those who would do a string once more are waited for, too.
+    // Waits for the workers to end, so that a string done twice is seen.
     for (const worker of crew) worker.stop();
     await Promise.all(crew.map((worker) => worker.ended));
     return { seconds, workers: crew.map(({ name, done }) => ({ name, done })) };

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { example, openService } from '../support/service.mjs';
 import { deal, priorityOf, randomString } from './deal.mjs';
 
-/** The places of strings in the order in which they are due: priority, then arrival. */
+/** The places of strings in the queue's order: priority, then arrival. */
 const dueOrder = (strings) =>
   strings
     .map((string, place) => ({ place, priority: priorityOf(string) }))
@@ -13,7 +13,7 @@ const dueOrder = (strings) =>
 
 const md5 = (text) => createHash('md5').update(text).digest('hex');
 
-/** Holds what the workers did against the strings. */
+/** Compares the jobs that the workers did with the strings. */
 function judge(strings, workers) {
   const all = workers.flatMap((worker) => worker.done);
   const counts = workers.map((worker) => worker.done.length);

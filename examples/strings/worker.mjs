@@ -1,5 +1,5 @@
-// A worker that hashes strings with MD5: 25 jobs at a time, settled together. It prints `ready` before its first claim and
-// a line for each job that it did, `<place> <md5>`, once the ack is known to have counted. SIGTERM stops it.
+// A worker that hashes strings with MD5. It does 25 jobs and settles them together. It prints `ready` before
+// its first claim, and `<place> <md5>` for each job whose ack was accepted. SIGTERM stops it.
 import { createHash } from 'node:crypto';
 
 const { DIBS_URL: url = 'http://127.0.0.1:8080', QUEUE: queue = 'strings', WORKER: worker } = process.env;

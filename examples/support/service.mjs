@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 
 const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
-/** A service for the length of an example: the one at DIBS_URL, or one of our own on a free port, its data in a temporary folder. */
+/** The service at DIBS_URL, or a new one on a free port with its data in a temporary folder. */
 export async function openService() {
   if (process.env.DIBS_URL) return { url: process.env.DIBS_URL.replace(/\/$/, ''), async close() {} };
   if (!existsSync(main)) throw new Error('There is no dist/main.js yet: run `npm run build` first');
@@ -19,7 +19,7 @@ export async function openService() {
   const child = spawn(process.execPath, [main, 'serve'], {
     env: { ...env, HOST: '127.0.0.1', PORT: '0', DATA_DIR: dataDir, LOG_LEVEL: 'info' },
     stdio: ['ignore', 'pipe', 'inherit'],
-    // A group of its own, so that Ctrl-C reaches it through close(), after the workers.
+    // A process group of its own, so that Ctrl-C does not reach it: close() stops it, after the workers.
     detached: true,
   });
   const ended = once(child, 'exit');
@@ -43,7 +43,7 @@ export async function openService() {
   }
 }
 
-/** A request to the service; anything but a 2xx throws what the problem document says. */
+/** Sends a request to the service. Throws the detail of the problem document when the status is not 2xx. */
 export async function call(url, method, path, body) {
   const response = await fetch(url + path, {
     method,
@@ -57,8 +57,8 @@ export async function call(url, method, path, body) {
 }
 
 /**
- * Runs an example's main function, which says whether all went well. `unlessStopped` passes a promise through, until Ctrl-C or
- * SIGTERM: then it rejects, so that main ends what it started.
+ * Runs an example's main function, which returns true when all went well. `unlessStopped` passes a promise
+ * through. At Ctrl-C or SIGTERM it rejects, so that main stops the processes that it started.
  */
 export async function example(main) {
   const stopped = new Promise((_, reject) => {

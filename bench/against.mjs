@@ -1,0 +1,122 @@
+// Two builds of Dibs side by side: the build here (new) against another checkout (old), which is installed and built.
+//   node bench/against.mjs --old /path/to/other/checkout [--rounds N] [--seconds N]
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { benchmark } from './lib/bench.mjs';
+import { drain, fill, jobText, leaseOf, READY } from './lib/jobs.mjs';
+import { commitOf } from './lib/machine.mjs';
+import { settle } from './lib/postgres.mjs';
+import { startReplica } from './lib/service.mjs';
+import { median } from './lib/stats.mjs';
+import { cycle, trouble, wrk } from './lib/wrk.mjs';
+
+const CONNECTIONS = 64;
+/** Dibs does the most batches of 100 at this number of connections (see bench/peers). */
+const BATCH_CONNECTIONS = 32;
+const BATCH = 100;
+/** The new build may be this much slower. */
+const AT_LEAST = 0.97;
+
+/** Each queue has one kind of load. */
+const job = { cycle: jobText('cycle'), batches: jobText('batches'), enqueue: jobText('enqueue') };
+
+const atCycle = (connections) => async (url, seconds) => {
+  const result = await cycle(url, 'cycle', job.cycle, { connections, seconds });
+  return { rate: result.cycles, trouble: result.trouble };
+};
+
+/**
+ * Puts jobs into a queue and takes them out again afterwards, so that the tables are as small for every load.
+ */
+async function enqueues(url, seconds) {
+  const result = await wrk(url, {
+    script: 'enqueue',
+    connections: CONNECTIONS,
+    seconds,
+    args: [job.enqueue],
+  });
+  await drain(url, 'enqueue', {
+    each: (jobs, http) => http.post('/jobs/settle', { acks: jobs.map(leaseOf) }),
+  });
+  return { rate: (result.requests - result.not_2xx) / result.seconds, trouble: trouble(result) };
+}
+
+async function batches(url, seconds) {
+  const result = await wrk(url, {
+    script: 'batches',
+    connections: BATCH_CONNECTIONS,
+    seconds,
+    args: ['batches', job.batches, `${BATCH}`],
+  });
+  return { rate: result.acked / result.seconds, trouble: trouble(result) };
+}
+
+const LOADS = [
+  { what: 'cycles/s at 64 connections', run: atCycle(64) },
+  { what: 'cycles/s at 256 connections', run: atCycle(256) },
+  { what: `enqueues/s at ${CONNECTIONS} connections`, run: enqueues },
+  { what: `jobs/s in batches of ${BATCH} at ${BATCH_CONNECTIONS} connections`, run: batches },
+];
+
+await benchmark(
+  {
+    name: 'against',
+    title: 'This build against another one',
+    full: { old: '', rounds: 7, seconds: 10 },
+    short: { rounds: 3, seconds: 2 },
+    maxSeconds: 3 * 3600,
+  },
+  async ({ options: { old, rounds, seconds }, postgres, report }) => {
+    if (old === '') throw new Error('--old is missing: the path of another checkout, installed and built');
+    const oldMain = resolve(old, 'dist/main.js');
+    if (!existsSync(oldMain)) throw new Error(`There is no ${oldMain}: run "npm run build" there`);
+    report.say(`old: commit ${commitOf(old) ?? 'unknown'}; new: commit ${commitOf() ?? 'unknown'}`);
+
+    const sides = [];
+    for (const [name, main] of [['old', oldMain], ['new']]) {
+      const url = await postgres.database(`dibs_${name}`);
+      const replica = await startReplica(url, {}, main);
+      await fill(replica.url, READY, job.cycle);
+      // Twice as many as all connections claim at once, so that every claim finds its hundred.
+      await fill(replica.url, BATCH * BATCH_CONNECTIONS * 2, job.batches);
+      sides.push({ name, url, base: replica.url });
+    }
+    for (const { run } of LOADS) for (const { base } of sides) await run(base, 2);
+
+    const found = LOADS.map(() => ({ old: [], new: [], ratio: [] }));
+    for (let round = 1; round <= rounds; round++) {
+      // Each side goes first in every other round, so that a drift of the machine hits both alike.
+      const order = round % 2 ? sides : sides.toReversed();
+      const rows = [];
+      for (const [i, { what, run }] of LOADS.entries()) {
+        const rates = {};
+        const notes = [];
+        for (const { name, url, base } of order) {
+          await settle(url);
+          const result = await run(base, seconds);
+          rates[name] = result.rate;
+          found[i][name].push(result.rate);
+          if (result.trouble) notes.push(`${name}: ${result.trouble}`);
+        }
+        const ratio = rates.new / rates.old;
+        found[i].ratio.push(ratio);
+        rows.push([what, rates.old, rates.new, ratio, notes.join('; ')]);
+      }
+      report.table(`Round ${round}, ${order[0].name} first:`, ['', 'old', 'new', 'new/old', 'notes'], rows);
+    }
+
+    report.table(
+      `Medians of ${rounds} rounds of ${seconds} s; new/old is the median of the ratios of the rounds:`,
+      ['', 'old', 'new', 'new/old'],
+      LOADS.map(({ what }, i) => [what, median(found[i].old), median(found[i].new), median(found[i].ratio)]),
+    );
+    for (const [i, { what }] of LOADS.entries())
+      report.line({
+        number: 17,
+        what: `${what}, new: ${Math.round(median(found[i].new))}/s`,
+        against: `old: ${Math.round(median(found[i].old))}/s`,
+        value: median(found[i].ratio),
+        atLeast: AT_LEAST,
+      });
+  },
+);
