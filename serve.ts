@@ -52,7 +52,14 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
       logger.warn(`a connection to the database broke: ${error.message}`),
     );
     undo.push(db.close);
-    const engine = await startEngine({ db, listenUrl: config.listenUrl ?? url, log });
+    const engine = await startEngine({
+      db,
+      listenUrl: config.listenUrl ?? url,
+      log,
+      logCall: logger.isLevelEnabled('debug')
+        ? (fields, message) => logger.debug(fields, message)
+        : undefined,
+    });
     undo.push(engine.stop);
     const app = await buildApp({ engine, logger, maxPayloadBytes: config.maxPayloadBytes });
     undo.push(() => {

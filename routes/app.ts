@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Engine } from '../src/engine.ts';
 import { claimRoutes } from './claims.ts';
 import { enqueueRoutes } from './enqueue.ts';
-import { explainRoute } from './explain.ts';
+import { explainRoutes } from './explain.ts';
 import { acceptJson } from './http/body.ts';
 import { describingApp, docsRoutes } from './http/docs.ts';
 import { type App, createApp } from './http/fastify.ts';
@@ -41,21 +41,11 @@ function refuseOtherMethods(app: App, routes: RouteOptions[]): void {
   }
 }
 
-/** One line for each request, where the log level asks for it: the path only, as a query may tell too much. */
-function logAnswers(app: App, logger: Logger): void {
-  if (!logger.isLevelEnabled('debug')) return;
-  app.addHook('onResponse', async (request, reply) => {
-    const { id: reqId, method, url } = request;
-    const ms = Math.round(reply.elapsedTime * 10) / 10;
-    request.log.debug({ reqId, method, path: url.split('?')[0], status: reply.statusCode, ms }, 'answered');
-  });
-}
-
 const routesOf = (engine: Engine, maxPayloadBytes: number) => (app: App) => {
   systemRoutes(app, engine);
   enqueueRoutes(app, engine, maxPayloadBytes);
   jobRoutes(app, engine);
-  explainRoute(app, engine);
+  explainRoutes(app, engine);
   claimRoutes(app, engine, maxPayloadBytes);
   settleRoute(app, engine, maxPayloadBytes);
   queueRoutes(app, engine);
@@ -91,7 +81,6 @@ export async function buildApp(options: {
   refuseForNode(app);
   for (const schema of namedSchemas) app.addSchema(schema);
 
-  logAnswers(app, logger);
   app.addHook('onRoute', (route) => {
     routes.push(route);
   });

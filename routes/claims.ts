@@ -43,9 +43,8 @@ export function claimRoutes(app: App, engine: Engine, maxPayloadBytes: number): 
       }),
     },
     handler: async (request, reply) => {
-      const claim = engine.claim(request.body);
-      onHangup(reply, claim.abandon);
-      return reply.type('application/json').send(jobListJson(await claim.jobs));
+      const jobs = await engine.claim({ ...request.body, onHangup: (gone) => onHangup(reply, gone) });
+      return reply.type('application/json').send(jobListJson(jobs));
     },
   });
 
@@ -70,8 +69,8 @@ export function claimRoutes(app: App, engine: Engine, maxPayloadBytes: number): 
       }),
     },
     handler: async (request, reply) => {
-      const item = withFollowUps({ ...request.body, id: request.params.id });
-      return reply.type('application/json').send(ackedJson(await engine.ack(item, followUpAt)));
+      const item = withFollowUps({ ...request.body, id: request.params.id, at: followUpAt });
+      return reply.type('application/json').send(ackedJson(await engine.ack(item)));
     },
   });
 
@@ -95,8 +94,8 @@ export function claimRoutes(app: App, engine: Engine, maxPayloadBytes: number): 
       }),
     },
     handler: async (request, reply) => {
-      const item = withFollowUps({ ...request.body, id: request.params.id });
-      return reply.type('application/json').send(nackedJson(await engine.nack(item, followUpAt)));
+      const item = withFollowUps({ ...request.body, id: request.params.id, at: followUpAt });
+      return reply.type('application/json').send(nackedJson(await engine.nack(item)));
     },
   });
 

@@ -1,10 +1,10 @@
 import type { Engine } from '../src/engine.ts';
 import type { App } from './http/fastify.ts';
 import { answer, operation } from './http/operation.ts';
-import { JobId, ref } from './schemas/common.ts';
-import { Explanation } from './schemas/explain.ts';
+import { InQueue, JobId, ref } from './schemas/common.ts';
+import { Explanation, QueueExplanation } from './schemas/explain.ts';
 
-export function explainRoute(app: App, engine: Engine): void {
+export function explainRoutes(app: App, engine: Engine): void {
   app.route({
     method: 'GET',
     url: '/jobs/:id/explain',
@@ -19,6 +19,25 @@ export function explainRoute(app: App, engine: Engine): void {
         refusals: [400, 404],
       }),
     },
-    handler: (request) => engine.jobs.explain(request.params.id),
+    handler: (request) => engine.explainJob(request.params),
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/queues/:queue/explain',
+    schema: {
+      params: InQueue,
+      ...operation({
+        operationId: 'explainQueue',
+        tags: ['Queues'],
+        summary: 'Why does my claim get nothing?',
+        description:
+          'What a claim from this queue would get now. If it would get nothing, the one reason, as a `code` for programs ' +
+          'and in words.',
+        answers: { 200: answer(ref(QueueExplanation), 'The reason.') },
+        refusals: [400, 404],
+      }),
+    },
+    handler: (request) => engine.explainQueue(request.params),
   });
 }

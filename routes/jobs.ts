@@ -53,8 +53,7 @@ export function jobRoutes(app: App, engine: Engine): void {
       const { include, queue, state, group, unique_key, order = 'newest' } = request.query;
       const filters = { queue, state, group, unique_key, order };
       const { items, next } = await pageOf({ of: 'jobs', ...filters }, request.query, {
-        list: (limit, after) =>
-          engine.jobs.list({ ...filters, limit, after, payload: include === 'payload' }),
+        list: (limit, after) => engine.listJobs({ ...filters, limit, after, payload: include === 'payload' }),
         keyOf: ({ id }) => id,
         isKey: isUuid,
       });
@@ -95,10 +94,10 @@ export function jobRoutes(app: App, engine: Engine): void {
     handler: async (request, reply) => {
       const { id } = request.params;
       const { wait_seconds = 0 } = request.query;
-      if (wait_seconds === 0) return reply.type('application/json').send(jobJson(await engine.jobs.get(id)));
-      const { job, end } = engine.jobs.wait(id, wait_seconds);
-      onHangup(reply, end);
-      return reply.type('application/json').send(jobJson(await job));
+      const job = await (wait_seconds === 0
+        ? engine.getJob({ id })
+        : engine.waitForJob({ id, wait_seconds, onHangup: (gone) => onHangup(reply, gone) }));
+      return reply.type('application/json').send(jobJson(job));
     },
   });
 
@@ -123,7 +122,7 @@ export function jobRoutes(app: App, engine: Engine): void {
       }),
     },
     handler: async (request, reply) => {
-      const job = await engine.jobs.cancel(request.params.id);
+      const job = await engine.cancelJob(request.params);
       return reply
         .code(job.state === 'leased' ? 202 : 200)
         .type('application/json')
@@ -149,6 +148,6 @@ export function jobRoutes(app: App, engine: Engine): void {
       }),
     },
     handler: async (request, reply) =>
-      reply.type('application/json').send(jobJson(await engine.jobs.retry(request.params.id))),
+      reply.type('application/json').send(jobJson(await engine.retryJob(request.params))),
   });
 }

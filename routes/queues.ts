@@ -6,7 +6,7 @@ import { pageOf } from './http/cursor.ts';
 import type { App } from './http/fastify.ts';
 import { completeBackoff } from './http/jobBody.ts';
 import { answer, operation } from './http/operation.ts';
-import { isQueueName, pageQuery, QueueName, ref } from './schemas/common.ts';
+import { InQueue, isQueueName, pageQuery, ref } from './schemas/common.ts';
 import {
   Count,
   DEFAULT_CONFIG,
@@ -18,7 +18,6 @@ import {
   RedriveRequest,
 } from './schemas/queue.ts';
 
-const InQueue = Type.Object({ queue: ref(QueueName) });
 const queueAnswer = { 200: answer(ref(Queue), 'The queue.') };
 const countAnswer = { 200: answer(ref(Count), 'How many jobs it was done to.') };
 const tags = ['Queues'];
@@ -63,7 +62,7 @@ export function queueRoutes(app: App, engine: Engine): void {
     },
     handler: async (request) => {
       const { items, next } = await pageOf({ of: 'queues' }, request.query, {
-        list: (limit, after) => engine.queues.list(limit, after),
+        list: (limit, after) => engine.listQueues({ limit, after }),
         keyOf: ({ name }) => name,
         isKey: isQueueName,
       });
@@ -84,7 +83,7 @@ export function queueRoutes(app: App, engine: Engine): void {
         refusals: [400, 404],
       }),
     },
-    handler: async (request) => toQueue(await engine.queues.get(request.params.queue)),
+    handler: async (request) => toQueue(await engine.getQueue(request.params)),
   });
 
   app.route({
@@ -109,7 +108,7 @@ export function queueRoutes(app: App, engine: Engine): void {
         ...request.body,
         backoff: completeBackoff(request.body.backoff ?? {}),
       };
-      return toQueue(await engine.queues.configure(request.params.queue, config));
+      return toQueue(await engine.configureQueue({ ...request.params, config }));
     },
   });
 
@@ -136,7 +135,7 @@ export function queueRoutes(app: App, engine: Engine): void {
       }),
     },
     handler: async (request, reply) => {
-      await engine.queues.remove(request.params.queue, request.query.force ?? false);
+      await engine.deleteQueue({ ...request.params, force: request.query.force ?? false });
       return reply.code(204).send();
     },
   });
@@ -156,7 +155,8 @@ export function queueRoutes(app: App, engine: Engine): void {
           takesBody: true,
         }),
       },
-      handler: async (request) => toQueue(await engine.queues.pause(request.params.queue, paused)),
+      handler: async (request) =>
+        toQueue(await (paused ? engine.pauseQueue : engine.resumeQueue)(request.params)),
     });
   }
 
@@ -179,7 +179,7 @@ export function queueRoutes(app: App, engine: Engine): void {
     },
     handler: async (request) => {
       const states = request.body.states ?? ['ready', 'scheduled', 'blocked'];
-      return { count: await engine.queues.purge(request.params.queue, states) };
+      return { count: await engine.purgeQueue({ ...request.params, states }) };
     },
   });
 
@@ -201,7 +201,7 @@ export function queueRoutes(app: App, engine: Engine): void {
       }),
     },
     handler: async (request) => ({
-      count: await engine.queues.redrive(request.params.queue, request.body),
+      count: await engine.redriveQueue({ ...request.params, ...request.body }),
     }),
   });
 }

@@ -30,7 +30,7 @@ export function scheduleRoutes(app: App, engine: Engine, maxPayloadBytes: number
     },
     handler: async (request, reply) => {
       const { items, next } = await pageOf({ of: 'schedules' }, request.query, {
-        list: (limit, after) => engine.schedules.list(limit, after),
+        list: (limit, after) => engine.listSchedules({ limit, after }),
         keyOf: ({ name }) => name,
         isKey: isScheduleName,
       });
@@ -52,7 +52,7 @@ export function scheduleRoutes(app: App, engine: Engine, maxPayloadBytes: number
       }),
     },
     handler: async (request, reply) =>
-      reply.type('application/json').send(scheduleJson(await engine.schedules.get(request.params.name))),
+      reply.type('application/json').send(scheduleJson(await engine.getSchedule(request.params))),
   });
 
   app.route({
@@ -77,7 +77,7 @@ export function scheduleRoutes(app: App, engine: Engine, maxPayloadBytes: number
     handler: async (request, reply) => {
       const { cron, timezone = DEFAULT_TIMEZONE, paused = false, job } = request.body;
       const spec = { cron, timezone, paused, job: toNewJob(job) };
-      const schedule = await engine.schedules.put(request.params.name, spec);
+      const schedule = await engine.putSchedule({ ...request.params, spec });
       return reply.type('application/json').send(scheduleJson(schedule));
     },
   });
@@ -98,7 +98,7 @@ export function scheduleRoutes(app: App, engine: Engine, maxPayloadBytes: number
       }),
     },
     handler: async (request, reply) => {
-      await engine.schedules.remove(request.params.name);
+      await engine.deleteSchedule(request.params);
       return reply.code(204).send();
     },
   });
@@ -119,6 +119,6 @@ export function scheduleRoutes(app: App, engine: Engine, maxPayloadBytes: number
       }),
     },
     handler: async (request, reply) =>
-      sendAnswer(reply, enqueued(await engine.schedules.trigger(request.params.name))),
+      sendAnswer(reply, enqueued(await engine.triggerSchedule(request.params))),
   });
 }

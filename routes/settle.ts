@@ -1,7 +1,8 @@
 import type { Engine } from '../src/engine.ts';
-import { invalidRequest, Refusal } from '../src/errors.ts';
+import { invalidRequest } from '../src/errors.ts';
 import type { Job } from '../src/job.ts';
 import type { Acked, Nacked } from '../src/settle/requests.ts';
+import type { Outcome } from '../src/settle/settleMany.ts';
 import { noBodyIsEmpty, rawShapes } from './http/body.ts';
 import type { App } from './http/fastify.ts';
 import { withFollowUps } from './http/jobBody.ts';
@@ -21,28 +22,13 @@ const showAcked = ({ state, enqueued }: Acked) => ({ state, enqueued: shown(enqu
 const showNacked = ({ enqueued, ...job }: Nacked) =>
   enqueued ? { ...standing(job), enqueued: shown(enqueued) } : standing(job);
 
-/** Where a follow-up stands in the body, for problem details. */
-const followUpAt = (list: string, item: number) => (i: number) => `/${list}/${item}/enqueue/${i}`;
-
-/** One result for each item, in the order of the request. */
-async function results<I extends { id: string }, R>(
-  items: I[] | undefined,
-  verb: (item: I, i: number) => Promise<R>,
-  show: (result: R) => object,
-): Promise<object[]> {
-  return Promise.all(
-    (items ?? []).map(async (item, i) => {
-      try {
-        return { id: item.id, status: 200, ...show(await verb(item, i)) };
-      } catch (error) {
-        // An outage fails the whole call. A stale lease fails only its own item.
-        if (!(error instanceof Refusal) || error.code === 'unavailable') throw error;
-        const problem = toProblem(error);
-        return { id: item.id, status: problem.status, problem };
-      }
-    }),
-  );
-}
+/** The results of a list of items, in the order of the request. */
+const resultsOf = <Result>(outcomes: Outcome<Result>[], show: (result: Result) => object): object[] =>
+  outcomes.map((outcome) => {
+    if ('result' in outcome) return { id: outcome.id, status: 200, ...show(outcome.result) };
+    const problem = toProblem(outcome.refusal);
+    return { id: outcome.id, status: problem.status, problem };
+  });
 
 export function settleRoute(app: App, engine: Engine, maxPayloadBytes: number): void {
   app.route({
@@ -70,23 +56,22 @@ export function settleRoute(app: App, engine: Engine, maxPayloadBytes: number): 
         throw invalidRequest([
           { in: 'body', path: '', message: `must have at most ${MAX_ITEMS} items in all` },
         ]);
-      const done = acks?.map(withFollowUps);
-      const failed = nacks?.map(withFollowUps);
-      // A bad follow-up refuses the whole call before anything is settled.
-      for (const [list, items] of Object.entries({ acks: done, nacks: failed }))
-        for (const [i, { enqueue }] of (items ?? []).entries())
-          if (enqueue) engine.check(enqueue, followUpAt(list, i));
-      const [acked, nacked, released, extended] = await Promise.all([
-        results(done, (item, i) => engine.ack(item, followUpAt('acks', i)), showAcked),
-        results(failed, (item, i) => engine.nack(item, followUpAt('nacks', i)), showNacked),
-        results(releases, engine.release, standing),
-        results(extensions, engine.extend, ({ state, lease_expires_at, cancel_requested }) => ({
+      const settled = await engine.settle({
+        acks: acks?.map(withFollowUps),
+        nacks: nacks?.map(withFollowUps),
+        releases,
+        extends: extensions,
+      });
+      return {
+        acks: resultsOf(settled.acks, showAcked),
+        nacks: resultsOf(settled.nacks, showNacked),
+        releases: resultsOf(settled.releases, standing),
+        extends: resultsOf(settled.extends, ({ state, lease_expires_at, cancel_requested }) => ({
           state,
           lease_expires_at,
           cancel_requested,
         })),
-      ]);
-      return { acks: acked, nacks: nacked, releases: released, extends: extended };
+      };
     },
   });
 }

@@ -5,6 +5,25 @@
 
 create type dibs.job_state as enum ('scheduled', 'ready', 'blocked', 'leased', 'completed', 'cancelled', 'dead');
 
+-- composite types
+
+create type dibs.new_job as (
+  id uuid,
+  delay_seconds double precision,
+  run_at timestamp with time zone,
+  priority smallint,
+  max_attempts integer,
+  backoff text,
+  headers text,
+  payload text,
+  unique_key text,
+  unique_for_seconds double precision,
+  group_key text,
+  fairness_key text,
+  expires_in_seconds double precision,
+  awaited_seconds double precision
+);
+
 -- sequences
 
 create sequence dibs.positions as bigint start 1 increment 1 minvalue 1 maxvalue 9223372036854775807 cache 1;
@@ -25,49 +44,46 @@ CREATE OR REPLACE FUNCTION dibs.by_index(condition boolean)
  IMMUTABLE PARALLEL SAFE COST 10000
 AS $function$begin return condition; end$function$;
 
-CREATE OR REPLACE FUNCTION dibs.check_enqueue(queue text, payload json, headers json, priority integer, delay_seconds double precision, run_at timestamp with time zone, max_attempts integer, unique_key text, unique_for_seconds double precision, group_key text, fairness_key text, expires_in_seconds double precision)
- RETURNS void
- LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION dibs.capacity(queue_id integer)
+ RETURNS integer
+ LANGUAGE sql
+ STABLE
 AS $function$
-declare
-  longest constant double precision := 366 * 86400;
-  problem text;
-begin
-  -- Without a sub-select, what nearly every job passes is an expression that takes 10 microseconds less.
-  problem := case
-    when queue is null or queue !~ '^[A-Za-z0-9._:-]{1,128}$'
-      then 'queue must be 1 to 128 of A-Z a-z 0-9 . _ : -'
-    when octet_length(payload::text) > 1048576 then 'payload must not be larger than 1 MiB'
-    when dibs.is_nested_deeper(payload, 1000) then 'payload must not be nested deeper than 1000 levels'
-    when json_typeof(headers) <> 'object' then 'headers must be an object'
-    when priority not between -100 and 100 then 'priority must be from -100 to 100'
-    when delay_seconds is not null and run_at is not null then 'run_at must not stand beside delay_seconds'
-    when delay_seconds not between 0 and longest then 'delay_seconds must be from 0 to 31622400'
-    when run_at > clock_timestamp() + interval '366 days' then 'run_at must be within 366 days from now'
-    when max_attempts not between 1 and 1000 then 'max_attempts must be from 1 to 1000'
-    when char_length(unique_key) not between 1 and 256 then 'unique_key must have 1 to 256 characters'
-    when unique_for_seconds is not null and unique_key is null then 'unique_for_seconds needs a unique_key'
-    when unique_for_seconds not between 0 and longest then 'unique_for_seconds must be from 0 to 31622400'
-    when char_length(group_key) not between 1 and 256 then 'group must have 1 to 256 characters'
-    when char_length(fairness_key) not between 1 and 256 then 'fairness_key must have 1 to 256 characters'
-    when expires_in_seconds <= 0 or expires_in_seconds > longest
-      then 'expires_in_seconds must be more than 0, and up to 31622400'
-  end;
-  if problem is null and headers::text <> '{}' then
-    problem := (
-      select case
-        when count(*) > 32 then 'headers must be up to 32'
-        when bool_or(json_typeof(header.value) <> 'string') then 'headers must be strings'
-        when bool_or(char_length(header.key) > 128) then 'names of headers must have up to 128 characters'
-        when bool_or(char_length(header.value #>> '{}') > 1024) then 'headers must have up to 1024 characters'
-      end
-      from json_each(headers) as header
-    );
-  end if;
-  if problem is not null then
-    raise invalid_parameter_value using message = problem;
-  end if;
-end;
+select greatest(0, q.max_ready - ready.n - with_key.n - blocked.n)
+from dibs.queues q
+cross join lateral (
+  select count(*)::integer as n
+  from (
+    select
+    from dibs.jobs j
+    where j.queue_id = capacity.queue_id
+      and j.state = 'ready'
+      and j.fairness_key is null
+      and j.position between (select 0) and (select 9223372036854775807)
+    limit q.max_ready
+  ) as found
+) as ready
+cross join lateral (
+  select count(*)::integer as n
+  from (
+    select
+    from dibs.jobs j
+    where j.queue_id = capacity.queue_id and j.state = 'ready' and j.fairness_key is not null
+    order by j.queue_id, -j.priority, j.fairness_key, j.position
+    limit q.max_ready
+  ) as found
+) as with_key
+cross join lateral (
+  select count(*)::integer as n
+  from (
+    select
+    from dibs.jobs j
+    where j.queue_id = capacity.queue_id and j.state = 'blocked'
+    order by j.queue_id, j.state, j.id
+    limit q.max_ready
+  ) as found
+) as blocked
+where q.id = capacity.queue_id and q.max_ready is not null;
 $function$;
 
 CREATE OR REPLACE FUNCTION dibs.complete_backoff(asked json)
@@ -76,7 +92,9 @@ CREATE OR REPLACE FUNCTION dibs.complete_backoff(asked json)
  IMMUTABLE
 AS $function$
 declare
-  longest constant numeric := 366 * 86400;
+  longest constant numeric :=
+    366 * 86400
+  ;
   problem text;
   member record;
   whole jsonb := '{"kind":"exponential","base_seconds":1,"max_seconds":3600,"jitter":0.2}';
@@ -123,6 +141,10 @@ CREATE OR REPLACE FUNCTION dibs.enqueue(queue text, payload json DEFAULT 'null':
 AS $function$
 #variable_conflict use_variable
 declare
+  longest constant double precision :=
+    366 * 86400
+  ;
+  problem text;
   found_queue dibs.queues;
   id uuid;
   job dibs.jobs;
@@ -130,16 +152,47 @@ begin
   payload := coalesce(payload, 'null');
   headers := coalesce(headers, '{}');
   priority := coalesce(priority, 0);
-  perform dibs.check_enqueue(
-    queue, payload, headers, priority, delay_seconds, run_at, max_attempts, unique_key, unique_for_seconds, "group",
-    fairness_key, expires_in_seconds
-  );
+
+  -- Without a sub-select, what nearly every job passes is an expression that takes 10 microseconds less.
+  problem := case
+    when queue is null or queue !~ '^[A-Za-z0-9._:-]{1,128}$'
+      then 'queue must be 1 to 128 of A-Z a-z 0-9 . _ : -'
+    when octet_length(payload::text) > 1048576 then 'payload must not be larger than 1 MiB'
+    when dibs.is_nested_deeper(payload, 1000) then 'payload must not be nested deeper than 1000 levels'
+    when json_typeof(headers) <> 'object' then 'headers must be an object'
+    when priority not between -100 and 100 then 'priority must be from -100 to 100'
+    when delay_seconds is not null and run_at is not null then 'run_at must not stand beside delay_seconds'
+    when delay_seconds not between 0 and longest then 'delay_seconds must be from 0 to 31622400'
+    when run_at > clock_timestamp() + interval '366 days' then 'run_at must be within 366 days from now'
+    when max_attempts not between 1 and 1000 then 'max_attempts must be from 1 to 1000'
+    when char_length(unique_key) not between 1 and 256 then 'unique_key must have 1 to 256 characters'
+    when unique_for_seconds is not null and unique_key is null then 'unique_for_seconds needs a unique_key'
+    when unique_for_seconds not between 0 and longest then 'unique_for_seconds must be from 0 to 31622400'
+    when char_length("group") not between 1 and 256 then 'group must have 1 to 256 characters'
+    when char_length(fairness_key) not between 1 and 256 then 'fairness_key must have 1 to 256 characters'
+    when expires_in_seconds <= 0 or expires_in_seconds > longest
+      then 'expires_in_seconds must be more than 0, and up to 31622400'
+  end;
+  if problem is null and headers::text <> '{}' then
+    problem := (
+      select case
+        when count(*) > 32 then 'headers must be up to 32'
+        when bool_or(json_typeof(header.value) <> 'string') then 'headers must be strings'
+        when bool_or(char_length(header.key) > 128) then 'names of headers must have up to 128 characters'
+        when bool_or(char_length(header.value #>> '{}') > 1024) then 'headers must have up to 1024 characters'
+      end
+      from json_each(headers) as header
+    );
+  end if;
+  if problem is not null then
+    raise invalid_parameter_value using message = problem;
+  end if;
   backoff := dibs.complete_backoff(backoff);
 
   loop
     select * into found_queue from dibs.queues q where q.name = queue;
     if found then
-      if found_queue.max_ready is not null and dibs.room(found_queue.id) = 0 then
+      if found_queue.max_ready is not null and dibs.capacity(found_queue.id) = 0 then
         raise configuration_limit_exceeded using message = format('queue %s is full: it has max_ready jobs already', queue);
       end if;
       if fairness_key is not null and not found_queue.fair then
@@ -149,28 +202,22 @@ begin
       select * into job
       from dibs.insert_unique(
         found_queue.id,
-        array[id],
-        array[coalesce(delay_seconds, 0)],
-        array[run_at],
-        array[priority::smallint],
-        array[coalesce(max_attempts, found_queue.max_attempts)],
-        array[backoff::text],
-        array[headers::text],
-        array[payload::text],
-        array[unique_key],
-        array["group"],
-        array[fairness_key],
-        array[expires_in_seconds],
-        null,
-        array[unique_for_seconds]
+        array[
+          row(
+            id, coalesce(delay_seconds, 0), run_at, priority, coalesce(max_attempts, found_queue.max_attempts),
+            backoff, headers, payload,
+            unique_key, unique_for_seconds, "group", fairness_key,
+            expires_in_seconds, null
+          )::dibs.new_job
+        ]
       );
       exit when found;
     end if;
-    -- Looked for first, as an insert that conflicts would use up one of the 16 million ids.
+    -- The look comes first: an insert that conflicts would use up one of the 16 million ids.
     insert into dibs.queues (name) values (queue) on conflict (name) do nothing;
   end loop;
 
-  -- Delivered when the transaction commits; PostgreSQL keeps one of those that are the same.
+  -- Sent when the transaction commits. PostgreSQL keeps one of several equal notifications.
   if job.id = id and job.state in ('ready', 'blocked') then
     perform pg_notify('dibs', concat_ws(' ', job.state, 'sql', queue, "group"));
   end if;
@@ -178,69 +225,7 @@ begin
 end;
 $function$;
 
-CREATE OR REPLACE FUNCTION dibs.insert_jobs(integer, uuid[], double precision[], timestamp with time zone[], smallint[], integer[], text[], text[], text[], text[], text[], text[], double precision[], double precision[], bigint[])
- RETURNS TABLE(id uuid, state dibs.job_state, run_at timestamp with time zone, created_at timestamp with time zone)
- LANGUAGE plpgsql
-AS $function$
-#variable_conflict use_column
-begin
-  return query
--- Inserts jobs into one queue, in the order given. No row comes back when the queue is gone.
--- A job of a group arrives blocked. What no job of them has may be null as a whole: unnest pads it.
--- Those that are ready differ in nothing but what was sent: one row without an id comes back for all of them.
--- The key-share lock keeps a DELETE of the queue out until this commits; it is taken once, not once for each row,
--- and neither waits for nor hinders other enqueues, a pause or a change of configuration.
--- The function dibs.insert_jobs has this text as its body, with the line behind "only there:" (src/functions.ts): jobs
--- with unique keys, and those enqueued by SQL, go through it. ON CONFLICT costs something, and the others have no use for it.
-with queue as materialized (
-  select id from dibs.queues where id = $1 for key share
-),
-inserted as (
-  insert into dibs.jobs
-    (queue_id, id, state, run_at, priority, max_attempts, payload_bytes, backoff, headers, payload,
-      unique_key, group_key, fairness_key, expires_at, awaited_until, position)
-  select
-    $1,
-    new.id,
-    (case
-      when due.run_at > now() then 'scheduled'
-      when new.group_key is not null then 'blocked'
-      else 'ready'
-    end)::dibs.job_state,
-    greatest(due.run_at, now()),
-    new.priority,
-    new.max_attempts,
-    octet_length(new.payload),
-    new.backoff::json,
-    new.headers::json,
-    new.payload::json,
-    new.unique_key,
-    new.group_key,
-    new.fairness_key,
-    now() + new.expires_in_seconds * interval '1 second',
-    now() + new.awaited_seconds * interval '1 second',
-    coalesce(new.position, nextval('dibs.positions'))
-  from queue
-  cross join unnest(
-    $2::uuid[], $3::double precision[], $4::timestamptz[], $5::smallint[], $6::integer[],
-    $7::text[], $8::text[], $9::text[],
-    $10::text[], $11::text[], $12::text[], $13::double precision[], $14::double precision[],
-    $15::bigint[]
-  ) as new (id, delay_seconds, run_at, priority, max_attempts, backoff, headers, payload,
-    unique_key, group_key, fairness_key, expires_in_seconds, awaited_seconds, position)
-  cross join lateral (
-    select coalesce(new.run_at, now() + new.delay_seconds * interval '1 second') as run_at
-  ) as due
-  on conflict (queue_id, unique_key) where unique_key is not null and state in ('scheduled', 'ready', 'blocked', 'leased') do nothing
-  returning id, state, run_at, created_at
-)
-select distinct case when state <> 'ready' then id end as id, state, run_at, created_at
-from inserted;
-
-end;
-$function$;
-
-CREATE OR REPLACE FUNCTION dibs.insert_unique(queue integer, ids uuid[], delays double precision[], times timestamp with time zone[], priorities smallint[], attempts integer[], backoffs text[], headings text[], payloads text[], keys text[], groups text[], fairness_keys text[], expiries double precision[], awaits double precision[], windows double precision[])
+CREATE OR REPLACE FUNCTION dibs.insert_unique(queue integer, asked dibs.new_job[])
  RETURNS SETOF dibs.jobs
  LANGUAGE plpgsql
  SET enable_seqscan TO 'off'
@@ -252,6 +237,7 @@ declare
   held text[];
   done uuid[];
   places bigint[];
+  opening dibs.jobs[];
 begin
   perform from dibs.queues where id = $1 for key share;
   if not found then
@@ -262,12 +248,12 @@ begin
     held := '{}';
     for job in
       select holder.*
-      from unnest(keys) as asked (key)
+      from unnest(asked) as new
       cross join lateral (
         select *
         from dibs.jobs
         where queue_id = $1
-          and unique_key = asked.key
+          and unique_key = new.unique_key
           and state in ('scheduled', 'ready', 'blocked', 'leased')
         offset 0
       ) as holder
@@ -278,123 +264,103 @@ begin
 
     for opened in
       select holder.*
-      from unnest(keys) as asked (key)
+      from unnest(asked) as new
       cross join lateral (
         select *
         from dibs.unique_windows
-        where queue_id = $1 and unique_key = asked.key and until > clock_timestamp()
+        where queue_id = $1 and unique_key = new.unique_key and until > clock_timestamp()
         offset 0
       ) as holder
-      where asked.key <> all (held)
+      where new.unique_key <> all (held)
     loop
       return query select * from dibs.jobs where queue_id = $1 and id = opened.job_id;
       if not found then
-        job := null;
-        job.id := opened.job_id;
+        job := json_populate_record(null::dibs.jobs, opened.job);
         job.state := 'completed';
-        job.unique_key := opened.unique_key;
-        job.run_at := opened.run_at;
-        job.created_at := opened.created_at;
-        job.priority := opened.priority;
-        job.attempt := 0;
-        job.max_attempts := opened.max_attempts;
-        job.deliveries := 0;
-        job.group_key := opened.group_key;
-        job.fairness_key := opened.fairness_key;
-        job.headers := opened.headers;
         return next job;
       end if;
       held := held || opened.unique_key;
     end loop;
 
-    done := array(
-      select asked.id from unnest(ids, keys) as asked (id, key) where asked.key = any (held)
-    );
+    done := array(select id from unnest(asked) where unique_key = any (held));
     if done = '{}' then
-      places := array(
-        select nextval('dibs.positions') from generate_series(1, cardinality(ids))
-      );
-      places := array(
-        select places[rank() over (order by asked.id)]
-        from unnest(ids) with ordinality as asked (id, n)
-        order by asked.n
-      );
-      perform dibs.insert_jobs(
-        $1, ids, delays, times, priorities, attempts, backoffs, headings, payloads,
-        keys, groups, fairness_keys, expiries, awaits, places
-      );
+      places := array(select nextval('dibs.positions') from generate_series(1, cardinality(asked)));
+      with queue as (
+        select $1 as id
+      ),
+      new as (
+        select new.*, places[rank() over (order by new.id)] as position from unnest(asked) as new
+      )
+      insert into dibs.jobs
+        (queue_id, id, state, run_at, priority, max_attempts, payload_bytes, backoff, headers, payload,
+          unique_key, group_key, fairness_key, expires_at, awaited_until, position)
+      select
+        queue.id,
+        new.id,
+        (case
+          when due.run_at > now() then 'scheduled'
+          when new.group_key is not null then 'blocked'
+          else 'ready'
+        end)::dibs.job_state,
+        greatest(due.run_at, now()),
+        new.priority,
+        new.max_attempts,
+        octet_length(new.payload),
+        new.backoff::json,
+        new.headers::json,
+        new.payload::json,
+        new.unique_key,
+        new.group_key,
+        new.fairness_key,
+        now() + new.expires_in_seconds * interval '1 second',
+        now() + new.awaited_seconds * interval '1 second',
+        coalesce(new.position, nextval('dibs.positions'))
+      from queue
+      cross join new
+      cross join lateral (
+        select coalesce(new.run_at, now() + new.delay_seconds * interval '1 second') as run_at
+      ) as due
+      on conflict (queue_id, unique_key)
+        where unique_key is not null and state in ('scheduled', 'ready', 'blocked', 'leased')
+        do nothing;
 
       held := array(
         select unique_key
         from dibs.unique_windows
-        where queue_id = $1 and unique_key = any (keys) and until > clock_timestamp()
+        where queue_id = $1
+          and unique_key = any (array(select unique_key from unnest(asked)))
+          and until > clock_timestamp()
       );
       if held <> '{}' then
-        delete from dibs.jobs where queue_id = $1 and id = any (ids) and unique_key = any (held);
+        delete from dibs.jobs
+        where queue_id = $1 and id = any (array(select id from unnest(asked))) and unique_key = any (held);
       end if;
 
+      opening := '{}';
       for job in
         select inserted.*
-        from unnest(ids) as asked (id)
+        from unnest(asked) as new
         cross join lateral (
-          select * from dibs.jobs where queue_id = $1 and id = asked.id offset 0
+          select * from dibs.jobs where queue_id = $1 and id = new.id offset 0
         ) as inserted
       loop
         return next job;
         done := done || job.id;
+        job.payload := 'null';
+        opening := opening || job;
       end loop;
 
-      insert into dibs.unique_windows as before
-        (queue_id, unique_key, until, job_id, run_at, created_at, priority, max_attempts, group_key, fairness_key, headers)
-      select
-        $1, inserted.unique_key, clock_timestamp() + asked.seconds * interval '1 second', inserted.id, inserted.run_at,
-        inserted.created_at, inserted.priority, inserted.max_attempts, inserted.group_key, inserted.fairness_key,
-        inserted.headers
-      from unnest(ids, windows) as asked (id, seconds)
-      cross join lateral (
-        select * from dibs.jobs where queue_id = $1 and id = asked.id offset 0
-      ) as inserted
-      where asked.seconds > 0
+      insert into dibs.unique_windows (queue_id, unique_key, until, job_id, job)
+      select $1, new.unique_key, clock_timestamp() + new.unique_for_seconds * interval '1 second', new.id, to_json(inserted)
+      from unnest(asked) as new
+      join unnest(opening) as inserted on inserted.id = new.id
+      where new.unique_for_seconds > 0
       on conflict (queue_id, unique_key) do update
-      set
-        until = excluded.until,
-        job_id = excluded.job_id,
-        run_at = excluded.run_at,
-        created_at = excluded.created_at,
-        priority = excluded.priority,
-        max_attempts = excluded.max_attempts,
-        group_key = excluded.group_key,
-        fairness_key = excluded.fairness_key,
-        headers = excluded.headers;
+      set until = excluded.until, job_id = excluded.job_id, job = excluded.job;
     end if;
 
-    exit when cardinality(done) = cardinality(ids);
-    select
-      array_agg(rest.id order by n),
-      array_agg(rest.delay order by n),
-      array_agg(rest.time order by n),
-      array_agg(rest.priority order by n),
-      array_agg(rest.attempts order by n),
-      array_agg(rest.backoff order by n),
-      array_agg(rest.heading order by n),
-      array_agg(rest.payload order by n),
-      array_agg(rest.key order by n),
-      array_agg(rest.group_key order by n),
-      array_agg(rest.fairness_key order by n),
-      array_agg(rest.expiry order by n),
-      array_agg(rest.awaited order by n),
-      array_agg(rest.seconds order by n)
-    into
-      ids, delays, times, priorities, attempts, backoffs, headings, payloads,
-      keys, groups, fairness_keys, expiries, awaits, windows
-    from unnest(
-      ids, delays, times, priorities, attempts, backoffs, headings, payloads,
-      keys, groups, fairness_keys, expiries, awaits, windows
-    ) with ordinality as rest (
-      id, delay, time, priority, attempts, backoff, heading, payload,
-      key, group_key, fairness_key, expiry, awaited, seconds, n
-    )
-    where rest.id <> all (done);
+    exit when cardinality(done) = cardinality(asked);
+    asked := array(select row(new.*)::dibs.new_job from unnest(asked) as new where id <> all (done));
   end loop;
 end;
 $function$;
@@ -437,55 +403,22 @@ from (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as micros
 cross join (select replace(gen_random_uuid()::text, '-', '') as digits) as random;
 $function$;
 
-CREATE OR REPLACE FUNCTION dibs.room(queue_id integer)
- RETURNS integer
- LANGUAGE sql
- STABLE
-AS $function$
-select greatest(0, q.max_ready - ready.n - keyed.n - blocked.n)
-from dibs.queues q
-cross join lateral (
-  select count(*)::integer as n
-  from (
-    select
-    from dibs.jobs j
-    where j.queue_id = room.queue_id
-      and j.state = 'ready'
-      and j.fairness_key is null
-      and j.position between (select 0) and (select 9223372036854775807)
-    limit q.max_ready
-  ) as found
-) as ready
-cross join lateral (
-  select count(*)::integer as n
-  from (
-    select
-    from dibs.jobs j
-    where j.queue_id = room.queue_id and j.state = 'ready' and j.fairness_key is not null
-    order by j.queue_id, -j.priority, j.fairness_key, j.position
-    limit q.max_ready
-  ) as found
-) as keyed
-cross join lateral (
-  select count(*)::integer as n
-  from (
-    select
-    from dibs.jobs j
-    where j.queue_id = room.queue_id and j.state = 'blocked'
-    order by j.queue_id, j.state, j.id
-    limit q.max_ready
-  ) as found
-) as blocked
-where q.id = room.queue_id and q.max_ready is not null;
-$function$;
-
 -- tables
 
-create table dibs.claimed (
+create table dibs.claim_limits (
+  queue_id integer not null,
+  counting_since timestamp with time zone not null,
+  leases_from timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  claims_from timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  pruned_at timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  constraint claim_limits_pkey PRIMARY KEY (queue_id)
+);
+
+create table dibs.claim_log (
   queue_id integer not null,
   until timestamp with time zone not null,
   jobs integer not null,
-  constraint claimed_pkey PRIMARY KEY (queue_id, until)
+  constraint claim_log_pkey PRIMARY KEY (queue_id, until)
 )
 with (fillfactor=70, vacuum_truncate=false);
 
@@ -493,15 +426,6 @@ create table dibs.functions (
   name text not null,
   checksum text not null,
   constraint functions_pkey PRIMARY KEY (name)
-);
-
-create table dibs.gates (
-  queue_id integer not null,
-  counting_since timestamp with time zone not null,
-  leases_from timestamp with time zone not null default '-infinity'::timestamp with time zone,
-  claims_from timestamp with time zone not null default '-infinity'::timestamp with time zone,
-  tidied_at timestamp with time zone not null default '-infinity'::timestamp with time zone,
-  constraint gates_pkey PRIMARY KEY (queue_id)
 );
 
 create table dibs.idempotency_keys (
@@ -622,13 +546,7 @@ create table dibs.unique_windows (
   unique_key text not null,
   until timestamp with time zone not null,
   job_id uuid not null,
-  run_at timestamp with time zone not null,
-  created_at timestamp with time zone not null,
-  priority smallint not null,
-  max_attempts integer not null,
-  group_key text,
-  fairness_key text,
-  headers json not null,
+  job json not null,
   constraint unique_windows_pkey PRIMARY KEY (queue_id, unique_key)
 );
 

@@ -97,8 +97,8 @@ export async function startEngine({ db, listenUrl, log, logCall }: EngineOptions
 
     claim: claims.claim,
 
-    ack: ({ at, ...item }: Ack & { at: PathOf }) => followUps.ack(item, at),
-    nack: ({ at, ...item }: Nack & { at: PathOf }) => followUps.nack(item, at),
+    ack: (item: Ack & { at: PathOf }) => followUps.ack(item, item.at),
+    nack: (item: Nack & { at: PathOf }) => followUps.nack(item, item.at),
     release: settlement.release,
     extend: settlement.extend,
     settle: settleMany,

@@ -71,9 +71,9 @@ export function enqueuer(engine: Engine) {
     const key = keyOf(request);
     const given =
       key === undefined
-        ? await firstAnswer(await engine.enqueue(jobs, at), answerOf, afterwards)
-        : await engine.enqueueOnce(
-            {
+        ? await firstAnswer(await engine.enqueue({ jobs, at }), answerOf, afterwards)
+        : await engine.enqueueOnce({
+            request: {
               route: `${request.method} ${request.routeOptions.url}`,
               key,
               fingerprint: request.fingerprint as string,
@@ -82,7 +82,7 @@ export function enqueuer(engine: Engine) {
             at,
             answerOf,
             afterwards,
-          );
+          });
     return sendAnswer(reply, given);
   };
 }

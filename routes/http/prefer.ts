@@ -50,10 +50,14 @@ export const finishedWithin = (
   async answer([job]) {
     const id = job?.id as string;
     try {
-      const wait = engine.jobs.wait(id, seconds, { announced: !job?.deduplicated });
       // With an Idempotency-Key the wait goes on: another request with that key may wait for the same answer.
-      if (request.headers['idempotency-key'] === undefined) onHangup(reply, wait.end);
-      const finished = await wait.job;
+      const hasKey = request.headers['idempotency-key'] !== undefined;
+      const finished = await engine.waitForJob({
+        id,
+        wait_seconds: seconds,
+        announced: !job?.deduplicated,
+        onHangup: hasKey ? undefined : (gone) => onHangup(reply, gone),
+      });
       if (!isFinished(finished.state)) return undefined;
       const body = jobJson({ ...finished, deduplicated: job?.deduplicated });
       return { status: 200, location: `/jobs/${id}`, body };

@@ -63,6 +63,9 @@ export const pageQuery = {
   cursor: Type.Optional(Type.String({ description: 'The `next_cursor` of the page before.' })),
 };
 
+/** The path of routes about one queue. */
+export const InQueue = Type.Object({ queue: ref(QueueName) });
+
 export const JobId = Type.Object({
   id: Type.String({ description: 'The id of a job, as Dibs gave it; opaque.' }),
 });

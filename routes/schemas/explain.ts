@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { EXPLAIN_CODES } from '../../src/admin/explain.ts';
-import { JobStateName, oneOf, ref, TIME_EXAMPLE, time } from './common.ts';
+import { QUEUE_EXPLAIN_CODES } from '../../src/admin/explainQueue.ts';
+import { JobStateName, oneOf, QueueName, ref, TIME_EXAMPLE, time } from './common.ts';
 
 const code = oneOf(EXPLAIN_CODES, {
   description:
@@ -47,6 +48,43 @@ export const Explanation = Type.Object(
         code: 'delayed',
         detail: `It is delayed until ${TIME_EXAMPLE}.`,
         until: TIME_EXAMPLE,
+      },
+    ],
+  },
+);
+
+const queueCode = oneOf(QUEUE_EXPLAIN_CODES, {
+  description:
+    'What a claim would get. `ready`: a job. With every other code it gets nothing. `empty`: the queue has no unfinished job. ' +
+    '`paused`: the queue is paused. `max_leased_reached`, `rate_limited`: a job is ready, and a limit of the queue keeps it ' +
+    'back. `all_leased`: every unfinished job is with a worker. `all_delayed`: the next job is scheduled. `all_blocked`: ' +
+    'every waiting job is behind another job of its group.',
+});
+
+export const QueueExplanation = Type.Object(
+  {
+    queue: ref(QueueName),
+    code: queueCode,
+    detail: Type.String({ description: 'The reason in words, for people.' }),
+    until: Type.Optional(time('When the reason is over, as far as can be told.')),
+    job_id: Type.Optional(
+      Type.String({
+        description:
+          'The job that the reason is about: the next one to be claimed, the first one to be ready, a blocked one, or the ' +
+          'one whose lease runs out first. Left out where fairness keys take turns.',
+      }),
+    ),
+  },
+  {
+    $id: 'QueueExplanation',
+    description: 'What a claim from a queue would get now, and if nothing, why.',
+    examples: [
+      {
+        queue: 'mail.welcome',
+        code: 'all_delayed',
+        detail: `No job is ready. The first of the scheduled jobs is ready at ${TIME_EXAMPLE}.`,
+        until: TIME_EXAMPLE,
+        job_id: `${ID}4`,
       },
     ],
   },

@@ -39,9 +39,9 @@ export function createClaims(context: {
 
   return {
     /** Leases jobs, and waits for the first if it is asked to. Once the consumer is gone, its jobs go back uncharged. */
-    claim({ onHangup, ...request }: HeldClaimRequest): Promise<LeasedJob[]> {
+    claim(request: HeldClaimRequest): Promise<LeasedJob[]> {
       const claim = repeatable.claim(request);
-      onHangup?.(claim.abandon);
+      request.onHangup?.(claim.abandon);
       return claim.jobs;
     },
 
