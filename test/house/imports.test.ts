@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { codeOf, sources } from '../support/sources.ts';
+import { codeOf, sources, textOf } from '../support/sources.ts';
 
 /** What a file imports, types too: other files as paths from the root, packages by their names. */
 function importsOf(file: string): string[] {
@@ -14,9 +14,57 @@ function importsOf(file: string): string[] {
 
 const packageOf = (name: string) => (name.startsWith('@') ? name : (name.split('/')[0] as string));
 
-/** The storeys of the house; a file imports from its own and from lower ones. */
-const STOREYS = ['src/', 'routes/', 'serve.ts', 'main.ts'];
-const storeyOf = (file: string) => STOREYS.findIndex((start) => file.startsWith(start));
+/**
+ * The rooms of the house, lowest first. A file imports from its own room and from lower ones. docs/architecture.md says
+ * in a line what each is for.
+ */
+const ROOMS = [
+  /^src\/(errors|ids|job|config|shareOfTime|concerns)\.ts$/,
+  'src/postgres/',
+  'src/embedded/',
+  'src/replicas/',
+  'src/queues/',
+  'src/batching/',
+  'src/groups/',
+  'src/waiting/',
+  'src/enqueue/',
+  'src/settle/',
+  'src/schedules/',
+  'src/claim/',
+  'src/maintenance/',
+  'src/admin/',
+  'src/engine.ts',
+  'routes/schemas/',
+  'routes/http/',
+  /^routes\/(?!app\.ts$)[^/]+\.ts$/,
+  'routes/app.ts',
+  'serve.ts',
+  'main.ts',
+];
+const roomOf = (file: string) =>
+  ROOMS.findIndex((room) => (typeof room === 'string' ? file.startsWith(room) : room.test(file)));
+const isTypeScript = (imported: string) => imported.endsWith('.ts');
+
+/** A circle of imports, as the files along it. None when there is none. */
+function circleOf(files: string[]): string[] | undefined {
+  const done = new Set<string>();
+  function walk(file: string, path: string[]): string[] | undefined {
+    if (path.includes(file)) return [...path.slice(path.indexOf(file)), file];
+    if (done.has(file)) return undefined;
+    for (const imported of importsOf(file)) {
+      if (!files.includes(imported)) continue;
+      const circle = walk(imported, [...path, file]);
+      if (circle) return circle;
+    }
+    done.add(file);
+    return undefined;
+  }
+  for (const file of files) {
+    const circle = walk(file, []);
+    if (circle) return circle;
+  }
+  return undefined;
+}
 
 /** "importer -> imported" for each import for which the rule is broken. */
 function broken(isBroken: (file: string, imported: string) => boolean): string[] {
@@ -38,10 +86,27 @@ describe('the house', () => {
     expect(importsOf('routes/app.ts')).toContain('src/engine.ts');
   });
 
-  test('nothing imports upwards: main, then routes, then src', () => {
-    expect(
-      broken((file, imported) => imported.endsWith('.ts') && storeyOf(imported) > storeyOf(file)),
-    ).toEqual([]);
+  test('every file has its room', () => {
+    expect(sources().filter((file) => roomOf(file) < 0)).toEqual([]);
+  });
+
+  test('imports go downwards only, from room to room', () => {
+    expect(broken((file, imported) => isTypeScript(imported) && roomOf(imported) > roomOf(file))).toEqual([]);
+  });
+
+  test('no imports go in a circle', () => {
+    expect(circleOf(sources())).toBeUndefined();
+  });
+
+  test('routes import no other routes, but for the app that lists them', () => {
+    const isRoute = (file: string) => /^routes\/(?!app\.ts$)[^/]+\.ts$/.test(file);
+    expect(broken((file, imported) => isRoute(file) && isRoute(imported))).toEqual([]);
+  });
+
+  test('docs/architecture.md explains each folder', () => {
+    const architecture = textOf('docs/architecture.md');
+    const folders = new Set(sources().flatMap((file) => /^((?:src|routes)\/[^/]+)\//.exec(file)?.[1] ?? []));
+    expect([...folders].filter((folder) => !architecture.includes(`| \`${folder}/\` |`))).toEqual([]);
   });
 
   test('every file that is imported belongs to the service', () => {

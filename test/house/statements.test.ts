@@ -3,10 +3,12 @@ import { describe, expect, test } from 'vitest';
 import { functions } from '../../src/postgres/functions.ts';
 import { codeOf, ROOT, sources, textOf } from '../support/sources.ts';
 
-/** schema.sql is generated for review, and never run; migrations and functions are no statements. */
+/** schema.sql is generated for review, and never run. Migrations, functions and fragments are no statements. */
 const files = readdirSync(`${ROOT}sql`, { recursive: true, encoding: 'utf8' })
-  .filter((file) => file.endsWith('.sql') && !/^(schema\.sql$|migrations\/|functions\/)/.test(file))
+  .filter((file) => file.endsWith('.sql') && !/^(schema\.sql$|migrations\/|functions\/|shared\/)/.test(file))
   .sort();
+
+const fragments = readdirSync(`${ROOT}sql/shared`).sort();
 
 const migrations = readdirSync(`${ROOT}sql/migrations`).sort();
 const functionFiles = readdirSync(`${ROOT}sql/functions`).sort();
@@ -14,7 +16,7 @@ const functionFiles = readdirSync(`${ROOT}sql/functions`).sort();
 describe('statements', () => {
   test('each is a file of sql/ that the engine uses, and each file of sql/ is used', () => {
     const used = sources().flatMap((file) =>
-      [...codeOf(file).matchAll(/\b(?:prepared|planned)\('([^']*)'\)/g)].map((match) => `${match[1]}.sql`),
+      [...codeOf(file).matchAll(/\b(?:prepared|planned)\(\s*'([^']*)'/g)].map((match) => `${match[1]}.sql`),
     );
     expect([...new Set(used)].sort()).toEqual(files);
   });
@@ -24,6 +26,7 @@ describe('statements', () => {
       ...files,
       ...migrations.map((file) => `migrations/${file}`),
       ...functionFiles.map((file) => `functions/${file}`),
+      ...fragments.map((file) => `shared/${file}`),
     ].filter((file) => !/^-- \S+ \S/.test(textOf(`sql/${file}`)));
     expect(bare).toEqual([]);
   });
@@ -35,6 +38,31 @@ describe('statements', () => {
     });
     // Two objects that must be there before there is anything to record.
     expect(many).toEqual(['postgres/migrations_table.sql']);
+  });
+
+  test('each fragment is put in somewhere, and none stands alone', () => {
+    const including = [...files, ...functionFiles.map((file) => `functions/${file}`)].concat(
+      fragments.map((file) => `shared/${file}`),
+    );
+    const included = including.flatMap((file) =>
+      [...textOf(`sql/${file}`).matchAll(/^ *-- include (\S+)$/gm)].map((match) => match[1] as string),
+    );
+    expect([...new Set(included)].sort()).toEqual(fragments.map((file) => `shared/${file}`));
+  });
+
+  test('the columns of a job, and the jobs of a batch, are named in one place', () => {
+    const naming = (pattern: RegExp) =>
+      [...files, ...fragments.map((file) => `shared/${file}`)].filter((file) =>
+        pattern.test(textOf(`sql/${file}`).replaceAll(/^ *--.*$/gm, '')),
+      );
+    expect(naming(/\bmax_attempts, j?\.?deliveries\b/)).toEqual(['shared/job_columns.sql']);
+    expect(naming(/between \(:ids::uuid\[\]\)\[1\][\s\S]*and j\.lease_token/)).toEqual([]);
+    expect(naming(/deliveries = j\.deliveries \+ 1/)).toEqual(['shared/claim_lease.sql']);
+    expect(naming(/from dibs\.claim_log\n/)).toEqual([
+      'claim/limit_upkeep.sql',
+      'shared/claim_allowance.sql',
+      'shared/rate_limit_opens.sql',
+    ]);
   });
 
   test('no code has SQL in it', () => {
@@ -60,14 +88,16 @@ describe('functions', () => {
     for (const { text } of trusted) expect(text).toContain('\nset search_path = pg_catalog, pg_temp\n');
   });
 
-  test('there is one text that inserts jobs: the functions include that of the engine', () => {
-    const inserting = [
-      ...files.map((file) => `sql/${file}`),
-      ...functionFiles.map((file) => `sql/functions/${file}`),
-    ].filter((path) => /insert into dibs\.jobs/.test(textOf(path)));
-    expect(inserting).toEqual(['sql/enqueue/insert.sql']);
-    const including = functions.find(({ name }) => name === 'insert_jobs')?.text ?? '';
-    expect(including).toMatch(/insert into dibs\.jobs[^;]*\n {2}on conflict [^;]* do nothing\n/);
+  test('one text inserts jobs: the engine and the functions put it in', () => {
+    const texts = [
+      ...files,
+      ...functionFiles.map((file) => `functions/${file}`),
+      ...fragments.map((file) => `shared/${file}`),
+    ];
+    const inserting = texts.filter((file) => /insert into dibs\.jobs\b/.test(textOf(`sql/${file}`)));
+    expect(inserting).toEqual(['shared/insert_jobs.sql']);
+    const including = functions.find(({ name }) => name === 'insert_unique')?.text ?? '';
+    expect(including).toMatch(/insert into dibs\.jobs\b[^;]*\n {6}on conflict [^;]* do nothing;\n/);
     expect(including).not.toContain('-- include');
   });
 });
