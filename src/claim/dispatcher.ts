@@ -1,35 +1,15 @@
 import type { JoinRoundTrip, RoundTrip } from '../batching/roundTrips.ts';
-import { overloaded } from '../errors.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
-import {
-  type Claim,
-  type ClaimName,
-  type ClaimRequest,
-  isGivenUp,
-  isWaiting,
-  newClaim,
-  slotsOf,
-} from './claim.ts';
+import { type Claim, type ClaimName, type ClaimRequest, isGivenUp, isWaiting, slotsOf } from './claim.ts';
 import type { Leases } from './lease.ts';
 import type { LeasedJob } from './leasedJob.ts';
 import { alarms } from './limits.ts';
-import { createWaitLines, hasReason, join, mayHoldMore, nextBatch, type WaitLine } from './waitLine.ts';
+import { createOpenClaims, type OpenClaim } from './openClaims.ts';
+import { createWaitLines, hasReason, mayHoldMore, nextBatch, type WaitLine } from './waitLine.ts';
 
 /** Waiting claims look this often without being woken, in case a notification was lost. An outage shows as soon. */
 const POLL_MS = 1000;
-/** A replica holds this number of claims at once, of about 10 kB each. It refuses more, so that memory does not grow. */
-const MOST_CLAIMS = 20_000;
-
-/** A claim that a request has made. */
-export interface OpenClaim {
-  jobs: Promise<LeasedJob[]>;
-  /** Its consumer is gone: it gets no more, and what it got goes back uncharged. */
-  abandon(): void;
-  /** It was repeated: it gets no more and is answered with nothing, but what it got stays leased. */
-  replace(): void;
-}
-
 /**
  * Serves claims in the order in which they came, one statement at a time for each queue. A claim first looks at its queues
  * one after the other, and takes all that it can get. If it found nothing, it waits in the wait lines of all of them
@@ -44,34 +24,9 @@ export function createDispatcher(options: {
 }) {
   const { leaseJobs, queues, joinRoundTrip, giveBack, notifier } = options;
   const lines = createWaitLines();
+  const { begin, finish, fail, handleOf, close } = createOpenClaims({ lines, giveBack });
   const running = new Set<Promise<void>>();
   const wakeAfter = alarms((queue) => wake(queue));
-  let arrivals = 0;
-  let open = 0;
-  let closed = false;
-
-  function close(claim: Claim): void {
-    open--;
-    claim.done = true;
-    clearTimeout(claim.timer);
-    lines.leaveAll(claim);
-  }
-
-  function finish(claim: Claim): void {
-    close(claim);
-    if (claim.gone && !claim.replaced) giveBack(claim.jobs, claim.name);
-    claim.answer(isGivenUp(claim) ? [] : claim.jobs);
-  }
-
-  function fail(claim: Claim, error: unknown): void {
-    if (claim.jobs.length > 0 || isGivenUp(claim)) {
-      finish(claim);
-    } else {
-      close(claim);
-      claim.refuse(error);
-    }
-  }
-
   /** Decides what a claim does after a statement that served it, or that showed its queue to be empty. */
   function proceed(claim: Claim, line: WaitLine): void {
     if (isGivenUp(claim) || slotsOf(claim) === 0) {
@@ -153,23 +108,23 @@ export function createDispatcher(options: {
   }
 
   async function serveNext(line: WaitLine): Promise<void> {
-    let begun = false;
-    const begin = () => {
-      if (!begun) line.joining = false;
-      begun = true;
+    let joined = false;
+    const hasJoined = () => {
+      if (!joined) line.joining = false;
+      joined = true;
     };
     try {
       const queue = await queues.byName(line.name);
       if (!queue) {
-        begin();
+        hasJoined();
         return await serve(line, undefined, undefined);
       }
       await joinRoundTrip(queue.id, (trip) => {
-        begin();
+        hasJoined();
         return serve(line, queue, trip);
       });
     } finally {
-      begin();
+      hasJoined();
     }
   }
 
@@ -211,12 +166,6 @@ export function createDispatcher(options: {
     for (const name of lines.names()) wake(name);
   }
 
-  function expire(claim: Claim): void {
-    claim.expired = true;
-    // A claim that has not looked everywhere yet still does.
-    if (!claim.busy && isWaiting(claim)) finish(claim);
-  }
-
   const poll = setInterval(() => {
     for (const name of lines.names()) notifier.waiting(name);
     wakeAll();
@@ -230,37 +179,15 @@ export function createDispatcher(options: {
 
     /** Leases up to `limit` jobs, and waits up to `wait_seconds` for the first. */
     claim(request: ClaimRequest, name?: ClaimName): OpenClaim {
-      if (open >= MOST_CLAIMS) throw overloaded();
-      open++;
-      const claim = newClaim(request, name, arrivals++);
-      if (closed) claim.expired = true;
-      if (!claim.expired)
-        claim.timer = setTimeout(() => expire(claim), (request.wait_seconds as number) * 1000);
-      for (const queue of claim.queues) join(lines.of(queue), claim);
+      const claim = begin(request, name);
       pump(lines.of(claim.queues[0] as string));
-      const finishUnlessBusy = () => {
-        if (!claim.busy) finish(claim);
-      };
-
-      return {
-        jobs: claim.answered,
-        abandon() {
-          claim.gone = true;
-          if (!claim.done) finishUnlessBusy();
-          else if (!claim.replaced) giveBack(claim.jobs, claim.name);
-        },
-        replace() {
-          claim.replaced = true;
-          if (!claim.done) finishUnlessBusy();
-        },
-      };
+      return handleOf(claim);
     },
 
     /** Answers all waiting claims with what they have. Later claims do not wait. */
     close(): void {
-      closed = true;
       clearInterval(poll);
-      for (const claim of lines.claims()) expire(claim);
+      close();
     },
 
     /** Settles when no statement is under way any more. Then all that it leased to abandoned claims is being given back. */

@@ -5,8 +5,9 @@ import type { Queues } from '../queues/cache.ts';
 import { createClaimHandover } from '../replicas/claimHandover.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import { type ClaimName, type ClaimRequest, queuesOf } from './claim.ts';
-import type { OpenClaim } from './dispatcher.ts';
+
 import { type LeasedJob, type LeasedRow, toLease } from './leasedJob.ts';
+import type { OpenClaim } from './openClaims.ts';
 
 const repeat = prepared('claim/repeat', row<Omit<LeasedRow, 'slot'>>());
 

@@ -119,3 +119,5 @@ export function createWaitLines() {
     },
   };
 }
+
+export type WaitLines = ReturnType<typeof createWaitLines>;

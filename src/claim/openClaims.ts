@@ -1,0 +1,98 @@
+import { overloaded } from '../errors.ts';
+import { type Claim, type ClaimName, type ClaimRequest, isGivenUp, isWaiting, newClaim } from './claim.ts';
+import type { LeasedJob } from './leasedJob.ts';
+import { join, type WaitLines } from './waitLine.ts';
+
+/** A replica holds this number of claims at once, of about 10 kB each. It refuses more, so that memory does not grow. */
+const MOST_CLAIMS = 20_000;
+
+/** A claim that a request has made. */
+export interface OpenClaim {
+  jobs: Promise<LeasedJob[]>;
+  /** Its consumer is gone: it gets no more, and what it got goes back uncharged. */
+  abandon(): void;
+  /** It was repeated: it gets no more and is answered with nothing, but what it got stays leased. */
+  replace(): void;
+}
+
+/** The claims that are not answered yet: how they begin and how they end. */
+export function createOpenClaims(context: {
+  lines: WaitLines;
+  giveBack(jobs: LeasedJob[], name: ClaimName | undefined): void;
+}) {
+  const { lines, giveBack } = context;
+  let arrivals = 0;
+  let open = 0;
+  let closed = false;
+
+  function end(claim: Claim): void {
+    open--;
+    claim.done = true;
+    clearTimeout(claim.timer);
+    lines.leaveAll(claim);
+  }
+
+  /** Answers a claim with what it has. */
+  function finish(claim: Claim): void {
+    end(claim);
+    if (claim.gone && !claim.replaced) giveBack(claim.jobs, claim.name);
+    claim.answer(isGivenUp(claim) ? [] : claim.jobs);
+  }
+
+  /** Refuses a claim, unless it has jobs already. */
+  function fail(claim: Claim, error: unknown): void {
+    if (claim.jobs.length > 0 || isGivenUp(claim)) {
+      finish(claim);
+    } else {
+      end(claim);
+      claim.refuse(error);
+    }
+  }
+
+  function expire(claim: Claim): void {
+    claim.expired = true;
+    // A claim that has not looked everywhere yet still does.
+    if (!claim.busy && isWaiting(claim)) finish(claim);
+  }
+
+  /** A claim in its statement is answered after it. */
+  function finishUnlessBusy(claim: Claim): void {
+    if (!claim.busy) finish(claim);
+  }
+
+  return {
+    finish,
+    fail,
+
+    /** Puts a claim into the wait lines of its queues. @throws Refusal `unavailable` when there are too many */
+    begin(request: ClaimRequest, name: ClaimName | undefined): Claim {
+      if (open >= MOST_CLAIMS) throw overloaded();
+      open++;
+      const claim = newClaim(request, name, arrivals++);
+      if (closed) claim.expired = true;
+      if (!claim.expired)
+        claim.timer = setTimeout(() => expire(claim), (request.wait_seconds as number) * 1000);
+      for (const queue of claim.queues) join(lines.of(queue), claim);
+      return claim;
+    },
+
+    handleOf: (claim: Claim): OpenClaim => ({
+      jobs: claim.answered,
+      abandon() {
+        claim.gone = true;
+        if (!claim.done) finishUnlessBusy(claim);
+        else if (!claim.replaced) giveBack(claim.jobs, claim.name);
+      },
+      replace() {
+        claim.replaced = true;
+        if (!claim.done) finishUnlessBusy(claim);
+      },
+    }),
+
+    /** Answers all waiting claims with what they have. Later claims do not wait. */
+    close(): void {
+      closed = true;
+      for (const claim of lines.claims()) expire(claim);
+    },
+  };
+}
