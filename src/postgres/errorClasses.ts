@@ -14,8 +14,8 @@ function sqlState(error: unknown): string | undefined {
 }
 
 /**
- * Whether the same statements may succeed when they run again: after a serialization failure, after a deadlock, and when
- * another transaction gave a group its head at the same moment.
+ * Whether the same statements may succeed when they run again: after a serialization failure, after a deadlock, and
+ * when another transaction gave a group its head at the same moment.
  */
 export function isRetryable(error: unknown): boolean {
   const state = sqlState(error);

@@ -54,8 +54,8 @@ export async function orUnavailable<T>(work: Promise<T>, detail: string): Promis
 }
 
 /**
- * Runs work that may meet the lock of a transaction that somebody keeps open. It tries for a short time first. Only work
- * that meets such a lock waits longer. So waiting takes few connections, and other work does not wait behind it.
+ * Runs work that may meet the lock of a transaction that somebody keeps open. It tries for a short time first. Only
+ * work that meets such a lock waits longer. So waiting takes few connections, and other work does not wait behind it.
  * @throws Refusal `unavailable` when that takes too long
  */
 export function createLockWait() {

@@ -70,8 +70,8 @@ async function apply(client: pg.Client): Promise<string[]> {
 }
 
 /**
- * Applies the migrations that are missing and makes the functions that have changed, all in one transaction. Returns the
- * names of these migrations. When many replicas start at once, one does it, and the others wait for its lock.
+ * Applies the migrations that are missing and makes the functions that have changed, all in one transaction. Returns
+ * the names of these migrations. When many replicas start at once, one does it, and the others wait for its lock.
  * @throws Error for a server that is too old, has another encoding than UTF8, or was migrated by a newer Dibs
  */
 export async function migrate(url: string): Promise<string[]> {

@@ -29,7 +29,9 @@ function element(value: unknown): string {
   return `"${ESCAPED.test(value) ? value.replace(/["\\]/g, '\\$&') : value}"`;
 }
 
-/** A parameter in the text format of PostgreSQL (manual, "Array Input and Output Syntax"). A Buffer is binary already. */
+/**
+ * A parameter in the text format of PostgreSQL (manual, "Array Input and Output Syntax"). A Buffer is binary already.
+ */
 function parameter(value: unknown): string | Buffer | null {
   if (value instanceof Buffer) return value;
   if (Array.isArray(value)) return `{${value.map(element).join()}}`;
@@ -37,9 +39,9 @@ function parameter(value: unknown): string | Buffer | null {
 }
 
 /**
- * Runs prepared statements in one transaction and one round trip. It sends all of them before the first is answered, and
- * one Sync ends them (PostgreSQL manual, "Pipelining"). If one fails, none has an effect. It asks a connection only once
- * for the columns of a statement.
+ * Runs prepared statements in one transaction and one round trip. It sends all of them before the first is answered,
+ * and one Sync ends them (PostgreSQL manual, "Pipelining"). If one fails, none has an effect. It asks a connection only
+ * once for the columns of a statement.
  */
 export class Pipeline implements pg.Submittable {
   /** Is called once. The driver wraps it with its time limit. */

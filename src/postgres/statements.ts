@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import type { StatementTypes } from './statementTypes.ts';
 
 /*
- * Statements live in sql/, one per file. They name their parameters (`:queue_id`), and a line `-- include <file>` puts in
- * a fragment of sql/. Names become positions here, once, when the module that uses the statement is loaded.
+ * Statements live in sql/, one per file. They name their parameters (`:queue_id`), and a line `-- include <file>` puts
+ * in a fragment of sql/. Names become positions here, once, when the module that uses the statement is loaded.
  */
 
 const folder = new URL('../../sql/', import.meta.url);

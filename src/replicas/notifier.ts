@@ -34,7 +34,9 @@ export type ClaimVerb = 'open' | 'take' | 'over';
 
 /** What the notifier calls. */
 export interface NotifierListeners {
-  /** This replica made something ready in a queue, in this round trip (src/batching/roundTrips.ts) or outside of any. */
+  /**
+   * This replica made something ready in a queue, in this round trip (src/batching/roundTrips.ts) or outside of any.
+   */
   here(queue: string, roundTrip: number | undefined): void;
   /** This replica sends something to the database that may become ready in the queue's next round trip. */
   coming(queue: string): void;
@@ -132,7 +134,9 @@ export function createNotifier(options: {
       await listener.start();
     },
 
-    /** The next round trip of a queue may make something ready. A claim that waits here can go in the same round trip. */
+    /**
+     * The next round trip of a queue may make something ready. A claim that waits here can go in the same round trip.
+     */
     coming: (queue: string): void => listeners.coming(queue),
 
     /** A queue has something ready, in a transaction that has committed. */

@@ -24,8 +24,8 @@ const statements = {
 };
 
 /**
- * Acks and nacks with follow-ups. Each runs in a transaction of its own: its follow-ups exist if and only if it counted.
- * Without follow-ups, the plain verbs (verbs.ts) do the work.
+ * Acks and nacks with follow-ups. Each runs in a transaction of its own: its follow-ups exist if and only if it
+ * counted. Without follow-ups, the plain verbs (verbs.ts) do the work.
  */
 export function createFollowUps(context: {
   db: Database;
@@ -65,7 +65,8 @@ export function createFollowUps(context: {
 
   async function ackWithFollowUps(jobs: NewJob[], item: Ack, at: PathOf): Promise<Acked> {
     const queue = await queues.ofJob(item.id);
-    // Look first. An ack that does not count must not create the queues of its follow-ups. A repeated ack is answered again.
+    // Look first. An ack that does not count must not create the queues of its follow-ups. A repeated ack is answered
+    // again.
     const before = await find(queue, item);
     if (before.state === 'completed') return ackedAs(before);
     const done = await withFollowUps(jobs, at, async (transaction, enqueueIn) => {

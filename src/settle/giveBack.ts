@@ -17,8 +17,8 @@ const statements = {
 export type GiveBack = (on: Db) => Promise<JobRow[]>;
 
 /**
- * Prepares the nack of jobs: reserves their new positions. With `late`, the nack also touches a dead job with a unique key. It
- * fails (isKeyTaken) when another job has that key by now.
+ * Prepares the nack of jobs: reserves their new positions. With `late`, the nack also touches a dead job with a unique
+ * key. It fails (isKeyTaken) when another job has that key by now.
  */
 export async function prepareNack(db: Db, queue: Queue, items: Nack[], late = false): Promise<GiveBack> {
   const positions = await nextPositions(db, items.length);

@@ -26,8 +26,8 @@ interface Context {
 }
 
 /**
- * The verbs that end or extend a lease, without follow-ups (followUps.ts). Each throws `lease_lost` for a stale token and
- * `job_not_found` for a job that is gone.
+ * The verbs that end or extend a lease, without follow-ups (followUps.ts). Each throws `lease_lost` for a stale token
+ * and `job_not_found` for a job that is gone.
  */
 export function createSettlement(context: Context) {
   const { db, waiters } = context;
@@ -35,8 +35,8 @@ export function createSettlement(context: Context) {
   const { leaseEnded, givenBack } = afterSettle;
 
   /**
-   * Settles a job late: the sweeper has made it dead, but its lease was the last one. The job stays dead when another job
-   * has its unique key by now, or is about to take it in an open transaction.
+   * Settles a job late: the sweeper has made it dead, but its lease was the last one. The job stays dead when another
+   * job has its unique key by now, or is about to take it in an open transaction.
    */
   async function settleLate(queue: Queue, { id }: Item, giveBack: GiveBack): Promise<Job | undefined> {
     try {

@@ -52,7 +52,9 @@ export function createJobWaits(context: {
     },
   });
 
-  /** Notes in the job that a client waits for it, so that it is kept when it finishes. False: it is finished, or gone. */
+  /**
+   * Notes in the job that a client waits for it, so that it is kept when it finishes. False: it is finished, or gone.
+   */
   async function announce(queueId: number, id: string, seconds: number): Promise<boolean> {
     const asked = { queue_id: queueId, id, seconds: seconds + KEPT_SECONDS };
     const [row] = await db.query(noteWaiter, asked);

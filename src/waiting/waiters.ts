@@ -4,8 +4,9 @@ import type { JobState } from '../job.ts';
 const QUIET_MS = 100;
 
 /**
- * Keep a finished job 10 s longer than anyone waits for it, so that a client that polls in a loop still finds it. It also
- * stays this long after its end, because a client that waits may hear of the end late (sql/maintenance/prune_jobs.sql).
+ * Keep a finished job 10 s longer than anyone waits for it, so that a client that polls in a loop still finds it. It
+ * also stays this long after its end, because a client that waits may hear of the end late
+ * (sql/maintenance/prune_jobs.sql).
  */
 export const KEPT_SECONDS = 10;
 
