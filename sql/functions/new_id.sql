@@ -1,4 +1,4 @@
--- Makes a job id as src/ids.ts does: a UUIDv7 with the queue's id in its last 24 bits. The 12 bits behind the millisecond
+-- Makes a job id as src/ids.ts does: a UUIDv7 with the queue's id in its last 24 bits. The 12 bits after the millisecond
 -- are the clock's microseconds (RFC 9562, method 3), so the ids that one session makes ascend.
 create or replace function dibs.new_id(queue integer)
 returns uuid
