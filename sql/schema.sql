@@ -153,7 +153,8 @@ begin
   headers := coalesce(headers, '{}');
   priority := coalesce(priority, 0);
 
-  -- Without a sub-select, what nearly every job passes is an expression that takes 10 microseconds less.
+  -- The check of headers stands apart. Nearly every job has none, and an expression without a sub-select is 10
+  -- microseconds faster.
   problem := case
     when queue is null or queue !~ '^[A-Za-z0-9._:-]{1,128}$'
       then 'queue must be 1 to 128 of A-Z a-z 0-9 . _ : -'
@@ -213,7 +214,7 @@ begin
       );
       exit when found;
     end if;
-    -- The look comes first: an insert that conflicts would use up one of the 16 million ids.
+    -- First look for the queue: an insert that conflicts would use up one of the 16 million ids.
     insert into dibs.queues (name) values (queue) on conflict (name) do nothing;
   end loop;
 

@@ -1,2 +1,2 @@
--- Makes a session the owner of the embedded server, for as long as it lasts; false when another one is.
+-- Makes this session the owner of the embedded server, as long as the session lasts. False when another session is.
 select pg_try_advisory_lock(:lock_key) as taken;

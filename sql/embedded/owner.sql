@@ -1,4 +1,4 @@
--- What the session calls itself that owns the embedded server.
+-- The application name of the session that owns the embedded server.
 select application_name as name
 from pg_locks
 join pg_stat_activity using (pid)

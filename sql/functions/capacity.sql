@@ -1,5 +1,5 @@
--- How many more jobs a queue with max_ready has capacity for; null when it has no max_ready. What is ready or blocked is counted by
--- indexes alone, up to the limit; on the hints to the planner see sql/admin/counts.sql.
+-- The free places of a queue with max_ready. Null when it has no max_ready. It counts ready and blocked jobs by indexes
+-- alone, up to the limit. On the hints to the planner see sql/admin/counts.sql.
 create or replace function dibs.capacity(queue_id integer)
 returns integer
 language sql

@@ -1,4 +1,4 @@
--- Enqueues a job in the caller's transaction. POST /jobs does the same by itself: see docs/producing.md. It returns the id of
+-- Enqueues a job in the caller's transaction, as POST /jobs does in its own: see docs/producing.md. It returns the id of
 -- the job or, when another job holds its unique key, the id of that job.
 -- It refuses what POST /jobs refuses, with a message that names the argument (22023, invalid_parameter_value).
 --
@@ -37,7 +37,8 @@ begin
   headers := coalesce(headers, '{}');
   priority := coalesce(priority, 0);
 
-  -- Without a sub-select, what nearly every job passes is an expression that takes 10 microseconds less.
+  -- The check of headers stands apart. Nearly every job has none, and an expression without a sub-select is 10
+  -- microseconds faster.
   problem := case
     when queue is null or queue !~ '^[A-Za-z0-9._:-]{1,128}$'
       then 'queue must be 1 to 128 of A-Z a-z 0-9 . _ : -'
@@ -97,7 +98,7 @@ begin
       );
       exit when found;
     end if;
-    -- The look comes first: an insert that conflicts would use up one of the 16 million ids.
+    -- First look for the queue: an insert that conflicts would use up one of the 16 million ids.
     insert into dibs.queues (name) values (queue) on conflict (name) do nothing;
   end loop;
 

@@ -1,12 +1,12 @@
--- Inserts jobs of which some have unique keys. Returns a row for each job: the job itself or, where another job holds its
+-- Inserts jobs, with and without unique keys. Returns a row for each job: the job itself or, when another job holds its
 -- key, that job. No row comes back when the queue is gone.
--- No key may come twice, and the keys of several jobs ascend, so that two such calls cannot deadlock. The jobs get their
--- positions in the order of their ids all the same.
+-- No key may come twice. The keys must ascend, so that two calls cannot deadlock. The jobs still get their positions in
+-- the order of their ids.
 -- It waits for an open transaction that has taken one of the keys, or is about to free it.
 --
 -- Between the look at the holders of the keys and the insert, another job may take a key and may even finish. If it is
--- unfinished, the insert leaves our job out, and the next look finds the holder. If it has finished, only the window that it
--- opened can still hold the key: the function looks for that window after the insert, and takes our job back.
+-- unfinished, the insert leaves our job out, and the next look finds the holder. If it has finished, only the window that
+-- it opened can still hold the key: the function looks for that window after the insert, and takes our job back.
 --
 -- It runs without sequential scans: a plan that was made while the table of windows was empty would be kept.
 create or replace function dibs.insert_unique(queue integer, asked dibs.new_job[])

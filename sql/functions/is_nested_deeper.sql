@@ -1,5 +1,5 @@
--- Whether a JSON text is nested deeper than so many levels. Of what stands outside of its strings only the brackets are
--- kept, and then the innermost pairs are taken away until none are left; so no number or character in it can be too odd.
+-- Whether a JSON text is nested deeper than `levels`. It keeps only the brackets outside of strings, and takes away the
+-- innermost pairs, level by level. It reads no value, so no number or character can be too odd for it.
 create or replace function dibs.is_nested_deeper(value json, levels integer)
 returns boolean
 language plpgsql

@@ -1,5 +1,5 @@
--- A job id as src/ids.ts makes them: a UUIDv7, the queue's id in its last 24 bits. The 12 bits behind the millisecond are the
--- clock's microseconds (RFC 9562, method 3), so the ids that one session makes ascend.
+-- Makes a job id as src/ids.ts does: a UUIDv7 with the queue's id in its last 24 bits. The 12 bits after the millisecond
+-- are the clock's microseconds (RFC 9562, method 3), so the ids that one session makes ascend.
 create or replace function dibs.new_id(queue integer)
 returns uuid
 language sql

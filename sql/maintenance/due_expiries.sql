@@ -1,5 +1,4 @@
--- The first :limit jobs from :from on that wait although their time is over, by queue, and when that of the last one was: see
--- due_leases.sql.
+-- Finds waiting jobs whose time is over (`expires_at`), as due_leases.sql finds leases.
 select queue_id, array_agg(id order by expires_at) as ids, (max(max(expires_at)) over ())::text as last
 from (
   select queue_id, id, expires_at

@@ -1,5 +1,6 @@
--- The first :limit expired leases from :from on, by queue, in the order in which they expired, and when the last of them did:
--- the caller goes on from there, past those it dealt with. Nothing is due before :from (src/duties/horizon.ts).
+-- Finds the first :limit leases that ran out, from :from on: by queue, in the order in which they ran out. `last` tells
+-- when the last of them did. The caller goes on from there, past those that it dealt with.
+-- :from is the scan horizon (src/maintenance/scanHorizon.ts): nothing is due before it.
 select queue_id, array_agg(id order by lease_expires_at) as ids, (max(max(lease_expires_at)) over ())::text as last
 from (
   select queue_id, id, lease_expires_at

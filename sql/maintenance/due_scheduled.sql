@@ -1,5 +1,4 @@
--- The first :limit scheduled jobs from :from on that are due, by queue, in their order of arrival, and when the last of them
--- was: see due_leases.sql.
+-- Finds scheduled jobs whose `run_at` has come, in their order of arrival, as due_leases.sql finds leases.
 select queue_id, array_agg(id order by run_at, position) as ids, (max(max(run_at)) over ())::text as last
 from (
   select queue_id, id, run_at, position

@@ -1,6 +1,6 @@
--- Makes jobs of one queue dead that still wait although their time is over; the ids ascend (see ack.sql). One that is being
--- claimed at this moment is left alone.
+-- Makes waiting jobs of one queue dead whose time is over. Leaves a job alone that is being claimed at this moment.
 -- The state is compared as a text, so that no index but the primary key seems to fit.
+-- The ids ascend: see shared/batch_by_id.sql.
 with expired as materialized (
   select j.id
   from dibs.jobs j

@@ -1,7 +1,8 @@
--- Makes scheduled jobs of one queue ready whose time has come, each at the position beside its id; the ids ascend (see
--- ack.sql). Only by id: looking for what is due in the queue, the planner went through all that it had scheduled.
+-- Makes scheduled jobs of one queue ready whose `run_at` has come, each at the position beside its id.
+-- A job of a group arrives now, and is blocked. But a group head, whose backoff is over, is ready.
+-- It finds the jobs only by id. When it looked for due jobs in the queue, the planner went through all scheduled jobs.
 -- The state is compared as a text, so that no index but the primary key seems to fit.
--- A job of a group arrives now, and is blocked, unless it is its head, whose backoff is over.
+-- The ids ascend: see shared/batch_by_id.sql.
 with due as materialized (
   select j.id
   from dibs.jobs j

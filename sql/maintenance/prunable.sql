@@ -1,5 +1,5 @@
--- Which queues keep finished jobs longer than their retention. ORDER BY and OFFSET keep it a probe of jobs_finished for each queue
--- and state: made into a join, it read the finished jobs of all queues, every second.
+-- Finds the queues that keep finished jobs longer than their retention. ORDER BY and OFFSET make PostgreSQL probe the
+-- index jobs_finished once for each queue and state. As a join, it read the finished jobs of all queues, every second.
 select q.id as queue_id, kept.state, kept.seconds as retention_seconds
 from dibs.queues q
 cross join lateral (

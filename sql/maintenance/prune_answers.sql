@@ -1,5 +1,5 @@
--- Deletes expired keys, the oldest 1000. Nothing is expired before :from (src/duties/horizon.ts).
--- By ctid, which cannot change under the lock: a pair of columns in an array would be matched row by row.
+-- Deletes the 1000 oldest idempotency keys that have expired. :from is the scan horizon, see due_leases.sql.
+-- It deletes by ctid, which cannot change under the lock. A pair of columns in an array would be compared row by row.
 delete from dibs.idempotency_keys
 where ctid = any (array(
     select ctid

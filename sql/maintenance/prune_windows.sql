@@ -1,5 +1,5 @@
--- Deletes windows of unique keys that are over, the oldest 1000. Nothing is over before :from (src/duties/horizon.ts).
--- By ctid: see idempotency_expire.sql.
+-- Deletes the 1000 oldest windows of unique keys that are over. :from is the scan horizon, see due_leases.sql.
+-- It deletes by ctid: see prune_answers.sql.
 delete from dibs.unique_windows
 where ctid = any (array(
     select ctid

@@ -1,5 +1,6 @@
--- Takes back leases of one queue that ran out, each job to the position beside its id; the ids ascend (see ack.sql).
--- A job that is being settled or extended at this moment is left alone; the lock rechecks the expiry.
+-- Takes back leases of one queue that ran out. Each job gets the position beside its id.
+-- Leaves a job alone that is being settled or extended at this moment. The lock checks again that the lease ran out.
+-- The ids ascend: see shared/batch_by_id.sql.
 with expired as materialized (
   select j.id
   from dibs.jobs j

@@ -1,2 +1,2 @@
--- From what texts the functions were made.
+-- The checksums of the texts from which the functions were made.
 select name, checksum from dibs.functions;

@@ -1,4 +1,4 @@
--- Notes from what text a function was made.
+-- Records the text from which a function was made.
 insert into dibs.functions (name, checksum)
 values (:name, :checksum)
 on conflict (name) do update set checksum = excluded.checksum;

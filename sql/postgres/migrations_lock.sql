@@ -1,2 +1,2 @@
--- Of replicas that start at once, one migrates; the lock is the transaction's, so it can't leak (0xD1B5).
+-- Lets one replica migrate when several start at once. The lock ends with the transaction, so it can't leak (0xD1B5).
 select pg_advisory_xact_lock(53685);

@@ -1,2 +1,2 @@
--- Notes a migration as applied.
+-- Records a migration as applied.
 insert into dibs.migrations (version, name) values (:version, :name);

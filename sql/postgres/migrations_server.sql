@@ -1,4 +1,4 @@
--- What kind of database this is.
+-- The version and the encoding of the server.
 select
   current_setting('server_version_num')::integer as version,
   current_setting('server_encoding') as encoding;

@@ -1,4 +1,4 @@
--- What has been migrated; the only objects that no migration makes.
+-- The table of applied migrations, and its schema. No migration makes these two.
 create schema if not exists dibs;
 create table if not exists dibs.migrations (
   version integer primary key,

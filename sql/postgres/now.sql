@@ -1,2 +1,2 @@
--- The database's clock, the only one that decides anything.
+-- The time of the database's clock, the only clock that decides anything.
 select now() as now;

@@ -1,4 +1,4 @@
--- Limits the transaction that follows.
+-- Limits this transaction: see shared/transaction_limits.sql.
 select
   -- include shared/transaction_limits.sql
 ;

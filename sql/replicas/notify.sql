@@ -1,2 +1,3 @@
--- A message to every replica, on its own: NOTIFY inside the enqueue's transaction would make all enqueues queue up.
+-- Sends a notification to every replica, in a transaction of its own. Inside the transactions of enqueues, NOTIFY would
+-- make all enqueues wait for each other.
 select pg_notify('dibs', :message);

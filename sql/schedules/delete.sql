@@ -1,3 +1,3 @@
--- Deletes a schedule; the jobs that it made stay.
+-- Deletes a schedule. The jobs that it made stay.
 delete from dibs.schedules where name = :name
 returning name;

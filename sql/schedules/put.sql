@@ -1,5 +1,5 @@
--- Creates a schedule, or replaces it whole, but for when it ran last. A tick that is due but not taken yet outlives a
--- replacement by the same cron: whoever puts its schedules at each start would lose one now and then.
+-- Creates a schedule, or replaces all of it but the time of its last tick. A due tick that is not taken yet outlives a
+-- replacement with the same cron. Otherwise a client that puts its schedules at each start would now and then lose one.
 insert into dibs.schedules as old (name, cron, timezone, paused, job, payload, next_run_at, revision)
 values (:name, :cron, :timezone, :paused, :job, :payload, :next_run_at, :revision)
 on conflict (name) do update set

@@ -1,8 +1,8 @@
--- Takes the due tick of a schedule, whose job is inserted in the same transaction. No row comes back when another
--- replica takes it at this moment, or when the schedule has changed since it was read.
+-- Takes the due tick of a schedule. Its job is inserted in the same transaction. No row comes back when another replica
+-- takes the tick at this moment, or when the schedule has changed since it was read.
 update dibs.schedules
 set
-  -- Of several missed ticks, the last one.
+  -- When several ticks were missed: the last one of them.
   last_run_at = greatest(next_run_at, :last_run_at::timestamptz),
   next_run_at = :next_run_at::timestamptz,
   revision = :new_revision::uuid

@@ -1,5 +1,6 @@
--- Keeps done jobs with their results, in a queue with a retention or while somebody waits for them. The token stays, to know a repeated ack. The ids
--- ascend, and what stands beside one is found by bisection: see ack.sql.
+-- Keeps done jobs with their results, in a queue with a retention or while a client waits for them. The token stays, so
+-- that a repeated ack is recognized.
+-- The ids ascend: see shared/batch_by_id.sql.
 update dibs.jobs j
 set
   state = 'completed',

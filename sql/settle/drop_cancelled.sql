@@ -1,4 +1,4 @@
--- Deletes cancelled jobs of a queue that keeps none, but those that somebody waits for.
+-- Deletes cancelled jobs of a queue that keeps none. Leaves those that a client waits for.
 delete from dibs.jobs
 where queue_id = :queue_id
   and id = any (:ids::uuid[])

@@ -1,6 +1,7 @@
--- Runs leases on from now. Too late once the sweeper has taken the job back, though its token is still there. The ids
--- ascend, and what stands beside one is found by bisection: see ack.sql.
--- That it is leased is not asked for by state: with few leases known, the planner would go through all by jobs_leased.
+-- Makes leases end :lease_seconds from now. After the sweeper has rescued a job it is too late, though its token is
+-- still there.
+-- It does not compare the state: a planner that knows of few leases would walk all of them by the index jobs_leased.
+-- The ids ascend: see shared/batch_by_id.sql.
 update dibs.jobs j
 set
   lease_expires_at = now() + interval '1 second' * (:lease_seconds::double precision[])[width_bucket(j.id, :ids::uuid[])],

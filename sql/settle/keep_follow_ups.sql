@@ -1,2 +1,2 @@
--- Keeps with a completed job what its ack has enqueued.
+-- Stores the follow-ups of an ack with its completed job.
 update dibs.jobs set enqueued = :enqueued where queue_id = :queue_id and id = :id;

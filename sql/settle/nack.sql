@@ -1,8 +1,9 @@
--- Failed attempts: back after a backoff, or dead. :queue_backoff is the queue's backoff; a job's own goes before it.
--- The head of a group stays it. One that was dead, or redriven, before this late nack is none, and waits for its turn.
--- The ids ascend, and what stands beside one is found by bisection: see ack.sql.
--- Positions and random shares come as parameters: Citus takes no volatile function in an UPDATE.
--- One that the sweeper made dead, and whose unique key somebody may have taken since, is left alone unless :late is true.
+-- Ends failed attempts. A job comes back after a backoff, or is dead. A job without a backoff of its own gets
+-- :queue_backoff.
+-- A group head stays the head. A job that was dead or redriven before this late nack is no head: it is blocked again.
+-- A dead job with a unique key is touched only if :late is true: another job may have its key by now.
+-- Positions and random numbers come as parameters, because Citus takes no volatile function in an UPDATE.
+-- The ids ascend: see shared/batch_by_id.sql.
 update dibs.jobs j
 set
   state = (case

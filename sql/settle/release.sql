@@ -1,6 +1,5 @@
--- Gives jobs back unworked: the attempt is not charged. The ids ascend, and what stands beside one is found by
--- bisection: see ack.sql. In a group: see nack.sql.
--- One that the sweeper made dead, and whose unique key somebody may have taken since, is left alone unless :late is true.
+-- Gives jobs back unworked. The attempt is not charged. On groups and :late, see nack.sql.
+-- The ids ascend: see shared/batch_by_id.sql.
 update dibs.jobs j
 set
   state = (case

@@ -1,5 +1,5 @@
--- What became of jobs that a settling statement did not touch: gone, done before, or with somebody else.
--- The ids ascend; on BETWEEN see ack.sql.
+-- Shows jobs that the statement of a verb did not touch. A job that is gone has no row.
+-- The ids ascend: see shared/batch_by_id.sql.
 select j.id, j.state, j.lease_token, j.enqueued
 from dibs.jobs j
 where

@@ -1,8 +1,9 @@
 import type { BulkThrottle } from '../batching/bulkThrottle.ts';
 import type { GroupHeads, Moved } from '../groups/heads.ts';
 import { FIRST_ID } from '../ids.ts';
+import { isKeyTaken, isLockTimeout } from '../postgres/errorClasses.ts';
 import { SHORT_LOCK_WAIT_MS, withLockTimeout } from '../postgres/lockWait.ts';
-import { type Database, isKeyTaken, isLockTimeout } from '../postgres/pool.ts';
+import type { Database } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Queue } from '../queues/cache.ts';
 import { positionsFor } from '../queues/positions.ts';

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isOutage, overloaded } from '../errors.ts';
-import { isDataError } from '../postgres/pool.ts';
+import { isDataError } from '../postgres/errorClasses.ts';
 import type { JoinRoundTrip, RoundTrip } from './roundTrips.ts';
 
 /*

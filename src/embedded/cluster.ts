@@ -7,16 +7,16 @@ import { join } from 'node:path';
 import { EmbeddedError, errorCode, instead, messageOf } from './errors.ts';
 import { bareEnv, type RunAs, shellSucceeds } from './user.ts';
 
-/** One directory with both the data and the password that opens it, so that one rename brings both into being. */
+/** One directory with the data and the password that opens it, so that one rename creates both. */
 export interface Cluster {
-  /** As the operator knows it, for messages. */
+  /** The path as the operator wrote it, for messages. */
   dataDir: string;
   home: string;
   data: string;
   password: string;
 }
 
-/** Where the cluster lies below DATA_DIR, which is created if need be; says nothing on whether there is one. */
+/** The paths of the cluster below DATA_DIR. Creates DATA_DIR if necessary. There may be no cluster yet. */
 export async function locateCluster(dataDir: string): Promise<Cluster> {
   try {
     await mkdir(dataDir, { recursive: true });
@@ -37,7 +37,7 @@ interface Tools {
   log: (message: string) => void;
 }
 
-/** Creates the cluster if there is none; never leaves half of one, and a concurrent creator does no harm. */
+/** Creates the cluster if there is none. Never leaves half of one. Two services may do it at once. */
 export async function ensureCluster(cluster: Cluster, tools: Tools): Promise<void> {
   if (isEmpty(cluster.home)) await create(cluster, tools);
   check(cluster, tools.major);
@@ -65,7 +65,7 @@ async function create(cluster: Cluster, { native, user, log }: Tools): Promise<v
     await rename(fresh, cluster.home);
     await syncDirectory(join(cluster.home, '..'));
   } catch (error) {
-    // Another service was quicker; who then may run the server is decided there, not here.
+    // Another service was quicker. The start of the server decides which of the two may run it.
     if (!isEmpty(cluster.home)) return;
     if (error instanceof EmbeddedError) throw error;
     throw new EmbeddedError(
@@ -84,7 +84,7 @@ async function initdb(native: string, data: string, user: RunAs | undefined): Pr
     '--pwfile=../password',
     '--auth=scram-sha-256',
   ];
-  // The same order and the same meaning of upper and lower case on every machine, whatever locales it has.
+  // So texts sort alike, and upper and lower case mean the same, on every machine, whatever locales it has.
   args.push('--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8');
   args.push('--no-instructions');
   const child = spawn(join(native, 'bin', 'initdb'), args, {
@@ -102,14 +102,15 @@ async function initdb(native: string, data: string, user: RunAs | undefined): Pr
 }
 
 /**
- * The path by which that user reaches a directory that is its working directory. Where only root may enter the way to
- * it, that is /proc/self/cwd: Node enters it before it gives up being root, and PostgreSQL never leaves it again.
+ * The path by which this user reaches a directory that will be its working directory. If only root may enter a
+ * directory above it, the path is /proc/self/cwd: Node enters it while it is still root, and PostgreSQL never leaves it
+ * again.
  */
 export function pathFor(data: string, user: RunAs | undefined): string {
   if (user === undefined || shellSucceeds('cd -- "$1"', [data], user)) return data;
   if (existsSync('/proc/self/cwd')) return '/proc/self/cwd';
   throw new EmbeddedError(
-    `PostgreSQL does not run as root, and user id ${user.uid}, which it runs as, may not enter ${data}. Choose a DATA_DIR which that user may enter. ${instead}`,
+    `PostgreSQL does not run as root. It runs as user id ${user.uid}, which may not enter ${data}. Choose a DATA_DIR that this user may enter. ${instead}`,
   );
 }
 
@@ -129,9 +130,10 @@ function check({ home, data, password }: Cluster, major: string): void {
   );
 }
 
-const restore = 'Restore it from a backup, or move the directory away to begin anew; or set DATABASE_URL.';
+const restore =
+  'Restore it from a backup, or move the directory away to begin with an empty one, or set DATABASE_URL.';
 
-/** A backup that root has put back belongs to root. */
+/** Gives files to a user: after root has restored a backup, they belong to root. */
 function giveTo(path: string, user: RunAs): void {
   lchownSync(path, user.uid, user.gid);
   for (const entry of readdirSync(path, { withFileTypes: true })) {
@@ -141,12 +143,12 @@ function giveTo(path: string, user: RunAs): void {
   }
 }
 
-/** Removes what interrupted creations have left; only for the owner of the cluster, since any other attempt is now void. */
+/** Removes what interrupted creations have left. Only for the owner: then no other creation can succeed any more. */
 export async function removeRemains({ home }: Cluster): Promise<void> {
   const parent = join(home, '..');
   for (const name of await readdir(parent)) {
     if (!name.startsWith('postgres.init-')) continue;
-    // An initdb may still be writing there; then the next start removes the rest.
+    // An initdb may still write there. Then the next start removes the rest.
     await rm(join(parent, name), { recursive: true, force: true }).catch(() => {});
   }
 }

@@ -7,11 +7,11 @@ interface Copy {
   native: string;
   version: string;
   log: (message: string) => void;
-  /** Undefined, or why the binaries in a directory would not do. */
+  /** Why the binaries in a directory can't be used, or undefined. */
   check: (native: string) => string | undefined;
 }
 
-/** For root in a place where the postgres user can't go: copies the binaries where everybody may read them, once. */
+/** For root, when the postgres user can't enter the installation: copies the binaries once, for everybody to read. */
 export async function copyBinaries(wanted: Copy): Promise<string> {
   const failures: string[] = [];
   for (const base of ['/var/lib/dibs', join(tmpdir(), 'dibs-postgresql')]) {
@@ -42,7 +42,9 @@ async function copyTo(base: string, { native, version, log, check }: Copy): Prom
   } finally {
     await rm(fresh, { recursive: true, force: true });
   }
-  log(`copied the PostgreSQL binaries to ${target}, since the user they run as can't use those in ${native}`);
+  log(
+    `copied the PostgreSQL binaries to ${target}: the user that PostgreSQL runs as can't use those in ${native}`,
+  );
   return target;
 }
 
@@ -50,7 +52,7 @@ async function putInPlace(fresh: string, target: string, check: Copy['check']): 
   try {
     await rename(fresh, target);
   } catch (error) {
-    // Somebody was quicker, or a cleaner of temporary files has left a ruin there.
+    // Another service was quicker, or a cleaner of temporary files has left half a copy there.
     if (check(target) === undefined) return;
     await rm(target, { recursive: true, force: true });
     await rename(fresh, target).catch(() => {
@@ -59,11 +61,11 @@ async function putInPlace(fresh: string, target: string, check: Copy['check']): 
   }
 }
 
-/** Programs run from here, so nobody else may be able to put them there: a squatter in /tmp, say. */
+/** Programs run from here, so only root may put files there. In /tmp, another user may have made the directory. */
 async function assertOnlyRootWrites(dir: string): Promise<void> {
   const found = await lstat(dir);
   if (!found.isDirectory() || found.uid !== 0 || (found.mode & 0o022) !== 0) {
-    throw new Error('is not a directory that only root may write to');
+    throw new Error('it is not a directory that only root may write to');
   }
 }
 

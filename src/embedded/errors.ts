@@ -1,4 +1,4 @@
-/** Why no PostgreSQL of our own can run here; the message is meant for the operator, as it stands. */
+/** Says why no PostgreSQL of our own can run here. The message is for the operator. */
 export class EmbeddedError extends Error {
   override name = 'EmbeddedError';
 }

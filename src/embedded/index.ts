@@ -9,27 +9,27 @@ import { chooseUser } from './user.ts';
 export { EmbeddedError } from './errors.ts';
 
 export interface EmbeddedPostgres {
-  /** postgres://... of the database `dibs`, as a superuser; good until the server ends. */
+  /** postgres://... of the database `dibs`, as a superuser. It holds until the server ends. */
   url: string;
-  /** Returns when the server has ended, its data safe; may be called again. */
+  /** Returns when the server has ended and its data is safe. May be called again. */
   stop(): Promise<void>;
-  /** Settles when the server has ended, wanted or not; never rejects. */
+  /** Settles when the server has ended, wanted or not. Never rejects. */
   exited: Promise<void>;
 }
 
 export interface EmbeddedOptions {
   dataDir: string;
-  /** Gets each line that PostgreSQL says, and what we do about it. */
+  /** Is given each line that PostgreSQL logs, and what Dibs does with it. */
   log: (message: string) => void;
-  /** Settings of PostgreSQL beyond ours, as in postgresql.conf. */
+  /** More settings of PostgreSQL, as in postgresql.conf. */
   settings?: Record<string, string>;
-  /** Where to listen, as when its clients know the port from before; any free one by default. */
+  /** The port to listen on: its clients may know it from before. By default any free one. */
   port?: number;
 }
 
 /**
- * Starts a PostgreSQL of our own on the data under dataDir, created if there is none and recovered after any crash;
- * throws an EmbeddedError, which says what to do, if it can't run or if a living Dibs uses the data.
+ * Starts a PostgreSQL of our own on the data under dataDir. It creates the data if there is none, and recovers it after
+ * any crash. Throws an EmbeddedError, which says what to do, if PostgreSQL can't run or a living Dibs uses the data.
  */
 export async function startEmbedded({
   dataDir,
@@ -76,7 +76,7 @@ interface Ownership {
   wanted: () => boolean;
 }
 
-/** Takes the lock again whenever its connection is lost though the server lives on, as when a backend crashes. */
+/** Takes the lock again when its connection is lost but the server lives, for example after the crash of a backend. */
 async function keepOwning(first: Owner, ownership: Ownership): Promise<void> {
   for (let owner: Owner | undefined = first; owner !== undefined; owner = await retake(ownership)) {
     await owner.lost;
@@ -85,11 +85,11 @@ async function keepOwning(first: Owner, ownership: Ownership): Promise<void> {
   }
 }
 
-/** Undefined when it is no longer wanted: the server has ended, or is about to. */
+/** Undefined when the lock is no longer wanted: the server has ended, or is about to. */
 async function retake({ cluster, port, wanted }: Ownership): Promise<Owner | undefined> {
   while (wanted()) {
     const owner = await connect(cluster, port).catch(() => undefined);
-    // Should another Dibs have the lock by now, that one is about to stop this server.
+    // If another Dibs has the lock by now, it is about to stop this server.
     if (owner !== undefined && (await becomeOwner(owner.client).catch(() => false))) return owner;
     await owner?.client.end().catch(() => {});
     await sleep(100);

@@ -4,8 +4,8 @@ import { type EmbeddedOptions, startEmbedded } from './index.ts';
 const RETRY_MS = 1000;
 
 /**
- * Starts the embedded PostgreSQL, and starts it again at the same address whenever it ends by itself: whoever uses its
- * `url` finds it back. `ended` is told each time.
+ * Starts the embedded PostgreSQL, and starts it again whenever it ends by itself. Its `url` stays the same. `ended` is
+ * called each time.
  * @throws EmbeddedError when the first start fails
  */
 export async function keepEmbedded(

@@ -11,20 +11,20 @@ const statements = {
   create: planned('embedded/create'),
 };
 
-// Any number will do, as long as it stays the same in all versions: "dibs".
+// "dibs". Any number would do, but it must stay the same in all versions.
 const lockKey = 0x64696273;
 
-/** The URL of a database of the server that listens there, with the password in it. */
+/** The URL, with the password in it, of a database of the server on this port. */
 export function urlOf(cluster: Cluster, port: number, database: string): string {
   const password = readFileSync(cluster.password, 'utf8').trim();
-  // sslmode, so that a PGSSLMODE from the environment is not applied to a server without SSL.
+  // With sslmode, because the server has no SSL and the environment may have a PGSSLMODE.
   return `postgres://postgres:${encodeURIComponent(password)}@127.0.0.1:${port}/${database}?sslmode=disable`;
 }
 
-/** A connection to the maintenance database, in which the lock lives, for as long as the connection does. */
+/** A connection to the maintenance database. Its lock lasts as long as the connection. */
 export interface Owner {
   client: pg.Client;
-  /** Settles when the connection has ended, by whatever cause. */
+  /** Settles when the connection has ended, for any reason. */
   lost: Promise<void>;
 }
 
@@ -41,19 +41,19 @@ export async function connect(cluster: Cluster, port: number): Promise<Owner> {
   return { client, lost };
 }
 
-/** Takes the lock that makes this process the owner of the server; false if another connection has it. */
+/** Takes the lock that makes this process the owner of the server. False if another connection has it. */
 export async function becomeOwner(client: pg.Client): Promise<boolean> {
   const { rows } = await client.query(queryOf(statements.own, { lock_key: lockKey }));
   return rows[0].taken;
 }
 
-/** The pid of the Dibs that owns the server, without taking the lock even for a moment, which could turn it away. */
+/** The pid of the Dibs that owns the server. It never takes the lock: even for a moment, that could refuse the owner. */
 export async function findOwner(client: pg.Client): Promise<string | undefined> {
   const { rows } = await client.query(queryOf(statements.owner, { lock_key: lockKey }));
   return rows[0] && (/\d+$/.exec(rows[0].name)?.[0] ?? rows[0].name);
 }
 
-/** Takes the lock on our own new server, where at most a service that thinks it an orphan may have been quicker. */
+/** Takes the lock on our own new server. At most a service that takes the server for an orphan can be quicker. */
 export async function own(cluster: Cluster, port: number): Promise<Owner | undefined> {
   const owner = await connect(cluster, port);
   for (let tries = 0; tries < 10; tries++) {
@@ -64,7 +64,7 @@ export async function own(cluster: Cluster, port: number): Promise<Owner | undef
   return undefined;
 }
 
-/** Creates the database `dibs`, unless it is there. */
+/** Creates the database `dibs`, unless it exists. */
 export async function createDatabase(client: pg.Client): Promise<void> {
   const { rows } = await client.query(statements.database.text);
   if (!rows[0].found) await client.query(statements.create.text);

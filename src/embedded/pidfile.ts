@@ -6,14 +6,14 @@ import { errorCode } from './errors.ts';
 import { bareEnv, type RunAs, shellSucceeds } from './user.ts';
 
 export interface PidFile {
-  /** 0 while the file is empty: just being written, or left so by a loss of power. */
+  /** 0 while the file is empty: it is just being written, or the machine lost power. */
   pid: number;
   port: number;
   /** The server accepts connections. */
   ready: boolean;
 }
 
-/** No system has a process of this number, which is the largest that PostgreSQL can read. */
+/** The largest number that PostgreSQL can read as a pid. No system has a process with this number. */
 const nobody = 2147483647;
 
 export function readPidFile({ data }: Cluster): PidFile | undefined {
@@ -23,9 +23,9 @@ export function readPidFile({ data }: Cluster): PidFile | undefined {
 }
 
 /**
- * Makes a stale postmaster.pid harmless. PostgreSQL sees to that itself unless the pid is now another process' or a
- * zombie's, both usual in containers; there it refuses to start. The rest of the file stays, because it leads PostgreSQL
- * to the shared memory of the old server, and so to any of its backends that still write.
+ * Makes a stale postmaster.pid harmless. PostgreSQL does so itself, but it refuses to start when the pid is that of
+ * another process or of a zombie by now. Both are usual in containers. The rest of the file stays: it leads PostgreSQL
+ * to the shared memory of the old server, and so to its backends that may still write.
  */
 export function disarmPidFile({ data }: Cluster, pid: number): void {
   const lines = readLines(data);
@@ -49,7 +49,7 @@ function readLines(data: string): string[] | undefined {
   }
 }
 
-/** Whether that process is a PostgreSQL server at work on this very directory; a zombie is not. */
+/** Whether this process is a PostgreSQL server that works on this directory. A zombie is not. */
 export function isServerOf(pid: number, { data }: Cluster, user: RunAs | undefined): boolean {
   if (pid <= 0 || !exists(pid)) return false;
   return process.platform === 'linux' ? isLinuxServerOf(pid, data, user) : isOtherServerOf(pid, data);
@@ -66,12 +66,12 @@ function exists(pid: number): boolean {
 function isLinuxServerOf(pid: number, data: string, user: RunAs | undefined): boolean {
   try {
     if (readFileSync(`/proc/${pid}/comm`, 'utf8').trim() !== 'postgres') return false;
-    // A server never leaves its data directory, whatever names that has had since.
+    // A server never leaves its data directory, even if the directory was renamed.
     const [cwd, ours] = [statSync(`/proc/${pid}/cwd`), statSync(data)];
     return cwd.ino === ours.ino && cwd.dev === ours.dev;
   } catch (error) {
     if (errorCode(error) !== 'EACCES' || user === undefined) return false;
-    // Root without CAP_SYS_PTRACE, as in Docker, may not look; the user that the server runs as may.
+    // Root without CAP_SYS_PTRACE, as in Docker, may not look. The user that the server runs as may.
     return shellSucceeds('test "$1" -ef .', [`/proc/${pid}/cwd`], user, data);
   }
 }

@@ -17,16 +17,16 @@ export interface Setup {
   user: RunAs | undefined;
   log: (message: string) => void;
   settings: Record<string, string>;
-  /** Undefined: any free one. */
+  /** Undefined: any free port. */
   port: number | undefined;
 }
 
 export interface Server {
   port: number;
   isAlive(): boolean;
-  /** Settles when the process has ended, by whatever cause. */
+  /** Settles when the process has ended, for any reason. */
   exited: Promise<void>;
-  /** Returns when the process has ended; may be called again. */
+  /** Returns when the process has ended. May be called again. */
   stop(): Promise<void>;
 }
 
@@ -38,7 +38,7 @@ const defaults = {
   log_line_prefix: '[%p] ',
 };
 
-/** Starts the server and returns when it accepts connections, however long its recovery takes. */
+/** Starts the server. Returns when it accepts connections, however long its recovery takes. */
 export async function startServer(setup: Setup): Promise<Server> {
   for (let tries = 60; ; tries--) {
     await clearTheWay(setup);
@@ -52,7 +52,7 @@ export async function startServer(setup: Setup): Promise<Server> {
   }
 }
 
-/** Somebody took the port or started a server on the same data, or backends of a killed server are not gone yet. */
+/** Whether to try again: somebody has the port, another server has the data, or backends of a killed server still run. */
 function mayPass(lines: string): boolean {
   return /could not (bind|create any TCP\/IP sockets)|lock file "postmaster.pid"|pre-existing shared memory/.test(
     lines,
@@ -62,7 +62,7 @@ function mayPass(lines: string): boolean {
 type Launched = Server & { pid: number | undefined; lastLines: string[] };
 
 function launch({ cluster, native, user, log, settings }: Setup, port: number): Launched {
-  // Ours come last and win: it is for this machine only, and no file outside the data directory is written.
+  // Ours come last and win: only this machine may connect, and nothing is written outside the data directory.
   const fixed = { port: String(port), listen_addresses: '127.0.0.1', unix_socket_directories: '' };
   const all = Object.entries({ ...defaults, ...settings, ...fixed });
   const args = [
@@ -74,7 +74,7 @@ function launch({ cluster, native, user, log, settings }: Setup, port: number): 
     ...user,
     cwd: cluster.data,
     env: bareEnv,
-    // Ctrl-C reaches all processes of the terminal's group; the database has to outlive the service's last writes.
+    // Ctrl-C reaches all processes of the terminal's group. The database must outlive the last writes of the service.
     detached: true,
     stdio: ['ignore', 'ignore', 'pipe'],
   });
@@ -84,7 +84,7 @@ function launch({ cluster, native, user, log, settings }: Setup, port: number): 
     if (lastLines.length > 20) lastLines.shift();
     log(line);
   });
-  // For a service that ends without a word, as by process.exit().
+  // For a service that ends without a call of stop, for example by process.exit().
   const onExit = () => child.kill('SIGINT');
   process.once('exit', onExit);
   const exited = ended(child, lastLines).finally(() => process.off('exit', onExit));
@@ -97,7 +97,7 @@ async function ended(child: ChildProcess, lastLines: string[]): Promise<void> {
   try {
     const closed = once(child, 'close').catch(() => {});
     await once(child, 'exit');
-    // Its last words; but a backend that is slow to notice its end may hold the pipe open.
+    // Wait for its last lines, but not long: a backend that notices the end late may hold the pipe open.
     await Promise.race([closed, sleep(1_000, undefined, { ref: false })]);
   } catch (error) {
     lastLines.push(String(error));

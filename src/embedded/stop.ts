@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorCode } from './errors.ts';
 
-/** Ends a PostgreSQL server: a fast shutdown, after 10 s an immediate one, after 10 s more by force. */
+/** Ends a PostgreSQL server: by a fast shutdown, after 10 s by an immediate one, after 10 s more by force. */
 export async function endProcess(pid: number, isAlive: () => boolean): Promise<void> {
   for (const signal of ['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) {
     try {

@@ -13,7 +13,7 @@ interface Way {
   log: (message: string) => void;
 }
 
-/** Returns when no server runs on the data; ends one whose Dibs was killed, and throws if a living Dibs owns it. */
+/** Returns when no server runs on the data. Ends the server of a killed Dibs. Throws if a living Dibs owns it. */
 export async function clearTheWay(way: Way): Promise<void> {
   const { cluster, user } = way;
   const found = readPidFile(cluster);
@@ -29,12 +29,12 @@ async function endElsewhere(way: Way, pid: number): Promise<void> {
   if (client === undefined) return;
   try {
     await assertOrphan(cluster, client);
-    log(`taking over: stopping the PostgreSQL (pid ${pid}) that a killed Dibs has left running`);
-    // The lock stays ours until the server is gone.
+    log(`stopping the PostgreSQL (pid ${pid}) that a killed Dibs has left running`);
+    // We keep the lock until the server is gone.
     await endProcess(pid, () => isServerOf(pid, cluster, user));
   } catch (error) {
     if (error instanceof EmbeddedError) throw error;
-    // Its own Dibs may have stopped it meanwhile; if not, our server will not start, and we come back here.
+    // Its own Dibs may have stopped it meanwhile. If not, our server does not start, and we come back here.
     log(`the PostgreSQL (pid ${pid}) that ran on ${cluster.home}: ${messageOf(error)}`);
   } finally {
     await client.end().catch(() => {});
@@ -44,15 +44,15 @@ async function endElsewhere(way: Way, pid: number): Promise<void> {
 async function assertOrphan({ dataDir }: Cluster, client: pg.Client): Promise<void> {
   const owner = await findOwner(client);
   if (owner !== undefined) throw inUse(dataDir, owner);
-  // Its Dibs may be about to take the lock: it has just started it, or lost the connection when a backend crashed.
+  // Its Dibs may be about to take the lock: it just started the server, or lost its connection by a backend's crash.
   await sleep(1_500);
   if (await becomeOwner(client)) return;
   throw inUse(dataDir, await findOwner(client));
 }
 
-/** Connects once the server answers, however long it recovers; undefined when it has gone instead. */
+/** Connects when the server answers, however long its recovery takes. Undefined when the server has ended instead. */
 async function reach({ cluster, user, log }: Way, pid: number): Promise<pg.Client | undefined> {
-  let patience = 60;
+  let triesLeft = 60;
   for (let told = false; isServerOf(pid, cluster, user); await sleep(200)) {
     const file: PidFile | undefined = readPidFile(cluster);
     if (file?.pid !== pid) continue;
@@ -62,8 +62,8 @@ async function reach({ cluster, user, log }: Way, pid: number): Promise<pg.Clien
       const code = errorCode(error);
       if (code === '53300') throw inUse(cluster.dataDir, undefined);
       if (code === '28P01') throw stranger(cluster, pid, messageOf(error));
-      // 57P03: starting, recovering or shutting down, and so alive.
-      if (code !== '57P03' && --patience === 0) throw stranger(cluster, pid, messageOf(error));
+      // 57P03: the server is starting, recovering or shutting down, so it is alive.
+      if (code !== '57P03' && --triesLeft === 0) throw stranger(cluster, pid, messageOf(error));
       if (!told)
         log(`waiting for the PostgreSQL (pid ${pid}) that runs on ${cluster.home}: ${messageOf(error)}`);
       told = true;

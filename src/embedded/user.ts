@@ -2,31 +2,31 @@ import { spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { EmbeddedError, instead } from './errors.ts';
 
-/** Whom PostgreSQL runs as, where that is not the user of this process. */
+/** The user that PostgreSQL runs as, when it is not the user of this process. */
 export interface RunAs {
   uid: number;
   gid: number;
 }
 
-/** The environment of everything we run: nothing of ours (PGDATA, PGOPTIONS, LANG ...) may change what it does. */
+/** The environment of all programs that we run. Our own (PGDATA, PGOPTIONS, LANG ...) must not change what they do. */
 export const bareEnv = { LC_ALL: 'C', PATH: '/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin' };
 
-/** Runs a few lines of shell as that user, in `cwd` even if the user couldn't walk there; true if they succeeded. */
+/** Runs a few lines of shell as this user, in `cwd` even if the user may not enter it. True if they succeeded. */
 export function shellSucceeds(script: string, args: string[], user: RunAs | undefined, cwd = '/'): boolean {
   const options = { ...user, cwd, env: bareEnv, stdio: 'ignore' as const };
   return spawnSync('/bin/sh', ['-c', script, 'sh', ...args], options).status === 0;
 }
 
 /**
- * PostgreSQL refuses to run as root, so root runs it as the owner of the data, or else as the system user `postgres`,
- * which is created where there is none; anybody else runs it as himself.
+ * Chooses the user that PostgreSQL runs as. It refuses to run as root. So root runs it as the owner of the data, or
+ * else as the system user `postgres`, which is created if there is none. Any other user runs it as itself.
  */
 export function chooseUser(
   { home, data }: { home: string; data: string },
   log: (message: string) => void,
 ): RunAs | undefined {
   const me = process.getuid?.();
-  // Only root may look into another's home.
+  // Only root may look into the directory of another user.
   const owner = statSync(me === 0 ? data : home, { throwIfNoEntry: false });
   if (me !== 0) {
     if (me !== undefined && owner !== undefined && owner.uid !== me) {
@@ -36,7 +36,7 @@ export function chooseUser(
     }
     return undefined;
   }
-  // Rather its owner than the user of that name: in a new container the same name may have another number.
+  // The owner, not the user with the name postgres: in a new container this name may have another number.
   if (owner !== undefined && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
   return lookUp('postgres') ?? create(log) ?? fallBack(log);
 }

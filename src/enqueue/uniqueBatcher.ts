@@ -1,7 +1,8 @@
 import { createBatcher } from '../batching/batcher.ts';
 import type { Job } from '../job.ts';
+import { isLockTimeout } from '../postgres/errorClasses.ts';
 import { SHORT_LOCK_WAIT_MS, type WaitForLocks, withLockTimeout } from '../postgres/lockWait.ts';
-import { type Database, isLockTimeout } from '../postgres/pool.ts';
+import type { Database } from '../postgres/pool.ts';
 import type { Insert } from './insert.ts';
 import type { JobToInsert } from './newJob.ts';
 import { weigh } from './weight.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { readSql } from './statements.ts';
 
-/** A function of the database. It is made anew whenever its text changes. */
+/** A function of the database. Dibs makes it again whenever its text has changed. */
 export interface DatabaseFunction {
   name: string;
   text: string;

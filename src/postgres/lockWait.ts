@@ -1,6 +1,7 @@
 import { unavailable } from '../errors.ts';
+import { isLockTimeout } from './errorClasses.ts';
 import { type Call, callOf } from './pipeline.ts';
-import { type Database, type Db, isLockTimeout } from './pool.ts';
+import type { Database, Db } from './pool.ts';
 import { createSemaphore } from './semaphore.ts';
 import { type Prepared, prepared, type Statement } from './statements.ts';
 
@@ -11,11 +12,11 @@ import { type Prepared, prepared, type Statement } from './statements.ts';
 
 const statement = prepared('postgres/lock_timeout');
 
-/** As long as replicas that want the same may keep each other waiting: a commit takes some milliseconds. */
+/** How long a replica waits for the lock of another replica, which commits within some milliseconds. */
 export const SHORT_LOCK_WAIT_MS = 50;
-/** As long as a request waits for a transaction of somebody else. */
+/** How long a request waits for the transaction of somebody else. */
 export const LONG_LOCK_WAIT_MS = 2000;
-/** This number of requests is tried at once, and this number waits. The pool's other connections serve the rest. */
+/** Requests that try at once, and requests that wait at once. The pool's other connections serve other work. */
 const TRIED_AT_ONCE = 2;
 const WAITING_AT_ONCE = 3;
 
@@ -25,7 +26,7 @@ export const lockTimeoutOf = (ms: number): string => `${Math.ceil(ms)}ms`;
 /** Limits how long the statements that follow it in its transaction wait for a lock. */
 export const lockTimeout = (ms: number): Call => callOf(statement, { lock_timeout: lockTimeoutOf(ms) });
 
-/** Runs statements, each in a transaction of its own that waits this long for a lock at most. */
+/** Runs statements, each in a transaction of its own. It waits for a lock at most this long. */
 export const withLockTimeout = (db: Database, ms: number): Db => ({
   async query<Parameters extends object, Row>(
     statement: Statement<Parameters, Row>,
@@ -43,7 +44,7 @@ export const withLockTimeout = (db: Database, ms: number): Db => ({
   },
 });
 
-/** What `work` gives. @throws Refusal `unavailable` with this detail when it waits too long for a lock */
+/** Returns what `work` returns. @throws Refusal `unavailable` with this detail when it waits too long for a lock */
 export async function orUnavailable<T>(work: Promise<T>, detail: string): Promise<T> {
   try {
     return await work;
@@ -53,8 +54,8 @@ export async function orUnavailable<T>(work: Promise<T>, detail: string): Promis
 }
 
 /**
- * Runs work that may meet the lock of a transaction that somebody keeps open. It tries for a short time first. Only work
- * that meets such a lock waits longer. So few connections are spent on waiting, and other work does not wait behind it.
+ * Runs work that may meet the lock of a transaction that somebody keeps open. It tries for a short time first. Only
+ * work that meets such a lock waits longer. So waiting takes few connections, and other work does not wait behind it.
  * @throws Refusal `unavailable` when that takes too long
  */
 export function createLockWait() {

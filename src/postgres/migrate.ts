@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import pg from 'pg';
+import { outageAsRefusal } from './errorClasses.ts';
 import { functions } from './functions.ts';
-import { type Db, translate } from './pool.ts';
+import type { Db } from './pool.ts';
 import { planned, queryOf, row } from './statements.ts';
 
 const folder = new URL('../../sql/migrations/', import.meta.url);
@@ -32,7 +33,7 @@ const migrations: Migration[] = readdirSync(folder)
 
 const latest = migrations.at(-1)?.version ?? 0;
 
-/** Makes the functions whose texts have changed since they were made. */
+/** Makes the functions that are new, or whose texts have changed since they were made. */
 async function makeFunctions(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ name: string; checksum: string }>(statements.functionsMade.text);
   const made = new Map(rows.map((row) => [row.name, row.checksum]));
@@ -47,7 +48,7 @@ async function apply(client: pg.Client): Promise<string[]> {
   const server = await client.query<{ version: number; encoding: string }>(statements.server.text);
   const { version, encoding } = server.rows[0] as { version: number; encoding: string };
   if (version < 140000) throw new Error('Dibs needs PostgreSQL 14 or newer.');
-  if (encoding !== 'UTF8') throw new Error(`Dibs needs a database in UTF8, this one is in ${encoding}.`);
+  if (encoding !== 'UTF8') throw new Error(`Dibs needs a database in UTF8, but this one is in ${encoding}.`);
 
   await client.query('begin');
   await client.query(statements.lock.text);
@@ -55,7 +56,9 @@ async function apply(client: pg.Client): Promise<string[]> {
   const applied = await client.query<{ version: number | null }>(statements.applied.text);
   const from = applied.rows[0]?.version ?? 0;
   if (from > latest)
-    throw new Error(`The database is at migration ${from}, this Dibs knows ${latest}: run a newer Dibs.`);
+    throw new Error(
+      `The database is at migration ${from}, but this Dibs knows only ${latest}. Run a newer Dibs.`,
+    );
   const missing = migrations.filter((m) => m.version > from);
   for (const { version, name, text } of missing) {
     await client.query(text);
@@ -67,20 +70,19 @@ async function apply(client: pg.Client): Promise<string[]> {
 }
 
 /**
- * Applies the migrations that are missing and makes the functions that have changed, all in one transaction, and returns
- * the names of the former. Of many replicas that start
- * at once one does it, while the others wait for its lock.
- * @throws Error for a server too old, of another encoding than UTF8, or migrated by a newer Dibs
+ * Applies the migrations that are missing and makes the functions that have changed, all in one transaction. Returns
+ * the names of these migrations. When many replicas start at once, one does it, and the others wait for its lock.
+ * @throws Error for a server that is too old, has another encoding than UTF8, or was migrated by a newer Dibs
  */
 export async function migrate(url: string): Promise<string[]> {
-  // A connection of its own: a migration, or the wait for another replica's, may take its time.
+  // A connection of its own, without a time limit: a migration may be slow, here or on a replica that holds the lock.
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5000, keepAlive: true });
   client.on('error', () => undefined);
   try {
     await client.connect();
     return await apply(client);
   } catch (error) {
-    throw translate(error);
+    throw outageAsRefusal(error);
   } finally {
     await client.end().catch(() => undefined);
   }

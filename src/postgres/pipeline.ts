@@ -29,7 +29,9 @@ function element(value: unknown): string {
   return `"${ESCAPED.test(value) ? value.replace(/["\\]/g, '\\$&') : value}"`;
 }
 
-/** A parameter as PostgreSQL reads it: as text (manual, "Array Input and Output Syntax"), or binary as it is. */
+/**
+ * A parameter in the text format of PostgreSQL (manual, "Array Input and Output Syntax"). A Buffer is binary already.
+ */
 function parameter(value: unknown): string | Buffer | null {
   if (value instanceof Buffer) return value;
   if (Array.isArray(value)) return `{${value.map(element).join()}}`;
@@ -37,12 +39,12 @@ function parameter(value: unknown): string | Buffer | null {
 }
 
 /**
- * Prepared statements that run in one transaction and one round trip: all are sent before the first is answered, and one
- * Sync ends them (PostgreSQL manual, "Pipelining"). Should one fail, none has happened. A connection is asked for the
- * columns of a statement only once.
+ * Runs prepared statements in one transaction and one round trip. It sends all of them before the first is answered,
+ * and one Sync ends them (PostgreSQL manual, "Pipelining"). If one fails, none has an effect. It asks a connection only
+ * once for the columns of a statement.
  */
 export class Pipeline implements pg.Submittable {
-  /** Called once; the driver puts its time limit around it. */
+  /** Is called once. The driver wraps it with its time limit. */
   callback: (error: unknown, results: Rows[]) => void;
   readonly #calls: Call[];
   readonly #parserOf: ParserOf;

@@ -5,12 +5,12 @@ interface Waiting {
   refuse(outage: unknown): void;
 }
 
-/** Runs work when there is a place for it. */
+/** Runs work as soon as there is a place for it. */
 export type Semaphore = <T>(work: () => Promise<T>) => Promise<T>;
 
 /**
- * Lets at most `most` pieces of work run at once. An outage that one of them meets is told to all who wait: each would
- * wait as long for it again.
+ * Lets at most `most` pieces of work run at once. When one of them meets an outage, all work that waits fails with it:
+ * otherwise each of them would wait just as long for the same failure.
  */
 export function createSemaphore(most: number): Semaphore {
   const waiting: Waiting[] = [];
@@ -25,7 +25,7 @@ export function createSemaphore(most: number): Semaphore {
       if (isOutage(error)) for (const { refuse } of waiting.splice(0)) refuse(error);
       throw error;
     } finally {
-      // Whoever enters takes the place that this one leaves.
+      // The next one takes the place of this one, so `running` stays.
       const next = waiting.shift();
       if (next) next.enter();
       else running--;

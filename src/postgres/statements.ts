@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import type { StatementTypes } from './statementTypes.ts';
 
 /*
- * Statements live in sql/, one per file. They name their parameters (`:queue_id`), and a line `-- include <file>` puts in
- * a fragment of sql/. Names become positions here, once, when the module that uses the statement is loaded.
+ * Statements live in sql/, one per file. They name their parameters (`:queue_id`), and a line `-- include <file>` puts
+ * in a fragment of sql/. Names become positions here, once, when the module that uses the statement is loaded.
  */
 
 const folder = new URL('../../sql/', import.meta.url);
@@ -24,13 +24,13 @@ export function readSql(file: string): string {
 }
 
 /** A statement. One with a name is prepared once per connection. The others are planned at each call. */
-// biome-ignore lint/suspicious/noExplicitAny: of any statement, where nobody looks at its parameters and rows.
+// biome-ignore lint/suspicious/noExplicitAny: any statement, where the types of its parameters and rows do not matter.
 export interface Statement<Parameters = any, Row = any> {
   text: string;
   /** The names of `$1`, `$2` and so on in the text. */
   parameters: string[];
   name?: string;
-  /** How long a statement without a name may run, if not as long as any other. */
+  /** How long this statement may run, if it has another limit than all the others. It must have no name. */
   timeoutMs?: number;
   /** Carries the types. It has no value. */
   types?: [Parameters, Row];
@@ -60,10 +60,10 @@ interface RowType<Row> {
   row?: Row;
 }
 
-/** What the rows of a statement are, as its second argument: `prepared('queues/by_id', row<QueueRow>())`. */
+/** The type of a statement's rows, as second argument: `prepared('queues/by_id', row<QueueRow>())`. */
 export const row = <Row>(): RowType<Row> => ({});
 
-/** Does not compile where the type of the rows and the columns of the statement differ. */
+/** Does not compile when the type of the rows differs from the columns of the statement. */
 type Agreeing<Row, Columns> = RowType<Row> &
   ([Difference<Row, Columns>] extends [never] ? unknown : { differs: Difference<Row, Columns> });
 
@@ -76,7 +76,7 @@ function load(file: string): { text: string; parameters: string[] } {
   return { text: readSql(file).replaceAll(COMMENT, '').replaceAll(PARAMETER, position), parameters };
 }
 
-/** A statement whose best plan depends on its parameters, or that is rare. */
+/** A statement that is rare, or whose best plan depends on its parameters. */
 export function planned<N extends Name, Row = Nullable<ColumnsOf<N>>>(
   name: N,
   _row?: Agreeing<Row, ColumnsOf<N>>,
@@ -84,7 +84,7 @@ export function planned<N extends Name, Row = Nullable<ColumnsOf<N>>>(
   return load(`${name}.sql`);
 }
 
-/** A statement of the hot path: prepared, so that parsing and planning are paid for once. */
+/** A statement of the hot path. It is parsed and planned once for each connection. */
 export function prepared<N extends Name, Row = Nullable<ColumnsOf<N>>>(
   name: N,
   _row?: Agreeing<Row, ColumnsOf<N>>,
@@ -92,7 +92,7 @@ export function prepared<N extends Name, Row = Nullable<ColumnsOf<N>>>(
   return { ...load(`${name}.sql`), name };
 }
 
-/** A statement as the driver runs it by itself, without a pool. */
+/** A statement for a connection of the driver, without our pool. */
 export const queryOf = <Parameters extends object>(
   statement: Statement<Parameters>,
   parameters: Parameters,

@@ -2,8 +2,8 @@ const TEXT_OID = 25;
 const HEADER_BYTES = 20;
 
 /**
- * A text[] without nulls in PostgreSQL's binary format (array_recv), for long texts and those with many quotes: as text,
- * each quote is escaped, and a payload of 1 MiB was copied five times on the way.
+ * A text[] without nulls in PostgreSQL's binary format (array_recv). It is for long texts and for texts with many
+ * quotes: the text format escapes each quote, and a payload of 1 MiB was copied five times on the way.
  */
 export function textArray(texts: string[]): Buffer {
   const lengths = texts.map((text) => Buffer.byteLength(text));

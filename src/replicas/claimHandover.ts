@@ -1,12 +1,12 @@
 import type { ClaimVerb } from './notifier.ts';
 
-/** A claim that is open for so long, up to twice that, is made known to the other replicas; most are answered before. */
+/** The other replicas hear of a claim that is open for this long, or up to twice this. Most are answered before. */
 const KNOWN_MS = 50;
-/** A message holds 8000 bytes, and a mark takes 23. */
+/** A notification holds 8000 bytes, and a mark takes 23. */
 const MARKS = 300;
-/** How long a replica is waited for to end a claim; after that it counts as gone. */
-const PATIENCE_MS = 1000;
-/** No claim waits longer; what was heard of before is over. */
+/** How long to wait for another replica to end a claim. After that, it counts as gone. */
+const ANSWER_MS = 1000;
+/** No claim waits longer. A claim that this replica heard of before is over. */
 const OLDEST_MS = 65_000;
 const MOST_KNOWN = 200_000;
 
@@ -16,41 +16,46 @@ interface Elsewhere {
 }
 
 /**
- * Ends a claim that waits on another replica when it is repeated here. Each replica says which claims wait with it (`open <sender>
- * <mark>,<mark>...`), so that only the repetition of one that does costs messages: `take <sender> <replica>,<mark>`, answered
- * `over <sender> <mark>` when the claim is answered and all that it leased can be found. Lost messages cost at most a
- * lease that runs out unused.
+ * Ends a claim that waits on another replica when it is repeated here. The notifications:
+ *
+ *   open <sender> <mark>,<mark>,...   These claims wait with the sender. So only a repeat of one of them costs notifications.
+ *   take <sender> <replica>,<mark>    The claim was repeated with the sender. A replica that has it open ends it, and the
+ *                                     named replica says `over`.
+ *   over <sender> <mark>              The claim is answered, and the leases that it got can be found.
+ *
+ * When notifications are lost, at most a lease runs out unused.
  */
 export function createClaimHandover(context: {
-  /** This replica, as the others know it. */
+  /** The name of this replica in notifications. */
   self: string;
   tell(verb: ClaimVerb, text: string): void;
-  /** Has the claim answered with nothing, if it is open here; settles when it was. */
+  /** Answers the claim with nothing, if it is open here. Settles when the claim is answered. */
   replace(mark: string): Promise<void>;
 }) {
   const { self, tell, replace } = context;
   const elsewhere = new Map<string, Elsewhere>();
-  const awaited = new Map<string, () => void>();
+  /** What to call when a claim is over. */
+  const endings = new Map<string, () => void>();
   let young = new Set<string>();
   let grown = new Set<string>();
-  let ticking = false;
+  let announcing = false;
 
-  function tickSoon(): void {
-    if (!ticking) setTimeout(tick, KNOWN_MS).unref();
-    ticking = true;
+  function announceSoon(): void {
+    if (!announcing) setTimeout(announce, KNOWN_MS).unref();
+    announcing = true;
   }
 
-  function tick(): void {
+  function announce(): void {
     const marks = [...grown];
     for (let i = 0; i < marks.length; i += MARKS) tell('open', marks.slice(i, i + MARKS).join());
     grown = young;
     young = new Set();
-    ticking = false;
-    if (grown.size > 0) tickSoon();
+    announcing = false;
+    if (grown.size > 0) announceSoon();
   }
 
   function remember(mark: string, replica: string): void {
-    // Last in the map, as the youngest.
+    // The youngest is the last in the map.
     elsewhere.delete(mark);
     elsewhere.set(mark, { replica, at: performance.now() });
     if (elsewhere.size <= MOST_KNOWN) return;
@@ -58,14 +63,14 @@ export function createClaimHandover(context: {
     elsewhere.delete(oldest as string);
   }
 
-  function forgetReplica(replica: string): void {
+  function dropReplica(replica: string): void {
     for (const [mark, known] of elsewhere) if (known.replica === replica) elsewhere.delete(mark);
   }
 
   return {
     opened(mark: string): void {
       young.add(mark);
-      tickSoon();
+      announceSoon();
     },
 
     closed(mark: string): void {
@@ -73,29 +78,29 @@ export function createClaimHandover(context: {
       grown.delete(mark);
     },
 
-    /** Ends this claim where it waits, if another replica said that it does. */
+    /** Ends this claim where it waits, if another replica said that it waits there. */
     async endElsewhere(mark: string): Promise<void> {
       const known = elsewhere.get(mark);
       elsewhere.delete(mark);
       if (!known || performance.now() - known.at > OLDEST_MS) return;
       await new Promise<void>((resolve) => {
         const late = setTimeout(() => {
-          forgetReplica(known.replica);
+          dropReplica(known.replica);
           resolve();
-        }, PATIENCE_MS);
-        awaited.set(mark, () => {
+        }, ANSWER_MS);
+        endings.set(mark, () => {
           clearTimeout(late);
           resolve();
         });
         tell('take', `${known.replica},${mark}`);
       });
-      awaited.delete(mark);
+      endings.delete(mark);
     },
 
-    /** What another replica said. */
+    /** Another replica said something about claims. */
     heard(verb: string, sender: string, text: string): void {
       if (verb === 'open') for (const mark of text.split(',')) remember(mark, sender);
-      else if (verb === 'over') awaited.get(text)?.();
+      else if (verb === 'over') endings.get(text)?.();
       else if (verb === 'take') {
         const [replica, mark = ''] = text.split(',');
         void replace(mark).then(() => replica === self && tell('over', mark));

@@ -1,50 +1,58 @@
 import { randomBytes } from 'node:crypto';
-import pg from 'pg';
-import { connectionOptions, type Db, translate } from '../postgres/pool.ts';
+import type { Db } from '../postgres/pool.ts';
 import { planned } from '../postgres/statements.ts';
+import { createListener } from './listener.ts';
+
+/*
+ * What replicas tell each other, by NOTIFY on one channel. A notification is a verb, its sender, and what it is about:
+ *
+ *   wait <sender> <queue>              A claim waits for this queue with the sender, from now on for INTEREST_MS.
+ *   ready <sender> <queue>             The queue has a ready job. A replica sends it only while a claim waits on another.
+ *   blocked <sender> <queue> [<group>] Jobs came into the group, or into some group, and nobody advanced it. SQL sends it.
+ *   done <sender> <id>,<id>,...        These jobs are finished, and clients may wait for them.
+ *   hello <sender>                     The sender has begun to listen. The others tell it again where claims wait.
+ *   open, take, over                   About claims that are repeated: see claimHandover.ts.
+ *
+ * A lost notification costs latency, never a job: whatever waits also looks by itself, slowly.
+ */
 
 const notify = planned('replicas/notify');
 
-/** How long one announcement of "somebody waits here" holds, and how often it is renewed. */
+/** How long a `wait` holds, and how often it is sent again. */
 const INTEREST_MS = 15_000;
 const RENEW_MS = 5_000;
-/** NOTIFY takes a lock over the whole database at commit: at most one in this time for each queue. */
+/** NOTIFY takes a lock over the whole database at commit. So each queue gets at most one `ready` in this time. */
 const QUIET_MS = 50;
-/** How long an announcement may take to reach the other replicas. */
+/** How long a `wait` may take to reach the other replicas. */
 const HEARD_MS = 50;
-const RECONNECT_MS = 500;
 const MOST_ANNOUNCED = 10_000;
-/** A message has less than 8000 bytes. */
+/** A notification has less than 8000 bytes. */
 const MOST_IDS = 200;
 
 /** What replicas tell each other about claims that may be repeated. */
 export type ClaimVerb = 'open' | 'take' | 'over';
 
-/** Who is told that a queue may have something ready. */
+/** What the notifier calls. */
 export interface NotifierListeners {
-  /** By this process; `round` is the one in which it came (src/rounds.ts). */
-  here(queue: string, round: number | undefined): void;
-  /** By this process, and the job goes to the database in the queue's next round. */
+  /**
+   * This replica made something ready in a queue, in this round trip (src/batching/roundTrips.ts) or outside of any.
+   */
+  here(queue: string, roundTrip: number | undefined): void;
+  /** This replica sends something to the database that may become ready in the queue's next round trip. */
   coming(queue: string): void;
-  /** By another one. */
+  /** Another replica, or SQL, made something ready in a queue. */
   elsewhere(queue: string): void;
-  /** Jobs that somebody may wait for were finished by another one. */
+  /** Another replica finished jobs that clients may wait for. */
   finished(ids: string[]): void;
-  /** Jobs came into this group of a queue, or into some that is not named, with nobody to see whose turn it is. */
+  /** Jobs came into this group of a queue, or into a group that is not named, and nobody advanced it. */
   blocked(queue: string, group: string | undefined): void;
-  /** Another replica said something about claims that may be repeated (src/takeovers.ts). */
+  /** Another replica said something about claims that may be repeated. */
   aboutClaims(verb: string, sender: string, text: string): void;
-  /** Messages may have been missed: any queue may have something. */
+  /** Notifications may be lost: any queue may have something ready. */
   anywhere(): void;
 }
 
-/**
- * Tells waiting claims, in this process and on other replicas, that a queue may have something for them. Replicas say
- * on one channel where they wait (`wait <sender> <queue>`), and only then are told of jobs (`ready <sender> <queue>`). Who
- * puts jobs into groups by SQL says so (`blocked <sender> <queue> <group>`, or without the group). All are told which jobs
- * are finished that somebody waits for (`done <sender> <id>,<id>`). Lost messages cost
- * latency, never jobs: whoever waits also looks by itself, slowly.
- */
+/** Tells waiting claims, here and on other replicas, that a queue may have something ready for them. */
 export function createNotifier(options: {
   db: Db;
   url: string;
@@ -52,8 +60,11 @@ export function createNotifier(options: {
 }) {
   const { db, url, log } = options;
   const self = randomBytes(6).toString('hex');
+  /** Queues for which claims wait on other replicas, and until when that holds. */
   const interest = new Map<string, number>();
+  /** Queues for which this replica sent a `wait`, and when. */
   const announced = new Map<string, number>();
+  /** Queues for which this replica just sent a `ready`, and whether to send another. */
   const quiet = new Map<string, { again: boolean }>();
   let listeners: NotifierListeners = {
     here: () => undefined,
@@ -64,25 +75,22 @@ export function createNotifier(options: {
     aboutClaims: () => undefined,
     anywhere: () => undefined,
   };
-  let client: pg.Client | undefined;
-  let retry: NodeJS.Timeout | undefined;
-  let closed = false;
 
   function send(verb: 'wait' | 'ready' | 'hello' | 'done' | ClaimVerb, about = ''): Promise<unknown> {
     return db
       .query(notify, { message: `${verb} ${self} ${about}` })
-      .catch((error: Error) => log(error, 'a wake-up was not sent'));
+      .catch((error: Error) => log(error, 'a notification was not sent'));
   }
 
-  /** A job that came to another replica before it heard of us was announced by nobody: one more look finds it. */
+  /** Another replica did not notify us of a job that came before it knew that a claim waits here. One look finds it. */
   function lookAgain(queue: string): void {
     setTimeout(() => listeners.elsewhere(queue), HEARD_MS).unref();
   }
 
-  function tellOthers(queue: string): void {
-    const throttled = quiet.get(queue);
-    if (throttled) {
-      throttled.again = true;
+  function sendReady(queue: string): void {
+    const sent = quiet.get(queue);
+    if (sent) {
+      sent.again = true;
       return;
     }
     const state = { again: false };
@@ -90,15 +98,15 @@ export function createNotifier(options: {
     void send('ready', queue);
     setTimeout(() => {
       quiet.delete(queue);
-      if (state.again) tellOthers(queue);
+      if (state.again) sendReady(queue);
     }, QUIET_MS).unref();
   }
 
-  function receive(message: string | undefined): void {
-    const [verb = '', sender = '', about = '', ...rest] = (message ?? '').split(' ');
+  function receive(notification: string | undefined): void {
+    const [verb = '', sender = '', about = '', ...rest] = (notification ?? '').split(' ');
     if (sender === self) return;
     if (verb === 'ready') listeners.elsewhere(about);
-    // A group's name may have spaces.
+    // The name of a group may have spaces.
     else if (verb === 'blocked') listeners.blocked(about, rest.join(' ') || undefined);
     else if (verb === 'wait') interest.set(about, performance.now() + INTEREST_MS);
     else if (verb === 'done') listeners.finished(about.split(','));
@@ -106,57 +114,41 @@ export function createNotifier(options: {
     else listeners.aboutClaims(verb, sender, about);
   }
 
-  async function listen(): Promise<void> {
-    const listener = new pg.Client(connectionOptions(url));
-    listener.on('error', (error) => {
-      if (client === listener) reconnect(error);
-    });
-    listener.on('end', () => {
-      if (client === listener) reconnect(new Error('Connection terminated'));
-    });
-    listener.on('notification', ({ payload }) => receive(payload));
-    client = listener;
-    try {
-      await listener.connect();
-      await listener.query('listen dibs');
+  const listener = createListener({
+    url,
+    heard: receive,
+    log,
+    listening() {
       void send('hello');
       announced.clear();
       listeners.anywhere();
-    } catch (error) {
-      if (client === listener) reconnect(error as Error);
-    }
-  }
-
-  function reconnect(error: Error): void {
-    client?.end().catch(() => undefined);
-    client = undefined;
-    if (closed) return;
-    log(translate(error), 'listening for wake-ups again soon');
-    retry = setTimeout(listen, RECONNECT_MS);
-  }
+    },
+  });
 
   return {
-    /** This replica, as the others know it. */
+    /** The name of this replica in notifications. */
     self,
 
     async start(to: NotifierListeners): Promise<void> {
       listeners = to;
-      await listen();
+      await listener.start();
     },
 
-    /** A queue's next round brings it something, so that a claim that waits here can be served by the same round. */
+    /**
+     * The next round trip of a queue may make something ready. A claim that waits here can go in the same round trip.
+     */
     coming: (queue: string): void => listeners.coming(queue),
 
-    /** A queue has something ready, as of a transaction that has committed. */
-    ready(queue: string, round?: number): void {
-      listeners.here(queue, round);
+    /** A queue has something ready, in a transaction that has committed. */
+    ready(queue: string, roundTrip?: number): void {
+      listeners.here(queue, roundTrip);
       const until = interest.get(queue);
       if (until === undefined) return;
-      if (until > performance.now()) tellOthers(queue);
+      if (until > performance.now()) sendReady(queue);
       else interest.delete(queue);
     },
 
-    /** Jobs that somebody may wait for are finished; the other replicas are told. */
+    /** Tells the other replicas that jobs are finished that clients may wait for. */
     finished(ids: string[]): void {
       for (let at = 0; at < ids.length; at += MOST_IDS)
         void send('done', ids.slice(at, at + MOST_IDS).join());
@@ -164,24 +156,18 @@ export function createNotifier(options: {
 
     aboutClaims: (verb: ClaimVerb, text: string): void => void send(verb, text),
 
-    /** Somebody waits here for a queue. */
+    /** A claim waits here for a queue. */
     waiting(queue: string): void {
       const now = performance.now();
       const last = announced.get(queue) ?? Number.NEGATIVE_INFINITY;
       if (last > now - RENEW_MS) return;
       if (announced.size >= MOST_ANNOUNCED) announced.clear();
       announced.set(queue, now);
-      const heard = send('wait', queue);
-      if (last < now - INTEREST_MS) void heard.then(() => lookAgain(queue));
+      const sent = send('wait', queue);
+      if (last < now - INTEREST_MS) void sent.then(() => lookAgain(queue));
     },
 
-    async stop(): Promise<void> {
-      closed = true;
-      clearTimeout(retry);
-      const last = client;
-      client = undefined;
-      await last?.end().catch(() => undefined);
-    },
+    stop: listener.stop,
   };
 }
 

@@ -1,6 +1,6 @@
 import type { NewJob } from '../enqueue/newJob.ts';
 
-/** What a schedule is made of; its job's payload stands beside the job. */
+/** A schedule as a request puts it. */
 export interface ScheduleSpec {
   cron: string;
   timezone: string;
@@ -8,13 +8,13 @@ export interface ScheduleSpec {
   job: NewJob;
 }
 
-/** A schedule as statements return it: times in RFC 3339, its job and that one's payload as texts. */
+/** A schedule as statements return it: times in RFC 3339, its job and the payload as JSON texts. */
 export interface Schedule {
   name: string;
   cron: string;
   timezone: string;
   paused: boolean;
-  /** A NewJob but for its payload. */
+  /** A NewJob without its payload. */
   job: string;
   payload: string | null;
   next_run_at: string | null;

@@ -31,10 +31,7 @@ function firstTick({ cron, timezone, job }: ScheduleSpec, after: Date): string |
   const problem = cronProblem(cron, timezone, after);
   if (problem) throw refuse('cron', problem);
   if (job.run_at !== undefined)
-    throw refuse(
-      'job/run_at',
-      'must not stand in a schedule; delay_seconds may, and counts from the tick on',
-    );
+    throw refuse('job/run_at', 'must not stand in a schedule. Use delay_seconds, which counts from the tick');
   checkUnique(job, '/job');
   return nextTick(cron, timezone, after);
 }
@@ -44,7 +41,7 @@ interface Named {
   name: string;
 }
 
-/** Looks at schedules, and changes them. ticker.ts makes them run. */
+/** Shows schedules and changes them. ticker.ts runs them. */
 export function scheduleAdmin(context: { db: Db; enqueue: Enqueue['enqueue'] }) {
   const { db, enqueue } = context;
 
@@ -57,11 +54,11 @@ export function scheduleAdmin(context: { db: Db; enqueue: Enqueue['enqueue'] }) 
   return {
     get,
 
-    /** A page of schedules by name, behind the name `after`. A page shorter than its limit is the last one. */
+    /** A page of schedules by name, after the name `after`. A page shorter than its limit is the last one. */
     list: ({ limit, after = '' }: { limit: number; after?: string | undefined }) =>
       db.query(statements.list, { after, limit }),
 
-    /** Creates a schedule, or replaces it whole. @throws Refusal `invalid_request` */
+    /** Creates a schedule, or replaces all of it. @throws Refusal `invalid_request` */
     async put({ name, spec }: Named & { spec: ScheduleSpec }): Promise<Schedule> {
       const [row] = await db.query(statements.now);
       const first = firstTick(spec, new Date((row as { now: string }).now));
@@ -85,7 +82,7 @@ export function scheduleAdmin(context: { db: Db; enqueue: Enqueue['enqueue'] }) 
       if (rows.length === 0) throw scheduleNotFound(name);
     },
 
-    /** Enqueues the job of a schedule now, besides its ticks, also while it is paused. */
+    /** Enqueues the job of a schedule now, in addition to its ticks, also while the schedule is paused. */
     async trigger({ name }: Named): Promise<Job> {
       const [job] = await enqueue([jobOf(await get({ name }))], () => '');
       return job as Job;

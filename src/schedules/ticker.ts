@@ -13,9 +13,9 @@ const statements = {
   tick: planned('schedules/tick'),
 };
 
-/** Until the next look at what is due when other replicas have it in hand, or its jobs are refused. */
+/** The pause before the next look when other replicas took all due ticks, or when their jobs were refused. */
 const RETRY_MS = 200;
-/** A replica that has fallen behind makes one job of all that is older than this. */
+/** A replica that is late makes one job for all ticks that are older than this. */
 const LAG_MS = 10_000;
 
 interface Due extends Pick<Schedule, 'name' | 'cron' | 'timezone' | 'job' | 'payload'> {
@@ -24,8 +24,8 @@ interface Due extends Pick<Schedule, 'name' | 'cron' | 'timezone' | 'job' | 'pay
 }
 
 /**
- * Puts the job of each tick into its queue, in the transaction that takes the tick: once over all replicas, wherever one
- * of them ends. Ticks that came while this replica ran are taken one by one, those of the time before as one.
+ * Enqueues the job of each tick in the transaction that takes the tick. So each tick makes one job, with any number of
+ * replicas, also when one of them dies. All ticks from before this replica began make one job together.
  */
 export function scheduleTicks(context: {
   db: Database;
@@ -33,12 +33,12 @@ export function scheduleTicks(context: {
   log: (error: unknown, message: string) => void;
 }): () => Promise<boolean | number> {
   const { db, enqueueWithin, log } = context;
-  /** When this replica looked for the first time, by the database's clock. */
+  /** When this replica first looked, by the clock of the database. */
   let since: number | undefined;
-  /** Whose jobs are refused, which is logged once. */
+  /** Schedules whose jobs are refused. This is logged once for each. */
   const refused = new Set<string>();
 
-  /** Takes the tick that is due; false when it was another replica's. */
+  /** Takes the tick that is due. False when another replica took it. */
   async function take(due: Due, now: number): Promise<boolean> {
     const { name, cron, timezone, next_run_at, revision } = due;
     const upTo = new Date(Math.max(Date.parse(next_run_at), since ?? now, now - LAG_MS));
@@ -68,7 +68,8 @@ export function scheduleTicks(context: {
         refused.delete(due.name);
       } catch (error) {
         if (isOutage(error)) throw error;
-        if (!refused.has(due.name)) log(error, `the job of schedule ${due.name} was refused, trying again`);
+        if (!refused.has(due.name))
+          log(error, `the job of schedule ${due.name} was refused, it will be tried again`);
         refused.add(due.name);
       }
     }

@@ -1,19 +1,21 @@
 import type { NewJob } from '../enqueue/newJob.ts';
 import type { Job, RawJson } from '../job.ts';
 
-/** What a settling call did, where its answer isn't the job. */
+/** The answer to an ack. */
 export interface Acked {
   id: string;
   state: 'completed';
-  /** The jobs inserted with the ack. */
+  /** The follow-ups that were inserted with the ack. */
   enqueued: Job[];
 }
 
-/** The job, and those inserted with the nack, where any were sent with it. */
+/** The answer to a nack. */
 export interface Nacked extends Job {
+  /** The follow-ups that were inserted with the nack. It is missing when the nack had no `enqueue`. */
   enqueued?: Job[];
 }
 
+/** The answer to an extend. */
 export interface Extended {
   id: string;
   state: 'leased';

@@ -8,12 +8,12 @@ import type { Database, Db } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 
-const settled = prepared('settle/untouched', row<Found>());
+const untouched = prepared('settle/untouched', row<Untouched>());
 
 const BATCH_ITEMS = 1000;
 const BATCH_BYTES = 8 * 2 ** 20;
 
-/** An item of a settling call, and the text that it brings for the job. */
+/** Names the lease that a request settles or extends. */
 export interface Item {
   id: string;
   lease_token: string;
@@ -26,37 +26,44 @@ interface Context {
   groups: GroupHeads;
 }
 
-/** A job that a settling statement did not touch. */
-export interface Found {
+/** A job that the statement of a verb did not touch. */
+export interface Untouched {
   id: string;
   state: JobState;
   lease_token: string | null;
   enqueued: string | null;
 }
 
+/** A verb, for the items of one queue. */
+interface Verb<I extends Item, Row extends Moved> {
+  /** Whether its statement goes in the round trips of the queue. Only a verb of one statement may. */
+  inRoundTrips: boolean;
+  /**
+   * Runs its statement, and returns the rows that it touched. The items ascend, so that two batches cannot deadlock.
+   */
+  touch(queue: Queue, items: I[], on: Db): Promise<Row[]>;
+  /** The text that an item stores with its job. It counts for the size of the batch. */
+  textOf(item: I): string | undefined;
+  /**
+   * The answer for an item that was not touched, though its token is that of the job's last lease. Undefined: the lease
+   * is lost.
+   */
+  ifUntouched?(queue: Queue, item: I, found: Untouched): Row | undefined | Promise<Row | undefined>;
+}
+
 /** A token that isn't one of ours matches no lease. */
 export const tokens = (items: Item[]) => items.map((i) => (isUuid(i.lease_token) ? i.lease_token : null));
 export const ids = (items: Item[]) => items.map((i) => i.id);
 
-/**
- * One settling verb: `touch` runs its statement for items of one queue, in the order of their ids (so that two batches
- * cannot deadlock), and returns the rows that it touched. Items it didn't touch are refused, or repeated acks.
- */
-export function settling<I extends Item, Row extends Moved>(
-  context: Context,
-  /** A verb of one statement takes part in the rounds of the queue. */
-  inRoundTrips: boolean,
-  touch: (queue: Queue, items: I[], on: Db) => Promise<Row[]>,
-  text: (item: I) => string | undefined,
-  /** What became of an item that the statement did not touch, if it was not lost. */
-  otherwise?: (queue: Queue, item: I, found: Found) => Row | undefined | Promise<Row | undefined>,
+/** Makes a verb for one item of a verb for many. Items of one queue go in batches. */
+export function settleInBatches<I extends Item, Row extends Moved>(
+  { db, joinRoundTrip, queues, groups }: Context,
+  { inRoundTrips, touch, textOf, ifUntouched }: Verb<I, Row>,
 ): (item: I) => Promise<Row> {
-  const { db, queues, groups } = context;
-
-  async function missed(queue: Queue, items: I[]): Promise<Map<string, Row | Refusal>> {
+  async function outcomesOfUntouched(queue: Queue, items: I[]): Promise<Map<string, Row | Refusal>> {
     const outcomes = new Map<string, Row | Refusal>();
     if (items.length === 0) return outcomes;
-    const rows = await db.query(settled, { queue_id: queue.id, ids: ids(items) });
+    const rows = await db.query(untouched, { queue_id: queue.id, ids: ids(items) });
     const found = new Map(rows.map((row) => [row.id, row]));
     for (const item of items) {
       const row = found.get(item.id);
@@ -64,24 +71,24 @@ export function settling<I extends Item, Row extends Moved>(
       outcomes.set(
         item.id,
         row
-          ? (ownToken && (await otherwise?.(queue, item, row))) || leaseLost(item.id)
+          ? (ownToken && (await ifUntouched?.(queue, item, row))) || leaseLost(item.id)
           : jobNotFound(item.id),
       );
     }
     return outcomes;
   }
 
-  const lanes = createBatcher<I, Row | Refusal>({
-    joinRoundTrip: inRoundTrips ? context.joinRoundTrip : undefined,
+  const batched = createBatcher<I, Row | Refusal>({
+    joinRoundTrip: inRoundTrips ? joinRoundTrip : undefined,
     maxWeight: 1,
-    weigh: (item) => 1 / BATCH_ITEMS + (text(item)?.length ?? 0) / BATCH_BYTES,
+    weigh: (item) => 1 / BATCH_ITEMS + (textOf(item)?.length ?? 0) / BATCH_BYTES,
     clash: (item) => item.id,
     async run(queueId, items, trip) {
       const queue = await queues.byId(queueId);
       if (!queue) return items.map((item) => jobNotFound(item.id));
       const sorted = items.toSorted((a, b) => (a.id < b.id ? -1 : 1));
       const touched = new Map((await touch(queue, sorted, trip?.db ?? db)).map((row) => [row.id, row]));
-      const others = await missed(
+      const others = await outcomesOfUntouched(
         queue,
         sorted.filter((item) => !touched.has(item.id)),
       );
@@ -92,9 +99,9 @@ export function settling<I extends Item, Row extends Moved>(
   return async (item) => {
     const queueId = queueIdOf(item.id);
     if (queueId === undefined) throw jobNotFound(item.id);
-    const outcome = await lanes(queueId, item);
+    const outcome = await batched(queueId, item);
     if (outcome instanceof Error) throw outcome;
-    // Not in the batch, where those of no group would wait too.
+    // Not in the batch: there, items without a group would wait for it too.
     if (needsAdvance(outcome)) await groups.advanceAfter([outcome]);
     return outcome;
   };

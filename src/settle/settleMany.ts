@@ -4,7 +4,7 @@ import { isOutage, Refusal } from '../errors.ts';
 import type { Job } from '../job.ts';
 import type { Ack, Acked, Extend, Extended, Nack, Nacked, Release } from './requests.ts';
 
-/** Settlements of many jobs in one request. */
+/** Verbs for many leases in one request. */
 export interface SettleRequest {
   acks?: Ack[] | undefined;
   nacks?: Nack[] | undefined;
@@ -12,7 +12,7 @@ export interface SettleRequest {
   extends?: Extend[] | undefined;
 }
 
-/** What became of one item: what the single call answers, or its refusal. */
+/** The answer for one item: that of the single call, or its refusal. */
 export type Outcome<Result> = { id: string; result: Result } | { id: string; refusal: Refusal };
 
 /** The path of a follow-up within the request. */

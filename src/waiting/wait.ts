@@ -5,17 +5,13 @@ import type { Db } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import type { Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
+import { createBell } from './bell.ts';
+import { pollWaiters } from './poll.ts';
 import { isFinished, KEPT_SECONDS, type Waiters } from './waiters.ts';
 
-const statements = {
-  await: prepared('waiting/await', row<{ state: JobState }>()),
-  awaited: prepared('waiting/finished', row<{ id: string; finished: boolean }>()),
-};
+const noteWaiter = prepared('waiting/await', row<{ state: JobState }>());
 
-/** Whoever waits also looks this often, in case a wake-up was lost; an outage shows as soon. */
-const POLL_MS = 1000;
-const BATCH = 1000;
-/** A replica holds so many waiting requests at once; more are refused, instead of growing memory. */
+/** A replica holds this number of waiting requests at once. It refuses more, so that memory does not grow. */
 const MOST_WAITING = 10_000;
 
 /** A request that waits for the end of a job. */
@@ -28,104 +24,62 @@ export interface WaitRequest {
   onHangup?: ((gone: () => void) => void) | undefined;
 }
 
-interface Waiter {
-  /** Nobody waits any more: it looks for the last time. */
+interface OpenWait {
+  /** Ends the wait: the request looks at its job once more and is answered. */
   end(): void;
   fail(error: unknown): void;
 }
 
-/** Rings for one listener; a ring that came before is heard at once. */
-function createBell() {
-  let rung = false;
-  let hear: () => void = () => undefined;
-  return {
-    ring(): void {
-      rung = true;
-      hear();
-    },
-    async heard(): Promise<void> {
-      if (!rung)
-        await new Promise<void>((resolve) => {
-          hear = resolve;
-        });
-      rung = false;
-    },
-  };
-}
-
-/** Waiting for the end of jobs. It holds no connection. */
+/** Lets requests wait for the end of jobs. A waiting request holds no connection to the database. */
 export function createJobWaits(context: {
   db: Db;
   queues: Queues;
   waiters: Waiters;
   notifier: Notifier;
   getJob(id: string): Promise<Job>;
-  /** Has the next claim of a queue scan everything. */
+  /** Makes the next claim of a queue a full scan. */
   rescan(queue: string): void;
 }) {
   const { db, queues, waiters, notifier, getJob, rescan } = context;
-  const waiting = new Set<Waiter>();
+  const waits = new Set<OpenWait>();
   let closed = false;
-  let looking = false;
 
-  /** Whether the job is there and unfinished; then its end will be kept for who waits. */
+  const poll = pollWaiters({
+    db,
+    waiters,
+    failed(error) {
+      for (const wait of waits) wait.fail(error);
+    },
+  });
+
+  /**
+   * Notes in the job that a client waits for it, so that it is kept when it finishes. False: it is finished, or gone.
+   */
   async function announce(queueId: number, id: string, seconds: number): Promise<boolean> {
     const asked = { queue_id: queueId, id, seconds: seconds + KEPT_SECONDS };
-    const [row] = await db.query(statements.await, asked);
+    const [row] = await db.query(noteWaiter, asked);
     const queue = row?.state === 'ready' ? await queues.byId(queueId) : undefined;
     if (queue) {
-      // The ready job was locked for a moment: a claim may have passed it over.
+      // The statement locked the ready job for a moment. A claim may have passed over it.
       rescan(queue.name);
       notifier.ready(queue.name);
     }
     return row !== undefined;
   }
 
-  /** Those of the jobs that are finished, or gone. */
-  async function endedOf(queueId: number, ids: string[]): Promise<string[]> {
-    const rows = await db.query(statements.awaited, { queue_id: queueId, ids });
-    const unfinished = new Set(rows.filter((row) => !row.finished).map((row) => row.id));
-    return ids.filter((id) => !unfinished.has(id));
-  }
-
-  async function look(): Promise<void> {
-    const byQueue = new Map<number, string[]>();
-    for (const id of waiters.ids().sort()) {
-      const queueId = queueIdOf(id) as number;
-      byQueue.set(queueId, byQueue.get(queueId) ?? []);
-      byQueue.get(queueId)?.push(id);
-    }
-    for (const [queueId, ids] of byQueue)
-      for (let at = 0; at < ids.length; at += BATCH)
-        waiters.wake(await endedOf(queueId, ids.slice(at, at + BATCH)));
-  }
-
-  const poll = setInterval(() => {
-    if (looking) return;
-    looking = true;
-    look()
-      .catch((error) => {
-        for (const waiter of waiting) waiter.fail(error);
-      })
-      .finally(() => {
-        looking = false;
-      });
-  }, POLL_MS);
-  poll.unref();
-
   return {
     /**
-     * The job once it is finished, or as it stands after `wait_seconds`, or when the waiting is ended.
+     * The job when it is finished. Or the job as it is after `wait_seconds`, or when the wait is ended.
      * @throws Refusal `job_not_found`, also for a job that is purged meanwhile
      */
     async wait({ id, wait_seconds, announced = false, onHangup }: WaitRequest): Promise<Job> {
       const queueId = queueIdOf(id);
       if (queueId === undefined) throw jobNotFound(id);
-      if (waiting.size >= MOST_WAITING) throw overloaded();
+      if (waits.size >= MOST_WAITING) throw overloaded();
       const bell = createBell();
       let over = closed || wait_seconds === 0;
       let failure: { error: unknown } | undefined;
-      const waiter: Waiter = {
+      const wait: OpenWait = {
         end() {
           over = true;
           bell.ring();
@@ -135,11 +89,11 @@ export function createJobWaits(context: {
           bell.ring();
         },
       };
-      // Before the first look, so that nothing is missed in between.
+      // Before the first look at the job, so that no change in between is missed.
       waiters.add(id, bell.ring);
-      waiting.add(waiter);
-      const timer = setTimeout(waiter.end, wait_seconds * 1000);
-      onHangup?.(waiter.end);
+      waits.add(wait);
+      const timer = setTimeout(wait.end, wait_seconds * 1000);
+      onHangup?.(wait.end);
       try {
         let unfinished = !over && (announced || (await announce(queueId, id, wait_seconds)));
         for (;;) {
@@ -151,22 +105,22 @@ export function createJobWaits(context: {
         }
       } finally {
         clearTimeout(timer);
-        waiting.delete(waiter);
+        waits.delete(wait);
         waiters.remove(id, bell.ring);
       }
     },
 
-    /** Whether nobody waits any more. */
+    /** Whether requests do not wait any more. */
     closed: () => closed,
 
-    /** How many wait here. */
-    waiting: () => waiting.size,
+    /** The number of requests that wait here. */
+    waiting: () => waits.size,
 
-    /** Answers all who wait with their jobs as they stand; later ones don't wait. */
+    /** Ends all waits. Later requests do not wait. */
     close(): void {
       closed = true;
-      clearInterval(poll);
-      for (const waiter of waiting) waiter.end();
+      poll.stop();
+      for (const wait of waits) wait.end();
     },
   };
 }

@@ -1,28 +1,29 @@
 import type { JobState } from '../job.ts';
 
-/** At most one message to the other replicas in this time: see src/wakes.ts. */
+/** The other replicas get at most one notification in this time (src/replicas/notifier.ts says why). */
 const QUIET_MS = 100;
 
 /**
- * A job is awaited for so much longer than somebody asked to wait for its end: for who asks again and again, and had just
- * been answered. When it finishes it is kept for as long (sql/forget.sql), as who waits may be told of it late.
+ * Keep a finished job 10 s longer than anyone waits for it, so that a client that polls in a loop still finds it. It
+ * also stays this long after its end, because a client that waits may hear of the end late
+ * (sql/maintenance/prune_jobs.sql).
  */
 export const KEPT_SECONDS = 10;
 
-/** Done one way or another. A dead job may come back, but not by itself. */
+/** Whether a job has ended, well or not. A dead job may come back, but not by itself. */
 export const isFinished = (state: JobState): boolean =>
   state === 'completed' || state === 'cancelled' || state === 'dead';
 
-/** What a statement returns of a job whose state it changed. */
+/** A job whose state a statement changed. */
 export interface Changed {
   id: string;
-  /** None of one that is gone. */
+  /** Missing when the job is gone. */
   state?: JobState;
-  /** Whether somebody waits for its end, here or on another replica. */
+  /** Whether a client waits for its end, here or on another replica. */
   awaited?: boolean | null;
 }
 
-/** Who waits here for the end of which job. `tell` passes on to the other replicas which jobs are finished. */
+/** The clients that wait here for the end of a job. `tell` sends the other replicas the ids of finished jobs. */
 export function createWaiters({ tell }: { tell(ids: string[]): void }) {
   const waiting = new Map<string, Set<() => void>>();
   let untold: string[] = [];
@@ -44,7 +45,7 @@ export function createWaiters({ tell }: { tell(ids: string[]): void }) {
   }
 
   return {
-    /** Jobs have changed, as of a transaction that has committed: whoever waits for one that is finished now is woken. */
+    /** Jobs have changed, in a transaction that has committed. Wakes the clients whose job is finished now. */
     changed(rows: Changed[]): void {
       const ids = rows
         .filter((row) => row.awaited && row.state && isFinished(row.state))
@@ -57,7 +58,7 @@ export function createWaiters({ tell }: { tell(ids: string[]): void }) {
 
     wake,
 
-    /** The jobs that somebody waits for here. */
+    /** The jobs that clients wait for here. */
     ids: (): string[] => [...waiting.keys()],
 
     add(id: string, woken: () => void): void {

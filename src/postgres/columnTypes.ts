@@ -1,0 +1,39 @@
+import pg from 'pg';
+
+const JSON_OID = 114;
+const INT8_OID = 20;
+const TIMESTAMPTZ_OID = 1184;
+
+/**
+ * A timestamptz as the API writes it: RFC 3339, UTC, milliseconds. A server in UTC sends nearly this text. So no Date
+ * is made: each job has several times.
+ */
+function toRfc3339(text: string): string {
+  if (!text.endsWith('+00') || text.length > 29)
+    return (pg.types.getTypeParser(TIMESTAMPTZ_OID)(text) as Date).toISOString();
+  const fraction = text.slice(20, -3).slice(0, 3).padEnd(3, '0');
+  return `${text.slice(0, 10)}T${text.slice(11, 19)}.${fraction}Z`;
+}
+
+/** Reads a column of times. It remembers the last one, because neighbouring rows often have the same time. */
+function timeReader(): (text: string) => string {
+  let last = '';
+  let read = '';
+  return (text) => {
+    if (text !== last) {
+      read = toRfc3339(text);
+      last = text;
+    }
+    return read;
+  };
+}
+
+/** How the text of a column becomes a value: JSON stays text, a bigint becomes a number, a time RFC 3339. */
+export const columnTypes = {
+  getTypeParser(oid: number, format?: 'text' | 'binary') {
+    if (oid === JSON_OID) return (text: string) => text;
+    if (oid === INT8_OID) return Number;
+    if (oid === TIMESTAMPTZ_OID) return timeReader();
+    return pg.types.getTypeParser(oid, format as 'text');
+  },
+};

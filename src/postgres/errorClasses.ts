@@ -1,0 +1,45 @@
+import pg from 'pg';
+import { unavailable } from '../errors.ts';
+
+/* What an error of the database or of its driver means for us. */
+
+/** SQLSTATE classes and codes of a server that can't serve now (PostgreSQL manual, appendix A). */
+const OUTAGE = /^(08...|53...|57P0.|57014|25006|25P03|3D000|28...)$/;
+/** Messages of the driver, which have no code, about a connection that is gone or silent. */
+const FROM_DRIVER =
+  /^(Connection terminated|timeout (exceeded|expired)|Query read timeout|Client (was|has)|Cannot use a pool after)/;
+
+function sqlState(error: unknown): string | undefined {
+  return error instanceof pg.DatabaseError ? error.code : undefined;
+}
+
+/**
+ * Whether the same statements may succeed when they run again: after a serialization failure, after a deadlock, and
+ * when another transaction gave a group its head at the same moment.
+ */
+export function isRetryable(error: unknown): boolean {
+  const state = sqlState(error);
+  if (state === '23505') return (error as pg.DatabaseError).constraint === 'jobs_head';
+  return state === '40001' || state === '40P01';
+}
+
+/** Whether a row that was sent is at fault. When the rows are sent one by one, only the bad one fails. */
+export function isDataError(error: unknown): boolean {
+  return /^(22|23)/.test(sqlState(error) ?? '');
+}
+
+/** Whether a statement waited too long for a lock. This happens only where a lock_timeout is set. */
+export const isLockTimeout = (error: unknown): boolean => sqlState(error) === '55P03';
+
+/** Whether another unfinished job holds the unique key of a job. */
+export const isKeyTaken = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && error.code === '23505' && error.constraint === 'jobs_unique';
+
+/** Turns the error of an outage into the refusal `unavailable`. Other errors stay as they are. */
+export function outageAsRefusal(error: unknown): unknown {
+  const state = sqlState(error);
+  if (state !== undefined) return OUTAGE.test(state) ? unavailable() : error;
+  if (!(error instanceof Error)) return error;
+  const fromSocket = 'syscall' in error || error instanceof AggregateError;
+  return fromSocket || FROM_DRIVER.test(error.message) ? unavailable() : error;
+}

@@ -1,0 +1,59 @@
+import pg from 'pg';
+import { outageAsRefusal } from '../postgres/errorClasses.ts';
+import { connectionOptions } from '../postgres/pool.ts';
+
+const RECONNECT_MS = 500;
+
+/** The connection that listens to the notifications of all replicas. When it is lost, it is made again. */
+export function createListener(options: {
+  url: string;
+  /** Is called when the connection listens, for the first time or again. Notifications from before may be lost. */
+  listening(): void;
+  heard(notification: string | undefined): void;
+  log: (error: unknown, message: string) => void;
+}) {
+  const { url, listening, heard, log } = options;
+  let client: pg.Client | undefined;
+  let retry: NodeJS.Timeout | undefined;
+  let closed = false;
+
+  async function listen(): Promise<void> {
+    const listener = new pg.Client(connectionOptions(url));
+    listener.on('error', (error) => {
+      if (client === listener) reconnect(error);
+    });
+    listener.on('end', () => {
+      if (client === listener) reconnect(new Error('Connection terminated'));
+    });
+    listener.on('notification', ({ payload }) => heard(payload));
+    client = listener;
+    try {
+      await listener.connect();
+      await listener.query('listen dibs');
+      listening();
+    } catch (error) {
+      if (client === listener) reconnect(error as Error);
+    }
+  }
+
+  function reconnect(error: Error): void {
+    client?.end().catch(() => undefined);
+    client = undefined;
+    if (closed) return;
+    log(outageAsRefusal(error), 'cannot hear notifications of other replicas, connecting again soon');
+    retry = setTimeout(listen, RECONNECT_MS);
+  }
+
+  return {
+    /** Settles after the first try to connect. */
+    start: listen,
+
+    async stop(): Promise<void> {
+      closed = true;
+      clearTimeout(retry);
+      const last = client;
+      client = undefined;
+      await last?.end().catch(() => undefined);
+    },
+  };
+}

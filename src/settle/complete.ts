@@ -1,0 +1,45 @@
+import type { Moved } from '../groups/heads.ts';
+import type { Db } from '../postgres/pool.ts';
+import { prepared, row } from '../postgres/statements.ts';
+import type { Queue } from '../queues/cache.ts';
+import type { Changed } from '../waiting/waiters.ts';
+import type { Ack, Acked } from './requests.ts';
+import { ids, tokens } from './settleBatch.ts';
+
+const statements = {
+  ack: prepared('settle/ack', row<Done>()),
+  complete: prepared('settle/complete', row<Done>()),
+};
+
+/** A job that was acked. It is kept as completed, or, without a state, gone. */
+type Done = Changed & Pick<Moved, 'group'>;
+
+/** Deletes done jobs. Keeps them where the queue has a retention or a client waits for them. */
+export async function completeJobs(queue: Queue, items: Ack[], on: Db): Promise<Done[]> {
+  const gone =
+    queue.retention_seconds === 0
+      ? await on.query(statements.ack, { queue_id: queue.id, ids: ids(items), lease_tokens: tokens(items) })
+      : [];
+  if (gone.length === items.length) return gone;
+  const deleted = new Set(gone.map((row) => row.id));
+  const rest = items.filter((item) => !deleted.has(item.id));
+  const kept = await on.query(statements.complete, {
+    queue_id: queue.id,
+    ids: ids(rest),
+    lease_tokens: tokens(rest),
+    results: rest.map((i) => i.result?.text ?? null),
+  });
+  return gone.concat(kept);
+}
+
+/** The answer to the ack of a job. `enqueued` is the text of the follow-ups that a completed job keeps. */
+export const ackedAs = ({
+  id,
+  group,
+  enqueued,
+}: Pick<Moved, 'id' | 'group'> & { enqueued?: string | null }): Acked & Moved => ({
+  id,
+  state: 'completed',
+  group,
+  enqueued: enqueued ? JSON.parse(enqueued) : [],
+});
