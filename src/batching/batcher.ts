@@ -4,8 +4,8 @@ import { isDataError } from '../postgres/pool.ts';
 import type { JoinRoundTrip, RoundTrip } from './roundTrips.ts';
 
 /*
- * Natural batching: while a batch of a queue runs, the items of that queue gather. They go together when it returns. Nothing
- * waits when nothing runs. See docs/decisions/0008-natural-batching.md.
+ * Natural batching: while a batch of a queue runs, the items of that queue gather. They go together when it returns.
+ * Nothing waits when nothing runs. See docs/decisions/0008-natural-batching.md.
  */
 
 interface Waiting<Item, Result> {

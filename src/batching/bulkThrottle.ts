@@ -10,7 +10,7 @@ const SHARE = 1 / 2;
 const FEWEST = 200;
 const MOST = 1000;
 
-/** Runs the work of one chunk. The work gets the largest `size` that it may have, and returns the number of rows it had. */
+/** Runs the work of one chunk of up to `size` rows. The work returns the number of rows that it had. */
 export type Chunk = (work: (size: number) => Promise<number>) => Promise<number>;
 
 /**

@@ -157,7 +157,7 @@ export function createRoundTrips(db: Database) {
     }
   }
 
-  /** Begins the next round trip if a verb waits for it. Calls `sent` when it is on its way, or at once if there is none. */
+  /** Begins the next round trip if a verb waits for it. Calls `sent` when it is sent, or at once if there is none. */
   function next(queue: QueueTrips, sent: () => void): void {
     if (queue.waiting.length === 0) {
       queues.delete(queue.id);

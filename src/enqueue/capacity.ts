@@ -136,8 +136,8 @@ export function createCapacity(db: Db) {
 
   return {
     /**
-     * Runs work that inserts these jobs, if all of their queues have capacity for them. It asks the queues in the order of
-     * their ids. `now` is the database's time in milliseconds. @throws Refusal `queue_full`
+     * Runs work that inserts these jobs, if all of their queues have capacity for them. It asks the queues in the order
+     * of their ids. `now` is the database's time in milliseconds. @throws Refusal `queue_full`
      */
     within<T>(jobs: JobToInsert[], now: number, work: () => Promise<T>): Promise<T> {
       if (jobs.every(({ queue }) => queue.max_ready === null)) return work();

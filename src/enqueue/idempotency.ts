@@ -102,8 +102,8 @@ export function idempotentEnqueue(context: {
   }
 
   /**
-   * Inserts jobs, and returns the answer that `answerOf` makes of them. If a replica has carried out the request within 24
-   * hours, it returns the answer of then. If the request is under way, it waits for that answer.
+   * Inserts jobs, and returns the answer that `answerOf` makes of them. If a replica has carried out the request within
+   * 24 hours, it returns the answer of then. If the request is under way, it waits for that answer.
    * @throws Refusal `idempotency_key_reused` when the key has another fingerprint
    */
   return async function enqueueOnce(asked: IdempotentEnqueue): Promise<Answer> {

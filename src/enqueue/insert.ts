@@ -65,8 +65,8 @@ async function insertUnique(
 export type Insert = (on: Db, queueId: number, jobs: JobToInsert[]) => Promise<Job[]>;
 
 /**
- * Inserts jobs into one queue, and returns them in the same order. If another job holds the unique key of a job, it returns
- * that other job instead, as `deduplicated`. @throws QueueGone when the queue was deleted
+ * Inserts jobs into one queue, and returns them in the same order. If another job holds the unique key of a job, it
+ * returns that other job instead, as `deduplicated`. @throws QueueGone when the queue was deleted
  */
 export const createInsert =
   (newId: (queueId: number) => string): Insert =>

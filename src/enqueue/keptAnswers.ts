@@ -36,7 +36,7 @@ export interface KeptAnswer extends Answer {
   open: boolean | null;
 }
 
-/** The answer of this request, if it is kept. @throws Refusal `idempotency_key_reused` when another request has the key */
+/** The kept answer of this request. @throws Refusal `idempotency_key_reused` when another request has used the key */
 export async function recall(
   db: Db,
   { route, key, fingerprint }: IdempotentRequest,

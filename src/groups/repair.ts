@@ -16,8 +16,8 @@ const SHARE = 1 / 50;
 const LOOK_MS = 1000;
 
 /**
- * Finds groups with blocked jobs but without a head, and advances them. A replica that died before it could advance a group
- * leaves such a group behind, and so do jobs that are inserted by SQL.
+ * Finds groups with blocked jobs but without a head, and advances them. A replica that dies before it advances a group
+ * leaves such a group behind. Jobs that are inserted by SQL may do so, too.
  */
 export function createGroupRepair(context: {
   db: Db;
@@ -26,10 +26,10 @@ export function createGroupRepair(context: {
   log: (error: unknown, message: string) => void;
 }) {
   const { db, queues, groups, log } = context;
-  /** The rest of this look at all queues: the queues that are left, and the group up to which it has seen the first one. */
+  /** The queues that are left in this look at all queues, and the group that it has reached in the first of them. */
   let left: number[] = [];
   let after = '';
-  /** The queues that are looked at by name, or have been a moment ago. `again` when they must be looked at once more. */
+  /** The looks at single queues, by name. `again` asks for one more look after the rest. */
   const looking = new Map<string, { again: boolean }>();
   let stopped = false;
 

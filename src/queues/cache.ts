@@ -21,7 +21,7 @@ interface QueueRow extends Omit<Queue, 'backoff' | 'rate_limit'> {
   rate_seconds: number | null;
 }
 
-/** An entry older than this is looked up again while it still serves. When it is twice as old, requests wait for the look-up. */
+/** An entry older than this is looked up again. It serves meanwhile, until it is twice as old. */
 const FRESH_MS = 400;
 
 const find = prepared('queues/by_name', row<QueueRow>());
@@ -96,7 +96,7 @@ export function queueCache(db: Database) {
     if (entry) drop(entry.queue);
   }
 
-  /** Creates a queue. An open transaction may have created it already: one request of this process waits for that, not long. */
+  /** Creates a queue. Waits, not long, if an open transaction has created it. All requests here share the one wait. */
   function createOnce(name: string): Promise<void> {
     const underWay = creating.get(name);
     if (underWay) return underWay;
