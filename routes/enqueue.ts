@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import type { Engine } from '../src/engine.ts';
-import type { Answer } from '../src/enqueue/idempotency.ts';
+import type { Answer } from '../src/enqueue/keptAnswers.ts';
 import type { Job } from '../src/job.ts';
 import { rawShapes } from './http/body.ts';
 import type { App } from './http/fastify.ts';

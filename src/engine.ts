@@ -3,7 +3,7 @@ import { createPurge } from './admin/purge.ts';
 import { queueAdmin } from './admin/queues.ts';
 import { createRedrive } from './admin/redrive.ts';
 import { createBulkThrottle } from './batching/bulkThrottle.ts';
-import { createRoundTrips, RANKS } from './batching/roundTrips.ts';
+import { createRoundTrips, ORDER_IN_TRIP } from './batching/roundTrips.ts';
 import { createClaims } from './claim/claims.ts';
 import { type Concern, logCalls, noteServedClaims, withConcerns } from './concerns.ts';
 import { createCapacity } from './enqueue/capacity.ts';
@@ -54,18 +54,18 @@ export async function startEngine({ db, listenUrl, log, logCall }: EngineOptions
   const inRoundTrip = createRoundTrips(db);
   const common = { db, queues, notifier, log };
 
-  const groups = createGroupHeads({ ...common, joinRoundTrip: inRoundTrip(RANKS.advance) });
+  const groups = createGroupHeads({ ...common, joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.advance) });
   const repair = createGroupRepair({ ...common, groups });
   const { check, enqueue, enqueueWithin } = createEnqueue({
     ...common,
-    joinRoundTrip: inRoundTrip(RANKS.enqueue),
+    joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.enqueue),
     clock,
     groups,
     capacity: createCapacity(db),
   });
   const settlement = createSettlement({
     ...common,
-    joinRoundTrip: inRoundTrip(RANKS.settle),
+    joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.settle),
     waiters,
     groups,
   });
@@ -77,7 +77,7 @@ export async function startEngine({ db, listenUrl, log, logCall }: EngineOptions
     inTransactionSlot,
     groups,
   });
-  const claims = createClaims({ ...common, joinRoundTrip: inRoundTrip(RANKS.claim), settlement });
+  const claims = createClaims({ ...common, joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.claim), settlement });
   const jobs = jobAdmin({ ...common, waiters, settlement, groups });
   const waits = createJobWaits({ ...common, waiters, getJob: jobs.get, rescan: claims.rescan });
   const enqueueOnce = idempotentEnqueue({ db, enqueueWithin, inTransactionSlot, closed: waits.closed });

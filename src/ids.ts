@@ -1,24 +1,24 @@
 import { randomBytes } from 'node:crypto';
 
 /*
- * A job's id is a UUIDv7 (RFC 9562) of which 24 of the random bits, the last 6 hex digits, are its queue's id: so
- * every statement about a job can name its queue without a look-up. See docs/decisions/0003-queue-in-the-job-id.md.
+ * The id of a job is a UUIDv7 (RFC 9562). 24 of its random bits, the last 6 hex digits, are the id of the queue. So every
+ * statement about a job can name its queue without a look-up. See docs/decisions/0003-queue-in-the-job-id.md.
  */
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** Below every id, for the first of keyset pages. */
+/** Below every id: the first page of a keyset begins behind it. */
 export const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 
 /** Whether a text has the form in which Dibs writes UUIDs: ids and lease tokens. */
 export const isUuid = (text: string): boolean => UUID.test(text);
 
-/** The id of the queue that a job id belongs to; undefined when it is no job id. */
+/** The id of the queue of a job. Undefined when the text is no job id. */
 export function queueIdOf(jobId: string): number | undefined {
   return isUuid(jobId) ? Number.parseInt(jobId.slice(30), 16) : undefined;
 }
 
-/** A source of job ids in ascending order; `now` is in milliseconds and may go back. */
+/** A source of job ids, which ascend. `now` is in milliseconds and may go back. */
 export function idSource(now: () => number): (queueId: number) => string {
   let millisecond = 0;
   let counter = 0;

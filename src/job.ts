@@ -13,7 +13,7 @@ export const LONGEST_SECONDS = 366 * 86_400;
 
 export type JobState = (typeof JOB_STATES)[number];
 
-/** The text of a JSON value, as it was sent: never parsed and rebuilt. */
+/** The text of a JSON value, as it was sent. It is never parsed and written anew. */
 export class RawJson {
   readonly text: string;
 
@@ -22,7 +22,7 @@ export class RawJson {
   }
 }
 
-/** A job as statements return it: times in RFC 3339, JSON columns as texts. `payload` is there where it was asked for. */
+/** A job as statements return it: times in RFC 3339, JSON columns as texts. Some statements return the `payload`. */
 export interface JobRow {
   id: string;
   state: JobState;
@@ -44,12 +44,12 @@ export interface JobRow {
   result: string | null;
   payload?: string | null;
   lease_token?: string;
-  /** Whether somebody waits for its end. */
+  /** Whether a client waits for the end of the job. */
   awaited?: boolean | null;
 }
 
 export interface Job extends JobRow {
   queue: string;
-  /** Of an enqueue: another job holds the unique key; this is that one, and nothing was inserted. */
+  /** Set by an enqueue that inserted nothing: this job holds the unique key. */
   deduplicated?: true | undefined;
 }

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox';
-import type { Answer } from '../../src/enqueue/idempotency.ts';
+import type { Answer } from '../../src/enqueue/keptAnswers.ts';
 import type { NewJob } from '../../src/enqueue/newJob.ts';
 import type { Job as EngineJob } from '../../src/job.ts';
 import type { Backoff } from '../../src/queues/queue.ts';

@@ -1,4 +1,4 @@
--- Cancels a waiting or dead job at once; of a leased one it is only asked for.
+-- Cancels a job that waits or is dead. A leased job stays leased: its worker is asked to stop.
 update dibs.jobs j
 set
   state = case when state = 'leased' then state else 'cancelled' end,

@@ -1,5 +1,5 @@
--- What decides why a job is not running; what goes before it is counted up to :max_ahead. Each of the lateral parts is looked at
--- only for jobs in the state that it is about.
+-- The facts that decide why a job is not running. The jobs that go before it are counted up to :max_ahead. Each subquery
+-- costs something only for a job in the state that it is about.
 select
   j.id, j.state, j.attempt, j.max_attempts, j.run_at, j.lease_expires_at, j.finished_at, j.worker, j.last_error,
   j.cancel_requested, j.group_key as "group", j.fairness_key, j.expires_at, j.expires_at <= now() as is_over,
@@ -70,7 +70,7 @@ cross join lateral (
     )
   ) as found
 ) as own
--- Before a job has its turn, each other key of its priority has as many as its own has had.
+-- Keys alternate: before this job, each other key of its priority is served as often as its own key.
 cross join lateral (
   with recursive key (name) as (
     select '' collate "C" where j.state = 'ready'

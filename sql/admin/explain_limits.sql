@@ -1,5 +1,5 @@
--- How far a queue with claim limits is from the next claim: how many leases count, up to max_leased, and when the rate
--- limit allows another job (null when it allows one now).
+-- How far a queue with claim limits is from its next claim: the number of its leases, up to max_leased, and the time when
+-- the rate limit allows another job (null when it allows one now).
 select leased.jobs as leased, last.until + q.rate_seconds * interval '1 second' as next_at
 from dibs.queues q
 cross join lateral (

@@ -1,7 +1,7 @@
--- What a claim from a queue finds now: the first ready job; if there is none, the first scheduled job, a blocked job and the
+-- What a claim from a queue finds now: the first ready job. If there is none: the first scheduled job, a blocked job and the
 -- lease that runs out first. Each is one probe of an index, or a walk to the first entry of the queue: leases and
 -- scheduled jobs of all queues stand in the order of their times.
--- `has_keys` says that fairness keys take turns, so that nobody can tell which job is next.
+-- `has_keys` says that jobs of the first priority have fairness keys. Keys alternate, so nobody can tell which job is next.
 select
   ready.id as ready_id,
   ready.has_keys,

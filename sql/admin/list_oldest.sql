@@ -1,6 +1,6 @@
--- A page of jobs, oldest first, of one queue or of all: each queue's own page by primary key (or by state), then
--- the page of those. Planned anew each time, so that what is not asked for vanishes from the plan.
--- The inner limit stands in a sub-select for the planner's sake: see claim.sql.
+-- A page of jobs, oldest first, of one queue or of all. It takes the page of each queue by primary key (or by state),
+-- and then the page of those. Planned at each call, so that filters that are not set vanish from the plan.
+-- The inner limit stands in a sub-select for the planner's sake: see shared/claim_scan.sql.
 select
   q.name as queue, j.state, j.finished_at, j.result,
   case when :include_payload then j.payload end as payload,

@@ -1,8 +1,8 @@
--- Deletes the next :limit jobs of one queue and state by id, behind :after_id, and none that came after :called_at. It leaves
--- a row alone that is being claimed at this moment. The caller goes on behind the last job, so that no batch walks over
--- what the one before deleted.
--- Only numbers, the last job and the groups without a head come back: a thousand ids would keep the caller's thread from
--- the claims that it serves.
+-- Deletes the next :limit jobs of one queue and state by id, behind :after_id, but none that came after :called_at. It
+-- passes over a job that is being claimed at this moment. The caller goes on behind the last job, so that no batch
+-- walks over the rows that the batch before deleted.
+-- Only numbers, the last job and the groups without a head come back. A thousand ids would keep the caller's thread
+-- from the claims that it serves.
 -- The limit stands in a sub-select for the planner's sake: see shared/claim_scan.sql.
 with batch as materialized (
   select id, case when is_head then group_key end as group_key

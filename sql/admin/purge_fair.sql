@@ -1,5 +1,5 @@
--- Deletes the next :limit ready jobs with a fairness key of one queue, behind :after_rank, :after_key and :after_position, and
--- none that came after :called_at. See purge_ready.sql, which does this for jobs without a key.
+-- Deletes the next :limit ready jobs with a fairness key of one queue, behind :after_rank, :after_key and
+-- :after_position, but none that came after :called_at. See purge_ready.sql, which does this for jobs without a key.
 with batch as materialized (
   select id, -priority as rank, fairness_key, position, group_key
   from dibs.jobs

@@ -1,4 +1,4 @@
--- Deletes the next :limit jobs of a queue by id, behind :after_id, whatever their state: see purge.sql.
+-- Deletes the next :limit jobs of a queue in any state by id, behind :after_id: see purge.sql.
 with batch as materialized (
   select id from dibs.jobs where queue_id = :queue_id and id > :after_id order by id limit (select :limit::integer)
 ),

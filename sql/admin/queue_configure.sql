@@ -1,6 +1,7 @@
--- Replaces a queue's whole configuration, creating the queue when there is none; an update of its own first, as an
--- insert that conflicts would use up one of the 16 million ids.
--- With a limit on its claims it has a row in dibs.claim_limits. Leases that run already count from now on: see claim/limit_upkeep.sql.
+-- Replaces the whole configuration of a queue, and creates the queue when there is none. The update comes first, by itself:
+-- an insert that conflicts would use up one of the 16 million ids.
+-- A queue with a claim limit has a row in dibs.claim_limits. Leases that run already count from now on: see
+-- claim/limit_upkeep.sql.
 with changed as (
   update dibs.queues
   set

@@ -1,4 +1,4 @@
--- Deletes an empty, locked queue, and what is kept of its limits.
+-- Deletes an empty, locked queue, with its row of dibs.claim_limits and its claim log.
 with claim_limit as (
   delete from dibs.claim_limits where queue_id = :queue_id
 ),

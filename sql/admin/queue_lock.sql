@@ -1,2 +1,2 @@
--- Keeps enqueues out of a queue (enqueue.sql takes a key share) until the transaction ends.
+-- Keeps enqueues out of a queue until the transaction ends: enqueue/insert.sql takes a key share of it.
 select id from dibs.queues where id = :queue_id for update;

@@ -1,9 +1,9 @@
--- Makes dead jobs ready again, or blocked in their groups, attempts afresh, each at the position beside its id; the ids
--- ascend (see ack.sql). One whose time is over is given all the time it needs.
+-- Makes dead jobs ready again, or blocked in their groups, with all their attempts, each at the position beside its id. A
+-- job that has expired loses its time limit.
 -- The state is compared as a text, so that no index but the primary key seems to fit: in a table that was not analyzed
--- yet, each chunk read all that was dead.
--- One whose unique key another holds stays dead. OFFSET keeps that look a probe of an index. A key that is being taken
--- at this moment is not waited for: its transaction may be one that somebody keeps open.
+-- yet, each chunk read all dead jobs.
+-- A job stays dead when another job holds its unique key. OFFSET keeps that look a probe of an index. The look does not
+-- wait for a transaction that takes the key at this moment: somebody may keep that transaction open.
 update dibs.jobs j
 set
   state = (case when j.group_key is null then 'ready' else 'blocked' end)::dibs.job_state,

@@ -1,6 +1,6 @@
 -- The next :limit jobs of one queue, oldest first, that were dead when the redrive was asked for (:called_at).
--- Ordered by the column, not by its text of the same name, which no index has and whose order is the locale's.
--- The limit stands in a sub-select for the planner's sake: see claim.sql.
+-- It orders by the column, not by its text of the same name: no index has the text, and its order is the locale's.
+-- The limit stands in a sub-select for the planner's sake: see shared/claim_scan.sql.
 select id, finished_at::text, :error_contains::text is null or strpos(coalesce(last_error, ''), :error_contains) > 0 as wanted, unique_key
 from dibs.jobs
 where queue_id = :queue_id

@@ -1,6 +1,6 @@
--- Makes a dead or scheduled job ready, its attempts afresh; one of a group is blocked, unless it is the head.
--- One whose time is over is given all the time it needs.
--- Its unique key may be held by a transaction that somebody keeps open.
+-- Makes a dead or scheduled job ready, with all its attempts. A job of a group is blocked, unless it is the head.
+-- A job that has expired loses its time limit.
+-- The update waits for a transaction that holds the unique key of the job. Somebody may keep that transaction open.
 update dibs.jobs j
 set
   state = (case when group_key is null or is_head then 'ready' else 'blocked' end)::dibs.job_state,

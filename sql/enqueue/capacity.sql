@@ -1,2 +1,2 @@
--- How many more jobs a queue with max_ready has capacity for. Null when it has no max_ready any more.
+-- The free places under the max_ready of a queue. Null when the queue has no max_ready any more.
 select dibs.capacity(:queue_id) as capacity;

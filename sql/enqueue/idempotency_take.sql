@@ -1,6 +1,6 @@
--- Takes a key for this transaction; no row comes back when a request with it was answered within 24 hours.
--- While another transaction holds the key, the insert waits for its end, and no longer than lock_timeout: the client of
--- that one may be frozen. So that nobody has to wait for it long, the server ends a transaction that comes to rest.
+-- Takes a key for this transaction. No row comes back when an answer of the last 24 hours is kept under the key.
+-- While another transaction holds the key, the insert waits for the end of that transaction, up to lock_timeout. The
+-- client of that transaction may be frozen: then the server ends it, see shared/transaction_limits.sql.
 with bounds as materialized (
   select
     -- include shared/transaction_limits.sql

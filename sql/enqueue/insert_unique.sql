@@ -1,4 +1,4 @@
--- Inserts jobs of which some have unique keys. Returns a row for each job: see sql/functions/insert_unique.sql.
+-- Inserts jobs when some of them have unique keys. Returns a row for each job: see sql/functions/insert_unique.sql.
 select
   j.state, j.finished_at, j.result,
   -- include shared/job_columns.sql

@@ -1,10 +1,12 @@
--- Gives those of the groups :groups of one queue that have no head a new one: the first of their blocked jobs becomes ready,
--- at the position beside its group. Runs in a transaction after the one that brought or took jobs: src/groups.ts.
--- Each group comes back with its head, new or not; or with the job that would be the head, but was taken away at this
--- moment (is_head is false then, and one has to look again); or not at all, when nothing of it waits.
--- Two probes for each group, however many groups or jobs there are. The limits keep them probes: made into joins, they
--- would read the heads and the blocked jobs of all groups.
-with turn as materialized (
+-- Gives a new head to those of the groups :groups of one queue that have none. The first of the blocked jobs of a group
+-- becomes ready, at the position beside the group. This runs in a transaction of its own, after the transaction that
+-- brought or took jobs: see src/groups/heads.ts.
+-- A group comes back with its head, new or not. If the job that would be the head was taken away at this moment, the
+-- group comes back with that job and is_head is false: the caller looks again. A group without blocked jobs does not
+-- come back.
+-- Each group costs two probes, however many groups or jobs there are. The limits keep them probes: as joins, they would
+-- read the heads and the blocked jobs of all groups.
+with found as materialized (
   select asked.group_key, asked.position, head.id as head_id, head.run_at, next.id as next_id
   from unnest(:groups::text[], :positions::bigint[]) as asked (group_key, position)
   left join lateral (
@@ -24,7 +26,7 @@ with turn as materialized (
 ),
 picked as materialized (
   select array_agg(next_id order by next_id) as ids, array_agg(position order by next_id) as positions
-  from turn
+  from found
   where next_id is not null
 ),
 advanced as (
@@ -37,12 +39,12 @@ advanced as (
   where j.queue_id = :queue_id
     and j.id = any ((select ids from picked)::uuid[])
     and j.id between (select ids[1] from picked) and (select ids[cardinality(ids)] from picked)
-    -- As a text, so that no index but the primary key seems to fit.
+    -- Compared as a text, so that no index but the primary key seems to fit. On the ids see shared/batch_by_id.sql.
     and j.state::text = 'blocked'
   returning j.group_key, j.id, j.run_at
 )
 select group_key as "group", coalesce(head_id, next_id) as id, run_at, head_id is not null as is_head, false as is_new
-from turn
+from found
 where head_id is not null or next_id is not null
 union all
 select group_key, id, run_at, true, true

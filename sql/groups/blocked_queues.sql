@@ -1,4 +1,4 @@
--- Which queues have blocked jobs. ORDER BY and OFFSET keep it a probe for each queue: see outlived.sql.
+-- The queues that have blocked jobs. ORDER BY and OFFSET keep it one probe for each queue: see maintenance/prunable.sql.
 select q.id
 from dibs.queues q
 where exists (

@@ -1,5 +1,6 @@
--- Which of the next :limit groups of one queue that have blocked jobs, behind group :after, have no head, and the last one looked at.
--- It goes from group to group, so one of 100,000 jobs costs as much as one of a single job: 7 µs for each.
+-- Looks at the next :limit groups of one queue that have blocked jobs, behind the group :after. Returns those without a
+-- head, and the last group that it looked at.
+-- It goes from group to group. A group costs 7 µs, whether it has one job or 100,000.
 with recursive waiting as (
   (
     select group_key

@@ -1,4 +1,4 @@
--- A queue by the id that stands in its jobs' ids.
+-- A queue by its id, which stands in the ids of its jobs.
 select id, name, paused, fair, lease_seconds, max_attempts, backoff, retention_seconds, dead_retention_seconds, created_at,
   max_leased, rate_jobs, rate_seconds, max_ready
 from dibs.queues

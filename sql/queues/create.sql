@@ -1,5 +1,5 @@
--- Creates a queue with default configuration, unless there is one of that name: looked for first, as an insert that
--- conflicts would use up one of the 16 million ids.
+-- Creates a queue with the default configuration, unless there is one of that name. It looks for the name first: an insert
+-- that conflicts would use up one of the 16 million ids.
 insert into dibs.queues (name)
 select :name::text
 where not exists (select from dibs.queues where name = :name::text)

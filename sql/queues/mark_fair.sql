@@ -1,2 +1,2 @@
--- Has the claims of a queue look for turns of keys, from its first job with a fairness key on.
+-- Marks a queue when its first job with a fairness key comes. From then on its claims use claim/fair.sql.
 update dibs.queues set fair = true where name = :name and not fair;

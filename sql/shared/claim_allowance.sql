@@ -1,5 +1,6 @@
--- How many jobs a claim may lease (`wanted`): as many as the claim limits of the queue allow, at most :slots. A queue with a claim limit allows none unless the
--- transaction holds the lock of claim/limit_lock.sql (:holds_lock). Another replica may not know of the limit yet.
+-- The number of jobs that a claim may lease (`wanted`): what the claim limits of the queue allow, at most :slots. A queue
+-- with a claim limit allows none unless the transaction holds the lock of claim/limit_lock.sql (:holds_lock): another
+-- replica may not know of the limit yet.
 -- Leases are counted as rows, up to max_leased. The claim log has at most 500 entries in a window. Each entry counts
 -- until the last claim in it has left the window. So a window is at most 1/500 too long, and never too short.
 -- The time is that of the statement: the transaction may have begun before another claim ended.

@@ -1,4 +1,4 @@
--- Notes the claim in the claim log of a queue with a rate limit.
+-- Writes the claim into the claim log of a queue with a rate limit.
 logged as (
   insert into dibs.claim_log (queue_id, until, jobs)
   select :queue_id, date_bin(log_step, statement_timestamp(), '2000-01-01T00:00:00Z') + log_step, cardinality(ids)

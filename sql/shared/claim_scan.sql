@@ -1,8 +1,8 @@
--- The first jobs without a fairness key that can be claimed, in the order of the queue. `wanted` says how many, and
+-- The first jobs without a fairness key that can be claimed, in the order of the queue. `wanted` tells how many, and
 -- whether the queue gives any. The scan goes over the ranges :ranks, :positions and :last_ranks (src/claim/scanFloor.ts).
 -- It passes over jobs that another claim has locked.
--- The limit is hidden from the planner in a sub-select. With statistics from before a burst, a limit larger than the
--- queue seemed to be made it fetch and sort the whole queue first (30,000 rows for 100).
+-- The limit is hidden from the planner in a sub-select. With statistics from before a burst, the planner saw a limit larger
+-- than the queue seemed to be, and fetched and sorted the whole queue first (30,000 rows for 100).
 ready as materialized (
   select job.*
   from unnest(:ranks::smallint[], :positions::bigint[], :last_ranks::smallint[]) as range (rank, position, last_rank)

@@ -1,5 +1,5 @@
 -- The one insert of jobs. The statement around it names the queue (`queue`) and the jobs (`new`, with their positions).
--- A job of a group is inserted blocked: src/groups/heads.ts advances the group after the commit.
+-- A job of a group is inserted blocked. After the commit, src/groups/heads.ts advances the group.
 insert into dibs.jobs
   (queue_id, id, state, run_at, priority, max_attempts, payload_bytes, backoff, headers, payload,
     unique_key, group_key, fairness_key, expires_at, awaited_until, position)

@@ -1,4 +1,4 @@
--- Jobs to insert, a row for each. An array of a column that no job has may be null as a whole: unnest fills it up.
+-- The jobs to insert, a row for each. The array of a column that no job has may be null as a whole: unnest fills it up.
 -- The columns are the attributes of the type dibs.new_job, in its order.
 unnest(
   :ids::uuid[], :delays::double precision[], :run_ats::timestamptz[], :priorities::smallint[], :max_attempts::integer[],

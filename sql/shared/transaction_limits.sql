@@ -1,4 +1,4 @@
--- Limits the transaction: it waits for a lock no longer than :lock_timeout, and ends when its client stays silent for 5 s
--- (the client may be frozen), so that nobody waits long for a lock that it holds.
+-- Limits the transaction. It waits for a lock no longer than :lock_timeout. It ends when its client, which may be frozen,
+-- stays silent for 5 s. So nobody waits long for a lock that it holds.
 set_config('lock_timeout', :lock_timeout, true) as lock_timeout,
 set_config('idle_in_transaction_session_timeout', '5s', true) as idle_timeout

@@ -4,14 +4,14 @@ import type { Queue } from '../queues/cache.ts';
 
 const statement = planned('admin/explain_limits', row<{ leased: number; next_at: string | null }>());
 
-/** A claim limit that is reached, and when it opens, if that is known. */
+/** A claim limit that is reached. `until` is the time when it allows another job, if that is known. */
 export interface ReachedLimit {
   code: 'max_leased_reached' | 'rate_limited';
   detail: string;
   until?: string;
 }
 
-/** The claim limit that keeps a queue from giving any job to a claim, if one does. */
+/** The claim limit that keeps claims from getting a job of this queue, if one does. */
 export async function claimLimitReached(db: Db, queue: Queue): Promise<ReachedLimit | undefined> {
   const [row] = await db.query(statement, { queue_id: queue.id });
   const { max_leased, rate_limit } = queue;

@@ -6,7 +6,7 @@ import { claimLimitReached } from './claimLimits.ts';
 
 interface Found {
   ready_id: string | null;
-  /** Fairness keys take turns: nobody can tell which job is next. */
+  /** Fairness keys alternate, so nobody can tell which job is next. */
   has_keys: boolean | null;
   scheduled_id: string | null;
   run_at: string | null;
@@ -28,13 +28,13 @@ export const QUEUE_EXPLAIN_CODES = [
   'all_blocked',
 ] as const;
 
-/** What a claim would get now, and if nothing, the one reason why. */
+/** What a claim would get now. If it would get nothing: the one reason. */
 export interface QueueExplanation {
   queue: string;
   code: (typeof QUEUE_EXPLAIN_CODES)[number];
   /** The same in a sentence or two. */
   detail: string;
-  /** When the reason is over, as far as anybody can tell. */
+  /** When the reason is over, as far as it is known. */
   until?: string;
   /** The job that the reason is about. */
   job_id?: string;
@@ -67,7 +67,7 @@ function nothingReady({ scheduled_id, run_at, blocked_id, leased_id, lease_expir
   return { code: 'empty', detail: 'The queue has no unfinished job.' };
 }
 
-/** What a claim from this queue would get now, and if nothing, why. See also claim/claim.ts. */
+/** What a claim from this queue would get now. claim/claim.ts lists every reason why a claim gets nothing. */
 export async function explainQueue(db: Db, queue: Queue): Promise<QueueExplanation> {
   const { name } = queue;
   if (queue.paused)

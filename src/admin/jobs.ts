@@ -10,7 +10,8 @@ import { nextPositions } from '../queues/positions.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import type { Settlement } from '../settle/verbs.ts';
 import type { Waiters } from '../waiting/waiters.ts';
-import { type Explanation, explain } from './explain.ts';
+import { explainJob } from './explainJob.ts';
+import type { Explanation } from './jobReasons.ts';
 
 const statements = {
   get: prepared('settle/job', row<JobRow>()),
@@ -32,7 +33,7 @@ export interface JobFilter {
   after?: string;
 }
 
-/** Looking at single jobs, and mending them. */
+/** The verbs that look at single jobs, cancel them and retry them. */
 export function jobAdmin(context: {
   db: Database;
   queues: Queues;
@@ -43,7 +44,7 @@ export function jobAdmin(context: {
 }) {
   const { db, queues, notifier, waiters, settlement, groups } = context;
   // Somebody may keep a transaction open that holds the unique key.
-  const patient = withLockTimeout(db, LONG_LOCK_WAIT_MS);
+  const withLongWait = withLockTimeout(db, LONG_LOCK_WAIT_MS);
 
   /** The job with its payload. @throws Refusal `job_not_found` */
   async function get(id: string): Promise<Job> {
@@ -64,12 +65,12 @@ export function jobAdmin(context: {
     /** Why the job is not running. @throws Refusal `job_not_found` */
     async explain(id: string): Promise<Explanation> {
       const queue = await queues.ofJob(id);
-      const explanation = await explain(db, queue, id);
+      const explanation = await explainJob(db, queue, id);
       if (!explanation) throw jobNotFound(id);
       return explanation;
     },
 
-    /** A page of jobs; a page shorter than its limit is the last one. */
+    /** A page of jobs. A page shorter than its limit is the last one. */
     list(filter: JobFilter): Promise<Job[]> {
       return db.query(statements[filter.order], {
         queue: filter.queue ?? null,
@@ -82,7 +83,7 @@ export function jobAdmin(context: {
       });
     },
 
-    /** Cancels a waiting or dead job; a leased one comes back still `leased`, its worker being asked to stop. */
+    /** Cancels a job that waits or is dead. A leased job comes back `leased`, and its worker is asked to stop. */
     async cancel(id: string): Promise<Job> {
       const queue = await queues.ofJob(id);
       const [row] = await db.query(statements.cancel, { queue_id: queue.id, id });
@@ -93,12 +94,12 @@ export function jobAdmin(context: {
       return { ...row, queue: queue.name };
     },
 
-    /** Makes a dead or scheduled job ready, or blocked in its group, its attempts afresh; one that waits already is left as it is. */
+    /** Makes a dead or scheduled job ready, or blocked in its group, with all its attempts. Another waiting job stays as it is. */
     async retry(id: string): Promise<Job> {
       const queue = await queues.ofJob(id);
       const [position] = await nextPositions(db, 1);
       const [row] = await orUnavailable(
-        patient.query(statements.retry, { queue_id: queue.id, id, position: position as number }),
+        withLongWait.query(statements.retry, { queue_id: queue.id, id, position: position as number }),
         'An open transaction holds the unique key for too long.',
       ).catch((error) => {
         throw isKeyTaken(error) ? uniqueKeyTaken(id) : error;

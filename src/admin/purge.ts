@@ -12,7 +12,7 @@ interface Batch {
   groups: string[] | null;
 }
 
-/** Where the next batch begins: behind this job. Null when the batch was empty. */
+/** The last job of a batch. The next batch begins behind it. Null when the batch was empty. */
 interface ById {
   after_id: string | null;
 }
@@ -35,24 +35,24 @@ const statements = {
   clearWindows: planned('admin/windows_clear'),
 };
 
-/** Purged in this order, no job escapes by going from one of these states to the next meanwhile. */
+/** Jobs may go from one of these states to the next during a purge. In this order, none of them escapes. */
 const TOWARDS_READY: JobState[] = ['scheduled', 'blocked', 'ready'];
 
 const FIRST: ById = { after_id: FIRST_ID };
-/** Before every ready job. Ranks are negated priorities, which end at 100. */
+/** Before every ready job. A rank is a negated priority, and priorities end at 100. */
 const FIRST_READY: ByKey = { after_rank: -101, after_key: '', after_position: 0 };
 
-/** The time of a call by the database's clock: bulk verbs touch no job that came later. */
+/** The time of a call by the database's clock. Bulk verbs touch no job that came later. */
 export async function callTime(db: Db): Promise<string> {
   const [row] = await db.query(statements.now);
   return (row as { now: string }).now;
 }
 
-/** Deletes jobs by the thousand: in chunks, each in its own transaction. */
+/** Deletes jobs by the thousand, in chunks. Each chunk is a transaction of its own. */
 export function createPurge(context: { db: Db; throttle: BulkThrottle; groups: GroupHeads }) {
   const { db, throttle, groups } = context;
 
-  /** Runs a statement for one batch of jobs after the other, from behind `first`, and hands each to `seen`. */
+  /** Runs `batch` for one batch of jobs after the other, from behind `first`. `seen` gets each batch. */
   async function inBatches<After, Done extends { count: number }>(
     first: After,
     batch: (after: After, limit: number) => Promise<(After & Done)[]>,
@@ -107,7 +107,7 @@ export function createPurge(context: { db: Db; throttle: BulkThrottle; groups: G
         (a, b) => TOWARDS_READY.indexOf(a) - TOWARDS_READY.indexOf(b),
       );
       for (const state of inOrder) await (state === 'ready' ? purgeReady() : purge(state));
-      // Not before: the purge of ready jobs would go on to the new heads.
+      // This comes last: the purge of ready jobs would go on to the new heads.
       await groups.advance(queue_id, headless);
       return count;
     },

@@ -28,7 +28,7 @@ interface Named {
   queue: string;
 }
 
-/** Looking at queues, and changing them. */
+/** The verbs that look at queues and change them. */
 export function queueAdmin(context: {
   db: Database;
   queues: Queues;
@@ -37,7 +37,7 @@ export function queueAdmin(context: {
   redrive: Redrive;
 }) {
   const { db, queues, notifier, purge, redrive } = context;
-  const { countsOf, forget } = queueCounter(db);
+  const { countsOf, drop } = queueCounter(db);
 
   async function statuses(queues: Queue[], asked: Parameters<typeof countsOf>[1]): Promise<QueueStatus[]> {
     const counts = await countsOf(
@@ -52,14 +52,15 @@ export function queueAdmin(context: {
     return only as QueueStatus;
   }
 
-  async function known(name: string): Promise<Queue> {
+  /** The queue of this name as it is now. The cache may be some time behind. */
+  async function current(name: string): Promise<Queue> {
     queues.changed(name);
     const queue = await queues.byName(name);
     if (!queue) throw queueNotFound(name);
     return queue;
   }
 
-  /** Deletes a queue that has no jobs; false when it has some. */
+  /** Deletes a queue that has no jobs. False when it has some. */
   async function removeEmpty({ id }: Queue): Promise<boolean> {
     const { statement, parameters } = lockTimeout(LONG_LOCK_WAIT_MS);
     return orUnavailable(
@@ -76,10 +77,10 @@ export function queueAdmin(context: {
   }
 
   return {
-    get: async ({ queue }: Named): Promise<QueueStatus> => status(await known(queue)),
+    get: async ({ queue }: Named): Promise<QueueStatus> => status(await current(queue)),
 
-    /** What a claim would get now, and if nothing, why. */
-    explain: async ({ queue }: Named): Promise<QueueExplanation> => explainQueue(db, await known(queue)),
+    /** What a claim would get now. If it would get nothing: why. */
+    explain: async ({ queue }: Named): Promise<QueueExplanation> => explainQueue(db, await current(queue)),
 
     /** A page of queues by name, behind the name `after`. A page shorter than its limit is the last one. */
     async list({ limit, after = '' }: { limit: number; after?: string | undefined }): Promise<QueueStatus[]> {
@@ -101,7 +102,7 @@ export function queueAdmin(context: {
         rate_seconds: config.rate_limit?.per_seconds ?? null,
         max_ready: config.max_ready,
       });
-      const queue = await known(name);
+      const queue = await current(name);
       // A limit may have been raised.
       notifier.ready(name);
       return status(queue);
@@ -111,24 +112,24 @@ export function queueAdmin(context: {
     async pause({ queue: name }: Named): Promise<QueueStatus> {
       await db.query(statements.create, { name });
       await db.query(statements.pause, { name, paused: true });
-      return status(await known(name));
+      return status(await current(name));
     },
 
     async resume({ queue: name }: Named): Promise<QueueStatus> {
       await db.query(statements.pause, { name, paused: false });
-      const queue = await known(name);
+      const queue = await current(name);
       notifier.ready(name);
       return status(queue);
     },
 
     /** Deletes a queue, with `force` its jobs too. @throws Refusal `queue_not_empty` */
     async remove({ queue: name, force }: Named & { force: boolean }): Promise<void> {
-      const queue = await known(name);
+      const queue = await current(name);
       for (;;) {
         if (force) await purge.clear(queue);
         const deleted = await removeEmpty(queue);
         queues.changed(name);
-        forget(queue.id);
+        drop(queue.id);
         if (deleted) return purge.clearWindows(queue);
         if (!force) throw queueNotEmpty(name);
       }
@@ -136,14 +137,14 @@ export function queueAdmin(context: {
 
     /** Deletes the jobs in these states. Returns their number. */
     async purge({ queue: name, states }: Named & { states: JobState[] }): Promise<number> {
-      const queue = await known(name);
-      return purge.purge(queue, states).finally(() => forget(queue.id));
+      const queue = await current(name);
+      return purge.purge(queue, states).finally(() => drop(queue.id));
     },
 
     /** Makes dead jobs ready again. Returns their number. */
     async redrive({ queue: name, ...wish }: Named & RedriveWish): Promise<number> {
-      const queue = await known(name);
-      return redrive(queue, wish).finally(() => forget(queue.id));
+      const queue = await current(name);
+      return redrive(queue, wish).finally(() => drop(queue.id));
     },
   };
 }

@@ -12,7 +12,7 @@ import { callTime } from './purge.ts';
 
 /** Which dead jobs to make ready again. */
 export interface RedriveWish {
-  /** At most this many, oldest first. */
+  /** At most this number, oldest first. */
   limit?: number | undefined;
   error_contains?: string | undefined;
 }
@@ -29,13 +29,13 @@ const statements = {
   redrive: planned('admin/redrive', row<Moved>()),
 };
 
-/** The first job of each unique key. When it is back, the others of its key cannot come back. */
+/** The first job of each unique key. When it is back, the other jobs of its key cannot come back. */
 function firstOfKeys(jobs: DeadJob[]): DeadJob[] {
   const keys = new Set<string>();
   return jobs.filter(({ unique_key: key }) => key === null || (!keys.has(key) && keys.add(key)));
 }
 
-/** Makes dead jobs ready again by the thousand: in chunks, each in its own transaction. */
+/** Makes dead jobs ready again by the thousand, in chunks. Each chunk is a transaction of its own. */
 export function createRedrive(context: {
   db: Database;
   notifier: Notifier;
@@ -43,27 +43,27 @@ export function createRedrive(context: {
   groups: GroupHeads;
 }) {
   const { db, notifier, throttle, groups } = context;
-  // A key that a transaction takes at this moment is not waited for: somebody may keep that transaction open.
-  const impatient = withLockTimeout(db, SHORT_LOCK_WAIT_MS);
+  // It does not wait for a transaction that takes a key at this moment: somebody may keep that transaction open.
+  const withShortWait = withLockTimeout(db, SHORT_LOCK_WAIT_MS);
 
   async function redriveAll(queue: Queue, dead: string[]): Promise<number> {
     if (dead.length === 0) return 0;
     try {
       const places = await positionsFor(db, dead);
-      const rows = await impatient.query(statements.redrive, { queue_id: queue.id, ...places });
+      const rows = await withShortWait.query(statements.redrive, { queue_id: queue.id, ...places });
       notifier.ready(queue.name);
       await groups.advanceAfter(rows);
       return rows.length;
     } catch (error) {
       if (!isKeyTaken(error) && !isLockTimeout(error)) throw error;
-      // One of the keys is taken at this moment. Only the job of that key stays dead.
+      // A transaction holds one of the keys. Halving finds the job of that key: only that job stays dead.
       if (dead.length === 1) return 0;
       const half = dead.length >> 1;
       return (await redriveAll(queue, dead.slice(0, half))) + (await redriveAll(queue, dead.slice(half)));
     }
   }
 
-  /** Makes dead jobs ready again, oldest first, attempts afresh. Returns their number. */
+  /** Makes dead jobs ready again, oldest first, with all their attempts. Returns their number. */
   return async function redrive(queue: Queue, wish: RedriveWish): Promise<number> {
     const called_at = await callTime(db);
     const limit = wish.limit ?? Number.POSITIVE_INFINITY;

@@ -1,11 +1,11 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextLoop } from 'node:timers/promises';
 import { isOutage, overloaded } from '../errors.ts';
 import { isDataError } from '../postgres/errorClasses.ts';
 import type { JoinRoundTrip, RoundTrip } from './roundTrips.ts';
 
 /*
- * Natural batching: while a batch of a queue runs, the items of that queue gather, and go together when it returns. Nothing
- * waits when nothing runs. See docs/decisions/0008-natural-batching.md.
+ * Natural batching: while a batch of a queue runs, the items of that queue gather. They go together when it returns.
+ * Nothing waits when nothing runs. See docs/decisions/0008-natural-batching.md.
  */
 
 interface Waiting<Item, Result> {
@@ -24,9 +24,9 @@ export type Batcher<Item, Result> = (queueId: number, item: Item) => Promise<Res
  * Makes a batcher. A batch that fails for its data is run again item by item, so that a bad item fails alone.
  *
  * With `joinRoundTrip`, a batch goes in the next round trip of its queue, and the next batch may go in the one after it.
- * Without, the batches of a queue run one after the other.
- * `weigh` tells an item's part of `maxWeight`. An item heavier than that goes alone. `clash` names what two items of
- * one batch must not share. The second of them waits for the next batch, and holds up no other item.
+ * Without it, the batches of a queue run one after the other.
+ * A batch weighs at most `maxWeight`, and an item heavier than that goes alone. `clash` names what two items of one batch
+ * must not share. The second of them waits for the next batch, and holds up no other item.
  */
 export function createBatcher<Item, Result>(options: {
   joinRoundTrip?: JoinRoundTrip | undefined;
@@ -37,6 +37,7 @@ export function createBatcher<Item, Result>(options: {
 }): Batcher<Item, Result> {
   const { joinRoundTrip } = options;
   const gathered = new Map<number, Waiting<Item, Result>[]>();
+  /** The weight of all items that wait. */
   let held = 0;
 
   function takeBatch(items: Waiting<Item, Result>[]): Waiting<Item, Result>[] {
@@ -91,10 +92,10 @@ export function createBatcher<Item, Result>(options: {
       else gathered.delete(queueId);
       await done;
     };
-    // One turn of the event loop reads all the sockets that are ready: their items go along.
-    const begun = joinRoundTrip ? joinRoundTrip(queueId, next) : nextTurn().then(() => next());
+    // One pass of the event loop reads all sockets that are ready. Their items go along.
+    const begun = joinRoundTrip ? joinRoundTrip(queueId, next) : nextLoop().then(() => next());
     begun.catch((error) => {
-      // An outage. The items that gathered meanwhile have waited as long. A statement of their own would wait that long again.
+      // An outage. The items that gathered have waited as long. A statement of their own would wait that long again.
       gathered.delete(queueId);
       for (const waiting of items.splice(0)) {
         held -= options.weigh(waiting.item);

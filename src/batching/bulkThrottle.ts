@@ -1,41 +1,47 @@
-/** Claims that were served within this time are a load that bulk work gives way to. */
+import { restAfter } from '../shareOfTime.ts';
+
+/** Bulk work gives way to claims when one was served within this time. */
 const SERVING_MS = 500;
-/** Beside claims, a chunk should take about so long, and nothing comes after it for `REST` times as long as it took. */
+/** Beside claims, a chunk should take about this long. */
 const CHUNK_MS = 5;
-const REST = 1;
+/** Beside claims, bulk work takes this share of the time. */
+const SHARE = 1 / 2;
+/** The smallest and the largest chunk, in rows. */
 const FEWEST = 200;
 const MOST = 1000;
 
-/** Does one chunk of up to `size` rows; tells how many it had. */
+/** Runs the work of one chunk of up to `size` rows. The work returns the number of rows that it had. */
 export type Chunk = (work: (size: number) => Promise<number>) => Promise<number>;
 
 /**
- * Lets bulk work (purges, redrives, sweeps) run beside a steady load. At full speed it keeps a processor of the database
- * busy, and whoever shares that waits: claims had a p99 six times as high. So while claims are served here, chunks are
- * small, one at a time whatever they are of, and followed by a rest; otherwise they are large, and nothing holds them up.
+ * Lets bulk work (purges, redrives, sweeps) run beside a steady load. At full speed, bulk work keeps a processor of the
+ * database busy, and claims that share it had a p99 six times as high. So while this replica serves claims, chunks are
+ * small, all bulk work runs one chunk at a time, and each chunk is followed by a rest. Otherwise chunks are large, and
+ * nothing holds them up.
  */
 export function createBulkThrottle() {
   let servedAt = Number.NEGATIVE_INFINITY;
-  let turn: Promise<void> = Promise.resolve();
+  /** Settles when the last chunk and the rest after it are over. */
+  let rested: Promise<void> = Promise.resolve();
 
   const serving = () => performance.now() - servedAt < SERVING_MS;
 
   return {
-    /** A claim was given jobs. */
+    /** A claim was answered with jobs. */
     served(): void {
       servedAt = performance.now();
     },
 
-    /** The pace of one piece of bulk work. */
+    /** Runs the chunks of one piece of bulk work. It learns the size that takes CHUNK_MS. */
     chunks(): Chunk {
       let fitting = FEWEST;
 
       return async (work) => {
         if (!serving()) return work(MOST);
-        const before = turn;
-        let pass: () => void = () => undefined;
-        turn = new Promise((resolve) => {
-          pass = resolve;
+        const before = rested;
+        let endRest: () => void = () => undefined;
+        rested = new Promise((resolve) => {
+          endRest = resolve;
         });
         await before;
         const size = fitting;
@@ -47,7 +53,7 @@ export function createBulkThrottle() {
             fitting = Math.round(Math.min(MOST, Math.max(FEWEST, (size * CHUNK_MS) / took())));
           return rows;
         } finally {
-          setTimeout(pass, took() * REST);
+          setTimeout(endRest, restAfter(took(), SHARE));
         }
       };
     },

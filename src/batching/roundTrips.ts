@@ -1,16 +1,17 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextLoop } from 'node:timers/promises';
 import { isOutage } from '../errors.ts';
 import type { Call, Rows } from '../postgres/pipeline.ts';
 import type { Database, Db } from '../postgres/pool.ts';
 import type { Statement } from '../postgres/statements.ts';
 
 /**
- * The order of the statements of a round. A claim sees what its own round enqueues, and whose turn has come in a group;
- * and a queue is locked before its jobs, as by those who delete one, so that the two cannot deadlock.
+ * The order of the statements in a round trip. A claim comes last: it sees the jobs that its own round trip enqueues, and
+ * the new heads of groups. An enqueue comes first: it locks the queue before anybody locks its jobs. The deletion of a
+ * queue locks in the same order, so the two cannot deadlock.
  */
-export const RANKS = { enqueue: 0, settle: 1, advance: 2, claim: 3 } as const;
+export const ORDER_IN_TRIP = { enqueue: 0, settle: 1, advance: 2, claim: 3 } as const;
 
-/** A Db that tells of the rows of a statement before the next round begins, and so before the answers are dealt out. */
+/** A Db that shows rows early: `seen` gets them before the next round trip begins, and before any caller is answered. */
 export interface RoundTripDb extends Db {
   query<Parameters extends object, Row>(
     statement: Statement<Parameters, Row>,
@@ -19,44 +20,40 @@ export interface RoundTripDb extends Db {
   ): Promise<Row[]>;
 }
 
-/** One verb's part in a round. */
+/** A round trip, as one of its verbs has it. */
 export interface RoundTrip {
-  /** Which round it is; later ones have higher numbers, and what runs outside of any has none. */
+  /** Later round trips have higher numbers. Work outside of any round trip has none. */
   number: number | undefined;
-  /** Its first statement goes with those of the other verbs, in their transaction. */
+  /** The first statement of the verb goes with those of the other verbs, in their transaction. */
   db: RoundTripDb;
-  /** Leaves the round, which goes without it: what takes long must not hold up the other verbs. */
+  /** The round trip goes without this verb. Work that takes long leaves, so that it does not hold up the other verbs. */
   leave(): RoundTrip;
 }
 
-/** Runs a verb's work when the next round of a queue begins. */
+/** Runs a verb's work when the next round trip of a queue begins. */
 export type JoinRoundTrip = <T>(queueId: number, work: (trip: RoundTrip) => Promise<T>) => Promise<T>;
 
-interface Sent extends Call {
-  rank: number;
+interface TripCall extends Call {
+  order: number;
   seen: ((rows: never[]) => void) | undefined;
   resolve(rows: unknown[]): void;
   reject(error: unknown): void;
 }
 
 interface Waiting {
-  rank: number;
+  order: number;
   start(trip: RoundTrip): void;
   refuse(error: unknown): void;
 }
 
-interface QueueRounds {
+interface QueueTrips {
   id: number;
   waiting: Waiting[];
 }
 
-/**
- * What a queue's verbs have gathered goes to the database together, while the round before is under way: in one
- * transaction and one round trip. Nothing waits when nothing is under way. When a round returns, the next one is sent
- * first, and the answers are dealt out while the database works on it.
- */
-export function createRoundTrips(db: Database) {
-  const alone: RoundTrip = {
+/** Work outside of any round trip: each statement goes by itself. */
+function outside(db: Database): RoundTrip {
+  const trip: RoundTrip = {
     number: undefined,
     db: {
       async query(statement, parameters, seen) {
@@ -65,59 +62,21 @@ export function createRoundTrips(db: Database) {
         return rows;
       },
     },
-    leave: () => alone,
+    leave: () => trip,
   };
-  const queues = new Map<number, QueueRounds>();
-  let round = 0;
+  return trip;
+}
 
-  /** One that fails undoes all: each again by itself, so that none fails for another. */
-  async function repeat(calls: Sent[]): Promise<void> {
-    for (const call of calls)
-      await db.pipeline([call]).then(([rows]) => {
-        call.seen?.(rows as never[]);
-        call.resolve(rows as Rows);
-      }, call.reject);
-  }
+/** Gathers the first statement of each verb for one round trip, until it is closed. Later statements go `alone`. */
+function gather(number: number, alone: RoundTrip) {
+  const calls: TripCall[] = [];
+  let closed = false;
 
-  async function send(queue: QueueRounds, calls: Sent[], sent: () => void): Promise<void> {
-    calls.sort((a, b) => a.rank - b.rank);
-    try {
-      const results = await db.pipeline(calls, sent);
-      for (const [i, call] of calls.entries()) call.seen?.(results[i] as never[]);
-      const deal = () => {
-        for (const [i, call] of calls.entries()) call.resolve(results[i] as Rows);
-      };
-      next(queue, deal);
-      // Should the next round have to wait for a connection, its answers are not held up by that.
-      setImmediate(deal);
-    } catch (error) {
-      sent();
-      if (isOutage(error)) {
-        for (const call of calls) call.reject(error);
-        // Who gathered meanwhile has waited as long; with a round of its own it would wait that long again.
-        for (const trip of queue.waiting.splice(0)) trip.refuse(error);
-      } else if (calls.length === 1) {
-        calls[0]?.reject(error);
-      } else {
-        await repeat(calls);
-      }
-      next(queue, () => undefined);
-    }
-  }
-
-  /** Begins the next round, if anybody waits for it, and calls `sent` when it has gone to the database. */
-  function next(queue: QueueRounds, sent: () => void): void {
-    if (queue.waiting.length === 0) {
-      queues.delete(queue.id);
-      sent();
-      return;
-    }
-    round++;
-    let calls: Sent[] | undefined = [];
-    const gathered = calls;
-    for (const { rank, start } of queue.waiting.splice(0)) {
+  return {
+    /** The round trip for one verb. */
+    tripOf(order: number): RoundTrip {
       const trip: RoundTrip = {
-        number: round,
+        number,
         leave() {
           trip.number = undefined;
           return alone;
@@ -128,38 +87,100 @@ export function createRoundTrips(db: Database) {
             parameters?: Parameters,
             seen?: (rows: Row[]) => void,
           ) {
-            if (!calls || statement.name === undefined)
+            if (closed || statement.name === undefined)
               return trip.leave().db.query(statement, parameters, seen);
             return new Promise<Row[]>((resolve, reject) =>
-              gathered.push({
-                rank,
+              calls.push({
+                order,
                 statement: statement as Call['statement'],
                 parameters: parameters ?? {},
-                seen: seen as Sent['seen'],
-                resolve: resolve as Sent['resolve'],
+                seen: seen as TripCall['seen'],
+                resolve: resolve as TripCall['resolve'],
                 reject,
               }),
             );
           },
         },
       };
-      start(trip);
+      return trip;
+    },
+
+    close(): TripCall[] {
+      closed = true;
+      return calls;
+    },
+  };
+}
+
+/**
+ * Sends what the verbs of a queue gather in round trips, one after the other: each is one transaction. Verbs gather while
+ * the round trip before is under way, and nobody waits when none is. When a round trip returns, the next one is sent
+ * first. The answers are dealt out while the database works on it.
+ */
+export function createRoundTrips(db: Database) {
+  const alone = outside(db);
+  const queues = new Map<number, QueueTrips>();
+  let number = 0;
+
+  /** Runs statements again, each by itself: one of them failed and undid all, and the others must not fail for it. */
+  async function runAlone(calls: TripCall[]): Promise<void> {
+    for (const call of calls)
+      await db.pipeline([call]).then(([rows]) => {
+        call.seen?.(rows as never[]);
+        call.resolve(rows as Rows);
+      }, call.reject);
+  }
+
+  async function send(queue: QueueTrips, calls: TripCall[], sent: () => void): Promise<void> {
+    calls.sort((a, b) => a.order - b.order);
+    try {
+      const results = await db.pipeline(calls, sent);
+      for (const [i, call] of calls.entries()) call.seen?.(results[i] as never[]);
+      const deal = () => {
+        for (const [i, call] of calls.entries()) call.resolve(results[i] as Rows);
+      };
+      next(queue, deal);
+      // The next round trip may have to wait for a connection. These answers do not wait for that.
+      setImmediate(deal);
+    } catch (error) {
+      sent();
+      if (isOutage(error)) {
+        for (const call of calls) call.reject(error);
+        // The verbs that gathered have waited as long. A round trip of their own would wait that long again.
+        for (const waiting of queue.waiting.splice(0)) waiting.refuse(error);
+      } else if (calls.length === 1) {
+        calls[0]?.reject(error);
+      } else {
+        await runAlone(calls);
+      }
+      next(queue, () => undefined);
     }
-    // Once every part has come to its statement, for which each takes some promises but no I/O.
+  }
+
+  /** Begins the next round trip if a verb waits for it. Calls `sent` when it is sent, or at once if there is none. */
+  function next(queue: QueueTrips, sent: () => void): void {
+    if (queue.waiting.length === 0) {
+      queues.delete(queue.id);
+      sent();
+      return;
+    }
+    const { tripOf, close } = gather(++number, alone);
+    for (const { order, start } of queue.waiting.splice(0)) start(tripOf(order));
+    // By then each verb has come to its statement: on the way there it awaits some promises, but no I/O.
     queueMicrotask(() =>
       process.nextTick(() => {
-        calls = undefined;
-        if (gathered.length > 0) void send(queue, gathered, sent);
+        const calls = close();
+        if (calls.length > 0) void send(queue, calls, sent);
         else next(queue, sent);
       }),
     );
   }
 
-  return (rank: number): JoinRoundTrip =>
+  return (order: number): JoinRoundTrip =>
     (queueId, work) =>
       new Promise((resolve, reject) => {
         const entry: Waiting = {
-          rank,
+          order,
           start: (trip) => void work(trip).then(resolve, reject),
           refuse: reject,
         };
@@ -169,8 +190,8 @@ export function createRoundTrips(db: Database) {
         } else {
           const opened = { id: queueId, waiting: [entry] };
           queues.set(queueId, opened);
-          // What else has arrived by now goes along: one turn of the event loop reads all the sockets that are ready.
-          void turn().then(() => next(opened, () => undefined));
+          // One pass of the event loop reads all sockets that are ready. Their requests go along.
+          void nextLoop().then(() => next(opened, () => undefined));
         }
       });
 }

@@ -9,68 +9,71 @@ import { weigh } from './weight.ts';
 
 const statement = prepared('enqueue/capacity', row<{ capacity: number | null }>());
 
-/** A replica may insert this part of the capacity that it counted before it counts again. */
-const UNCOUNTED_PART = 1 / 16;
-/** That part, and the finding that a queue is full, hold this many times as long as the count took. */
+/** After a count, a replica inserts up to this fraction of the capacity that it found before it counts again. */
+const UNCOUNTED_FRACTION = 1 / 16;
+/** That allowance, and the finding that a queue is full, hold for this many times as long as the count took. */
 const HOLD = 10;
 const LONGEST_HOLD_MS = 1000;
 
-/** What one request brings to a queue: its jobs that are not delayed, and its part of a full batch. */
+/** What one request brings to a queue: its jobs without a delay, and its weight in a batch. */
 interface Request {
   jobs: number;
   weight: number;
 }
 
-/** What this replica knows of the capacity of a queue. What it inserts at this moment is under way. */
+/** What this replica knows of a queue: the requests that insert into it at this moment, and what the last count found. */
 interface Known {
   requestsUnderWay: number;
   jobsUnderWay: number;
-  /** Jobs that may still come before the next count. */
+  /** This number of jobs may be inserted before the next count. */
   uncounted: number;
   full: boolean;
+  /** Until then, `uncounted` and `full` hold. */
   until: number;
-  /** Called when nothing is under way any more. */
-  settled: () => void;
+  /** Is called when no request is under way any more. */
+  allEnded: () => void;
 }
 
-/** Keeps enqueues within the `max_ready` of their queues: exact to within the requests in flight. */
+const nothingKnown = (): Known => ({
+  requestsUnderWay: 0,
+  jobsUnderWay: 0,
+  uncounted: 0,
+  full: false,
+  until: 0,
+  allEnded: () => undefined,
+});
+
+function begin(known: Known, jobs: number): void {
+  known.requestsUnderWay++;
+  known.jobsUnderWay += jobs;
+}
+
+function end(known: Known, jobs: number): void {
+  known.requestsUnderWay--;
+  known.jobsUnderWay -= jobs;
+  if (known.requestsUnderWay === 0) known.allEnded();
+}
+
+const whenAllEnded = (known: Known) =>
+  new Promise<void>((resolve) => {
+    if (known.requestsUnderWay === 0) resolve();
+    else known.allEnded = resolve;
+  });
+
+/** Keeps enqueues within the `max_ready` of their queues: exact but for the requests that are under way. */
 export function createCapacity(db: Db) {
   const queues = new Map<number, Known>();
 
   function knownOf(queueId: number): Known {
     let known = queues.get(queueId);
     if (!known) {
-      known = {
-        requestsUnderWay: 0,
-        jobsUnderWay: 0,
-        uncounted: 0,
-        full: false,
-        until: 0,
-        settled: () => undefined,
-      };
+      known = nothingKnown();
       queues.set(queueId, known);
     }
     return known;
   }
 
-  function begin(known: Known, jobs: number): void {
-    known.requestsUnderWay++;
-    known.jobsUnderWay += jobs;
-  }
-
-  function end(known: Known, jobs: number): void {
-    known.requestsUnderWay--;
-    known.jobsUnderWay -= jobs;
-    if (known.requestsUnderWay === 0) known.settled();
-  }
-
-  const allSettled = (known: Known) =>
-    new Promise<void>((resolve) => {
-      if (known.requestsUnderWay === 0) resolve();
-      else known.settled = resolve;
-    });
-
-  /** Begins the requests for which there certainly is capacity. Tells for each whether there is. */
+  /** Begins the requests for which there certainly is capacity. Tells for each request whether it has begun. */
   async function count(queueId: number, known: Known, requests: Request[]): Promise<boolean[]> {
     const { jobsUnderWay } = known;
     known.uncounted = 0;
@@ -78,36 +81,37 @@ export function createCapacity(db: Db) {
     const [row] = await db.query(statement, { queue_id: queueId });
     const ended = performance.now();
     let left = (row?.capacity ?? Number.POSITIVE_INFINITY) - jobsUnderWay;
-    const admitted = requests.map(({ jobs }) => {
+    const begun = requests.map(({ jobs }) => {
       if (left <= 0 || jobs > left) return false;
       left -= jobs;
       begin(known, jobs);
       return true;
     });
-    known.uncounted = Math.max(0, left * UNCOUNTED_PART);
+    known.uncounted = Math.max(0, left * UNCOUNTED_FRACTION);
     known.full = left <= 0 && jobsUnderWay === 0;
     known.until = ended + Math.min(HOLD * (ended - started), LONGEST_HOLD_MS);
-    return admitted;
+    return begun;
   }
 
-  /** One count for all requests that have gathered. */
-  const counted = createBatcher<Request, boolean>({
+  /** One count serves all requests that have gathered. Tells for each request whether it has begun. */
+  const beginAfterCount = createBatcher<Request, boolean>({
     weigh: ({ weight }) => weight,
     maxWeight: 1,
     async run(queueId, requests) {
       const known = knownOf(queueId);
       const alone = known.requestsUnderWay === 0;
-      const admitted = await count(queueId, known, requests);
-      if (alone || !admitted.includes(false)) return admitted;
-      // The count may have seen what was under way, or not. Once all of it has settled, there is no doubt.
-      for (const [i, { jobs }] of requests.entries()) if (admitted[i]) end(known, jobs);
+      const begun = await count(queueId, known, requests);
+      if (alone || !begun.includes(false)) return begun;
+      // The count may have seen the jobs that were under way, or not. It is exact once all of these requests have ended.
+      for (const [i, { jobs }] of requests.entries()) if (begun[i]) end(known, jobs);
       known.uncounted = 0;
-      await allSettled(known);
+      await whenAllEnded(known);
       return count(queueId, known, requests);
     },
   });
 
-  async function ask(queue: Queue, known: Known, request: Request): Promise<void> {
+  /** Begins a request. @throws Refusal `queue_full` */
+  async function beginOrRefuse(queue: Queue, known: Known, request: Request): Promise<void> {
     if (performance.now() < known.until) {
       if (known.full) throw queueFull(queue.name);
       if (request.jobs < known.uncounted) {
@@ -116,13 +120,13 @@ export function createCapacity(db: Db) {
         return;
       }
     }
-    if (!(await counted(queue.id, request))) throw queueFull(queue.name);
+    if (!(await beginAfterCount(queue.id, request))) throw queueFull(queue.name);
   }
 
   async function withinOne<T>(queue: Queue, request: Request, work: () => Promise<T>): Promise<T> {
     if (queue.max_ready === null) return work();
     const known = knownOf(queue.id);
-    await ask(queue, known, request);
+    await beginOrRefuse(queue, known, request);
     try {
       return await work();
     } finally {
@@ -132,8 +136,8 @@ export function createCapacity(db: Db) {
 
   return {
     /**
-     * Runs work that inserts these jobs, when all of their queues have capacity for them. It asks the queues in the order of their
-     * ids. `now` is the database's time in milliseconds. @throws Refusal `queue_full`
+     * Runs work that inserts these jobs, if all of their queues have capacity for them. It asks the queues in the order
+     * of their ids. `now` is the database's time in milliseconds. @throws Refusal `queue_full`
      */
     within<T>(jobs: JobToInsert[], now: number, work: () => Promise<T>): Promise<T> {
       if (jobs.every(({ queue }) => queue.max_ready === null)) return work();

@@ -7,23 +7,23 @@ export type PathOf = (i: number) => string;
 
 const refuse = (path: string, message: string) => invalidRequest([{ in: 'body', path, message }]);
 
-/** @throws Refusal `invalid_request`, naming the field below `at` */
+/** @throws Refusal `invalid_request`, with the path of the field below `at` */
 export function checkUnique(job: NewJob, at: string): void {
   if (job.unique_for_seconds !== undefined && job.unique_key === undefined)
     throw refuse(`${at}/unique_for_seconds`, 'needs a unique_key');
 }
 
 /**
- * The time that a job asks for by `run_at`. `now` is the database's time in milliseconds.
- * @throws Refusal `invalid_request`, naming the field below `at`
+ * The `run_at` of a job. `now` is the database's time in milliseconds.
+ * @throws Refusal `invalid_request`, with the path of the field below `at`
  */
-export function timeOf(job: NewJob, at: string, now: number): Date | null {
+export function runAtOf(job: NewJob, at: string, now: number): Date | null {
   if (job.run_at === undefined) return null;
   const path = `${at}/run_at`;
   if (job.delay_seconds !== undefined) throw refuse(path, 'must not stand beside delay_seconds');
   const time = new Date(job.run_at);
   if (Number.isNaN(time.getTime())) throw refuse(path, 'must be a time that exists');
   if (time.getTime() > now + LONGEST_SECONDS * 1000) throw refuse(path, 'must be within 366 days from now');
-  // PostgreSQL has no year before the first. What is past is now anyway.
+  // PostgreSQL reads no year before 1. Any time in the past means now anyway.
   return new Date(Math.max(time.getTime(), 0));
 }

@@ -10,9 +10,9 @@ import type { Database } from '../postgres/pool.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import type { Capacity } from './capacity.ts';
-import { checkUnique, type PathOf, timeOf } from './checks.ts';
+import { checkUnique, type PathOf, runAtOf } from './checks.ts';
 import { createTransact, queueIdsOf, type Within } from './enqueueWithin.ts';
-import { createInsert, hasKey } from './insert.ts';
+import { createInsert, hasUniqueKey } from './insert.ts';
 import { type JobToInsert, type NewJob, toInsert } from './newJob.ts';
 import { createUniqueBatcher, dealOut } from './uniqueBatcher.ts';
 import { isHeavy, weigh } from './weight.ts';
@@ -55,10 +55,10 @@ export function createEnqueue(context: {
   const heavy = batcher();
   const unique = createUniqueBatcher({ db, waitForLocks, insert, inserted: wakeClaims });
 
-  /** Finds the queues of the jobs. It creates those that are missing. */
+  /** Finds the queues of the jobs, and creates the missing ones. */
   async function withQueues(jobs: NewJob[], at: PathOf): Promise<JobToInsert[]> {
-    // Before a queue is created: a refused request changes nothing.
-    const times = jobs.map((job, i) => timeOf(job, at(i), clock.now()));
+    // The checks come before a queue is created: a refused request changes nothing.
+    const times = jobs.map((job, i) => runAtOf(job, at(i), clock.now()));
     for (const [i, job] of jobs.entries()) checkUnique(job, at(i));
     const fair = new Set(jobs.filter((job) => job.fairness_key !== undefined).map(queueNameOf));
     const found = new Map<string, Queue>();
@@ -69,19 +69,19 @@ export function createEnqueue(context: {
 
   async function enqueueIntoOne(jobs: JobToInsert[], queue: Queue): Promise<Job[]> {
     const grouped = jobs.filter((job) => job.group !== null).length;
-    const keys = jobs.some(hasKey);
-    if (!keys && !isHeavy(jobs) && grouped < jobs.length) notifier.coming(queue.name);
-    const inserted = await (keys ? unique : isHeavy(jobs) ? heavy : light)(queue.id, jobs);
+    const isUnique = jobs.some(hasUniqueKey);
+    if (!isUnique && !isHeavy(jobs) && grouped < jobs.length) notifier.coming(queue.name);
+    const inserted = await (isUnique ? unique : isHeavy(jobs) ? heavy : light)(queue.id, jobs);
     if (grouped > 0) await groups.advanceAfter(inserted);
     return inserted;
   }
 
   async function enqueueIntoMany(jobs: JobToInsert[]): Promise<Job[]> {
     const attempt = (lockWaitMs: number) => transact(jobs, (_, enqueueIn) => enqueueIn(), lockWaitMs);
-    return jobs.some(hasKey) ? waitForLocks(attempt) : attempt(SHORT_LOCK_WAIT_MS);
+    return jobs.some(hasUniqueKey) ? waitForLocks(attempt) : attempt(SHORT_LOCK_WAIT_MS);
   }
 
-  /** Runs `work` within the capacity of the queues. It runs again when one of the queues was deleted meanwhile. */
+  /** Runs `work` within the capacity of the queues. When a queue was deleted meanwhile, it runs `work` again. */
   async function intoQueues<T>(
     jobs: NewJob[],
     at: PathOf,
@@ -99,10 +99,10 @@ export function createEnqueue(context: {
   }
 
   return {
-    /** Refuses what an enqueue of these jobs would refuse, before anything is done. @throws Refusal `invalid_request` */
+    /** Checks jobs as an enqueue of them would, and does nothing else. @throws Refusal `invalid_request` */
     check(jobs: NewJob[], at: PathOf): void {
       for (const [i, job] of jobs.entries()) {
-        timeOf(job, at(i), clock.now());
+        runAtOf(job, at(i), clock.now());
         checkUnique(job, at(i));
       }
     },
@@ -115,7 +115,7 @@ export function createEnqueue(context: {
           : enqueueIntoMany(found),
       ),
 
-    /** Runs `work` in one transaction with the insert of jobs, which happens where it calls `enqueueIn`, if it does. */
+    /** Runs `work` in a transaction. The jobs are inserted in it when, and if, `work` calls `enqueueIn`. */
     enqueueWithin: <T>(jobs: NewJob[], at: PathOf, work: Within<T>): Promise<T> =>
       intoQueues(jobs, at, (found) => transact(found, work)),
   };

@@ -2,17 +2,17 @@ import type { GroupHeads } from '../groups/heads.ts';
 import type { Job } from '../job.ts';
 import { lockTimeout, SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database, Db } from '../postgres/pool.ts';
-import { hasKey, type Insert } from './insert.ts';
+import { hasUniqueKey, type Insert } from './insert.ts';
 import type { JobToInsert } from './newJob.ts';
 
-/** Work in a transaction. It inserts the jobs where it calls `enqueueIn`, if it does. */
+/** Work in a transaction. The jobs are inserted when, and if, it calls `enqueueIn`. */
 export type Within<T> = (transaction: Db, enqueueIn: () => Promise<Job[]>) => Promise<T>;
 
 /** The ids of the queues of these jobs, ascending. */
 export const queueIdsOf = (jobs: JobToInsert[]): number[] =>
   [...new Set(jobs.map((job) => job.queue.id))].sort((a, b) => a - b);
 
-/** Inserts jobs as a part of other work, in one transaction. `inserted` is called after the commit. */
+/** Makes the function that inserts jobs in one transaction with other work. `inserted` is called after the commit. */
 export function createTransact(context: {
   db: Database;
   insert: Insert;
@@ -21,7 +21,7 @@ export function createTransact(context: {
 }) {
   const { db, insert, groups, inserted } = context;
 
-  /** Queues go in the order of their ids, so that no two such transactions can deadlock. */
+  /** It locks the queues in the order of their ids, so that no two transactions can deadlock. */
   async function insertInto(transaction: Db, jobs: JobToInsert[]): Promise<Job[]> {
     const done = new Map<JobToInsert, Job>();
     for (const id of queueIdsOf(jobs)) {
@@ -32,7 +32,7 @@ export function createTransact(context: {
     return jobs.map((job) => done.get(job) as Job);
   }
 
-  /** Runs `work`. It waits this long at most for a transaction that holds a unique key of these jobs. */
+  /** Runs `work`. It waits `lockWaitMs` at most for another transaction that holds a unique key of these jobs. */
   return async function transact<T>(
     jobs: JobToInsert[],
     work: Within<T>,
@@ -40,7 +40,7 @@ export function createTransact(context: {
   ): Promise<T> {
     let done: Job[] = [];
     const result = await db.transaction(async (transaction) => {
-      if (jobs.some(hasKey)) {
+      if (jobs.some(hasUniqueKey)) {
         const { statement, parameters } = lockTimeout(lockWaitMs);
         await transaction.query(statement, parameters);
       }

@@ -5,12 +5,12 @@ import { prepared, row } from '../postgres/statements.ts';
 import { type Inserted, type JobToInsert, newJobParameters, toJob } from './newJob.ts';
 
 const statements = {
-  // A row without an id speaks of all jobs that are ready.
+  // A row without an id stands for all jobs that are ready.
   plain: prepared('enqueue/insert', row<Inserted & { id: string | null }>()),
   unique: prepared('enqueue/insert_unique', row<JobRow>()),
 };
 
-export const hasKey = (job: JobToInsert): boolean => job.unique_key !== null;
+export const hasUniqueKey = (job: JobToInsert): boolean => job.unique_key !== null;
 
 async function insertPlain(
   on: Db,
@@ -28,7 +28,7 @@ async function insertPlain(
   });
 }
 
-/** Locks are taken in one order, so that no two such statements can deadlock. */
+/** Every statement locks its keys in this order, so that no two of them can deadlock. */
 const byKey = ([a]: [JobToInsert, string], [b]: [JobToInsert, string]): number =>
   (a.unique_key ?? '') < (b.unique_key ?? '') ? -1 : 1;
 
@@ -65,10 +65,10 @@ async function insertUnique(
 export type Insert = (on: Db, queueId: number, jobs: JobToInsert[]) => Promise<Job[]>;
 
 /**
- * Inserts jobs into one queue, and returns them in the same order. Where another job holds the unique key, that job is
- * returned instead, as `deduplicated`. @throws QueueGone when the queue was deleted
+ * Inserts jobs into one queue, and returns them in the same order. If another job holds the unique key of a job, it
+ * returns that other job instead, as `deduplicated`. @throws QueueGone when the queue was deleted
  */
 export const createInsert =
   (newId: (queueId: number) => string): Insert =>
   (on, queueId, jobs) =>
-    (jobs.some(hasKey) ? insertUnique : insertPlain)(on, queueId, jobs, newId);
+    (jobs.some(hasUniqueKey) ? insertUnique : insertPlain)(on, queueId, jobs, newId);

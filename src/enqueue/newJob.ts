@@ -19,11 +19,11 @@ export interface NewJob {
   group?: string;
   fairness_key?: string;
   expires_in_seconds?: number;
-  /** How long a client waits for its end, if one does. */
+  /** How long a client waits for the end of the job. */
   awaited_seconds?: number;
 }
 
-/** A job that knows its queue: the columns that sql/shared/new_jobs.sql takes. */
+/** A job with its queue, and the columns that sql/shared/new_jobs.sql takes. */
 export interface JobToInsert {
   queue: Queue;
   delay_seconds: number;
@@ -44,7 +44,7 @@ export interface JobToInsert {
 /** What the database decides about a new job. */
 export type Inserted = Pick<JobRow, 'state' | 'run_at' | 'created_at'>;
 
-/** PostgreSQL keeps no half of a surrogate pair. The key is compared with what PostgreSQL answers. */
+/** PostgreSQL keeps no half of a surrogate pair, and the key is compared with the one that PostgreSQL returns. */
 const wellFormed = (text: string): string => Buffer.from(text).toString();
 
 export const toInsert = (job: NewJob, queue: Queue, run_at: Date | null): JobToInsert => ({
@@ -64,7 +64,7 @@ export const toInsert = (job: NewJob, queue: Queue, run_at: Date | null): JobToI
   awaited_seconds: job.awaited_seconds === undefined ? null : job.awaited_seconds + KEPT_SECONDS,
 });
 
-/** A column that most jobs go without: null as a whole when no job has it. */
+/** A column that few jobs have. It is null as a whole when no job has it. */
 const ifAny = <T>(jobs: JobToInsert[], pick: (job: JobToInsert) => T | null): (T | null)[] | null =>
   jobs.some((job) => pick(job) !== null) ? jobs.map(pick) : null;
 
@@ -86,7 +86,7 @@ export const newJobParameters = (ids: string[], jobs: JobToInsert[]) => ({
   waits: ifAny(jobs, (j) => j.awaited_seconds),
 });
 
-/** The job that was inserted, without reading it back: what was sent, and what the database decided. */
+/** The job as it was inserted, made from the request and from what the database decided. Nothing is read back. */
 export const toJob = (job: JobToInsert, id: string, { state, run_at, created_at }: Inserted): Job => ({
   id,
   queue: job.queue.name,

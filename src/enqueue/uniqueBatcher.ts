@@ -10,7 +10,7 @@ import { weigh } from './weight.ts';
 const BATCH_ROWS = 100;
 const BATCH_BYTES = 2 ** 20;
 
-/** The jobs of a batch, dealt out to the requests that they came from. */
+/** Deals out the jobs of a batch to the requests that they came from. */
 export function dealOut(jobs: Job[], requests: unknown[][]): Job[][] {
   let taken = 0;
   return requests.map((request) => {
@@ -20,9 +20,9 @@ export function dealOut(jobs: Job[], requests: unknown[][]): Job[][] {
 }
 
 /**
- * Enqueues requests that have unique keys. They may meet an open transaction of somebody who has enqueued with the same
- * key, so they go in no round trip of their queue. A batch that meets one falls apart: only its requests with that key go on
- * waiting.
+ * Enqueues requests that have unique keys. They may have to wait for somebody's open transaction that holds the same key,
+ * so they go in no round trip of their queue. A batch that meets such a transaction falls apart into its requests. Then
+ * only the requests with that key wait.
  */
 export function createUniqueBatcher(context: {
   db: Database;
@@ -31,10 +31,10 @@ export function createUniqueBatcher(context: {
   inserted: (jobs: Job[]) => void;
 }) {
   const { db, waitForLocks, insert, inserted } = context;
-  /** The keys that requests wait for here, and the number of these requests. */
-  const awaited = new Map<string, number>();
+  /** The keys that requests wait for on this replica, and the number of requests that wait for each. */
+  const waitedFor = new Map<string, number>();
 
-  /** Inserts in a transaction of its own that waits this long at most for any lock. */
+  /** Inserts in a transaction of its own, which waits `lockWaitMs` at most for a lock. */
   async function insertWithin(lockWaitMs: number, queueId: number, jobs: JobToInsert[]): Promise<Job[]> {
     const done = await insert(withLockTimeout(db, lockWaitMs), queueId, jobs);
     inserted(done);
@@ -49,21 +49,21 @@ export function createUniqueBatcher(context: {
   });
 
   async function alone(queueId: number, jobs: JobToInsert[], keys: string[]): Promise<Job[]> {
-    for (const key of keys) awaited.set(key, (awaited.get(key) ?? 0) + 1);
+    for (const key of keys) waitedFor.set(key, (waitedFor.get(key) ?? 0) + 1);
     try {
       return await waitForLocks((lockWaitMs) => insertWithin(lockWaitMs, queueId, jobs));
     } finally {
       for (const key of keys) {
-        const others = (awaited.get(key) as number) - 1;
-        if (others > 0) awaited.set(key, others);
-        else awaited.delete(key);
+        const others = (waitedFor.get(key) as number) - 1;
+        if (others > 0) waitedFor.set(key, others);
+        else waitedFor.delete(key);
       }
     }
   }
 
   return async (queueId: number, jobs: JobToInsert[]): Promise<Job[]> => {
     const keys = jobs.map((job) => `${queueId} ${job.unique_key}`);
-    if (keys.some((key) => awaited.has(key))) return alone(queueId, jobs, keys);
+    if (keys.some((key) => waitedFor.has(key))) return alone(queueId, jobs, keys);
     try {
       return await batched(queueId, jobs);
     } catch (error) {

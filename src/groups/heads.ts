@@ -13,16 +13,16 @@ const statement = prepared(
   row<Head & { group: string; is_head: boolean; is_new: boolean }>(),
 );
 
-/** Groups in a statement. */
+/** At most this number of groups goes in a statement. */
 const MOST = 1000;
 
-/** The job of a group whose turn it is: ready, leased, or backing off. */
+/** The job of a group that may run. It is ready, leased, or backs off. */
 interface Head {
   id: string;
   run_at: string;
 }
 
-/** A job that a statement moved, as it is afterwards; `group` is left out by verbs that change no turns. */
+/** A job that a statement moved, as it is afterwards. Verbs that change no group heads leave out `group`. */
 export interface Moved {
   id: string;
   state: JobState;
@@ -30,16 +30,16 @@ export interface Moved {
   run_at?: string;
 }
 
-/** A job in one of these is the head of its group still, or has not arrived yet. */
-const STAYS = new Set<JobState>(['ready', 'leased', 'scheduled']);
+/** A job in one of these states leaves its group the head that it has. */
+const KEEPS_HEAD = new Set<JobState>(['ready', 'leased', 'scheduled']);
 
 export const needsAdvance = ({ group, state }: Moved): boolean =>
-  typeof group === 'string' && !STAYS.has(state);
+  typeof group === 'string' && !KEEPS_HEAD.has(state);
 
 /**
- * Whose turn it is in each group. Whatever takes a head away or brings a job is followed, after its commit, by a look at
- * the group, in a transaction of its own: of an arrival and a departure that don't see each other, the later one looks
- * when both are there. Nobody waits for a producer's transaction. See docs/decisions/0014-groups.md.
+ * Advances groups. A transaction that takes a head away, or brings a job, is followed by one that looks at the group and
+ * gives it a head if it has none. When a job comes and a head goes in two transactions that do not see each other, the
+ * later of the two looks sees both. Nobody waits for a producer's transaction. See docs/decisions/0014-groups.md.
  */
 export function createGroupHeads(context: {
   db: Database;
@@ -49,7 +49,7 @@ export function createGroupHeads(context: {
   log: (error: unknown, message: string) => void;
 }) {
   const { db, joinRoundTrip, queues, notifier, log } = context;
-  /** Groups that could not be looked at, by the ids of their queues. */
+  /** Groups that could not be advanced, by the ids of their queues. */
   let missed = new Map<number, Set<string>>();
 
   async function headsOf(queueId: number, groups: string[]): Promise<Map<string, Head>> {
@@ -64,13 +64,13 @@ export function createGroupHeads(context: {
         return found;
       });
       for (const row of rows) if (row.is_head) heads.set(row.group, row);
-      // What was to be the head was cancelled or purged at that moment, or made the head by another replica.
+      // The job that was to be the head was cancelled or purged at that moment, or another replica made it the head.
       left = [...new Set(rows.map((row) => row.group))].filter((group) => !heads.has(group));
     }
     return heads;
   }
 
-  const lanes = createBatcher<string, Head | undefined>({
+  const batched = createBatcher<string, Head | undefined>({
     weigh: () => 1 / MOST,
     maxWeight: 1,
     async run(queueId, groups) {
@@ -79,17 +79,17 @@ export function createGroupHeads(context: {
     },
   });
 
-  /** Gives those of the groups a head that have none, and returns the heads. What fails is tried again by `catchUp`. */
+  /** Gives a head to those of the groups that have none. Returns the heads. `catchUp` tries again what fails. */
   async function advance(queueId: number, groups: Iterable<string>): Promise<Map<string, Head>> {
     const heads = new Map<string, Head>();
     const asked = [...groups];
     for (let at = 0; at < asked.length; at += MOST) {
       const some = asked.slice(at, at + MOST);
       try {
-        const found = await Promise.all(some.map((group) => lanes(queueId, group)));
+        const found = await Promise.all(some.map((group) => batched(queueId, group)));
         for (const [i, head] of found.entries()) if (head) heads.set(some[i] as string, head);
       } catch (error) {
-        log(error, 'groups could not be looked at, they will be again');
+        log(error, 'groups were not advanced, this will be tried again');
         missed.set(queueId, new Set([...(missed.get(queueId) ?? []), ...some]));
       }
     }
@@ -99,17 +99,17 @@ export function createGroupHeads(context: {
   return {
     advance,
 
-    /** Passes turns on after the commit that moved these jobs. Those that are heads now are shown to be ready. */
+    /** Advances the groups of these jobs, after the commit that moved them. Makes `ready` those that are heads now. */
     async advanceAfter(jobs: Moved[]): Promise<void> {
-      const turns = new Map<number, Set<string>>();
+      const groupsOf = new Map<number, Set<string>>();
       const moved = jobs.filter(needsAdvance);
       for (const { id, group } of moved) {
         const queueId = queueIdOf(id) as number;
-        turns.set(queueId, (turns.get(queueId) ?? new Set()).add(group as string));
+        groupsOf.set(queueId, (groupsOf.get(queueId) ?? new Set()).add(group as string));
       }
       const heads = new Map(
         await Promise.all(
-          [...turns].map(async ([queueId, groups]) => [queueId, await advance(queueId, groups)] as const),
+          [...groupsOf].map(async ([queueId, groups]) => [queueId, await advance(queueId, groups)] as const),
         ),
       );
       for (const job of moved) {
@@ -119,7 +119,7 @@ export function createGroupHeads(context: {
       }
     },
 
-    /** Looks at the groups that could not be looked at when it was due. */
+    /** Advances the groups that could not be advanced before. */
     async catchUp(): Promise<void> {
       const again = missed;
       missed = new Map();

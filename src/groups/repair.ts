@@ -9,15 +9,15 @@ const statements = {
   headless: planned('groups/headless', row<{ headless: string[] | null; last: string | null }>()),
 };
 
-/** Groups looked at in one statement. */
+/** One statement looks at this number of groups. */
 const PAGE = 1000;
-/** Looking takes this share of the time. A look at everything comes at most once in LOOK_MS. */
+/** The looks take this share of the time. A look at all queues begins at most once in LOOK_MS. */
 const SHARE = 1 / 50;
 const LOOK_MS = 1000;
 
 /**
- * Finds groups with blocked jobs but without a head, and advances them. Such groups come from a replica that died before it could
- * advance them, and from jobs that something else than Dibs put in.
+ * Finds groups with blocked jobs but without a head, and advances them. A replica that dies before it advances a group
+ * leaves such a group behind. Jobs that are inserted by SQL may do so, too.
  */
 export function createGroupRepair(context: {
   db: Db;
@@ -26,15 +26,16 @@ export function createGroupRepair(context: {
   log: (error: unknown, message: string) => void;
 }) {
   const { db, queues, groups, log } = context;
-  /** What is left of this look at everything: queues, and the group up to which the first of them was looked at. */
+  /** The queues that are left in this look at all queues, and the group that it has reached in the first of them. */
   let left: number[] = [];
   let after = '';
+  /** The looks at single queues, by name. `again` asks for one more look after the rest. */
   const looking = new Map<string, { again: boolean }>();
   let stopped = false;
 
-  const failed = (error: unknown) => log(error, 'the groups of a queue were not looked at');
+  const failed = (error: unknown) => log(error, 'the groups of a queue were not checked');
 
-  /** Looks at the next groups of a queue. Returns the last of them, or null when there was none. */
+  /** Looks at the next groups of a queue. Returns the last one, or null when there was none. */
   async function page(queueId: number, from: string): Promise<string | null> {
     const [row] = await db.query(statements.headless, { queue_id: queueId, after: from, limit: PAGE });
     if (row?.headless) await groups.advance(queueId, row.headless);
@@ -72,7 +73,7 @@ export function createGroupRepair(context: {
   }
 
   return {
-    /** The duty: one page of the look at everything. Returns when to take the next one. */
+    /** The duty: one page of the look at all queues. Returns the time in milliseconds until the next page. */
     async run(): Promise<number> {
       const started = performance.now();
       await groups.catchUp();
@@ -87,7 +88,7 @@ export function createGroupRepair(context: {
       return left.length > 0 ? rest : Math.max(LOOK_MS, rest);
     },
 
-    /** Jobs came into this group of a queue, or into groups that are not named, with nobody to advance them. */
+    /** Jobs came into this group of a queue (into any of its groups, if none is named), and nobody has advanced it. */
     blocked(name: string, group: string | undefined): void {
       if (group === undefined) lookAt(name);
       else void queues.byName(name).then((queue) => queue && groups.advance(queue.id, [group]), failed);

@@ -19,7 +19,7 @@ const PRUNE_MS = 1000;
 const LOST_LEASES_MS = 1000;
 const SCHEDULES_MS = 1000;
 const CLOCK_MS = 10_000;
-/** At least so often: the repair itself asks for sooner. */
+/** At the latest. The repair asks for an earlier time itself. */
 const GROUPS_MS = 60_000;
 
 /** Starts the duties that run beside the verbs on every replica. */
@@ -38,7 +38,7 @@ export function startDuties(context: {
   log: (error: unknown, message: string) => void;
 }) {
   const { clock, repair, claims, log } = context;
-  const failed = (error: unknown) => log(error, 'a background duty failed, it will be tried again');
+  const failed = (error: unknown) => log(error, 'a background duty failed, it will run again');
   const start = (everyMs: number, run: () => Promise<boolean | number>) =>
     startDuty({ everyMs, failed, run });
   const duties = [
@@ -55,7 +55,7 @@ export function startDuties(context: {
   ];
 
   return {
-    /** Settles when each duty has run once, and so has its connection. */
+    /** Settles when each duty has run once. Then it has had its connection. */
     begun: Promise.all(duties.map((duty) => duty.begun)).then(() => undefined),
 
     async stop(): Promise<void> {

@@ -1,9 +1,9 @@
-/** After a failure, so that an outage doesn't fill the log. */
+/** The pause after a failure, so that an outage does not fill the log. */
 const PAUSE_MS = 1000;
 
 /**
- * A background task: runs at once, then again `everyMs` after it ended, or sooner: at once when it answers that there is
- * more, or after as many milliseconds as it answers.
+ * Runs a background task at once, and again `everyMs` after it has ended. It runs again sooner when it returns a smaller
+ * number of milliseconds, and at once when it returns true: there is more to do.
  */
 export function startDuty(options: {
   everyMs: number;

@@ -30,7 +30,7 @@ const statements = {
   windows: planned('maintenance/prune_windows', row<Expired>()),
 };
 
-/** As many as prune_answers.sql and prune_windows.sql delete at once. */
+/** The number of rows that prune_answers.sql and prune_windows.sql delete at once. */
 const BATCH = 1000;
 
 /** Deletes finished jobs that outlived the retention of their queue. */
@@ -56,7 +56,7 @@ export function pruneJobs({ db, throttle }: { db: Db; throttle: BulkThrottle }):
   };
 }
 
-/** Deletes rows whose time is over, oldest first, from a scan horizon on. */
+/** Deletes rows whose time is over, oldest first. Starts at a scan horizon. */
 function pruneExpired(
   { db, clock }: { db: Db; clock: Clock },
   statement: Statement<{ from: string | null }, Expired>,
@@ -70,7 +70,7 @@ function pruneExpired(
     });
 }
 
-/** Deletes the answers of idempotency keys that have expired. */
+/** Deletes the answers of idempotency keys whose 24 hours are over. */
 export const pruneAnswers = (context: { db: Db; clock: Clock }) => pruneExpired(context, statements.answers);
 
 /** Deletes the windows of unique keys that are over. */

@@ -1,16 +1,17 @@
 import type { Clock } from '../postgres/clock.ts';
 import { restAfter } from '../shareOfTime.ts';
 
-/** Longer than any statement runs. A lease or schedule that commits later than that is left to a full scan. */
+/** Longer than any statement runs. Only a full scan finds a lease or a schedule that commits later than this. */
 const MARGIN_MS = 5000;
+/** Full scans are at least this long apart, and take at most this share of the time. */
 const FULL_SCAN_MS = 10_000;
 const FULL_SCAN_SHARE = 1 / 50;
 const BEGINNING = '-infinity';
 
 /**
- * The time up to which everything due has been dealt with. A sweep starts there, so that it walks over no index entries of
- * leases and schedules that are gone (claim/scanFloor.ts says why that matters). It is a hint: now and then a sweep scans
- * everything.
+ * The scan horizon of a duty: the time up to which everything is dealt with. A sweep starts there, so that it walks over
+ * no index entries of leases and schedules that are gone (claim/scanFloor.ts says why that matters). The horizon is a
+ * hint: now and then a sweep scans everything.
  */
 export function createScanHorizon(clock: Clock, fullScanMs = FULL_SCAN_MS) {
   let dealtWith = BEGINNING;
@@ -20,8 +21,8 @@ export function createScanHorizon(clock: Clock, fullScanMs = FULL_SCAN_MS) {
 
   return {
     /**
-     * Goes on with a sweep where the last chunk ended. `chunk` returns the time up to which it came, or undefined at the
-     * end of the sweep. Returns whether there is more.
+     * Goes on with a sweep where the last chunk ended. `chunk` returns the time that it has reached, or undefined at the
+     * end of the sweep. Returns true when there is more.
      */
     async from(chunk: (from: string) => Promise<string | undefined>): Promise<boolean> {
       const started = performance.now();

@@ -37,13 +37,13 @@ const statements = {
   expire: prepared('maintenance/expire', row<Moved & Changed>()),
 };
 
-/** One kind of sweep: the statement that finds the jobs, and how those of one queue are moved, in the order of their times. */
+/** One kind of sweep: a statement that finds jobs, and `move`, which moves those of one queue in the order of their times. */
 interface Sweep {
   due: typeof statements.dueLeases;
   move(db: Db, queueId: number, ids: string[]): Promise<(Moved & Changed)[]>;
 }
 
-/** Moves the first jobs that are due from a time on, queue by queue. Tells how many it found, and from where to go on. */
+/** Moves the first jobs whose time has come, from `from` on, queue by queue. Returns their number, and where to go on. */
 async function sweepChunk(
   { db, queues, notifier, waiters, settlement, groups }: Context,
   { due, move }: Sweep,
@@ -65,7 +65,7 @@ async function sweepChunk(
     await groups.advanceAfter(jobs);
   }
   const last = batches[0]?.last;
-  // A chunk of jobs of one time that were all locked by others would find the same jobs again.
+  // When others hold locks on a whole chunk of jobs of one time, the next chunk would find the same jobs again.
   return { found, next: found === limit && (moved > 0 || last !== from) ? last : undefined };
 }
 
@@ -87,7 +87,7 @@ function sweeper(
     });
 }
 
-/** Takes back leases that ran out. Their jobs are ready again, dead when out of attempts, cancelled when that was asked for. */
+/** Takes back leases that ran out. Their jobs are ready again, dead when out of attempts, or cancelled if a client asked. */
 export const rescueLeases = (context: Context) =>
   sweeper(context, {
     due: statements.dueLeases,
@@ -95,7 +95,7 @@ export const rescueLeases = (context: Context) =>
       db.query(statements.rescue, { queue_id, ...(await positionsFor(db, due)) }),
   });
 
-/** Makes scheduled jobs ready, or blocked in their groups, when their time has come. */
+/** Makes scheduled jobs ready, or blocked in their groups, when their `run_at` has come. */
 export const promoteScheduled = (context: Context) =>
   sweeper(context, {
     due: statements.dueScheduled,
@@ -103,10 +103,10 @@ export const promoteScheduled = (context: Context) =>
       db.query(statements.promote, { queue_id, ...(await positionsFor(db, due)) }),
   });
 
-/** A job that comes back after its time lies below the scan horizon: only a full scan finds it. */
+/** A job that comes back after it has expired lies below the scan horizon. Only a full scan finds it. */
 const EXPIRIES_FULL_SCAN_MS = 400;
 
-/** Makes jobs dead that still wait although their time is over. */
+/** Makes jobs dead that have expired and still wait. */
 export const expireJobs = (context: Context) =>
   sweeper(
     context,

@@ -21,7 +21,7 @@ interface QueueRow extends Omit<Queue, 'backoff' | 'rate_limit'> {
   rate_seconds: number | null;
 }
 
-/** A look-up older than this is made again while its answer still serves; older than twice this, it is waited for. */
+/** An entry older than this is looked up again. It serves meanwhile, until it is twice as old. */
 const FRESH_MS = 400;
 
 const find = prepared('queues/by_name', row<QueueRow>());
@@ -41,7 +41,7 @@ interface Entry {
   at: number;
 }
 
-/** The queues by name and by id, at most 0.8 s old. A missing queue isn't remembered. */
+/** The queues by name and by id, at most 0.8 s old. A missing queue is not remembered. */
 export function queueCache(db: Database) {
   const byName = new Map<string, Entry>();
   const byId = new Map<number, Entry>();
@@ -81,14 +81,14 @@ export function queueCache(db: Database) {
     const entry = typeof key === 'string' ? byName.get(key) : byId.get(key);
     const age = entry ? performance.now() - entry.at : Number.POSITIVE_INFINITY;
     if (entry && age < 2 * FRESH_MS) {
-      // An outage is told to whoever must wait for the answer, not here.
+      // Nobody waits for this look-up. An outage shows when somebody does.
       if (age > FRESH_MS) ask(key).catch(() => undefined);
       return entry.queue;
     }
     return ask(key);
   }
 
-  /** Forgets what is known, and what is being asked, of a queue that was changed. */
+  /** A queue was changed: drops its entry, and the answers of look-ups that are under way. */
   function changed(name: string): void {
     changes++;
     asked.clear();
@@ -96,8 +96,8 @@ export function queueCache(db: Database) {
     if (entry) drop(entry.queue);
   }
 
-  /** Somebody's open transaction may have created it: that is waited for once in this process, and not for long. */
-  function created(name: string): Promise<void> {
+  /** Creates a queue. Waits, not long, if an open transaction has created it. All requests here share the one wait. */
+  function createOnce(name: string): Promise<void> {
     const underWay = creating.get(name);
     if (underWay) return underWay;
     const done = orUnavailable(
@@ -122,13 +122,13 @@ export function queueCache(db: Database) {
       return queue;
     },
 
-    /** The queue of that name, created when there is none; ready for jobs with fairness keys where some are coming. */
-    async open(name: string, keyed = false): Promise<Queue> {
+    /** Finds or creates a queue. `hasFairnessKeys` marks it for jobs with fairness keys. */
+    async open(name: string, hasFairnessKeys = false): Promise<Queue> {
       for (;;) {
         const queue = await lookUp(name);
-        if (queue && (queue.fair || !keyed)) return queue;
+        if (queue && (queue.fair || !hasFairnessKeys)) return queue;
         if (queue) await db.query(makeFair, { name });
-        else await created(name);
+        else await createOnce(name);
         changed(name);
       }
     },

@@ -3,13 +3,13 @@ import { prepared, row } from '../postgres/statements.ts';
 
 const reserve = prepared('queues/positions', row<{ position: number }>());
 
-/** The next `count` places in the order of arrival, ascending. */
+/** The next `count` positions in the order of arrival, ascending. */
 export async function nextPositions(db: Db, count: number): Promise<number[]> {
   const rows = await db.query(reserve, { count });
   return rows.map((row) => row.position);
 }
 
-/** New places for jobs, in the order given; returned in the order of their ids, which the statements ask for. */
+/** New positions for jobs, in the order given. Returned by ascending id, as the statements need them. */
 export async function positionsFor(db: Db, ids: string[]): Promise<{ ids: string[]; positions: number[] }> {
   const positions = await nextPositions(db, ids.length);
   const places = ids

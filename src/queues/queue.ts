@@ -1,4 +1,4 @@
-/** How long a job rests after a failed attempt; `jitter` is the largest share by which a delay is shortened. */
+/** How long a job rests after a failed attempt. `jitter` is the largest fraction by which a delay is shortened. */
 export interface Backoff {
   kind: 'exponential' | 'linear' | 'constant';
   base_seconds: number;
@@ -6,13 +6,13 @@ export interface Backoff {
   jitter: number;
 }
 
-/** Limits of a queue; null for none. */
+/** Limits of a queue. Null: no limit. */
 export interface QueueLimits {
   /** Leases at once. */
   max_leased: number | null;
-  /** Claims in any window of that length. */
+  /** Claimed jobs in any window of this length. */
   rate_limit: { jobs: number; per_seconds: number } | null;
-  /** Ready and blocked jobs, from which on enqueues are refused. */
+  /** Ready and blocked jobs. Enqueues beyond this number are refused. */
   max_ready: number | null;
 }
 

@@ -30,10 +30,10 @@ function counterOn(ready: Record<number, number>) {
     return rows;
   };
 
-  const { countsOf, forget } = queueCounter({ query } as unknown as Db);
+  const { countsOf, drop } = queueCounter({ query } as unknown as Db);
   return {
     ready,
-    forget,
+    drop,
     asked,
     countedWhole: () => asked.filter(({ whole }) => whole).length,
     break(is: boolean) {
@@ -75,11 +75,11 @@ describe('the counts of a queue', () => {
   });
 
   test('that is large are served again for a while, unless much was done to it at once', async () => {
-    const { ready, alone, forget } = counterOn({ 1: LARGE });
+    const { ready, alone, drop } = counterOn({ 1: LARGE });
     expect(await alone(1)).toBe(LARGE);
     ready[1] = LARGE + 1;
     expect(await alone(1)).toBe(LARGE);
-    forget(1);
+    drop(1);
     expect(await alone(1)).toBe(LARGE + 1);
   });
 
@@ -95,12 +95,12 @@ describe('the counts of a queue', () => {
   });
 
   test('are not those of a count that began before much was done to it at once', async () => {
-    const { ready, alone, forget, hold, countedWhole } = counterOn({ 1: LARGE });
+    const { ready, alone, drop, hold, countedWhole } = counterOn({ 1: LARGE });
     const open = hold();
     const before = alone(1);
     await until(() => countedWhole() === 1);
     ready[1] = LARGE / 2;
-    forget(1);
+    drop(1);
     open();
     expect(await before).toBe(LARGE / 2);
     expect(await alone(1)).toBe(LARGE / 2);

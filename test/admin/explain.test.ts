@@ -31,7 +31,7 @@ describe('why is my job not running?', () => {
       id: jobs[1].id,
       state: 'ready',
       code: 'next_in_line',
-      detail: 'It is the next: whoever claims from the queue is given it.',
+      detail: 'It is the next job: the next claim from the queue gets it.',
       ahead: 0,
     });
     expect((await explain(jobs[4].id)).detail).toMatch(/\b1 job of the queue goes before it/);
@@ -86,7 +86,7 @@ describe('why is my job not running?', () => {
       id: last.id,
       state: 'blocked',
       code: 'behind_in_group',
-      detail: `In its group "a \\"b\\"", 3 jobs go before it; job ${head.id} has the turn, which is with a worker.`,
+      detail: `In its group "a \\"b\\"", 3 jobs go before it. Job ${head.id} is the head of the group and is with a worker.`,
       ahead: 3,
       blocking_job_id: head.id,
     });
@@ -124,7 +124,8 @@ describe('why is my job not running?', () => {
       id: jobs[2].id,
       state: 'ready',
       code: 'max_leased_reached',
-      detail: 'Its queue has as many leases as it may, which is 2; one must be settled or run out first.',
+      detail:
+        'The queue has as many leases as it may have (max_leased: 2). One must be settled or run out first.',
     });
     expect(await explain(one.id)).toMatchObject({ code: 'leased' });
     await at.settle('ack', one);
@@ -175,7 +176,7 @@ describe('why is my job not running?', () => {
       id: job.id,
       state: 'dead',
       code: 'dead',
-      detail: `It is dead since ${body.finished_at}: its only attempt failed. A retry or a redrive makes it ready again.`,
+      detail: `It has been dead since ${body.finished_at}: its only attempt failed. A retry or a redrive makes it ready again.`,
       last_error: 'it broke',
     });
   });

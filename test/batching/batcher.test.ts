@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { createBatcher } from '../../src/batching/batcher.ts';
-import { createRoundTrips, RANKS } from '../../src/batching/roundTrips.ts';
+import { createRoundTrips, ORDER_IN_TRIP } from '../../src/batching/roundTrips.ts';
 
-const joinRoundTrip = createRoundTrips(undefined as never)(RANKS.settle);
+const joinRoundTrip = createRoundTrips(undefined as never)(ORDER_IN_TRIP.settle);
 
 test('an item that clashes waits for the next batch, and holds up no other one', async () => {
   const batches: string[][] = [];

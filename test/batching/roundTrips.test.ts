@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createRoundTrips, RANKS, type RoundTrip } from '../../src/batching/roundTrips.ts';
+import { createRoundTrips, ORDER_IN_TRIP, type RoundTrip } from '../../src/batching/roundTrips.ts';
 import { unavailable } from '../../src/errors.ts';
 import type { Call, Rows } from '../../src/postgres/pipeline.ts';
 import { type Database, openDatabase } from '../../src/postgres/pool.ts';
@@ -29,8 +29,8 @@ function setUp() {
     pipelines,
     connections,
     /** Takes part with one statement, of that verb's name. */
-    join: (verb: keyof typeof RANKS) =>
-      rounds(RANKS[verb])(1, (part: RoundTrip) => part.db.query<{ name: string }>(statement(verb))),
+    join: (verb: keyof typeof ORDER_IN_TRIP) =>
+      rounds(ORDER_IN_TRIP[verb])(1, (part: RoundTrip) => part.db.query<{ name: string }>(statement(verb))),
     rounds,
     async settled() {
       for (let turns = 0; turns < 3; turns++) await new Promise((resolve) => setImmediate(resolve));
@@ -109,7 +109,7 @@ test('an outage refuses also those who gathered meanwhile', async () => {
 test('who leaves a round holds up nobody, and is in none', async () => {
   const { pipelines, rounds, join, settled } = setUp();
   let left: RoundTrip | undefined;
-  const alone = rounds(RANKS.claim)(1, (part) => {
+  const alone = rounds(ORDER_IN_TRIP.claim)(1, (part) => {
     left = part;
     return part.leave().db.query(statement('scan'));
   });

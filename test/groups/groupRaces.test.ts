@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { createRoundTrips, RANKS } from '../../src/batching/roundTrips.ts';
+import { createRoundTrips, ORDER_IN_TRIP } from '../../src/batching/roundTrips.ts';
 import { claiming } from '../../src/claim/lease.ts';
 import type { LeasedJob } from '../../src/claim/leasedJob.ts';
 import { enqueueing } from '../../src/enqueue/enqueue.ts';
@@ -28,10 +28,16 @@ function bareEngine(url: string) {
   // Not started: it hears of nothing, and tells nobody.
   const notifier = createNotifier({ db, url, log });
   const waiters = createWaiters({ tell: () => undefined });
-  const groups = createGroupHeads({ db, joinRoundTrip: rounds(RANKS.advance), queues, notifier, log });
+  const groups = createGroupHeads({
+    db,
+    joinRoundTrip: rounds(ORDER_IN_TRIP.advance),
+    queues,
+    notifier,
+    log,
+  });
   const { enqueue } = enqueueing({
     db,
-    joinRoundTrip: rounds(RANKS.enqueue),
+    joinRoundTrip: rounds(ORDER_IN_TRIP.enqueue),
     queues,
     clock: databaseClock(db),
     notifier,
@@ -40,7 +46,7 @@ function bareEngine(url: string) {
   });
   const settlement = settlementOf({
     db,
-    joinRoundTrip: rounds(RANKS.settle),
+    joinRoundTrip: rounds(ORDER_IN_TRIP.settle),
     queues,
     notifier,
     waiters,
@@ -60,7 +66,7 @@ function bareEngine(url: string) {
     async claim(limit = 1000): Promise<LeasedJob[]> {
       const queue = await queues.open(QUEUE, false);
       const consumer = { limit, lease_seconds: 600, worker: undefined, name: undefined };
-      const shares = await rounds(RANKS.claim)(queue.id, (part) => claimFor(queue, [consumer], part));
+      const shares = await rounds(ORDER_IN_TRIP.claim)(queue.id, (part) => claimFor(queue, [consumer], part));
       return shares.jobs.flat();
     },
   };

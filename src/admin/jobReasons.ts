@@ -1,14 +1,8 @@
-import { hasClaimLimit } from '../claim/limits.ts';
 import type { JobState } from '../job.ts';
-import type { Db } from '../postgres/pool.ts';
-import { planned, row } from '../postgres/statements.ts';
-import type { Queue } from '../queues/cache.ts';
-import { claimLimitReached } from './claimLimits.ts';
 
-const statement = planned('admin/explain_job', row<Facts>());
-
-/** What goes before a job is counted so far: 100,000 take some 50 ms. */
-const MOST_AHEAD = 100_000;
+/*
+ * Why a job is not running: the sentence for each reason, and which reason it is.
+ */
 
 export const EXPLAIN_CODES = [
   'next_in_line',
@@ -31,9 +25,9 @@ export interface Explanation {
   code: (typeof EXPLAIN_CODES)[number];
   /** The same in a sentence or two. */
   detail: string;
-  /** How many jobs go before it. */
+  /** The number of jobs that go before it. */
   ahead?: number;
-  /** When the reason is over, as far as anybody can tell. */
+  /** When the reason is over, as far as it is known. */
   until?: string;
   blocking_job_id?: string;
   worker?: string;
@@ -42,7 +36,11 @@ export interface Explanation {
 
 type Reason = Omit<Explanation, 'id' | 'state'>;
 
-interface Facts {
+/** The jobs that go before a job are counted up to this number: 100,000 take some 50 ms. */
+export const MOST_AHEAD = 100_000;
+
+/** What sql/admin/explain_job.sql finds. */
+export interface JobFacts {
   id: string;
   state: JobState;
   attempt: number;
@@ -59,7 +57,7 @@ interface Facts {
   /** It has expired. */
   is_over: boolean | null;
   paused: boolean;
-  /** The job that holds its group. */
+  /** The head of its group. */
   head_id: string | null;
   head_state: JobState | null;
   ahead: number;
@@ -67,10 +65,11 @@ interface Facts {
 
 const jobs = (count: number) =>
   `${count >= MOST_AHEAD ? 'at least ' : ''}${count} ${count === 1 ? 'job' : 'jobs'}`;
+const go = (count: number) => (count === 1 ? 'goes' : 'go');
 
-const errorOf = ({ last_error }: Facts) => (last_error === null ? {} : { last_error });
+const errorOf = ({ last_error }: JobFacts) => (last_error === null ? {} : { last_error });
 
-function leased(facts: Facts): Reason {
+function leased(facts: JobFacts): Reason {
   const { worker, attempt, max_attempts, cancel_requested } = facts;
   const until = facts.lease_expires_at as string;
   const who = worker === null ? 'a worker that gave no name' : `worker ${JSON.stringify(worker)}`;
@@ -83,7 +82,7 @@ function leased(facts: Facts): Reason {
   };
 }
 
-function scheduled(facts: Facts): Reason {
+function scheduled(facts: JobFacts): Reason {
   const { attempt, max_attempts, run_at: until } = facts;
   if (attempt === 0) return { code: 'delayed', detail: `It is delayed until ${until}.`, until };
   const detail = `It rests until ${until}, after attempt ${attempt} of ${max_attempts}.`;
@@ -91,34 +90,32 @@ function scheduled(facts: Facts): Reason {
 }
 
 const HEADS: Partial<Record<JobState, string>> = {
-  ready: 'which is ready',
-  leased: 'which is with a worker',
-  scheduled: 'which rests before its next attempt',
+  ready: 'is ready',
+  leased: 'is with a worker',
+  scheduled: 'rests before its next attempt',
 };
 
-function blocked({ group, head_id, head_state, ahead: waiting }: Facts): Reason {
-  const ahead = waiting + (head_id === null ? 0 : 1);
+function blocked({ group, head_id, head_state, ahead: blockedAhead }: JobFacts): Reason {
+  const ahead = blockedAhead + (head_id === null ? 0 : 1);
   const name = JSON.stringify(group);
   if (head_id === null)
-    return { code: 'behind_in_group', detail: `The turn in its group ${name} is being passed on.`, ahead };
-  const holder = `job ${head_id} has the turn, ${HEADS[head_state as JobState]}`;
-  const detail = `In its group ${name}, ${jobs(ahead)} ${ahead === 1 ? 'goes' : 'go'} before it; ${holder}.`;
+    return { code: 'behind_in_group', detail: `Its group ${name} gets its next head at this moment.`, ahead };
+  const head = `Job ${head_id} is the head of the group and ${HEADS[head_state as JobState]}.`;
+  const detail = `In its group ${name}, ${jobs(ahead)} ${go(ahead)} before it. ${head}`;
   return { code: 'behind_in_group', detail, ahead, blocking_job_id: head_id };
 }
 
-function ready({ ahead, fairness_key }: Facts): Reason {
+function ready({ ahead, fairness_key }: JobFacts): Reason {
   const next =
     fairness_key === null
-      ? 'It is the next: whoever claims from the queue is given it.'
-      : 'It is the next of its fairness key: whoever claims from the queue when the key has its turn is given it.';
+      ? 'It is the next job: the next claim from the queue gets it.'
+      : 'It is the next job of its fairness key: a claim gets it when the key is the next to be served.';
   const detail =
-    ahead === 0
-      ? next
-      : `It can be claimed, but ${jobs(ahead)} of the queue ${ahead === 1 ? 'goes' : 'go'} before it.`;
+    ahead === 0 ? next : `It can be claimed, but ${jobs(ahead)} of the queue ${go(ahead)} before it.`;
   return { code: 'next_in_line', detail, ahead };
 }
 
-function dead(facts: Facts): Reason {
+function dead(facts: JobFacts): Reason {
   const { attempt, max_attempts, last_error, finished_at } = facts;
   const why =
     last_error === 'expired'
@@ -128,12 +125,13 @@ function dead(facts: Facts): Reason {
         : 'its worker refused it for good';
   return {
     code: 'dead',
-    detail: `It is dead since ${finished_at}: ${why}. A retry or a redrive makes it ready again.`,
+    detail: `It has been dead since ${finished_at}: ${why}. A retry or a redrive makes it ready again.`,
     ...errorOf(facts),
   };
 }
 
-function reasonOf(facts: Facts): Reason {
+/** The reason, as far as the claim limits of the queue have nothing to do with it. */
+export function reasonOf(facts: JobFacts): Reason {
   const { state, finished_at, expires_at } = facts;
   if (state === 'completed') return { code: 'completed', detail: `It was completed at ${finished_at}.` };
   if (state === 'cancelled') return { code: 'cancelled', detail: `It was cancelled at ${finished_at}.` };
@@ -142,24 +140,11 @@ function reasonOf(facts: Facts): Reason {
   if (facts.is_over)
     return {
       code: 'dead',
-      detail: `It expired at ${expires_at}, and is about to be dead.`,
+      detail: `It expired at ${expires_at}, and will be dead soon.`,
       last_error: 'expired',
     };
   if (facts.paused)
-    return {
-      code: 'queue_paused',
-      detail: 'Its queue is paused, and hands out no jobs until it is resumed.',
-    };
+    return { code: 'queue_paused', detail: 'Its queue is paused. Claims get no jobs until it is resumed.' };
   if (state === 'scheduled') return scheduled(facts);
   return state === 'blocked' ? blocked(facts) : ready(facts);
-}
-
-/** Why a job is not running; undefined when there is no such job. */
-export async function explain(db: Db, queue: Queue, id: string): Promise<Explanation | undefined> {
-  const [facts] = await db.query(statement, { queue_id: queue.id, id, max_ahead: MOST_AHEAD });
-  if (!facts) return undefined;
-  const reason = reasonOf(facts);
-  const limit =
-    reason.code === 'next_in_line' && hasClaimLimit(queue) ? await claimLimitReached(db, queue) : undefined;
-  return { id: facts.id, state: facts.state, ...(limit ?? reason) };
 }

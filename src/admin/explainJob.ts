@@ -1,0 +1,18 @@
+import { hasClaimLimit } from '../claim/limits.ts';
+import type { Db } from '../postgres/pool.ts';
+import { planned, row } from '../postgres/statements.ts';
+import type { Queue } from '../queues/cache.ts';
+import { claimLimitReached } from './claimLimits.ts';
+import { type Explanation, type JobFacts, MOST_AHEAD, reasonOf } from './jobReasons.ts';
+
+const statement = planned('admin/explain_job', row<JobFacts>());
+
+/** Why a job is not running. Undefined when there is no such job. */
+export async function explainJob(db: Db, queue: Queue, id: string): Promise<Explanation | undefined> {
+  const [facts] = await db.query(statement, { queue_id: queue.id, id, max_ahead: MOST_AHEAD });
+  if (!facts) return undefined;
+  const reason = reasonOf(facts);
+  const limit =
+    reason.code === 'next_in_line' && hasClaimLimit(queue) ? await claimLimitReached(db, queue) : undefined;
+  return { id: facts.id, state: facts.state, ...(limit ?? reason) };
+}
