@@ -1,5 +1,5 @@
 -- A queue by name.
-select id, name, paused, fair, lease_seconds, max_attempts, backoff, retention_seconds, dead_retention_seconds, created_at,
-  max_leased, rate_jobs, rate_seconds, max_ready
+select
+  -- include shared/queue_columns.sql
 from dibs.queues
 where name = :name;

@@ -1,4 +1,5 @@
 -- A schedule by name.
-select name, cron, timezone, paused, job, payload, next_run_at, last_run_at
+select
+  -- include shared/schedule_columns.sql
 from dibs.schedules
 where name = :name;

@@ -1,5 +1,6 @@
 -- A page of schedules by name.
-select name, cron, timezone, paused, job, payload, next_run_at, last_run_at
+select
+  -- include shared/schedule_columns.sql
 from dibs.schedules
 where name > :after
 order by name

@@ -14,4 +14,6 @@ on conflict (name) do update set
     else excluded.next_run_at
   end,
   revision = excluded.revision
-returning name, cron, timezone, paused, job, payload, next_run_at, last_run_at;
+returning
+  -- include shared/schedule_columns.sql
+;
