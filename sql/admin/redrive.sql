@@ -1,9 +1,9 @@
--- Makes dead jobs ready again, or blocked in their groups, with all their attempts, each at the position beside its id. A
--- job that has expired loses its time limit.
+-- Makes dead jobs ready again, or blocked in their groups, with all their attempts, each at the position beside its id.
+-- A job that has expired loses its expires_at.
 -- The state is compared as a text, so that no index but the primary key seems to fit: in a table that was not analyzed
 -- yet, each chunk read all dead jobs.
--- A job stays dead when another job holds its unique key. OFFSET keeps that look a probe of an index. The look does not
--- wait for a transaction that takes the key at this moment: somebody may keep that transaction open.
+-- A job stays dead when another job holds its unique key. OFFSET keeps that look a probe of an index. A transaction that
+-- takes the key at this moment may be one that somebody keeps open: the caller limits how long the update waits for it.
 update dibs.jobs j
 set
   state = (case when j.group_key is null then 'ready' else 'blocked' end)::dibs.job_state,

@@ -1,5 +1,5 @@
 -- Makes a dead or scheduled job ready, with all its attempts. A job of a group is blocked, unless it is the head.
--- A job that has expired loses its time limit.
+-- A job that has expired loses its expires_at.
 -- The update waits for a transaction that holds the unique key of the job. Somebody may keep that transaction open.
 update dibs.jobs j
 set

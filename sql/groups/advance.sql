@@ -39,7 +39,8 @@ advanced as (
   where j.queue_id = :queue_id
     and j.id = any ((select ids from picked)::uuid[])
     and j.id between (select ids[1] from picked) and (select ids[cardinality(ids)] from picked)
-    -- Compared as a text, so that no index but the primary key seems to fit. On the ids see shared/batch_by_id.sql.
+    -- Compared as a text, so that no index but the primary key seems to fit. The ids ascend: see
+    -- shared/batch_by_id.sql.
     and j.state::text = 'blocked'
   returning j.group_key, j.id, j.run_at
 )

@@ -1,5 +1,5 @@
--- The jobs that the claims lease, by id: each with its slot, and with the consumer that the slot belongs to. They stop
--- before the payloads are larger than :max_bytes together, but the first job is always among them.
+-- The jobs that the claims lease, by id: each with its slot, and with the consumer that the slot belongs to. It stops
+-- before the payloads are larger than :max_bytes together, but always takes the first job.
 -- The ids go through an array and nothing is joined, so that the planner always comes back by primary key. As a join, a
 -- plan made while the queue was empty became a hash join over the whole queue (200,000 rows for 1), or compared each
 -- slot with each job (300 ms for 1000).

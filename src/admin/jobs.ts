@@ -94,7 +94,7 @@ export function jobAdmin(context: {
       return { ...row, queue: queue.name };
     },
 
-    /** Makes a dead or scheduled job ready, or blocked in its group, with all its attempts. Another waiting job stays as it is. */
+    /** Makes a dead or scheduled job ready, or blocked in its group, with all its attempts. A ready or blocked job stays as it is. */
     async retry(id: string): Promise<Job> {
       const queue = await queues.ofJob(id);
       const [position] = await nextPositions(db, 1);

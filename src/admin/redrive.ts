@@ -43,7 +43,7 @@ export function createRedrive(context: {
   groups: GroupHeads;
 }) {
   const { db, notifier, throttle, groups } = context;
-  // It does not wait for a transaction that takes a key at this moment: somebody may keep that transaction open.
+  // It waits only for a moment for a transaction that takes a key: somebody may keep that transaction open.
   const withShortWait = withLockTimeout(db, SHORT_LOCK_WAIT_MS);
 
   async function redriveAll(queue: Queue, dead: string[]): Promise<number> {

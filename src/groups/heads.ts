@@ -30,7 +30,7 @@ export interface Moved {
   run_at?: string;
 }
 
-/** A job in one of these states leaves its group the head that it has. */
+/** A job in one of these states is still the head of its group, or does not wait in the group yet. */
 const KEEPS_HEAD = new Set<JobState>(['ready', 'leased', 'scheduled']);
 
 export const needsAdvance = ({ group, state }: Moved): boolean =>
@@ -99,7 +99,7 @@ export function createGroupHeads(context: {
   return {
     advance,
 
-    /** Advances the groups of these jobs, after the commit that moved them. Makes `ready` those that are heads now. */
+    /** Advances the groups of these jobs, after the commit that moved them. Sets the jobs that are heads now to `ready`. */
     async advanceAfter(jobs: Moved[]): Promise<void> {
       const groupsOf = new Map<number, Set<string>>();
       const moved = jobs.filter(needsAdvance);

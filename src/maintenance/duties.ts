@@ -55,7 +55,7 @@ export function startDuties(context: {
   ];
 
   return {
-    /** Settles when each duty has run once. Then it has had its connection. */
+    /** Settles when each duty has run once. By then it has a connection. */
     begun: Promise.all(duties.map((duty) => duty.begun)).then(() => undefined),
 
     async stop(): Promise<void> {

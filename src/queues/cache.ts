@@ -96,7 +96,7 @@ export function queueCache(db: Database) {
     if (entry) drop(entry.queue);
   }
 
-  /** Creates a queue. Waits, not long, if an open transaction has created it. All requests here share the one wait. */
+  /** Creates a queue. An open transaction may have created it: then all requests here share one short wait for its end. */
   function createOnce(name: string): Promise<void> {
     const underWay = creating.get(name);
     if (underWay) return underWay;
