@@ -189,14 +189,14 @@ describe('with fresh statistics', () => {
 
 test('the look at a queue without ready jobs reads no jobs of other queues', async () => {
   const database = await open();
-  for (const [i, state] of ['leased', 'scheduled', 'blocked', 'dead'].entries()) {
+  for (const [i, state] of ['leased', 'scheduled', 'dead'].entries()) {
     await makeJobs(database.client, { jobs: JOBS / 10, state, from: 1 + i * JOBS });
     await makeJobs(database.client, { jobs: 5, state, queue: 2 + i, from: (1 + i) * JOBS });
   }
   for (const analyze of ['select', 'vacuum analyze dibs.jobs']) {
     await database.client.query(analyze);
     const { run } = await prepare(database.client, 'admin/explain_queue', 'custom');
-    for (const queue_id of [2, 3, 4, 5, 6]) {
+    for (const queue_id of [2, 3, 4, 5]) {
       const plan = await run({ queue_id });
       expect(rowsTouched(plan), outline(plan)).toBeLessThanOrEqual(2 * 5);
     }
