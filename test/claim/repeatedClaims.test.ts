@@ -8,7 +8,7 @@ import { claimToHangUp } from '../support/hangup.ts';
 import { eventually, expectProblem, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
 
-/** Longer than a waiting claim takes to be known to the other replicas. */
+/** After this time the other replicas know of a waiting claim. */
 const KNOWN_MS = 300;
 
 let service: Service;
