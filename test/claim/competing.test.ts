@@ -28,7 +28,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** A call to any living replica; undefined when no answer came. */
+/** A call to any living replica. Undefined when no answer came. */
 async function call(path: string, body: object, signal?: AbortSignal) {
   const { url } = oneOf(replicas.filter((replica) => replica !== killed));
   const answer = await http(url, 'POST', path, body, { signal }).catch(() => undefined);
@@ -112,7 +112,7 @@ async function drain(): Promise<void> {
   }
 }
 
-test('16 workers that compete, hang up, come too late and lose a replica never hold the same job', async () => {
+test('16 workers that compete, hang up, come too late and lose a replica never hold the same job at once', async () => {
   const everybody = Promise.all([
     ...Array.from({ length: 2 }, produce),
     ...Array.from({ length: WORKERS }, worker),

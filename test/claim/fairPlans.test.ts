@@ -1,20 +1,19 @@
-import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createDatabase } from '../support/database.ts';
-import { makeJobs, parametersOf } from '../support/jobs.ts';
+import { makeJobs, oneFairClaim } from '../support/jobs.ts';
 import { buffers, type Mode, nodes, outline, type PlanNode, prepare, rowsTouched } from '../support/plans.ts';
 
 const JOBS = 100_000;
 const MODES: Mode[] = ['generic', 'custom'];
 
-/** Queues of the database: whose jobs have which keys. */
+/** The queues. They differ in how many jobs and keys they have. */
 const LOPSIDED = 1;
 const MANY_KEYS = 2;
 const FEW_JOBS = 3;
 const SINGLE_JOBS = 4;
 
-type Prepared = Awaited<ReturnType<typeof prepare>>;
+type Prepared = Awaited<ReturnType<typeof prepare<'claim/fair'>>>;
 
 const manyKeys = Array.from({ length: 1000 }, (_, i) => `key-${i}`);
 
@@ -27,15 +26,10 @@ async function fill(client: pg.Client): Promise<void> {
   await makeJobs(client, { ...ready, jobs: 1000, queue: SINGLE_JOBS, from: 4 * JOBS, keys: manyKeys });
 }
 
-const parameters = (queue: number, count: number) => {
-  const [, , ...others] = parametersOf('claim/fair', { queue, first: 1, last: 1, by: 1 }, 1);
-  return [queue, count, ...others];
-};
-
 function judge(plan: PlanNode, rows: number): void {
   const drawn = outline(plan);
   expect(rowsTouched(plan), drawn).toBeLessThanOrEqual(rows);
-  // Leases are counted only where they are limited.
+  // Leases are counted only in a queue with a limit.
   const scans = nodes(plan).filter(
     (node) =>
       node['Relation Name'] === 'jobs' &&
@@ -69,7 +63,7 @@ for (const [history, { before, after }] of Object.entries(histories)) {
       for (const mode of MODES) {
         kept.set(mode, await prepare(client, 'claim/fair', mode));
         // The first run makes the generic plan, and the connection keeps it.
-        await claim(mode).plan(parameters(LOPSIDED, 1));
+        await claim(mode).plan(oneFairClaim(LOPSIDED, 1));
       }
       await fill(client);
       await client.query(after);
@@ -84,46 +78,40 @@ for (const [history, { before, after }] of Object.entries(histories)) {
     });
 
     test.each(MODES)(
-      'beside 100,000 jobs of one key and 10 of another, a claim touches a handful of rows by its %s plan',
+      'a claim from 100,000 jobs of one key and 10 of another touches a handful of rows by its %s plan',
       async (mode) => {
-        const plan = await claim(mode).run(parameters(LOPSIDED, 1));
+        const plan = await claim(mode).run(oneFairClaim(LOPSIDED, 1));
         judge(plan, 12);
         expect(buffers(plan), outline(plan)).toBeLessThan(150);
       },
     );
 
     test.each(MODES)(
-      'a claim costs what it returns, however many jobs and keys there are, by its %s plan',
+      'a claim costs what it returns by its %s plan, however many jobs and keys there are',
       async (mode) => {
         for (const queue of [LOPSIDED, MANY_KEYS, FEW_JOBS, SINGLE_JOBS])
           for (const count of [1, 100])
-            judge(await claim(mode).run(parameters(queue, count)), 5 * count + 20);
+            judge(await claim(mode).run(oneFairClaim(queue, count)), 5 * count + 20);
       },
     );
 
-    test.each(MODES)('and a probe for each key that others hold, by its %s plan', async (mode) => {
-      await holder.query('begin');
-      await holder.query(
-        'select from dibs.jobs where queue_id = $1 and fairness_key < $2 and priority = 4 for update',
-        [SINGLE_JOBS, 'key-5'],
-      );
-      const { rows } = await holder.query(
-        'select count(*)::integer as n from dibs.jobs where queue_id = $1 and fairness_key < $2 and priority = 4',
-        [SINGLE_JOBS, 'key-5'],
-      );
-      expect(rows[0].n).toBeGreaterThan(80);
-      const plan = await claim(mode).run(parameters(SINGLE_JOBS, 1));
-      expect(plan['Actual Rows']).toBe(1);
-      judge(plan, 3 * rows[0].n + 20);
-    });
+    test.each(MODES)(
+      'a claim also costs a probe for each key that other claims have locked, by its %s plan',
+      async (mode) => {
+        await holder.query('begin');
+        await holder.query(
+          'select from dibs.jobs where queue_id = $1 and fairness_key < $2 and priority = 4 for update',
+          [SINGLE_JOBS, 'key-5'],
+        );
+        const { rows } = await holder.query(
+          'select count(*)::integer as n from dibs.jobs where queue_id = $1 and fairness_key < $2 and priority = 4',
+          [SINGLE_JOBS, 'key-5'],
+        );
+        expect(rows[0].n).toBeGreaterThan(80);
+        const plan = await claim(mode).run(oneFairClaim(SINGLE_JOBS, 1));
+        expect(plan['Actual Rows']).toBe(1);
+        judge(plan, 3 * rows[0].n + 20);
+      },
+    );
   });
 }
-
-test('once jobs are picked, both claims say the same', () => {
-  const [plain, fair] = ['claim/limited', 'claim/fair'].map((name) => {
-    const text = readFileSync(new URL(`../../sql/${name}.sql`, import.meta.url), 'utf8');
-    return text.slice(text.indexOf('picked as materialized')).trim();
-  }) as [string, string];
-  expect(plain.length).toBeGreaterThan(1000);
-  expect(fair).toBe(plain.replace(/;$/, ',\n  (select bool_or(cut) from taken) as cut;'));
-});
