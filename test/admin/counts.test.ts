@@ -13,10 +13,11 @@ afterEach(() => vi.restoreAllMocks());
 /** A database whose queues have these ready jobs; on the clock, 1000 of them are counted in a millisecond. */
 function counterOn(ready: Record<number, number>) {
   const asked: { ids: number[]; most: (number | null)[]; whole: boolean }[] = [];
-  let gate: Promise<void> = Promise.resolve();
+  let released: Promise<void> = Promise.resolve();
   let broken = false;
 
-  const query = async (_: Statement, [ids, most]: [number[], (number | null)[]]) => {
+  const query = async (_: Statement, parameters: { queue_ids: number[]; limits: (number | null)[] }) => {
+    const { queue_ids: ids, limits: most } = parameters;
     const whole = most.includes(null);
     asked.push({ ids, most, whole });
     const rows = ids.map((id, i) => {
@@ -25,7 +26,7 @@ function counterOn(ready: Record<number, number>) {
       return { id, cut: found >= limit, ready: found, oldest_ready_age_seconds: ready[id] };
     });
     now += rows.reduce((sum, row) => sum + row.ready, 0) / 1000;
-    if (whole) await gate;
+    if (whole) await released;
     if (broken) throw new Error('the database is away');
     return rows;
   };
@@ -42,7 +43,7 @@ function counterOn(ready: Record<number, number>) {
     /** Lets no count of a whole queue end until the returned function is called. */
     hold(): () => void {
       let open: () => void = () => undefined;
-      gate = new Promise((resolve) => {
+      released = new Promise((resolve) => {
         open = resolve;
       });
       return open;

@@ -124,7 +124,8 @@ describe('why is my job not running?', () => {
       id: jobs[2].id,
       state: 'ready',
       code: 'max_leased_reached',
-      detail: 'Its queue has as many leases as it may, which is 2; one must be settled or run out first.',
+      detail:
+        'The queue has as many leases as it may have (max_leased: 2). One must be settled or run out first.',
     });
     expect(await explain(one.id)).toMatchObject({ code: 'leased' });
     await at.settle('ack', one);

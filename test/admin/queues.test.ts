@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { adHoc } from '../support/adHoc.ts';
 import { expectProblem, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
 
@@ -118,15 +119,15 @@ describe('GET /queues', () => {
     await there.settle('nack', dead, { retry: false });
     // More than are counted at a first look, with more dead ones than ready.
     await there.configure('d.large', {});
-    await other.db.query({
-      text: `
+    await other.db.query(
+      adHoc(`
         insert into dibs.jobs (queue_id, id, state, run_at, finished_at, priority, max_attempts, payload_bytes, headers, payload)
         select queue.id, gen_random_uuid(), kind.state::dibs.job_state, now() - interval '1 h',
           case kind.state when 'dead' then now() end, n % 3, 5, 1, '{}', '1'
         from generate_series(1, 5000) as n
         cross join lateral (select case when n % 5 > 2 then 'ready' else 'dead' end as state) as kind
-        join dibs.queues queue on queue.name = 'd.large'`,
-    });
+        join dibs.queues queue on queue.name = 'd.large'`),
+    );
     const { queues } = (await other.call('GET', '/queues')).body;
     expect(queues.map((q: { name: string }) => q.name)).toEqual([
       'a.leased',
@@ -186,9 +187,9 @@ describe('GET /queues/{queue}', () => {
       { queue, delay_seconds: 1000 },
     ]);
     const backdate = (seconds: number, priority: number) =>
-      service.db.query({
-        text: `update dibs.jobs set run_at = now() - interval '${seconds} s' where priority = ${priority}`,
-      });
+      service.db.query(
+        adHoc(`update dibs.jobs set run_at = now() - interval '${seconds} s' where priority = ${priority}`),
+      );
     await backdate(100, -5);
     const age = async () => (await look()).body.oldest_ready_age_seconds;
     expect(await age()).toBeGreaterThanOrEqual(100);

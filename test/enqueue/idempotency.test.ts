@@ -206,7 +206,7 @@ test('a batch over several queues, of 1000 jobs, is answered again in full', asy
   for (const queue of queues) expect((await at.drain(queue)).length).toBe(500);
 });
 
-test('an enqueue with a key notifier the claims that wait, on every replica', async () => {
+test('an enqueue with a key wakes the claims that wait, on every replica', async () => {
   const queue = at.newQueue();
   await at.ok('POST', `/queues/${queue}/pause`);
   await at.ok('POST', `/queues/${queue}/resume`);
@@ -299,7 +299,7 @@ test('keys that wait for another replica leave connections to the requests witho
 test('a replica that stands still in its transaction loses the key to those who repeat the request', async () => {
   const key = newKey();
   const take = prepared('enqueue/idempotency_take');
-  const parameters = ['POST /jobs', key, '0'.repeat(64)];
+  const parameters = { route: 'POST /jobs', key, fingerprint: '0'.repeat(64), lock_timeout: '2s' };
   const frozen = here.db.transaction(async (transaction) => {
     await transaction.query(take, parameters);
     await eventually(async () => expect((await post(there, '/jobs', {}, key)).status).toBe(201));

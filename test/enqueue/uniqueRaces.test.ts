@@ -61,12 +61,12 @@ describe('under 32 concurrent producers of one key', () => {
 
   // By the engines, as the tests' HTTP takes some milliseconds of this process for each request.
   const engine = (i: number) => replica(i).engine;
-  const enqueue = (i: number, jobs: NewJob[]) => engine(i).enqueue(jobs, () => '');
+  const enqueue = (i: number, jobs: NewJob[]) => engine(i).enqueue({ jobs, at: () => '' });
   const workUntil = async (i: number, queue: string, until: number, done: (id: string) => void) => {
     while (performance.now() < until)
-      for (const job of await engine(i).claim({ queues: [queue], wait_seconds: 0.1 }).jobs) {
+      for (const job of await engine(i).claim({ queues: [queue], wait_seconds: 0.1 })) {
         done(job.id);
-        await engine(i).ack({ id: job.id, lease_token: job.lease_token }, () => '');
+        await engine(i).ack({ id: job.id, lease_token: job.lease_token, at: () => '' });
       }
   };
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { adHoc } from '../support/adHoc.ts';
 import { expectProblem, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
 
@@ -12,7 +13,7 @@ afterAll(() => service.stop());
 
 /** Seconds from the database's now to a job's run_at, give or take the time that an answer takes. */
 async function rest(job: { run_at: string }): Promise<number> {
-  const [row] = await service.db.query<{ now: string }>({ text: 'select now()' });
+  const [row] = await service.db.query(adHoc<{ now: string }>('select now()'));
   return (Date.parse(job.run_at) - Date.parse((row as { now: string }).now)) / 1000;
 }
 
@@ -29,7 +30,7 @@ async function delays(queue: string, attempts: number): Promise<number[]> {
     const job = await nacked(queue);
     expect(job).toMatchObject({ state: 'scheduled', attempt: i + 1 });
     found.push(Math.round(await rest(job)));
-    await service.db.query({ text: `update dibs.jobs set run_at = now() where id = '${job.id}'` });
+    await service.db.query(adHoc(`update dibs.jobs set run_at = now() where id = '${job.id}'`));
     await at.reaches(job.id, 'ready');
   }
   return found;
