@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createDatabase } from '../support/database.ts';
-import { makeJobs, parametersOf } from '../support/jobs.ts';
+import { makeJobs, oneFairClaim } from '../support/jobs.ts';
 import { buffers, type Mode, nodes, outline, type PlanNode, prepare, rowsTouched } from '../support/plans.ts';
 
 const JOBS = 100_000;
@@ -14,7 +13,7 @@ const MANY_KEYS = 2;
 const FEW_JOBS = 3;
 const SINGLE_JOBS = 4;
 
-type Prepared = Awaited<ReturnType<typeof prepare>>;
+type Prepared = Awaited<ReturnType<typeof prepare<'claim/fair'>>>;
 
 const manyKeys = Array.from({ length: 1000 }, (_, i) => `key-${i}`);
 
@@ -26,11 +25,6 @@ async function fill(client: pg.Client): Promise<void> {
   await makeJobs(client, { ...ready, jobs: 2000, queue: FEW_JOBS, from: 3 * JOBS, keys: ['large', 'small'] });
   await makeJobs(client, { ...ready, jobs: 1000, queue: SINGLE_JOBS, from: 4 * JOBS, keys: manyKeys });
 }
-
-const parameters = (queue: number, count: number) => {
-  const [, , ...others] = parametersOf('claim/fair', { queue, first: 1, last: 1, by: 1 }, 1);
-  return [queue, count, ...others];
-};
 
 function judge(plan: PlanNode, rows: number): void {
   const drawn = outline(plan);
@@ -69,7 +63,7 @@ for (const [history, { before, after }] of Object.entries(histories)) {
       for (const mode of MODES) {
         kept.set(mode, await prepare(client, 'claim/fair', mode));
         // The first run makes the generic plan, and the connection keeps it.
-        await claim(mode).plan(parameters(LOPSIDED, 1));
+        await claim(mode).plan(oneFairClaim(LOPSIDED, 1));
       }
       await fill(client);
       await client.query(after);
@@ -86,7 +80,7 @@ for (const [history, { before, after }] of Object.entries(histories)) {
     test.each(MODES)(
       'beside 100,000 jobs of one key and 10 of another, a claim touches a handful of rows by its %s plan',
       async (mode) => {
-        const plan = await claim(mode).run(parameters(LOPSIDED, 1));
+        const plan = await claim(mode).run(oneFairClaim(LOPSIDED, 1));
         judge(plan, 12);
         expect(buffers(plan), outline(plan)).toBeLessThan(150);
       },
@@ -97,7 +91,7 @@ for (const [history, { before, after }] of Object.entries(histories)) {
       async (mode) => {
         for (const queue of [LOPSIDED, MANY_KEYS, FEW_JOBS, SINGLE_JOBS])
           for (const count of [1, 100])
-            judge(await claim(mode).run(parameters(queue, count)), 5 * count + 20);
+            judge(await claim(mode).run(oneFairClaim(queue, count)), 5 * count + 20);
       },
     );
 
@@ -112,18 +106,9 @@ for (const [history, { before, after }] of Object.entries(histories)) {
         [SINGLE_JOBS, 'key-5'],
       );
       expect(rows[0].n).toBeGreaterThan(80);
-      const plan = await claim(mode).run(parameters(SINGLE_JOBS, 1));
+      const plan = await claim(mode).run(oneFairClaim(SINGLE_JOBS, 1));
       expect(plan['Actual Rows']).toBe(1);
       judge(plan, 3 * rows[0].n + 20);
     });
   });
 }
-
-test('once jobs are picked, both claims say the same', () => {
-  const [plain, fair] = ['claim/limited', 'claim/fair'].map((name) => {
-    const text = readFileSync(new URL(`../../sql/${name}.sql`, import.meta.url), 'utf8');
-    return text.slice(text.indexOf('picked as materialized')).trim();
-  }) as [string, string];
-  expect(plain.length).toBeGreaterThan(1000);
-  expect(fair).toBe(plain.replace(/;$/, ',\n  (select bool_or(cut) from taken) as cut;'));
-});

@@ -1,11 +1,10 @@
-import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createDatabase } from '../support/database.ts';
-import { makeJobs, parametersOf, TOKEN } from '../support/jobs.ts';
+import { makeJobs, oneClaim, parametersOf, TOKEN } from '../support/jobs.ts';
+import { type ParametersOf, rowsOf, type StatementName } from '../support/statements.ts';
 
 const QUEUE = 1;
-const sql = (name: string) => readFileSync(new URL(`../../sql/${name}.sql`, import.meta.url), 'utf8');
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
 let first: pg.Client;
@@ -26,29 +25,32 @@ afterEach(async () => {
   await database.drop();
 });
 
-/** Runs a statement of sql/, and returns the ids of the jobs that it touched. */
-async function run(client: pg.Client, name: string, ...parameters: unknown[]): Promise<string[]> {
-  return (await client.query(sql(name), parameters)).rows.map((row) => row.id);
+/** Runs a statement on the queue, and returns the ids of the jobs that it touched. */
+async function run<N extends StatementName>(
+  client: pg.Client,
+  name: N,
+  parameters: Omit<ParametersOf<N>, 'queue_id'>,
+): Promise<string[]> {
+  const rows = await rowsOf(client, name, { queue_id: QUEUE, ...parameters } as ParametersOf<N>);
+  return rows.map((row) => row.id);
 }
 
-const NONCES = '00000000-0000-4000-8000-00000000000c';
-const claim = (client: pg.Client, limit: number) =>
-  run(
-    client,
-    'claim/plain',
-    QUEUE,
-    limit,
-    2 ** 24,
-    [1],
-    [NONCES],
-    [30],
-    [null],
-    [-100],
-    [-1],
-    [100],
-    null,
-    null,
-  );
+const claim = (client: pg.Client, limit: number) => run(client, 'claim/plain', oneClaim(QUEUE, limit));
+const extend = (client: pg.Client, ids: string[]) =>
+  run(client, 'settle/extend', {
+    ids,
+    lease_tokens: ids.map(() => TOKEN),
+    lease_seconds: ids.map(() => 30),
+    progress: ids.map(() => null),
+  });
+const ack = (client: pg.Client, ids: string[]) =>
+  run(client, 'settle/ack', { ids, lease_tokens: ids.map(() => TOKEN) });
+/** Takes back those leases of the jobs that ran out. */
+const rescue = (client: pg.Client, ids: string[]) =>
+  run(client, 'maintenance/rescue', { ids, positions: ids.map((_, i) => 1000 + i) });
+/** The parameters of a statement for the first job. */
+const forFirst = <N extends StatementName>(name: N) =>
+  parametersOf(name, { queue: QUEUE, first: 1, last: 1, by: 1 }, 1);
 
 /** Returns when a connection waits for a lock that another one holds. */
 async function untilItWaits(client: pg.Client): Promise<void> {
@@ -105,18 +107,18 @@ test('a lease that is being extended is not taken back', async () => {
   const ids = await made(1, 'leased');
   await letLeasesEnd();
   await first.query('begin');
-  expect(await run(first, 'settle/extend', QUEUE, ids, [TOKEN], [30], [null])).toEqual(ids);
-  expect(await run(second, 'maintenance/rescue', QUEUE, ids, [1])).toEqual([]);
+  expect(await extend(first, ids)).toEqual(ids);
+  expect(await rescue(second, ids)).toEqual([]);
   await first.query('commit');
-  expect(await run(second, 'maintenance/rescue', QUEUE, ids, [1])).toEqual([]);
+  expect(await rescue(second, ids)).toEqual([]);
 });
 
 test('an extension that waited for the sweeper comes too late', async () => {
   const ids = await made(1, 'leased');
   await letLeasesEnd();
   await first.query('begin');
-  expect(await run(first, 'maintenance/rescue', QUEUE, ids, [1])).toEqual(ids);
-  const extended = run(second, 'settle/extend', QUEUE, ids, [TOKEN], [30], [null]);
+  expect(await rescue(first, ids)).toEqual(ids);
+  const extended = extend(second, ids);
   await untilItWaits(second);
   await first.query('commit');
   expect(await extended).toEqual([]);
@@ -127,8 +129,8 @@ test('an ack that waited for the sweeper still settles', async () => {
   const ids = await made(1, 'leased');
   await letLeasesEnd();
   await first.query('begin');
-  await run(first, 'maintenance/rescue', QUEUE, ids, [1]);
-  const acked = run(second, 'settle/ack', QUEUE, ids, [TOKEN]);
+  await rescue(first, ids);
+  const acked = ack(second, ids);
   await untilItWaits(second);
   await first.query('commit');
   expect(await acked).toEqual(ids);
@@ -137,10 +139,10 @@ test('an ack that waited for the sweeper still settles', async () => {
 test('an ack that waited for another claim of its job settles nothing', async () => {
   const ids = await made(1, 'leased');
   await letLeasesEnd();
-  await run(first, 'maintenance/rescue', QUEUE, ids, [1]);
+  await rescue(first, ids);
   await first.query('begin');
   expect(await claim(first, 1)).toEqual(ids);
-  const acked = run(second, 'settle/ack', QUEUE, ids, [TOKEN]);
+  const acked = ack(second, ids);
   await untilItWaits(second);
   await first.query('commit');
   expect(await acked).toEqual([]);
@@ -150,14 +152,8 @@ test('an ack that waited for another claim of its job settles nothing', async ()
 test('of an ack and a nack of one lease the first one counts', async () => {
   const ids = await made(1, 'leased');
   await first.query('begin');
-  expect(
-    await run(
-      first,
-      'settle/nack',
-      ...parametersOf('settle/nack', { queue: QUEUE, first: 1, last: 1, by: 1 }, 1),
-    ),
-  ).toEqual(ids);
-  const acked = run(second, 'settle/ack', QUEUE, ids, [TOKEN]);
+  expect(await run(first, 'settle/nack', forFirst('settle/nack'))).toEqual(ids);
+  const acked = ack(second, ids);
   await untilItWaits(second);
   await first.query('commit');
   expect(await acked).toEqual([]);
@@ -167,7 +163,7 @@ test('a cancellation that waited for a claim asks its worker to stop', async () 
   const ids = await made(1, 'ready');
   await first.query('begin');
   await claim(first, 1);
-  const cancelled = run(second, 'admin/cancel', QUEUE, ids[0]);
+  const cancelled = run(second, 'admin/cancel', { id: ids[0] as string });
   await untilItWaits(second);
   await first.query('commit');
   expect(await cancelled).toEqual(ids);
@@ -177,35 +173,23 @@ test('a cancellation that waited for a claim asks its worker to stop', async () 
 test('two sweepers at once revive each job once', async () => {
   const ids = await made(20, 'leased');
   await letLeasesEnd();
-  const places = ids.map((_, i) => 1000 + i);
   await first.query('begin');
-  expect(await run(first, 'maintenance/rescue', QUEUE, ids.slice(0, 10), places.slice(0, 10))).toHaveLength(
-    10,
-  );
-  const others = await run(second, 'maintenance/rescue', QUEUE, ids, places);
+  expect(await rescue(first, ids.slice(0, 10))).toHaveLength(10);
+  const others = await rescue(second, ids);
   await first.query('commit');
   expect(others.sort()).toEqual(ids.slice(10));
 });
 
 test('two batches over the same jobs wait for one another, and never deadlock', async () => {
   const ids = await made(50, 'leased');
-  const tokens = ids.map(() => TOKEN);
   // Whoever comes first stops at the last job, and the other one behind it at the first, not the other way round.
   const holder = new pg.Client(database.url);
   await holder.connect();
   await holder.query('begin');
   await holder.query('select from dibs.jobs where id = $1 for update', [ids[49]]);
-  const acked = run(first, 'settle/ack', QUEUE, ids, tokens);
+  const acked = ack(first, ids);
   await untilItWaits(first);
-  const extended = run(
-    second,
-    'extend',
-    QUEUE,
-    ids,
-    tokens,
-    ids.map(() => 30),
-    ids.map(() => null),
-  );
+  const extended = extend(second, ids);
   await untilItWaits(second);
   await holder.query('commit');
   expect(await acked).toHaveLength(50);
@@ -217,9 +201,9 @@ test('a purge leaves a job alone that is being claimed', async () => {
   const ids = await made(3, 'ready');
   await first.query('begin');
   const taken = await claim(first, 1);
-  const { rows } = await second.query(sql('admin/purge_ready'), [QUEUE, -101, -1, '2100-01-01', 1000]);
+  const [purged] = await rowsOf(second, 'admin/purge_ready', forFirst('admin/purge_ready'));
   await first.query('commit');
-  expect(rows[0].count).toBe(2);
+  expect(purged?.count).toBe(2);
   const left = await second.query<{ id: string }>('select id from dibs.jobs where id = any ($1)', [ids]);
   expect(left.rows.map((row) => row.id)).toEqual(taken);
 });
@@ -228,18 +212,14 @@ test('a queue that is being enqueued into is not found empty', async () => {
   await made(1, 'dead');
   await first.query('delete from dibs.jobs');
   await first.query('begin');
-  const enqueued = await run(
-    first,
-    'enqueue',
-    ...parametersOf('enqueue/insert', { queue: QUEUE, first: 1, last: 1, by: 1 }, 1),
-  );
+  const enqueued = await run(first, 'enqueue/insert', forFirst('enqueue/insert'));
   expect(enqueued).toHaveLength(1);
   await second.query('begin');
-  const locked = second.query(sql('admin/queue_lock'), [QUEUE]);
+  const locked = rowsOf(second, 'admin/queue_lock', { queue_id: QUEUE });
   await untilItWaits(second);
   await first.query('commit');
   await locked;
-  expect((await second.query(sql('admin/queue_empty'), [QUEUE])).rows).toEqual([{ empty: false }]);
+  expect(await rowsOf(second, 'admin/queue_empty', { queue_id: QUEUE })).toEqual([{ empty: false }]);
   await second.query('rollback');
 });
 
@@ -247,26 +227,34 @@ test('an enqueue that waited for its queue to be deleted inserts nothing', async
   await made(1, 'dead');
   await first.query('delete from dibs.jobs');
   await first.query('begin');
-  await first.query(sql('admin/queue_lock'), [QUEUE]);
-  await first.query(sql('admin/queue_delete'), [QUEUE]);
-  const enqueued = run(
-    second,
-    'enqueue',
-    ...parametersOf('enqueue/insert', { queue: QUEUE, first: 1, last: 1, by: 1 }, 1),
-  );
+  await rowsOf(first, 'admin/queue_lock', { queue_id: QUEUE });
+  await rowsOf(first, 'admin/queue_delete', { queue_id: QUEUE });
+  const enqueued = run(second, 'enqueue/insert', forFirst('enqueue/insert'));
   await untilItWaits(second);
   await first.query('commit');
   expect(await enqueued).toEqual([]);
 });
 
 test('configuring or creating a queue that is there uses up no id of a queue', async () => {
-  const configure = ['mail', 30, 5, '{}', 0, 0, null, null, null, null];
+  const config = {
+    name: 'mail',
+    lease_seconds: 30,
+    max_attempts: 5,
+    backoff: '{}',
+    retention_seconds: 0,
+    dead_retention_seconds: 0,
+    max_leased: null,
+    rate_jobs: null,
+    rate_seconds: null,
+    max_ready: null,
+  };
+  const configure = () => rowsOf(first, 'admin/queue_configure', config);
   const next = async () => Number((await third.query(`select nextval('dibs.queue_ids') as id`)).rows[0].id);
-  await first.query(sql('admin/queue_configure'), configure);
+  await configure();
   const before = await next();
   for (let i = 0; i < 5; i++) {
-    await first.query(sql('admin/queue_configure'), configure);
-    await first.query(sql('queues/create'), ['mail']);
+    await configure();
+    await rowsOf(first, 'queues/create', { name: 'mail' });
   }
   expect(await next()).toBe(before + 1);
 });

@@ -1,8 +1,9 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createDatabase } from '../support/database.ts';
-import { parametersOf, TOKEN } from '../support/jobs.ts';
+import { oneClaim, parametersOf } from '../support/jobs.ts';
 import { buffers, type Mode, nodes, outline, type PlanNode, prepare, rowsTouched } from '../support/plans.ts';
+import type { ParametersOf, StatementName } from '../support/statements.ts';
 
 const JOBS = 100_000;
 const MODES: Mode[] = ['generic', 'custom'];
@@ -75,11 +76,11 @@ for (const [shape, wish] of Object.entries(SHAPES))
         const fill = (upTo: number) => makeGroups(client, wish, upTo);
         await begin(client, fill);
         for (const mode of MODES)
-          for (const name of ['groups/advance', 'groups/headless', 'claim/plain']) {
+          for (const name of ['groups/advance', 'groups/headless', 'claim/plain'] as const) {
             const statement = await prepare(client, name, mode);
             // A generic plan is made now, and kept.
             await statement.plan(parametersOf(name, { first: 1, last: 1, by: 1, queue: 1 }, 1));
-            kept.set(`${name} ${mode}`, statement);
+            kept.set(`${name} ${mode}`, statement as Prepared);
           }
         await fill(wish.groups * (wish.depth + 1));
       });
@@ -88,18 +89,19 @@ for (const [shape, wish] of Object.entries(SHAPES))
         await database.drop();
       });
 
-      const run = (name: string, mode: Mode, parameters: unknown[]) =>
+      const run = <N extends StatementName>(name: N, mode: Mode, parameters: ParametersOf<N>) =>
         (kept.get(`${name} ${mode}`) as Prepared).run(parameters);
 
       test.each(MODES)('a new head by its %s plan costs two probes for each group', async (mode) => {
         for (const count of wish.groups === 1 ? [1] : [1, 400]) {
           const groups = Array.from({ length: count }, (_, i) => groupOf(i * 100));
-          judge(await run('groups/advance', mode, [1, groups, groups.map((_, i) => 10_000_000 + i)]), count);
+          const positions = groups.map((_, i) => 10_000_000 + i);
+          judge(await run('groups/advance', mode, { queue_id: 1, groups, positions }), count);
         }
       });
 
       test('a look for groups without a head goes from group to group', async () => {
-        const plan = await run('groups/headless', 'custom', [1, '', 100]);
+        const plan = await run('groups/headless', 'custom', { queue_id: 1, after: '', limit: 100 });
         const looked = Math.min(100, wish.groups);
         expect(rowsTouched(plan), outline(plan)).toBeLessThanOrEqual(2 * looked);
         expect(buffers(plan), outline(plan)).toBeLessThan(20 + 10 * looked);
@@ -108,20 +110,7 @@ for (const [shape, wish] of Object.entries(SHAPES))
       test.each(MODES)('a claim by its %s plan costs what it returns', async (mode) => {
         await client.query(`update dibs.jobs set state = 'ready', is_head = true where id = (
           select id from dibs.jobs where group_key = '${groupOf(0)}' order by position limit 1)`);
-        const plan = await run('claim/plain', mode, [
-          1,
-          1,
-          2 ** 24,
-          [1],
-          [TOKEN],
-          [30],
-          ['w'],
-          [-100],
-          [-1],
-          [100],
-          null,
-          null,
-        ]);
+        const plan = await run('claim/plain', mode, oneClaim(1, 1));
         expect(rowsTouched(plan), outline(plan)).toBeLessThanOrEqual(6);
         expect(buffers(plan), outline(plan)).toBeLessThan(85);
       });

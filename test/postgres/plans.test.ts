@@ -1,17 +1,11 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { planned } from '../../src/postgres/statements.ts';
+import { FIRST_ID } from '../../src/ids.ts';
+import type { JobState } from '../../src/job.ts';
 import { createDatabase } from '../support/database.ts';
-import {
-  type Checked,
-  jobsOf,
-  type Made,
-  makeJobs,
-  parametersOf,
-  STATEMENTS,
-  TOKEN,
-} from '../support/jobs.ts';
+import { jobsOf, type Made, makeJobs, parametersOf, STATEMENTS, TOKEN } from '../support/jobs.ts';
 import { buffers, type Mode, nodes, outline, type PlanNode, prepare, rowsTouched } from '../support/plans.ts';
+import { type ParametersOf, rowsOf, type StatementName } from '../support/statements.ts';
 
 const JOBS = 100_000;
 
@@ -34,10 +28,12 @@ async function open() {
 
 type Prepared = Awaited<ReturnType<typeof prepare>>;
 
-async function prepareAll(client: pg.Client, mode: Mode): Promise<Map<string, Prepared>> {
-  const prepared = new Map<string, Prepared>();
-  for (const [name, { planned }] of Object.entries(STATEMENTS)) {
-    if (planned && mode === 'generic') continue;
+type Kept = Map<StatementName, Prepared>;
+
+async function prepareAll(client: pg.Client, mode: Mode): Promise<Kept> {
+  const prepared: Kept = new Map();
+  for (const name of Object.keys(STATEMENTS) as StatementName[]) {
+    if (STATEMENTS[name]?.planned && mode === 'generic') continue;
     const statement = await prepare(client, name, mode);
     // The first run makes the generic plan, and the connection keeps it.
     await statement.plan(parametersOf(name, { first: 1, last: 1, by: 1, queue: 1 }, 1));
@@ -47,8 +43,8 @@ async function prepareAll(client: pg.Client, mode: Mode): Promise<Map<string, Pr
 }
 
 /** Fails when a plan reads more of the jobs than the statement is about, by structure and by what it touched. */
-function judge(name: string, plan: PlanNode, made: Made, count: number): void {
-  const { rows = 0 } = STATEMENTS[name] as Checked;
+function judge(name: StatementName, plan: PlanNode, made: Made, count: number): void {
+  const { rows = 0 } = STATEMENTS[name] ?? {};
   const own = rows === 'queue' ? 2 * jobsOf(made) : rows;
   const drawn = `${name}\n${outline(plan)}`;
   const all = nodes(plan);
@@ -72,7 +68,7 @@ async function isExact(client: pg.Client): Promise<boolean> {
 }
 
 /** Those that take their batch out of a queue, which is then looked up by ids. */
-const DRAWING = [
+const DRAWING: StatementName[] = [
   'maintenance/prune_jobs',
   'admin/purge',
   'admin/purge_ready',
@@ -80,7 +76,7 @@ const DRAWING = [
   'admin/queue_clear',
 ];
 
-async function judgeAll(client: pg.Client, prepared: Map<string, Prepared>, made: Made): Promise<void> {
+async function judgeAll(client: pg.Client, prepared: Kept, made: Made): Promise<void> {
   const exact = await isExact(client);
   for (const [name, statement] of prepared) {
     if (!exact && DRAWING.includes(name)) continue;
@@ -129,7 +125,7 @@ describe('however empty the queue was when a plan was made', () => {
     describe(history, () => {
       let database: Awaited<ReturnType<typeof open>>;
       let made: Made;
-      const kept = new Map<Mode, Map<string, Prepared>>();
+      const kept = new Map<Mode, Kept>();
       beforeAll(async () => {
         database = await open();
         await prelude(database.client);
@@ -143,10 +139,10 @@ describe('however empty the queue was when a plan was made', () => {
       });
 
       test.each(MODES)('every statement by its %s plan reads only what it is about', async (mode) => {
-        const statements = kept.get(mode) as Map<string, Prepared>;
+        const statements = kept.get(mode) as Kept;
         // Before the first ANALYZE, jobs_by_state and jobs_finished look the same, and these may sort what they find.
         if (history === 'never analyzed')
-          for (const name of ['admin/purge', 'admin/list_oldest']) statements.delete(name);
+          for (const name of ['admin/purge', 'admin/list_oldest'] as const) statements.delete(name);
         await judgeAll(database.client, statements, made);
       });
     });
@@ -191,34 +187,51 @@ describe('with fresh statistics', () => {
   }
 });
 
+test('the look at a queue without ready jobs reads no jobs of other queues', async () => {
+  const database = await open();
+  for (const [i, state] of ['leased', 'scheduled', 'blocked', 'dead'].entries()) {
+    await makeJobs(database.client, { jobs: JOBS / 10, state, from: 1 + i * JOBS });
+    await makeJobs(database.client, { jobs: 5, state, queue: 2 + i, from: (1 + i) * JOBS });
+  }
+  for (const analyze of ['select', 'vacuum analyze dibs.jobs']) {
+    await database.client.query(analyze);
+    const { run } = await prepare(database.client, 'admin/explain_queue', 'custom');
+    for (const queue_id of [2, 3, 4, 5, 6]) {
+      const plan = await run({ queue_id });
+      expect(rowsTouched(plan), outline(plan)).toBeLessThanOrEqual(2 * 5);
+    }
+  }
+  await database.close();
+});
+
 test('a settling statement finds what stands beside each id', async () => {
   const database = await open();
   const made = await makeJobs(database.client, { jobs: 50, state: 'leased' });
   const ids = Array.from({ length: 50 }, (_, i) => made.id(i + 1));
   const { rows } = await database.client.query('select id from dibs.jobs order by id');
   expect(rows.map((row) => row.id)).toEqual(ids);
-  const answer = await database.client.query(planned('settle/nack').text, [
-    made.queue,
+  const nacked = await rowsOf(database.client, 'settle/nack', {
+    queue_id: made.queue,
     ids,
-    '{}',
-    ids.map((_, i) => (i % 3 === 0 ? null : TOKEN)),
-    ids.map((_, i) => 1_000_000 + i),
-    ids.map((_, i) => i),
-    ids.map(() => false),
-    ids.map(() => 0),
-    ids.map((_, i) => (i % 2 ? `error ${i}` : null)),
-    false,
-  ]);
-  expect(answer.rowCount).toBe(33);
-  for (const row of answer.rows) {
+    queue_backoff: '{}',
+    lease_tokens: ids.map((_, i) => (i % 3 === 0 ? null : TOKEN)),
+    positions: ids.map((_, i) => 1_000_000 + i),
+    delays: ids.map((_, i) => i),
+    refusals: ids.map(() => false),
+    jitter_shares: ids.map(() => 0),
+    errors: ids.map((_, i) => (i % 2 ? `error ${i}` : null)),
+    late: false,
+  });
+  expect(nacked).toHaveLength(33);
+  for (const row of nacked) {
     const i = ids.indexOf(row.id);
     expect(i % 3).not.toBe(0);
     expect(row.last_error).toBe(i % 2 ? `error ${i}` : null);
   }
-  const { rows: places } = await database.client.query(
+  const { rows: positions } = await database.client.query(
     'select id, position::integer as position from dibs.jobs where position >= 1000000',
   );
-  for (const row of places) expect(row.position).toBe(1_000_000 + ids.indexOf(row.id));
+  for (const row of positions) expect(row.position).toBe(1_000_000 + ids.indexOf(row.id));
   await database.close();
 });
 
@@ -239,37 +252,48 @@ describe('while another transaction is old', () => {
 
   const CHUNK = 100;
   const CHUNKS = 50;
-  const later = '2100-01-01';
-  const begin = ['-infinity', '00000000-0000-0000-0000-000000000000'];
+  const LATER = '2100-01-01';
 
-  /** For each bulk statement: the state of the jobs that it is about, where it begins, and its parameters. */
-  const bulk: Record<
-    string,
-    [state: string, from: unknown[], parameters: (queue: number, from: unknown[]) => unknown[]]
-  > = {
-    purge: ['dead', begin.slice(1), (queue, from) => [queue, 'dead', ...from, later, CHUNK]],
-    purge_ready: ['ready', [-101, 0], (queue, from) => [queue, ...from, later, CHUNK]],
-    forget: ['completed', begin, (queue, from) => [queue, 'completed', 0, ...from, CHUNK]],
-    queue_clear: ['leased', begin.slice(1), (queue, from) => [queue, ...from, CHUNK]],
+  interface Bulk<N extends StatementName> {
+    /** Of the jobs that it is about. */
+    state: JobState;
+    /** The parameters of its first chunk. A chunk answers from where on the next one goes, under the same names. */
+    first: Omit<ParametersOf<N>, 'queue_id'>;
+  }
+  const common = { called_at: LATER, limit: CHUNK };
+  const bulk: { [N in StatementName]?: Bulk<N> } = {
+    'admin/purge': { state: 'dead', first: { state: 'dead', after_id: FIRST_ID, ...common } },
+    'admin/purge_ready': { state: 'ready', first: { after_rank: -101, after_position: 0, ...common } },
+    'maintenance/prune_jobs': {
+      state: 'completed',
+      first: {
+        state: 'completed',
+        retention_seconds: 0,
+        after_finished_at: '-infinity',
+        after_id: FIRST_ID,
+        limit: CHUNK,
+      },
+    },
+    'admin/queue_clear': { state: 'leased', first: { after_id: FIRST_ID, limit: CHUNK } },
   };
 
-  test.each(Object.entries(bulk))(
-    '%s walks over nothing that its chunks before dealt with',
-    async (name, [state, start, parameters]) => {
+  test.each(Object.entries(bulk) as [StatementName, Bulk<StatementName>][])(
+    'a chunk of %s walks over nothing that the chunks before it dealt with',
+    async (name, { state, first }) => {
       const { client } = database;
-      const queue = 1 + Object.keys(bulk).indexOf(name);
-      await makeJobs(client, { jobs: CHUNK * CHUNKS, queue, from: queue * 1_000_000, state });
+      const queue_id = 1 + Object.keys(bulk).indexOf(name);
+      await makeJobs(client, { jobs: CHUNK * CHUNKS, queue: queue_id, from: queue_id * 1_000_000, state });
       await client.query('analyze dibs.jobs');
-      const text = planned(name).text;
-      let from = start;
+      const start = { queue_id, ...first } as ParametersOf<StatementName>;
+      let next = start;
       for (let i = 1; i < CHUNKS; i++) {
-        const { rows } = await client.query(text, parameters(queue, from));
-        expect(rows[0].count).toBe(CHUNK);
-        from = rows[0].last;
+        const [{ count, ...after } = {}] = await rowsOf(client, name, next);
+        expect(count).toBe(CHUNK);
+        next = { ...next, ...after };
       }
-      const last = await (await prepare(client, name, 'custom')).run(parameters(queue, from));
+      const last = await (await prepare(client, name, 'custom')).run(next);
       expect(rowsTouched(last), outline(last)).toBe(2 * CHUNK);
-      const again = await (await prepare(client, name, 'custom')).run(parameters(queue, start));
+      const again = await (await prepare(client, name, 'custom')).run(start);
       // Measured: 104 against 208 to 312 for purge, 111 against 514 for purge_ready, and it grows with what was deleted.
       expect(1.5 * buffers(last), outline(last)).toBeLessThan(buffers(again));
     },

@@ -1,7 +1,8 @@
 import type pg from 'pg';
+import { FIRST_ID } from '../../src/ids.ts';
+import type { ParametersOf, StatementName } from './statements.ts';
 
 export const TOKEN = '00000000-0000-4000-8000-000000000001';
-const FIRST = '00000000-0000-0000-0000-000000000000';
 const BACKOFF = '{"kind":"exponential","base_seconds":1,"max_seconds":3600,"jitter":0.2}';
 
 /** Jobs that makeJobs inserted: those of `queue` have the numbers from `first` to `last`, every `by`-th one. */
@@ -15,9 +16,9 @@ export interface Made {
 const idOf = (n: number) => `00000000-0000-7000-8000-${n.toString(16).padStart(12, '0')}`;
 
 /**
- * Inserts jobs, of every ten six ready, and one each leased, scheduled, dead and completed; 1 in 100 of the leases and
- * delays is over, and with every second of those delays the job's time. They are numbered from `from` and dealt out to `queues` queues
- * from `queue` on, and to fairness `keys`.
+ * Inserts jobs. Of every ten, six are ready, and one each is leased, scheduled, dead and completed. 1 in 100 of the leases
+ * and delays is over. Every second scheduled job expires when its delay ends. The jobs are numbered from `from` and dealt
+ * out to `queues` queues from `queue` on, and to fairness `keys`.
  */
 export async function makeJobs(
   client: pg.Client,
@@ -63,148 +64,269 @@ function idsOf(made: Made, count: number): string[] {
   return Array.from({ length: Math.min(count, there) }, (_, i) => idOf(made.first + i * step * made.by));
 }
 
-export interface Checked {
+export interface Checked<N extends StatementName = StatementName> {
   /** Whether it is planned at each call; the others are prepared, and may keep a generic plan. */
   planned?: boolean;
   /** Whether it takes arrays of up to 1000 items. */
   batch?: boolean;
   /** How many rows it may touch beyond those of its items: a page or a batch of its own, or all of its queue (twice at most). */
   rows?: number | 'queue';
-  parameters(made: Made, ids: string[]): unknown[];
+  parameters(made: Made, ids: string[]): ParametersOf<N>;
 }
 
 const all = <T>(ids: string[], value: T): T[] => ids.map(() => value);
-const places = (ids: string[]) => ids.map((_, i) => 10_000_000 + i);
+const positionsOf = (ids: string[]) => ids.map((_, i) => 10_000_000 + i);
+const LATER = '2100-01-01';
+
+/** The parameters of `claim/plain`: one claim that scans a whole queue. */
+export const oneClaim = (queue_id: number, slots: number) => ({
+  queue_id,
+  slots,
+  max_bytes: 2 ** 24,
+  first_slots: [1],
+  nonces: [TOKEN],
+  lease_seconds: [30],
+  workers: ['w'],
+  ranks: [-100],
+  positions: [-1],
+  last_ranks: [100],
+  claim_ids: null,
+  claim_holders: null,
+});
+
+/** The parameters of `claim/fair`, as above. */
+export const oneFairClaim = (queue_id: number, slots: number) => ({
+  ...oneClaim(queue_id, slots),
+  cursor_ranks: [-2],
+  cursor_keys: ['a'],
+  holds_lock: false,
+});
 
 /** The statements for which a bad plan would hurt, with parameters for some of the jobs made. */
-export const STATEMENTS: Record<string, Checked> = {
-  'claim/plain': {
-    batch: true,
-    parameters: (m, ids) => [
-      m.queue,
-      ids.length,
-      2 ** 24,
-      [1],
-      [TOKEN],
-      [30],
-      ['w'],
-      [-100],
-      [-1],
-      [100],
-      null,
-      null,
-    ],
-  },
-  'claim/fair': {
-    batch: true,
-    parameters: (m, ids) => [
-      ...[m.queue, ids.length, 2 ** 24, [1], [TOKEN], [30], ['w'], [-100], [-1], [100]],
-      ...[null, null, [-2], ['a'], false],
-    ],
+export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
+  'claim/plain': { batch: true, parameters: ({ queue }, ids) => oneClaim(queue, ids.length) },
+  'claim/fair': { batch: true, parameters: ({ queue }, ids) => oneFairClaim(queue, ids.length) },
+  'claim/repeat': { parameters: ({ queue }) => ({ queue_id: queue, claim_id: 'c', claim_holder: TOKEN }) },
+  'claim/unname': {
+    planned: true,
+    parameters: ({ queue }) => ({ queue_id: queue, claim_id: 'c', claim_holder: TOKEN }),
   },
   'enqueue/insert': {
     batch: true,
-    parameters: (m, ids) => [
-      m.queue,
-      ids.map((id) => id.replace(/^0/, 'f')),
-      all(ids, 0),
-      all(ids, null),
-      all(ids, 0),
-      all(ids, 5),
-      all(ids, null),
-      all(ids, '{}'),
-      all(ids, '1'),
-      ...Array(6).fill(null),
-    ],
+    parameters: ({ queue }, ids) => ({
+      queue_id: queue,
+      ids: ids.map((id) => id.replace(/^0/, 'f')),
+      delays: all(ids, 0),
+      run_ats: all(ids, null),
+      priorities: all(ids, 0),
+      max_attempts: all(ids, 5),
+      backoffs: all(ids, null),
+      headers: all(ids, '{}'),
+      payloads: all(ids, '1'),
+      unique_keys: null,
+      windows: null,
+      groups: null,
+      fairness_keys: null,
+      expiries: null,
+      waits: null,
+    }),
   },
-  'settle/ack': { batch: true, parameters: (m, ids) => [m.queue, ids, all(ids, TOKEN)] },
-  'settle/complete': { batch: true, parameters: (m, ids) => [m.queue, ids, all(ids, TOKEN), all(ids, '1')] },
+  'settle/ack': {
+    batch: true,
+    parameters: ({ queue }, ids) => ({ queue_id: queue, ids, lease_tokens: all(ids, TOKEN) }),
+  },
+  'settle/complete': {
+    batch: true,
+    parameters: ({ queue }, ids) => ({
+      queue_id: queue,
+      ids,
+      lease_tokens: all(ids, TOKEN),
+      results: all(ids, '1'),
+    }),
+  },
   'settle/nack': {
     batch: true,
-    parameters: (m, ids) => [
-      m.queue,
+    parameters: ({ queue }, ids) => ({
+      queue_id: queue,
       ids,
-      BACKOFF,
-      all(ids, TOKEN),
-      places(ids),
-      all(ids, null),
-      all(ids, false),
-      all(ids, 0.5),
-      all(ids, 'it failed'),
-      false,
-    ],
+      queue_backoff: BACKOFF,
+      lease_tokens: all(ids, TOKEN),
+      positions: positionsOf(ids),
+      delays: all(ids, null),
+      refusals: all(ids, false),
+      jitter_shares: all(ids, 0.5),
+      errors: all(ids, 'it failed'),
+      late: false,
+    }),
   },
   'settle/release': {
     batch: true,
-    parameters: (m, ids) => [m.queue, ids, all(ids, TOKEN), places(ids), all(ids, 0), false],
+    parameters: ({ queue }, ids) => ({
+      queue_id: queue,
+      ids,
+      lease_tokens: all(ids, TOKEN),
+      positions: positionsOf(ids),
+      delays: all(ids, 0),
+      late: false,
+    }),
   },
   'settle/extend': {
     batch: true,
-    parameters: (m, ids) => [m.queue, ids, all(ids, TOKEN), all(ids, 30), all(ids, null)],
+    parameters: ({ queue }, ids) => ({
+      queue_id: queue,
+      ids,
+      lease_tokens: all(ids, TOKEN),
+      lease_seconds: all(ids, 30),
+      progress: all(ids, null),
+    }),
   },
-  'waiting/await': { parameters: (m, ids) => [m.queue, ids[0], 30] },
-  'waiting/finished': { batch: true, parameters: (m, ids) => [m.queue, ids] },
-  'settle/keep_follow_ups': { planned: true, parameters: (m, ids) => [m.queue, ids[0], null] },
-  'settle/untouched': { batch: true, parameters: (m, ids) => [m.queue, ids] },
-  'settle/drop_cancelled': { planned: true, batch: true, parameters: (m, ids) => [m.queue, ids] },
-  'maintenance/rescue': { batch: true, parameters: (m, ids) => [m.queue, ids, places(ids)] },
-  'maintenance/promote': { batch: true, parameters: (m, ids) => [m.queue, ids, places(ids)] },
-  'claim/repeat': { parameters: (m) => [m.queue, 'c', TOKEN] },
-  'claim/disown': { planned: true, parameters: (m) => [m.queue, 'c', TOKEN] },
-  'maintenance/expire': { batch: true, parameters: (m, ids) => [m.queue, ids] },
-  'admin/redrive': { planned: true, batch: true, parameters: (m, ids) => [m.queue, ids, places(ids)] },
-  'groups/advance': { batch: true, parameters: (m, ids) => [m.queue, ids, places(ids)] },
-  'groups/headless': { planned: true, rows: 100, parameters: (m) => [m.queue, '', 100] },
-  'groups/blocked_queues': { planned: true, rows: 2 * 2000, parameters: () => [] },
-  'maintenance/due_leases': { rows: 1000, parameters: () => ['-infinity', 1000] },
-  'maintenance/due_expiries': { rows: 1000, parameters: () => ['-infinity', 1000] },
-  'maintenance/due_scheduled': { rows: 1000, parameters: () => ['-infinity', 1000] },
+  'settle/untouched': { batch: true, parameters: ({ queue }, ids) => ({ queue_id: queue, ids }) },
+  'settle/drop_cancelled': {
+    planned: true,
+    batch: true,
+    parameters: ({ queue }, ids) => ({ queue_id: queue, ids }),
+  },
+  'settle/keep_follow_ups': {
+    planned: true,
+    parameters: ({ queue }, [id = FIRST_ID]) => ({ queue_id: queue, id, enqueued: null }),
+  },
+  'settle/job': { parameters: ({ queue }, [id = FIRST_ID]) => ({ queue_id: queue, id }) },
+  'waiting/await': { parameters: ({ queue }, [id = FIRST_ID]) => ({ queue_id: queue, id, seconds: 30 }) },
+  'waiting/finished': { batch: true, parameters: ({ queue }, ids) => ({ queue_id: queue, ids }) },
+  'groups/advance': {
+    batch: true,
+    parameters: ({ queue }, ids) => ({ queue_id: queue, groups: ids, positions: positionsOf(ids) }),
+  },
+  'groups/headless': {
+    planned: true,
+    rows: 100,
+    parameters: ({ queue }) => ({ queue_id: queue, after: '', limit: 100 }),
+  },
+  'groups/blocked_queues': { planned: true, rows: 2 * 2000, parameters: () => ({}) },
+  'maintenance/rescue': {
+    batch: true,
+    parameters: ({ queue }, ids) => ({ queue_id: queue, ids, positions: positionsOf(ids) }),
+  },
+  'maintenance/promote': {
+    batch: true,
+    parameters: ({ queue }, ids) => ({ queue_id: queue, ids, positions: positionsOf(ids) }),
+  },
+  'maintenance/expire': { batch: true, parameters: ({ queue }, ids) => ({ queue_id: queue, ids }) },
+  'maintenance/due_leases': { rows: 1000, parameters: () => ({ from: '-infinity', limit: 1000 }) },
+  'maintenance/due_expiries': { rows: 1000, parameters: () => ({ from: '-infinity', limit: 1000 }) },
+  'maintenance/due_scheduled': { rows: 1000, parameters: () => ({ from: '-infinity', limit: 1000 }) },
+  'maintenance/prunable': { planned: true, rows: 3 * 2000, parameters: () => ({}) },
   'maintenance/prune_jobs': {
     planned: true,
     rows: 2000,
-    parameters: (m) => [m.queue, 'dead', 0, '-infinity', FIRST, 1000],
+    parameters: ({ queue }) => ({
+      queue_id: queue,
+      state: 'dead',
+      retention_seconds: 0,
+      after_finished_at: '-infinity',
+      after_id: FIRST_ID,
+      limit: 1000,
+    }),
   },
   'admin/purge': {
     planned: true,
     rows: 4000,
-    parameters: (m) => [m.queue, 'dead', FIRST, '2100-01-01', 1000],
+    parameters: ({ queue }) => ({
+      queue_id: queue,
+      state: 'dead',
+      after_id: FIRST_ID,
+      called_at: LATER,
+      limit: 1000,
+    }),
   },
   'admin/purge_ready': {
     planned: true,
     rows: 4000,
-    parameters: (m) => [m.queue, -101, 0, '2100-01-01', 1000],
+    parameters: ({ queue }) => ({
+      queue_id: queue,
+      after_rank: -101,
+      after_position: 0,
+      called_at: LATER,
+      limit: 1000,
+    }),
   },
   'admin/purge_fair': {
     planned: true,
     rows: 4000,
-    parameters: (m) => [m.queue, -101, '', 0, '2100-01-01', 1000],
+    parameters: ({ queue }) => ({
+      queue_id: queue,
+      after_rank: -101,
+      after_key: '',
+      after_position: 0,
+      called_at: LATER,
+      limit: 1000,
+    }),
+  },
+  'admin/redrive': {
+    planned: true,
+    batch: true,
+    parameters: ({ queue }, ids) => ({ queue_id: queue, ids, positions: positionsOf(ids) }),
   },
   'admin/redrive_page': {
     planned: true,
     rows: 1000,
-    parameters: (m) => [m.queue, '-infinity', FIRST, '2100-01-01', null, 1000],
+    parameters: ({ queue }) => ({
+      queue_id: queue,
+      after_finished_at: '-infinity',
+      after_id: FIRST_ID,
+      called_at: LATER,
+      error_contains: null,
+      limit: 1000,
+    }),
   },
-  'admin/queue_clear': { planned: true, rows: 2000, parameters: (m) => [m.queue, FIRST, 1000] },
-  'settle/job': { parameters: (m, ids) => [m.queue, ids[0]] },
-  'admin/explain_job': { planned: true, rows: 'queue', parameters: (m, ids) => [m.queue, ids[0], 100_000] },
-  'admin/explain_limits': { planned: true, parameters: (m) => [m.queue] },
-  'admin/cancel': { planned: true, parameters: (m, ids) => [m.queue, ids[0]] },
-  'admin/retry': { planned: true, parameters: (m, ids) => [m.queue, ids[0], 1] },
-  'admin/queue_empty': { planned: true, parameters: (m) => [m.queue] },
-  'admin/counts': { rows: 'queue', parameters: (m) => [[m.queue], [null]] },
-  'maintenance/prunable': { planned: true, rows: 3 * 2000, parameters: () => [] },
+  'admin/queue_clear': {
+    planned: true,
+    rows: 2000,
+    parameters: ({ queue }) => ({ queue_id: queue, after_id: FIRST_ID, limit: 1000 }),
+  },
+  'admin/queue_empty': { planned: true, parameters: ({ queue }) => ({ queue_id: queue }) },
+  'admin/explain_job': {
+    planned: true,
+    rows: 'queue',
+    parameters: ({ queue }, [id = FIRST_ID]) => ({ queue_id: queue, id, max_ahead: 100_000 }),
+  },
+  'admin/explain_limits': { planned: true, parameters: ({ queue }) => ({ queue_id: queue }) },
+  'admin/explain_queue': { planned: true, parameters: ({ queue }) => ({ queue_id: queue }) },
+  'admin/cancel': { planned: true, parameters: ({ queue }, [id = FIRST_ID]) => ({ queue_id: queue, id }) },
+  'admin/retry': {
+    planned: true,
+    parameters: ({ queue }, [id = FIRST_ID]) => ({ queue_id: queue, id, position: 1 }),
+  },
+  'admin/counts': { rows: 'queue', parameters: ({ queue }) => ({ queue_ids: [queue], limits: [null] }) },
   'admin/list_newest': {
     planned: true,
     rows: 200,
-    parameters: (m) => [`q${m.queue}`, null, null, 100, true, null, null],
+    parameters: ({ queue }) => ({
+      queue: `q${queue}`,
+      state: null,
+      group: null,
+      unique_key: null,
+      after: null,
+      limit: 100,
+      include_payload: true,
+    }),
   },
   'admin/list_oldest': {
     planned: true,
     rows: 200,
-    parameters: (m, ids) => [`q${m.queue}`, 'dead', ids[0], 100, false, null, null],
+    parameters: ({ queue }, [id = FIRST_ID]) => ({
+      queue: `q${queue}`,
+      state: 'dead',
+      group: null,
+      unique_key: null,
+      after: id,
+      limit: 100,
+      include_payload: false,
+    }),
   },
 };
 
-export function parametersOf(name: string, made: Made, count: number): unknown[] {
-  return (STATEMENTS[name] as Checked).parameters(made, idsOf(made, count));
+/** The parameters of a checked statement, for that number of the jobs made. */
+export function parametersOf<N extends StatementName>(name: N, made: Made, count: number): ParametersOf<N> {
+  return (STATEMENTS[name] as Checked<N>).parameters(made, idsOf(made, count));
 }

@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs';
 import pg from 'pg';
+import { planned, valuesOf } from '../../src/postgres/statements.ts';
+import type { ParametersOf, StatementName } from './statements.ts';
 
 /** A node of EXPLAIN (FORMAT JSON), as far as the tests look. */
 export interface PlanNode {
@@ -10,7 +11,7 @@ export interface PlanNode {
   'Actual Rows'?: number;
   'Actual Loops'?: number;
   'Rows Removed by Filter'?: number;
-  'Rows Removed by JoinRoundTrip Filter'?: number;
+  'Rows Removed by Join Filter'?: number;
   'Shared Hit Blocks'?: number;
   'Shared Read Blocks'?: number;
   Plans?: PlanNode[];
@@ -27,13 +28,14 @@ function literal(value: unknown): string {
 }
 
 /** A statement of sql/ as prepared by one connection: a generic plan is made at its first run and kept. */
-export async function prepare(client: pg.Client, name: string, mode: Mode) {
-  const text = readFileSync(new URL(`../../sql/${name}.sql`, import.meta.url), 'utf8');
+export async function prepare<N extends StatementName>(client: pg.Client, name: N, mode: Mode) {
+  const statement = planned(name);
   const prepared = `${name.replace('/', '_')}_${mode}_${Math.random().toString(36).slice(2)}`;
-  await client.query(`prepare ${prepared} as ${text}`);
+  await client.query(`prepare ${prepared} as ${statement.text}`);
 
-  async function explain(options: string, parameters: unknown[]): Promise<PlanNode> {
-    const list = parameters.length > 0 ? `(${parameters.map(literal).join(', ')})` : '';
+  async function explain(options: string, parameters: ParametersOf<N>): Promise<PlanNode> {
+    const values = valuesOf(statement, parameters);
+    const list = values.length > 0 ? `(${values.map(literal).join(', ')})` : '';
     await client.query(`set plan_cache_mode = force_${mode}_plan`);
     await client.query('begin');
     try {
@@ -45,9 +47,9 @@ export async function prepare(client: pg.Client, name: string, mode: Mode) {
   }
 
   return {
-    plan: (parameters: unknown[]) => explain('', parameters),
+    plan: (parameters: ParametersOf<N>) => explain('', parameters),
     /** Runs it, with what each node read, and takes back what it did. */
-    run: (parameters: unknown[]) => explain(', analyze, buffers, timing off', parameters),
+    run: (parameters: ParametersOf<N>) => explain(', analyze, buffers, timing off', parameters),
   };
 }
 
@@ -63,7 +65,7 @@ export function rowsTouched(plan: PlanNode): number {
         ? (node['Actual Rows'] ?? 0)
         : 0) +
       (node['Rows Removed by Filter'] ?? 0) +
-      (node['Rows Removed by JoinRoundTrip Filter'] ?? 0);
+      (node['Rows Removed by Join Filter'] ?? 0);
     return sum + read * (node['Actual Loops'] ?? 1);
   }, 0);
 }
