@@ -318,6 +318,8 @@ test('expired records are deleted, and no others', async () => {
   });
 });
 
+const NEW_ANSWER = { status: 201, location: '/jobs/1', body: '{}', open_seconds: null };
+
 describe.each([
   ['never analyzed', ''],
   ['vacuumed while empty', 'vacuum analyze dibs.idempotency_keys'],
@@ -341,10 +343,10 @@ describe.each([
   });
 
   test.each([
-    ['enqueue/idempotency_find', ['POST /jobs', 'key-700', '00'], 1],
-    ['enqueue/idempotency_answer', ['POST /jobs', 'key-700', 201, '/jobs/1', '{}', null], 1],
-    ['maintenance/prune_answers', ['-infinity'], 100],
-  ])('%s reads only the rows that it is about', async (name, parameters, rows) => {
+    ['enqueue/idempotency_find', { route: 'POST /jobs', key: 'key-700', fingerprint: '00' }, 1],
+    ['enqueue/idempotency_answer', { ...NEW_ANSWER, route: 'POST /jobs', key: 'key-700' }, 1],
+    ['maintenance/prune_answers', { from: '-infinity' }, 100],
+  ] as const)('%s reads only the rows that it is about', async (name, parameters, rows) => {
     const plan = await (await prepare(client, name, 'custom')).run(parameters);
     const scans = nodes(plan).filter(
       (node) => node['Relation Name'] === 'idempotency_keys' && node['Actual Rows'],
