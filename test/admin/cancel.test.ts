@@ -13,7 +13,7 @@ afterAll(() => service.stop());
 const cancel = (id: string) => service.call('DELETE', `/jobs/${id}`);
 const look = (id: string) => service.call('GET', `/jobs/${id}`);
 
-// Cancelled jobs stay visible for the retention of their queue, which may be none.
+// A cancelled job stays visible for the retention of its queue. The default retention is 0.
 describe.each([0, 1000])('with a retention of %i s', (retention_seconds) => {
   async function newQueue(): Promise<string> {
     const queue = at.newQueue();
@@ -43,7 +43,7 @@ describe.each([0, 1000])('with a retention of %i s', (retention_seconds) => {
     else expectProblem(again, 409, 'job_finished');
   }
 
-  test('a waiting job is cancelled at once, and never handed out', async () => {
+  test('a waiting job is cancelled at once, and never claimed', async () => {
     const queue = await newQueue();
     const [ready, scheduled] = await at.enqueueAll([{ queue }, { queue, delay_seconds: 0.2 }]);
     for (const job of [ready, scheduled]) {
@@ -64,7 +64,7 @@ describe.each([0, 1000])('with a retention of %i s', (retention_seconds) => {
     await expectCancelled(job.id);
   });
 
-  test('of a leased job it is asked for: 202, and its worker sees it', async () => {
+  test('a leased job is asked to stop: 202, and its worker sees `cancel_requested`', async () => {
     const job = await leased();
     for (let i = 0; i < 2; i++) {
       const { status, body } = await cancel(job.id);
@@ -80,7 +80,7 @@ describe.each([0, 1000])('with a retention of %i s', (retention_seconds) => {
     expect(settled.extends[0]).toMatchObject({ status: 200, cancel_requested: true });
   });
 
-  test('an ack still completes it', async () => {
+  test('an ack still completes a job that was asked to stop', async () => {
     const job = await leased();
     await cancel(job.id);
     expect((await at.settle('ack', job, { result: 1 })).body.state).toBe('completed');
@@ -89,17 +89,20 @@ describe.each([0, 1000])('with a retention of %i s', (retention_seconds) => {
     else expect(found.body).toMatchObject({ state: 'completed', result: 1 });
   });
 
-  test.each(['nack', 'release'] as const)('a %s makes it cancelled', async (verb) => {
-    const job = await leased();
-    await cancel(job.id);
-    const { status, body } = await at.settle(verb, job, { delay_seconds: 5 });
-    expect(status).toBe(200);
-    expect(body).toMatchObject({ id: job.id, state: 'cancelled', finished_at: expect.any(String) });
-    await expectCancelled(job.id);
-    expect(await at.claim(job.queue)).toEqual([]);
-  });
+  test.each(['nack', 'release'] as const)(
+    'a %s makes a job cancelled that was asked to stop',
+    async (verb) => {
+      const job = await leased();
+      await cancel(job.id);
+      const { status, body } = await at.settle(verb, job, { delay_seconds: 5 });
+      expect(status).toBe(200);
+      expect(body).toMatchObject({ id: job.id, state: 'cancelled', finished_at: expect.any(String) });
+      await expectCancelled(job.id);
+      expect(await at.claim(job.queue)).toEqual([]);
+    },
+  );
 
-  test('the end of its lease makes it cancelled', async () => {
+  test('the end of its lease makes a job cancelled that was asked to stop', async () => {
     const job = await leased(0.2);
     await cancel(job.id);
     await expectCancelled(job.id);
@@ -128,7 +131,7 @@ test('a completed job cannot be cancelled', async () => {
   expect((await at.get(job.id)).state).toBe('completed');
 });
 
-test('a job that is not there is 404', async () => {
+test('a job that does not exist is 404', async () => {
   for (const id of [UNKNOWN_ID, 'x', '%00', '%F0%9F%98%80', 'a%2Fb', 'x'.repeat(16_000)])
     for (const method of ['GET', 'DELETE'] as const)
       expectProblem(await service.call(method, `/jobs/${id}`), 404, 'job_not_found');

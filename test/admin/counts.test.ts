@@ -10,13 +10,14 @@ beforeEach(() => {
 });
 afterEach(() => vi.restoreAllMocks());
 
-/** A database whose queues have these ready jobs; on the clock, 1000 of them are counted in a millisecond. */
+/** Counts on a database whose queues have these ready jobs. On its clock, counting 1000 of them takes a millisecond. */
 function counterOn(ready: Record<number, number>) {
   const asked: { ids: number[]; most: (number | null)[]; whole: boolean }[] = [];
-  let gate: Promise<void> = Promise.resolve();
+  let released: Promise<void> = Promise.resolve();
   let broken = false;
 
-  const query = async (_: Statement, [ids, most]: [number[], (number | null)[]]) => {
+  const query = async (_: Statement, parameters: { queue_ids: number[]; limits: (number | null)[] }) => {
+    const { queue_ids: ids, limits: most } = parameters;
     const whole = most.includes(null);
     asked.push({ ids, most, whole });
     const rows = ids.map((id, i) => {
@@ -25,7 +26,7 @@ function counterOn(ready: Record<number, number>) {
       return { id, cut: found >= limit, ready: found, oldest_ready_age_seconds: ready[id] };
     });
     now += rows.reduce((sum, row) => sum + row.ready, 0) / 1000;
-    if (whole) await gate;
+    if (whole) await released;
     if (broken) throw new Error('the database is away');
     return rows;
   };
@@ -42,7 +43,7 @@ function counterOn(ready: Record<number, number>) {
     /** Lets no count of a whole queue end until the returned function is called. */
     hold(): () => void {
       let open: () => void = () => undefined;
-      gate = new Promise((resolve) => {
+      released = new Promise((resolve) => {
         open = resolve;
       });
       return open;
@@ -60,11 +61,11 @@ function counterOn(ready: Record<number, number>) {
 }
 
 const LARGE = 1_000_000;
-/** What counting a large queue takes. */
+/** How many milliseconds it takes to count a large queue. */
 const COST = 1000;
 
 describe('the counts of a queue', () => {
-  test('with few jobs are fresh, however slowly the database answers', async () => {
+  test('are fresh when it has few jobs, however slowly the database answers', async () => {
     const { ready, alone } = counterOn({ 1: 3 });
     expect(await alone(1)).toBe(3);
     now += 10_000;
@@ -74,7 +75,7 @@ describe('the counts of a queue', () => {
     expect(await alone(1)).toBe(5);
   });
 
-  test('that is large are served again for a while, unless much was done to it at once', async () => {
+  test('are served again for a while when it is large, unless bulk work changed it', async () => {
     const { ready, alone, drop } = counterOn({ 1: LARGE });
     expect(await alone(1)).toBe(LARGE);
     ready[1] = LARGE + 1;
@@ -83,7 +84,7 @@ describe('the counts of a queue', () => {
     expect(await alone(1)).toBe(LARGE + 1);
   });
 
-  test('are never older than 20 times what counting takes', async () => {
+  test('are never older than 20 times the time that counting takes', async () => {
     const { ready, alone, hold } = counterOn({ 1: LARGE });
     await alone(1);
     ready[1] = LARGE + 1;
@@ -94,7 +95,7 @@ describe('the counts of a queue', () => {
     expect(await late).toBe(LARGE + 1);
   });
 
-  test('are not those of a count that began before much was done to it at once', async () => {
+  test('are not from a count that began before bulk work changed it', async () => {
     const { ready, alone, drop, hold, countedWhole } = counterOn({ 1: LARGE });
     const open = hold();
     const before = alone(1);
@@ -106,7 +107,7 @@ describe('the counts of a queue', () => {
     expect(await alone(1)).toBe(LARGE / 2);
   });
 
-  test('that is asked for alone are fresh where those of one among others are not', async () => {
+  test('are fresh on a page of its own, even where a list serves old ones', async () => {
     const { ready, alone, page } = counterOn({ 1: 50_000 });
     expect(await alone(1)).toBe(50_000);
     ready[1] = 50_001;
@@ -114,13 +115,13 @@ describe('the counts of a queue', () => {
     expect(await alone(1)).toBe(50_001);
   });
 
-  test('that grew large since it was last counted cost no more than those of a small one', async () => {
+  test('cost no more than those of a small one when it has grown large since the last count', async () => {
     const { ready, page, asked, hold } = counterOn({ 1: 5000 });
     await page(1);
     ready[1] = LARGE;
     const open = hold();
     asked.length = 0;
-    // Its old counts are not yet older than 20 times what they took.
+    // The old counts are younger than 20 times the time that they took.
     expect(await page(1)).toEqual([5000]);
     expect(asked.map(({ most }) => most)).toEqual([[10_000]]);
     open();
@@ -128,7 +129,7 @@ describe('the counts of a queue', () => {
 });
 
 describe('a page of queues', () => {
-  test('takes one statement, which counts no more than a bounded number of jobs', async () => {
+  test('takes one statement, which counts a bounded number of jobs', async () => {
     const ids = Array.from({ length: 100 }, (_, i) => i + 1);
     const { page, asked } = counterOn(Object.fromEntries(ids.map((id) => [id, 900])));
     await page(...ids);
@@ -138,7 +139,7 @@ describe('a page of queues', () => {
     expect(asked[0]?.most.filter((limit) => limit !== 0)).toHaveLength(11);
   });
 
-  test('counts its small queues anew beside large ones, and tells the oldest job of each anew', async () => {
+  test('counts its small queues each time, and looks up the oldest job of every queue each time', async () => {
     const { ready, page, ages } = counterOn({ 1: LARGE, 2: 7, 3: 40_000 });
     expect(await page(1, 2, 3)).toEqual([LARGE, 7, 40_000]);
     Object.assign(ready, { 1: LARGE + 1, 2: 8, 3: 40_001 });
@@ -146,7 +147,7 @@ describe('a page of queues', () => {
     expect(await ages(1, 2, 3)).toEqual([LARGE + 1, 8, 40_001]);
   });
 
-  test('is counted once for all who ask at once', async () => {
+  test('is counted once for all requests that come at once', async () => {
     const { page, countedWhole, asked, hold } = counterOn({ 1: LARGE });
     const open = hold();
     const all = Promise.all([page(1), page(1), page(1)]);
@@ -156,7 +157,7 @@ describe('a page of queues', () => {
     expect(countedWhole()).toBe(1);
   });
 
-  test('serves what it has while that is counted again, once at a time', async () => {
+  test('serves old counts while one count at a time refreshes them', async () => {
     const { ready, page, hold, countedWhole } = counterOn({ 1: LARGE, 2: LARGE });
     await page(1, 2);
     now += 11 * 2 * COST;
@@ -168,7 +169,7 @@ describe('a page of queues', () => {
     await until(async () => (await page(1, 2))[0] === LARGE + 1);
   });
 
-  test('is not counted again while nobody asks', async () => {
+  test('is not counted again before the next request', async () => {
     const { page, countedWhole } = counterOn({ 1: LARGE });
     await page(1);
     now += 15 * COST;

@@ -14,7 +14,7 @@ afterAll(() => service.stop());
 const explain = (id: string) => at.ok('GET', `/jobs/${id}/explain`);
 const sql = (text: string, ...values: unknown[]) => onServer(service.databaseUrl, text, values);
 
-/** A job that was claimed, and its lease. */
+/** A claimed job. */
 async function leased(job: object = {}, wish: object = {}) {
   const queue = at.newQueue();
   await at.enqueue({ queue, ...job });
@@ -22,7 +22,7 @@ async function leased(job: object = {}, wish: object = {}) {
 }
 
 describe('why is my job not running?', () => {
-  test('next_in_line: it can be claimed, and ahead tells how many go before it', async () => {
+  test('next_in_line: it can be claimed, and `ahead` jobs go before it', async () => {
     const queue = at.newQueue();
     const jobs = await at.enqueueAll([0, 5, 0, -1, 5].map((priority) => ({ queue, priority })));
     const ahead = await Promise.all(jobs.map(async ({ id }) => (await explain(id)).ahead));
@@ -38,7 +38,7 @@ describe('why is my job not running?', () => {
     expect((await explain(jobs[3].id)).detail).toMatch(/\b4 jobs of the queue go before it/);
   });
 
-  test('next_in_line: those who are not ready do not go before it', async () => {
+  test('next_in_line: jobs that are not ready do not go before it', async () => {
     const queue = at.newQueue();
     await at.enqueueAll([{ queue }, { queue, delay_seconds: 60 }]);
     await at.claimOne(queue);
@@ -46,7 +46,7 @@ describe('why is my job not running?', () => {
     expect(await explain(id)).toMatchObject({ code: 'next_in_line', ahead: 0 });
   });
 
-  test('delayed: until when', async () => {
+  test('delayed: until its run_at', async () => {
     const job = await at.enqueue({ delay_seconds: 3600 });
     expect(await explain(job.id)).toEqual({
       id: job.id,
@@ -57,13 +57,13 @@ describe('why is my job not running?', () => {
     });
   });
 
-  test('delayed: also when its worker released it with a delay', async () => {
+  test('delayed: also after a release with a delay', async () => {
     const job = await leased();
     const { body } = await at.settle('release', job, { delay_seconds: 3600 });
     expect(await explain(job.id)).toMatchObject({ code: 'delayed', until: body.run_at });
   });
 
-  test('backing_off: until when, and what its last attempt said', async () => {
+  test('backing_off: until its run_at, with the error of the last attempt', async () => {
     const job = await leased({ max_attempts: 3 });
     const { body } = await at.settle('nack', job, { error: 'no route', delay_seconds: 60 });
     expect(await explain(job.id)).toEqual({
@@ -76,7 +76,7 @@ describe('why is my job not running?', () => {
     });
   });
 
-  test('behind_in_group: behind which job of its group, and how many go before it', async () => {
+  test('behind_in_group: names the head of its group, and `ahead` jobs of the group go before it', async () => {
     const queue = at.newQueue();
     const jobs = await at.enqueueAll(Array.from({ length: 4 }, () => ({ queue, group: 'a "b"' })));
     await at.enqueue({ queue, group: 'other' });
@@ -103,7 +103,7 @@ describe('why is my job not running?', () => {
     expect((await explain(second.id)).detail).toMatch(/rests before its next attempt/);
   });
 
-  test('queue_paused: whatever else it waits for', async () => {
+  test('queue_paused: whatever else the job waits for', async () => {
     const queue = at.newQueue();
     const jobs = await at.enqueueAll(
       [{}, { delay_seconds: 60 }, { group: 'g' }, { group: 'g' }].map((job) => ({ queue, ...job })),
@@ -114,7 +114,7 @@ describe('why is my job not running?', () => {
     expect(await explain(jobs[0].id)).toMatchObject({ code: 'next_in_line' });
   });
 
-  test('max_leased_reached: its queue has as many leases as it may, until one is settled', async () => {
+  test('max_leased_reached: its queue has all the leases that it may have, until one is settled', async () => {
     const queue = at.newQueue();
     await at.configure(queue, { max_leased: 2 });
     const jobs = await at.enqueueAll(Array.from({ length: 3 }, () => ({ queue })));
@@ -132,7 +132,7 @@ describe('why is my job not running?', () => {
     expect(await explain(jobs[2].id)).toMatchObject({ code: 'next_in_line', ahead: 0 });
   });
 
-  test('rate_limited: until when its queue hands out none', async () => {
+  test('rate_limited: until its queue allows another claim', async () => {
     const queue = at.newQueue();
     await at.configure(queue, { rate_limit: { jobs: 2, per_seconds: 600 } });
     const jobs = await at.enqueueAll(Array.from({ length: 3 }, () => ({ queue })));
@@ -140,7 +140,7 @@ describe('why is my job not running?', () => {
     const [one] = await at.claim(queue, { limit: 5, lease_seconds: 600 });
     const explanation = await explain(jobs[2].id);
     expect(explanation).toMatchObject({ code: 'rate_limited', state: 'ready' });
-    // The log keeps slots of 1/500 of the window, and rounds up.
+    // An entry of the claim log covers 1/500 of the window, and counts until its end.
     const wait = Date.parse(explanation.until) - (Date.parse(one.lease_expires_at) - 600_000);
     expect(wait).toBeGreaterThanOrEqual(599_990);
     expect(wait).toBeLessThan(610_000);
@@ -148,7 +148,7 @@ describe('why is my job not running?', () => {
     expect(await explain(jobs[2].id)).toMatchObject({ code: 'queue_paused' });
   });
 
-  test('leased: by whom, until when', async () => {
+  test('leased: names the worker and the end of the lease', async () => {
     const job = await leased({ max_attempts: 4 }, { worker: 'mailer-1' });
     const until = job.lease_expires_at;
     expect(await explain(job.id)).toEqual({
@@ -169,7 +169,7 @@ describe('why is my job not running?', () => {
     expect(explanation).not.toHaveProperty('worker');
   });
 
-  test('dead: because its attempts are used up, with what the last one said', async () => {
+  test('dead: because its attempts are used up, with the error of the last one', async () => {
     const job = await leased({ max_attempts: 1 });
     const { body } = await at.settle('nack', job, { error: 'it broke' });
     expect(await explain(job.id)).toEqual({
@@ -195,7 +195,7 @@ describe('why is my job not running?', () => {
     expect(await explain(id)).toMatchObject({ code: 'dead', last_error: 'expired' });
   });
 
-  test('dead, or about to be: of one that expired, nothing else is ever said', async () => {
+  test('dead: also when it has expired and the sweeper has not found it yet', async () => {
     const queue = at.newQueue();
     for (let i = 0; i < 10; i++) {
       const { id } = await at.enqueue({ queue, expires_in_seconds: 3600 });
@@ -204,7 +204,7 @@ describe('why is my job not running?', () => {
     }
   });
 
-  test('completed and cancelled, as long as they are kept', async () => {
+  test('completed and cancelled: while the job is kept', async () => {
     const queue = at.newQueue();
     await at.configure(queue, { retention_seconds: 3600 });
     const [done, cancelled] = await at.enqueueAll([{ queue }, { queue }]);
@@ -214,7 +214,7 @@ describe('why is my job not running?', () => {
     expect(await explain(cancelled.id)).toMatchObject({ state: 'cancelled', code: 'cancelled' });
   });
 
-  test('a job that is gone, or never was, is 404', async () => {
+  test('a job that is gone or never existed is 404', async () => {
     const job = await leased();
     await at.settle('ack', job);
     for (const id of [job.id, UNKNOWN_ID, 'x'])
@@ -222,7 +222,7 @@ describe('why is my job not running?', () => {
   });
 });
 
-test('what goes before a job is counted up to 100,000', async () => {
+test('the jobs before a job are counted up to 100,000', async () => {
   const queue = at.newQueue();
   const { id } = await at.enqueue({ queue, priority: -1 });
   await sql(

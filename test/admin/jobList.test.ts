@@ -25,7 +25,7 @@ const enqueue = (count: number, more: object = {}): Promise<Json[]> =>
   at.enqueueAll(Array.from({ length: count }, (_, payload) => ({ queue, payload, ...more })));
 const ids = (jobs: Json[]) => jobs.map((job) => job.id);
 
-/** All pages of a listing; `between` runs after each page but the last. */
+/** All pages of a list. `between` runs after each page but the last. */
 async function pages(query: object, between: (page: number) => Promise<unknown> = async () => undefined) {
   const found: Json[][] = [];
   for (let cursor: string | null | undefined; cursor !== null; ) {
@@ -45,13 +45,13 @@ describe('GET /jobs', () => {
     expect(body).toEqual({ jobs: jobs.toReversed(), next_cursor: null });
   });
 
-  test('shows payloads when asked for', async () => {
+  test('shows payloads with include=payload', async () => {
     await enqueue(2);
     const { body } = await list({ queue, include: 'payload', order: 'oldest' });
     expect(body.jobs.map((job: Json) => job.payload)).toEqual([0, 1]);
   });
 
-  test('pages hold up to the limit, 100 by default, and end with no cursor', async () => {
+  test('a page has up to `limit` jobs, 100 by default, and the last page has no cursor', async () => {
     const jobs = await enqueue(205);
     const sizes = async (query: object) => (await pages({ queue, ...query })).map((page) => page.length);
     expect(await sizes({})).toEqual([100, 100, 5]);
@@ -63,7 +63,7 @@ describe('GET /jobs', () => {
     expect(ids(backwards)).toEqual(ids(jobs).reverse());
   });
 
-  test('filters by each state', async () => {
+  test('filters by state', async () => {
     await at.configure(queue, { retention_seconds: 1000 });
     await enqueue(4);
     const [leased, dead, done] = await at.claim(queue, { limit: 3 });
@@ -82,7 +82,7 @@ describe('GET /jobs', () => {
     expect((await list({ queue })).body.jobs).toHaveLength(6);
   });
 
-  test('a queue that is not there has no jobs', async () => {
+  test('is empty for a queue that does not exist, and does not create it', async () => {
     expect((await list({ queue })).body).toEqual({ jobs: [], next_cursor: null });
     expectProblem(await service.call('GET', `/queues/${queue}`), 404, 'queue_not_found');
   });
@@ -105,14 +105,14 @@ describe('GET /jobs', () => {
   });
 });
 
-describe('pages stay right', () => {
-  test('while jobs come: none twice, none skipped', async () => {
+describe('pages stay correct', () => {
+  test('while jobs are enqueued: no job twice, no job left out', async () => {
     const before = await enqueue(60);
     const seen = (await pages({ queue, limit: 10 }, () => enqueue(15))).flat();
     expect(ids(seen)).toEqual(ids(before).reverse());
   });
 
-  test('oldest first, what came meanwhile stands at the end', async () => {
+  test('oldest first: jobs enqueued meanwhile stand at the end', async () => {
     const jobs = await enqueue(30);
     const more = async (page: number) => {
       if (page <= 3) jobs.push(...(await enqueue(5)));
@@ -120,7 +120,7 @@ describe('pages stay right', () => {
     expect(ids((await pages({ queue, limit: 10, order: 'oldest' }, more)).flat())).toEqual(ids(jobs));
   });
 
-  test('while jobs go: none of those that stay is skipped', async () => {
+  test('while jobs are deleted: no other job is left out', async () => {
     const jobs = await enqueue(60);
     const gone: string[] = [];
     const settleSome = async () => {
@@ -135,7 +135,7 @@ describe('pages stay right', () => {
     expect(seen).toEqual(expect.arrayContaining(stayed));
   });
 
-  test('also when the last job of a page is gone before the next one', async () => {
+  test('when the last job of a page is gone before the next page', async () => {
     const jobs = await enqueue(19);
     const between = () => at.ok('DELETE', `/jobs/${jobs[9].id}`);
     const found = (await pages({ queue, limit: 10 }, between)).map(ids);
@@ -143,7 +143,7 @@ describe('pages stay right', () => {
   });
 });
 
-describe('refused are', () => {
+describe('a list refuses', () => {
   test('unknown names and values', async () => {
     for (const [query, field] of [
       ['state=open', '/state'],
@@ -172,7 +172,7 @@ describe('refused are', () => {
     }
   });
 
-  test('foreign cursors', async () => {
+  test('cursors of other lists, and forged ones', async () => {
     await enqueue(5);
     const { next_cursor: cursor } = (await list({ queue, limit: 2 })).body;
     expect((await list({ queue, limit: 3, include: 'payload', cursor })).body.jobs).toHaveLength(3);

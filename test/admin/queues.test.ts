@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { adHoc } from '../support/adHoc.ts';
 import { expectProblem, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
 
@@ -65,7 +66,7 @@ describe('a queue exists', () => {
       expectProblem(await service.call(method, `/queues/${queue}${path}`), 404, 'queue_not_found');
   });
 
-  test('under any name of the allowed letters', async () => {
+  test('under any name of the allowed characters', async () => {
     for (const name of ['a', '...', '-', ':', 'A.b_c:d-9', 'q'.repeat(128)]) {
       await at.configure(name, { max_attempts: 7 });
       expect((await look(encodeURIComponent(name))).body).toMatchObject({
@@ -102,7 +103,7 @@ describe('GET /queues', () => {
     await other.stop();
   });
 
-  test('counts the jobs of each queue, in each state, however many', async () => {
+  test('counts the jobs of each queue by state, however many they are', async () => {
     const other = await startService();
     const there = moves(other);
     await there.configure('b.mixed', { retention_seconds: 1000 });
@@ -116,17 +117,17 @@ describe('GET /queues', () => {
     const [done, dead] = await there.claim('b.mixed', { limit: 2 });
     await there.settle('ack', done);
     await there.settle('nack', dead, { retry: false });
-    // More than are counted at a first look, with more dead ones than ready.
+    // More jobs than the first count of a queue reads, and more dead ones than ready ones.
     await there.configure('d.large', {});
-    await other.db.query({
-      text: `
+    await other.db.query(
+      adHoc(`
         insert into dibs.jobs (queue_id, id, state, run_at, finished_at, priority, max_attempts, payload_bytes, headers, payload)
         select queue.id, gen_random_uuid(), kind.state::dibs.job_state, now() - interval '1 h',
           case kind.state when 'dead' then now() end, n % 3, 5, 1, '{}', '1'
         from generate_series(1, 5000) as n
         cross join lateral (select case when n % 5 > 2 then 'ready' else 'dead' end as state) as kind
-        join dibs.queues queue on queue.name = 'd.large'`,
-    });
+        join dibs.queues queue on queue.name = 'd.large'`),
+    );
     const { queues } = (await other.call('GET', '/queues')).body;
     expect(queues.map((q: { name: string }) => q.name)).toEqual([
       'a.leased',
@@ -152,7 +153,7 @@ describe('GET /queues', () => {
     await other.stop();
   });
 
-  test('refuses unknown values and foreign cursors', async () => {
+  test('refuses unknown values and cursors of other lists', async () => {
     await at.enqueueAll([{ queue: 'page.1' }, { queue: 'page.2' }]);
     const { next_cursor } = await at.ok('GET', '/queues?limit=1');
     const jobs = await at.ok('GET', '/jobs?limit=1');
@@ -166,7 +167,7 @@ describe('GET /queues', () => {
 });
 
 describe('GET /queues/{queue}', () => {
-  test('counts the jobs in each state', async () => {
+  test('counts the jobs by state', async () => {
     await at.configure(queue, { retention_seconds: 1000 });
     await at.enqueueAll([...Array(8).fill({ queue }), { queue, delay_seconds: 100 }]);
     const [done, dead, back, gone] = await at.claim(queue, { limit: 5 });
@@ -179,16 +180,16 @@ describe('GET /queues/{queue}', () => {
     expect((await look()).body.counts).toEqual(expected);
   });
 
-  test('tells how long the longest waiting ready job has been ready', async () => {
+  test('says how long the longest waiting ready job has been ready', async () => {
     await at.enqueueAll([
       { queue, priority: 5 },
       { queue, priority: -5 },
       { queue, delay_seconds: 1000 },
     ]);
     const backdate = (seconds: number, priority: number) =>
-      service.db.query({
-        text: `update dibs.jobs set run_at = now() - interval '${seconds} s' where priority = ${priority}`,
-      });
+      service.db.query(
+        adHoc(`update dibs.jobs set run_at = now() - interval '${seconds} s' where priority = ${priority}`),
+      );
     await backdate(100, -5);
     const age = async () => (await look()).body.oldest_ready_age_seconds;
     expect(await age()).toBeGreaterThanOrEqual(100);
@@ -201,7 +202,7 @@ describe('GET /queues/{queue}', () => {
 });
 
 describe('a paused queue', () => {
-  test('accepts jobs and hands out none, until it is resumed', async () => {
+  test('accepts jobs and gives none to claims, until it is resumed', async () => {
     await at.enqueue({ queue, payload: 1 });
     for (let i = 0; i < 2; i++) expect((await at.ok('POST', `/queues/${queue}/pause`)).paused).toBe(true);
     await at.enqueue({ queue, payload: 2 });
@@ -211,7 +212,7 @@ describe('a paused queue', () => {
     expect(await at.drain(queue)).toEqual([1, 2]);
   });
 
-  test('keeps its leases: they are settled and revived as ever', async () => {
+  test('keeps its leases: they are settled and rescued as before', async () => {
     await at.enqueueAll([{ queue }, { queue }]);
     const [one, two] = await at.claim(queue, { limit: 2, lease_seconds: 0.3 });
     await at.ok('POST', `/queues/${queue}/pause`);

@@ -18,7 +18,7 @@ async function leased(more: object = {}) {
   return at.claimOne(queue);
 }
 
-test('a dead job becomes ready, its attempts afresh, its deliveries counted on', async () => {
+test('a dead job becomes ready: its attempts start at 0 again, its deliveries do not', async () => {
   const job = await leased({ max_attempts: 1 });
   await at.settle('nack', job, { error: 'no' });
   const { status, body } = await retry(job.id);
@@ -28,7 +28,7 @@ test('a dead job becomes ready, its attempts afresh, its deliveries counted on',
   expect(await at.claimOne(job.queue)).toMatchObject({ id: job.id, attempt: 1, deliveries: 2 });
 });
 
-test('a job that rests after a failure becomes ready at once', async () => {
+test('a job that backs off becomes ready at once', async () => {
   const job = await leased();
   await at.settle('nack', job, { delay_seconds: 1000 });
   expect((await retry(job.id)).body).toMatchObject({ state: 'ready', attempt: 0 });
@@ -44,7 +44,7 @@ test('a delayed job becomes ready at once', async () => {
   expect((await at.claimOne(queue)).id).toBe(id);
 });
 
-test('a waiting job is answered as it is, and keeps its place', async () => {
+test('a ready job is answered as it is, and keeps its place', async () => {
   const queue = at.newQueue();
   const [first] = await at.enqueueAll([
     { queue, payload: 1 },
@@ -55,13 +55,13 @@ test('a waiting job is answered as it is, and keeps its place', async () => {
   expect(await at.drain(queue)).toEqual([1, 2]);
 });
 
-test('a leased job is with its worker: 409', async () => {
+test('a leased job is 409 job_leased, and its worker keeps it', async () => {
   const job = await leased();
   expectProblem(await retry(job.id), 409, 'job_leased');
   expect((await at.settle('ack', job)).status).toBe(200);
 });
 
-test('a finished job is finished: 409 while it is kept, then 404', async () => {
+test('a finished job is 409 job_finished while it is kept, then 404', async () => {
   const queue = at.newQueue();
   await at.configure(queue, { retention_seconds: 1000 });
   await at.enqueueAll([{ queue }, { queue }]);

@@ -2,6 +2,8 @@ import { existsSync, readdirSync } from 'node:fs';
 import { posix } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { toProblem } from '../../routes/http/problems.ts';
+import { EXPLAIN_CODES } from '../../src/admin/explain.ts';
+import { QUEUE_EXPLAIN_CODES } from '../../src/admin/explainQueue.ts';
 import { Refusal, type RefusalCode } from '../../src/errors.ts';
 import { JOB_STATES } from '../../src/job.ts';
 import { ROOT, textOf } from '../support/sources.ts';
@@ -39,6 +41,16 @@ describe('the documents', () => {
     expect(rows.map((row) => row[1]).sort()).toEqual(codes.sort());
     for (const [, code, status] of rows)
       expect(toProblem(new Refusal(code as RefusalCode, '')).status, code).toBe(Number(status));
+  });
+
+  test('docs/consuming.md has every code of an explanation, and no other', () => {
+    const codesOf = (heading: string) => {
+      const section = textOf('docs/consuming.md').split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
+      const [, ...rows] = [...section.matchAll(/^\| ([`\w, ]+) \|/gm)].map((match) => match[1] as string);
+      return rows.flatMap((row) => row.replaceAll('`', '').split(', '));
+    };
+    expect(codesOf('Why is my job not running?').sort()).toEqual(EXPLAIN_CODES.toSorted());
+    expect(codesOf('Why does my claim get nothing?').sort()).toEqual(QUEUE_EXPLAIN_CODES.toSorted());
   });
 
   test('docs/lifecycle.md has every state, and every constraint that holds them', () => {

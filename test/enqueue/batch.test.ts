@@ -13,7 +13,7 @@ afterAll(() => service.stop());
 const batch = (jobs: unknown) => service.call('POST', '/jobs/batch', { jobs });
 const range = (count: number) => Array.from({ length: count }, (_, i) => i);
 
-test('the jobs are answered in the order in which they were sent', async () => {
+test('a batch is answered with its jobs in the order in which they were sent', async () => {
   const queue = at.newQueue();
   const answer = await batch(range(1000).map((i) => ({ queue, payload: i, priority: (i % 201) - 100 })));
   expect(answer.status).toBe(201);
@@ -24,7 +24,7 @@ test('the jobs are answered in the order in which they were sent', async () => {
   for (const i of [0, 1, 500, 999]) expect((await at.get(answer.body.jobs[i].id)).payload).toBe(i);
 });
 
-test('each job of a batch is answered as it stands, ready or scheduled for its own time', async () => {
+test('each job of a batch is ready, or scheduled for its own run_at', async () => {
   const queue = at.newQueue();
   const soon = new Date(Date.now() + 3_600_000).toISOString();
   const later = new Date(Date.now() + 7_200_000).toISOString();
@@ -47,7 +47,7 @@ test('ids ascend in the order of the batch', async () => {
   expect(ids).toEqual([...new Set(ids)].sort());
 });
 
-test('one batch may go into several queues, and keeps its order', async () => {
+test('a batch may go into several queues, and each queue keeps its order', async () => {
   const queues = [at.newQueue(), at.newQueue(), at.newQueue()];
   const jobs = await at.enqueueAll(range(30).map((i) => ({ queue: queues[(i * 7) % 3], payload: i })));
   expect(jobs.map((job) => job.queue)).toEqual(range(30).map((i) => queues[(i * 7) % 3]));
@@ -55,12 +55,12 @@ test('one batch may go into several queues, and keeps its order', async () => {
     expect(await at.drain(queue)).toEqual(range(30).filter((i) => (i * 7) % 3 === k));
 });
 
-test('one batch may open hundreds of queues at once', async () => {
+test('one batch may create hundreds of queues', async () => {
   const jobs = await at.enqueueAll(range(300).map((i) => ({ queue: `many.${i}`, payload: i })));
   expect(jobs.map((job) => job.queue)).toEqual(range(300).map((i) => `many.${i}`));
 });
 
-test('one bad item refuses the whole batch, and the refusal names its field', async () => {
+test('one malformed job refuses the whole batch, and the refusal names its field', async () => {
   const queue = at.newQueue();
   const good = { queue, payload: 1 };
   for (const [bad, field] of [
@@ -80,14 +80,14 @@ test('one bad item refuses the whole batch, and the refusal names its field', as
   expectProblem(await service.call('GET', `/queues/${queue}`), 404, 'queue_not_found');
 });
 
-test('a refusal leaves nothing of a batch over several queues', async () => {
+test('a refused batch over several queues enqueues no job', async () => {
   const [one, two] = [at.newQueue(), at.newQueue()];
   await at.enqueueAll([{ queue: one }, { queue: two }]);
   await batch([{ queue: one }, { queue: two }, { queue: two, run_at: '9999-01-01T00:00:00Z' }]);
   for (const queue of [one, two]) expect(await at.claim(queue, { limit: 10 })).toHaveLength(1);
 });
 
-test('a batch holds 1 to 1000 jobs, and nothing else beside them', async () => {
+test('a batch has 1 to 1000 jobs, and no other field', async () => {
   for (const jobs of [[], range(1001).map(() => ({})), null, {}, 'jobs'])
     expectProblem(await batch(jobs), 400, 'invalid_request', '/jobs');
   const call = (body: unknown) => service.call('POST', '/jobs/batch', body);

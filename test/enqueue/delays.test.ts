@@ -20,7 +20,7 @@ async function refused(job: object, field: string, inBatch = true): Promise<void
   expectProblem(batch, 400, 'invalid_request', `/jobs/1${field}`);
 }
 
-test('a delayed job is scheduled, is not handed out, and becomes ready by itself', async () => {
+test('a delayed job is scheduled, is not claimed, and becomes ready by itself', async () => {
   const queue = at.newQueue();
   const job = await at.enqueue({ queue, delay_seconds: 0.5 });
   expect(job.state).toBe('scheduled');
@@ -31,7 +31,7 @@ test('a delayed job is scheduled, is not handed out, and becomes ready by itself
   expect((await at.claimOne(queue)).id).toBe(job.id);
 });
 
-test('a delay of nothing is no delay', async () => {
+test('a job with a delay of 0 is ready at once', async () => {
   for (const delay of ['0', '-0', '0.0', '1e-400']) {
     const answer = await service.call('POST', '/jobs', `{"delay_seconds":${delay}}`);
     expect(answer.body.state, delay).toBe('ready');
@@ -47,7 +47,7 @@ test('run_at is kept to the millisecond, whatever its offset', async () => {
   expect((await at.enqueue({ run_at: lower })).run_at).toBe(instant.toISOString());
 });
 
-test('a run_at in the past is now', async () => {
+test('a run_at in the past means now', async () => {
   for (const run_at of [
     new Date(Date.now() - 1000).toISOString(),
     '1970-01-01T00:00:00Z',
@@ -70,7 +70,7 @@ test('a time without an offset is refused', async () => {
   await refused({ run_at: '2026-11-21T09:30:00.000' }, '/run_at');
 });
 
-test('what is no time, or none that exists, is refused', async () => {
+test('a text that is not a time, and a time that does not exist, are refused', async () => {
   for (const run_at of [
     '',
     'now',
@@ -96,7 +96,7 @@ test('what is no time, or none that exists, is refused', async () => {
     await refused({ run_at }, '/run_at', false);
 });
 
-test('a time further away than 366 days is refused', async () => {
+test('a run_at more than 366 days from now is refused', async () => {
   await refused({ run_at: '9999-12-31T23:59:59Z' }, '/run_at');
   await refused({ run_at: new Date(Date.now() + 366.01 * 86_400_000).toISOString() }, '/run_at');
 });

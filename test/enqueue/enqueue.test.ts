@@ -17,7 +17,7 @@ const DAY_MS = 86_400_000;
 const inDays = (days: number) => new Date(Date.now() + days * DAY_MS).toISOString();
 
 describe('POST /jobs', () => {
-  test('a job is answered with 201, its state and its place', async () => {
+  test('an enqueue is answered with 201, the job without its payload, and its Location', async () => {
     const answer = await service.call('POST', '/jobs', {
       queue: 'mail',
       payload: { to: 'ada' },
@@ -37,7 +37,7 @@ describe('POST /jobs', () => {
     expect(found.body).toMatchObject({ ...answer.body, payload: { to: 'ada' } });
   });
 
-  test('what is left out takes its default, and every field of a job is there', async () => {
+  test('a field that is left out takes its default, and the answer has every field of a job', async () => {
     const { id, run_at, created_at, ...rest } = await at.enqueue({});
     expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
     expect(run_at).toBe(created_at);
@@ -63,7 +63,7 @@ describe('POST /jobs', () => {
     expect((await at.get(id)).payload).toBe(null);
   });
 
-  test('headers come back as they were sent, odd names included', async () => {
+  test('headers come back as they were sent, also with odd names', async () => {
     const headers =
       '{"__proto__":"a","traceparent":"00-4b","constructor":"","ünï":"\\ud83d\\ude00\\n","":"x"}';
     const { id } = (await service.call('POST', '/jobs', `{"queue":"headers","headers":${headers}}`)).body;
@@ -71,7 +71,7 @@ describe('POST /jobs', () => {
     expect((await at.claimOne('headers')).headers).toEqual(JSON.parse(headers));
   });
 
-  test('limits are held on both sides', async () => {
+  test('values at their limits are accepted, and values beyond them are refused', async () => {
     const most = Object.fromEntries(Array.from({ length: 32 }, (_, i) => [`h${i}`, '']));
     for (const job of [
       { priority: 100 },
@@ -132,7 +132,7 @@ describe('POST /jobs', () => {
     await refused('null', '');
   });
 
-  test('null is not "left out", but for the payload', async () => {
+  test('null does not mean "left out", except as a payload', async () => {
     for (const field of [
       'queue',
       'headers',
@@ -146,7 +146,7 @@ describe('POST /jobs', () => {
     await at.enqueue({ payload: null });
   });
 
-  test("a job without max_attempts gets its queue's", async () => {
+  test('a job without max_attempts gets the max_attempts of its queue', async () => {
     const queue = at.newQueue();
     await at.configure(queue, { max_attempts: 9 });
     expect((await at.enqueue({ queue })).max_attempts).toBe(9);

@@ -25,7 +25,7 @@ const newKey = () => `key-${++keys}`;
 const post = (on: Service, path: string, body: unknown, key: string) =>
   on.call('POST', path, body, { 'idempotency-key': key });
 
-const said = ({ status, headers, text }: Answer) => ({
+const answerOf = ({ status, headers, text }: Answer) => ({
   status,
   text,
   location: headers.location,
@@ -35,7 +35,7 @@ const said = ({ status, headers, text }: Answer) => ({
 const sql = <Row extends object>(text: string, values: unknown[] = []) =>
   onServer<Row & Record<string, unknown>>(here.databaseUrl, text, values);
 
-/** Moves the record of a key into the past. */
+/** Makes the record of a key this much older. */
 const age = (key: string, by: string) =>
   sql(
     `update dibs.idempotency_keys
@@ -51,30 +51,31 @@ describe.each([
 ])('%s', (_, path, bodyOf) => {
   const perRequest = path === '/jobs' ? 1 : 2;
 
-  test('the same key and body are answered the same, on every replica, and enqueue nothing more', async () => {
+  test('a repeated request gets the same answer on every replica, and enqueues nothing more', async () => {
     const queue = at.newQueue();
     const body = bodyOf({ queue, payload: 1, headers: { 'ä"\\': '\ud83d\ude00' } });
     const key = newKey();
     const first = await post(here, path, body, key);
     expect(first.status).toBe(201);
-    for (const on of [here, there, here]) expect(said(await post(on, path, body, key))).toEqual(said(first));
+    for (const on of [here, there, here])
+      expect(answerOf(await post(on, path, body, key))).toEqual(answerOf(first));
     expect(await jobsIn(queue)).toBe(perRequest);
   });
 
-  test('it is still the same after the jobs are done and gone, and the queue with them', async () => {
+  test('a repeated request gets the same answer after its jobs and their queue are gone', async () => {
     const queue = at.newQueue();
     const body = bodyOf({ queue });
     const key = newKey();
     const first = await post(here, path, body, key);
     for (const job of await at.claim(queue, { limit: 10 })) await at.settle('ack', job);
-    expect(said(await post(there, path, body, key))).toEqual(said(first));
+    expect(answerOf(await post(there, path, body, key))).toEqual(answerOf(first));
     await at.ok('DELETE', `/queues/${queue}`);
-    expect(said(await post(there, path, body, key))).toEqual(said(first));
+    expect(answerOf(await post(there, path, body, key))).toEqual(answerOf(first));
     expectProblem(await here.call('GET', `/queues/${queue}`), 404, 'queue_not_found');
   });
 
-  test('32 requests at once with one key over two replicas give one answer and one set of jobs', async () => {
-    for (let round = 0; round < 5; round++) {
+  test('32 equal requests at once, on two replicas, get one answer and enqueue once', async () => {
+    for (let i = 0; i < 5; i++) {
       const queue = at.newQueue();
       const body = bodyOf({ queue });
       const key = newKey();
@@ -82,12 +83,12 @@ describe.each([
         Array.from({ length: 32 }, (_, i) => post(i % 2 ? here : there, path, body, key)),
       );
       expect(answers[0]?.status).toBe(201);
-      expect(new Set(answers.map((answer) => JSON.stringify(said(answer)))).size).toBe(1);
+      expect(new Set(answers.map((answer) => JSON.stringify(answerOf(answer)))).size).toBe(1);
       expect(await jobsIn(queue)).toBe(perRequest);
     }
   });
 
-  test('another body, by as little as a space, is 422 idempotency_key_reused and enqueues nothing', async () => {
+  test('another body with the same key, even one more space, is 422 idempotency_key_reused and enqueues nothing', async () => {
     const queue = at.newQueue();
     const body = bodyOf({ queue });
     const key = newKey();
@@ -96,11 +97,11 @@ describe.each([
       expectProblem(await post(on, path, bodyOf({ queue, priority: 1 }), key), 422, 'idempotency_key_reused');
       expectProblem(await post(on, path, `${JSON.stringify(body)} `, key), 422, 'idempotency_key_reused');
     }
-    expect(said(await post(here, path, body, key))).toEqual(said(first));
+    expect(answerOf(await post(here, path, body, key))).toEqual(answerOf(first));
     expect(await jobsIn(queue)).toBe(perRequest);
   });
 
-  test('of many bodies at once with one key, over two replicas, one is taken and the others are 422', async () => {
+  test('of different bodies at once with one key, on two replicas, one enqueues and the others are 422', async () => {
     const queue = at.newQueue();
     const key = newKey();
     const answers = await Promise.all(
@@ -108,10 +109,10 @@ describe.each([
         post(i % 2 ? here : there, path, bodyOf({ queue, priority: i >> 1 }), key),
       ),
     );
-    const taken = answers.filter(({ status }) => status === 201);
-    // Its double on the other replica, if that came in time to be the same request.
-    expect([1, 2]).toContain(taken.length);
-    expect(new Set(taken.map(({ text }) => text)).size).toBe(1);
+    const accepted = answers.filter(({ status }) => status === 201);
+    // Two, when the other replica received the same body before the key was taken.
+    expect([1, 2]).toContain(accepted.length);
+    expect(new Set(accepted.map(({ text }) => text)).size).toBe(1);
     for (const answer of answers)
       if (answer.status !== 201) expectProblem(answer, 422, 'idempotency_key_reused');
     expect(await jobsIn(queue)).toBe(perRequest);
@@ -126,10 +127,10 @@ describe.each([
     expectProblem(await post(here, path, bodyOf({ queue }), `${key}\0`), 400, 'invalid_request');
     const first = await post(there, path, bodyOf({ queue }), key);
     expect(first.status).toBe(201);
-    expect(said(await post(here, path, bodyOf({ queue }), key))).toEqual(said(first));
+    expect(answerOf(await post(here, path, bodyOf({ queue }), key))).toEqual(answerOf(first));
   });
 
-  test('a key is 1 to 256 characters without NUL, and is sent once', async () => {
+  test('a key has 1 to 256 characters without NUL, and stands in one header', async () => {
     const queue = at.newQueue();
     const body = bodyOf({ queue });
     const where = { in: 'header', path: '/idempotency-key' };
@@ -149,23 +150,23 @@ describe.each([
     for (const key of ['x', 'x'.repeat(256), '"quoted"', 'é', "'; drop table", '{}']) {
       const first = await post(here, path, body, key);
       expect(first.status).toBe(201);
-      expect(said(await post(there, path, body, key))).toEqual(said(first));
+      expect(answerOf(await post(there, path, body, key))).toEqual(answerOf(first));
     }
   });
 
-  test('after 24 hours the key is free again, be the record still there or not', async () => {
+  test('after 24 hours the key is free again, even while its record is still there', async () => {
     const queue = at.newQueue();
     const body = bodyOf({ queue });
     const key = newKey();
     const first = await post(here, path, body, key);
     await age(key, '23 hours 59 minutes');
-    expect(said(await post(there, path, body, key))).toEqual(said(first));
+    expect(answerOf(await post(there, path, body, key))).toEqual(answerOf(first));
     await age(key, '1 minute');
     const other = bodyOf({ queue, priority: 1 });
     const second = await post(there, path, other, key);
     expect(second.status).toBe(201);
     expect(second.text).not.toBe(first.text);
-    expect(said(await post(here, path, other, key))).toEqual(said(second));
+    expect(answerOf(await post(here, path, other, key))).toEqual(answerOf(second));
     expectProblem(await post(here, path, body, key), 422, 'idempotency_key_reused');
     expect(await jobsIn(queue)).toBe(2 * perRequest);
   });
@@ -174,13 +175,13 @@ describe.each([
 test('a key holds for its own route only', async () => {
   const queue = at.newQueue();
   const key = newKey();
-  // One body cannot be valid on both; so the second would be 422 if the key were shared.
+  // No body is valid on both routes. If they shared the key, the second would be 422.
   expect((await post(here, '/jobs', { queue }, key)).status).toBe(201);
   expect((await post(here, '/jobs/batch', { jobs: [{ queue }] }, key)).status).toBe(201);
   expect(await jobsIn(queue)).toBe(2);
 });
 
-test('without the header every request enqueues, and the keys are never looked at', async () => {
+test('without the header every request enqueues, and reads no keys', async () => {
   const queue = at.newQueue();
   await sql('alter table dibs.idempotency_keys rename to away');
   try {
@@ -196,17 +197,17 @@ test('without the header every request enqueues, and the keys are never looked a
   expect(await jobsIn(queue)).toBe(4);
 });
 
-test('a batch over several queues, of 1000 jobs, is answered again in full', async () => {
+test('a batch of 1000 jobs over several queues gets the whole answer again', async () => {
   const queues = [at.newQueue(), at.newQueue()];
   const jobs = Array.from({ length: 1000 }, (_, i) => ({ queue: queues[i % 2], payload: i }));
   const key = newKey();
   const first = await post(here, '/jobs/batch', { jobs }, key);
   expect(first.body.jobs).toHaveLength(1000);
-  expect(said(await post(there, '/jobs/batch', { jobs }, key))).toEqual(said(first));
+  expect(answerOf(await post(there, '/jobs/batch', { jobs }, key))).toEqual(answerOf(first));
   for (const queue of queues) expect((await at.drain(queue)).length).toBe(500);
 });
 
-test('an enqueue with a key notifier the claims that wait, on every replica', async () => {
+test('an enqueue with a key wakes the claims that wait, on every replica', async () => {
   const queue = at.newQueue();
   await at.ok('POST', `/queues/${queue}/pause`);
   await at.ok('POST', `/queues/${queue}/resume`);
@@ -217,7 +218,7 @@ test('an enqueue with a key notifier the claims that wait, on every replica', as
   }
 });
 
-/** Runs `work` while a transaction of somebody else's is open, which has done `begun`; `release` rolls it back. */
+/** Runs `work` while another transaction is open, which has run `begun`. `release` rolls it back. */
 async function beside<T>(begun: string, work: (release: () => Promise<unknown>) => Promise<T>): Promise<T> {
   const other = new pg.Client(here.databaseUrl);
   await other.connect();
@@ -230,10 +231,10 @@ async function beside<T>(begun: string, work: (release: () => Promise<unknown>) 
   }
 }
 
-const NO_JOB_MAY_COME = 'lock table dibs.jobs in share row exclusive mode';
+const BLOCK_INSERTS = 'lock table dibs.jobs in share row exclusive mode';
 
-/** How many transactions wait for a lock on the keys, or for one that holds a key. */
-const waiters = async () =>
+/** How many transactions wait for a lock on a key, or on the table of the keys. */
+const lockWaits = async () =>
   (
     await sql<{ count: number }>(
       `select count(*)::integer as count from pg_stat_activity
@@ -241,11 +242,11 @@ const waiters = async () =>
     )
   )[0]?.count;
 
-test('a request whose first is under way on another replica waits for it and is answered the same', async () => {
+test('a repeat waits while another replica runs the first request, and gets the same answer', async () => {
   const queue = at.newQueue();
   await at.enqueue({ queue });
   const key = newKey();
-  const [first, second, other] = await beside(NO_JOB_MAY_COME, async (release) => {
+  const [first, second, other] = await beside(BLOCK_INSERTS, async (release) => {
     const first = post(here, '/jobs', { queue }, key);
     await eventually(async () =>
       expect(
@@ -254,21 +255,21 @@ test('a request whose first is under way on another replica waits for it and is 
     );
     const second = post(there, '/jobs', { queue }, key);
     const other = post(there, '/jobs', { queue, priority: 1 }, key);
-    await eventually(async () => expect(await waiters()).toBe(1));
+    await eventually(async () => expect(await lockWaits()).toBe(1));
     await release();
     return Promise.all([first, second, other]);
   });
   expect(first.status).toBe(201);
-  expect(said(second)).toEqual(said(first));
+  expect(answerOf(second)).toEqual(answerOf(first));
   expectProblem(other, 422, 'idempotency_key_reused');
   expect(await jobsIn(queue)).toBe(2);
 });
 
-test('when the first takes too long, the second is 503 with Retry-After, and neither counts twice', async () => {
+test('when the first request takes too long, the repeat is 503 with Retry-After, and both enqueue once together', async () => {
   const queue = at.newQueue();
   await at.enqueue({ queue });
   const key = newKey();
-  const answers = await beside(NO_JOB_MAY_COME, async () =>
+  const answers = await beside(BLOCK_INSERTS, async () =>
     Promise.all([here, there].map((on) => post(on, '/jobs', { queue }, key))),
   );
   for (const answer of answers) {
@@ -280,26 +281,26 @@ test('when the first takes too long, the second is 503 with Retry-After, and nei
   expect(await jobsIn(queue)).toBe(2);
 });
 
-test('keys that wait for another replica leave connections to the requests without one', async () => {
+test('requests that wait for a key leave connections to the requests without a key', async () => {
   const queue = at.newQueue();
   await at.enqueue({ queue });
   const held = Array.from({ length: 20 }, newKey);
   const take = `insert into dibs.idempotency_keys (route, key, fingerprint, expires_at)
     select 'POST /jobs', key, sha256(''), now() + interval '1 day' from unnest('{${held}}'::text[]) key`;
   await beside(take, async (release) => {
-    const keyed = held.map((key) => post(here, '/jobs', { queue }, key));
-    await eventually(async () => expect(await waiters()).toBeGreaterThan(0));
+    const withKey = held.map((key) => post(here, '/jobs', { queue }, key));
+    await eventually(async () => expect(await lockWaits()).toBeGreaterThan(0));
     for (let i = 0; i < 20; i++) expect((await here.call('POST', '/jobs', { queue })).status).toBe(201);
-    expect(await waiters()).toBeGreaterThan(0);
+    expect(await lockWaits()).toBeGreaterThan(0);
     await release();
-    for (const answer of await Promise.all(keyed)) expect([201, 503]).toContain(answer.status);
+    for (const answer of await Promise.all(withKey)) expect([201, 503]).toContain(answer.status);
   });
 });
 
-test('a replica that stands still in its transaction loses the key to those who repeat the request', async () => {
+test('a replica that stops in its transaction loses the key to a repeat on another replica', async () => {
   const key = newKey();
   const take = prepared('enqueue/idempotency_take');
-  const parameters = ['POST /jobs', key, '0'.repeat(64)];
+  const parameters = { route: 'POST /jobs', key, fingerprint: '0'.repeat(64), lock_timeout: '2s' };
   const frozen = here.db.transaction(async (transaction) => {
     await transaction.query(take, parameters);
     await eventually(async () => expect((await post(there, '/jobs', {}, key)).status).toBe(201));
@@ -308,7 +309,7 @@ test('a replica that stands still in its transaction loses the key to those who 
   await expect(frozen).rejects.toMatchObject({ code: 'unavailable' });
 });
 
-test('expired records are deleted, and no others', async () => {
+test('the records of keys are deleted after 24 hours, and not before', async () => {
   const [old, young] = [newKey(), newKey()];
   for (const key of [old, young]) await post(here, '/jobs', {}, key);
   await age(old, '24 hours');
@@ -317,6 +318,8 @@ test('expired records are deleted, and no others', async () => {
     expect(rows).toEqual([{ key: young }]);
   });
 });
+
+const NEW_ANSWER = { status: 201, location: '/jobs/1', body: '{}', open_seconds: null };
 
 describe.each([
   ['never analyzed', ''],
@@ -341,10 +344,10 @@ describe.each([
   });
 
   test.each([
-    ['enqueue/idempotency_find', ['POST /jobs', 'key-700', '00'], 1],
-    ['enqueue/idempotency_answer', ['POST /jobs', 'key-700', 201, '/jobs/1', '{}', null], 1],
-    ['maintenance/prune_answers', ['-infinity'], 100],
-  ])('%s reads only the rows that it is about', async (name, parameters, rows) => {
+    ['enqueue/idempotency_find', { route: 'POST /jobs', key: 'key-700', fingerprint: '00' }, 1],
+    ['enqueue/idempotency_answer', { ...NEW_ANSWER, route: 'POST /jobs', key: 'key-700' }, 1],
+    ['maintenance/prune_answers', { from: '-infinity' }, 100],
+  ] as const)('%s reads only the rows that it needs', async (name, parameters, rows) => {
     const plan = await (await prepare(client, name, 'custom')).run(parameters);
     const scans = nodes(plan).filter(
       (node) => node['Relation Name'] === 'idempotency_keys' && node['Actual Rows'],

@@ -26,7 +26,7 @@ async function start(): Promise<Replica> {
   return replica;
 }
 
-/** Enqueues with a key; undefined when the connection breaks, as it does for who asks a replica that dies. */
+/** Enqueues with a key. Undefined when the connection breaks because the replica dies. */
 async function send(
   { url }: Replica,
   queue: string,
@@ -38,7 +38,7 @@ async function send(
   return http(url, 'POST', batch ? '/jobs/batch' : '/jobs', body, { headers }).catch(() => undefined);
 }
 
-/** Repeats a request until it is answered with what it wanted; anything but an outage in between is wrong. */
+/** Repeats a request until it is answered 201. Before that, it may be answered 503, or not at all. */
 const sendUntilDone = async (replica: Replica, queue: string, key: string): Promise<string> =>
   until(async () => {
     const answer = await send(replica, queue, key);
@@ -47,7 +47,7 @@ const sendUntilDone = async (replica: Replica, queue: string, key: string): Prom
     return undefined;
   });
 
-/** The payloads in a queue, each as often as it is there. */
+/** The payloads of all jobs in a queue, sorted. */
 const payloads = async (queue: string) =>
   (
     await onServer<{ payload: string }>(
@@ -58,7 +58,7 @@ const payloads = async (queue: string) =>
     )
   ).map((row) => row.payload);
 
-test('kill -9 of a replica in the middle of a request, which is repeated on another, gives exactly one job', async () => {
+test('kill -9 of a replica in the middle of a request, and a repeat on another replica, give exactly one job', async () => {
   const queue = 'middle';
   await sendUntilDone(survivor, queue, 'other');
   const killed = await start();
@@ -66,13 +66,13 @@ test('kill -9 of a replica in the middle of a request, which is repeated on anot
   await holder.connect();
   try {
     await holder.query('begin; lock table dibs.jobs in share row exclusive mode');
-    const lost = send(killed, queue, 'key');
+    const broken = send(killed, queue, 'key');
     await until(async () => {
       const { rows } = await holder.query('select from pg_locks where not granted');
       return rows.length > 0;
     });
     await killed.end('SIGKILL');
-    expect(await lost).toBeUndefined();
+    expect(await broken).toBeUndefined();
     const repeated = sendUntilDone(survivor, queue, 'key');
     await holder.query('rollback');
     const answer = await repeated;
@@ -83,20 +83,20 @@ test('kill -9 of a replica in the middle of a request, which is repeated on anot
   expect(await payloads(queue)).toEqual(['key', 'other']);
 });
 
-test('kill -9 at any moment: what is repeated on another replica is there exactly once, as it was answered', {
+test('kill -9 at any moment: a request that is repeated on another replica enqueues once, and its answer stays', {
   timeout: 120_000,
 }, async () => {
   const queue = 'moments';
   const keys: string[] = [];
-  for (let round = 0; round < 6; round++) {
+  for (let run = 0; run < 6; run++) {
     const doomed = await start();
-    await send(doomed, queue, `warm-${round}`);
-    keys.push(`warm-${round}`);
-    const own = Array.from({ length: 60 }, (_, i) => `${i % 3 ? 'job' : 'batch'}-${round}-${i}`);
+    await send(doomed, queue, `warm-${run}`);
+    keys.push(`warm-${run}`);
+    const own = Array.from({ length: 60 }, (_, i) => `${i % 3 ? 'job' : 'batch'}-${run}-${i}`);
     keys.push(...own);
     const answers = own.map((key) => send(doomed, queue, key));
     const [kill] = [sleep(Math.random() * 60).then(() => doomed.end('SIGKILL'))];
-    // Repeated at once, while the first may still be under way in the database, and by all the others later.
+    // Some are repeated at once, while the database may still run the first request. All are repeated later.
     const early = Promise.all(own.slice(0, 20).map((key) => sendUntilDone(survivor, queue, key)));
     await kill;
     const answered = await Promise.all(answers);
@@ -108,7 +108,7 @@ test('kill -9 at any moment: what is repeated on another replica is there exactl
   expect(await payloads(queue)).toEqual(keys.toSorted());
 });
 
-test('with connections to the database cut again and again, repeating until there is an answer gives each job once', {
+test('while connections to the database are cut, a request that is repeated until it is answered enqueues once', {
   timeout: 120_000,
 }, async () => {
   const queue = 'cuts';

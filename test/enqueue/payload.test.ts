@@ -12,7 +12,7 @@ afterAll(() => service.stop());
 
 const nest = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
 
-/** Texts that a parser and a printer in between would change. */
+/** Texts that would change if they were parsed and written again. */
 const TEXTS = [
   'null',
   '0',
@@ -53,8 +53,8 @@ const payloadIn = (text: string): string => {
 
 const spaced = ['', ' ', '\n', '\t \r\n'];
 
-describe('a payload comes back as the very text that was sent', () => {
-  test('from GET /jobs/{id}, a list and a claim, sent alone', async () => {
+describe('a payload comes back exactly as it was sent', () => {
+  test('from GET /jobs/{id}, a list and a claim, when it was sent alone', async () => {
     for (const [i, payload] of TEXTS.entries()) {
       const queue = at.newQueue('single');
       const gap = spaced[i % spaced.length];
@@ -69,7 +69,7 @@ describe('a payload comes back as the very text that was sent', () => {
     }
   });
 
-  test('from a claim of all, sent as a batch', async () => {
+  test('from a claim of many jobs, when it was sent in a batch', async () => {
     const items = TEXTS.map((payload, i) => {
       const gap = spaced[i % spaced.length];
       return `${gap}{ "payload":${gap}${payload}${gap}, "queue" :"batch" }${gap}`;
@@ -87,14 +87,14 @@ describe('a payload comes back as the very text that was sent', () => {
     }
   });
 
-  test('after a retry, too', async () => {
+  test('from a claim after a release', async () => {
     await service.call('POST', '/jobs', '{"queue":"again","payload":{"b":1.0,"b":1e400}}');
     await at.settle('release', await at.claimOne('again'));
     const again = await service.call('POST', '/jobs/claim', { queues: ['again'] });
     expect(again.text).toContain('"payload":{"b":1.0,"b":1e400}');
   });
 
-  test('of a repeated "payload" the last one counts, however it is written', async () => {
+  test('the last of several "payload" members counts, also when its name is written with escapes', async () => {
     for (const [body, payload] of [
       ['{"payload":1.0,"payload":2.0}', '2.0'],
       ['{"payload":1.0,"pay\\u006coad":3.0}', '3.0'],
@@ -111,10 +111,10 @@ describe('a payload comes back as the very text that was sent', () => {
   });
 });
 
-describe('a payload within its limits', () => {
+describe('a payload', () => {
   const text = (bytes: number) => `"${'é'.repeat((bytes - 2) / 2)}"`;
 
-  test('may have 1 MiB of text; a byte more is 413', async () => {
+  test('may have 1 MiB of text, and is 413 with a byte more', async () => {
     const largest = text(2 ** 20);
     const { status, body } = await service.call('POST', '/jobs', `{"payload":  ${largest}  }`);
     expect(status).toBe(201);
@@ -125,7 +125,7 @@ describe('a payload within its limits', () => {
     expectProblem(oneMore, 413, 'payload_too_large', '/payload');
   });
 
-  test('in a batch the 413 names the item, and nothing is enqueued', async () => {
+  test('that is too large in a batch is named by the 413, and nothing is enqueued', async () => {
     const item = (payload: string) => `{"queue":"large","payload":${payload}}`;
     const jobs = [item('1'), item(text(2 ** 20)), item(`"${'x'.repeat(2 ** 20 - 1)}"`)];
     const answer = await service.call('POST', '/jobs/batch', `{"jobs":[${jobs.join(',')}]}`);
@@ -133,7 +133,7 @@ describe('a payload within its limits', () => {
     expect(await at.claim('large')).toEqual([]);
   });
 
-  test('may nest 1000 levels; one more is 400', async () => {
+  test('may nest 1000 levels, and is 400 with one more', async () => {
     const ok = await service.call('POST', '/jobs', `{"payload":${nest(1000)}}`);
     expect(ok.status).toBe(201);
     const deep = await service.call('POST', '/jobs', `{"payload":${nest(1001)}}`);
@@ -144,7 +144,7 @@ describe('a payload within its limits', () => {
     expectProblem(batch, 400, 'invalid_request', '/jobs/1/payload');
   });
 
-  test('a batch of 16 MiB is handed out whole, in as many claims as it takes', async () => {
+  test('is claimed with all others of a batch of 16 MiB, in as many claims as that takes', async () => {
     const item = `{"queue":"heavy","payload":"${'x'.repeat(2 ** 20 - 200)}"}`;
     const sent = await service.call('POST', '/jobs/batch', `{"jobs":[${Array(15).fill(item).join(',')}]}`);
     expect(sent.status).toBe(201);
@@ -154,7 +154,7 @@ describe('a payload within its limits', () => {
   });
 });
 
-test('the limit of a payload is configurable', async () => {
+test('the size limit of a payload is configurable', async () => {
   const strict = await startService({ maxPayloadBytes: 10 });
   expect((await strict.call('POST', '/jobs', '{"payload":"12345678"}')).status).toBe(201);
   expectProblem(await strict.call('POST', '/jobs', '{"payload":"123456789"}'), 413, 'payload_too_large');

@@ -21,7 +21,7 @@ afterAll(async () => {
 const sql = <Row extends pg.QueryResultRow>(text: string, values: unknown[] = []) =>
   onServer<Row>(here.databaseUrl, text, values);
 
-/** Calls dibs.enqueue with these arguments, each a name and the text of a value with its type. */
+/** Calls dibs.enqueue with the queue and these arguments: `priority => 5, payload => $2::json`. */
 const enqueue = async (queue: string, given = '', values: unknown[] = []): Promise<string> => {
   const [row] = await sql<{ id: string }>(`select dibs.enqueue($1${given && `, ${given}`}) as id`, [
     queue,
@@ -32,7 +32,7 @@ const enqueue = async (queue: string, given = '', values: unknown[] = []): Promi
 
 const jobsIn = async (queue: string) => (await at.ok('GET', `/jobs?queue=${queue}&order=oldest`)).jobs;
 
-/** Creates a role for the length of a test, which may do no more than connect. */
+/** Creates a role for the length of a test. It may connect, and what `grants` say. */
 async function asRole<T>(grants: string[], work: (query: pg.Client) => Promise<T>): Promise<T> {
   const role = `dibs_test_${Math.random().toString(36).slice(2)}`;
   await sql(`create role ${role}`);
@@ -64,7 +64,7 @@ test('the payload comes back exactly as it was sent', async () => {
   expect(answer.text).toContain(`"payload":${payload}`);
 });
 
-test('it returns the id of the job, a UUIDv7 of its queue, and those of later jobs sort higher', async () => {
+test('it returns the id of the job: a UUIDv7 that names its queue, and sorts after the ids of earlier jobs', async () => {
   const queue = at.newQueue();
   const ids = (
     await sql<{ id: string }>('select dibs.enqueue($1, to_json(n)) as id from generate_series(1, 300) n', [
@@ -99,7 +99,7 @@ describe("in the producer's own transaction", () => {
     expect(await sql('select id from orders')).toEqual([{ id: 1 }]);
   });
 
-  test('and gone at its rollback, whole or to a savepoint', async () => {
+  test('the job is gone at its rollback, also to a savepoint', async () => {
     const queue = at.newQueue();
     const user = await openTransaction(here.databaseUrl);
     await user.query('select dibs.enqueue($1)', [queue]);
@@ -117,11 +117,11 @@ describe("in the producer's own transaction", () => {
     expect((await here.call('POST', '/jobs', { queue, unique_key: 'k' })).status).toBe(201);
   });
 
-  test('wakes waiters at its commit, on every replica', async () => {
+  test('the job wakes claims at its commit, on every replica', async () => {
     const queue = at.newQueue();
     await at.ok('POST', `/queues/${queue}/pause`);
     await at.ok('POST', `/queues/${queue}/resume`);
-    // By their own look only, each second, twenty of them would take some ten seconds.
+    // Without a notification, a claim looks each second: twenty of them would take some ten seconds.
     for (let i = 0; i < 20; i++) {
       const claim = moves(i % 2 ? here : there).claimOne(queue, { wait_seconds: 20 });
       await enqueue(queue, `'${i}'`);
@@ -131,7 +131,7 @@ describe("in the producer's own transaction", () => {
     }
   });
 
-  test('one NOTIFY goes out for each queue, or group, however many jobs come, and none for jobs of later', async () => {
+  test('one NOTIFY is sent for each queue or group, however many jobs there are, and none for scheduled jobs', async () => {
     const listener = new pg.Client(here.databaseUrl);
     const heard: (string | undefined)[] = [];
     listener.on('notification', ({ payload }) => {
@@ -154,12 +154,12 @@ describe("in the producer's own transaction", () => {
     expect(heard).toEqual([`ready sql ${a}`, `ready sql ${b}`, `blocked sql ${c} g  1`, 'last sql of all']);
   });
 
-  test('jobs of one group go in the order of their commits, whichever way they come, and wake waiters', async () => {
+  test('jobs of one group are claimed in the order of their commits, by SQL or by HTTP, and wake claims', async () => {
     const queue = at.newQueue();
     await at.configure(queue, {});
-    for (let round = 0; round < 5; round++) {
-      const [first, second] = [`${round}.1`, `${round}.2`];
-      const claim = moves(round % 2 ? here : there).claimOne(queue, { wait_seconds: 20 });
+    for (let i = 0; i < 5; i++) {
+      const [first, second] = [`${i}.1`, `${i}.2`];
+      const claim = moves(i % 2 ? here : there).claimOne(queue, { wait_seconds: 20 });
       await enqueue(queue, 'to_json($2::text), "group" => $3', [first, 'a group']);
       const job = await claim;
       expect(job.payload).toBe(first);
@@ -172,7 +172,7 @@ describe("in the producer's own transaction", () => {
     }
   });
 
-  test('its open transaction holds up no other: enqueues, claims, configuration, in its queue and its group', async () => {
+  test('an open transaction delays no enqueue, no claim and no configuration, in its own queue and group', async () => {
     const queue = at.newQueue();
     await at.enqueue({ queue, payload: 'before' });
     const user = await openTransaction(here.databaseUrl);
@@ -194,7 +194,7 @@ describe("in the producer's own transaction", () => {
     ).toEqual(['mine', 'held']);
   });
 
-  test('two calls with one key name one job, as do calls of two transactions', async () => {
+  test('calls with one unique key return one job, in one transaction or in two', async () => {
     const queue = at.newQueue();
     const user = await openTransaction(here.databaseUrl);
     const ids = async (on: typeof user) =>
@@ -209,7 +209,7 @@ describe("in the producer's own transaction", () => {
   });
 
   test.each(['repeatable read', 'serializable'])(
-    'in a %s one, a key that was taken after it began is a serialization failure, to be tried again',
+    'under %s, a key that was taken after the transaction began is a serialization failure, to be tried again',
     async (level) => {
       const queue = at.newQueue();
       await at.enqueue({ queue });
@@ -225,7 +225,7 @@ describe("in the producer's own transaction", () => {
   );
 });
 
-test('a queue with max_ready refuses more than it has room for, by SQL too', async () => {
+test('a queue with max_ready refuses jobs beyond its capacity, also by SQL', async () => {
   const queue = at.newQueue();
   await at.configure(queue, { max_ready: 2 });
   for (let i = 0; i < 2; i++) await enqueue(queue);
@@ -262,7 +262,7 @@ describe('a role that may use the schema and execute dibs.enqueue', () => {
     expect(await jobsIn(queue)).toHaveLength(2);
   });
 
-  test('and nothing else: no table, no other function, no sequence', async () => {
+  test('can use no table, no other function and no sequence', async () => {
     const objects = await sql<{ statement: string }>(`
       select format('select from dibs.%I', relname) as statement
       from pg_class where relnamespace = 'dibs'::regnamespace and relkind in ('r', 'S')
@@ -284,7 +284,7 @@ describe('a role that may use the schema and execute dibs.enqueue', () => {
     });
   });
 
-  test('without the grant, nobody can', async () => {
+  test('cannot enqueue without the grants', async () => {
     await asRole(['grant usage on schema dibs'], async (role) => {
       await expect(role.query(`select dibs.enqueue('q')`)).rejects.toMatchObject({ code: '42501' });
     });
@@ -293,7 +293,7 @@ describe('a role that may use the schema and execute dibs.enqueue', () => {
     });
   });
 
-  test("it is not led astray by objects of the caller's", async () => {
+  test('can change nothing by objects of its own with the same names', async () => {
     const queue = at.newQueue();
     await asRole(MAY_ENQUEUE, async (role) => {
       await role.query('create temp table queues as select 0 as id, $1::text as name', [queue]);
@@ -309,7 +309,7 @@ describe('a role that may use the schema and execute dibs.enqueue', () => {
 
 const deep = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
 
-/** Inputs by the names of HTTP, and whether they are refused. */
+/** What an enqueue gets, with the names of HTTP, and whether it is refused. */
 const INPUTS: [string, object, boolean?][] = [
   ['nothing but a queue', {}],
   ['a payload', { payload: { a: [1, 'x', null, 1.5] } }],
@@ -336,12 +336,12 @@ const INPUTS: [string, object, boolean?][] = [
   ['the payload nested to 1000 levels', { payload: JSON.parse(deep(1000)) }],
   ['a wide payload', { payload: Array.from({ length: 5000 }, () => ({ '"[{\\': ['\\"]', '\\\\'] })) }],
   ['a payload of 1 MiB', { payload: 'x'.repeat(2 ** 20 - 2) }],
-  ['one of more', { payload: 'x'.repeat(2 ** 20 - 1) }, true],
-  ['a payload nested deeper', { payload: JSON.parse(deep(1001)) }, true],
+  ['a payload of one byte more', { payload: 'x'.repeat(2 ** 20 - 1) }, true],
+  ['the payload nested to 1001 levels', { payload: JSON.parse(deep(1001)) }, true],
   ['33 headers', { headers: Object.fromEntries(Array.from({ length: 33 }, (_, i) => [`h${i}`, 'x'])) }, true],
   ['a header that is no string', { headers: { a: 1 } }, true],
   ['a header of 1025 characters', { headers: { a: 'x'.repeat(1025) } }, true],
-  ['the name of a header of 129', { headers: { ['n'.repeat(129)]: '' } }, true],
+  ['a header with a name of 129 characters', { headers: { ['n'.repeat(129)]: '' } }, true],
   ['a NUL in a header', { headers: { a: '\0' } }, true],
   ['headers that are a list', { headers: ['a'] }, true],
   ['priority 101', { priority: 101 }, true],
@@ -360,12 +360,12 @@ const INPUTS: [string, object, boolean?][] = [
   ['a negative base', { backoff: { base_seconds: -1 } }, true],
   ['a backoff that is no object', { backoff: [1] }, true],
   ['an empty unique key', { unique_key: '' }, true],
-  ['a unique key of 257', { unique_key: 'x'.repeat(257) }, true],
+  ['a unique key of 257 characters', { unique_key: 'x'.repeat(257) }, true],
   ['a window without a key', { unique_for_seconds: 1 }, true],
   ['a negative window', { unique_key: 'k', unique_for_seconds: -1 }, true],
 ];
 
-describe('the same as by POST /jobs comes of', () => {
+describe('enqueues the same as POST /jobs:', () => {
   const TYPES: Record<string, string> = { payload: 'json', headers: 'json', backoff: 'json' };
 
   const bySql = (queue: string, input: object) => {
@@ -380,13 +380,13 @@ describe('the same as by POST /jobs comes of', () => {
     );
   };
 
-  /** A row without what must differ; when it becomes ready as it was asked for. */
+  /** The row of the only job, without the columns that must differ. Its times count from its enqueue. */
   async function row(queue: string, { run_at }: { run_at?: string }) {
     return sql(
       `select
          to_jsonb(j) - array['id', 'queue_id', 'position', 'created_at', 'run_at', 'expires_at', 'payload'] as columns,
          md5(j.payload::text) as payload,
-         case when $2::timestamptz > now() then j.run_at::text else (j.run_at - j.created_at)::text end as due,
+         case when $2::timestamptz > now() then j.run_at::text else (j.run_at - j.created_at)::text end as ready_at,
          j.expires_at - j.created_at as expiry,
          round(extract(epoch from w.until - j.created_at)) as window
        from dibs.queues q
@@ -407,7 +407,7 @@ describe('the same as by POST /jobs comes of', () => {
   });
 
   test.each(INPUTS.filter(([, , refused]) => refused))(
-    '%s: refused, and no queue created',
+    '%s is refused, and creates no queue',
     async (_, input) => {
       const [viaHttp, viaSql] = [at.newQueue(), at.newQueue()];
       const answer = await here.call('POST', '/jobs', { queue: viaHttp, ...input });
@@ -417,7 +417,7 @@ describe('the same as by POST /jobs comes of', () => {
     },
   );
 
-  test('names of queues, refused and taken', async () => {
+  test('the name of a queue is accepted or refused', async () => {
     for (const queue of ['', 'a b', 'ä', 'x'.repeat(129), 'a\n', null]) {
       expect((await here.call('POST', '/jobs', { queue })).status).toBe(400);
       await expect(sql('select dibs.enqueue($1)', [queue])).rejects.toMatchObject({
@@ -430,7 +430,7 @@ describe('the same as by POST /jobs comes of', () => {
     expect(await jobsIn(longest)).toHaveLength(1);
   });
 
-  test('the defaults of a configured queue, and SQL nulls for what is left out', async () => {
+  test('an argument that is NULL takes its default, or that of the configured queue', async () => {
     const queue = at.newQueue();
     await at.configure(queue, { max_attempts: 9 });
     await enqueue(queue);
@@ -442,7 +442,7 @@ describe('the same as by POST /jobs comes of', () => {
       expect(job).toMatchObject({ max_attempts: 9, priority: 0, headers: {}, payload: null });
   });
 
-  test('the refusal names the argument', async () => {
+  test('a refusal names the argument', async () => {
     await expect(enqueue('q', 'priority => 101')).rejects.toMatchObject({
       code: '22023',
       message: 'priority must be from -100 to 100',

@@ -24,12 +24,12 @@ function expectDeduplicated(answer: Answer, first: { id: string }): void {
   expect(answer.body).toMatchObject({ id: first.id, deduplicated: true });
 }
 
-/** Makes a job dead that is ready, by its worker. */
-async function bury(queue: string): Promise<void> {
-  await at.settle('nack', await at.claimOne(queue), { retry: false, error: 'buried' });
+/** Claims the next job and makes it dead. */
+async function kill(queue: string): Promise<void> {
+  await at.settle('nack', await at.claimOne(queue), { retry: false, error: 'killed' });
 }
 
-test('a second job with the unique key of an unfinished one answers 200 with the first, and nothing is inserted', async () => {
+test('an enqueue with the unique key of an unfinished job answers 200 with that job, and inserts nothing', async () => {
   const queue = at.newQueue();
   const first = await post({ queue, unique_key: 'k', payload: 1, priority: 3, headers: { a: 'ä' } });
   expect(first.status).toBe(201);
@@ -42,7 +42,7 @@ test('a second job with the unique key of an unfinished one answers 200 with the
   expect(await at.drain(queue)).toEqual([1]);
 });
 
-test('the first job is answered as it stands now', async () => {
+test('a duplicate is answered with the first job as it is now', async () => {
   const queue = at.newQueue();
   const job = { queue, unique_key: 'k', delay_seconds: 3600 };
   const first = (await post(job)).body;
@@ -58,7 +58,7 @@ test('the first job is answered as it stands now', async () => {
   expect((await post(job)).body).toMatchObject({ state: 'scheduled', last_error: 'later' });
 });
 
-test('a unique key holds for its queue only, and character by character', async () => {
+test('a unique key holds in its own queue, and only if all characters are equal', async () => {
   const [queue, other] = [at.newQueue(), at.newQueue()];
   for (const unique_key of ['k', 'K', 'k ', 'é', 'e\u0301', '\ud83d\ude00', '%', '\\', "'", '{"a"}'])
     for (const name of [queue, other]) {
@@ -69,14 +69,14 @@ test('a unique key holds for its queue only, and character by character', async 
   expect(await jobsIn(queue)).toHaveLength(10);
 });
 
-test('half a surrogate pair in a unique key is what the database keeps of it', async () => {
+test('half a surrogate pair in a unique key counts as the character that the database keeps', async () => {
   const queue = at.newQueue();
   const first = await post({ queue, unique_key: '\ud83d' });
   expect(first.body.unique_key).toBe('\ufffd');
   expectDeduplicated(await post({ queue, unique_key: '\ud83d' }), first.body);
 });
 
-test('a unique key is 1 to 256 characters without NUL, and unique_for_seconds up to 366 days beside one', async () => {
+test('a unique key has 1 to 256 characters without NUL, and unique_for_seconds needs a key and is 366 days at most', async () => {
   const queue = at.newQueue();
   for (const unique_key of ['', 'x'.repeat(257), 'a\0b', 1, null])
     expectProblem(await post({ queue, unique_key }), 400, 'invalid_request', '/unique_key');
@@ -98,10 +98,10 @@ test('a unique key is 1 to 256 characters without NUL, and unique_for_seconds up
   expect((await post({ queue, unique_key: '😀'.repeat(256) })).status).toBe(201);
 });
 
-describe('the key is freed when the job is finished:', () => {
+describe('a key is free again when its job is finished:', () => {
   const ends: Record<string, (queue: string, id: string) => Promise<unknown>> = {
     'by an ack': async (queue) => at.settle('ack', await at.claimOne(queue)),
-    'by a nack without a retry': (queue) => bury(queue),
+    'by a nack without a retry': (queue) => kill(queue),
     'by a cancel': (_, id) => at.ok('DELETE', `/jobs/${id}`),
     'by a cancel of a leased job, then a release': async (queue, id) => {
       const job = await at.claimOne(queue);
@@ -110,7 +110,7 @@ describe('the key is freed when the job is finished:', () => {
       await at.settle('release', job);
     },
     'by a purge': (queue) => at.ok('POST', `/queues/${queue}/purge`),
-    'by its last lease that expires': async (queue, id) => {
+    'by the end of its last lease': async (queue, id) => {
       await at.claimOne(queue, { lease_seconds: 0.1 });
       await at.reaches(id, 'dead');
     },
@@ -127,7 +127,7 @@ describe('the key is freed when the job is finished:', () => {
       expect(next.body.id).not.toBe(first.id);
     });
 
-  test('and not when it is given back, revived, or fails with attempts left', async () => {
+  test('but not when it is released, rescued, or fails with attempts left', async () => {
     const queue = at.newQueue();
     const first = await at.enqueue({ queue, unique_key: 'k' });
     await at.settle('release', await at.claimOne(queue));
@@ -143,7 +143,7 @@ describe('the key is freed when the job is finished:', () => {
 describe('in batches', () => {
   const batch = (jobs: object[]) => service.call('POST', '/jobs/batch', { jobs });
 
-  test('each duplicate stands in its place, and the others arrive in their order', async () => {
+  test('each duplicate is answered at its place, and the other jobs keep their order', async () => {
     const queue = at.newQueue();
     const first = await at.enqueue({ queue, unique_key: 'm', payload: 'first' });
     const keys = ['z', undefined, 'm', 'a', undefined, 'k'];
@@ -170,7 +170,7 @@ describe('in batches', () => {
     expect(await at.drain(queue)).toEqual(['first', 0, 1, 3, 4, 5]);
   });
 
-  test('twice in one batch: the second names the first', async () => {
+  test('the second job with a key of the same batch names the first', async () => {
     const queue = at.newQueue();
     const answer = await batch([
       { queue, unique_key: 'k', payload: 1, priority: 1 },
@@ -184,7 +184,7 @@ describe('in batches', () => {
     expect(await at.drain(queue)).toEqual([1, 3]);
   });
 
-  test('over several queues, and of 1000 jobs', async () => {
+  test('keys work for 1000 jobs over several queues', async () => {
     const queues = [at.newQueue(), at.newQueue()];
     const jobs = Array.from({ length: 1000 }, (_, i) => ({
       queue: queues[i % 2],
@@ -221,7 +221,7 @@ describe('in batches', () => {
 });
 
 describe('with unique_for_seconds the key stays taken that long after the enqueue', () => {
-  test('also when the job is finished and gone: then it is answered as it was enqueued, but completed', async () => {
+  test('even when the job is gone: a duplicate shows the job as it was enqueued, but completed', async () => {
     const queue = at.newQueue();
     const job = {
       queue,
@@ -240,7 +240,7 @@ describe('with unique_for_seconds the key stays taken that long after the enqueu
     expect(await jobsIn(queue)).toEqual([]);
   });
 
-  test('and a finished one that is kept is answered as it is', async () => {
+  test('and a duplicate of a finished job that is kept shows that job', async () => {
     const queue = at.newQueue();
     await at.configure(queue, { retention_seconds: 3600 });
     const first = (await post({ queue, unique_key: 'k', unique_for_seconds: 600 })).body;
@@ -250,7 +250,7 @@ describe('with unique_for_seconds the key stays taken that long after the enqueu
     expect(answer.body).toMatchObject({ state: 'completed', result: { n: 1 }, deliveries: 1 });
   });
 
-  test('and is free when that is over and the job is finished, not before either', async () => {
+  test('and is free when that time is over and the job is finished, not before', async () => {
     const queue = at.newQueue();
     const job = { queue, unique_key: 'k', unique_for_seconds: 600 };
     const first = (await post(job)).body;
@@ -265,7 +265,7 @@ describe('with unique_for_seconds the key stays taken that long after the enqueu
     expectDeduplicated(await post(job), second.body);
   });
 
-  test('counted from the enqueue that took it: a duplicate does not make it longer', async () => {
+  test('and a duplicate does not make the time longer', async () => {
     const queue = at.newQueue();
     const first = (await post({ queue, unique_key: 'k' })).body;
     expectDeduplicated(await post({ queue, unique_key: 'k', unique_for_seconds: 600 }), first);
@@ -273,7 +273,7 @@ describe('with unique_for_seconds the key stays taken that long after the enqueu
     expect((await post({ queue, unique_key: 'k' })).status).toBe(201);
   });
 
-  test('windows that are over are swept, and those of a deleted queue go with it', async () => {
+  test('and its window is pruned when it is over, or when its queue is deleted', async () => {
     const queue = at.newQueue();
     const windows = async () =>
       (await sql('select unique_key from dibs.unique_windows order by 1')).map((row) => row.unique_key);
@@ -288,7 +288,7 @@ describe('with unique_for_seconds the key stays taken that long after the enqueu
 });
 
 describe('with an Idempotency-Key', () => {
-  test('a request that was deduplicated is answered the same again, also when the key is free', async () => {
+  test('a deduplicated request gets the same answer again, even when the key is free', async () => {
     const queue = at.newQueue();
     const first = (await post({ queue, unique_key: 'k' })).body;
     const headers = { 'idempotency-key': 'again' };
@@ -304,7 +304,7 @@ describe('with an Idempotency-Key', () => {
     expect(await jobsIn(queue)).toEqual([]);
   });
 
-  test('one that took the key is answered 201 again', async () => {
+  test('a request that took the key is answered 201 again', async () => {
     const queue = at.newQueue();
     const headers = { 'idempotency-key': 'first' };
     const first = await post({ queue, unique_key: 'k' }, headers);
@@ -328,7 +328,7 @@ describe('schedules', () => {
     expect(second.headers.location).toBe(`/jobs/${first.body.id}`);
   });
 
-  test('a tick whose job is deduplicated inserts nothing, and the next one ticks', async () => {
+  test('a tick whose job is deduplicated inserts nothing, and the schedule goes on', async () => {
     const queue = at.newQueue();
     await put('ticks', { queue, unique_key: 'k' }, '* * * * * *');
     const ticks = async (than: string | null) => {
@@ -352,10 +352,10 @@ describe('schedules', () => {
 });
 
 describe('a finished job comes back only while its key is free:', () => {
-  test('a retry of a dead one is 409 unique_key_taken while another has its key', async () => {
+  test('a retry of a dead job is 409 unique_key_taken while another job has its key', async () => {
     const queue = at.newQueue();
     const dead = await at.enqueue({ queue, unique_key: 'k' });
-    await bury(queue);
+    await kill(queue);
     const other = await at.enqueue({ queue, unique_key: 'k' });
     expectProblem(await service.call('POST', `/jobs/${dead.id}/retry`), 409, 'unique_key_taken');
     expect((await at.get(dead.id)).state).toBe('dead');
@@ -364,25 +364,25 @@ describe('a finished job comes back only while its key is free:', () => {
     expectDeduplicated(await post({ queue, unique_key: 'k' }), dead);
   });
 
-  test('a redrive brings back all but those whose key another job holds', async () => {
+  test('a redrive takes all jobs but those whose key another job has', async () => {
     const queue = at.newQueue();
     const dead = await at.enqueueAll([
       { queue, payload: 'taken', unique_key: 'a' },
       { queue, payload: 'free', unique_key: 'b' },
       { queue, payload: 'without' },
     ]);
-    for (const _ of dead) await bury(queue);
+    for (const _ of dead) await kill(queue);
     await at.enqueue({ queue, payload: 'holder', unique_key: 'a' });
     expect(await at.ok('POST', `/queues/${queue}/redrive`)).toEqual({ count: 2 });
     expect(await at.drain(queue)).toEqual(['holder', 'free', 'without']);
     expect((await at.get(dead[0].id)).state).toBe('dead');
   });
 
-  test('a redrive brings back only the oldest of those with one key', async () => {
+  test('a redrive takes only the oldest of the dead jobs with one key', async () => {
     const queue = at.newQueue();
     for (const payload of [1, 2, 3]) {
       await at.enqueue({ queue, payload, unique_key: 'k' });
-      await bury(queue);
+      await kill(queue);
     }
     expect(await at.ok('POST', `/queues/${queue}/redrive`, { limit: 2 })).toEqual({ count: 1 });
     expect(await at.drain(queue)).toEqual([1]);
@@ -390,9 +390,9 @@ describe('a finished job comes back only while its key is free:', () => {
   });
 
   test.each([
-    ['release', 'its attempt uncharged'],
-    ['nack', 'as it is out of attempts'],
-  ] as const)('a late %s of a job that the sweeper made dead counts, %s', async (verb, _) => {
+    ['release', 'the job is ready, its attempt uncharged'],
+    ['nack', 'the job stays dead, out of attempts'],
+  ] as const)('a late %s of a job that the sweeper made dead counts: %s', async (verb, _) => {
     const queue = at.newQueue();
     await at.configure(queue, { max_attempts: 1 });
     const job = await at.enqueue({ queue, unique_key: 'k' });
@@ -405,7 +405,7 @@ describe('a finished job comes back only while its key is free:', () => {
     expectProblem(await at.settle(verb, lease), 409, 'lease_lost');
   });
 
-  test('after its key was taken it stays dead, and spoils nothing for the others', async () => {
+  test('a late release of a job whose key was taken leaves it dead, and settles the others', async () => {
     const queue = at.newQueue();
     await at.configure(queue, { max_attempts: 1 });
     const jobs = await at.enqueueAll([{ queue, unique_key: 'k' }, { queue }, { queue, unique_key: 'other' }]);
@@ -428,10 +428,10 @@ describe('a finished job comes back only while its key is free:', () => {
   });
 });
 
-test('GET /jobs lists by unique_key, finished ones too', async () => {
+test('GET /jobs filters by unique_key, finished jobs included', async () => {
   const [queue, other] = [at.newQueue(), at.newQueue()];
   const first = await at.enqueue({ queue, unique_key: 'k k&' });
-  await bury(queue);
+  await kill(queue);
   const second = await at.enqueue({ queue, unique_key: 'k k&' });
   await at.enqueue({ queue, unique_key: 'other' });
   const elsewhere = await at.enqueue({ queue: other, unique_key: 'k k&' });
@@ -449,7 +449,7 @@ test('GET /jobs lists by unique_key, finished ones too', async () => {
   expectProblem(await service.call('GET', '/jobs?unique_key='), 400, 'invalid_request', '/unique_key');
 });
 
-test('a job without a unique key goes through the rounds, and looks at none', async () => {
+test('an enqueue without a unique key reads no keys, and needs no dibs.insert_unique', async () => {
   const queue = at.newQueue();
   await sql('alter table dibs.unique_windows rename to away');
   await sql('alter function dibs.insert_unique rename to away');

@@ -29,9 +29,9 @@ const all = <T>(count: number, work: (i: number) => Promise<T>): Promise<T[]> =>
 const jobsIn = async (queue: string) => (await at.ok('GET', `/jobs?queue=${queue}&limit=1000`)).jobs;
 const url = () => replica(0).databaseUrl;
 
-describe('under 32 concurrent producers of one key', () => {
-  test('one job', async () => {
-    for (let round = 0; round < 10; round++) {
+describe('32 concurrent producers with one key', () => {
+  test('enqueue one job', async () => {
+    for (let i = 0; i < 10; i++) {
       const queue = at.newQueue();
       const answers = await all(PRODUCERS, (i) => post(i, { queue, unique_key: 'k', payload: i }));
       expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
@@ -41,12 +41,12 @@ describe('under 32 concurrent producers of one key', () => {
     }
   });
 
-  test('one job, in batches of many keys in any order', async () => {
+  test('enqueue one job for each key, in batches of many keys in any order', async () => {
     const queue = at.newQueue();
     const keys = Array.from({ length: 50 }, (_, i) => `k${i}`);
     const batches = await all(PRODUCERS, (i) => {
-      const turned = [...keys.slice(i), ...keys.slice(0, i)];
-      const jobs = (i % 2 ? turned : turned.toReversed()).map((unique_key) => ({ queue, unique_key }));
+      const rotated = [...keys.slice(i), ...keys.slice(0, i)];
+      const jobs = (i % 2 ? rotated : rotated.toReversed()).map((unique_key) => ({ queue, unique_key }));
       return replica(i).call('POST', '/jobs/batch', { jobs });
     });
     for (const { status } of batches) expect(status).toBe(201);
@@ -59,18 +59,18 @@ describe('under 32 concurrent producers of one key', () => {
     );
   });
 
-  // By the engines, as the tests' HTTP takes some milliseconds of this process for each request.
+  // These call the engines. A request over HTTP takes some milliseconds of this process.
   const engine = (i: number) => replica(i).engine;
-  const enqueue = (i: number, jobs: NewJob[]) => engine(i).enqueue(jobs, () => '');
+  const enqueue = (i: number, jobs: NewJob[]) => engine(i).enqueue({ jobs, at: () => '' });
   const workUntil = async (i: number, queue: string, until: number, done: (id: string) => void) => {
     while (performance.now() < until)
-      for (const job of await engine(i).claim({ queues: [queue], wait_seconds: 0.1 }).jobs) {
+      for (const job of await engine(i).claim({ queues: [queue], wait_seconds: 0.1 })) {
         done(job.id);
-        await engine(i).ack({ id: job.id, lease_token: job.lease_token }, () => '');
+        await engine(i).ack({ id: job.id, lease_token: job.lease_token, at: () => '' });
       }
   };
 
-  test('and workers that ack at once, each job comes only when the one before is finished', async () => {
+  test('enqueue a job only when the one before is finished, while workers ack at once', async () => {
     const queue = at.newQueue();
     const lifetimes = recordLifetimes();
     const inserted = new Set<string>();
@@ -80,7 +80,7 @@ describe('under 32 concurrent producers of one key', () => {
     const produce = async (i: number) => {
       const job = { queue, unique_key: 'k' };
       while (performance.now() < until) {
-        // Some in a transaction of several queues.
+        // Some enqueue into two queues, in one transaction.
         const [first] = await enqueue(i, i % 8 === 0 ? [job, { queue: `${queue}.b` }] : [job]);
         const { id, deduplicated } = first as Job;
         answered.add(id);
@@ -99,11 +99,11 @@ describe('under 32 concurrent producers of one key', () => {
     expect(lifetimes.overlaps()).toEqual([]);
     expect([...acked].sort()).toEqual([...inserted].sort());
     expect([...answered].filter((id) => !inserted.has(id))).toEqual([]);
-    // Enough for races to have happened.
+    // Enough jobs for races to have happened.
     expect(acked.size).toBeGreaterThan(20);
   });
 
-  test('and a window, one job in each window, be it finished at once or not', async () => {
+  test('enqueue one job in each window, even when it is finished at once', async () => {
     const queue = at.newQueue();
     const WINDOW_MS = 500;
     const started = performance.now();
@@ -123,7 +123,7 @@ describe('under 32 concurrent producers of one key', () => {
   });
 });
 
-test('the checker sees two jobs that were there at once', () => {
+test('the checker finds two jobs that existed at once', () => {
   const lifetimes = recordLifetimes();
   lifetimes.seen('a');
   lifetimes.finishing('a');
@@ -133,7 +133,7 @@ test('the checker sees two jobs that were there at once', () => {
   expect(lifetimes.overlaps()).toEqual(['job c was there while job b was not finished']);
 });
 
-test('a job that came and was done between the look for a holder and the insertion still holds its window', async () => {
+test('a job that is enqueued and acked between the look-up of the key and the insert still holds its window', async () => {
   const queue = at.newQueue();
   await at.enqueue({ queue });
   const first = await openTransaction(url());
@@ -150,7 +150,7 @@ test('a job that came and was done between the look for a holder and the inserti
     );
     expect(waiting).toHaveLength(1);
   });
-  // As if it had been committed, claimed and acked while the other one's insertion was on its way.
+  // As if it had been committed, claimed and acked while the other transaction was inserting.
   await first.query('delete from dibs.jobs where id = $1', [job?.id]);
   await first.end('commit');
   expect((await answer)[0]?.id).toBe(job?.id);
@@ -158,7 +158,7 @@ test('a job that came and was done between the look for a holder and the inserti
   expect(await jobsIn(queue)).toHaveLength(1);
 });
 
-describe('while a transaction is open that has enqueued with a key', () => {
+describe('while an open transaction has enqueued with a key', () => {
   const holding = async (queue: string, keys = ['held']) => {
     const user = await openTransaction(url());
     const ids: string[] = [];
@@ -172,7 +172,7 @@ describe('while a transaction is open that has enqueued with a key', () => {
     return { ...user, ids };
   };
 
-  test('others with the key wait for its end: 200 with its job when it commits', async () => {
+  test('other enqueues with the key wait for its end, and get 200 with its job when it commits', async () => {
     const queue = at.newQueue();
     await at.enqueue({ queue });
     const user = await holding(queue);
@@ -183,7 +183,7 @@ describe('while a transaction is open that has enqueued with a key', () => {
       expect({ status, id: body.id }).toEqual({ status: 200, id: user.ids[0] });
   });
 
-  test('and one of them takes the key when it is rolled back', async () => {
+  test('one of the other enqueues takes the key when it is rolled back', async () => {
     const queue = at.newQueue();
     await at.enqueue({ queue });
     const user = await holding(queue);
@@ -194,7 +194,7 @@ describe('while a transaction is open that has enqueued with a key', () => {
     expect(statuses).toEqual([...Array(11).fill(200), 201]);
   });
 
-  test('when it stays open they are 503 unavailable, and nothing was enqueued', async () => {
+  test('other enqueues with the key are 503 unavailable when it stays open, and enqueue nothing', async () => {
     const queue = at.newQueue();
     await at.enqueue({ queue });
     const user = await holding(queue, ['held', 'held.2']);
@@ -213,36 +213,36 @@ describe('while a transaction is open that has enqueued with a key', () => {
     expect(await jobsIn(queue)).toHaveLength(1);
   });
 
-  test('nobody else is held up: other keys, no keys, batches, claims, acks', async () => {
+  test('nothing else waits: enqueues with other keys or none, batches, claims, acks', async () => {
     const queue = at.newQueue();
     await at.enqueue({ queue, payload: 'first' });
     const keys = Array.from({ length: 20 }, (_, i) => `held.${i}`);
     const user = await holding(queue, keys);
-    let stuck = 0;
+    let answered = 0;
     const waiting = keys.map((unique_key, i) =>
       post(i, { queue, unique_key }).then((answer) => {
-        stuck++;
+        answered++;
         return answer;
       }),
     );
-    // All of this is done while those wait; held up, it would be after them.
-    for (let round = 0; round < 5; round++) {
-      const answers = await all(10, (i) => post(i, { queue, unique_key: `free.${round}.${i}` }));
+    // All of this is done before any of those is answered.
+    for (let run = 0; run < 5; run++) {
+      const answers = await all(10, (i) => post(i, { queue, unique_key: `free.${run}.${i}` }));
       for (const { status } of answers) expect(status).toBe(201);
-      const mixed = { jobs: [{ queue, unique_key: `batch.${round}` }, { queue: `${queue}.other` }] };
-      expect((await replica(round).call('POST', '/jobs/batch', mixed)).status).toBe(201);
+      const mixed = { jobs: [{ queue, unique_key: `batch.${run}` }, { queue: `${queue}.other` }] };
+      expect((await replica(run).call('POST', '/jobs/batch', mixed)).status).toBe(201);
       await at.enqueue({ queue });
     }
     const jobs = await at.claim(queue, { limit: 1000 });
     expect(jobs).toHaveLength(1 + 5 * 12);
     for (const job of jobs) expect((await at.settle('ack', job)).status).toBe(200);
-    expect(stuck).toBe(0);
+    expect(answered).toBe(0);
     await user.end('commit');
     for (const [i, { status, body }] of (await Promise.all(waiting)).entries())
       expect({ status, id: body.id }).toEqual({ status: 200, id: user.ids[i] });
   });
 
-  test('a redrive passes over the dead job with that key, and a retry of it is 503', async () => {
+  test('a redrive leaves out the dead job with that key, and a retry of it is 503', async () => {
     const queue = at.newQueue();
     const dead = await at.enqueueAll([
       { queue, unique_key: 'held', payload: 1 },
@@ -269,7 +269,7 @@ describe('while a transaction is open that has enqueued with a key', () => {
     await user.end('commit');
   });
 
-  test('its queue is not deleted under it: 503, and 204 when it has ended', async () => {
+  test('its queue cannot be deleted: 503, and 204 when the transaction has ended', async () => {
     const queue = at.newQueue();
     await at.configure(queue, {});
     const user = await holding(queue);
@@ -279,7 +279,7 @@ describe('while a transaction is open that has enqueued with a key', () => {
     expect((await replica(0).call('DELETE', `/queues/${queue}`)).status).toBe(204);
   });
 
-  test('and has created the queue, others who would create it are 503, and those of other queues are not held up', async () => {
+  test('and created the queue, other enqueues into that queue are 503, and those into other queues do not wait', async () => {
     const queue = at.newQueue();
     const user = await holding(queue);
     const waiting = all(30, (i) => post(i, { queue }));
@@ -292,7 +292,7 @@ describe('while a transaction is open that has enqueued with a key', () => {
   });
 });
 
-test('redrives, retries and enqueues at once leave one unfinished job with a key, and fail for none', async () => {
+test('redrives, retries and enqueues at once leave one unfinished job for each key, and none of them fails', async () => {
   const queue = at.newQueue();
   const KEYS = 5;
   for (let i = 0; i < 40; i++) {

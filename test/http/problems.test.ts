@@ -116,12 +116,12 @@ describe('every code has its status and a problem document', () => {
   });
 
   test('internal is 500, and reveals nothing of the inside', async () => {
-    const original = service.engine.queues.list;
-    service.engine.queues.list = () => {
+    const original = service.engine.listQueues;
+    service.engine.listQueues = () => {
       throw new Error('select secret from dibs.jobs: at /srv/dibs/src/admin.ts:1');
     };
     const answer = await refused(['GET', '/queues'], 500, 'internal');
-    service.engine.queues.list = original;
+    service.engine.listQueues = original;
     expect(answer.text).not.toMatch(/select|secret|dibs\.jobs|\.ts|stack/i);
   });
 

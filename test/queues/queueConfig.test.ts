@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { adHoc } from '../support/adHoc.ts';
 import { eventually, expectProblem, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
 
@@ -132,8 +133,8 @@ test('dead jobs are kept as long as the queue says', async () => {
 
 test('configuring and pausing a queue again and again uses up no queue ids', async () => {
   const last = async () => {
-    const text = 'select last_value::integer as id from dibs.queue_ids';
-    return (await service.db.query<{ id: number }>({ text }))[0]?.id;
+    const lastId = adHoc<{ id: number }>('select last_value::integer as id from dibs.queue_ids');
+    return (await service.db.query(lastId))[0]?.id;
   };
   await at.configure(queue, {});
   const before = await last();

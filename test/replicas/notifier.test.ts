@@ -28,7 +28,7 @@ async function replica() {
     elsewhere: wake,
     finished: (ids) => ids.forEach(wake),
     blocked: (queue, group) => wake(`${queue}: ${group}`),
-    ofClaims: () => undefined,
+    aboutClaims: () => undefined,
     anywhere: () => undefined,
   });
   undo.push(db.close, notifier.stop);

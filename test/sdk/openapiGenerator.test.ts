@@ -71,7 +71,7 @@ test.skipIf(go.isMissing)(
     const cycle = join(folder, 'cycle');
     await copyClient('go', cycle);
     const env = { GOFLAGS: '-mod=mod', GOWORK: 'off' };
-    await run('go', ['vet', '...'], { cwd: cycle, env });
+    await run('go', ['vet', './...'], { cwd: cycle, env });
     await run('go', ['build', '-o', 'cycle', '.'], { cwd: cycle, env });
     await service.goThrough(join(cycle, 'cycle'), []);
   },

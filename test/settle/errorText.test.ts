@@ -25,12 +25,12 @@ test('an error is kept as it was sent', async () => {
     expect(await lastError(error)).toBe(error);
 });
 
-test('of a long error the first 16 KiB are kept', async () => {
+test('the first 16 KiB of a long error are kept', async () => {
   expect(await lastError(`${'x'.repeat(KIB_16)}y`)).toBe('x'.repeat(KIB_16));
   expect(await lastError('x'.repeat(2_000_000))).toBe('x'.repeat(KIB_16));
 });
 
-test('no character is broken where an error is cut', async () => {
+test('a long error is cut between two characters', async () => {
   for (const character of ['é', '€', '😀'])
     for (const before of ['', 'x', 'xx', 'xxx']) {
       const kept = await lastError(before + character.repeat(KIB_16));
@@ -44,14 +44,14 @@ test('half a character, which UTF-8 cannot write, becomes the replacement charac
   expect(await lastError('\udc00'.repeat(KIB_16))).toBe('\ufffd'.repeat(Math.floor(KIB_16 / 3)));
 });
 
-test('an error sent with settle is cut, too', async () => {
+test('a long error in POST /jobs/settle is cut as well', async () => {
   const { id } = await at.enqueue({ queue: 'errors' });
   const { lease_token } = await at.claimOne('errors');
   await at.ok('POST', '/jobs/settle', { nacks: [{ id, lease_token, error: 'x'.repeat(KIB_16 + 1) }] });
   expect((await at.get(id)).last_error).toBe('x'.repeat(KIB_16));
 });
 
-test('NUL in an error is refused, and the lease goes on', async () => {
+test('an error with NUL is refused, and the lease goes on', async () => {
   await at.enqueue({ queue: 'nul' });
   const job = await at.claimOne('nul');
   expectProblem(await at.settle('nack', job, { error: 'a\u0000b' }), 400, 'invalid_request', '/error');

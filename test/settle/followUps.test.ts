@@ -25,7 +25,7 @@ const item = ({ id, lease_token }: Json, more: object = {}) => ({ id, lease_toke
 const isThere = async (queue: string) => (await service.call('GET', `/queues/${queue}`)).status === 200;
 
 describe('an ack with enqueue', () => {
-  test('answers the jobs that it inserted, in order, without their payloads', async () => {
+  test('is answered with the follow-ups, in order, without their payloads', async () => {
     const job = await leased();
     const next = at.newQueue('next');
     const answer = await at.settle('ack', job, {
@@ -51,7 +51,7 @@ describe('an ack with enqueue', () => {
     expectProblem(await service.call('GET', `/jobs/${job.id}`), 404, 'job_not_found');
   });
 
-  test('hands on a payload exactly as it was sent', async () => {
+  test('keeps the payload of a follow-up exactly as it was sent', async () => {
     const job = await leased();
     const next = at.newQueue('next');
     const text = '{"b":1.0,"a":12345678901234567890,"b":"\\u0000"}';
@@ -60,7 +60,7 @@ describe('an ack with enqueue', () => {
     expect((await service.call('GET', `/jobs/${enqueued[0].id}`)).text).toContain(`"payload":${text},`);
   });
 
-  test('wakes who waits for what follows', async () => {
+  test('wakes a claim that waits for the follow-up', async () => {
     const job = await leased();
     const next = at.newQueue('next');
     const waiting = at.claim(next, { wait_seconds: 20 });
@@ -70,10 +70,10 @@ describe('an ack with enqueue', () => {
 
   test.each([
     ['a stale lease', async () => ({ ...(await leased()), lease_token: UNKNOWN_TOKEN }), 409, 'lease_lost'],
-    ['a token of no form', async () => ({ ...(await leased()), lease_token: '?' }), 409, 'lease_lost'],
-    ['no job', async () => ({ id: UNKNOWN_ID, lease_token: UNKNOWN_TOKEN }), 404, 'job_not_found'],
-    ['no id', async () => ({ id: 'x', lease_token: UNKNOWN_TOKEN }), 404, 'job_not_found'],
-  ])('of %s enqueues nothing, and creates no queue', async (_, of, status, code) => {
+    ['a malformed token', async () => ({ ...(await leased()), lease_token: '?' }), 409, 'lease_lost'],
+    ['an unknown job', async () => ({ id: UNKNOWN_ID, lease_token: UNKNOWN_TOKEN }), 404, 'job_not_found'],
+    ['a malformed id', async () => ({ id: 'x', lease_token: UNKNOWN_TOKEN }), 404, 'job_not_found'],
+  ])('with %s enqueues nothing, and creates no queue', async (_, of, status, code) => {
     const job = await of();
     const next = at.newQueue('next');
     const body = { enqueue: [{ queue: next }] };
@@ -82,7 +82,7 @@ describe('an ack with enqueue', () => {
     expect(await isThere(next)).toBe(false);
   });
 
-  test('counts after the lease ran out, while nobody else was given the job', async () => {
+  test('counts after the lease ran out, while no other claim got the job', async () => {
     const queue = at.newQueue();
     await at.enqueue({ queue });
     const job = await at.claimOne(queue, { lease_seconds: 0.1 });
@@ -91,7 +91,7 @@ describe('an ack with enqueue', () => {
     expect(await at.drain(queue)).toEqual(['next']);
   });
 
-  test('a follow-up that is refused leaves the ack undone', async () => {
+  test('is not carried out when a follow-up is refused', async () => {
     const job = await leased();
     const next = at.newQueue('next');
     const refuse = async (status: number, code: string, path: string, jobs: unknown[]) =>
@@ -115,7 +115,7 @@ describe('an ack with enqueue', () => {
     expect(await at.drain(next)).toHaveLength(1000);
   });
 
-  test('a follow-up into a full queue is 429, and leaves the ack undone', async () => {
+  test('is 429 and not carried out when the queue of a follow-up is full', async () => {
     const full = at.newQueue('full');
     await at.configure(full, { max_ready: 1 });
     await at.enqueue({ queue: full });
@@ -131,7 +131,7 @@ describe('an ack with enqueue', () => {
     }
   });
 
-  test('with none in it is an ack as any other', async () => {
+  test('without any follow-up in it is an ordinary ack', async () => {
     const job = await leased();
     expect((await at.settle('ack', job, { enqueue: [] })).body).toEqual({
       id: job.id,
@@ -141,28 +141,25 @@ describe('an ack with enqueue', () => {
     expectProblem(await at.settle('ack', job, { enqueue: [] }), 404, 'job_not_found');
   });
 
-  test.each(['kept', 'gone'])(
-    'lets the next one of its group follow, and be of its group itself (%s)',
-    async (kind) => {
-      const group = `group-${kind}`;
-      const queue = kind === 'kept' ? 'kept' : at.newQueue();
-      const job = await leased(queue, { group, payload: 1 });
-      await at.enqueue({ queue, group, payload: 2 });
-      const body = { enqueue: [{ queue, group, payload: 3 }] };
-      const first = await at.settle('ack', job, body);
-      expect(first.body.enqueued).toMatchObject([{ group, state: 'blocked' }]);
-      if (kind === 'kept') expect((await at.settle('ack', job, body)).text).toBe(first.text);
-      for (const payload of [2, 3]) {
-        const next = await at.claimOne(queue);
-        expect(next.payload).toBe(payload);
-        const last = { queue, group, payload: 4 };
-        await at.settle('nack', next, { retry: false, enqueue: payload === 3 ? [last] : [] });
-      }
-      expect(await at.drain(queue)).toEqual([4]);
-    },
-  );
+  test.each(['kept', 'gone'])('advances its group, and may enqueue into that group (%s)', async (kind) => {
+    const group = `group-${kind}`;
+    const queue = kind === 'kept' ? 'kept' : at.newQueue();
+    const job = await leased(queue, { group, payload: 1 });
+    await at.enqueue({ queue, group, payload: 2 });
+    const body = { enqueue: [{ queue, group, payload: 3 }] };
+    const first = await at.settle('ack', job, body);
+    expect(first.body.enqueued).toMatchObject([{ group, state: 'blocked' }]);
+    if (kind === 'kept') expect((await at.settle('ack', job, body)).text).toBe(first.text);
+    for (const payload of [2, 3]) {
+      const next = await at.claimOne(queue);
+      expect(next.payload).toBe(payload);
+      const last = { queue, group, payload: 4 };
+      await at.settle('nack', next, { retry: false, enqueue: payload === 3 ? [last] : [] });
+    }
+    expect(await at.drain(queue)).toEqual([4]);
+  });
 
-  test('lets a job that follows have the unique_key which this one leaves, and names who has another', async () => {
+  test('gives its unique_key to a follow-up, and names the job that has another key', async () => {
     const queue = at.newQueue();
     const job = await leased(queue, { unique_key: 'poll' });
     const other = await at.enqueue({ queue, unique_key: 'other' });
@@ -174,7 +171,7 @@ describe('an ack with enqueue', () => {
     expect(await at.drain(queue)).toHaveLength(2);
   });
 
-  test('a repeated one answers the same while the job is retained, and enqueues nothing more', async () => {
+  test('gets the same answer when it is repeated while the job is kept, and enqueues nothing more', async () => {
     const job = await leased('kept');
     const next = at.newQueue('next');
     const body = { result: 1, enqueue: [{ queue: next, headers: { 'ä"': '\\' } }, { queue: next }] };
@@ -192,7 +189,7 @@ describe('an ack with enqueue', () => {
     expectProblem(await at.settle('nack', job, { enqueue: [{}] }), 409, 'lease_lost');
   });
 
-  test('a repeated one of a job that is gone is 404, and enqueues nothing more', async () => {
+  test('is 404 when it is repeated and the job is gone, and enqueues nothing more', async () => {
     const job = await leased();
     const next = at.newQueue('next');
     await at.settle('ack', job, { enqueue: [{ queue: next }] });
@@ -200,7 +197,7 @@ describe('an ack with enqueue', () => {
     expect(await at.drain(next)).toHaveLength(1);
   });
 
-  test.each(['kept', 'gone'])('32 at once of one lease insert the follow-up once (%s)', async (kind) => {
+  test.each(['kept', 'gone'])('sent 32 times at once inserts the follow-up once (%s)', async (kind) => {
     const job = await leased(kind === 'kept' ? 'kept' : undefined);
     const next = at.newQueue('next');
     const answers = await Promise.all(
@@ -213,7 +210,7 @@ describe('an ack with enqueue', () => {
     expect(await at.drain(next)).toHaveLength(1);
   });
 
-  test('many at once of many queues are all carried out, and hold up no other request', async () => {
+  test('is carried out beside hundreds of others at once, and delays no other request', async () => {
     const queues = Array.from({ length: 5 }, () => at.newQueue());
     await at.enqueueAll(Array.from({ length: 300 }, (_, i) => ({ queue: queues[i % 5], payload: i })));
     const jobs = await at.claim(queues, { limit: 300 });
@@ -229,7 +226,7 @@ describe('an ack with enqueue', () => {
     expect(new Set(found.map(String)).size).toBe(900);
   });
 
-  test('is 503 when the job is locked for too long, and then nothing is done', async () => {
+  test('is 503 and not carried out when the job is locked for too long', async () => {
     const job = await leased();
     const next = at.newQueue('next');
     const holder = new pg.Client(service.databaseUrl);
@@ -250,7 +247,7 @@ describe('an ack with enqueue', () => {
 describe('a nack with enqueue', () => {
   const compensate = (queue: string) => ({ enqueue: [{ queue, payload: 'undo' }] });
 
-  test('that makes the job dead inserts the compensating jobs', async () => {
+  test('inserts the compensating jobs when it makes the job dead', async () => {
     for (const [job, wish] of [
       [await leased(undefined, { max_attempts: 1 }), {}],
       [await leased(), { retry: false }],
@@ -265,7 +262,7 @@ describe('a nack with enqueue', () => {
     }
   });
 
-  test('after which the job is tried again inserts nothing', async () => {
+  test('inserts nothing when the job is tried again', async () => {
     const next = at.newQueue('undo');
     const job = await leased();
     const { body } = await at.settle('nack', job, { delay_seconds: 0, ...compensate(next) });
@@ -278,14 +275,14 @@ describe('a nack with enqueue', () => {
     expect(await at.drain(next)).toEqual([]);
   });
 
-  test('wakes who waits for the job that is tried again', async () => {
+  test('wakes a claim that waits for the job', async () => {
     const job = await leased();
     const waiting = at.claim(job.queue, { wait_seconds: 20 });
     await at.settle('nack', job, { delay_seconds: 0, ...compensate(at.newQueue()) });
     expect(await waiting).toMatchObject([{ id: job.id }]);
   });
 
-  test('of a job that somebody cancelled inserts nothing: it is not dead', async () => {
+  test('inserts nothing when the job was cancelled: it is not dead', async () => {
     const next = at.newQueue('undo');
     const job = await leased(undefined, { max_attempts: 1 });
     await at.ok('DELETE', `/jobs/${job.id}`);
@@ -295,14 +292,14 @@ describe('a nack with enqueue', () => {
     expect(await at.drain(next)).toEqual([]);
   });
 
-  test('shows enqueued only where enqueue was sent', async () => {
+  test('is answered with `enqueued` only when `enqueue` was sent', async () => {
     expect((await at.settle('nack', await leased())).body).not.toHaveProperty('enqueued');
     expect((await at.settle('nack', await leased(), { retry: false, enqueue: [] })).body.enqueued).toEqual(
       [],
     );
   });
 
-  test('refuses a malformed follow-up, also when it would not be inserted', async () => {
+  test('is refused with a malformed follow-up, even one that would not be inserted', async () => {
     const job = await leased();
     const send = (spec: object) => at.settle('nack', job, { enqueue: [spec] });
     expectProblem(await send({ priority: 'x' }), 400, 'invalid_request', '/enqueue/0/priority');
@@ -318,7 +315,7 @@ describe('a nack with enqueue', () => {
 });
 
 describe('settle', () => {
-  test('answers enqueued per item, and one stale lease spoils nothing for the others', async () => {
+  test('answers `enqueued` for each item, and a stale lease refuses only its own item', async () => {
     const [a, b, c, d, e] = await Promise.all(Array.from({ length: 5 }, () => leased()));
     const next = at.newQueue('next');
     const enqueue = [{ queue: next, payload: 1 }];
@@ -339,7 +336,7 @@ describe('settle', () => {
     expect((await at.get(b.id)).state).toBe('leased');
   });
 
-  test('names a malformed follow-up, and settles nothing', async () => {
+  test('names a malformed follow-up and settles nothing', async () => {
     const [a, b] = [await leased(), await leased()];
     const send = async (list: string, spec: object, status: number, code: string, path: string) =>
       expectProblem(
@@ -364,18 +361,18 @@ describe('settle', () => {
   });
 });
 
-test('a chain of jobs, each enqueued by the ack of the one before, runs to its end with several workers', async () => {
-  const queue = at.newQueue('chain');
-  await at.enqueueAll(Array.from({ length: 10 }, (_, chain) => ({ queue, payload: [chain, 0] })));
+test('jobs that are each enqueued by the ack of the one before run to their end with several workers', async () => {
+  const queue = at.newQueue('steps');
+  await at.enqueueAll(Array.from({ length: 10 }, (_, start) => ({ queue, payload: [start, 0] })));
   const seen: string[] = [];
   let left = 10;
   const workers = Array.from({ length: 4 }, async () => {
     while (left > 0) {
       for (const job of await at.claim(queue, { limit: 3, wait_seconds: 0.2 })) {
-        const [chain, step] = job.payload;
-        seen.push(`${chain}.${step}`);
+        const [start, step] = job.payload;
+        seen.push(`${start}.${step}`);
         if (step === 9) left--;
-        const enqueue = step === 9 ? [] : [{ queue, payload: [chain, step + 1] }];
+        const enqueue = step === 9 ? [] : [{ queue, payload: [start, step + 1] }];
         expect((await at.settle('ack', job, { enqueue })).status).toBe(200);
       }
     }
@@ -383,9 +380,9 @@ test('a chain of jobs, each enqueued by the ack of the one before, runs to its e
   await Promise.all(workers);
   expect(seen).toHaveLength(100);
   expect(new Set(seen).size).toBe(100);
-  for (let chain = 0; chain < 10; chain++)
-    expect(seen.filter((name) => name.startsWith(`${chain}.`))).toEqual(
-      Array.from({ length: 10 }, (_, step) => `${chain}.${step}`),
+  for (let start = 0; start < 10; start++)
+    expect(seen.filter((name) => name.startsWith(`${start}.`))).toEqual(
+      Array.from({ length: 10 }, (_, step) => `${start}.${step}`),
     );
   await eventually(async () => expect(service.errors).toEqual([]));
 });

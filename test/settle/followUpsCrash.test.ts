@@ -22,18 +22,18 @@ afterAll(async () => {
 
 const start = () => startReplica({ DATABASE_URL: database.url });
 
-/** Settlements with a job each that follows; half of the jobs are kept when they are done. */
-interface Chained {
+/** An ack or a nack with one follow-up. The queue `kept` keeps half of the jobs when they are done. */
+interface Settlement {
   verb: 'ack' | 'nack';
   job: Claimed;
   next: string;
 }
 
-let rounds = 0;
+let queues = 0;
 
-async function lease(count: number): Promise<Chained[]> {
+async function lease(count: number): Promise<Settlement[]> {
   const { ok, claim } = client(survivor.url);
-  const next = `next-${++rounds}`;
+  const next = `next-${++queues}`;
   const jobs = Array.from({ length: count }, (_, i) => ({ queue: i % 2 ? 'kept' : 'gone', max_attempts: 1 }));
   await ok('POST', '/jobs/batch', { jobs });
   const leased = await claim(['kept', 'gone'], { limit: count });
@@ -41,8 +41,8 @@ async function lease(count: number): Promise<Chained[]> {
   return leased.map((job, i) => ({ verb: i % 3 ? 'ack' : 'nack', job, next }));
 }
 
-/** The status of the answer; undefined when the connection breaks. */
-const settle = ({ url }: Replica, { verb, job, next }: Chained): Promise<number | undefined> =>
+/** The status of the answer. Undefined when the connection breaks. */
+const settle = ({ url }: Replica, { verb, job, next }: Settlement): Promise<number | undefined> =>
   http(url, 'POST', `/jobs/${job.id}/${verb}`, {
     lease_token: job.lease_token,
     enqueue: [{ queue: next, payload: job.id }],
@@ -51,7 +51,7 @@ const settle = ({ url }: Replica, { verb, job, next }: Chained): Promise<number 
     () => undefined,
   );
 
-/** How often the follow-up of each job is there, and the state of each job that is there. */
+/** How many follow-ups each job has, and the jobs that still exist. */
 async function found(next: string) {
   const rows = await onServer<{ of: string }>(
     database.url,
@@ -67,8 +67,8 @@ async function found(next: string) {
   return { times, jobs: new Map(jobs.map((job) => [job.id, job])) };
 }
 
-/** Fails unless each job's follow-up exists, once, if and only if its settlement counted; tells how many counted. */
-async function check(all: Chained[], answers: (number | undefined)[]): Promise<number> {
+/** Fails unless a job has one follow-up when its settlement counted, and none otherwise. Returns how many counted. */
+async function check(all: Settlement[], answers: (number | undefined)[]): Promise<number> {
   const { times, jobs } = await found(all[0]?.next as string);
   const wrong: string[] = [];
   let counted = 0;
@@ -76,7 +76,7 @@ async function check(all: Chained[], answers: (number | undefined)[]): Promise<n
     const row = jobs.get(job.id);
     const counts = row?.state !== 'leased';
     if (counts) counted++;
-    const seen = `${verb} of ${job.id} answered ${answers[i]}, ${row?.state ?? 'gone'}, ${times.get(job.id) ?? 0} follow`;
+    const seen = `${verb} of ${job.id} answered ${answers[i]}, ${row?.state ?? 'gone'}, ${times.get(job.id) ?? 0} follow-ups`;
     if ((times.get(job.id) ?? 0) !== (counts ? 1 : 0)) wrong.push(seen);
     if (answers[i] === 200 && !counts) wrong.push(seen);
     if (row?.state === 'completed' && row.enqueued !== 1) wrong.push(seen);
@@ -85,20 +85,20 @@ async function check(all: Chained[], answers: (number | undefined)[]): Promise<n
   return counted;
 }
 
-test('kill -9 of a replica in the middle of many: what follows is there if and only if the settlement counted', {
+test('kill -9 of a replica in the middle of many settlements: a follow-up exists if and only if its settlement counted', {
   timeout: 120_000,
 }, async () => {
   const shares: number[] = [];
-  for (let round = 0; round < 6; round++) {
+  for (let i = 0; i < 6; i++) {
     const doomed = await start();
     const all = await lease(120);
     const answers = all.map((one) => settle(doomed, one));
-    // Only some of them are carried out at once: when the first is answered, others have not begun.
+    // A replica carries out only some of them at once: when the first is answered, others have not begun.
     await Promise.race(answers);
     await sleep(Math.random() * 20);
     await doomed.end('SIGKILL');
     const answered = await Promise.all(answers);
-    // What the server was still carrying out when its client died.
+    // The server may still run statements of the killed replica.
     await until(async () => {
       const busy = await onServer(
         database.url,
@@ -108,16 +108,16 @@ test('kill -9 of a replica in the middle of many: what follows is there if and o
       return busy.length === 0;
     });
     shares.push((await check(all, answered)) / all.length);
-    // By another replica, each of them counts, or did.
+    // Repeated on another replica, each of them counts, unless it has counted before.
     const again = await Promise.all(all.map((one) => settle(survivor, one)));
     for (const status of again) expect([200, 404, 409]).toContain(status);
     expect(await check(all, again)).toBe(all.length);
   }
-  // Some rounds must have been hit in the middle.
+  // Some replicas must have been killed in the middle.
   expect(shares.some((share) => share > 0 && share < 1)).toBe(true);
 });
 
-test('with connections to the database cut again and again, repeating until there is an answer has each follow once', {
+test('while connections to the database are cut, a settlement that is repeated until it is answered has one follow-up', {
   timeout: 120_000,
 }, async () => {
   const all = await lease(300);

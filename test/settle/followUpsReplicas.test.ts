@@ -33,10 +33,10 @@ interface Leased {
 
 const one = <T>(of: readonly T[]): T => of[Math.floor(Math.random() * of.length)] as T;
 
-/** Job and lease for job and lease: which follow-ups there must be, and which there were. */
-function recordChains() {
+/** Records which follow-ups the settlements were answered, and which ones workers got. */
+function recordFollowUps() {
   const history = recordHistory();
-  /** By parent and verb, the ids of the follow-ups that were answered, and of those that came to a worker. */
+  /** By verb and job that enqueued them: the ids of the follow-ups that were answered, and of those that were claimed. */
   const answered = new Map<string, string[]>();
   const delivered = new Map<string, Set<string>>();
   return {
@@ -50,6 +50,7 @@ function recordChains() {
       const key = `${by} ${of}`;
       delivered.set(key, (delivered.get(key) ?? new Set()).add(id));
     },
+    /** Settlements whose answered follow-ups are not those that were claimed. */
     differences: () => {
       const keys = new Set([...answered.keys(), ...delivered.keys()]);
       return [...keys]
@@ -59,16 +60,16 @@ function recordChains() {
         )
         .filter(([, asked, came]) => asked.join() !== came.join());
     },
-    follows: () => answered.size,
+    count: () => answered.size,
   };
 }
 
-test('with workers on three replicas that die, are late and repeat themselves, each follow-up comes of one settlement that counted', {
+test('each follow-up comes from one settlement that counted, while workers on three replicas die, are late or repeat their calls', {
   timeout: 60_000,
 }, async () => {
-  const queue = 'chained';
-  const chains = recordChains();
-  const { history } = chains;
+  const queue = 'steps';
+  const followUps = recordFollowUps();
+  const { history } = followUps;
   const enqueued = await (replicas[0] as Service).call('POST', '/jobs/batch', {
     jobs: Array.from({ length: FIRST_JOBS }, () => ({
       queue,
@@ -90,7 +91,7 @@ test('with workers on three replicas that die, are late and repeat themselves, e
         : [1, 2].map(() => ({ ...next, payload: { of: id, by: verb, depth: payload.depth + 1 } }));
     const retry = Math.random() < 0.5;
     const body = { lease_token, enqueue, ...(verb === 'nack' ? { retry } : {}) };
-    // Some repeat themselves at once, on another replica.
+    // Some workers send the same call twice at once, to any two replicas.
     const times = !calm && Math.random() < 0.2 ? 2 : 1;
     const sent = Date.now();
     const answers = await Promise.all(
@@ -101,7 +102,7 @@ test('with workers on three replicas that die, are late and repeat themselves, e
     expect(done.length).toBeLessThanOrEqual(1);
     history.settled(lease, verb, sent, done.length > 0 ? 'done' : 'refused');
     const follow = done.flatMap(({ body }) => body.enqueued ?? []).map((job: { id: string }) => job.id);
-    if (follow.length > 0) chains.answered(id, verb, follow);
+    if (follow.length > 0) followUps.answered(id, verb, follow);
     if (verb === 'nack' && done[0]?.body.state !== 'dead') expect(follow).toEqual([]);
   }
 
@@ -110,9 +111,9 @@ test('with workers on three replicas that die, are late and repeat themselves, e
       const claim = { queues: [queue], limit: 4, lease_seconds: LEASE_SECONDS, wait_seconds: 0.1 };
       const { body } = await one(replicas).call('POST', '/jobs/claim', claim);
       for (const job of body.jobs as Leased[]) {
-        chains.delivered(job);
+        followUps.delivered(job);
         const lease = history.leased(job, LEASE_SECONDS);
-        // Some die, some come too late.
+        // Some workers die, some come too late.
         if (!calm && Math.random() < 0.1) continue;
         if (!calm && Math.random() < 0.1) await new Promise((resolve) => setTimeout(resolve, 500));
         await settle(job, lease);
@@ -120,8 +121,8 @@ test('with workers on three replicas that die, are late and repeat themselves, e
     }
   }
 
-  const stormEnds = performance.now() + 5000;
-  await Promise.all(Array.from({ length: 9 }, () => work(() => performance.now() > stormEnds)));
+  const calmFrom = performance.now() + 5000;
+  await Promise.all(Array.from({ length: 9 }, () => work(() => performance.now() > calmFrom)));
   calm = true;
   let empty = 0;
   const left = async () => {
@@ -144,6 +145,6 @@ test('with workers on three replicas that die, are late and repeat themselves, e
     cursor = page.body.next_cursor;
   }
   expect(history.violations(remaining)).toEqual([]);
-  expect(chains.differences()).toEqual([]);
-  expect(chains.follows()).toBeGreaterThan(FIRST_JOBS);
+  expect(followUps.differences()).toEqual([]);
+  expect(followUps.count()).toBeGreaterThan(FIRST_JOBS);
 });

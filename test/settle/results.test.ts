@@ -27,7 +27,7 @@ async function leased() {
   return at.claimOne('kept');
 }
 
-test('a result comes back as the very text that was sent, while the job is kept', async () => {
+test('a result comes back exactly as it was sent, while the job is kept', async () => {
   for (const text of TEXTS) {
     const job = await leased();
     const body = `{"lease_token":"${job.lease_token}","result": ${text} }`;
@@ -38,7 +38,7 @@ test('a result comes back as the very text that was sent, while the job is kept'
   }
 });
 
-test('so does a result sent with settle', async () => {
+test('a result in POST /jobs/settle comes back exactly as it was sent', async () => {
   const jobs = await Promise.all(TEXTS.map(leased));
   const items = jobs.map(
     (job, i) => `{"id":"${job.id}","lease_token":"${job.lease_token}","result":${TEXTS[i]}}`,
@@ -48,7 +48,7 @@ test('so does a result sent with settle', async () => {
     expect((await service.call('GET', `/jobs/${job.id}`)).text).toContain(`"result":${TEXTS[i]},`);
 });
 
-test('progress comes back as the very text that was sent, and stays until there is newer', async () => {
+test('progress comes back exactly as it was sent, and stays until newer progress is sent', async () => {
   const job = await leased();
   for (const text of TEXTS.slice(1)) {
     const body = `{"lease_token":"${job.lease_token}","lease_seconds":60,"progress":\n${text}}`;
@@ -60,14 +60,14 @@ test('progress comes back as the very text that was sent, and stays until there 
   expect((await at.get(job.id)).progress).toBe(null);
 });
 
-test('progress is there for the next worker after the first one failed', async () => {
+test('the next worker gets the progress of a failed one', async () => {
   const job = await leased();
   await at.settle('extend', job, { lease_seconds: 60, progress: { done: 3 } });
   await at.settle('nack', job, { delay_seconds: 0 });
   expect((await at.claimOne('kept')).progress).toEqual({ done: 3 });
 });
 
-test('result and progress may have 64 KiB and 1000 levels, and no more', async () => {
+test('a result or progress may have 64 KiB and 1000 levels, and no more', async () => {
   const job = await leased();
   const send = (verb: string, field: string, value: string) =>
     service.call(
@@ -89,7 +89,7 @@ test('result and progress may have 64 KiB and 1000 levels, and no more', async (
   expect(found.text).toContain(`"progress":${text(65_536)},"result":${text(65_536)}`);
 });
 
-test('in settle, a result that is too large names its item, and nothing is settled', async () => {
+test('a result that is too large in POST /jobs/settle is named, and nothing is settled', async () => {
   const [one, two] = [await leased(), await leased()];
   const ack = (job: { id: string; lease_token: string }, result: unknown) => ({
     id: job.id,

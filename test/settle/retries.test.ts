@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { adHoc } from '../support/adHoc.ts';
 import { expectProblem, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
 
@@ -10,9 +11,9 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-/** Seconds from the database's now to a job's run_at, give or take the time that an answer takes. */
+/** The seconds from now until a job's run_at, by the database's clock. A little less: an answer takes time. */
 async function rest(job: { run_at: string }): Promise<number> {
-  const [row] = await service.db.query<{ now: string }>({ text: 'select now()' });
+  const [row] = await service.db.query(adHoc<{ now: string }>('select now()'));
   return (Date.parse(job.run_at) - Date.parse((row as { now: string }).now)) / 1000;
 }
 
@@ -22,14 +23,14 @@ async function nacked(queue: string, body: object = {}) {
   return answer.body;
 }
 
-/** The delays after each attempt, all but the last of which fail; `retry` brings the job back at once between them. */
+/** The delay in seconds after each of several failed attempts. The test ends each delay early. */
 async function delays(queue: string, attempts: number): Promise<number[]> {
   const found: number[] = [];
   for (let i = 0; i < attempts; i++) {
     const job = await nacked(queue);
     expect(job).toMatchObject({ state: 'scheduled', attempt: i + 1 });
     found.push(Math.round(await rest(job)));
-    await service.db.query({ text: `update dibs.jobs set run_at = now() where id = '${job.id}'` });
+    await service.db.query(adHoc(`update dibs.jobs set run_at = now() where id = '${job.id}'`));
     await at.reaches(job.id, 'ready');
   }
   return found;
@@ -38,25 +39,25 @@ async function delays(queue: string, attempts: number): Promise<number[]> {
 const backoff = (kind: string, more: object = {}) => ({ kind, base_seconds: 1000, jitter: 0, ...more });
 
 describe('a failed attempt', () => {
-  test('rests for an exponential backoff, up to its longest', async () => {
+  test('waits for an exponential backoff, up to max_seconds', async () => {
     const queue = at.newQueue();
     await at.enqueue({ queue, backoff: backoff('exponential', { max_seconds: 7000 }) });
     expect(await delays(queue, 4)).toEqual([1000, 2000, 4000, 7000]);
   });
 
-  test('rests for a linear backoff, up to its longest', async () => {
+  test('waits for a linear backoff, up to max_seconds', async () => {
     const queue = at.newQueue();
     await at.enqueue({ queue, backoff: backoff('linear', { max_seconds: 2500 }) });
     expect(await delays(queue, 3)).toEqual([1000, 2000, 2500]);
   });
 
-  test('rests for a constant backoff', async () => {
+  test('waits for a constant backoff', async () => {
     const queue = at.newQueue();
     await at.enqueue({ queue, backoff: backoff('constant') });
     expect(await delays(queue, 3)).toEqual([1000, 1000, 1000]);
   });
 
-  test('rests for a share of the backoff, drawn within the jitter', async () => {
+  test('waits for the backoff less a random share of it, up to the jitter', async () => {
     const queue = at.newQueue();
     await at.configure(queue, { backoff: backoff('constant', { jitter: 0.5 }) });
     await at.enqueueAll(Array(200).fill({ queue }));
@@ -69,7 +70,7 @@ describe('a failed attempt', () => {
     expect(Math.max(...rests) - Math.min(...rests)).toBeGreaterThan(250);
   });
 
-  test("rests by the job's own backoff, which replaces the queue's whole", async () => {
+  test("waits for the job's own backoff, which replaces the whole backoff of the queue", async () => {
     const [plain, own, empty] = [at.newQueue(), at.newQueue(), at.newQueue()];
     for (const queue of [plain, own, empty])
       await at.configure(queue, { backoff: backoff('constant', { base_seconds: 500, max_seconds: 600 }) });
@@ -81,7 +82,7 @@ describe('a failed attempt', () => {
     expect(await rest(await nacked(empty))).toBeLessThanOrEqual(1);
   });
 
-  test('rests as long as delay_seconds says, whatever the backoff', async () => {
+  test('waits for delay_seconds, whatever the backoff is', async () => {
     const queue = at.newQueue();
     await at.enqueue({ queue, backoff: backoff('constant') });
     const now = await nacked(queue, { delay_seconds: 0 });
@@ -108,7 +109,7 @@ describe('a failed attempt', () => {
     expect(await at.claimOne(queue)).toMatchObject({ id, attempt: 2, deliveries: 2 });
   });
 
-  test('may ask for a backoff too small to matter', async () => {
+  test('may have a backoff of almost 0', async () => {
     for (const [base_seconds, jitter] of [
       [5e-324, 1],
       [5e-324, 0.9],
@@ -139,7 +140,7 @@ describe('a job is dead', () => {
     expect((await at.get(dead.id)).state).toBe('dead');
   });
 
-  test('at once when retry is false, whatever attempts and delay say', async () => {
+  test('at once when retry is false, whatever its attempts and delay are', async () => {
     const queue = at.newQueue();
     await at.enqueue({ queue, max_attempts: 1000 });
     expect(await nacked(queue, { retry: false, delay_seconds: 5, error: 'never' })).toMatchObject({
@@ -149,7 +150,7 @@ describe('a job is dead', () => {
     });
   });
 
-  test('no sooner, however often it is released', async () => {
+  test('but never because it is released, however often', async () => {
     const queue = at.newQueue();
     await at.enqueue({ queue, max_attempts: 1 });
     for (let i = 1; i <= 3; i++) {
@@ -171,7 +172,7 @@ describe('a job is dead', () => {
   });
 });
 
-test('a released job rests for the delay that it is given', async () => {
+test('a job that is released with a delay waits for it', async () => {
   const queue = at.newQueue();
   await at.enqueue({ queue });
   const { body } = await at.settle('release', await at.claimOne(queue), { delay_seconds: 5000 });
@@ -179,7 +180,7 @@ test('a released job rests for the delay that it is given', async () => {
   expect(Math.round(await rest(body))).toBe(5000);
 });
 
-test('delay_seconds of a nack and a release has its limits', async () => {
+test('delay_seconds of a nack or a release is a number from 0 to 366 days', async () => {
   const queue = at.newQueue();
   await at.enqueue({ queue });
   const job = await at.claimOne(queue);

@@ -22,7 +22,7 @@ async function leased(count: number, queue = at.newQueue()): Promise<Json[]> {
   return at.claim(queue, { limit: count });
 }
 
-test('each list is answered with a result per item, in order', async () => {
+test('each list is answered with a result for each item, in order', async () => {
   const [a, b, c, d, e, f] = await leased(6);
   const { status, body } = await settle({
     acks: [item(b), item(a, { result: { ok: true } })],
@@ -55,7 +55,7 @@ test('each list is answered with a result per item, in order', async () => {
   });
 });
 
-test('one stale lease spoils nothing for the others', async () => {
+test('a stale lease refuses only its own item', async () => {
   const [a, b, c] = await leased(3);
   const stale = { ...b, lease_token: UNKNOWN_TOKEN };
   const gone = { id: UNKNOWN_ID, lease_token: UNKNOWN_TOKEN };
@@ -133,13 +133,13 @@ test('jobs of many queues are settled together', async () => {
   expect(body.acks.map((r: Json) => [r.id, r.status])).toEqual(jobs.map((job) => [job.id, 200]));
 });
 
-test('nothing to settle is fine', async () => {
+test('an empty request settles nothing, and is answered 200', async () => {
   expect((await settle({})).body).toEqual(none);
   expect((await settle(none)).body).toEqual(none);
   expect((await settle('')).body).toEqual(none);
 });
 
-test('a malformed item refuses all, and settles nothing', async () => {
+test('a malformed item refuses the whole request, and nothing is settled', async () => {
   const [job] = await leased(1);
   for (const [bad, field] of [
     [{ acks: [item(job), { id: job.id }] }, '/acks/1/lease_token'],
@@ -159,17 +159,17 @@ test('a malformed item refuses all, and settles nothing', async () => {
   expect((await at.get(job.id)).state).toBe('leased');
 });
 
-test('up to 1000 items go together, one more is refused whole', async () => {
+test('a request has up to 1000 items, and one more refuses the whole request', async () => {
   const jobs = await leased(1000);
-  const parts = { acks: jobs.slice(0, 400), nacks: jobs.slice(400, 600), releases: jobs.slice(600) };
+  const lists = { acks: jobs.slice(0, 400), nacks: jobs.slice(400, 600), releases: jobs.slice(600) };
   const body = Object.fromEntries(
-    Object.entries(parts).map(([list, of]) => [list, of.map((job) => item(job))]),
+    Object.entries(lists).map(([list, of]) => [list, of.map((job) => item(job))]),
   );
   const over = { ...body, extends: [item(jobs[0], { lease_seconds: 1 })] };
   expectProblem(await settle(over), 400, 'invalid_request', '');
   const acks = Array(1001).fill(item(jobs[0]));
   expectProblem(await settle({ acks }), 400, 'invalid_request', '/acks');
   const { body: answer } = await settle(body);
-  for (const [list, of] of Object.entries(parts))
+  for (const [list, of] of Object.entries(lists))
     expect(answer[list].map((r: Json) => [r.id, r.status])).toEqual(of.map((job) => [job.id, 200]));
 });

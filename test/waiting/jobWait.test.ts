@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { overloaded } from '../../src/errors.ts';
 import type { Queues } from '../../src/queues/cache.ts';
-import { jobWaits } from '../../src/waiting/wait.ts';
+import type { Notifier } from '../../src/replicas/notifier.ts';
+import { createJobWaits } from '../../src/waiting/wait.ts';
 import { createWaiters } from '../../src/waiting/waiters.ts';
 import { onServer } from '../support/database.ts';
 import { eventually, expectProblem, moves, UNKNOWN_ID } from '../support/moves.ts';
@@ -213,17 +214,19 @@ test('an awaited job of a queue that keeps nothing stays for 10 seconds, and is 
   expectProblem(await here.call('GET', `/jobs/${late.id}`), 404, 'job_not_found');
 });
 
-test('more who wait than a replica can hold are refused with 503', () => {
+test('more who wait than a replica can hold are refused with 503', async () => {
   const never = new Promise<never>(() => undefined);
-  const waits = jobWaits({
+  const waits = createJobWaits({
     db: { query: () => never },
     queues: {} as Queues,
     waiters: createWaiters({ tell: () => undefined }),
-    get: () => never,
-    stirred: () => undefined,
+    notifier: {} as Notifier,
+    getJob: () => never,
+    rescan: () => undefined,
   });
-  for (let i = 0; i < 10_000; i++) waits.wait(UNKNOWN_ID, 60);
-  expect(() => waits.wait(UNKNOWN_ID, 60)).toThrow(overloaded());
+  const wait = () => waits.wait({ id: UNKNOWN_ID, wait_seconds: 60 });
+  for (let i = 0; i < 10_000; i++) void wait();
+  await expect(wait()).rejects.toThrow(overloaded());
   waits.close();
 });
 
@@ -262,7 +265,7 @@ test('hundreds who wait on two replicas hold no connection, and each sees the en
   expect(found.map(({ body }) => [body.state, body.result])).toEqual(jobs.map((_, i) => ['completed', i]));
 });
 
-test('the end of a job notifier who waits for it, here and on another replica, and not only who looks now and then', async () => {
+test('the end of a job wakes who waits for it, here and on another replica, and not only who looks now and then', async () => {
   vi.useFakeTimers({ toFake: ['setInterval'] });
   const replicas = [
     await startService({ databaseUrl: here.databaseUrl }),
@@ -312,9 +315,9 @@ test('a client that hangs up waits no longer', async () => {
     () => 'hung up',
   );
   await until(async () => (await awaitedUntil(id)) !== null);
-  expect(leaving.engine.jobs.waiting()).toBe(1);
+  expect(leaving.engine.waitingForJobs()).toBe(1);
   client.abort();
   expect(await waiting).toBe('hung up');
-  await until(() => leaving.engine.jobs.waiting() === 0);
+  await until(() => leaving.engine.waitingForJobs() === 0);
   await leaving.stop();
 });

@@ -34,7 +34,7 @@ async function fill(queue: string, state: 'ready' | 'dead', lastError: string | 
   );
 }
 
-/** What goes on while `work` runs: jobs come, and are claimed and finished. */
+/** Enqueues jobs, claims them and makes them dead, while `work` runs. */
 async function meanwhile<T>(queue: string, work: Promise<T>) {
   const entered: string[] = [];
   const claimed: Claimed[] = [];
@@ -56,24 +56,24 @@ test('a purge deletes 100,000 jobs and none that came after the call, while clai
   await fill('purge', 'ready');
   const calling = service.ok('POST', '/queues/purge/purge', { states: ['ready'] });
   const { result, entered, claimed } = await meanwhile('purge', calling);
-  const early = new Set(entered);
-  const fromFilling = claimed.filter((job) => !early.has(job.id)).length;
-  // The very first ones may have come before the call did.
-  const before = result.count - (MANY - fromFilling);
+  const own = new Set(entered);
+  const fromFill = claimed.filter((job) => !own.has(job.id)).length;
+  // The first enqueues may have committed before the call began.
+  const before = result.count - (MANY - fromFill);
   expect(before).toBeGreaterThanOrEqual(0);
   expect(before).toBeLessThan(5);
   expect(entered.length).toBeGreaterThan(before);
   expect(claimed.length).toBeGreaterThan(0);
   const { ready, dead } = await service.counts('purge');
-  expect(Number(ready) + Number(dead)).toBe(entered.length + fromFilling - before);
+  expect(Number(ready) + Number(dead)).toBe(entered.length + fromFill - before);
 }, 90_000);
 
-test('a redrive revives 100,000 jobs, oldest first, and none that died after the call, while claims go on', async () => {
+test('a redrive makes 100,000 dead jobs ready, oldest first, and none that died after the call, while claims go on', async () => {
   await fill('redrive', 'dead', 'before');
   const calling = service.ok('POST', '/queues/redrive/redrive', {});
   const { result, claimed } = await meanwhile('redrive', calling);
   expect(claimed.length).toBeGreaterThan(0);
-  // What failed at the beginning may have been dead before the call came.
+  // The first nacks may have committed before the call began.
   expect(result.count - MANY).toBeGreaterThanOrEqual(0);
   expect(result.count - MANY).toBeLessThan(5);
   const payloads = claimed.map((job) => job.payload).filter((payload) => payload !== null) as number[];
@@ -83,7 +83,7 @@ test('a redrive revives 100,000 jobs, oldest first, and none that died after the
   expect(next).toMatchObject({ attempt: 1, payload: payloads.length + 1 });
 }, 90_000);
 
-test('a redrive of some takes the oldest of those whose error says it', async () => {
+test('a redrive with a limit and a text takes the oldest jobs whose error contains the text', async () => {
   await service.ok('PUT', '/queues/some', {});
   for (const error of ['timeout 1', 'broken', 'timeout 2', 'timeout 3']) {
     await service.enqueue('some', { payload: error });

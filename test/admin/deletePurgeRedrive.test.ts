@@ -18,7 +18,7 @@ const look = () => service.call('GET', `/queues/${queue}`);
 const call = (verb: string, body?: unknown) => service.call('POST', `/queues/${queue}/${verb}`, body);
 const stateOf = async (id: string) => (await service.call('GET', `/jobs/${id}`)).body.state;
 
-/** Jobs that died one after the other, with these errors. */
+/** Makes jobs dead one after the other, with these errors. */
 async function dead(errors: string[]) {
   const jobs = await at.enqueueAll(errors.map((_, payload) => ({ queue, payload })));
   const leased = await at.claim(queue, { limit: errors.length });
@@ -26,7 +26,7 @@ async function dead(errors: string[]) {
   return jobs;
 }
 
-/** One job in each state that a job can be in. */
+/** One job in each state but `blocked`. */
 async function oneOfEach() {
   await at.configure(queue, { retention_seconds: 1000 });
   await at.enqueueAll(Array(4).fill({ queue }));
@@ -51,7 +51,7 @@ describe('DELETE /queues/{queue}', () => {
     expect((await at.enqueue({ queue })).max_attempts).toBe(5);
   });
 
-  test('one with jobs is not, whatever their state, unless forced', async () => {
+  test('a queue with jobs is not deleted, whatever their state, unless force is true', async () => {
     for (const more of [{}, { delay_seconds: 1000 }]) {
       const { id } = await at.enqueue({ queue, ...more });
       expectProblem(await remove(), 409, 'queue_not_empty');
@@ -67,7 +67,7 @@ describe('DELETE /queues/{queue}', () => {
     expectProblem(await at.settle('ack', jobs.leased), 404, 'job_not_found');
   });
 
-  test('a queue of the same name starts anew', async () => {
+  test('a queue that is deleted and created again has none of its old jobs', async () => {
     for (let i = 0; i < 3; i++) await at.enqueueAll(Array(900).fill({ queue }));
     expect((await remove('?force=true')).status).toBe(204);
     const { id } = await at.enqueue({ queue });
@@ -83,14 +83,14 @@ describe('DELETE /queues/{queue}', () => {
 });
 
 describe('POST /queues/{queue}/purge', () => {
-  test('deletes what waits, when no states are named', async () => {
+  test('deletes the waiting jobs when no states are named', async () => {
     const jobs = await oneOfEach();
     expect((await call('purge')).body).toEqual({ count: 2 });
     for (const [state, { id }] of Object.entries(jobs))
       expect(await stateOf(id), state).toBe(['ready', 'scheduled'].includes(state) ? undefined : state);
   });
 
-  test('deletes the states that are named, and no other', async () => {
+  test('deletes the jobs in the named states, and no others', async () => {
     for (const state of ['ready', 'scheduled', 'completed', 'cancelled', 'dead']) {
       queue = at.newQueue();
       const jobs = await oneOfEach();
@@ -101,7 +101,7 @@ describe('POST /queues/{queue}/purge', () => {
     expect((await call('purge', { states: ['blocked'] })).body).toEqual({ count: 0 });
   });
 
-  test('never deletes leased jobs; unknown states are refused', async () => {
+  test('never deletes leased jobs, and refuses unknown states', async () => {
     await at.enqueue({ queue });
     for (const [body, field] of [
       [{ states: ['ready', 'leased'] }, '/states/1'],
@@ -116,7 +116,7 @@ describe('POST /queues/{queue}/purge', () => {
     expect((await look()).body.counts.ready).toBe(1);
   });
 
-  test('deletes thousands, and nothing of other queues', async () => {
+  test('deletes thousands of jobs, and none of other queues', async () => {
     const other = at.newQueue();
     await at.enqueue({ queue: other });
     for (let i = 0; i < 3; i++) await at.enqueueAll(Array(1000).fill({ queue }));
@@ -127,7 +127,7 @@ describe('POST /queues/{queue}/purge', () => {
 });
 
 describe('POST /queues/{queue}/redrive', () => {
-  test('makes dead jobs ready, oldest first, attempts afresh', async () => {
+  test('makes dead jobs ready, oldest first, with their attempts reset', async () => {
     const jobs = await dead(['a', 'b', 'c']);
     await at.enqueue({ queue, payload: 'before' });
     expect((await call('redrive')).body).toEqual({ count: 3 });
@@ -141,14 +141,14 @@ describe('POST /queues/{queue}/redrive', () => {
     expect((await call('redrive')).body).toEqual({ count: 0 });
   });
 
-  test('takes up to its limit, the oldest', async () => {
+  test('takes the oldest jobs up to its limit', async () => {
     await dead(['a', 'b', 'c', 'd']);
     expect((await call('redrive', { limit: 3 })).body).toEqual({ count: 3 });
     expect(await at.drain(queue)).toEqual([0, 1, 2]);
     expect((await call('redrive', { limit: 100 })).body).toEqual({ count: 1 });
   });
 
-  test('takes only those whose error contains the text, as it is', async () => {
+  test('takes only jobs whose error contains the text, without wildcards', async () => {
     await dead(['SMTP 421', 'SMTP 550', '100% sure', 'a_b', 'axb', 'smtp 421', 'SMTP 421 again']);
     const redrive = async (wish: object) => (await call('redrive', wish)).body.count;
     expect(await redrive({ error_contains: 'SMTP 421', limit: 1 })).toBe(1);
@@ -159,7 +159,7 @@ describe('POST /queues/{queue}/redrive', () => {
     expect(await at.drain(queue)).toEqual([0, 6, 2, 3]);
   });
 
-  test('finds the few that match among thousands', async () => {
+  test('finds the few jobs that match among thousands', async () => {
     const errors = Array.from({ length: 1000 }, (_, i) => (i % 400 === 399 ? 'needle' : 'hay'));
     for (let i = 0; i < 2; i++) {
       await at.enqueueAll(errors.map((_, k) => ({ queue, payload: i * 1000 + k })));
@@ -178,7 +178,7 @@ describe('POST /queues/{queue}/redrive', () => {
     expect((await call('redrive')).body).toEqual({ count: 1996 });
   });
 
-  test('refuses what is malformed', async () => {
+  test('refuses malformed bodies', async () => {
     await at.configure(queue, {});
     for (const [body, field] of [
       [{ limit: 0 }, '/limit'],
