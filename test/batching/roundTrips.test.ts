@@ -35,7 +35,9 @@ function setUp() {
     connections,
     /** Takes part in the next round trip with one statement. It has the name of the verb. */
     join: (verb: keyof typeof ORDER_IN_TRIP) =>
-      inRoundTrip(ORDER_IN_TRIP[verb])(1, (trip: RoundTrip) => trip.db.query(statement<{ name: string }>(verb))),
+      inRoundTrip(ORDER_IN_TRIP[verb])(1, (trip: RoundTrip) =>
+        trip.db.query(statement<{ name: string }>(verb)),
+      ),
     inRoundTrip,
     async settled() {
       for (let i = 0; i < 3; i++) await new Promise((resolve) => setImmediate(resolve));

@@ -30,7 +30,13 @@ function bareEngine(url: string) {
   // It is not started: it hears nothing, and tells nobody.
   const notifier = createNotifier({ db, url, log });
   const waiters = createWaiters({ tell: () => undefined });
-  const groups = createGroupHeads({ db, joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.advance), queues, notifier, log });
+  const groups = createGroupHeads({
+    db,
+    joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.advance),
+    queues,
+    notifier,
+    log,
+  });
   const { enqueue } = createEnqueue({
     db,
     joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.enqueue),
@@ -62,7 +68,9 @@ function bareEngine(url: string) {
     async claim(limit = 1000): Promise<LeasedJob[]> {
       const queue = await queues.open(QUEUE, false);
       const claims = [newClaim({ limit, lease_seconds: 600 }, undefined, 0)];
-      const leases = await inRoundTrip(ORDER_IN_TRIP.claim)(queue.id, (trip) => leaseJobs(queue, claims, trip));
+      const leases = await inRoundTrip(ORDER_IN_TRIP.claim)(queue.id, (trip) =>
+        leaseJobs(queue, claims, trip),
+      );
       return leases.jobs.flat();
     },
   };
