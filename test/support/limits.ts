@@ -1,9 +1,9 @@
 import type { Lease } from './history.ts';
 
-/** Answered times are cut to milliseconds, and the clock of the tests is that of the database only nearly. */
+/** Answered times are cut to milliseconds, and the clocks of the tests and of the database differ a little. */
 const TOLERANCE_MS = 5;
 
-/** How many leases ran at once at most: from when each began until it ran out, or its settling call was sent. */
+/** The most leases that ran at once. Each runs until its end, or until the call that settles it was sent. */
 export function mostAtOnce(leases: Pick<Lease, 'start' | 'until'>[]): number {
   const steps = leases
     .filter(({ start, until }) => until - TOLERANCE_MS > start)
@@ -11,7 +11,7 @@ export function mostAtOnce(leases: Pick<Lease, 'start' | 'until'>[]): number {
       { at: start, by: 1 },
       { at: until - TOLERANCE_MS, by: -1 },
     ])
-    // What ends at a moment makes room for what begins then.
+    // At one moment, ends count before beginnings.
     .sort((a, b) => a.at - b.at || a.by - b.by);
   let running = 0;
   let most = 0;
@@ -22,7 +22,7 @@ export function mostAtOnce(leases: Pick<Lease, 'start' | 'until'>[]): number {
   return most;
 }
 
-/** How many leases began at most in any window of that length. */
+/** The most leases that began in any window of this length. */
 export function mostInWindow(leases: Pick<Lease, 'start'>[], seconds: number): number {
   const starts = leases.map(({ start }) => start).sort((a, b) => a - b);
   const length = seconds * 1000 - TOLERANCE_MS;

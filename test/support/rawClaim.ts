@@ -2,8 +2,8 @@ import { connect } from 'node:net';
 import type { Claimed } from './claiming.ts';
 
 /**
- * A claim by a consumer that hangs up after a while, and still notes all that was written to it before the service saw
- * that: so what it returns is exactly what was answered.
+ * A claim by a consumer that hangs up after a while. It still reads all that the service writes before it sees the
+ * hang-up: so it returns exactly the jobs that it was answered.
  */
 export async function claimAndHangUp(url: string, body: object, afterMs: number): Promise<Claimed[]> {
   const { hostname, port } = new URL(url);
