@@ -1,12 +1,13 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createBatcher } from '../../src/batching/batcher.ts';
 import { createRoundTrips, RANKS } from '../../src/batching/roundTrips.ts';
+import { unavailable } from '../../src/errors.ts';
 
 const joinRoundTrip = createRoundTrips(undefined as never)(RANKS.settle);
 
-test('an item that clashes waits for the next batch, and holds up no other one', async () => {
+test('an item that clashes waits for the next batch, and holds up no other item', async () => {
   const batches: string[][] = [];
-  const push = createBatcher<string, string>({
+  const batched = createBatcher<string, string>({
     joinRoundTrip,
     maxWeight: 10,
     weigh: () => 1,
@@ -16,13 +17,13 @@ test('an item that clashes waits for the next batch, and holds up no other one',
       return items;
     },
   });
-  await Promise.all(['a', 'b', 'b', 'b', 'c', 'd'].map((item) => push(1, item)));
+  await Promise.all(['a', 'b', 'b', 'b', 'c', 'd'].map((item) => batched(1, item)));
   expect(batches).toEqual([['a', 'b', 'c', 'd'], ['b'], ['b']]);
 });
 
-test('a batch holds no more than its weight, but for an item that is heavier alone', async () => {
+test('a batch weighs no more than its maximum, except for an item that is heavier by itself', async () => {
   const batches: number[][] = [];
-  const push = createBatcher<number, number>({
+  const batched = createBatcher<number, number>({
     joinRoundTrip,
     maxWeight: 10,
     weigh: (item) => item,
@@ -31,13 +32,13 @@ test('a batch holds no more than its weight, but for an item that is heavier alo
       return items;
     },
   });
-  await Promise.all([1, 4, 6, 5, 20, 3].map((item) => push(1, item)));
+  await Promise.all([1, 4, 6, 5, 20, 3].map((item) => batched(1, item)));
   expect(batches).toEqual([[1, 4], [6], [5], [20], [3]]);
 });
 
-test('an item of bad data fails alone', async () => {
+test('an item with bad data fails alone', async () => {
   const bad = Object.assign(new (await import('pg')).DatabaseError('bad', 3, 'error'), { code: '22P02' });
-  const push = createBatcher<string, string>({
+  const batched = createBatcher<string, string>({
     joinRoundTrip,
     maxWeight: 10,
     weigh: () => 1,
@@ -46,7 +47,7 @@ test('an item of bad data fails alone', async () => {
       return items;
     },
   });
-  const outcomes = await Promise.allSettled(['a', 'b', 'bad', 'c'].map((item) => push(1, item)));
+  const outcomes = await Promise.allSettled(['a', 'b', 'bad', 'c'].map((item) => batched(1, item)));
   expect(outcomes.map((outcome) => outcome.status)).toEqual([
     'fulfilled',
     'fulfilled',
@@ -55,16 +56,96 @@ test('an item of bad data fails alone', async () => {
   ]);
 });
 
-test('a lane that holds all it may refuses more as unavailable, and takes it again when it has worked', async () => {
-  const push = createBatcher<number, number>({
+test('a full batcher refuses more items as unavailable, and takes items again when batches have run', async () => {
+  const batched = createBatcher<number, number>({
     joinRoundTrip,
     maxWeight: 1,
     weigh: () => 1,
     run: async (_, items) => items,
   });
-  const outcomes = await Promise.allSettled(Array.from({ length: 30 }, (_, i) => push(1, i)));
+  const outcomes = await Promise.allSettled(Array.from({ length: 30 }, (_, i) => batched(1, i)));
   const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
   expect(refused).toHaveLength(13);
   for (const { reason } of refused) expect(reason.code).toBe('unavailable');
-  await expect(push(1, 31)).resolves.toBe(31);
+  await expect(batched(1, 31)).resolves.toBe(31);
+});
+
+describe('without round trips', () => {
+  /** A batcher whose batches end when the test says so. */
+  function manual() {
+    const batches: { queue: number; items: string[]; end(): void; fail(error: Error): void }[] = [];
+    const batched = createBatcher<string, string>({
+      maxWeight: 10,
+      weigh: () => 1,
+      run: (queue, items, trip) =>
+        new Promise((resolve, reject) => {
+          expect(trip).toBeUndefined();
+          batches.push({ queue, items, end: () => resolve(items), fail: reject });
+        }),
+    });
+    const begun = () => batches.map(({ items }) => items);
+    return { batches, batched, begun };
+  }
+  async function settled() {
+    for (let i = 0; i < 3; i++) await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  test('batches of one queue run one after the other, and items that come meanwhile gather for the next one', async () => {
+    const { batches, batched, begun } = manual();
+    const first = [batched(1, 'a'), batched(1, 'b')];
+    await settled();
+    const second = [batched(1, 'c')];
+    await settled();
+    second.push(batched(1, 'd'));
+    await settled();
+    expect(begun()).toEqual([['a', 'b']]);
+    batches[0]?.end();
+    expect(await Promise.all(first)).toEqual(['a', 'b']);
+    await settled();
+    expect(begun()).toEqual([
+      ['a', 'b'],
+      ['c', 'd'],
+    ]);
+    batches[1]?.end();
+    expect(await Promise.all(second)).toEqual(['c', 'd']);
+    const third = batched(1, 'e');
+    await settled();
+    batches[2]?.end();
+    expect(await third).toBe('e');
+  });
+
+  test('batches of different queues run at the same time', async () => {
+    const { batches, batched } = manual();
+    const results = [batched(1, 'a'), batched(2, 'b')];
+    await settled();
+    expect(batches.map(({ queue, items }) => [queue, items])).toEqual([
+      [1, ['a']],
+      [2, ['b']],
+    ]);
+    for (const { end } of batches) end();
+    expect(await Promise.all(results)).toEqual(['a', 'b']);
+  });
+
+  test('a batch that fails does not stop the next one, but an outage also refuses what gathered meanwhile', async () => {
+    const { batches, batched } = manual();
+    const outcomes = Promise.allSettled(['a', 'b'].map((item) => batched(1, item)));
+    await settled();
+    const next = Promise.allSettled([batched(1, 'c')]);
+    batches[0]?.fail(new Error('broken'));
+    expect((await outcomes).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    await settled();
+    expect(batches[1]?.items).toEqual(['c']);
+    const gathered = Promise.allSettled([batched(1, 'd'), batched(1, 'e')]);
+    batches[1]?.fail(unavailable());
+    expect([...(await next), ...(await gathered)].map(({ status }) => status)).toEqual([
+      'rejected',
+      'rejected',
+      'rejected',
+    ]);
+    const last = batched(1, 'f');
+    await settled();
+    expect(batches[2]?.items).toEqual(['f']);
+    batches[2]?.end();
+    expect(await last).toBe('f');
+  });
 });

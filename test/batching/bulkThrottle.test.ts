@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest';
 import { createBulkThrottle } from '../../src/batching/bulkThrottle.ts';
 
-const turns = async (count: number) => {
+/** Lets whatever is under way go on. */
+const eventLoops = async (count: number) => {
   for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
 };
 
-/** Chunks that end when they are told to. */
+/** Chunks that end when the test says so. */
 function manual(throttle: ReturnType<typeof createBulkThrottle>) {
   const running: { size: number; end(): void }[] = [];
   const chunk = throttle.chunks();
@@ -19,27 +20,27 @@ function manual(throttle: ReturnType<typeof createBulkThrottle>) {
   return { running, start };
 }
 
-test('while no claims are served, bulk work goes on at full size, side by side', async () => {
+test('while no claims are served, chunks have the full size and run at the same time', async () => {
   const { running, start } = manual(createBulkThrottle());
   const both = [start(), start()];
-  await turns(3);
+  await eventLoops(3);
   expect(running.map((chunk) => chunk.size)).toEqual([1000, 1000]);
   for (const chunk of running) chunk.end();
   expect(await Promise.all(both)).toEqual([1000, 1000]);
 });
 
-test('while claims are served, chunks of whatever kind go one at a time, and are small', async () => {
+test('while claims are served, chunks of all kinds are small and run one at a time', async () => {
   const throttle = createBulkThrottle();
   throttle.served();
   const first = manual(throttle);
   const second = manual(throttle);
   const both = [first.start(), second.start()];
-  await turns(20);
+  await eventLoops(20);
   expect(first.running.map((chunk) => chunk.size)).toEqual([200]);
   expect(second.running).toEqual([]);
   first.running[0]?.end();
   await both[0];
-  while (second.running.length === 0) await turns(1);
+  while (second.running.length === 0) await eventLoops(1);
   second.running[0]?.end();
   await both[1];
 });

@@ -4,9 +4,14 @@ import { createRoundTrips, RANKS, type RoundTrip } from '../../src/batching/roun
 import { unavailable } from '../../src/errors.ts';
 import type { Call, Rows } from '../../src/postgres/pipeline.ts';
 import { type Database, openDatabase } from '../../src/postgres/pool.ts';
+import type { Prepared } from '../../src/postgres/statements.ts';
 import { createDatabase } from '../support/database.ts';
 
-const statement = (name: string, text = '') => ({ name, text });
+const statement = <Row>(
+  name: string,
+  text = '',
+  parameters: string[] = [],
+): Prepared<Record<string, unknown>, Row> => ({ name, text, parameters });
 
 /** A database whose pipelines return when the test says so. */
 function setUp() {
@@ -24,23 +29,23 @@ function setUp() {
       }),
     query: async () => ['alone'],
   } as unknown as Database;
-  const rounds = createRoundTrips(db);
+  const inRoundTrip = createRoundTrips(db);
   return {
     pipelines,
     connections,
-    /** Takes part with one statement, of that verb's name. */
+    /** Takes part in the next round trip with one statement. It has the name of the verb. */
     join: (verb: keyof typeof RANKS) =>
-      rounds(RANKS[verb])(1, (part: RoundTrip) => part.db.query<{ name: string }>(statement(verb))),
-    rounds,
+      inRoundTrip(RANKS[verb])(1, (trip: RoundTrip) => trip.db.query(statement<{ name: string }>(verb))),
+    inRoundTrip,
     async settled() {
-      for (let turns = 0; turns < 3; turns++) await new Promise((resolve) => setImmediate(resolve));
+      for (let i = 0; i < 3; i++) await new Promise((resolve) => setImmediate(resolve));
     },
   };
 }
 
 const names = ({ calls }: { calls: Call[] }) => calls.map((call) => call.statement.name);
 
-test('what the verbs of a queue gather goes in one transaction, and the claim last', async () => {
+test('the statements of all verbs of a queue go in one transaction, and the claim is the last of them', async () => {
   const { pipelines, join, settled } = setUp();
   const answers = Promise.all([join('claim'), join('settle'), join('enqueue')]);
   await settled();
@@ -49,7 +54,7 @@ test('what the verbs of a queue gather goes in one transaction, and the claim la
   expect(await answers).toEqual([[{ name: 'claim' }], [{ name: 'settle' }], [{ name: 'enqueue' }]]);
 });
 
-test('what comes while a round is under way goes with the next, which is sent before the answers are dealt out', async () => {
+test('what comes while a round trip is under way goes in the next one, which is sent before the answers are given', async () => {
   const { pipelines, join, settled } = setUp();
   const sentBefore = join('enqueue').then(() => pipelines.length);
   await settled();
@@ -62,7 +67,7 @@ test('what comes while a round is under way goes with the next, which is sent be
   await second;
 });
 
-test('answers are dealt out also while the next round waits for a connection', async () => {
+test('answers are given also while the next round trip waits for a connection', async () => {
   const { pipelines, join, settled, connections } = setUp();
   const first = join('enqueue');
   await settled();
@@ -74,7 +79,7 @@ test('answers are dealt out also while the next round waits for a connection', a
   await second;
 });
 
-test('a statement that fails undoes the round, and fails nobody but its own', async () => {
+test('a statement that fails undoes the round trip, and only its own verb fails', async () => {
   const { pipelines, join, settled } = setUp();
   const answers = Promise.allSettled([join('enqueue'), join('settle'), join('claim')]);
   await settled();
@@ -88,7 +93,7 @@ test('a statement that fails undoes the round, and fails nobody but its own', as
   expect((await answers).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
 });
 
-test('an outage refuses also those who gathered meanwhile', async () => {
+test('an outage also refuses what gathered meanwhile', async () => {
   const { pipelines, join, settled } = setUp();
   const answers = Promise.allSettled([join('enqueue')]);
   await settled();
@@ -106,12 +111,12 @@ test('an outage refuses also those who gathered meanwhile', async () => {
   expect(await next).toEqual([{ name: 'enqueue' }]);
 });
 
-test('who leaves a round holds up nobody, and is in none', async () => {
-  const { pipelines, rounds, join, settled } = setUp();
+test('work that leaves its round trip holds up no other work, and has no number', async () => {
+  const { pipelines, inRoundTrip, join, settled } = setUp();
   let left: RoundTrip | undefined;
-  const alone = rounds(RANKS.claim)(1, (part) => {
-    left = part;
-    return part.leave().db.query(statement('scan'));
+  const alone = inRoundTrip(RANKS.claim)(1, (trip) => {
+    left = trip;
+    return trip.leave().db.query(statement('scan'));
   });
   const enqueued = join('enqueue');
   expect(await alone).toEqual(['alone']);
@@ -139,30 +144,32 @@ test('the statements of a pipeline commit together or not at all', async () => {
   const insert = statement(
     'keep',
     'insert into kept values ($1) returning n, txid_current()::text as transaction',
+    ['n'],
   );
   const [[first], [second]] = (await db.pipeline([
-    { statement: insert, parameters: [1] },
-    { statement: insert, parameters: [2] },
+    { statement: insert, parameters: { n: 1 } },
+    { statement: insert, parameters: { n: 2 } },
   ])) as [Rows, Rows];
   expect(first?.transaction).toBe(second?.transaction);
   await expect(
     db.pipeline([
-      { statement: insert, parameters: [3] },
-      { statement: insert, parameters: [2] },
+      { statement: insert, parameters: { n: 3 } },
+      { statement: insert, parameters: { n: 2 } },
     ]),
   ).rejects.toThrow('duplicate key');
   expect((await client.query('select n from kept order by n')).rows).toEqual([{ n: 1 }, { n: 2 }]);
   await client.end();
 });
 
-test('a parameter arrives as it was given: quotes, backslashes, braces, nothing, NULL as a word', async () => {
+test('a parameter arrives as it was given: quotes, backslashes, braces, empty texts, NULL as a word', async () => {
   const texts = ['', '"', '\\', '\\"', '{a,b}', 'NULL', ' a ', 'ä\n\t', null];
   const echo = statement(
     'echo',
     'select $1::text[] as texts, $2::text as text, $3::double precision[] as numbers',
+    ['texts', 'text', 'numbers'],
   );
   const [[row]] = (await db.pipeline([
-    { statement: echo, parameters: [texts, '{"\\', [1.5, null, 1e300]] },
+    { statement: echo, parameters: { texts, text: '{"\\', numbers: [1.5, null, 1e300] } },
   ])) as [Rows];
   expect(row).toEqual({ texts, text: '{"\\', numbers: [1.5, null, 1e300] });
 });

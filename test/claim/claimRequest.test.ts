@@ -13,7 +13,7 @@ afterAll(() => service.stop());
 const claim = (body?: unknown) => service.call('POST', '/jobs/claim', body);
 const names = (count: number) => Array.from({ length: count }, (_, i) => `q${i}`);
 
-test('what is left out takes its default: one job of the queue "default", without waiting', async () => {
+test('a claim without fields asks for one job of the queue "default", and does not wait', async () => {
   await at.enqueueAll([{ payload: 1 }, { payload: 2 }, { payload: 3 }]);
   for (const [payload, body] of [
     [1, {}],
@@ -27,7 +27,7 @@ test('what is left out takes its default: one job of the queue "default", withou
   expect((await claim({})).body).toEqual({ jobs: [] });
 });
 
-test('limits are held on both sides', async () => {
+test('each field has a least and a largest value', async () => {
   for (const body of [
     { limit: 1000 },
     { lease_seconds: 0.1 },
@@ -72,14 +72,14 @@ test('unknown fields, other types and null are refused', async () => {
     expectProblem(await claim(body), 400, 'invalid_request', field);
 });
 
-test('a claim hands out up to its limit', async () => {
+test('a claim gets jobs up to its limit', async () => {
   await at.enqueueAll(Array(1000).fill({ queue: 'many' }));
   expect(await at.claim('many', { limit: 7 })).toHaveLength(7);
   expect(await at.claim('many', { limit: 1000 })).toHaveLength(993);
   expect(await at.claim('many', { limit: 1000 })).toHaveLength(0);
 });
 
-test('a claim over several queues takes from all of them to fill its limit', async () => {
+test('a claim over several queues takes from all of them until its limit is reached', async () => {
   await at.enqueueAll(['one', 'two', 'two', 'three'].map((queue) => ({ queue })));
   const jobs = await at.claim(['one', 'two', 'three'], { limit: 3 });
   expect(jobs.map((job) => job.queue)).toEqual(['one', 'two', 'two']);

@@ -28,7 +28,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** A call to any living replica; undefined when no answer came. */
+/** A call to any living replica. Undefined when no answer came. */
 async function call(path: string, body: object, signal?: AbortSignal) {
   const { url } = oneOf(replicas.filter((replica) => replica !== killed));
   const answer = await http(url, 'POST', path, body, { signal }).catch(() => undefined);
@@ -98,7 +98,7 @@ async function worker(): Promise<void> {
   }
 }
 
-/** Works off what is left, patiently; only dead jobs remain. */
+/** Acks jobs until only dead jobs remain. */
 async function drain(): Promise<void> {
   const waits = `select from dibs.jobs where state <> 'dead' limit 1`;
   while ((await onServer(database.url, waits)).length > 0) {
@@ -112,7 +112,7 @@ async function drain(): Promise<void> {
   }
 }
 
-test('16 workers that compete, hang up, come too late and lose a replica never hold the same job', async () => {
+test('16 workers that compete, hang up, come too late and lose a replica never hold the same job at once', async () => {
   const everybody = Promise.all([
     ...Array.from({ length: 2 }, produce),
     ...Array.from({ length: WORKERS }, worker),
@@ -128,7 +128,7 @@ test('16 workers that compete, hang up, come too late and lose a replica never h
   const rows = await onServer<{ id: string }>(database.url, 'select id from dibs.jobs');
   expect(history.violations(new Set(rows.map((row) => row.id)))).toEqual([]);
 
-  // It must have been a fight: leases that expired, were settled too late and were given out again.
+  // It must have been a fight: leases ran out, were settled too late, and jobs were leased again.
   const leases = history.leases();
   const outcomes = (verb: Settling, outcome: Outcome) =>
     leases.filter((lease) => lease.settled?.verb === verb && lease.settled.outcome === outcome).length;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { dispatcher } from '../../src/claim/dispatcher.ts';
-import type { Consumer } from '../../src/claim/lease.ts';
+import type { Claim } from '../../src/claim/claim.ts';
+import { createDispatcher } from '../../src/claim/dispatcher.ts';
 import type { LeasedJob } from '../../src/claim/leasedJob.ts';
 
 const job = (id: string) => ({ id, payload: 'null' }) as LeasedJob;
@@ -9,17 +9,17 @@ const job = (id: string) => ({ id, payload: 'null' }) as LeasedJob;
 function setUp() {
   const statements: {
     queue: string;
-    consumers: Consumer[];
+    claims: Claim[];
     answer(jobs: LeasedJob[][], cut?: boolean): void;
   }[] = [];
   const waiters: ((statement: (typeof statements)[number]) => void)[] = [];
   const givenBack: LeasedJob[] = [];
-  const dispatch = dispatcher({
-    claimFor: (queue, consumers) =>
+  const dispatcher = createDispatcher({
+    leaseJobs: (queue, claims) =>
       new Promise((answer) => {
         const statement = {
           queue: queue.name,
-          consumers,
+          claims,
           answer: (jobs: LeasedJob[][], cut = false) => answer({ jobs, cut }),
         };
         const waiter = waiters.shift();
@@ -32,16 +32,16 @@ function setUp() {
     notifier: { waiting: () => undefined } as never,
   });
   return {
-    dispatch,
+    dispatcher,
     givenBack,
     /** Answers statements with no jobs, until there are no more. */
     async answerNothing() {
-      for (let turns = 0; turns < 5; turns++) {
+      for (let i = 0; i < 5; i++) {
         await new Promise((resolve) => setImmediate(resolve));
         const next = statements.shift();
         if (!next) continue;
-        next.answer(next.consumers.map(() => []));
-        turns = 0;
+        next.answer(next.claims.map(() => []));
+        i = 0;
       }
     },
     statement: async () =>
@@ -49,69 +49,69 @@ function setUp() {
   };
 }
 
-/** Two claims that wait at two empty queues. */
-async function twoWaiters(limit: number) {
+/** Two claims that wait for two empty queues. */
+async function twoWaitingClaims(limit: number) {
   const service = setUp();
-  const { dispatch, statement, answerNothing } = service;
-  const first = dispatch.claim({ queues: ['a', 'b'], limit, wait_seconds: 60 });
+  const { dispatcher, statement, answerNothing } = service;
+  const first = dispatcher.claim({ queues: ['a', 'b'], limit, wait_seconds: 60 });
   const visits = [await statement()];
-  const second = dispatch.claim({ queues: ['a', 'b'], limit, wait_seconds: 0.05 });
-  for (const one of visits) one.answer(one.consumers.map(() => []));
+  const second = dispatcher.claim({ queues: ['a', 'b'], limit, wait_seconds: 0.05 });
+  for (const one of visits) one.answer(one.claims.map(() => []));
   await answerNothing();
   return { ...service, first: first.jobs, second: second.jobs, hangUp: second.abandon };
 }
 
 const expired = () => new Promise((resolve) => setTimeout(resolve, 100));
 
-test('a claim that takes its answer from one queue is given nothing more by another', async () => {
-  const { dispatch, statement, first, second, givenBack } = await twoWaiters(2);
-  dispatch.wake('a');
+test('a claim that got its jobs from one queue gets no more from another queue', async () => {
+  const { dispatcher, statement, first, second, givenBack } = await twoWaitingClaims(2);
+  dispatcher.wake('a');
   const atA = await statement();
-  dispatch.wake('b');
-  // The first waiter gets nothing and goes on to look at b; the second one has its answer.
+  dispatcher.wake('b');
+  // The first claim gets nothing and goes on to look at b. The second one has its answer.
   atA.answer([[], [job('from a')]]);
   expect(await second).toEqual([job('from a')]);
   const atB = await statement();
   expect(atB.queue).toBe('b');
-  atB.answer(atB.consumers.map((_, i) => [job(`from b ${i}`)]));
+  atB.answer(atB.claims.map((_, i) => [job(`from b ${i}`)]));
   expect(await first).toEqual([job('from b 0')]);
-  expect(atB.consumers).toHaveLength(1);
+  expect(atB.claims).toHaveLength(1);
   expect(givenBack).toEqual([]);
-  dispatch.close();
+  dispatcher.close();
 });
 
-test('a claim whose wait runs out while its statement runs takes part in no other one', async () => {
-  const { dispatch, statement, second } = await twoWaiters(1);
-  dispatch.wake('a');
+test('a claim whose wait runs out while its statement runs is in no other statement', async () => {
+  const { dispatcher, statement, second } = await twoWaitingClaims(1);
+  dispatcher.wake('a');
   const atA = await statement();
-  dispatch.wake('b');
+  dispatcher.wake('b');
   await expired();
   atA.answer([[], []]);
   expect(await second).toEqual([]);
-  expect((await statement()).consumers).toHaveLength(1);
-  dispatch.close();
+  expect((await statement()).claims).toHaveLength(1);
+  dispatcher.close();
 });
 
-test('a claim that was hung up on while its statement runs gives back what it got', async () => {
-  const { dispatch, statement, hangUp, givenBack } = await twoWaiters(1);
-  dispatch.wake('a');
+test('a claim whose consumer hangs up while its statement runs gives back what it got', async () => {
+  const { dispatcher, statement, hangUp, givenBack } = await twoWaitingClaims(1);
+  dispatcher.wake('a');
   const atA = await statement();
-  dispatch.wake('b');
+  dispatcher.wake('b');
   hangUp();
   atA.answer([[], [job('from a')]]);
-  expect((await statement()).consumers).toHaveLength(1);
+  expect((await statement()).claims).toHaveLength(1);
   expect(givenBack).toEqual([job('from a')]);
-  dispatch.close();
+  dispatcher.close();
 });
 
-test('a dispatcher that closes is idle only when what a statement gave to the hung up is given back', async () => {
-  const { dispatch, statement, givenBack } = setUp();
-  const { abandon } = dispatch.claim({ wait_seconds: 60 });
+test('a closed dispatcher is idle only after the jobs of a claim whose consumer hung up are given back', async () => {
+  const { dispatcher, statement, givenBack } = setUp();
+  const { abandon } = dispatcher.claim({ wait_seconds: 60 });
   const { answer } = await statement();
   abandon();
-  dispatch.close();
+  dispatcher.close();
   let isIdle = false;
-  const idle = dispatch.idle().then(() => {
+  const idle = dispatcher.idle().then(() => {
     isIdle = true;
   });
   await new Promise((resolve) => setImmediate(resolve));
@@ -121,25 +121,25 @@ test('a dispatcher that closes is idle only when what a statement gave to the hu
   expect(givenBack).toEqual([job('late')]);
 });
 
-test('a claim whose wait runs out before its turn has come still looks once', async () => {
-  const { dispatch, statement } = setUp();
-  dispatch.claim({ wait_seconds: 60 });
+test('a claim whose wait runs out before its first statement still looks once', async () => {
+  const { dispatcher, statement } = setUp();
+  dispatcher.claim({ wait_seconds: 60 });
   const before = await statement();
-  const late = dispatch.claim({ wait_seconds: 0.05 });
+  const late = dispatcher.claim({ wait_seconds: 0.05 });
   await expired();
   before.answer([[job('first')]]);
   (await statement()).answer([[job('second')]]);
   expect(await late.jobs).toEqual([job('second')]);
-  dispatch.close();
+  dispatcher.close();
 });
 
-test('more claims than a replica can hold are refused as unavailable, until others are answered', async () => {
-  const { dispatch } = setUp();
-  const claim = () => dispatch.claim({ queues: ['a'], wait_seconds: 60 });
+test('more claims than a replica can hold are refused as unavailable until others are answered', async () => {
+  const { dispatcher } = setUp();
+  const claim = () => dispatcher.claim({ queues: ['a'], wait_seconds: 60 });
   const last = Array.from({ length: 20_000 }, claim).at(-1);
   expect(claim).toThrow(expect.objectContaining({ code: 'unavailable' }));
   last?.abandon();
   await last?.jobs;
   claim();
-  dispatch.close();
+  dispatcher.close();
 });

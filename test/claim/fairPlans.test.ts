@@ -7,7 +7,7 @@ import { buffers, type Mode, nodes, outline, type PlanNode, prepare, rowsTouched
 const JOBS = 100_000;
 const MODES: Mode[] = ['generic', 'custom'];
 
-/** Queues of the database: whose jobs have which keys. */
+/** The queues. They differ in how many jobs and keys they have. */
 const LOPSIDED = 1;
 const MANY_KEYS = 2;
 const FEW_JOBS = 3;
@@ -29,7 +29,7 @@ async function fill(client: pg.Client): Promise<void> {
 function judge(plan: PlanNode, rows: number): void {
   const drawn = outline(plan);
   expect(rowsTouched(plan), drawn).toBeLessThanOrEqual(rows);
-  // Leases are counted only where they are limited.
+  // Leases are counted only in a queue with a limit.
   const scans = nodes(plan).filter(
     (node) =>
       node['Relation Name'] === 'jobs' &&
@@ -78,7 +78,7 @@ for (const [history, { before, after }] of Object.entries(histories)) {
     });
 
     test.each(MODES)(
-      'beside 100,000 jobs of one key and 10 of another, a claim touches a handful of rows by its %s plan',
+      'a claim from 100,000 jobs of one key and 10 of another touches a handful of rows by its %s plan',
       async (mode) => {
         const plan = await claim(mode).run(oneFairClaim(LOPSIDED, 1));
         judge(plan, 12);
@@ -87,7 +87,7 @@ for (const [history, { before, after }] of Object.entries(histories)) {
     );
 
     test.each(MODES)(
-      'a claim costs what it returns, however many jobs and keys there are, by its %s plan',
+      'a claim costs what it returns by its %s plan, however many jobs and keys there are',
       async (mode) => {
         for (const queue of [LOPSIDED, MANY_KEYS, FEW_JOBS, SINGLE_JOBS])
           for (const count of [1, 100])
@@ -95,20 +95,23 @@ for (const [history, { before, after }] of Object.entries(histories)) {
       },
     );
 
-    test.each(MODES)('and a probe for each key that others hold, by its %s plan', async (mode) => {
-      await holder.query('begin');
-      await holder.query(
-        'select from dibs.jobs where queue_id = $1 and fairness_key < $2 and priority = 4 for update',
-        [SINGLE_JOBS, 'key-5'],
-      );
-      const { rows } = await holder.query(
-        'select count(*)::integer as n from dibs.jobs where queue_id = $1 and fairness_key < $2 and priority = 4',
-        [SINGLE_JOBS, 'key-5'],
-      );
-      expect(rows[0].n).toBeGreaterThan(80);
-      const plan = await claim(mode).run(oneFairClaim(SINGLE_JOBS, 1));
-      expect(plan['Actual Rows']).toBe(1);
-      judge(plan, 3 * rows[0].n + 20);
-    });
+    test.each(MODES)(
+      'a claim also costs a probe for each key that other claims have locked, by its %s plan',
+      async (mode) => {
+        await holder.query('begin');
+        await holder.query(
+          'select from dibs.jobs where queue_id = $1 and fairness_key < $2 and priority = 4 for update',
+          [SINGLE_JOBS, 'key-5'],
+        );
+        const { rows } = await holder.query(
+          'select count(*)::integer as n from dibs.jobs where queue_id = $1 and fairness_key < $2 and priority = 4',
+          [SINGLE_JOBS, 'key-5'],
+        );
+        expect(rows[0].n).toBeGreaterThan(80);
+        const plan = await claim(mode).run(oneFairClaim(SINGLE_JOBS, 1));
+        expect(plan['Actual Rows']).toBe(1);
+        judge(plan, 3 * rows[0].n + 20);
+      },
+    );
   });
 }

@@ -26,7 +26,7 @@ afterAll(async () => {
   await service.stop();
 });
 
-/** Enqueues a job for each letter, its key; a dot has none. The payload is the letter and its number: `A1`. */
+/** Enqueues a job for each letter, which is its key. A dot has no key. The payload is the letter and its number: `A1`. */
 async function enqueue(keys: string, more: object = {}): Promise<Json[]> {
   const counts = new Map<string, number>();
   const jobs = [...keys].map((key) => {
@@ -40,70 +40,70 @@ async function enqueue(keys: string, more: object = {}): Promise<Json[]> {
 const payloads = (jobs: Json[]): string => jobs.map((job) => job.payload).join(' ');
 const claim = async (limit: number) => payloads(await at.claim(queue, { limit }));
 
-/** What claims of `limit` jobs give, one after the other, until one gives nothing. */
+/** The payloads that claims of `limit` jobs get, one claim after the other, until a claim gets none. */
 async function drain(limit: number): Promise<string> {
   const claims: string[] = [];
   for (;;) {
-    const given = await claim(limit);
-    if (!given) return claims.join(' | ');
-    claims.push(given);
+    const claimed = await claim(limit);
+    if (!claimed) return claims.join(' | ');
+    claims.push(claimed);
   }
 }
 
-describe('within one priority, keys take turns', () => {
-  test('one job at a time: A A A A B B goes out as A B A B A A', async () => {
+describe('within one priority, keys alternate', () => {
+  test('job by job: A A A A B B is claimed as A B A B A A', async () => {
     await enqueue('AAAABB');
     expect(await drain(1)).toBe('A1 | B1 | A2 | B2 | A3 | A4');
   });
 
-  test('in one claim of several as well', async () => {
+  test('within one claim, too', async () => {
     await enqueue('AAAABB');
     expect(await claim(6)).toBe('A1 B1 A2 B2 A3 A4');
     await enqueue('AAAABB');
     expect(await claim(100)).toBe('B1 A1 B2 A2 A3 A4');
   });
 
-  test('the next claim goes on where the last one ended', async () => {
+  test('the next claim goes on behind the key that was served last', async () => {
     await enqueue('AAABBBCCC');
     expect(await drain(2)).toBe('A1 B1 | C1 A2 | B2 C2 | A3 B3 | C3');
     await enqueue('AAAABBBBCCCC');
     expect(await drain(5)).toBe('A1 B1 C1 A2 B2 | C2 A3 B3 C3 A4 | B4 C4');
   });
 
-  test('a key that has few jobs leaves its slots to the others, in turns', async () => {
+  test('a key with few jobs leaves its slots to the other keys, which alternate', async () => {
     await enqueue('AAAAAAAAAABCCCCCCCCCC');
     expect(await claim(10)).toBe('A1 B1 C1 A2 C2 A3 C3 A4 C4 A5');
   });
 
-  test('a key that comes later takes its turn at once', async () => {
+  test('a key that comes later alternates with the others at once', async () => {
     await enqueue('AAAACCCC');
     expect(await claim(3)).toBe('A1 C1 A2');
     await enqueue('BBBB');
     expect(await claim(4)).toBe('B1 C2 A3 B2');
   });
 
-  test('the jobs without a key take turns as one key more', async () => {
+  test('the jobs without a key count as one more key', async () => {
     await enqueue('AA....BB');
     expect(await drain(1)).toBe('A1 | B1 | .1 | A2 | B2 | .2 | .3 | .4');
     await enqueue('AAA...BBB');
     expect(await drain(4)).toBe('A1 B1 .1 A2 | B2 .2 A3 B3 | .3');
   });
 
-  test('a tenant with thousands of jobs does not hold up one with ten', async () => {
+  test('a key with thousands of jobs does not hold up a key with ten', async () => {
     const large = Array.from({ length: 1000 }, () => ({ queue, fairness_key: 'large' }));
     for (let i = 0; i < 3; i++) await at.enqueueAll(large);
     await enqueue('ssssssssss');
-    let given = 0;
+    let claimed = 0;
     let small = 0;
     while (small < 10) {
       const jobs = await at.claim(queue, { limit: 7 });
-      given += jobs.length;
+      claimed += jobs.length;
       small += jobs.filter((job) => job.fairness_key === 's').length;
     }
-    expect(given).toBeLessThanOrEqual(21);
+    expect(claimed).toBeLessThanOrEqual(21);
   });
 
-  test('keys are told apart and ordered by what they are, whatever characters they have', async () => {
+  test('keys of any characters are kept apart, and always have the same order', async () => {
     const keys = ['a', 'A', ' ', 'ä', '{', '"', '\\', ',', 'NULL', 'a b', '{}', '雪', '\u{1f600}'];
     await at.enqueueAll(
       [...keys, ...keys].map((fairness_key) => ({ queue, fairness_key, payload: fairness_key })),
@@ -115,8 +115,8 @@ describe('within one priority, keys take turns', () => {
   });
 });
 
-describe('a higher priority goes first, whatever the key', () => {
-  test('all of it', async () => {
+describe('a higher priority goes first, whatever the keys are', () => {
+  test('with all of its jobs', async () => {
     await enqueue('AAB', { priority: 0 });
     await enqueue('CCC', { priority: 5 });
     await enqueue('..', { priority: -3 });
@@ -124,13 +124,13 @@ describe('a higher priority goes first, whatever the key', () => {
     expect(await claim(100)).toBe('A1 C1 C2 C3 A1 B1 A2 .1 .2');
   });
 
-  test('what it leaves of a claim is shared by the keys below', async () => {
+  test('and the keys of the lower priority share the rest of the claim', async () => {
     await enqueue('HHHHHH', { priority: 1 });
     await enqueue('AAAABBBB');
     expect(await claim(10)).toBe('H1 H2 H3 H4 H5 H6 A1 B1 A2 B2');
   });
 
-  test('the turns of each priority are its own', async () => {
+  test('and each priority remembers the key that it served last', async () => {
     await enqueue('AABB');
     expect(await claim(1)).toBe('A1');
     await enqueue('ABC', { priority: 1 });
@@ -138,14 +138,14 @@ describe('a higher priority goes first, whatever the key', () => {
   });
 });
 
-describe('many consumers', () => {
-  test('those of one statement are served in turns, too', async () => {
+describe('with many consumers', () => {
+  test('keys alternate over all claims of one statement', async () => {
     await enqueue('AAAAAAAABB');
-    const given = await Promise.all([1, 3, 1, 1, 2].map((limit) => claim(limit)));
-    expect(given).toEqual(['A1', 'B1 A2 B2', 'A3', 'A4', 'A5 A6']);
+    const claimed = await Promise.all([1, 3, 1, 1, 2].map((limit) => claim(limit)));
+    expect(claimed).toEqual(['A1', 'B1 A2 B2', 'A3', 'A4', 'A5 A6']);
   });
 
-  test('what others hold hides nothing: a claim is not answered empty while a job is free', async () => {
+  test('no claim is answered empty while a job is free, whatever other claims have locked', async () => {
     const jobs = await enqueue('AAABC');
     const held = new pg.Client(service.databaseUrl);
     await held.connect();
@@ -159,20 +159,20 @@ describe('many consumers', () => {
     expect(await drain(2)).toBe('A1 B1 | A2 A3');
   });
 
-  test('also not one of several that share a statement', async () => {
+  test('nor is one of several claims that share a statement', async () => {
     const jobs = await enqueue('AAAAAAB');
     const held = new pg.Client(service.databaseUrl);
     await held.connect();
     await held.query('begin');
     await held.query('select from dibs.jobs where id = $1 for update', [jobs.at(-1).id]);
-    // Their shares: one of A's and B's, which is held.
-    const given = await Promise.all([claim(1), claim(1), claim(2), claim(1)]);
-    expect(given).toEqual(['A1', 'A2', 'A3 A4', 'A5']);
+    // Together they count on A's jobs and on B's job, which is locked.
+    const claimed = await Promise.all([claim(1), claim(1), claim(2), claim(1)]);
+    expect(claimed).toEqual(['A1', 'A2', 'A3 A4', 'A5']);
     await held.query('rollback');
     await held.end();
   });
 
-  test('waiters are woken by jobs with keys, also on another replica', async () => {
+  test('jobs with keys wake claims that wait, also on another replica', async () => {
     const waiting = [at, elsewhere].map((side) => side.claimOne(queue, { wait_seconds: 20 }));
     await enqueue('A');
     await until(async () => (await at.ok('GET', `/queues/${queue}`)).counts.leased === 1);
@@ -183,14 +183,14 @@ describe('many consumers', () => {
     expect((await again).fairness_key).toBe('B');
   });
 
-  test('all waiters are served by jobs of different keys that come together', async () => {
+  test('jobs of different keys that come together serve all claims that wait', async () => {
     const waiting = Array.from({ length: 40 }, () => at.claimOne(queue, { wait_seconds: 20 }));
     await enqueue(`${'A'.repeat(25)}BBCCCCCCCCCCDE.`);
     const ids = (await Promise.all(waiting)).map((job) => job.id);
     expect(new Set(ids).size).toBe(40);
   });
 
-  test('a queue that had no keys until now takes turns from the first one on', async () => {
+  test('keys alternate from the first job with a key on', async () => {
     expect(await at.claim(queue)).toEqual([]);
     await enqueue('....');
     expect(await claim(2)).toBe('.1 .2');
@@ -198,7 +198,7 @@ describe('many consumers', () => {
     expect(await drain(1)).toBe('A1 | .3 | A2 | .4');
   });
 
-  test('a replica that knew the queue without keys finds their jobs within a second', async () => {
+  test('a replica that knows the queue as one without keys finds jobs with keys within a second', async () => {
     await enqueue('..');
     await elsewhere.claimOne(queue);
     await enqueue('A');
@@ -211,7 +211,7 @@ describe('many consumers', () => {
 });
 
 describe('jobs with keys are jobs like others', () => {
-  test('a retried, a released, a delayed and a redriven one takes the turns of its key', async () => {
+  test('a nacked, a released, a delayed and a redriven job go behind the other jobs of their key', async () => {
     await enqueue('AAAA');
     const [first, second, third] = await at.claim(queue, { limit: 3 });
     await at.settle('nack', first, { delay_seconds: 0 });
@@ -224,14 +224,14 @@ describe('jobs with keys are jobs like others', () => {
     expect(await drain(1)).toBe('B1 | A4 | B2 | A1 | B3 | A2 | A3 | later');
   });
 
-  test('one whose lease ran out comes back', async () => {
+  test('a job whose lease ran out comes back', async () => {
     await enqueue('AB');
     const job = await at.claimOne(queue, { lease_seconds: 0.1 });
     await at.reaches(job.id, 'ready');
     expect(await drain(1)).toBe('B1 | A1');
   });
 
-  test('counts, the oldest age, lists and purges see them', async () => {
+  test('they are counted, listed and purged, and have an oldest age', async () => {
     await enqueue('AABBB..', { priority: 3 });
     await enqueue('AC', { priority: -3 });
     const found = await at.ok('GET', `/queues/${queue}`);
@@ -246,7 +246,7 @@ describe('jobs with keys are jobs like others', () => {
     expect(await claim(10)).toBe('');
   });
 
-  test('the oldest age is that of the job that waits longest, whatever its key', async () => {
+  test('the oldest age is that of the job that waits longest, whatever its key is', async () => {
     const [oldest] = await enqueue('M');
     await at.ok('GET', `/jobs/${oldest.id}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
@@ -257,7 +257,7 @@ describe('jobs with keys are jobs like others', () => {
     expect(age).toBeGreaterThan(behind);
   });
 
-  test('a purge takes thousands of them, and nothing of other queues', async () => {
+  test('a purge deletes thousands of them, and no job of another queue', async () => {
     const other = at.newQueue();
     await at.enqueue({ queue: other, fairness_key: 'A' });
     const jobs = Array.from({ length: 1000 }, (_, i) => ({
@@ -270,7 +270,7 @@ describe('jobs with keys are jobs like others', () => {
     expect(await at.claim(other)).toHaveLength(1);
   });
 
-  test('a paused queue hands out none of them, and a resume notifier those who wait', async () => {
+  test('no claim gets them while the queue is paused, and a resume wakes the claims that wait', async () => {
     await at.ok('POST', `/queues/${queue}/pause`);
     await enqueue('AB');
     expect(await claim(10)).toBe('');
@@ -279,18 +279,18 @@ describe('jobs with keys are jobs like others', () => {
     expect(payloads(await waiting)).toBe('A1 B1');
   });
 
-  test('a claim stops before 16 MiB of payload, and the next one goes on in turns', async () => {
+  test('a claim stops before 16 MiB of payload, and the next claim goes on with the next key', async () => {
     const payload = 'x'.repeat(1_000_000);
     const keys = [...'A'.repeat(20), ...'B'.repeat(20)];
     for (let i = 0; i < 40; i += 10)
       await at.enqueueAll(keys.slice(i, i + 10).map((fairness_key) => ({ queue, payload, fairness_key })));
-    const given = (await at.claim(queue, { limit: 40 })).map((job) => job.fairness_key).join('');
-    expect(given.length).toBeLessThan(20);
+    const claimed = (await at.claim(queue, { limit: 40 })).map((job) => job.fairness_key).join('');
+    expect(claimed.length).toBeLessThan(20);
     const next = await at.claimOne(queue);
-    expect(given + next.fairness_key).toBe('AB'.repeat(20).slice(0, given.length + 1));
+    expect(claimed + next.fairness_key).toBe('AB'.repeat(20).slice(0, claimed.length + 1));
   });
 
-  test('why one is not running tells how many go before it: as many of each other key as of its own', async () => {
+  test('explain counts as many jobs of each other key ahead as of its own key', async () => {
     const jobs = await enqueue('AAAABB.');
     const urgent = await enqueue('C', { priority: 1 });
     const ahead = [];
@@ -298,7 +298,7 @@ describe('jobs with keys are jobs like others', () => {
     expect(ahead).toEqual([1, 4, 6, 7, 1, 4, 1, 0]);
   });
 
-  test('the key has 1 to 256 characters, none of them NUL, and stands in the job', async () => {
+  test('the key has 1 to 256 characters without NUL, and every answer shows it', async () => {
     for (const fairness_key of ['', 'k'.repeat(257), 'a\u0000', null, 1])
       expectProblem(
         await service.call('POST', '/jobs', { queue, fairness_key }),

@@ -31,7 +31,7 @@ async function call(path: string, body: object) {
 const claim = async (queue: string, more: object): Promise<(Claimed & { fairness_key: string | null })[]> =>
   (await call('/jobs/claim', { queues: [queue], ...more })).body.jobs;
 
-test('workers on three replicas serve equal keys evenly at every moment', async () => {
+test('workers on three replicas serve keys with equally many jobs evenly at every moment', async () => {
   const each = 200;
   for (const fairness_key of KEYS)
     await call('/jobs/batch', { jobs: Array(each).fill({ queue: 'even', fairness_key }) });
@@ -50,7 +50,7 @@ test('workers on three replicas serve equal keys evenly at every moment', async 
   };
   await Promise.all(Array.from({ length: WORKERS }, worker));
   expect([...served.values()]).toEqual(KEYS.map(() => each));
-  // A replica's turns are even to one job; and the answers of claims that run at once come in any order.
+  // On one replica, keys differ by at most one job. The answers of claims that run at once come in any order.
   expect(widest).toBeLessThanOrEqual(services.length + WORKERS * MOST);
 });
 
@@ -84,7 +84,7 @@ const isOver = async () =>
     `select from dibs.jobs where queue_id = (select id from dibs.queues where name = 'mixed') limit 1`,
   ).then((rows) => rows.length)) === 0;
 
-test('workers that compete on three replicas lose no job with a key, and never hold the same', async () => {
+test('workers that compete on three replicas lose no job with a key, and never hold the same job', async () => {
   let produced = false;
   const worker = async () => {
     while (!produced || !(await isOver())) {

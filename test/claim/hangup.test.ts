@@ -19,11 +19,11 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** A claim that its consumer hangs up on after a while; the jobs, if they came before. Leases run for 10 minutes. */
+/** A claim whose consumer hangs up after a while. Returns the jobs that came before. Leases run for 10 minutes. */
 const hungUp = (queues: string[], afterMs: number, options: object = {}) =>
   claimAndHangUp(replica.url, { queues, wait_seconds: 30, lease_seconds: 600, ...options }, afterMs);
 
-test('a consumer that hung up while it waited is given nothing: the job goes to the next waiter', async () => {
+test('a consumer that hung up while it waited gets nothing: the job goes to the next claim', async () => {
   await Promise.all([50, 60, 70].map((ms) => hungUp(['left', 'other'], ms)));
   const next = service.claim(['left'], { wait_seconds: 20 });
   await sleep(100);
@@ -31,19 +31,19 @@ test('a consumer that hung up while it waited is given nothing: the job goes to 
   expect(await next).toMatchObject([{ id, attempt: 1, deliveries: 1 }]);
 });
 
-test('a job for a consumer that hangs up at any moment is there again at once, and its attempt not charged', async () => {
+test('a job for a consumer that hangs up at any moment is ready again at once and uncharged', async () => {
   const answered: Claimed[] = [];
   const ids: string[] = [];
-  const rounds = Array.from({ length: 400 }, async (_, i) => {
+  const storm = Array.from({ length: 400 }, async (_, i) => {
     await sleep(i * 8 + Math.random() * 8);
     const queue = `storm-${i % 3}`;
-    const line = hungUp([queue, `storm-${(i + 1) % 3}`], 3 + Math.random() * 25, { limit: 1 + (i % 3) });
+    const hangingUp = hungUp([queue, `storm-${(i + 1) % 3}`], 3 + Math.random() * 25, { limit: 1 + (i % 3) });
     await sleep(Math.random() * 25);
     ids.push(await service.enqueue(queue, { max_attempts: 1 }));
-    answered.push(...(await line));
+    answered.push(...(await hangingUp));
   });
-  await Promise.all(rounds);
-  // Those who leave with their request on the way: their job is leased by the time that the service sees it.
+  await Promise.all(storm);
+  // These hang up with their request on the way: their job is leased when the service sees it.
   for (let i = 0; i < 50; i++) {
     ids.push(await service.enqueue('storm-0', { max_attempts: 1 }));
     answered.push(...(await hungUp(['storm-0'], 0)));
@@ -51,7 +51,7 @@ test('a job for a consumer that hangs up at any moment is there again at once, a
   const taken = new Map(answered.map((job) => [job.id, job]));
   expect(taken.size, 'a job went to two consumers').toBe(answered.length);
 
-  // One attempt each, and leases far longer than this test: what was charged, or held, would not come back.
+  // Each job has one attempt, and leases run far longer than this test: a job that is charged, or leased, does not come back.
   const queues = ['storm-0', 'storm-1', 'storm-2'];
   const left = new Map<string, Claimed>();
   await until(
@@ -59,17 +59,17 @@ test('a job for a consumer that hangs up at any moment is there again at once, a
       for (const job of await service.claim(queues, { limit: 1000 })) left.set(job.id, job);
       return taken.size + left.size >= ids.length;
     },
-    { withinMs: 5000, what: 'every job that nobody has' },
+    { withinMs: 5000, what: 'every job that no consumer has' },
   ).catch(() => undefined);
   const missing = ids.filter((id) => !taken.has(id) && !left.has(id));
-  expect(missing, 'jobs that are with nobody').toEqual([]);
+  expect(missing, 'jobs that nobody has').toEqual([]);
   for (const job of [...taken.values(), ...left.values()]) expect(job.attempt).toBe(1);
   expect(taken.size + left.size).toBe(ids.length);
-  // The storm has to have hit: some jobs must have come back from a lost connection.
+  // Some jobs must have come back from a lost connection, or this tested nothing.
   expect([...left.values()].some((job) => job.deliveries > 1)).toBe(true);
 });
 
-test('a hang-up disturbs neither the other waiters nor their order', async () => {
+test('a hang-up disturbs neither the other waiting claims nor their order', async () => {
   const order: string[] = [];
   const stay = ['a', 'b'].map(async (name, i) => {
     await sleep(i * 100);

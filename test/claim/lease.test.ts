@@ -23,15 +23,15 @@ async function leased(more: object = {}, lease_seconds = 30) {
   return at.claimOne(queue, { lease_seconds, worker: 'first' });
 }
 
-/** A job whose lease ran out, as its worker holds it; it was not given to anyone else. */
-async function revived(state: 'ready' | 'dead') {
+/** A job whose lease ran out, as its worker knows it. No other worker got it. */
+async function rescued(state: 'ready' | 'dead') {
   const job = await leased({ max_attempts: state === 'dead' ? 1 : 5 }, 0.1);
   await at.reaches(job.id, state);
   return job;
 }
 
 describe('a lease', () => {
-  test('is answered with all that its worker needs', async () => {
+  test('comes with all that its worker needs', async () => {
     const queue = at.newQueue();
     const { id } = await at.enqueue({ queue, payload: { a: 1 }, headers: { tenant: 'x' } });
     const job = await at.claimOne(queue, { lease_seconds: 60, worker: 'w-1' });
@@ -43,7 +43,7 @@ describe('a lease', () => {
     expect(seconds).toBeLessThan(75);
   });
 
-  test("runs as long as its queue's, when the claim names no length", async () => {
+  test('has the length that its queue says, when the claim names none', async () => {
     const queue = at.newQueue();
     await at.configure(queue, { lease_seconds: 4000 });
     const { run_at } = await at.enqueue({ queue });
@@ -67,7 +67,7 @@ describe('a lease', () => {
     await at.reaches(job.id, 'ready');
   });
 
-  test('of every job of a claim has a token of its own', async () => {
+  test('has a token of its own for every job of a claim', async () => {
     const queue = at.newQueue();
     await at.enqueueAll(Array(50).fill({ queue }));
     const tokens = (await at.claim(queue, { limit: 50 })).map((job) => job.lease_token);
@@ -110,7 +110,7 @@ describe('a stale token settles nothing', () => {
     expect((await settle('ack', second)).status).toBe(200);
   });
 
-  test.each(VERBS)('%s once its holder gave the job back', async (verb) => {
+  test.each(VERBS)('%s once its worker gave the job back', async (verb) => {
     for (const back of ['nack', 'release'] as const) {
       const job = await leased();
       const given = (await at.settle(back, job, { delay_seconds: 1000 })).body;
@@ -126,24 +126,24 @@ describe('a stale token settles nothing', () => {
     expect((await at.get(job.id)).state).toBe('dead');
   });
 
-  test.each(VERBS)('%s of a job that waits and never was leased', async (verb) => {
+  test.each(VERBS)('%s of a job that was never leased', async (verb) => {
     const { id } = await at.enqueue({ queue: at.newQueue() });
     expectProblem(await settle(verb, { id, lease_token: UNKNOWN_TOKEN }), 409, 'lease_lost');
   });
 });
 
-describe('a lease that ran out, while nobody else was given the job', () => {
+describe('a lease that ran out, while no other worker got the job', () => {
   test.each(['ready', 'dead'] as const)('still acks a job that is %s again', async (state) => {
-    const job = await revived(state);
+    const job = await rescued(state);
     expect((await settle('ack', job)).body).toEqual({ id: job.id, state: 'completed', enqueued: [] });
     expectProblem(await service.call('GET', `/jobs/${job.id}`), 404, 'job_not_found');
   });
 
   test('still nacks: the attempt is not charged twice', async () => {
-    const job = await revived('ready');
+    const job = await rescued('ready');
     const answer = await at.settle('nack', job, { error: 'late', delay_seconds: 1000 });
     expect(answer.body).toMatchObject({ state: 'scheduled', attempt: 1, last_error: 'late' });
-    const last = await revived('dead');
+    const last = await rescued('dead');
     expect((await at.settle('nack', last, { error: 'late' })).body).toMatchObject({
       state: 'dead',
       last_error: 'late',
@@ -151,7 +151,7 @@ describe('a lease that ran out, while nobody else was given the job', () => {
   });
 
   test.each(['ready', 'dead'] as const)('still releases a job that is %s again: uncharged', async (state) => {
-    const job = await revived(state);
+    const job = await rescued(state);
     expect((await settle('release', job)).body).toMatchObject({
       state: 'ready',
       attempt: 0,
@@ -160,7 +160,7 @@ describe('a lease that ran out, while nobody else was given the job', () => {
   });
 
   test.each(['ready', 'dead'] as const)('comes too late to extend a job that is %s again', async (state) => {
-    const job = await revived(state);
+    const job = await rescued(state);
     expectProblem(await settle('extend', job), 409, 'lease_lost');
     expect((await at.get(job.id)).state).toBe(state);
   });
@@ -176,8 +176,8 @@ describe('a job that is gone', () => {
   });
 });
 
-describe('a retained job', () => {
-  async function retained() {
+describe('a completed job that is kept', () => {
+  async function kept() {
     const queue = at.newQueue();
     await at.configure(queue, { retention_seconds: 1000 });
     await at.enqueue({ queue });
@@ -187,7 +187,7 @@ describe('a retained job', () => {
   }
 
   test('answers a repeated ack the same, and keeps its first result', async () => {
-    const { job, answer } = await retained();
+    const { job, answer } = await kept();
     const found = await at.get(job.id);
     expect(found).toMatchObject({ state: 'completed', result: 'first', worker: 'w', lease_expires_at: null });
     const again = await at.settle('ack', job, { result: 'second' });
@@ -195,8 +195,8 @@ describe('a retained job', () => {
     expect(await at.get(job.id)).toEqual(found);
   });
 
-  test('has lost its lease for anything else', async () => {
-    const { job } = await retained();
+  test('answers lease_lost to any other verb', async () => {
+    const { job } = await kept();
     for (const verb of ['nack', 'release', 'extend'] as const)
       expectProblem(await settle(verb, job), 409, 'lease_lost');
     expectProblem(await settle('ack', { ...job, lease_token: UNKNOWN_TOKEN }), 409, 'lease_lost');
@@ -204,7 +204,7 @@ describe('a retained job', () => {
   });
 
   test('is gone when its retention is over', async () => {
-    const { job } = await retained();
+    const { job } = await kept();
     await at.configure(job.queue, { retention_seconds: 0.1 });
     await expect
       .poll(async () => (await service.call('GET', `/jobs/${job.id}`)).status, { timeout: 20_000 })

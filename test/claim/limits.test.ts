@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { planned } from '../../src/postgres/statements.ts';
+import { onServer } from '../support/database.ts';
 import { mostAtOnce, mostInWindow } from '../support/limits.ts';
 import { eventually, expectProblem, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
@@ -17,10 +17,13 @@ beforeEach(() => {
 });
 afterAll(() => service.stop());
 
+const sql = <Row extends object>(text: string, ...values: unknown[]) =>
+  onServer<Row>(service.databaseUrl, text, values);
+
 const many = (count: number, more: object = {}) => Array.from({ length: count }, () => ({ queue, ...more }));
 
 describe('configuration', () => {
-  test('a queue shows the limits that were put, and none where none was', async () => {
+  test('a queue shows the limits that were set, and no others', async () => {
     const limits = { max_leased: 3, rate_limit: { jobs: 10, per_seconds: 0.5 }, max_ready: 100 };
     expect((await at.configure(queue, limits)).config).toMatchObject(limits);
     const shown = (await at.ok('GET', `/queues/${queue}`)).config;
@@ -34,7 +37,7 @@ describe('configuration', () => {
     );
   });
 
-  test('limits have limits on both sides', async () => {
+  test('each limit has a least and a largest value', async () => {
     for (const config of [
       { max_leased: 1 },
       { max_leased: 100_000 },
@@ -61,16 +64,13 @@ describe('configuration', () => {
       expectProblem(await service.call('PUT', `/queues/${queue}`, config), 400, 'invalid_request', field);
   });
 
-  test('of a queue that is deleted nothing is kept', async () => {
+  test('nothing of the limits is kept when the queue is deleted', async () => {
     await at.configure(queue, { max_leased: 1, rate_limit: { jobs: 5, per_seconds: 60 } });
     await at.enqueue({ queue });
     await at.settle('ack', await at.claimOne(queue));
     const kept = async () =>
-      (
-        await service.db.query({
-          text: 'select queue_id from dibs.gates union all select queue_id from dibs.claimed',
-        })
-      ).length;
+      (await sql('select queue_id from dibs.claim_limits union all select queue_id from dibs.claim_log'))
+        .length;
     const before = await kept();
     await at.ok('DELETE', `/queues/${queue}`);
     expect(await kept()).toBe(before - 2);
@@ -89,17 +89,20 @@ describe('max_leased', () => {
     expect(await at.claim(queue, { limit: 5 })).toHaveLength(1);
   });
 
-  test.each(['ack', 'nack', 'release'] as const)('a lease that ends by %s makes room', async (verb) => {
-    await at.configure(queue, { max_leased: 1 });
-    await at.enqueueAll(many(2));
-    const job = await at.claimOne(queue);
-    expect(await at.claim(queue)).toEqual([]);
-    await at.settle(verb, job, verb === 'ack' ? {} : { delay_seconds: 1000 });
-    await at.claimOne(queue);
-  });
+  test.each(['ack', 'nack', 'release'] as const)(
+    'a lease that ends by %s leaves its place to another',
+    async (verb) => {
+      await at.configure(queue, { max_leased: 1 });
+      await at.enqueueAll(many(2));
+      const job = await at.claimOne(queue);
+      expect(await at.claim(queue)).toEqual([]);
+      await at.settle(verb, job, verb === 'ack' ? {} : { delay_seconds: 1000 });
+      await at.claimOne(queue);
+    },
+  );
 
   test.each(['ack', 'nack', 'release'] as const)(
-    'a claim that waits for max_leased is served as soon as another ends by %s',
+    'a claim that waits for max_leased is served as soon as a lease ends by %s',
     async (verb) => {
       await at.configure(queue, { max_leased: 1 });
       await at.enqueueAll(many(2));
@@ -111,7 +114,7 @@ describe('max_leased', () => {
     },
   );
 
-  test('a lease that ran out counts until it is revived', async () => {
+  test('a lease that ran out counts until it is rescued', async () => {
     await at.configure(queue, { max_leased: 1 });
     await at.enqueue({ queue, max_attempts: 1 });
     const job = await at.claimOne(queue, { lease_seconds: 0.1 });
@@ -121,7 +124,7 @@ describe('max_leased', () => {
     expect((await at.get(job.id)).state).toBe('dead');
   });
 
-  test('leases that run already count when max_leased is set, also those without a limit before', async () => {
+  test('leases from before max_leased was set count, also those from a time without any limit', async () => {
     await at.enqueueAll(many(6));
     const before = await at.claim(queue, { limit: 3 });
     await at.configure(queue, { max_leased: 3 });
@@ -134,7 +137,7 @@ describe('max_leased', () => {
     expect(await at.claim(queue)).toEqual([]);
   });
 
-  test('a raised or removed limit is seen by those who wait', async () => {
+  test('a claim that waits is served when the limit is raised or removed', async () => {
     await at.configure(queue, { max_leased: 1 });
     await at.enqueueAll(many(3));
     await at.claimOne(queue);
@@ -146,7 +149,7 @@ describe('max_leased', () => {
     }
   });
 
-  test('an extended lease goes on counting, a retained one that is completed does not', async () => {
+  test('an extended lease counts, and a completed job that is kept does not', async () => {
     await at.configure(queue, { max_leased: 1, retention_seconds: 100 });
     await at.enqueueAll(many(2));
     const job = await at.claimOne(queue, { lease_seconds: 0.3 });
@@ -157,40 +160,36 @@ describe('max_leased', () => {
     await at.claimOne(queue);
   });
 
-  test('a full queue holds up no other one that the same claim names', async () => {
+  test('a queue at its limit holds up no other queue of the same claim', async () => {
     const other = at.newQueue();
     await at.configure(queue, { max_leased: 1 });
     await at.enqueueAll([...many(2), { queue: other }]);
     expect((await at.claim([queue, other], { limit: 3 })).map((job) => job.queue)).toEqual([queue, other]);
   });
 
-  test('leases are still found when what is read of them was narrowed down', async () => {
+  test('leases are still counted after the time from which they are read was raised', async () => {
     await at.configure(queue, { max_leased: 2 });
     await at.enqueueAll(many(3));
     await at.claim(queue, { limit: 2, lease_seconds: 1000 });
-    const { db } = service;
-    const ago = `update dibs.gates set counting_since = '-infinity', tidied_at = '-infinity'`;
-    await db.query({ text: ago });
+    await sql(`update dibs.claim_limits set counting_since = '-infinity', pruned_at = '-infinity'`);
     expect(await at.claim(queue)).toEqual([]);
-    const [gate] = await db.query<{ narrowed: boolean }>(
-      {
-        text: `select leases_from > now() - interval '1 minute' as narrowed from dibs.gates g
-        join dibs.queues q on q.id = g.queue_id where q.name = $1`,
-      },
-      [queue],
+    const [limits] = await sql<{ raised: boolean }>(
+      `select leases_from > now() - interval '1 minute' as raised from dibs.claim_limits l
+       join dibs.queues q on q.id = l.queue_id where q.name = $1`,
+      queue,
     );
-    expect(gate?.narrowed).toBe(true);
+    expect(limits?.raised).toBe(true);
     expect(await at.claim(queue)).toEqual([]);
   });
 });
 
 describe('with fairness keys', () => {
-  const keyed = (count: number) =>
+  const withKeys = (count: number) =>
     Array.from({ length: count }, (_, i) => ({ queue, fairness_key: i % 3 ? 'many' : 'few', payload: i }));
 
   test('no more jobs are leased at once than max_leased', async () => {
     await at.configure(queue, { max_leased: 3 });
-    await at.enqueueAll([...keyed(9), ...many(2)]);
+    await at.enqueueAll([...withKeys(9), ...many(2)]);
     expect(await at.claim(queue, { limit: 2 })).toHaveLength(2);
     const rest = await at.claim(queue, { limit: 5 });
     expect(rest).toHaveLength(1);
@@ -201,19 +200,19 @@ describe('with fairness keys', () => {
     expect(await waiting).toHaveLength(1);
   });
 
-  test('no more jobs are claimed in a window than the rate allows, and keys take turns', async () => {
+  test('no more jobs are claimed in a window than the rate limit allows, and keys alternate', async () => {
     await at.configure(queue, { rate_limit: { jobs: 4, per_seconds: 1000 } });
-    await at.enqueueAll(keyed(9));
+    await at.enqueueAll(withKeys(9));
     const jobs = [await at.claim(queue, { limit: 3 }), await at.claim(queue, { limit: 3 })].flat();
     expect(jobs.map((job) => job.fairness_key)).toEqual(['few', 'many', 'few', 'many']);
     expect(await at.claim(queue)).toEqual([]);
   });
 
-  test('a replica that has not heard of the limit yet gets nothing', async () => {
+  test('a replica that has not heard of a new limit yet gets nothing', async () => {
     const other = await startService({ databaseUrl: service.databaseUrl });
     const claims = async () =>
       (await other.call('POST', '/jobs/claim', { queues: [queue], limit: 5 })).body.jobs;
-    for (const jobs of [keyed(20), many(20)]) {
+    for (const jobs of [withKeys(20), many(20)]) {
       queue = at.newQueue();
       await at.enqueueAll(jobs.map((job) => ({ ...job, queue })));
       expect(await claims()).toHaveLength(5);
@@ -223,15 +222,15 @@ describe('with fairness keys', () => {
     await other.stop();
   });
 
-  test('they take room like others', async () => {
+  test('jobs with a fairness key count for max_ready like others', async () => {
     await at.configure(queue, { max_ready: 5 });
-    await at.enqueueAll([...keyed(3), ...many(2)]);
+    await at.enqueueAll([...withKeys(3), ...many(2)]);
     expectProblem(await service.call('POST', '/jobs', { queue }), 429, 'queue_full');
   });
 });
 
 describe('rate_limit', () => {
-  test('no more jobs are claimed in a window than the rate allows', async () => {
+  test('no more jobs are claimed in a window than the rate limit allows', async () => {
     await at.configure(queue, { rate_limit: { jobs: 3, per_seconds: 1000 } });
     await at.enqueueAll(many(10));
     const jobs = await at.claim(queue, { limit: 2 });
@@ -241,7 +240,7 @@ describe('rate_limit', () => {
     expect(await at.claim(queue)).toEqual([]);
   });
 
-  test('a claim that waits for the rate is served when the window lets it, and never too early', async () => {
+  test('a claim that waits for the rate limit is served when the window allows it, and never earlier', async () => {
     const rate = { jobs: 4, per_seconds: 0.5 };
     await at.configure(queue, { rate_limit: rate });
     await at.enqueueAll(many(14));
@@ -253,23 +252,21 @@ describe('rate_limit', () => {
     expect(mostInWindow(starts, rate.per_seconds)).toBe(rate.jobs);
   });
 
-  test('a log of the rate is kept short, and forgotten', async () => {
+  test('the claim log is kept short, and pruned', async () => {
     await at.configure(queue, { rate_limit: { jobs: 1_000_000, per_seconds: 1000 } });
     await at.enqueueAll(many(30));
     for (let i = 0; i < 30; i++) await at.claimOne(queue);
-    const rows = async () =>
-      await service.db.query<{ jobs: number }>(
-        {
-          text: `select jobs from dibs.claimed c join dibs.queues q on q.id = c.queue_id where q.name = $1`,
-        },
-        [queue],
+    const rows = () =>
+      sql<{ jobs: number }>(
+        'select jobs from dibs.claim_log l join dibs.queues q on q.id = l.queue_id where q.name = $1',
+        queue,
       );
-    // A slot is 2 s.
+    // An entry stands for 2 s.
     expect((await rows()).length).toBeLessThan(15);
     expect((await rows()).reduce((sum, row) => sum + row.jobs, 0)).toBe(30);
     await at.configure(queue, { rate_limit: { jobs: 1_000_000, per_seconds: 0.1 } });
     await eventually(async () => {
-      await service.db.query({ text: `update dibs.gates set tidied_at = '-infinity'` });
+      await sql(`update dibs.claim_limits set pruned_at = '-infinity'`);
       await at.claim(queue);
       expect(await rows()).toEqual([]);
     });
@@ -291,7 +288,7 @@ describe('max_ready', () => {
     const answer = await service.call('POST', '/jobs', { queue });
     expectProblem(answer, 429, 'queue_full');
     expect(answer.headers['retry-after']).toMatch(/^[1-9]\d*$/);
-    // A delayed job has to wait for room, too.
+    // A delayed job is refused, too.
     await full(many(1, { delay_seconds: 100 }));
     const other = at.newQueue();
     await full([{ queue: other }, ...many(1)]);
@@ -299,17 +296,18 @@ describe('max_ready', () => {
     expect((await at.ok('GET', `/queues/${other}`)).counts).toMatchObject({ ready: 0 });
   });
 
-  test('what is leased, scheduled or finished takes no room', async () => {
+  test('leased, scheduled and finished jobs do not count', async () => {
     await at.configure(queue, { max_ready: 3 });
     await at.enqueueAll(many(3));
     const jobs = await at.claim(queue, { limit: 3 });
     await at.settle('nack', jobs[0], { retry: false });
-    await at.enqueueAll(many(50, { delay_seconds: 100 }));
+    // The finding that the queue is full holds for a moment.
+    await eventually(() => at.enqueueAll(many(50, { delay_seconds: 100 })));
     await at.enqueueAll(many(3));
     await full(many(1));
   });
 
-  test('a claim makes room, and so does a raised limit', async () => {
+  test('a claim frees capacity, and so does a raised limit', async () => {
     await at.configure(queue, { max_ready: 1 });
     await at.enqueue({ queue });
     await full(many(1));
@@ -323,7 +321,7 @@ describe('max_ready', () => {
     await at.enqueueAll(many(100));
   });
 
-  test('of many enqueues at once exactly as many get in as there is room for', async () => {
+  test('many enqueues at once fill the queue exactly to max_ready', async () => {
     await at.configure(queue, { max_ready: 50 });
     const statuses = await Promise.all(
       Array.from({ length: 200 }, async (_, i) => {
@@ -338,7 +336,7 @@ describe('max_ready', () => {
     expect(new Set(statuses.map(({ status }) => status))).toEqual(new Set([201, 429]));
   });
 
-  test('a request with an Idempotency-Key is refused like any other, and may be repeated', async () => {
+  test('a request with an Idempotency-Key is refused like any other, and may be sent again', async () => {
     await at.configure(queue, { max_ready: 1 });
     const send = (key: string) => service.call('POST', '/jobs', { queue }, { 'idempotency-key': key });
     const first = await send('a');
@@ -349,7 +347,7 @@ describe('max_ready', () => {
     await eventually(async () => expect((await send('b')).status).toBe(201));
   });
 
-  test('jobs that follow from an ack need room, without which it is refused whole', async () => {
+  test('an ack whose follow-ups exceed the capacity is refused as a whole', async () => {
     const next = at.newQueue();
     await at.configure(next, { max_ready: 1 });
     await at.enqueueAll([{ queue }, { queue: next }]);
@@ -361,14 +359,14 @@ describe('max_ready', () => {
     await eventually(async () => expect((await ack()).status).toBe(200));
   });
 
-  test('a group that waits takes room', async () => {
+  test('blocked jobs of a group count', async () => {
     await at.configure(queue, { max_ready: 3 });
     await at.enqueueAll(many(3, { group: 'g' }));
     expect((await at.ok('GET', `/queues/${queue}`)).counts).toMatchObject({ ready: 1, blocked: 2 });
     await full(many(1));
   });
 
-  test('a tick of a schedule waits for room, and its trigger is refused', async () => {
+  test('a tick of a schedule waits for capacity, and a trigger is refused', async () => {
     await at.configure(queue, { max_ready: 1 });
     await at.enqueue({ queue, payload: 'first' });
     const name = at.newQueue('schedule');
@@ -381,15 +379,13 @@ describe('max_ready', () => {
     await at.ok('DELETE', `/schedules/${name}`);
   });
 
-  test('a queue of 100,000 jobs takes exactly as many more as it has room for', async () => {
+  test('a queue of 100,000 jobs takes exactly as many more as it has capacity for', async () => {
     await at.configure(queue, { max_ready: 100_000 });
-    await service.db.query(
-      {
-        text: `insert into dibs.jobs (queue_id, id, state, run_at, max_attempts, payload_bytes, priority, headers, payload)
-          select q.id, gen_random_uuid(), 'ready', now(), 1, 1, 0, '{}', '1'
-          from dibs.queues q cross join generate_series(1, 99990) where q.name = $1`,
-      },
-      [queue],
+    await sql(
+      `insert into dibs.jobs (queue_id, id, state, run_at, max_attempts, payload_bytes, priority, headers, payload)
+       select q.id, gen_random_uuid(), 'ready', now(), 1, 1, 0, '{}', '1'
+       from dibs.queues q cross join generate_series(1, 99990) where q.name = $1`,
+      queue,
     );
     await at.enqueueAll(many(9));
     await full(many(2));
@@ -398,20 +394,7 @@ describe('max_ready', () => {
   });
 });
 
-test('claim_limited.sql leases as claim.sql does', () => {
-  const statement = (name: string) => planned(name).text.replaceAll(/^--.*\n/gm, '');
-  const plain = statement('claim/plain')
-    .replace(' and max_leased is null and rate_jobs is null', '')
-    .replaceAll('limit (select $2::integer)', 'limit (select greatest(coalesce(max(jobs), 0), 0) from room)')
-    .replace('set\n', 'set\n  counted = (select counted from room),\n')
-    .replace(/^with /, '');
-  const limited = statement('claim/limited')
-    .replace(/^with room as materialized \([\s\S]*?\n\),\n/, '')
-    .replace(/,\nlogged as \([\s\S]*?\n\)\n/, '\n');
-  expect(limited).toBe(plain);
-});
-
-describe('what the tests go by', () => {
+describe('how these tests count', () => {
   test('leases that run at once are counted', () => {
     const lease = (start: number, until: number) => ({ start, until });
     expect(mostAtOnce([lease(0, 100), lease(100, 200), lease(200, 300)])).toBe(1);

@@ -35,7 +35,7 @@ async function fill(queue: string, jobs: number): Promise<void> {
     await at(0).ok('POST', '/jobs/batch', { jobs: batch });
 }
 
-/** Works on one queue, by whichever replica answers; some of its leases run out, and some connections break. */
+/** Works on one queue, through any replica. Some of its leases run out, and some connections break. */
 async function work(queue: string, history: ReturnType<typeof recordHistory>, stopping: () => boolean) {
   const send = async (path: string, body: object, signal?: AbortSignal) => {
     const answer = await http(oneOf(replicas).url, 'POST', path, body, { signal }).catch(() => undefined);
@@ -58,14 +58,14 @@ async function work(queue: string, history: ReturnType<typeof recordHistory>, st
     const leases = (answer?.body.jobs ?? []).map((job: Claimed) => history.leased(job, lease_seconds));
     for (const lease of leases) {
       await sleep(random(0, 40));
-      // It is killed: the lease runs out.
+      // As if the worker was killed: the lease runs out.
       if (lease_seconds < 5 && Math.random() < 0.2) continue;
       await settle(lease, oneOf(['ack', 'ack', 'ack', 'nack', 'release']));
     }
   }
 }
 
-/** The most jobs of a queue that were ever leased at once, as the database saw it, looked at again and again. */
+/** Looks again and again how many jobs of a queue are leased, and returns the largest number. */
 async function watch(queue: string, stopping: () => boolean): Promise<number> {
   const observer = new pg.Client(database.url);
   await observer.connect();
@@ -82,17 +82,17 @@ async function watch(queue: string, stopping: () => boolean): Promise<number> {
   return most;
 }
 
-test('over replicas and crashes, never more are leased than max_leased, nor more claimed in a window than the rate', async () => {
+test('over replicas and crashes, never more jobs are leased than max_leased, nor claimed in a window than the rate limit', async () => {
   const capped = recordHistory();
-  const paced = recordHistory();
+  const rated = recordHistory();
   await at(1).ok('PUT', '/queues/capped', { max_leased: MAX_LEASED });
-  await at(2).ok('PUT', '/queues/paced', { rate_limit: RATE });
+  await at(2).ok('PUT', '/queues/rated', { rate_limit: RATE });
   await fill('capped', 4000);
-  await fill('paced', 2000);
+  await fill('rated', 2000);
   let stopped = false;
   const stopping = () => stopped;
   const workers = Array.from({ length: WORKERS }, (_, i) =>
-    i % 2 ? work('capped', capped, stopping) : work('paced', paced, stopping),
+    i % 2 ? work('capped', capped, stopping) : work('rated', rated, stopping),
   );
   const watched = watch('capped', stopping);
   await sleep(KILL_MS);
@@ -105,17 +105,17 @@ test('over replicas and crashes, never more are leased than max_leased, nor more
   expect(await watched).toBe(MAX_LEASED);
   expect(mostAtOnce(capped.leases())).toBeLessThanOrEqual(MAX_LEASED);
   expect(capped.leases().length).toBeGreaterThan(100);
-  expect(mostInWindow(paced.leases(), RATE.per_seconds)).toBeLessThanOrEqual(RATE.jobs);
-  expect(mostInWindow(paced.leases(), RATE.per_seconds)).toBeGreaterThan(RATE.jobs / 2);
+  expect(mostInWindow(rated.leases(), RATE.per_seconds)).toBeLessThanOrEqual(RATE.jobs);
+  expect(mostInWindow(rated.leases(), RATE.per_seconds)).toBeGreaterThan(RATE.jobs / 2);
 }, 60_000);
 
-/** By looking every second alone, this many would take longer than the test may. */
-const HANDED_OVER = 60;
+/** If claims were not woken, but looked once a second, this number of leases would take longer than the test may. */
+const LEASES = 60;
 
-test('waiters wake when a lease ends on another replica', async () => {
+test('a claim that waits is woken when a lease ends on another replica', async () => {
   await at(0).ok('PUT', '/queues/relay', { max_leased: 1 });
-  await fill('relay', HANDED_OVER);
-  for (let i = 0, held = await at(0).claim('relay'); i < HANDED_OVER - 1; i++) {
+  await fill('relay', LEASES);
+  for (let i = 0, held = await at(0).claim('relay'); i < LEASES - 1; i++) {
     const waiting = at((i + 1) % 3).claim('relay', { wait_seconds: 20 });
     await sleep(50);
     await at(i % 3).settle('ack', held[0] as Claimed);
@@ -124,17 +124,17 @@ test('waiters wake when a lease ends on another replica', async () => {
   }
 }, 30_000);
 
-test('waiters wake when the window of the rate lets them', async () => {
+test('a claim that waits is woken when the rate limit allows another job', async () => {
   await at(0).ok('PUT', '/queues/metronome', { rate_limit: { jobs: 1, per_seconds: 0.1 } });
-  await fill('metronome', HANDED_OVER);
-  for (let i = 0; i < HANDED_OVER; i++)
+  await fill('metronome', LEASES);
+  for (let i = 0; i < LEASES; i++)
     expect(await at(i % 3).claim('metronome', { wait_seconds: 20 })).toHaveLength(1);
 }, 30_000);
 
 test('max_ready holds to within the requests in flight', async () => {
   const inFlight = 8;
   await at(0).ok('PUT', '/queues/filling', { max_ready: 300 });
-  // By then every replica knows it.
+  // By then every replica knows the limit.
   await sleep(1000);
   let most = 0;
   await Promise.all(

@@ -4,10 +4,10 @@ import { type Claimed, type Client, client, median } from '../support/claiming.t
 import { createDatabase } from '../support/database.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
 
-/** Whoever is not woken looks by itself each second, and so finds a job after half a second in the middle. */
+/** A claim that is not woken looks once a second: its median latency is half a second. */
 const TRIES = 15;
 const AT_ONCE_MS = 250;
-/** The sweeper looks each 200 ms, so what it finds is 100 ms late in the middle. */
+/** The sweeper looks every 200 ms: the median of what it adds is 100 ms. */
 const SWEPT_MS = AT_ONCE_MS + 100;
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
@@ -32,7 +32,7 @@ interface Case<Prepared> {
 
 let cases = 0;
 
-/** How long after `cause` a waiting claim has its job, in the middle of many tries, each with a queue of its own. */
+/** The median time from `cause` until a waiting claim has its job. Each try has a queue of its own. */
 async function latency<Prepared>({ prepare, cause, afterMs = 0 }: Case<Prepared>): Promise<number> {
   const name = `case-${cases++}`;
   const tries = Array.from({ length: TRIES }, async (_, i) => {
@@ -86,7 +86,7 @@ describe('a waiting claim is woken at once', () => {
     expect(await latency({ prepare: leased, cause, afterMs: 500 })).toBeLessThan(SWEPT_MS);
   });
 
-  test('when a lease is revived', async () => {
+  test('when a lease is rescued', async () => {
     const cause = (_: string, job: Claimed) => there.settle('extend', job, { lease_seconds: 0.5 });
     expect(await latency({ prepare: leased, cause, afterMs: 500 })).toBeLessThan(SWEPT_MS);
   });
@@ -121,14 +121,14 @@ test('a claim on an unknown queue answers empty and creates nothing', async () =
   expect((await http(here.url, 'GET', '/queues/never-seen')).status).toBe(404);
 });
 
-test('a claim that waits on an unknown queue gets the first job of it', async () => {
+test('a claim that waits for an unknown queue gets its first job', async () => {
   const waiting = here.claim('yet-to-come', { wait_seconds: 20 });
   await sleep(100);
   const id = await there.enqueue('yet-to-come');
   expect((await waiting).map((job) => job.id)).toEqual([id]);
 });
 
-test('a waiting claim over several queues gets a job from whichever has one first', async () => {
+test('a claim that waits for several queues gets a job from the first one that has a job', async () => {
   for (const at of ['first', 'second', 'third']) {
     const waiting = here.claim(
       ['first', 'second', 'third'].map((name) => `one-of.${name}`),

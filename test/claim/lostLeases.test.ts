@@ -2,6 +2,7 @@ import { afterAll, expect, test } from 'vitest';
 import { startEngine } from '../../src/engine.ts';
 import { unavailable } from '../../src/errors.ts';
 import { openDatabase } from '../../src/postgres/pool.ts';
+import type { Statement } from '../../src/postgres/statements.ts';
 import { createDatabase } from '../support/database.ts';
 
 const stops: (() => Promise<unknown>)[] = [];
@@ -9,7 +10,7 @@ afterAll(async () => {
   for (const stop of stops.reverse()) await stop();
 });
 
-test('a claim whose answer from the database is lost leaves no job leased to nobody', async () => {
+test('a claim whose answer from the database is lost leaves no lost lease behind', async () => {
   const database = await createDatabase();
   const db = openDatabase(database.url, 5, () => undefined);
   let losing = true;
@@ -18,21 +19,24 @@ test('a claim whose answer from the database is lost leaves no job leased to nob
     log: () => undefined,
     db: {
       ...db,
-      async query<Row>(statement: { name?: string; text: string }, parameters?: unknown[]) {
-        const rows = await db.query<Row>(statement, parameters);
-        if (losing && statement.name === 'claim') throw unavailable();
+      async query<Parameters extends object, Row>(
+        statement: Statement<Parameters, Row>,
+        parameters?: Parameters,
+      ) {
+        const rows = await db.query(statement, parameters);
+        if (losing && statement.name === 'claim/plain') throw unavailable();
         return rows;
       },
     },
   });
   stops.push(database.drop, db.close, engine.stop);
 
-  const [job] = await engine.enqueue([{ queue: 'q' }], () => '');
+  const [job] = await engine.enqueue({ jobs: [{ queue: 'q' }], at: () => '' });
   const id = (job as { id: string }).id;
-  await expect(engine.claim({ queues: ['q'], lease_seconds: 3600 }).jobs).rejects.toMatchObject({
+  await expect(engine.claim({ queues: ['q'], lease_seconds: 3600 })).rejects.toMatchObject({
     code: 'unavailable',
   });
   losing = false;
-  const [again] = await engine.claim({ queues: ['q'], wait_seconds: 20 }).jobs;
+  const [again] = await engine.claim({ queues: ['q'], wait_seconds: 20 });
   expect(again).toMatchObject({ id, attempt: 1, deliveries: 2 });
 });

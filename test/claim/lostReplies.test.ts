@@ -12,9 +12,9 @@ import { until } from '../support/until.ts';
 const CHAOS_MS = 8000;
 const WORKERS = 12;
 const QUEUES = ['red', 'green'];
-/** Far longer than this test: a job that is leased to nobody is still leased in the end. */
+/** Far longer than this test: a lost lease is still there in the end. */
 const LEASE_SECONDS = 300;
-/** How long after one replica said that a claim waits with it the other one has certainly heard it. */
+/** After this time a replica has heard that a claim waits at the other one. */
 const HEARD_MS = 100;
 
 const random = (least: number, most: number) => least + Math.random() * (most - least);
@@ -23,7 +23,7 @@ const oneOf = <T>(values: T[]) => values[Math.floor(Math.random() * values.lengt
 let database: Awaited<ReturnType<typeof createDatabase>>;
 let replicas: Replica[];
 let listener: pg.Client;
-/** When a replica said that a claim waits with it, last. */
+/** When a replica last said of a claim that it waits there. */
 const said = new Map<string, number>();
 beforeAll(async () => {
   database = await createDatabase();
@@ -42,9 +42,9 @@ afterAll(async () => {
   await database.drop();
 });
 
-test('however replies get lost, a repeat with the same claim_id has all jobs that were leased, and no two workers the same one', async () => {
+test('however replies get lost, a repeat of a claim gets all of its leases, and no two workers have the same job', async () => {
   const history = recordHistory();
-  const fates = { aborted: 0, lost: 0, overtaken: 0, again: 0, elsewhere: 0 };
+  const fates = { aborted: 0, lost: 0, replaced: 0, again: 0, elsewhere: 0 };
   const missing: string[] = [];
   let stopping = false;
 
@@ -54,7 +54,7 @@ test('however replies get lost, a repeat with the same claim_id has all jobs tha
     return answer.body.jobs;
   }
 
-  /** Which replica a repetition may go to: the other one as soon as it knows of the claim that was sent then. */
+  /** The replica for a repeat: any of them, once both know of the claim that was sent then. */
   function next(replica: Replica, mark: string, sent: number): Replica {
     const heard = said.get(mark) ?? 0;
     return heard > sent && performance.now() - heard > HEARD_MS ? oneOf(replicas) : replica;
@@ -67,8 +67,8 @@ test('however replies get lost, a repeat with the same claim_id has all jobs tha
     }
   }
 
-  /** A claim whose replies get lost until one comes through. */
-  async function claimSafely(): Promise<Claimed[]> {
+  /** Sends a claim, whose replies get lost, until one comes through. */
+  async function claimUntilAnswered(): Promise<Claimed[]> {
     const body = {
       claim_id: randomUUID(),
       queues: QUEUES.toSorted(() => Math.random() - 0.5).slice(0, oneOf([1, 2])),
@@ -95,11 +95,11 @@ test('however replies get lost, a repeat with the same claim_id has all jobs tha
         mustHave(jobs, lost, 'of an answer that was lost');
         if (lost.length > 0) return jobs;
       } else if (fate < 0.75) {
-        fates.overtaken++;
+        fates.replaced++;
         const first = claim(replica, body);
         await sleep(random(0, 700));
         const jobs = await claim(next(replica, mark, sent), body);
-        mustHave(jobs, await first, 'of one that was overtaken');
+        mustHave(jobs, await first, 'of a request that was replaced');
         return jobs;
       } else return claim(replica, body);
     }
@@ -107,7 +107,7 @@ test('however replies get lost, a repeat with the same claim_id has all jobs tha
 
   async function work(): Promise<void> {
     while (!stopping) {
-      const jobs = await claimSafely();
+      const jobs = await claimUntilAnswered();
       const leases = jobs.map((job) => history.leased(job, LEASE_SECONDS));
       for (const lease of leases) {
         const verb = oneOf(['ack', 'ack', 'release'] as const);
@@ -135,11 +135,11 @@ test('however replies get lost, a repeat with the same claim_id has all jobs tha
 
   const leased = () =>
     onServer<{ id: string }>(database.url, `select id from dibs.jobs where state = 'leased'`);
-  // What hung up is given back by now or in a moment.
+  // The leases of consumers that hung up are given back by now or in a moment.
   await until(async () => (await leased()).length === 0, {
     withinMs: 5000,
     what: 'the end of all leases',
-  }).catch(async () => expect(await leased(), 'leased to nobody').toEqual([]));
+  }).catch(async () => expect(await leased(), 'lost leases').toEqual([]));
   expect(missing).toEqual([]);
   expect(history.leases().filter((lease) => lease.settled?.outcome === 'refused')).toEqual([]);
   const rows = await onServer<{ id: string }>(database.url, 'select id from dibs.jobs');

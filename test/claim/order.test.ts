@@ -17,7 +17,7 @@ test('higher priority goes first, then order of arrival', async () => {
   expect(await at.drain(queue)).toEqual([3, 7, 1, 4, 0, 5, 2, 6]);
 });
 
-test('the jobs of a batch arrive in its order', async () => {
+test('the jobs of a batch have the order of the batch', async () => {
   const queue = at.newQueue();
   const payloads = Array.from({ length: 500 }, (_, i) => i);
   await at.enqueueAll(payloads.slice(0, 250).map((payload) => ({ queue, payload })));
@@ -25,7 +25,7 @@ test('the jobs of a batch arrive in its order', async () => {
   expect(await at.drain(queue)).toEqual(payloads);
 });
 
-test('one claim hands out in the order of the queue, and the next goes on where it ended', async () => {
+test('a claim gets jobs in the order of the queue, and the next one goes on where it ended', async () => {
   const queue = at.newQueue();
   await at.enqueueAll([1, 2, 3, 4, 5].map((payload) => ({ queue, payload, priority: payload % 2 })));
   const payloads = async (limit: number) => (await at.claim(queue, { limit })).map((job) => job.payload);
@@ -35,7 +35,7 @@ test('one claim hands out in the order of the queue, and the next goes on where 
   expect(await payloads(2)).toEqual([]);
 });
 
-test('a job that comes back arrives anew, behind those that waited', async () => {
+test('a job that comes back goes behind the jobs that waited', async () => {
   for (const verb of ['nack', 'release'] as const) {
     const queue = at.newQueue();
     await at.enqueueAll([1, 2].map((payload) => ({ queue, payload })));
@@ -47,7 +47,7 @@ test('a job that comes back arrives anew, behind those that waited', async () =>
   }
 });
 
-test('a job whose lease ran out arrives anew', async () => {
+test('a job whose lease ran out goes behind the jobs that waited', async () => {
   const queue = at.newQueue();
   await at.enqueueAll([1, 2].map((payload) => ({ queue, payload })));
   const first = await at.claimOne(queue, { lease_seconds: 0.1 });
@@ -56,7 +56,7 @@ test('a job whose lease ran out arrives anew', async () => {
   expect(await at.drain(queue)).toEqual([2, 1, 3]);
 });
 
-test('a delayed job arrives when its delay is over', async () => {
+test('the place of a delayed job is that of the moment when its delay ends', async () => {
   const queue = at.newQueue();
   const delayed = await at.enqueue({ queue, payload: 'delayed', delay_seconds: 0.3 });
   await at.enqueue({ queue, payload: 'before' });
@@ -65,7 +65,7 @@ test('a delayed job arrives when its delay is over', async () => {
   expect(await at.drain(queue)).toEqual(['before', 'delayed', 'after']);
 });
 
-test('delays that are over together arrive in the order of their times', async () => {
+test('jobs whose delays end at about the same time have the order of their run_at', async () => {
   const queue = at.newQueue();
   const inAWhile = Date.now() + 1000;
   const run_at = (ms: number) => new Date(inAWhile + ms).toISOString();
@@ -76,7 +76,7 @@ test('delays that are over together arrive in the order of their times', async (
   expect(await at.drain(queue)).toEqual(['10.1', '10.3', '20.2', '30.0']);
 });
 
-test('a priority outranks a late arrival, also for a job that comes back', async () => {
+test('priority goes before order of arrival, also for a job that comes back', async () => {
   const queue = at.newQueue();
   await at.enqueueAll([
     { queue, payload: 'high', priority: 1 },
@@ -86,7 +86,7 @@ test('a priority outranks a late arrival, also for a job that comes back', async
   expect(await at.drain(queue)).toEqual(['high', 'low']);
 });
 
-test('a retried and a redriven job arrive anew', async () => {
+test('a retried and a redriven job go behind the jobs that waited', async () => {
   const queue = at.newQueue();
   const jobs = await at.enqueueAll([1, 2, 3, 4].map((payload) => ({ queue, payload })));
   for (const job of await at.claim(queue, { limit: 3 })) await at.settle('nack', job, { retry: false });
@@ -96,7 +96,7 @@ test('a retried and a redriven job arrive anew', async () => {
   expect(await at.drain(queue)).toEqual([4, 2, 5, 1, 3]);
 });
 
-test('of several queues, the names that stand first go first, whatever the priorities', async () => {
+test('a claim over several queues takes from the queues in its order, whatever the priorities are', async () => {
   const [one, two, three] = [at.newQueue(), at.newQueue(), at.newQueue()];
   await at.enqueueAll([
     { queue: three, payload: '3', priority: 100 },

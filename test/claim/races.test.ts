@@ -45,7 +45,7 @@ const extend = (client: pg.Client, ids: string[]) =>
   });
 const ack = (client: pg.Client, ids: string[]) =>
   run(client, 'settle/ack', { ids, lease_tokens: ids.map(() => TOKEN) });
-/** Takes back those leases of the jobs that ran out. */
+/** Takes back the leases of these jobs that ran out. */
 const rescue = (client: pg.Client, ids: string[]) =>
   run(client, 'maintenance/rescue', { ids, positions: ids.map((_, i) => 1000 + i) });
 /** The parameters of a statement for the first job. */
@@ -69,7 +69,7 @@ const made = (jobs: number, state: string) =>
   makeJobs(first, { jobs, state }).then(({ id }) => Array.from({ length: jobs }, (_, i) => id(i + 1)));
 const letLeasesEnd = () => first.query(`update dibs.jobs set lease_expires_at = now() - interval '1 s'`);
 
-test('a claim passes over what another one is taking, and does not wait for it', async () => {
+test('a claim passes over jobs that another claim is leasing, and does not wait for them', async () => {
   const ids = await made(3, 'ready');
   await first.query('begin');
   const taken = await claim(first, 1);
@@ -103,7 +103,7 @@ test('a job whose claim was rolled back is claimed again', async () => {
   expect(await claim(second, 1)).toEqual(ids);
 });
 
-test('a lease that is being extended is not taken back', async () => {
+test('a lease that is being extended is not rescued', async () => {
   const ids = await made(1, 'leased');
   await letLeasesEnd();
   await first.query('begin');
@@ -149,7 +149,7 @@ test('an ack that waited for another claim of its job settles nothing', async ()
   expect(await stateOf(ids[0] as string)).toMatchObject({ state: 'leased' });
 });
 
-test('of an ack and a nack of one lease the first one counts', async () => {
+test('the first of an ack and a nack of one lease counts', async () => {
   const ids = await made(1, 'leased');
   await first.query('begin');
   expect(await run(first, 'settle/nack', forFirst('settle/nack'))).toEqual(ids);
@@ -159,7 +159,7 @@ test('of an ack and a nack of one lease the first one counts', async () => {
   expect(await acked).toEqual([]);
 });
 
-test('a cancellation that waited for a claim asks its worker to stop', async () => {
+test('a cancel that waited for a claim asks its worker to stop', async () => {
   const ids = await made(1, 'ready');
   await first.query('begin');
   await claim(first, 1);
@@ -170,7 +170,7 @@ test('a cancellation that waited for a claim asks its worker to stop', async () 
   expect(await stateOf(ids[0] as string)).toMatchObject({ state: 'leased', cancel_requested: true });
 });
 
-test('two sweepers at once revive each job once', async () => {
+test('two sweepers at once rescue each job once', async () => {
   const ids = await made(20, 'leased');
   await letLeasesEnd();
   await first.query('begin');
@@ -180,9 +180,9 @@ test('two sweepers at once revive each job once', async () => {
   expect(others.sort()).toEqual(ids.slice(10));
 });
 
-test('two batches over the same jobs wait for one another, and never deadlock', async () => {
+test('two batches of the same jobs wait for one another, and never deadlock', async () => {
   const ids = await made(50, 'leased');
-  // Whoever comes first stops at the last job, and the other one behind it at the first, not the other way round.
+  // The first batch waits at the last job, and the second one behind it at the first job. In another order they deadlock.
   const holder = new pg.Client(database.url);
   await holder.connect();
   await holder.query('begin');
@@ -197,7 +197,7 @@ test('two batches over the same jobs wait for one another, and never deadlock', 
   await holder.end();
 });
 
-test('a purge leaves a job alone that is being claimed', async () => {
+test('a purge leaves alone a job that is being claimed', async () => {
   const ids = await made(3, 'ready');
   await first.query('begin');
   const taken = await claim(first, 1);
@@ -208,7 +208,7 @@ test('a purge leaves a job alone that is being claimed', async () => {
   expect(left.rows.map((row) => row.id)).toEqual(taken);
 });
 
-test('a queue that is being enqueued into is not found empty', async () => {
+test('a queue is not found empty during an enqueue into it', async () => {
   await made(1, 'dead');
   await first.query('delete from dibs.jobs');
   await first.query('begin');
@@ -235,7 +235,7 @@ test('an enqueue that waited for its queue to be deleted inserts nothing', async
   expect(await enqueued).toEqual([]);
 });
 
-test('configuring or creating a queue that is there uses up no id of a queue', async () => {
+test('configuring or creating a queue that exists uses up no queue id', async () => {
   const config = {
     name: 'mail',
     lease_seconds: 30,

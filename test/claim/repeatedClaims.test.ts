@@ -4,10 +4,11 @@ import { startEngine } from '../../src/engine.ts';
 import { unavailable } from '../../src/errors.ts';
 import { openDatabase } from '../../src/postgres/pool.ts';
 import { onServer } from '../support/database.ts';
+import { claimToHangUp } from '../support/hangup.ts';
 import { eventually, expectProblem, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
 
-/** Longer than a waiting claim takes to be known to the other replicas. */
+/** After this time the other replicas know of a waiting claim. */
 const KNOWN_MS = 300;
 
 let service: Service;
@@ -27,7 +28,7 @@ let names = 0;
 const newClaim = (more: object = {}) => ({ claim_id: `claim ${++names}`, ...more });
 
 describe('while a lease of a claim runs', () => {
-  test('the same claim_id answers those leases again, in the order of the queue', async () => {
+  test('a repeat is answered the same leases, in the order of the queue', async () => {
     const queue = at.newQueue();
     await at.enqueueAll([0, 5, -3, 5].map((priority, i) => ({ queue, priority, payload: { i } })));
     const wish = newClaim({ limit: 3, worker: 'w', lease_seconds: 60 });
@@ -38,7 +39,7 @@ describe('while a lease of a claim runs', () => {
     expect(await at.drain(queue)).toEqual([{ i: 2 }]);
   });
 
-  test('its payloads come back exactly as they were sent', async () => {
+  test('a repeat is answered the payloads exactly as they were sent', async () => {
     const queue = at.newQueue();
     const payload = '{"b":1.0,"a":1e400,"a":"\\u0000"}';
     await at.ok('POST', '/jobs', `{"queue":"${queue}","payload":${payload}}`);
@@ -47,7 +48,7 @@ describe('while a lease of a claim runs', () => {
       expect((await service.call('POST', '/jobs/claim', wish)).text).toContain(`"payload":${payload}`);
   });
 
-  test('what is settled is not answered again; when none is left it is a new claim', async () => {
+  test('a settled lease is not answered again, and a repeat without any lease left is a new claim', async () => {
     const queue = at.newQueue();
     await at.enqueueAll([1, 2, 3].map((payload) => ({ queue, payload })));
     const wish = newClaim({ limit: 2 });
@@ -58,7 +59,7 @@ describe('while a lease of a claim runs', () => {
     expect(await at.claim(queue, wish)).toMatchObject([{ payload: 3, attempt: 1 }]);
   });
 
-  test('of several queues, earlier names come first', async () => {
+  test('the leases of several queues come in the order of the queues', async () => {
     const queues = [at.newQueue(), at.newQueue(), 'nowhere'];
     await at.enqueueAll([
       { queue: queues[1], priority: 9 },
@@ -71,7 +72,7 @@ describe('while a lease of a claim runs', () => {
     expect(await at.claim(queues, wish)).toEqual(first);
   });
 
-  test('other ids and other queues are other claims', async () => {
+  test('another claim_id, or the same one at another queue, is another claim', async () => {
     const [queue, elsewhere] = [at.newQueue(), at.newQueue()];
     await at.enqueueAll([{ queue }, { queue }, { queue: elsewhere }]);
     const wish = newClaim();
@@ -83,7 +84,7 @@ describe('while a lease of a claim runs', () => {
     expect(new Set(tokens).size).toBe(3);
   });
 
-  test('an extended lease is answered with its new end', async () => {
+  test('a repeat is answered the new end of an extended lease', async () => {
     const queue = at.newQueue();
     await at.enqueue({ queue });
     const wish = newClaim({ lease_seconds: 60 });
@@ -93,7 +94,7 @@ describe('while a lease of a claim runs', () => {
   });
 });
 
-test('a lease of a claim that ran out is not answered again: the job comes with a new lease', async () => {
+test('a repeat is not answered a lease that ran out: the job comes with a new lease', async () => {
   const queue = at.newQueue();
   await at.enqueue({ queue });
   const wish = newClaim({ lease_seconds: 0.2 });
@@ -104,7 +105,7 @@ test('a lease of a claim that ran out is not answered again: the job comes with 
   expect(again.lease_token).not.toBe(first.lease_token);
 });
 
-test('a lease by another claim is not answered, though the job was in this one before', async () => {
+test('a repeat is not answered a lease of another claim on a job that it once had', async () => {
   const queue = at.newQueue();
   await at.enqueue({ queue });
   const wish = newClaim();
@@ -124,7 +125,7 @@ test('claim_id has 1 to 256 characters, and no NUL', async () => {
   expect(await at.claim(at.newQueue(), { claim_id: 'x'.repeat(256) })).toEqual([]);
 });
 
-describe('a repeat while the first still waits takes its place', () => {
+describe('a repeat replaces a request that still waits', () => {
   const wish = (queue: string, more: object = {}) => ({
     queues: [queue],
     wait_seconds: 20,
@@ -133,19 +134,22 @@ describe('a repeat while the first still waits takes its place', () => {
   });
   const claim = (replica: Service, body: object) => moves(replica).ok('POST', '/jobs/claim', body);
 
-  test.each(['this replica', 'another replica'])('on %s: the first is answered empty', async (where) => {
-    const queue = at.newQueue();
-    await at.enqueue({ queue, delay_seconds: 3600 });
-    const body = wish(queue);
-    const first = claim(service, body);
-    await sleep(KNOWN_MS);
-    const again = claim(where === 'this replica' ? service : other, body);
-    expect((await first).jobs).toEqual([]);
-    const { id } = await at.enqueue({ queue });
-    expect((await again).jobs).toMatchObject([{ id, attempt: 1, deliveries: 1 }]);
-  });
+  test.each(['this replica', 'another replica'])(
+    'on %s, and the older request is answered empty',
+    async (where) => {
+      const queue = at.newQueue();
+      await at.enqueue({ queue, delay_seconds: 3600 });
+      const body = wish(queue);
+      const first = claim(service, body);
+      await sleep(KNOWN_MS);
+      const again = claim(where === 'this replica' ? service : other, body);
+      expect((await first).jobs).toEqual([]);
+      const { id } = await at.enqueue({ queue });
+      expect((await again).jobs).toMatchObject([{ id, attempt: 1, deliveries: 1 }]);
+    },
+  );
 
-  test('also the third, and the one after it: the last gets the job', async () => {
+  test('each newer one replaces the one before it, and the last gets the job', async () => {
     const queue = at.newQueue();
     const body = wish(queue);
     const claims = [];
@@ -159,7 +163,7 @@ describe('a repeat while the first still waits takes its place', () => {
     expect(answers.at(-1)).toMatchObject([{ id, deliveries: 1 }]);
   });
 
-  test('repeats that come at the same time: one of them gets the job', async () => {
+  test('when many come at the same time, the last gets the job', async () => {
     const queue = at.newQueue();
     const body = wish(queue);
     const claims = Array.from({ length: 10 }, () => claim(service, body));
@@ -169,21 +173,21 @@ describe('a repeat while the first still waits takes its place', () => {
     expect(answers.at(-1).jobs).toMatchObject([{ id, deliveries: 1 }]);
   });
 
-  test('when the replica where it waited is gone, the repeat is served all the same', async () => {
+  test('whose replica is gone by now', async () => {
     const queue = at.newQueue();
     const leaving = await startService({ databaseUrl: service.databaseUrl });
     const body = wish(queue);
     const first = leaving.engine.claim(body);
     await sleep(KNOWN_MS);
     await leaving.stop();
-    await first.jobs;
+    await first;
     const again = claim(service, body);
     const { id } = await at.enqueue({ queue });
     expect((await again).jobs).toMatchObject([{ id, deliveries: 1 }]);
   });
 });
 
-/** An engine whose claims' answers from the database wait until the test lets them go, or are lost. */
+/** An engine. The test holds back what the database answers to its claims, or loses it. */
 async function slowEngine() {
   let go: () => void = () => undefined;
   let held: Promise<void> | undefined;
@@ -193,7 +197,7 @@ async function slowEngine() {
   const slowly = async <T>(names: (string | undefined)[], work: () => Promise<T>): Promise<T> => {
     const result = await work();
     ran.push(...names.filter((name) => name !== undefined));
-    if (!names.includes('claim')) return result;
+    if (!names.includes('claim/plain')) return result;
     await held;
     if (losing) throw unavailable();
     return result;
@@ -243,37 +247,37 @@ describe('a claim that is in its statement', () => {
     const { id } = await at.enqueue({ queue });
     const go = slow.hold();
     const body = { queues: [queue], ...newClaim() };
-    const first = slow.engine.claim(body);
+    const first = claimToHangUp(slow.engine, body);
     await at.reaches(id, 'leased');
     await sleep(KNOWN_MS);
     return { id, body, first, go };
   }
 
-  test.each(['this replica', 'another replica'])('leases for the repeat on %s', async (where) => {
+  test.each(['this replica', 'another replica'])('leases for its repeat on %s', async (where) => {
     const { id, body, first, go } = await busy();
     const again = (where === 'this replica' ? slow.engine : service.engine).claim(body);
     await sleep(50);
     go();
     expect(await first.jobs).toEqual([]);
-    expect(await again.jobs).toMatchObject([{ id, deliveries: 1 }]);
+    expect(await again).toMatchObject([{ id, deliveries: 1 }]);
   });
 
-  test('gives nothing back that the repeat now has, though its consumer hung up', async () => {
+  test('gives no lease back that a repeat answers for, though its consumer hung up', async () => {
     const { id, body, first, go } = await busy();
-    first.abandon();
+    first.hangUp();
     const again = slow.engine.claim(body);
     await sleep(50);
     go();
     expect(await first.jobs).toEqual([]);
-    const [job] = await again.jobs;
+    const [job] = await again;
     expect(job).toMatchObject({ id, deliveries: 1 });
     await sleep(300);
     expect((await at.settle('ack', job)).status).toBe(200);
   });
 
-  test('gives its jobs back at once, uncharged, when its consumer hung up and nobody repeated it', async () => {
+  test('gives its jobs back at once and uncharged when its consumer hung up and nobody repeats it', async () => {
     const { id, body, first, go } = await busy();
-    first.abandon();
+    first.hangUp();
     go();
     expect(await first.jobs).toEqual([]);
     await at.reaches(id, 'ready');
@@ -282,21 +286,21 @@ describe('a claim that is in its statement', () => {
     ]);
   });
 
-  test('whose answer from the database is lost leases for the repeat, which nobody takes it from', async () => {
+  test('and whose answer from the database is lost leases for its repeat, which keeps the lease', async () => {
     const { id, body, first, go } = await busy();
     slow.lose(true);
     go();
     await expect(first.jobs).rejects.toMatchObject({ code: 'unavailable' });
     slow.lose(false);
-    const [job] = await slow.engine.claim(body).jobs;
-    // Longer than a replica takes to look for leases that nobody has.
+    const [job] = await slow.engine.claim(body);
+    // Longer than a replica takes to look for lost leases.
     await sleep(1500);
     const { lease_token } = job as { lease_token: string };
     const answer = await service.call('POST', `/jobs/${id}/ack`, { lease_token });
     expect(answer.status).toBe(200);
   });
 
-  test('whose answer from the database is lost, and that nobody repeats, leaves no job leased', async () => {
+  test('and whose answer from the database is lost leaves no job leased when nobody repeats it', async () => {
     const { id, first, go } = await busy();
     slow.lose(true);
     go();
@@ -305,41 +309,41 @@ describe('a claim that is in its statement', () => {
     expect(await at.reaches(id, 'ready')).toMatchObject({ attempt: 0, deliveries: 1 });
   });
 
-  test('asks nothing more of the database than before when it has no claim_id', async () => {
+  test('runs one statement when it has no claim_id', async () => {
     const queue = at.newQueue();
     await at.enqueue({ queue });
     slow.hold()();
     slow.ran.length = 0;
-    expect(await slow.engine.claim({ queues: [queue] }).jobs).toHaveLength(1);
-    expect(slow.ran.filter((name) => /^(claim|disown)/.test(name))).toEqual(['claim']);
+    expect(await slow.engine.claim({ queues: [queue] })).toHaveLength(1);
+    expect(slow.ran.filter((name) => name.startsWith('claim/'))).toEqual(['claim/plain']);
   });
 });
 
-test('a repeat whose consumer hung up gives nothing back: the one who sent the first may be at work', async () => {
+test('a repeat whose consumer hung up gives no lease back: the consumer of the first request may be at work', async () => {
   const queue = at.newQueue();
   await at.enqueue({ queue });
   const body = { queues: [queue], ...newClaim() };
-  const [job] = await service.engine.claim(body).jobs;
+  const [job] = await service.engine.claim(body);
   for (const { engine } of [service, other]) {
-    const early = engine.claim(body);
-    early.abandon();
-    const late = engine.claim(body);
+    const early = claimToHangUp(engine, body);
+    early.hangUp();
+    const late = claimToHangUp(engine, body);
     await late.jobs;
-    late.abandon();
+    late.hangUp();
     await early.jobs;
   }
   await sleep(300);
   expect((await at.settle('ack', job)).status).toBe(200);
 });
 
-test('a first whose consumer hung up late gives nothing back that a repeat has', async () => {
+test('a request whose consumer hung up late gives no lease back that a repeat answers for', async () => {
   const queue = at.newQueue();
   await at.enqueue({ queue });
   const body = { queues: [queue], ...newClaim() };
-  const first = service.engine.claim(body);
+  const first = claimToHangUp(service.engine, body);
   await first.jobs;
-  const [job] = await other.engine.claim(body).jobs;
-  first.abandon();
+  const [job] = await other.engine.claim(body);
+  first.hangUp();
   await sleep(300);
   expect((await at.settle('ack', job)).status).toBe(200);
 });

@@ -14,42 +14,42 @@ afterAll(async () => {
   await service.stop();
 });
 
-test('a floor is believed only after a while, and a full scan comes now and then', () => {
+test('a scan floor is believed only after a while, and a full scan comes now and then', () => {
   let time = 0;
-  const floor = createScanFloor(() => time);
-  expect(floor.ranges().full).toBe(true);
-  floor.leased(0, 700);
+  const scanFloor = createScanFloor(() => time);
+  expect(scanFloor.ranges().full).toBe(true);
+  scanFloor.leased(0, 700);
   time = 100;
-  expect(floor.ranges()).toEqual({
+  expect(scanFloor.ranges()).toEqual({
     full: false,
     ranges: { ranks: [-100, 0], positions: [-1, -1], last_ranks: [-1, 100] },
   });
   time = 300;
-  floor.ranges();
+  scanFloor.ranges();
   time = 600;
-  expect(floor.ranges().ranges).toEqual({
+  expect(scanFloor.ranges().ranges).toEqual({
     ranks: [-100, 0],
     positions: [-1, 700],
     last_ranks: [-1, 100],
   });
   time = 1001;
-  expect(floor.ranges().full).toBe(true);
+  expect(scanFloor.ranges().full).toBe(true);
 });
 
-test('a full scan that takes long is made less often, also when it is asked for', () => {
+test('the longer a full scan takes, the less often it runs, also when a rescan is asked for', () => {
   let time = 0;
-  const floor = createScanFloor(() => time);
-  floor.ranges();
-  floor.scanned(100);
-  floor.rescan();
+  const scanFloor = createScanFloor(() => time);
+  scanFloor.ranges();
+  scanFloor.scanned(100);
+  scanFloor.rescan();
   time = 4999;
-  expect(floor.ranges().full).toBe(false);
+  expect(scanFloor.ranges().full).toBe(false);
   time = 5001;
-  expect(floor.ranges().full).toBe(true);
+  expect(scanFloor.ranges().full).toBe(true);
 });
 
-/** Claims and acks jobs until the floor of that queue is well above them. */
-async function raiseFloor(of: Service, queue: string, priority = 0): Promise<void> {
+/** Claims and acks jobs until the scan floor of that queue is well above them. */
+async function raiseScanFloor(of: Service, queue: string, priority = 0): Promise<void> {
   for (let i = 0; i < 8; i++) {
     await of.call('POST', '/jobs/batch', { jobs: Array.from({ length: 20 }, () => ({ queue, priority })) });
     const { body } = await of.call('POST', '/jobs/claim', { queues: [queue], limit: 20 });
@@ -65,7 +65,7 @@ interface Lease {
   lease_token: string;
 }
 
-/** An insert, as enqueue.sql makes it, in a transaction that the test ends. */
+/** Inserts a job as an enqueue does, in a transaction that the test ends. */
 async function openInsert(queue: string): Promise<{ id: string; client: pg.Client }> {
   const client = new pg.Client(service.databaseUrl);
   await client.connect();
@@ -79,33 +79,33 @@ async function openInsert(queue: string): Promise<{ id: string; client: pg.Clien
   return { id: (rows[0] as { id: string }).id, client };
 }
 
-test('a job whose commit comes late, below the floor, is claimed all the same', async () => {
+test('a job that commits late, below the scan floor, is claimed all the same', async () => {
   await service.call('PUT', '/queues/late', {});
   const { id, client } = await openInsert('late');
-  await raiseFloor(service, 'late');
+  await raiseScanFloor(service, 'late');
   await client.query('commit');
   await client.end();
   const { body } = await service.call('POST', '/jobs/claim', { queues: ['late'], wait_seconds: 20 });
   expect(body.jobs).toMatchObject([{ id }]);
 });
 
-test('a job that another claim had locked, and rolled back, is claimed all the same', async () => {
+test('a job that another claim locked and rolled back is claimed all the same', async () => {
   await service.call('PUT', '/queues/locked', {});
   const { body: job } = await service.call('POST', '/jobs', { queue: 'locked' });
   const client = new pg.Client(service.databaseUrl);
   await client.connect();
   await client.query('begin');
   await client.query('select from dibs.jobs where id = $1 for update', [job.id]);
-  await raiseFloor(service, 'locked');
+  await raiseScanFloor(service, 'locked');
   await client.query('rollback');
   await client.end();
   const { body } = await service.call('POST', '/jobs/claim', { queues: ['locked'], wait_seconds: 20 });
   expect(body.jobs).toMatchObject([{ id: job.id }]);
 });
 
-test('what one replica enqueues while the floor of another is high is claimed there, in order', async () => {
-  await raiseFloor(service, 'two');
-  await raiseFloor(other, 'two');
+test('jobs from one replica are claimed in order on another replica whose scan floor is high', async () => {
+  await raiseScanFloor(service, 'two');
+  await raiseScanFloor(other, 'two');
   const { body: batch } = await other.call('POST', '/jobs/batch', {
     jobs: Array.from({ length: 5 }, () => ({ queue: 'two' })),
   });
@@ -113,9 +113,9 @@ test('what one replica enqueues while the floor of another is high is claimed th
   expect(body.jobs.map((job: Lease) => job.id)).toEqual(batch.jobs.map((job: Lease) => job.id));
 });
 
-test('a floor at one priority hides no job of another, also of one that was never used before', async () => {
-  await raiseFloor(service, 'mixed', 5);
-  await raiseFloor(service, 'mixed', -5);
+test('the scan floor of one priority hides no job of another priority, not even of a new one', async () => {
+  await raiseScanFloor(service, 'mixed', 5);
+  await raiseScanFloor(service, 'mixed', -5);
   const priorities = [-100, 100, 0, 5, -5, 6, 4, -6, -4];
   await other.call('POST', '/jobs/batch', {
     jobs: priorities.map((priority) => ({ queue: 'mixed', priority })),
@@ -126,7 +126,7 @@ test('a floor at one priority hides no job of another, also of one that was neve
   );
 });
 
-test('a revived, a released and a retried job come back above the floor', async () => {
+test('a rescued, a released and a nacked job come back above the scan floor', async () => {
   await service.call('POST', '/jobs/batch', {
     jobs: Array.from({ length: 3 }, () => ({ queue: 'back', priority: 1 })),
   });
@@ -135,8 +135,8 @@ test('a revived, a released and a retried job come back above the floor', async 
     limit: 3,
     lease_seconds: 1.5,
   });
-  const [revived, released, nacked] = body.jobs as [Lease, Lease, Lease];
-  await raiseFloor(service, 'back', 1);
+  const [rescued, released, nacked] = body.jobs as [Lease, Lease, Lease];
+  await raiseScanFloor(service, 'back', 1);
   await service.call('POST', `/jobs/${released.id}/release`, { lease_token: released.lease_token });
   await service.call('POST', `/jobs/${nacked.id}/nack`, {
     lease_token: nacked.lease_token,
@@ -152,5 +152,5 @@ test('a revived, a released and a retried job come back above the floor', async 
     expect(claimed.jobs).not.toEqual([]);
     for (const job of claimed.jobs) ids.add(job.id);
   }
-  expect(ids).toEqual(new Set([revived.id, released.id, nacked.id]));
+  expect(ids).toEqual(new Set([rescued.id, released.id, nacked.id]));
 });

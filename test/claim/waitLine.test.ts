@@ -12,19 +12,19 @@ afterAll(() => service.stop());
 const enqueue = async (queue: string): Promise<string> =>
   (await service.call('POST', '/jobs', { queue })).body.id;
 
-/** Claims that came in this order; their answers are noted as they come. */
+/** Claims that come in this order. Their answers are noted as they come. */
 async function wait(requests: ClaimRequest[]) {
   const answers: { claim: number; jobs: string[] }[] = [];
-  const looked = service.engine.claim({ queues: requests[0]?.queues }).jobs;
+  const looked = service.engine.claim({ queues: requests[0]?.queues });
   const claims = requests.map(async (request, claim) => {
-    const jobs = await service.engine.claim({ wait_seconds: 20, ...request }).jobs;
+    const jobs = await service.engine.claim({ wait_seconds: 20, ...request });
     answers.push({ claim, jobs: jobs.map((job) => job.id) });
   });
   await looked;
   return { answers, all: Promise.all(claims) };
 }
 
-test('waiters of a queue are served in the order in which they came', async () => {
+test('claims that wait for a queue are served in the order in which they came', async () => {
   const { answers, all } = await wait(Array.from({ length: 20 }, () => ({ queues: ['plain'] })));
   const ids: string[] = [];
   for (let i = 0; i < 20; i++) {
@@ -35,7 +35,7 @@ test('waiters of a queue are served in the order in which they came', async () =
   expect(answers).toEqual(ids.map((id, claim) => ({ claim, jobs: [id] })));
 });
 
-test('jobs that come together go to waiters in their order, too', async () => {
+test('jobs that come together go to waiting claims in the order of the claims', async () => {
   const { answers, all } = await wait(Array.from({ length: 40 }, () => ({ queues: ['together'] })));
   const jobs = Array.from({ length: 40 }, () => ({ queue: 'together' }));
   const { body } = await service.call('POST', '/jobs/batch', { jobs });
@@ -44,7 +44,7 @@ test('jobs that come together go to waiters in their order, too', async () => {
   expect(byClaim).toEqual(body.jobs.map((job: { id: string }) => job.id));
 });
 
-test('the first waiter takes as many as its limit, and the next one what is left', async () => {
+test('the first waiting claim gets jobs up to its limit, and the next one gets the rest', async () => {
   const { answers, all } = await wait([
     { queues: ['limits'], limit: 3 },
     { queues: ['limits'], limit: 10 },
@@ -63,7 +63,7 @@ test('the first waiter takes as many as its limit, and the next one what is left
   ]);
 });
 
-test('waiters of several queues keep their place in each of them', async () => {
+test('a claim that waits for several queues keeps its place in each wait line', async () => {
   const { answers, all } = await wait([
     { queues: ['x', 'y'] },
     { queues: ['y', 'z'] },
@@ -80,16 +80,16 @@ test('waiters of several queues keep their place in each of them', async () => {
   expect(answers).toEqual(ids.map((id, claim) => ({ claim, jobs: [id] })));
 });
 
-test('a claim that comes later does not overtake those who wait', async () => {
+test('a claim that comes later does not overtake claims that wait', async () => {
   const { answers, all } = await wait([{ queues: ['late'] }]);
-  const [id, jobs] = await Promise.all([enqueue('late'), service.engine.claim({ queues: ['late'] }).jobs]);
+  const [id, jobs] = await Promise.all([enqueue('late'), service.engine.claim({ queues: ['late'] })]);
   await all;
   expect(answers).toEqual([{ claim: 0, jobs: [id] }]);
   expect(jobs).toEqual([]);
 });
 
-test('a claim over several queues fills up from later names what earlier ones lack', async () => {
+test('a claim over several queues fills up from later queues when earlier ones have too few jobs', async () => {
   const [b, a] = [await enqueue('names.b'), await enqueue('names.a')];
-  const jobs = await service.engine.claim({ queues: ['names.a', 'names.b'], limit: 5 }).jobs;
+  const jobs = await service.engine.claim({ queues: ['names.a', 'names.b'], limit: 5 });
   expect(jobs.map((job) => job.id)).toEqual([a, b]);
 });

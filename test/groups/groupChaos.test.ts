@@ -9,7 +9,7 @@ import { http, type Replica, startReplica } from '../support/replica.ts';
 const WORKERS = 14;
 const CHAOS_MS = 10_000;
 const KILL_MS = 4000;
-/** Of the last one, jobs are purged. */
+/** The last one is purged now and then. */
 const QUEUES = ['red', 'blue', 'purged'];
 const GROUPS = 4;
 
@@ -33,7 +33,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** A call to any living replica; undefined when no answer came. */
+/** A call to any living replica. Undefined when no answer came. */
 async function call(method: string, path: string, body?: object) {
   const { url } = oneOf(replicas.filter((replica) => replica !== killed));
   const answer = await http(url, method, path, body).catch(() => undefined);
@@ -111,7 +111,7 @@ async function worker(): Promise<void> {
   }
 }
 
-/** Cancels, retries, purges and redrives, without looking where. */
+/** Cancels, retries, purges and redrives at random. */
 async function operate(): Promise<void> {
   while (!stopping) {
     const job = oneOf(known.slice(-40));
@@ -141,18 +141,18 @@ async function operate(): Promise<void> {
 
 const WAITING = `select state, is_head, group_key from dibs.jobs where state <> 'dead' order by group_key, position`;
 
-/** Works off what is left, patiently; only dead jobs remain. What is stuck is left over. */
+/** Acks jobs until only dead jobs remain, for up to 30 s. Returns the jobs that are stuck. */
 async function drain(): Promise<unknown[]> {
-  const patience = Date.now() + 30_000;
+  const deadline = Date.now() + 30_000;
   for (;;) {
     const waiting = await onServer(database.url, WAITING);
-    if (waiting.length === 0 || Date.now() > patience) return waiting;
+    if (waiting.length === 0 || Date.now() > deadline) return waiting;
     const leases = await claim({ queues: QUEUES, limit: 100, wait_seconds: 0.2 }, 30);
     await Promise.all(leases.map((lease) => settle(lease, 'ack')));
   }
 }
 
-test('No group ever gets stuck, and its jobs go strictly in order, one at a time, whatever befalls them', async () => {
+test('no group ever gets stuck, and its jobs run in order, one at a time, whatever happens to them', async () => {
   const everybody = Promise.all([
     ...Array.from({ length: 3 }, produce),
     ...Array.from({ length: WORKERS }, worker),

@@ -8,14 +8,14 @@ import type { ParametersOf, StatementName } from '../support/statements.ts';
 const JOBS = 100_000;
 const MODES: Mode[] = ['generic', 'custom'];
 
-/** Long names make tall indexes, which the planner takes for dear ones. */
+/** Long names make large indexes, which look expensive to the planner. */
 const LENGTH = 100;
 const groupOf = (n: number) => `g${n}`.padEnd(LENGTH, 'x');
 const execute = async (client: pg.Client, text: string) => void (await client.query(text));
 
 type Prepared = Awaited<ReturnType<typeof prepare>>;
 
-/** Groups of one queue, all but every hundredth with a head that is ready; `depth` jobs of each are blocked behind it. */
+/** Groups of one queue. Each but every hundredth has a ready head. `depth` jobs of each group are blocked. */
 const SHAPES = {
   'one group of 100,000 jobs': { groups: 1, depth: JOBS },
   '100,000 groups': { groups: JOBS, depth: 1 },
@@ -39,8 +39,8 @@ async function makeGroups(client: pg.Client, { depth }: { depth: number }, upTo:
 const HISTORIES: Record<string, (client: pg.Client, fill: (upTo: number) => Promise<void>) => Promise<void>> =
   {
     'planned while empty': async () => undefined,
-    'planned while empty, and analyzed so': (client) => execute(client, 'vacuum analyze dibs.jobs'),
-    'planned for few, and never analyzed': (_, fill) => fill(JOBS / 10),
+    'planned and analyzed while empty': (client) => execute(client, 'vacuum analyze dibs.jobs'),
+    'planned for few jobs, never analyzed': (_, fill) => fill(JOBS / 10),
     'with fresh statistics': async (client, fill) => {
       await fill(JOBS);
       await execute(client, 'vacuum analyze dibs.jobs');
@@ -92,22 +92,25 @@ for (const [shape, wish] of Object.entries(SHAPES))
       const run = <N extends StatementName>(name: N, mode: Mode, parameters: ParametersOf<N>) =>
         (kept.get(`${name} ${mode}`) as Prepared).run(parameters);
 
-      test.each(MODES)('a new head by its %s plan costs two probes for each group', async (mode) => {
-        for (const count of wish.groups === 1 ? [1] : [1, 400]) {
-          const groups = Array.from({ length: count }, (_, i) => groupOf(i * 100));
-          const positions = groups.map((_, i) => 10_000_000 + i);
-          judge(await run('groups/advance', mode, { queue_id: 1, groups, positions }), count);
-        }
-      });
+      test.each(MODES)(
+        'the advance of groups costs two probes for each group by its %s plan',
+        async (mode) => {
+          for (const count of wish.groups === 1 ? [1] : [1, 400]) {
+            const groups = Array.from({ length: count }, (_, i) => groupOf(i * 100));
+            const positions = groups.map((_, i) => 10_000_000 + i);
+            judge(await run('groups/advance', mode, { queue_id: 1, groups, positions }), count);
+          }
+        },
+      );
 
-      test('a look for groups without a head goes from group to group', async () => {
+      test('the search for groups without a head goes from group to group', async () => {
         const plan = await run('groups/headless', 'custom', { queue_id: 1, after: '', limit: 100 });
         const looked = Math.min(100, wish.groups);
         expect(rowsTouched(plan), outline(plan)).toBeLessThanOrEqual(2 * looked);
         expect(buffers(plan), outline(plan)).toBeLessThan(20 + 10 * looked);
       });
 
-      test.each(MODES)('a claim by its %s plan costs what it returns', async (mode) => {
+      test.each(MODES)('a claim costs what it returns by its %s plan', async (mode) => {
         await client.query(`update dibs.jobs set state = 'ready', is_head = true where id = (
           select id from dibs.jobs where group_key = '${groupOf(0)}' order by position limit 1)`);
         const plan = await run('claim/plain', mode, oneClaim(1, 1));

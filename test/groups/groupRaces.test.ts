@@ -2,55 +2,57 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createRoundTrips, RANKS } from '../../src/batching/roundTrips.ts';
-import { claiming } from '../../src/claim/lease.ts';
+import { newClaim } from '../../src/claim/claim.ts';
+import { createLease } from '../../src/claim/lease.ts';
 import type { LeasedJob } from '../../src/claim/leasedJob.ts';
-import { enqueueing } from '../../src/enqueue/enqueue.ts';
+import { createCapacity } from '../../src/enqueue/capacity.ts';
+import { createEnqueue } from '../../src/enqueue/enqueue.ts';
 import { createGroupHeads } from '../../src/groups/heads.ts';
 import { createGroupRepair } from '../../src/groups/repair.ts';
 import { databaseClock } from '../../src/postgres/clock.ts';
 import { openDatabase } from '../../src/postgres/pool.ts';
 import { queueCache } from '../../src/queues/cache.ts';
 import { createNotifier } from '../../src/replicas/notifier.ts';
-import { settlement as settlementOf } from '../../src/settle/verbs.ts';
+import { createSettlement } from '../../src/settle/verbs.ts';
 import { createWaiters } from '../../src/waiting/waiters.ts';
 import { createDatabase, onServer } from '../support/database.ts';
 import { until } from '../support/until.ts';
 
 const QUEUE = 'races';
 
-/** An engine's verbs without its duties: nothing mends what they leave behind. */
+/** An engine's verbs without its duties: nothing repairs what they leave behind. */
 function bareEngine(url: string) {
   const db = openDatabase(url, 10, () => undefined);
   const queues = queueCache(db);
-  const rounds = createRoundTrips(db);
+  const inRoundTrip = createRoundTrips(db);
   const errors: unknown[] = [];
   const log = (error: unknown) => errors.push(error);
-  // Not started: it hears of nothing, and tells nobody.
+  // It is not started: it hears nothing, and tells nobody.
   const notifier = createNotifier({ db, url, log });
   const waiters = createWaiters({ tell: () => undefined });
-  const groups = createGroupHeads({ db, joinRoundTrip: rounds(RANKS.advance), queues, notifier, log });
-  const { enqueue } = enqueueing({
+  const groups = createGroupHeads({ db, joinRoundTrip: inRoundTrip(RANKS.advance), queues, notifier, log });
+  const { enqueue } = createEnqueue({
     db,
-    joinRoundTrip: rounds(RANKS.enqueue),
+    joinRoundTrip: inRoundTrip(RANKS.enqueue),
     queues,
     clock: databaseClock(db),
     notifier,
     groups,
-    admit: (_queue, _share, work) => work(),
+    capacity: createCapacity(db),
   });
-  const settlement = settlementOf({
+  const settlement = createSettlement({
     db,
-    joinRoundTrip: rounds(RANKS.settle),
+    joinRoundTrip: inRoundTrip(RANKS.settle),
     queues,
     notifier,
     waiters,
     groups,
   });
-  const { claimFor } = claiming({ db, lost: () => undefined, lookAgain: () => undefined });
+  const { leaseJobs } = createLease({ db, lost: () => undefined });
   return {
     db,
     errors,
-    headless: createGroupRepair({ db, queues, groups, log }),
+    repair: createGroupRepair({ db, queues, groups, log }),
     enqueue: async (group: string, count = 1) =>
       enqueue(
         Array.from({ length: count }, () => ({ queue: QUEUE, group })),
@@ -59,9 +61,9 @@ function bareEngine(url: string) {
     ack: ({ id, lease_token }: LeasedJob) => settlement.ack({ id, lease_token }),
     async claim(limit = 1000): Promise<LeasedJob[]> {
       const queue = await queues.open(QUEUE, false);
-      const consumer = { limit, lease_seconds: 600, worker: undefined, name: undefined };
-      const shares = await rounds(RANKS.claim)(queue.id, (part) => claimFor(queue, [consumer], part));
-      return shares.jobs.flat();
+      const claims = [newClaim({ limit, lease_seconds: 600 }, undefined, 0)];
+      const leases = await inRoundTrip(RANKS.claim)(queue.id, (trip) => leaseJobs(queue, claims, trip));
+      return leases.jobs.flat();
     },
   };
 }
@@ -96,7 +98,7 @@ async function expectOneHeadEach(): Promise<void> {
   expect(engines.flatMap(({ errors }) => errors)).toEqual([]);
 }
 
-/** As after a crash between a commit and the look that follows it. */
+/** As after a crash between the commit that took the heads and the advance of their groups. */
 async function behead(): Promise<void> {
   await onServer(database.url, `update dibs.jobs set state = 'blocked', is_head = false`);
   expect((await standing()).some(({ heads }) => heads > 0)).toBe(false);
@@ -106,9 +108,9 @@ async function empty(): Promise<void> {
   await onServer(database.url, 'delete from dibs.jobs');
 }
 
-test('two engines that hit the same empty group at once give it one head', async () => {
-  for (let round = 0; round < 100; round++) {
-    const groups = Array.from({ length: 5 }, (_, i) => `both ${round} ${i}`);
+test('two engines that enqueue into the same empty group at once give it one head', async () => {
+  for (let i = 0; i < 100; i++) {
+    const groups = Array.from({ length: 5 }, (_, n) => `both ${i} ${n}`);
     await Promise.all(groups.flatMap((group) => [one().enqueue(group, 2), two().enqueue(group, 2)]));
   }
   await expectOneHeadEach();
@@ -116,7 +118,7 @@ test('two engines that hit the same empty group at once give it one head', async
   await empty();
 });
 
-/** Runs work that comes to wait for what a transaction holds, which then ends. */
+/** Runs work that waits for a lock of a transaction. The transaction then commits. */
 async function whileHeld(
   hold: string,
   work: () => Promise<unknown>,
@@ -150,13 +152,13 @@ async function leaseOne(group: string): Promise<LeasedJob> {
 const nth = (n: number) =>
   `select id from dibs.jobs where state = 'blocked' order by position limit 1 offset ${n}`;
 
-describe('no group ever gets stuck', () => {
+describe('no group is left without a head', () => {
   afterEach(async () => {
     await expectOneHeadEach();
     await empty();
   });
 
-  test('when a job arrives while the last one before it leaves', async () => {
+  test('when a job comes while the last job before it is acked', async () => {
     await one().enqueue('leaving');
     const [lease] = (await two().claim()) as [LeasedJob];
     await whileHeld(
@@ -167,13 +169,13 @@ describe('no group ever gets stuck', () => {
     expect(await standing()).toEqual([{ group_key: 'leaving', blocked: 0, heads: 1 }]);
   });
 
-  test('when the job whose turn it is goes away at that moment', async () => {
+  test('when the next head is deleted at that moment', async () => {
     const lease = await leaseOne('cancelled');
     await whileHeld(`delete from dibs.jobs where id = (${nth(0)})`, () => two().ack(lease));
     expect(await standing()).toEqual([{ group_key: 'cancelled', blocked: 0, heads: 1 }]);
   });
 
-  test('when two replicas, which see different jobs, give it a head at the same moment', async () => {
+  test('when two replicas that see different jobs give it a head at the same moment', async () => {
     await one().enqueue('twice', 3);
     await behead();
     await whileHeld(`update dibs.jobs set state = 'ready', is_head = true where id = (${nth(1)})`, () =>
@@ -223,31 +225,31 @@ test('32 concurrent producers into one group are served one at a time, in order,
       if (a.at < b.sent) expect(place.get(a.id)).toBeLessThan(place.get(b.id) as number);
 });
 
-test('a group of a replica that died between the commit and its look gets its head from any other', async () => {
+test('a group whose replica died before it could advance the group gets its head from another replica', async () => {
   const groups = Array.from({ length: 30 }, () => randomUUID());
   for (const group of groups) await one().enqueue(group, 2);
   await behead();
-  // The first look finds the queues, and their first page of groups.
-  await two().headless.run();
+  // The first run finds the queues, and looks at the first groups.
+  await two().repair.run();
   await expectOneHeadEach();
   await empty();
 });
 
-test('all groups of one queue are looked at when that is asked for', async () => {
+test('all groups of one queue are repaired on demand', async () => {
   for (let i = 0; i < 3; i++) {
     await one().enqueue(`asked ${i}`, 2);
     await behead();
-    two().headless.lookAt(QUEUE);
+    two().repair.blocked(QUEUE, undefined);
     await until(async () => (await standing()).every(({ heads }) => heads === 1));
   }
   await empty();
 });
 
-test('a look for groups without a head goes through any number of them', async () => {
+test('the repair goes through any number of groups', async () => {
   for (let i = 0; i < 3; i++)
     await Promise.all(Array.from({ length: 1000 }, (_, n) => one().enqueue(`${i} ${n}`, 2)));
   await behead();
-  for (let page = 0; page < 4; page++) await two().headless.run();
+  for (let page = 0; page < 4; page++) await two().repair.run();
   await expectOneHeadEach();
   expect(await standing()).toHaveLength(3000);
 });

@@ -24,7 +24,7 @@ const enqueueAll = (payloads: unknown[], more: object = {}): Promise<Json[]> =>
   at.enqueueAll(payloads.map((payload) => ({ queue, group: 'g', payload, ...more })));
 const stateOf = async (job: Json) => (await at.get(job.id)).state;
 
-/** Works off what can be claimed, one claim after the other; the payloads. */
+/** Claims and acks until no job is left. Returns the payloads. */
 async function workOff(): Promise<unknown[]> {
   const done: unknown[] = [];
   for (;;) {
@@ -38,7 +38,7 @@ async function workOff(): Promise<unknown[]> {
 }
 
 describe('jobs of one group', () => {
-  test('are handed out in order of arrival, the next one only after the one before is acked', async () => {
+  test('are leased in order of arrival, the next one only after the one before it is acked', async () => {
     const first = await enqueue(1);
     const [second, third] = await enqueueAll([2, 3]);
     expect([first, second, third].map((job) => [job.state, job.group])).toEqual([
@@ -54,7 +54,7 @@ describe('jobs of one group', () => {
     }
   });
 
-  test('are never together in one claim, and groups take turns with each other and with jobs of none', async () => {
+  test('are never together in one claim, which has one job of each group and jobs without a group', async () => {
     await at.enqueueAll(
       ['a1', 'a2', 'b1', 'b2', 'none'].map((payload) => ({
         queue,
@@ -65,7 +65,7 @@ describe('jobs of one group', () => {
     expect((await at.drain(queue)).sort()).toEqual(['a1', 'b1', 'none']);
   });
 
-  test('are of one queue: the same group in another queue is another group', async () => {
+  test('are of one queue, and the same group in another queue is another group', async () => {
     const other = at.newQueue();
     await enqueue(1);
     expect(await at.enqueue({ queue: other, group: 'g' })).toMatchObject({ state: 'ready' });
@@ -73,7 +73,7 @@ describe('jobs of one group', () => {
     await at.claimOne(other);
   });
 
-  test('are ordered within a group by arrival alone: priority orders groups by their heads', async () => {
+  test('have the order of arrival alone, and the priorities of the heads order the groups', async () => {
     await at.enqueueAll([
       { queue, group: 'low', payload: 'low head', priority: 0 },
       { queue, group: 'low', payload: 'low urgent', priority: 100 },
@@ -83,7 +83,7 @@ describe('jobs of one group', () => {
     expect(await workOff()).toEqual(['high head', 'low head', 'low urgent', 'high idle']);
   });
 
-  test('wake a waiting claim when their turn comes', async () => {
+  test('wake a waiting claim when they become the head', async () => {
     const [, second] = await enqueueAll([1, 2]);
     const head = await at.claimOne(queue);
     const waiting = at.claim(queue, { wait_seconds: 30 });
@@ -94,7 +94,7 @@ describe('jobs of one group', () => {
     expect((await arriving)[0].id).toBe(lone.id);
   });
 
-  test('are kept out by a name of 1 to 256 characters without NUL', async () => {
+  test('name their group with 1 to 256 characters without NUL', async () => {
     for (const group of ['', 'x'.repeat(257), 'a\0b', 7, null])
       expectProblem(await service.call('POST', '/jobs', { queue, group }), 400, 'invalid_request', '/group');
     const long = 'ü '.repeat(128);
@@ -103,27 +103,27 @@ describe('jobs of one group', () => {
     expect(await workOff()).toEqual([1, 2]);
   });
 
-  test('arrive in the order of a batch, also when many groups are mixed in it', async () => {
+  test('have the order of their batch, also when it mixes many groups', async () => {
     const jobs = Array.from({ length: 1000 }, (_, i) => ({ queue, group: `g${i % 250}`, payload: i }));
     const answered = await at.enqueueAll(jobs);
     expect(answered.map((job, i) => job.state === (i < 250 ? 'ready' : 'blocked'))).not.toContain(false);
-    for (let round = 0; round < 4; round++) {
+    for (let nth = 0; nth < 4; nth++) {
       const leased = await at.claim(queue, { limit: 1000 });
-      expect(leased.map((job) => Math.floor(job.payload / 250))).toEqual(Array(250).fill(round));
+      expect(leased.map((job) => Math.floor(job.payload / 250))).toEqual(Array(250).fill(nth));
       const acks = leased.map(({ id, lease_token }) => ({ id, lease_token }));
       await at.ok('POST', '/jobs/settle', { acks });
     }
     expect(await at.claim(queue)).toEqual([]);
   });
 
-  test('may be of a schedule, or stand under an Idempotency-Key', async () => {
+  test('may come from a schedule, or with an Idempotency-Key', async () => {
     await at.ok('PUT', `/schedules/${queue}`, {
       cron: '0 0 1 1 *',
       job: { queue, group: 'g', payload: 'scheduled' },
     });
     await at.ok('POST', `/schedules/${queue}/trigger`);
-    await at.ok('POST', '/jobs', { queue, group: 'g', payload: 'keyed' }, { 'idempotency-key': queue });
-    expect(await workOff()).toEqual(['scheduled', 'keyed']);
+    await at.ok('POST', '/jobs', { queue, group: 'g', payload: 'with a key' }, { 'idempotency-key': queue });
+    expect(await workOff()).toEqual(['scheduled', 'with a key']);
   });
 });
 
@@ -168,7 +168,7 @@ describe('the head of a group', () => {
     ['it is cancelled while leased, and then nacked', (job: Json) => cancelled(job, 'nack')],
     ['it is cancelled while leased, and then acked', (job: Json) => cancelled(job, 'ack')],
     ['a batch settles it', (job: Json) => at.ok('POST', '/jobs/settle', { acks: [leaseOf(job)] })],
-  ])('makes way when %s', async (_, settle) => {
+  ])('is followed by the next one when %s', async (_, settle) => {
     const [, second] = await enqueueAll([1, 2]);
     await settle(await at.claimOne(queue));
     expect((await at.claimOne(queue, { limit: 10 })).id).toBe(second.id);
@@ -180,13 +180,13 @@ describe('the head of a group', () => {
     expect((await at.settle(verb, job)).status).toBe(200);
   }
 
-  test('makes way when it is dead because its lease ran out too often', async () => {
+  test('is followed by the next one when it is dead because its lease ran out too often', async () => {
     const [, second] = await enqueueAll([1, 2], { max_attempts: 1 });
     await at.claimOne(queue, { lease_seconds: 0.1 });
     expect((await at.claimOne(queue, { wait_seconds: 30 })).id).toBe(second.id);
   });
 
-  test('makes way when it is cancelled while ready, or while backing off', async () => {
+  test('is followed by the next one when it is cancelled while ready, or while backing off', async () => {
     const [first, second, third] = await enqueueAll([1, 2, 3]);
     await at.ok('DELETE', `/jobs/${first.id}`);
     expect(await stateOf(second)).toBe('ready');
@@ -195,7 +195,7 @@ describe('the head of a group', () => {
     expect((await at.claimOne(queue)).id).toBe(third.id);
   });
 
-  test('makes way when it is kept as completed', async () => {
+  test('is followed by the next one when it is kept as completed', async () => {
     await at.configure(queue, { retention_seconds: 600 });
     const [first, second] = await enqueueAll([1, 2]);
     await at.settle('ack', await at.claimOne(queue));
@@ -205,7 +205,7 @@ describe('the head of a group', () => {
 });
 
 describe('a job delayed at enqueue', () => {
-  test('holds nobody, and arrives when its delay is over', async () => {
+  test('holds up no other job, and goes into the group when its delay is over', async () => {
     const late = await enqueue('late', { delay_seconds: 0.3 });
     const now = await enqueue('now');
     expect([late.state, now.state]).toEqual(['scheduled', 'ready']);
@@ -217,12 +217,12 @@ describe('a job delayed at enqueue', () => {
     expect(await workOff()).toEqual(['late', 'after']);
   });
 
-  test('becomes ready when nothing of its group is before it', async () => {
+  test('becomes ready when no job of its group is before it', async () => {
     const late = await enqueue('late', { delay_seconds: 0.2 });
     expect((await at.claimOne(queue, { wait_seconds: 30 })).id).toBe(late.id);
   });
 
-  test('arrives at once when it is retried', async () => {
+  test('goes into the group at once when it is retried', async () => {
     const late = await enqueue('late', { delay_seconds: 600 });
     const head = await enqueue('now');
     expect((await at.ok('POST', `/jobs/${late.id}/retry`)).state).toBe('blocked');
@@ -234,28 +234,28 @@ describe('a job delayed at enqueue', () => {
 });
 
 describe('a dead job', () => {
-  /** Two dead jobs, and one that is ready. */
-  async function bury() {
+  /** Two dead jobs, and a ready one. */
+  async function twoDead() {
     const jobs = await enqueueAll([1, 2, 3], { max_attempts: 1 });
     for (const _ of [1, 2]) await at.settle('nack', await at.claimOne(queue));
     return jobs;
   }
 
   test('goes to the end of its group when it is redriven', async () => {
-    await bury();
+    await twoDead();
     await enqueue(4);
     expect(await at.ok('POST', `/queues/${queue}/redrive`, {})).toEqual({ count: 2 });
     expect(await workOff()).toEqual([3, 4, 1, 2]);
   });
 
   test('goes to the end of its group when it is retried', async () => {
-    const [first] = await bury();
+    const [first] = await twoDead();
     expect((await at.ok('POST', `/jobs/${first.id}/retry`)).state).toBe('blocked');
     expect(await workOff()).toEqual([3, 1]);
   });
 
-  test('is ready when its group is empty, retried or redriven', async () => {
-    const [first, second] = await bury();
+  test('is ready when it is retried or redriven into an empty group', async () => {
+    const [first, second] = await twoDead();
     await workOff();
     expect((await at.ok('POST', `/jobs/${first.id}/retry`)).state).toBe('ready');
     await workOff();
@@ -263,7 +263,7 @@ describe('a dead job', () => {
     expect(await stateOf(second)).toBe('ready');
   });
 
-  test('that is released late, its turn being passed on, waits for its turn again', async () => {
+  test('that is released late, after the group has a new head, is blocked behind it', async () => {
     const [first, second] = await enqueueAll([1, 2], { max_attempts: 1 });
     const lease = await at.claimOne(queue, { lease_seconds: 0.1 });
     await at.reaches(first.id, 'dead');
@@ -272,7 +272,7 @@ describe('a dead job', () => {
     expect(await workOff()).toEqual([2, 1]);
   });
 
-  test('that is released late, with a delay, holds nobody during it', async () => {
+  test('that is released late with a delay holds up no other job meanwhile', async () => {
     const [first] = await enqueueAll([1, 2], { max_attempts: 1 });
     const lease = await at.claimOne(queue, { lease_seconds: 0.1 });
     await at.reaches(first.id, 'dead');
@@ -284,7 +284,7 @@ describe('a dead job', () => {
     expect(await workOff()).toEqual([1]);
   });
 
-  test('that was redriven, and is nacked late, does not push in', async () => {
+  test('that was retried and is nacked late does not overtake the others', async () => {
     const [first] = await enqueueAll([1, 2], { max_attempts: 1 });
     const lease = await at.claimOne(queue, { lease_seconds: 0.1 });
     await at.reaches(first.id, 'dead');
@@ -295,13 +295,13 @@ describe('a dead job', () => {
 });
 
 describe('a blocked job', () => {
-  test('that is cancelled is passed over', async () => {
+  test('that is cancelled is left out', async () => {
     const [, second] = await enqueueAll([1, 2, 3]);
     expect((await at.ok('DELETE', `/jobs/${second.id}`)).state).toBe('cancelled');
     expect(await workOff()).toEqual([1, 3]);
   });
 
-  test('is answered as it is by a retry', async () => {
+  test('is left as it is by a retry', async () => {
     const [, second] = await enqueueAll([1, 2]);
     expect((await at.ok('POST', `/jobs/${second.id}/retry`)).state).toBe('blocked');
   });
@@ -310,27 +310,27 @@ describe('a blocked job', () => {
 describe('a purge', () => {
   const purge = (...states: string[]) => at.ok('POST', `/queues/${queue}/purge`, { states });
 
-  test('of what is ready passes the turns on', async () => {
+  test('of ready jobs gives the groups new heads', async () => {
     await at.enqueueAll([1, 2, 3, 4].map((n) => ({ queue, group: n % 2 ? 'odd' : 'even', payload: n })));
     expect(await purge('ready')).toEqual({ count: 2 });
     expect((await workOff()).sort()).toEqual([3, 4]);
   });
 
-  test('of what is scheduled passes the turns on', async () => {
+  test('of scheduled jobs gives the groups new heads', async () => {
     await enqueueAll([1, 2]);
     await at.settle('nack', await at.claimOne(queue), { delay_seconds: 600 });
     expect(await purge('scheduled')).toEqual({ count: 1 });
     expect(await workOff()).toEqual([2]);
   });
 
-  test('of what is blocked leaves the heads', async () => {
+  test('of blocked jobs leaves the heads', async () => {
     await enqueueAll([1, 2, 3]);
     expect(await purge('blocked')).toEqual({ count: 2 });
     await enqueue(4);
     expect(await workOff()).toEqual([1, 4]);
   });
 
-  test('of all that waits leaves nothing', async () => {
+  test('of all waiting jobs leaves none', async () => {
     await at.enqueueAll(Array.from({ length: 100 }, (_, i) => ({ queue, group: `g${i % 7}` })));
     await enqueue(0, { delay_seconds: 600 });
     expect(await purge('ready', 'scheduled', 'blocked')).toEqual({ count: 101 });
@@ -358,8 +358,8 @@ describe('GET /jobs', () => {
   });
 });
 
-describe('a group whose turn nobody passed on', () => {
-  /** A job that is blocked though nothing is before it, as after a crash between a commit and the look that follows it. */
+describe('a group without a head', () => {
+  /** A job that is blocked with no job before it, as after a crash between a commit and the advance of the group. */
   async function stuck(group: string) {
     const job = await enqueue('stuck', { group });
     await onServer(
@@ -370,7 +370,7 @@ describe('a group whose turn nobody passed on', () => {
     return job;
   }
 
-  test('gets its head from any replica, soon', async () => {
+  test('soon gets one from any replica', async () => {
     const jobs = [await stuck('a'), await stuck('b')];
     const claimed = async () => at.claim(queue, { limit: 10, wait_seconds: 30 });
     const first = await claimed();

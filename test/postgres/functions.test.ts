@@ -6,7 +6,7 @@ import { createDatabase, onServer } from '../support/database.ts';
 import { makeJobs } from '../support/jobs.ts';
 import { buffers, outline, type PlanNode } from '../support/plans.ts';
 
-test('a function whose text has changed is made anew by the next migrate, and the others are left alone', async () => {
+test('the next migrate makes a function anew whose text has changed, and leaves the others alone', async () => {
   const { url, drop } = await createDatabase();
   const made = () =>
     onServer(
@@ -27,7 +27,7 @@ test('a function whose text has changed is made anew by the next migrate, and th
     const changed = after.filter((row, i) => row.xmin !== granted[i]?.xmin).map((row) => row.proname);
     expect(changed).toEqual(['enqueue', 'new_id']);
     expect(after.map((row) => row.oid)).toEqual(before.map((row) => row.oid));
-    // Who was granted it may still execute it.
+    // A role that may execute it still may.
     const [may] = await onServer(
       url,
       `select has_function_privilege('dibs_test_granted', 'dibs.new_id(integer)', 'execute') as it`,
@@ -42,7 +42,7 @@ test('a function whose text has changed is made anew by the next migrate, and th
   }
 });
 
-test('an insertion with unique keys reads only what holds them, however empty the tables were when its plans were made', async () => {
+test('an insert with unique keys reads only what holds these keys, however empty the tables were when it was planned', async () => {
   const { url, drop } = await createDatabase();
   const client = new pg.Client(url);
   await client.connect();

@@ -9,7 +9,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-test('times are in UTC with milliseconds, whatever zone the database is set to', async () => {
+test('times are in UTC with milliseconds, whatever time zone the database is set to', async () => {
   const name = new URL(database.url).pathname.slice(1);
   await onServer(database.url, `alter database ${name} set timezone = 'Asia/Kolkata'`);
   service = await startService({ databaseUrl: database.url });

@@ -5,7 +5,7 @@ import type { ParametersOf, StatementName } from './statements.ts';
 export const TOKEN = '00000000-0000-4000-8000-000000000001';
 const BACKOFF = '{"kind":"exponential","base_seconds":1,"max_seconds":3600,"jitter":0.2}';
 
-/** Jobs that makeJobs inserted: those of `queue` have the numbers from `first` to `last`, every `by`-th one. */
+/** Jobs that makeJobs inserted. Those of `queue` have every `by`-th number from `first` to `last`. */
 export interface Made {
   queue: number;
   first: number;
@@ -54,10 +54,10 @@ export async function makeJobs(
   return { queue, first: from, last: from + jobs - 1, by: queues, id: idOf };
 }
 
-/** How many jobs there are in the queue made. */
+/** The number of jobs in the queue. */
 export const jobsOf = (made: Made) => Math.floor((made.last - made.first) / made.by) + 1;
 
-/** Up to `count` ids of the jobs made, spread over all of them, ascending. */
+/** Up to `count` ids of these jobs, spread over all of them, ascending. */
 function idsOf(made: Made, count: number): string[] {
   const there = jobsOf(made);
   const step = Math.max(1, Math.floor(there / count));
@@ -65,11 +65,11 @@ function idsOf(made: Made, count: number): string[] {
 }
 
 export interface Checked<N extends StatementName = StatementName> {
-  /** Whether it is planned at each call; the others are prepared, and may keep a generic plan. */
+  /** Whether it is planned at each call. The others are prepared, and may keep a generic plan. */
   planned?: boolean;
   /** Whether it takes arrays of up to 1000 items. */
   batch?: boolean;
-  /** How many rows it may touch beyond those of its items: a page or a batch of its own, or all of its queue (twice at most). */
+  /** How many rows it may touch besides those of its items: a page, a batch, or its whole queue (at most twice). */
   rows?: number | 'queue';
   parameters(made: Made, ids: string[]): ParametersOf<N>;
 }
@@ -102,7 +102,7 @@ export const oneFairClaim = (queue_id: number, slots: number) => ({
   holds_lock: false,
 });
 
-/** The statements for which a bad plan would hurt, with parameters for some of the jobs made. */
+/** The statements for which a bad plan would hurt, with parameters for some jobs. */
 export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
   'claim/plain': { batch: true, parameters: ({ queue }, ids) => oneClaim(queue, ids.length) },
   'claim/fair': { batch: true, parameters: ({ queue }, ids) => oneFairClaim(queue, ids.length) },
@@ -326,7 +326,7 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
   },
 };
 
-/** The parameters of a checked statement, for that number of the jobs made. */
+/** The parameters of a checked statement, for this number of jobs. */
 export function parametersOf<N extends StatementName>(name: N, made: Made, count: number): ParametersOf<N> {
   return (STATEMENTS[name] as Checked<N>).parameters(made, idsOf(made, count));
 }

@@ -3,7 +3,7 @@ import type { Lease } from './history.ts';
 /** Answered times are cut to milliseconds, and the clocks of the tests and of the database differ a little. */
 const TOLERANCE_MS = 5;
 
-/** The most leases that ran at once. Each runs until its end, or until the call that settles it was sent. */
+/** The most leases that ran at once. A lease runs until its end, or until its ack, nack or release is sent. */
 export function mostAtOnce(leases: Pick<Lease, 'start' | 'until'>[]): number {
   const steps = leases
     .filter(({ start, until }) => until - TOLERANCE_MS > start)
@@ -11,7 +11,7 @@ export function mostAtOnce(leases: Pick<Lease, 'start' | 'until'>[]): number {
       { at: start, by: 1 },
       { at: until - TOLERANCE_MS, by: -1 },
     ])
-    // At one moment, ends count before beginnings.
+    // A lease that ends at a moment does not run together with one that begins then.
     .sort((a, b) => a.at - b.at || a.by - b.by);
   let running = 0;
   let most = 0;

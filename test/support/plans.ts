@@ -27,7 +27,7 @@ function literal(value: unknown): string {
   return pg.escapeLiteral(`{${value.map((v) => (v === null ? 'null' : quoted(String(v)))).join(',')}}`);
 }
 
-/** A statement of sql/ as prepared by one connection: a generic plan is made at its first run and kept. */
+/** A statement of sql/ that one connection has prepared. Its generic plan is made at its first run, and kept. */
 export async function prepare<N extends StatementName>(client: pg.Client, name: N, mode: Mode) {
   const statement = planned(name);
   const prepared = `${name.replace('/', '_')}_${mode}_${Math.random().toString(36).slice(2)}`;
@@ -48,7 +48,7 @@ export async function prepare<N extends StatementName>(client: pg.Client, name: 
 
   return {
     plan: (parameters: ParametersOf<N>) => explain('', parameters),
-    /** Runs it, with what each node read, and takes back what it did. */
+    /** Runs it and rolls it back. Each node of the plan tells what it read. */
     run: (parameters: ParametersOf<N>) => explain(', analyze, buffers, timing off', parameters),
   };
 }
@@ -57,7 +57,7 @@ export function nodes(plan: PlanNode): PlanNode[] {
   return [plan, ...(plan.Plans ?? []).flatMap(nodes)];
 }
 
-/** Rows that the scans of a plan fetched, those that a filter threw away included, and pairs that joins compared. */
+/** The rows that the scans of a plan fetched, including those that a filter removed, and the pairs that joins compared. */
 export function rowsTouched(plan: PlanNode): number {
   return nodes(plan).reduce((sum, node) => {
     const read =
@@ -73,7 +73,7 @@ export function rowsTouched(plan: PlanNode): number {
 export const buffers = (plan: PlanNode) =>
   (plan['Shared Hit Blocks'] ?? 0) + (plan['Shared Read Blocks'] ?? 0);
 
-/** A plan in one line per node, to be read when a test fails. */
+/** A plan with one line for each node, to read when a test fails. */
 export function outline(plan: PlanNode, depth = 0): string {
   const { 'Node Type': type, 'Relation Name': relation, 'Index Name': index, 'Index Cond': condition } = plan;
   const rows =

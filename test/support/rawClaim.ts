@@ -2,8 +2,8 @@ import { connect } from 'node:net';
 import type { Claimed } from './claiming.ts';
 
 /**
- * A claim by a consumer that hangs up after a while. It still reads all that the service writes before it sees the
- * hang-up: so it returns exactly the jobs that it was answered.
+ * A claim by a consumer that hangs up after a while. It still reads what the service wrote before it saw the hang-up, so
+ * that it returns exactly the jobs that were answered.
  */
 export async function claimAndHangUp(url: string, body: object, afterMs: number): Promise<Claimed[]> {
   const { hostname, port } = new URL(url);
