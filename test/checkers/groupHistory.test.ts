@@ -47,7 +47,7 @@ describe('the checker of groups', () => {
     done(leased('a', 100), 200);
     done(leased('b', 300), 400);
     expect(groups.violations()).toEqual([]);
-    expect(groups.turns()).toBe(2);
+    expect(groups.leases()).toBe(2);
   });
 
   test('finds two jobs that are leased at once', () => {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, inject, test } from 'vitest';
-import { client } from '../support/claiming.ts';
+import { client } from '../support/client.ts';
 import { createDatabase, onServer, urlOf } from '../support/database.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
 import { until } from '../support/until.ts';

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterEach, expect, test } from 'vitest';
-import { client } from '../support/claiming.ts';
+import { client } from '../support/client.ts';
 import { createDatabase, onServer } from '../support/database.ts';
 import { type Replica, startReplica } from '../support/replica.ts';
 import { hourly, rewind, secondsFrom } from '../support/schedules.ts';

@@ -75,7 +75,7 @@ export function recordGroups() {
     },
 
     /** How many leases were given to jobs of groups. */
-    turns: () => [...groups.values()].reduce((sum, { leases }) => sum + leases.length, 0),
+    leases: () => [...groups.values()].reduce((sum, { leases }) => sum + leases.length, 0),
 
     /** Every violation, in words. */
     violations(): string[] {

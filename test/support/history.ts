@@ -8,10 +8,10 @@ export interface Lease {
   taken: number;
   /** Until when the lease certainly ran. A call that settles or extends it may have ended it as soon as it was sent. */
   until: number;
-  settled?: { verb: Settling; sent: number; outcome: Outcome; answered?: number };
+  settled?: { verb: SettleVerb; sent: number; outcome: Outcome; answered?: number };
 }
 
-export type Settling = 'ack' | 'nack' | 'release';
+export type SettleVerb = 'ack' | 'nack' | 'release';
 
 /** `unknown`: there was no answer. The call may have been carried out or not. */
 export type Outcome = 'done' | 'refused' | 'unknown';
@@ -68,7 +68,7 @@ export function recordHistory() {
       else if (outcome === 'unknown') lease.until = Math.min(lease.until, sent);
     },
 
-    settled(lease: Lease, verb: Settling, sent: number, outcome: Outcome, answered?: number): void {
+    settled(lease: Lease, verb: SettleVerb, sent: number, outcome: Outcome, answered?: number): void {
       lease.settled = { verb, sent, outcome, answered };
       if (outcome !== 'refused') lease.until = Math.min(lease.until, sent);
     },
@@ -92,7 +92,7 @@ export function recordHistory() {
 
 export type History = ReturnType<typeof recordHistory>;
 
-const isDone = (lease: Lease, verb: Settling) =>
+const isDone = (lease: Lease, verb: SettleVerb) =>
   lease.settled?.verb === verb && lease.settled.outcome === 'done';
 
 const mayBeDone = (leases: Lease[] = []) =>

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Lease, Outcome, Settling } from '../history.ts';
+import type { Lease, Outcome, SettleVerb } from '../history.ts';
 import type { Intent } from '../life.ts';
 import type { Answer } from './calls.ts';
 import { QUEUE_NAMES } from './queues.ts';
@@ -23,7 +23,7 @@ const outcomeOf = (status: number | undefined): Outcome =>
 /** How a worker is going to settle a lease, with which follow-ups. */
 interface Plan {
   lease: Lease;
-  verb: Settling;
+  verb: SettleVerb;
   body: { lease_token: string; retry?: boolean; delay_seconds?: number; enqueue?: object[] };
   followUps: Intent[];
   /** Their queue was full, so nothing was carried out. */
@@ -32,7 +32,18 @@ interface Plan {
 
 function planned({ record }: World, random: Random, lease: Lease): Plan {
   const { chance, oneOf } = random;
-  const verb = oneOf<Settling>(['ack', 'ack', 'ack', 'ack', 'ack', 'ack', 'ack', 'nack', 'nack', 'release']);
+  const verb = oneOf<SettleVerb>([
+    'ack',
+    'ack',
+    'ack',
+    'ack',
+    'ack',
+    'ack',
+    'ack',
+    'nack',
+    'nack',
+    'release',
+  ]);
   const body: Plan['body'] = { lease_token: lease.token };
   if (verb === 'nack' && chance(0.2)) body.retry = false;
   if (verb !== 'ack' && chance(0.7)) body.delay_seconds = oneOf([0, 0, 0.1, 0.5]);
@@ -75,7 +86,7 @@ function settled({ record }: World, plan: Plan, sent: number, answer: SettleAnsw
 async function settle(world: World, random: Random, plans: Plan[]): Promise<void> {
   const sent = Date.now();
   if (random.chance(0.3)) {
-    const listOf = (verb: Settling) =>
+    const listOf = (verb: SettleVerb) =>
       plans.filter((plan) => plan.verb === verb).map(({ lease, body }) => ({ id: lease.job, ...body }));
     const answer = await world.cluster.call(random, 'POST', '/jobs/settle', {
       acks: listOf('ack'),
