@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Claimed, type Client, client } from '../support/claiming.ts';
+import { type Claimed, type Client, client } from '../support/client.ts';
 import { createDatabase, onServer } from '../support/database.ts';
 import { type Replica, startReplica } from '../support/replica.ts';
 

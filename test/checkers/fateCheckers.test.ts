@@ -5,7 +5,7 @@ import type { Life } from '../support/life.ts';
 import { ended, job, leased, nothing, redriven } from '../support/lives.ts';
 
 describe('the checker of limits', () => {
-  test('finds more leases at once than may be, counting only those that ran for certain', () => {
+  test('finds too many leases at once, and counts only leases that ran for certain', () => {
     const check = (max_leased: number, lives: Life[]) => limitViolations(lives, { q: { max_leased } });
     const lives = [100, 150, 250].map((start, i) => leased(job(`${i}`, 0), start, start + 100));
     expect(check(2, lives)).toEqual([]);
@@ -14,7 +14,7 @@ describe('the checker of limits', () => {
     expect(limitViolations(lives, { other: { max_leased: 1 } })).toEqual([]);
   });
 
-  test('finds more claims within a window than may be', () => {
+  test('finds too many claims in a window', () => {
     const check = (jobs: number, starts: number[]) =>
       limitViolations(
         starts.map((start, i) => leased(job(`${i}`, 0), start, start + 5000)),
@@ -44,30 +44,30 @@ describe('the checker of fates', () => {
     expect(check(job('a', 5), { sweeps: purged(1) })).toHaveLength(1);
   });
 
-  test('finds a job that is gone from a queue that keeps what is finished', () => {
+  test('finds a job that is gone from a queue that keeps finished jobs', () => {
     const acked = leased(job('a', 0), 1, 2, {});
     expect(check(acked, { keeps: true })).toEqual([expect.stringContaining('is not kept')]);
     expect(check({ ...acked, ...ended('completed') }, { keeps: true })).toEqual([]);
   });
 
-  test('finds an end that nobody gave the job', () => {
+  test('finds an end that no call gave the job', () => {
     expect(check(job('a', 0, {}, ended('completed')))).toHaveLength(1);
     expect(check(job('a', 0, {}, ended('cancelled')))).toHaveLength(1);
     expect(check(job('a', 0, {}, ended('dead')))).toEqual([expect.stringContaining('too early')]);
     expect(check(job('a', 0, { max_attempts: 1 }, ended('dead')))).toEqual([]);
     expect(check(job('a', 0, { expires_in_seconds: 1 }, ended('dead')))).toEqual([]);
-    const buried = { sent: 0, answered: 1 };
-    expect(check(job('a', 0, {}, { ...ended('dead'), buried }))).toEqual([]);
+    const killed = { sent: 0, answered: 1 };
+    expect(check(job('a', 0, {}, { ...ended('dead'), killed }))).toEqual([]);
   });
 
-  test('finds a job that outlives its ack, and one that is stuck', () => {
+  test('finds a job that is unfinished after its ack, and one that is stuck', () => {
     const acked = leased(job('a', 0, { max_attempts: 1 }, ended('dead')), 1, 2, {});
     expect(check(acked)).toEqual([expect.stringContaining('after its ack')]);
     for (const state of ['ready', 'blocked', 'leased', 'scheduled'])
       expect(check(job('a', 0, {}, ended(state)))).toEqual([expect.stringContaining('stuck')]);
   });
 
-  test('finds what is there twice, or though it was refused', () => {
+  test('finds a job that exists twice, or although its enqueue was refused', () => {
     const intent = job('a', 0).intent;
     expect(intentViolations([intent])).toEqual([]);
     expect(intentViolations([{ ...intent, jobs: new Set(['a', 'b']) }])).toHaveLength(1);
@@ -76,7 +76,7 @@ describe('the checker of fates', () => {
     expect(intentViolations([{ ...intent, outcome: 'unknown' }])).toEqual([]);
   });
 
-  test('finds a job that is handed out after its expiry, unless it was redriven', () => {
+  test('finds a job that is claimed after its expiry, unless it was redriven', () => {
     const check = (start: number, sweeps = nothing) =>
       expiryViolations([leased(job('a', 0, { expires_in_seconds: 1 }), start, start + 100)], sweeps);
     expect(check(1005)).toEqual([]);

@@ -18,14 +18,14 @@ const job = (id: string) => ({
   max_attempts: 1000,
 });
 
-/** A story of one group, its times in milliseconds. */
+/** The history of one group. Times are in milliseconds. */
 function story() {
   const groups = recordGroups();
   const history = recordHistory();
   return {
     groups,
     came: (id: string, sent: number, answered: number) => groups.enqueued(job(id), sent, answered),
-    /** Leased for a second. */
+    /** A lease of one second. */
     leased(id: string, at: number, more: object = {}): Lease {
       vi.setSystemTime(at);
       const lease = history.leased(
@@ -40,14 +40,14 @@ function story() {
 }
 
 describe('the checker of groups', () => {
-  test('takes jobs that go one after the other', () => {
+  test('accepts jobs that are leased one after the other', () => {
     const { groups, came, leased, done } = story();
     came('a', 0, 10);
     came('b', 20, 30);
     done(leased('a', 100), 200);
     done(leased('b', 300), 400);
     expect(groups.violations()).toEqual([]);
-    expect(groups.turns()).toBe(2);
+    expect(groups.leases()).toBe(2);
   });
 
   test('finds two jobs that are leased at once', () => {
@@ -58,28 +58,30 @@ describe('the checker of groups', () => {
     expect(groups.violations()).toEqual(['group q g: jobs a and b were leased at once']);
   });
 
-  test('finds a job that overtakes another', () => {
+  test('finds a job that is leased before an earlier one', () => {
     const { groups, came, leased, done } = story();
     came('a', 0, 10);
     came('b', 20, 30);
     done(leased('b', 100, { max_attempts: 1 }), 200);
     done(leased('a', 300, { max_attempts: 1 }), 400);
     expect(groups.violations()).toEqual([
-      'group q g: job b was handed out before job a, which had come before it',
+      'group q g: job b was claimed before job a, which had come before it',
     ]);
   });
 
-  test('finds a job that comes between two attempts of another, unless that one may have been dead', () => {
+  test('finds a job that is leased between two leases of another, unless that one may have been dead', () => {
     const { groups, leased, done } = story();
     done(leased('a', 100), 200);
     done(leased('b', 300), 400);
     done(leased('a', 500), 600);
-    expect(groups.violations()).toEqual(['group q g: job b was handed out while job a held the group']);
+    expect(groups.violations()).toEqual([
+      'group q g: job b was claimed while job a was the head of the group',
+    ]);
     groups.mayDie('a');
     expect(groups.violations()).toEqual([]);
   });
 
-  test('takes any order of jobs that came at the same time, or whose delay was over later', () => {
+  test('accepts any order of jobs that came at the same time, or whose delay was over later', () => {
     const { groups, came, leased, done } = story();
     came('a', 0, 30);
     came('b', 20, 40);

@@ -24,7 +24,7 @@ describe('the checker of histories', () => {
     expect(history.violations(none)).toEqual([]);
   });
 
-  test('finds a job that is gone though nobody acknowledged it', () => {
+  test('finds a job that is gone although no ack was answered', () => {
     const history = recordHistory();
     history.enqueued('job');
     history.settled(history.leased(claimed(1, 1000), 1), 'ack', 500, 'refused');
@@ -32,7 +32,7 @@ describe('the checker of histories', () => {
     expect(history.violations(new Set(['job']))).toEqual([]);
   });
 
-  test('takes an ack without an answer, and a cancellation, for the end of a job', () => {
+  test('accepts that a job is gone after an unanswered ack, or a cancel', () => {
     const history = recordHistory();
     history.enqueued('job');
     history.settled(history.leased(claimed(1, 1000), 1), 'ack', 500, 'unknown');
@@ -48,7 +48,7 @@ describe('the checker of histories', () => {
     expect(history.violations(none)).toEqual([expect.stringContaining('ran at once')]);
   });
 
-  test('finds a lease within one that was extended, or whose settling was refused', () => {
+  test('finds a lease within one that was extended, or whose nack was refused', () => {
     const extended = recordHistory();
     extended.extended(extended.leased(claimed(1, 1000), 1), 500, 'done', at(3000));
     extended.leased(claimed(2, 3500), 1);
@@ -59,7 +59,7 @@ describe('the checker of histories', () => {
     expect(refused.violations(none)).toEqual([expect.stringContaining('ran at once')]);
   });
 
-  test('does not blame a lease that was counted from before the end of the one before it, but taken after', () => {
+  test('accepts a lease that is computed from before the end of the last one, but was answered after it', () => {
     const history = recordHistory();
     const released = history.leased(claimed(1, 1000), 1, 10);
     history.settled(released, 'release', 500, 'done', 510);
@@ -69,7 +69,7 @@ describe('the checker of histories', () => {
     expect(history.violations(none)).toEqual([expect.stringContaining('ran at once')]);
   });
 
-  test('does not blame a lease after a call whose outcome is unknown', () => {
+  test('accepts a lease after a call whose outcome is unknown', () => {
     const history = recordHistory();
     history.extended(history.leased(claimed(1, 10_000), 10), 500, 'unknown');
     history.settled(history.leased(claimed(2, 10_600), 10), 'release', 700, 'unknown');
@@ -77,7 +77,7 @@ describe('the checker of histories', () => {
     expect(history.violations(none)).toEqual([]);
   });
 
-  test('finds a delivery after an acknowledged ack, and a job that outlives it', () => {
+  test('finds a delivery after an answered ack, and a job that still exists after it', () => {
     const history = recordHistory();
     history.settled(history.leased(claimed(1, 1000), 1), 'ack', 500, 'done');
     expect(history.violations(new Set(['job']))).toEqual([expect.stringContaining('still there')]);
@@ -85,7 +85,7 @@ describe('the checker of histories', () => {
     expect(history.violations(none)).toEqual([expect.stringContaining('acknowledged before')]);
   });
 
-  test('finds a fencing number that is given out twice, or goes back', () => {
+  test('finds a fencing number that is used twice, or gets smaller', () => {
     const twice = recordHistory();
     twice.leased(claimed(1, 1000), 1);
     twice.leased(claimed(1, 2000), 1);
@@ -96,7 +96,7 @@ describe('the checker of histories', () => {
     expect(back.violations(none)).toContainEqual(expect.stringContaining('given out earlier'));
   });
 
-  test('finds a stale token that settled', () => {
+  test('finds a stale token that settled a job', () => {
     const history = recordHistory();
     const stale = history.leased(claimed(1, 1000), 1);
     history.leased(claimed(2, 2000), 1);

@@ -8,25 +8,25 @@ describe('the checker of groups', () => {
   const grouped = { group: 'g' };
   const check = (lives: Life[], sweeps = nothing) => groupViolations(lives, sweeps);
 
-  test('finds nothing where each job is leased after the end of those before it', () => {
+  test('accepts jobs that are each leased after the end of those before them', () => {
     const first = leased(leased(job('a', 0, grouped), 100, 200, { verb: 'nack' }), 300, 400, {});
     expect(check([first, leased(job('b', 50, grouped), 405, 500)])).toEqual([]);
   });
 
-  test('finds two jobs of a group that are leased at once, whichever came first', () => {
+  test('finds two jobs of a group that are leased at once, in any order', () => {
     const lives = [leased(job('a', 0, grouped), 100, 300), leased(job('b', 5, grouped), 200, 400)];
     expect(check(lives)).toEqual([expect.stringContaining('job b was leased while job a was')]);
     expect(check(lives.toReversed())).toEqual([expect.stringContaining('job b was leased while job a was')]);
   });
 
-  test('finds a job that overtakes one of its group during its backoff', () => {
+  test('finds a job that is leased while an earlier one of its group backs off', () => {
     const first = leased(leased(job('a', 0, grouped), 100, 200, { verb: 'nack' }), 600, 700, {});
     const second = leased(job('b', 50, grouped), 300, 400);
     expect(check([first, second])).toEqual([expect.stringContaining('job b was leased though job a')]);
     expect(check([first, leased(job('b', 50), 300, 400)])).toEqual([]);
   });
 
-  test('finds a job that overtakes one of the same request, but not the other way round', () => {
+  test('finds a job that is leased before an earlier one of the same request', () => {
     const [a, b] = [job('a', 0, grouped), job('b', 0, grouped)];
     b.intent.request = a.intent.request;
     b.intent.index = 1;
@@ -37,7 +37,7 @@ describe('the checker of groups', () => {
     expect(check([a, b])).toEqual([]);
   });
 
-  test('finds a job that overtakes one that died later, unless that may have been redriven', () => {
+  test('finds a job that is leased before an earlier one that died later, unless that one may have been redriven', () => {
     const first = leased(job('a', 0, { ...grouped, max_attempts: 1 }, ended('dead', 900)), 100, 200);
     const second = leased(job('b', 50, grouped), 300, 400);
     expect(check([first, second])).toEqual([expect.stringContaining('job b was leased though job a')]);
@@ -49,14 +49,14 @@ describe('the checker of groups', () => {
     expect(check([leased(released, 600, 700), second])).toEqual([]);
   });
 
-  test('does not blame jobs that may have arrived in another order: sent at once, or delayed', () => {
+  test('accepts jobs that may have arrived in another order: sent at once, or delayed', () => {
     const second = leased(job('b', 5, grouped), 100, 200, {});
     expect(check([leased(job('a', 0, grouped), 300, 400), second])).toEqual([]);
     const delayed = leased(job('a', 0, { ...grouped, delay_seconds: 0.2 }), 300, 400);
     expect(check([delayed, leased(job('b', 50, grouped), 100, 200, {})])).toEqual([]);
   });
 
-  test('does not blame one after whose lease the other one may have died, or settled late', () => {
+  test('accepts a job when the earlier one may have died, or was settled late', () => {
     const late = leased(job('a', 0, { ...grouped, max_attempts: 1 }, ended('dead', 900)), 100, 200, {
       verb: 'nack',
       sent: 890,
@@ -66,49 +66,49 @@ describe('the checker of groups', () => {
 });
 
 describe('the checker of unique keys', () => {
-  const keyed = { unique_key: 'k' };
+  const withKey = { unique_key: 'k' };
   const check = (lives: Life[], { sweeps = nothing, intents = [] as Intent[] } = {}) =>
     uniqueViolations(lives, intents, sweeps);
 
-  test('finds nothing where a key is taken again after the end of its job', () => {
-    expect(check([leased(job('a', 0, keyed), 100, 200, {}), job('b', 195, keyed)])).toEqual([]);
+  test('accepts a key that is taken again after the end of its job', () => {
+    expect(check([leased(job('a', 0, withKey), 100, 200, {}), job('b', 195, withKey)])).toEqual([]);
   });
 
-  test('finds a job that was created while another one had its key', () => {
-    const first = leased(job('a', 0, keyed), 100, 200, {});
-    expect(check([first, job('b', 150, keyed)])).toEqual([expect.stringContaining('had it at once')]);
-    expect(check([job('b', 150, keyed), first])).toEqual([expect.stringContaining('had it at once')]);
+  test('finds a job that was created while another had its key', () => {
+    const first = leased(job('a', 0, withKey), 100, 200, {});
+    expect(check([first, job('b', 150, withKey)])).toEqual([expect.stringContaining('had it at once')]);
+    expect(check([job('b', 150, withKey), first])).toEqual([expect.stringContaining('had it at once')]);
     expect(check([first, job('b', 150, { unique_key: 'other' })])).toEqual([]);
-    expect(check([first, job('b', 150, { ...keyed, queue: 'other' })])).toEqual([]);
+    expect(check([first, job('b', 150, { ...withKey, queue: 'other' })])).toEqual([]);
   });
 
-  test('finds two that were sent at once and lived at once', () => {
-    const first = leased(job('a', 0, keyed), 100, 200, {});
-    const second = leased(leased(job('b', 5, keyed), 50, 60, { verb: 'nack' }), 250, 300, {});
+  test('finds two jobs that were sent at once and were unfinished at once', () => {
+    const first = leased(job('a', 0, withKey), 100, 200, {});
+    const second = leased(leased(job('b', 5, withKey), 50, 60, { verb: 'nack' }), 250, 300, {});
     expect(check([first, second])).toEqual([expect.stringContaining('had it at once')]);
   });
 
-  test('does not blame one whose rival may have died before and come back', () => {
-    const died = leased(job('a', 0, { ...keyed, max_attempts: 1 }), 100, 200);
-    const revived = leased(died, 600, 700, {});
-    const second = leased(job('b', 300, keyed), 350, 400, {});
-    expect(check([revived, second])).toEqual([expect.stringContaining('had it at once')]);
-    expect(check([revived, second], { sweeps: redriven })).toEqual([]);
-    expect(check([{ ...revived, retried: 300 }, second])).toEqual([]);
+  test('accepts a job when the other one may have died and been redriven', () => {
+    const died = leased(job('a', 0, { ...withKey, max_attempts: 1 }), 100, 200);
+    const redrivenLater = leased(died, 600, 700, {});
+    const second = leased(job('b', 300, withKey), 350, 400, {});
+    expect(check([redrivenLater, second])).toEqual([expect.stringContaining('had it at once')]);
+    expect(check([redrivenLater, second], { sweeps: redriven })).toEqual([]);
+    expect(check([{ ...redrivenLater, retried: 300 }, second])).toEqual([]);
     leased(second, 650, 700);
-    expect(check([revived, second], { sweeps: redriven })).toEqual([
+    expect(check([redrivenLater, second], { sweeps: redriven })).toEqual([
       expect.stringContaining('was leased while'),
     ]);
   });
 
-  test('finds a job within the time for which its key was kept, and none after it', () => {
-    const first = leased(job('a', 0, { ...keyed, unique_for_seconds: 1 }), 10, 50, {});
-    expect(check([first, job('b', 900, keyed)])).toEqual([expect.stringContaining('is kept')]);
-    expect(check([first, job('b', 1000, keyed)])).toEqual([]);
+  test('finds a job that was created within the window of its key, and accepts one after it', () => {
+    const first = leased(job('a', 0, { ...withKey, unique_for_seconds: 1 }), 10, 50, {});
+    expect(check([first, job('b', 900, withKey)])).toEqual([expect.stringContaining('is kept')]);
+    expect(check([first, job('b', 1000, withKey)])).toEqual([]);
   });
 
-  test('finds an answer that names a job that was finished, or has another key', () => {
-    const named = leased(job('a', 0, keyed), 100, 200, {});
+  test('finds an answer that names a finished job, or one with another key', () => {
+    const named = leased(job('a', 0, withKey), 100, 200, {});
     const intent = (sent: number, unique_key = 'k'): Intent => ({
       ...job('b', sent, { unique_key }).intent,
       outcome: 'deduplicated',

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Claimed } from '../support/claiming.ts';
+import type { Claimed } from '../support/client.ts';
 import { createDatabase, onServer } from '../support/database.ts';
-import { type Lease, type Outcome, recordHistory, type Settling } from '../support/history.ts';
+import { type Lease, type Outcome, recordHistory, type SettleVerb } from '../support/history.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
 
 const WORKERS = 16;
@@ -54,7 +54,7 @@ async function produce(): Promise<void> {
   }
 }
 
-async function settle(lease: Lease, verb: Settling): Promise<void> {
+async function settle(lease: Lease, verb: SettleVerb): Promise<void> {
   const sent = Date.now();
   const more = verb === 'ack' ? {} : { delay_seconds: oneOf([0, 0, 0.2]) };
   const answer = await call(`/jobs/${lease.job}/${verb}`, { lease_token: lease.token, ...more });
@@ -98,7 +98,7 @@ async function worker(): Promise<void> {
   }
 }
 
-/** Works off what is left, patiently; only dead jobs remain. */
+/** Acks jobs until only dead jobs remain. */
 async function drain(): Promise<void> {
   const waits = `select from dibs.jobs where state <> 'dead' limit 1`;
   while ((await onServer(database.url, waits)).length > 0) {
@@ -128,9 +128,9 @@ test('16 workers that compete, hang up, come too late and lose a replica never h
   const rows = await onServer<{ id: string }>(database.url, 'select id from dibs.jobs');
   expect(history.violations(new Set(rows.map((row) => row.id)))).toEqual([]);
 
-  // It must have been a fight: leases that expired, were settled too late and were given out again.
+  // It must have been a fight: leases ran out, were settled too late, and jobs were leased again.
   const leases = history.leases();
-  const outcomes = (verb: Settling, outcome: Outcome) =>
+  const outcomes = (verb: SettleVerb, outcome: Outcome) =>
     leases.filter((lease) => lease.settled?.verb === verb && lease.settled.outcome === outcome).length;
   expect(outcomes('ack', 'done')).toBeGreaterThan(50);
   expect(outcomes('nack', 'done')).toBeGreaterThan(5);

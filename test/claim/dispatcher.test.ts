@@ -36,12 +36,12 @@ function setUp() {
     givenBack,
     /** Answers statements with no jobs, until there are no more. */
     async answerNothing() {
-      for (let turns = 0; turns < 5; turns++) {
+      for (let i = 0; i < 5; i++) {
         await new Promise((resolve) => setImmediate(resolve));
         const next = statements.shift();
         if (!next) continue;
         next.answer(next.claims.map(() => []));
-        turns = 0;
+        i = 0;
       }
     },
     statement: async () =>

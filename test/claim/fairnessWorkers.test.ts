@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Claimed } from '../support/claiming.ts';
+import type { Claimed } from '../support/client.ts';
 import { onServer } from '../support/database.ts';
-import { type Lease, recordHistory, type Settling } from '../support/history.ts';
+import { type Lease, recordHistory, type SettleVerb } from '../support/history.ts';
 import { type Service, startService } from '../support/service.ts';
 
 const WORKERS = 9;
@@ -72,7 +72,7 @@ async function produce(): Promise<void> {
   }
 }
 
-async function settle(lease: Lease, verb: Settling): Promise<void> {
+async function settle(lease: Lease, verb: SettleVerb): Promise<void> {
   const sent = Date.now();
   const answer = await call(`/jobs/${lease.job}/${verb}`, { lease_token: lease.token });
   history.settled(lease, verb, sent, answer.status === 200 ? 'done' : 'refused');

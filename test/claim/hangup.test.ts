@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Claimed, type Client, client } from '../support/claiming.ts';
+import { type Claimed, type Client, client } from '../support/client.ts';
 import { createDatabase } from '../support/database.ts';
 import { claimAndHangUp } from '../support/rawClaim.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Claimed, client } from '../support/claiming.ts';
+import { type Claimed, client } from '../support/client.ts';
 import { createDatabase } from '../support/database.ts';
 import { type Lease, type Outcome, recordHistory } from '../support/history.ts';
 import { mostAtOnce, mostInWindow } from '../support/limits.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Claimed, type Client, client, median } from '../support/claiming.ts';
+import { type Claimed, type Client, client, median } from '../support/client.ts';
 import { createDatabase } from '../support/database.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
 

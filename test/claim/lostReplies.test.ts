@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { markOf } from '../../src/claim/repeatable.ts';
-import type { Claimed } from '../support/claiming.ts';
+import type { Claimed } from '../support/client.ts';
 import { createDatabase, onServer } from '../support/database.ts';
 import { recordHistory } from '../support/history.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';

@@ -16,36 +16,36 @@ afterAll(async () => {
 
 test('a scan floor is believed only after a while, and a full scan comes now and then', () => {
   let time = 0;
-  const floor = createScanFloor(() => time);
-  expect(floor.ranges().full).toBe(true);
-  floor.leased(0, 700);
+  const scanFloor = createScanFloor(() => time);
+  expect(scanFloor.ranges().full).toBe(true);
+  scanFloor.leased(0, 700);
   time = 100;
-  expect(floor.ranges()).toEqual({
+  expect(scanFloor.ranges()).toEqual({
     full: false,
     ranges: { ranks: [-100, 0], positions: [-1, -1], last_ranks: [-1, 100] },
   });
   time = 300;
-  floor.ranges();
+  scanFloor.ranges();
   time = 600;
-  expect(floor.ranges().ranges).toEqual({
+  expect(scanFloor.ranges().ranges).toEqual({
     ranks: [-100, 0],
     positions: [-1, 700],
     last_ranks: [-1, 100],
   });
   time = 1001;
-  expect(floor.ranges().full).toBe(true);
+  expect(scanFloor.ranges().full).toBe(true);
 });
 
 test('the longer a full scan takes, the less often it runs, also when a rescan is asked for', () => {
   let time = 0;
-  const floor = createScanFloor(() => time);
-  floor.ranges();
-  floor.scanned(100);
-  floor.rescan();
+  const scanFloor = createScanFloor(() => time);
+  scanFloor.ranges();
+  scanFloor.scanned(100);
+  scanFloor.rescan();
   time = 4999;
-  expect(floor.ranges().full).toBe(false);
+  expect(scanFloor.ranges().full).toBe(false);
   time = 5001;
-  expect(floor.ranges().full).toBe(true);
+  expect(scanFloor.ranges().full).toBe(true);
 });
 
 /** Claims and acks jobs until the scan floor of that queue is well above them. */

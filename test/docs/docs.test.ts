@@ -17,7 +17,7 @@ const pages = [
 ];
 
 describe('the documents', () => {
-  test('link to nothing that is not there', () => {
+  test('link only to files that exist', () => {
     const broken = pages.flatMap((page) =>
       [...textOf(page).matchAll(/\]\((?!https?:)([^)#]+)/g)]
         .map((match) => posix.join(posix.dirname(page), match[1] as string))
@@ -27,7 +27,7 @@ describe('the documents', () => {
     expect(broken).toEqual([]);
   });
 
-  test('code speaks of no document that is not there', () => {
+  test('exist, when a comment in src names them', () => {
     const named = readdirSync(`${ROOT}src`, { recursive: true, encoding: 'utf8' })
       .filter((file) => file.endsWith('.ts'))
       .flatMap((file) => [...textOf(`src/${file}`).matchAll(/docs\/[\w/.-]+\.md/g)].map((match) => match[0]));
@@ -35,7 +35,7 @@ describe('the documents', () => {
     expect(named.filter((path) => !existsSync(`${ROOT}${path}`))).toEqual([]);
   });
 
-  test('docs/problems.md has every code with its status, and no other', () => {
+  test('have every code with its status, and no other, in docs/problems.md', () => {
     const codes = [...textOf('src/errors.ts').matchAll(/^ {2}\| '(\w+)'/gm)].map((match) => match[1]);
     const rows = [...textOf('docs/problems.md').matchAll(/^\| `(\w+)` \| (\d{3}) \|/gm)];
     expect(rows.map((row) => row[1]).sort()).toEqual(codes.sort());
@@ -43,7 +43,7 @@ describe('the documents', () => {
       expect(toProblem(new Refusal(code as RefusalCode, '')).status, code).toBe(Number(status));
   });
 
-  test('docs/consuming.md has every code of an explanation, and no other', () => {
+  test('have every code of an explanation, and no other, in docs/consuming.md', () => {
     const codesOf = (heading: string) => {
       const section = textOf('docs/consuming.md').split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
       const [, ...rows] = [...section.matchAll(/^\| ([`\w, ]+) \|/gm)].map((match) => match[1] as string);
@@ -53,7 +53,7 @@ describe('the documents', () => {
     expect(codesOf('Why does my claim get nothing?').sort()).toEqual(QUEUE_EXPLAIN_CODES.toSorted());
   });
 
-  test('docs/lifecycle.md has every state, and every constraint that holds them', () => {
+  test('have every state, and every constraint of the table, in docs/lifecycle.md', () => {
     const text = textOf('docs/lifecycle.md');
     const jobs = /create table dibs\.jobs .*?\n\)/s.exec(textOf('sql/schema.sql'))?.[0] ?? '';
     const constraints = [...jobs.matchAll(/^ {2}constraint (\w+)/gm)].map((match) => match[1] as string);

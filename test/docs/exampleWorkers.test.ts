@@ -37,17 +37,17 @@ function send(response: ServerResponse, status: number, body: object, headers: R
   response.writeHead(status, { 'content-type': type, ...headers }).end(JSON.stringify(body));
 }
 
-/** A service that answers claims by these, one after another, and every ack by 409. */
+/** A service that answers each claim with the next of these handlers, and every ack with 409. */
 async function difficultService(claims: Handler[]) {
   const acks: string[] = [];
-  const lost = { status: 409, code: 'lease_lost', title: 'The lease is over', detail: 'It is over.' };
+  const leaseLost = { status: 409, code: 'lease_lost', title: 'The lease is over', detail: 'It is over.' };
   const server = createServer(async (request: IncomingMessage, response) => {
     const body = await text(request);
     if (request.url === '/jobs/claim') return claims.shift()?.(response);
     acks.push(body);
     if (request.url === '/jobs/settle')
-      return send(response, 200, { acks: [{ id: 'job-1', status: 409, problem: lost }], nacks: [] });
-    return send(response, 409, lost);
+      return send(response, 200, { acks: [{ id: 'job-1', status: 409, problem: leaseLost }], nacks: [] });
+    return send(response, 409, leaseLost);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -60,7 +60,7 @@ async function difficultService(claims: Handler[]) {
 
 describe.each(runnableKinds)('the %s worker', (kind) => {
   test(
-    'outlives a broken connection, a 503 and a lost lease, and hangs up a waiting claim at SIGTERM',
+    'goes on after a broken connection, a 503 and a lost lease, and hangs up its waiting claim at SIGTERM',
     async () => {
       let waits: (response: ServerResponse) => void = () => undefined;
       const waiting = new Promise<ServerResponse>((resolve) => {
@@ -101,7 +101,7 @@ describe.each(runnableKinds)('the %s worker', (kind) => {
   );
 
   test(
-    'a file that cannot be read makes its job dead at once, with a reason, and the work goes on',
+    'makes the job of an unreadable file dead at once, with a reason, and goes on',
     async () => {
       const queue = `unreadable-${kind}`;
       await service.call('PUT', `/queues/${queue}`, { retention_seconds: 60 });
@@ -127,7 +127,7 @@ describe.each(runnableKinds)('the %s worker', (kind) => {
   );
 
   test(
-    'a claim that is refused ends the worker with an error',
+    'ends with an error when its claim is refused',
     async () => {
       const worker = startWorker(kind, { DIBS_URL: url, QUEUE: 'not a queue name' });
       expect((await worker.ended).code).toBe(1);

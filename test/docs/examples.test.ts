@@ -26,7 +26,7 @@ const ODD_NAMES = [
 ];
 const PLAIN_FILES = 3000;
 
-/** Leases shorter than the example's, so that a killed worker's jobs come back sooner. */
+/** Shorter than in the example, so that the jobs of a killed worker come back sooner. */
 const LEASE_SECONDS = '3';
 const TEN_MINUTES = 600_000;
 
@@ -35,7 +35,7 @@ let url: string;
 let folder: string;
 let files: Map<string, string>;
 
-/** A folder with names of every kind, one of them empty and one large; returns the sum of each file by its path. */
+/** Fills a folder with files: odd names, an empty file, a large one. Returns the sum of each file by its path. */
 async function fill(root: string): Promise<Map<string, string>> {
   const sums = new Map<string, string>();
   async function add(path: string, content: string | Buffer) {
@@ -47,7 +47,7 @@ async function fill(root: string): Promise<Map<string, string>> {
   for (const name of ODD_NAMES) await add(join(odd, name), `content of ${name}`);
   await add(join(root, 'empty'), '');
   await add(join(root, 'large'), Buffer.alloc(20 * 2 ** 20, 'dibs'));
-  // Some are large enough that a worker is at work for a while, when it is to be killed.
+  // Some are large, so that the worker to kill is busy for a while.
   for (let i = 0; i < PLAIN_FILES; i++)
     await add(join(root, `plain-${i}`), i % 20 === 0 ? Buffer.alloc(2 ** 20, `${i}`) : `content ${i}`);
   await symlink(join(root, 'empty'), join(root, 'link to a file'));
@@ -56,7 +56,7 @@ async function fill(root: string): Promise<Map<string, string>> {
   return sums;
 }
 
-/** Runs the example as a user does; a run that fails throws with what it printed. */
+/** Runs the example as a user does. A failed run throws an error with what it printed. */
 async function checksums(args: string[], env: Record<string, string>): Promise<string> {
   const { stdout } = await promisify(execFile)('node', ['examples/checksums/run.mjs', ...args], {
     env: { ...process.env, LEASE_SECONDS, ...env },
@@ -95,7 +95,7 @@ afterAll(async () => {
 
 describe('examples/checksums', () => {
   test.each(runnableKinds)(
-    'every file is accounted for once, though the %s worker is killed while it holds leases',
+    'each file is summed once, even when the %s worker is killed while it holds leases',
     async (kind) => {
       const before = await queueNames();
       const printed = await checksums([`--kill=${kind}`, '--keep', folder], { DIBS_URL: url });
@@ -110,10 +110,10 @@ describe('examples/checksums', () => {
         [...files].map(([path, sum]) => [path, 'completed', sum]).sort(),
       );
 
-      // What the killed worker held was revived and done by others.
-      const revived = jobs.filter((job) => job.last_error === 'lease expired' && job.worker !== kind);
-      expect(revived.length).toBeGreaterThan(0);
-      for (const job of revived) expect(job.deliveries).toBeGreaterThan(1);
+      // The leases of the killed worker were rescued, and other workers did the jobs.
+      const rescued = jobs.filter((job) => job.last_error === 'lease expired' && job.worker !== kind);
+      expect(rescued.length).toBeGreaterThan(0);
+      for (const job of rescued) expect(job.deliveries).toBeGreaterThan(1);
       expect(new Set(jobs.map((job) => job.worker)).size).toBeGreaterThan(1);
     },
     TEN_MINUTES,
@@ -128,7 +128,7 @@ describe('examples/checksums', () => {
     TEN_MINUTES,
   );
 
-  test('a file that changed after its job was done is told apart from one with a wrong sum', async () => {
+  test('a file that changed after its job was done is not reported as one with a wrong sum', async () => {
     const { account } = await import(new URL('../../examples/checksums/account.mjs', import.meta.url).href);
     const paths = [join(folder, 'empty'), join(folder, 'plain-1'), join(folder, 'plain-2')];
     await service.call('PUT', '/queues/account', { retention_seconds: 60 });

@@ -10,14 +10,14 @@ import { textOf } from '../support/sources.ts';
 
 const readme = textOf('README.md');
 
-/** The steps of a page's session: what is typed, and what it prints. */
+/** The steps of the session on a page: what is typed, and what it prints. */
 const stepsOf = (page: string) =>
   [...textOf(page).matchAll(/^```bash\n(.*?)^```\n(?:^```json\n(.*?)^```\n)?/gms)].map((match) => ({
     typed: match[1] as string,
     printed: match[2] ?? '',
   }));
 
-/** A text without what differs from run to run. */
+/** A text without the ids and times, which differ from run to run. */
 const steady = (text: string) =>
   text
     .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<uuid>')
@@ -48,7 +48,7 @@ describe.each([
     rmSync(folder, { recursive: true, force: true });
   });
 
-  test('prints what the page shows, typed as printed', async () => {
+  test('prints what the page shows, when it is typed as it stands there', async () => {
     const steps = stepsOf(page);
     const address = 'http://127.0.0.1:8080';
     expect(steps.length).toBeGreaterThan(moreThan);

@@ -26,7 +26,7 @@ const md5 = (text: string) => createHash('md5').update(text).digest('hex');
 describe(`${STRINGS} random strings, by priority`, () => {
   const strings: string[] = Array.from({ length: STRINGS }, randomString);
 
-  test('the strings have 50 letters, and the priority counts how often the first comes again', () => {
+  test('a string has 50 letters, and its priority counts how often the first letter comes again', () => {
     for (const string of strings) {
       expect(string).toMatch(/^[a-z]{50}$/);
       expect(priorityOf(string)).toBe([...string].filter((letter) => letter === string[0]).length - 1);
@@ -36,7 +36,7 @@ describe(`${STRINGS} random strings, by priority`, () => {
   });
 
   test.each([1, 2, 4, 8])(
-    '%i at work: each string is done once, none does less than half its share, one alone keeps the order',
+    '%i workers do each string once and at least half of an equal part each; one worker keeps the order',
     async (count) => {
       const { workers } = (await deal(url, strings, count)) as Dealt;
       const done = workers.flatMap((worker) => worker.done);
@@ -48,9 +48,9 @@ describe(`${STRINGS} random strings, by priority`, () => {
       for (const worker of workers) expect(worker.done.length).toBeGreaterThanOrEqual(STRINGS / count / 2);
 
       if (count === 1) {
-        const due = strings.map((_, place) => place);
-        due.sort((a, b) => priorityOf(strings[b]) - priorityOf(strings[a]) || a - b);
-        expect(workers[0]?.done.map(({ place }) => place)).toEqual(due);
+        const inOrder = strings.map((_, place) => place);
+        inOrder.sort((a, b) => priorityOf(strings[b]) - priorityOf(strings[a]) || a - b);
+        expect(workers[0]?.done.map(({ place }) => place)).toEqual(inOrder);
       }
     },
     120_000,

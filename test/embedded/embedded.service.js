@@ -1,5 +1,5 @@
-// A Dibs reduced to its embedded PostgreSQL, for the tests that kill one: it says `ready <url>` or `refused <why>`, and
-// at SIGINT it still reads from the database before it stops it.
+// A Dibs with nothing but its embedded PostgreSQL, for the tests that kill one. It prints `ready <url>` or `refused <why>`.
+// At SIGINT it reads from the database once more, and then stops it.
 import pg from 'pg';
 import { startEmbedded } from '../../dist/src/embedded/index.js';
 

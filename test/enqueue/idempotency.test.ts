@@ -334,7 +334,7 @@ describe.each([
     await client.query(prelude);
     await client.query(
       `insert into dibs.idempotency_keys (route, key, fingerprint, expires_at, status, body)
-       select 'POST /jobs', 'key-' || n, sha256(n::text::bytea), now() + (n - 100) * interval '1 second', 201, '{}'
+       select 'POST /jobs', 'key-' || n, sha256(n::text::bytea), now() + (n - 100) * interval '1 minute', 201, '{}'
        from generate_series(1, 50000) n`,
     );
   });

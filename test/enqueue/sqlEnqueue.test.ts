@@ -417,7 +417,7 @@ describe('enqueues the same as POST /jobs:', () => {
     },
   );
 
-  test('the name of a queue is accepted or refused', async () => {
+  test('a queue name is accepted or refused as by POST /jobs', async () => {
     for (const queue of ['', 'a b', 'ä', 'x'.repeat(129), 'a\n', null]) {
       expect((await here.call('POST', '/jobs', { queue })).status).toBe(400);
       await expect(sql('select dibs.enqueue($1)', [queue])).rejects.toMatchObject({

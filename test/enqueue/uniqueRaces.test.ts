@@ -130,7 +130,7 @@ test('the checker finds two jobs that existed at once', () => {
   lifetimes.seen('b');
   expect(lifetimes.overlaps()).toEqual([]);
   lifetimes.seen('c');
-  expect(lifetimes.overlaps()).toEqual(['job c was there while job b was not finished']);
+  expect(lifetimes.overlaps()).toEqual(['job c existed while job b was not finished']);
 });
 
 test('a job that is enqueued and acked between the look-up of the key and the insert still holds its window', async () => {

@@ -29,25 +29,25 @@ const isExpired = (id: string) =>
     return job;
   });
 
-/** Ends the time of a job now. */
-const overNow = (id: string) => sql('update dibs.jobs set expires_at = now() where id = $1', id);
+/** Sets the expiry of a job to now. */
+const expireNow = (id: string) => sql('update dibs.jobs set expires_at = now() where id = $1', id);
 
 async function leased(lease_seconds = 30, more: object = {}): Promise<Json> {
   const queue = at.newQueue();
   await at.enqueue({ queue, expires_in_seconds: 3600, ...more });
   const job = await at.claimOne(queue, { lease_seconds });
-  await overNow(job.id);
+  await expireNow(job.id);
   return job;
 }
 
 describe('a job that expires', () => {
-  test('is claimed like any other in time', async () => {
+  test('is claimed like any other before its expiry', async () => {
     const queue = at.newQueue();
     const { id } = await at.enqueue({ queue, expires_in_seconds: 3600 });
     expect((await at.claimOne(queue)).id).toBe(id);
   });
 
-  test('not claimed by then, becomes dead with last_error "expired"', async () => {
+  test('becomes dead with last_error "expired" when it was not claimed by then', async () => {
     const queue = at.newQueue();
     const { id, created_at } = await at.enqueue({ queue, expires_in_seconds: 0.3 });
     const dead = await isExpired(id);
@@ -56,35 +56,35 @@ describe('a job that expires', () => {
     expect(await at.claim(queue)).toEqual([]);
   });
 
-  test('becomes dead also in a paused queue', async () => {
+  test('becomes dead in a paused queue, too', async () => {
     const queue = at.newQueue();
     await at.ok('POST', `/queues/${queue}/pause`);
     await isExpired((await at.enqueue({ queue, expires_in_seconds: 0.1 })).id);
   });
 
-  test('whose delay is longer than its time dies undelivered', async () => {
+  test('becomes dead during its delay, when the delay is longer', async () => {
     const { id, state } = await at.enqueue({ delay_seconds: 3600, expires_in_seconds: 0.1 });
     expect(state).toBe('scheduled');
     await isExpired(id);
   });
 
-  test('is not handed out after it, though the sweeper has not come by yet', async () => {
+  test('is not claimed after its expiry, even before the sweeper has found it', async () => {
     const queue = at.newQueue();
     for (let i = 0; i < 20; i++) {
       const { id } = await at.enqueue({ queue, expires_in_seconds: 3600 });
-      await overNow(id);
+      await expireNow(id);
       expect(await at.claim(queue)).toEqual([]);
     }
   });
 
-  test('holds up none behind it', async () => {
+  test('does not delay the jobs behind it', async () => {
     const queue = at.newQueue();
     await at.enqueueAll(Array.from({ length: 500 }, () => ({ queue, expires_in_seconds: 0.001 })));
     const { id } = await at.enqueue({ queue });
     expect((await at.claimOne(queue)).id).toBe(id);
   });
 
-  test('stays with the worker who has it', async () => {
+  test('stays with the worker that has it', async () => {
     const job = await leased();
     await sleep(600);
     expect(await at.get(job.id)).toMatchObject({ state: 'leased' });
@@ -93,28 +93,28 @@ describe('a job that expires', () => {
   });
 });
 
-describe('a job that comes back after its time', () => {
+describe('a job that comes back after its expiry', () => {
   const ways: Record<string, (job: Json) => Promise<unknown>> = {
     'by a release': (job) => at.settle('release', job),
     'by a release with a delay': (job) => at.settle('release', job, { delay_seconds: 3600 }),
     'by a nack': (job) => at.settle('nack', job, { delay_seconds: 0 }),
     'by a nack with a backoff': (job) => at.settle('nack', job, { delay_seconds: 3600 }),
   };
-  test.each(Object.entries(ways))('%s is not handed out again, and becomes dead', async (_, give) => {
+  test.each(Object.entries(ways))('%s is not claimed again, and becomes dead', async (_, give) => {
     const job = await leased();
     await give(job);
     expect(await at.claim(job.queue)).toEqual([]);
     expect(await isExpired(job.id)).toMatchObject({ deliveries: 1 });
   });
 
-  test('because its lease ran out is not handed out again, and becomes dead', async () => {
+  test('because its lease ran out is not claimed again, and becomes dead', async () => {
     const job = await leased(0.1);
     expect(await isExpired(job.id)).toMatchObject({ deliveries: 1 });
-    // The work was done, and nobody else has it.
+    // The work was done, and no other worker has the job.
     expect((await at.settle('ack', job)).status).toBe(200);
   });
 
-  test('long after it, which no sweep from its horizon would see, becomes dead within a second or so', async () => {
+  test('long after it becomes dead, too, although its expiry is before the scan horizon', async () => {
     const job = await leased();
     await sql(`update dibs.jobs set expires_at = now() - interval '1 hour' where id = $1`, job.id);
     await sleep(1000);
@@ -124,7 +124,7 @@ describe('a job that comes back after its time', () => {
 });
 
 describe('in a group', () => {
-  test('the head that expires passes its turn on', async () => {
+  test('a head that expires is followed by the next job', async () => {
     const queue = at.newQueue();
     const [head, next] = await at.enqueueAll([
       { queue, group: 'g', expires_in_seconds: 0.2 },
@@ -136,7 +136,7 @@ describe('in a group', () => {
     expect((await at.claimOne(queue, { wait_seconds: 20 })).id).toBe(next.id);
   });
 
-  test('one that expires behind the head takes nothing from anybody', async () => {
+  test('a job that expires behind the head leaves the head and the others as they are', async () => {
     const queue = at.newQueue();
     const [head, expiring, last] = await at.enqueueAll(
       [{}, { expires_in_seconds: 0.2 }, {}].map((job) => ({ queue, group: 'g', ...job })),
@@ -149,7 +149,7 @@ describe('in a group', () => {
     expect((await at.claimOne(queue, { wait_seconds: 20 })).id).toBe(last.id);
   });
 
-  test('a whole group expires at once, and nobody holds it afterwards', async () => {
+  test('a group of which all jobs expired gives a new job at once', async () => {
     const queue = at.newQueue();
     const jobs = await at.enqueueAll(
       Array.from({ length: 50 }, () => ({ queue, group: 'g', expires_in_seconds: 0.1 })),
@@ -160,7 +160,7 @@ describe('in a group', () => {
   });
 });
 
-test.each(['retry', 'redrive'])('an expired job is given all the time it needs by a %s', async (verb) => {
+test.each(['retry', 'redrive'])('a %s of an expired job removes its expiry', async (verb) => {
   const queue = at.newQueue();
   const { id } = await at.enqueue({ queue, expires_in_seconds: 0.1 });
   await isExpired(id);
@@ -169,18 +169,18 @@ test.each(['retry', 'redrive'])('an expired job is given all the time it needs b
   expect(await at.claimOne(queue)).toMatchObject({ id, attempt: 1 });
 });
 
-test('a job that died of something else keeps its time when it is retried', async () => {
+test('a retry of a job that is dead for another reason keeps its expiry', async () => {
   const queue = at.newQueue();
   await at.enqueue({ queue, expires_in_seconds: 3600 });
   const job = await at.claimOne(queue);
   await at.settle('nack', job, { retry: false });
   await at.ok('POST', `/jobs/${job.id}/retry`);
-  await overNow(job.id);
+  await expireNow(job.id);
   expect(await at.claim(queue)).toEqual([]);
   await isExpired(job.id);
 });
 
-test('expires_in_seconds is above 0, and 366 days at most', async () => {
+test('expires_in_seconds is more than 0 and at most 366 days', async () => {
   for (const expires_in_seconds of [0, -1, 366 * 86_400 + 1, '1', null]) {
     const answer = await service.call('POST', '/jobs', { expires_in_seconds });
     expectProblem(answer, 400, 'invalid_request', '/expires_in_seconds');
@@ -188,7 +188,7 @@ test('expires_in_seconds is above 0, and 366 days at most', async () => {
   await at.enqueue({ expires_in_seconds: 366 * 86_400 });
 });
 
-test('nothing is handed out after its time, by any replica, however often it came back', async () => {
+test('no replica gives a job to a claim after its expiry, however often the job came back', async () => {
   const queue = at.newQueue();
   const end = new Map<string, number>();
   const acked = new Set<string>();

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createScanHorizon } from '../../src/maintenance/scanHorizon.ts';
 
-test('a sweep of several chunks goes on where the one before ended, and the next sweep begins before it', async () => {
+test('a chunk begins where the last one ended, and a new sweep begins 5 s before the last one', async () => {
   const now = Date.parse('2026-01-01T00:01:00Z');
   const horizon = createScanHorizon({ now: () => now, adjust: async () => undefined });
   const asked: string[] = [];
@@ -23,7 +23,7 @@ test('a sweep of several chunks goes on where the one before ended, and the next
   ]);
 });
 
-test('a chunk that failed is made again from where it began', async () => {
+test('a chunk that failed is repeated from where it began', async () => {
   const horizon = createScanHorizon({ now: () => 0, adjust: async () => undefined });
   await horizon.from(async () => 'here');
   await expect(horizon.from(() => Promise.reject(new Error('away')))).rejects.toThrow('away');

@@ -6,7 +6,7 @@ import { storiesOf } from '../support/mixed/story.ts';
 const seconds = Number(process.env.MIXED_SECONDS || 25);
 const seed = Number(process.env.MIXED_SEED || Math.floor(Math.random() * 2 ** 31));
 
-test('a mixed workload with kills of workers and replicas loses, doubles, disorders and blocks nothing', {
+test('in a mixed workload, with workers and replicas that are killed, no job is lost, doubled, out of order or stuck', {
   timeout: (seconds + 120) * 1000,
 }, async () => {
   const database = await createDatabase();

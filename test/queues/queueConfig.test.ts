@@ -17,14 +17,14 @@ afterAll(() => service.stop());
 
 const DAYS_366 = 366 * 86_400;
 
-test('a queue that was never configured has the defaults of an empty PUT', async () => {
+test('a queue that was never configured is configured like one after an empty PUT', async () => {
   const { config } = await at.configure(queue, {});
   const other = at.newQueue();
   await at.enqueue({ queue: other });
   expect((await at.ok('GET', `/queues/${other}`)).config).toEqual(config);
 });
 
-test('what is left out takes its default, in backoff too', async () => {
+test('a field that is left out takes its default, in backoff too', async () => {
   const whole = {
     lease_seconds: 0.25,
     max_attempts: 7,
@@ -43,7 +43,7 @@ test('what is left out takes its default, in backoff too', async () => {
   expect((await at.ok('GET', `/queues/${queue}`)).config.max_attempts).toBe(3);
 });
 
-test('a PUT keeps jobs, age and pause', async () => {
+test('a PUT keeps the jobs of the queue, its age and its pause', async () => {
   await at.enqueue({ queue });
   const { created_at } = await at.ok('POST', `/queues/${queue}/pause`);
   expect(await at.configure(queue, { lease_seconds: 1 })).toMatchObject({
@@ -53,7 +53,7 @@ test('a PUT keeps jobs, age and pause', async () => {
   });
 });
 
-test('limits are held on both sides', async () => {
+test('values at their limits are accepted, and values beyond them are refused', async () => {
   for (const config of [
     { lease_seconds: 0.1 },
     { lease_seconds: 43_200 },
@@ -85,7 +85,7 @@ test('limits are held on both sides', async () => {
   expectProblem(await service.call('PUT', `/queues/${queue}`), 400, 'invalid_request', '');
 });
 
-test('later claims and enqueues that name none get the lease and attempts of the new configuration', async () => {
+test('later claims and enqueues get the lease_seconds and max_attempts of the new configuration', async () => {
   const before = await at.enqueue({ queue });
   await at.configure(queue, { lease_seconds: 4000, max_attempts: 9 });
   const after = await at.enqueue({ queue });
@@ -95,7 +95,7 @@ test('later claims and enqueues that name none get the lease and attempts of the
   expect(lease).toBeGreaterThan(3900);
 });
 
-test('a later nack rests by the new backoff', async () => {
+test('a later nack uses the new backoff', async () => {
   await at.enqueue({ queue });
   const job = await at.claimOne(queue);
   await at.configure(queue, {
@@ -106,19 +106,19 @@ test('a later nack rests by the new backoff', async () => {
   expect((Date.parse(body.run_at) - Date.parse(job.run_at)) / 1000).toBeGreaterThanOrEqual(5000);
 });
 
-test('a change is seen within a second by another replica', async () => {
+test('another replica sees a change within a second', async () => {
   const other = await startService({ databaseUrl: service.databaseUrl });
   const enqueue = async () => (await other.call('POST', '/jobs', { queue })).body.max_attempts;
   expect(await enqueue()).toBe(5);
   await at.configure(queue, { max_attempts: 3 });
   const changed = performance.now();
   await eventually(async () => expect(await enqueue()).toBe(3));
-  // Promised is one second; the rest is for a busy machine.
+  // One second is promised. The rest is for a busy machine.
   expect(performance.now() - changed).toBeLessThan(4000);
   await other.stop();
 });
 
-test('dead jobs are kept as long as the queue says', async () => {
+test('dead jobs are kept for the dead_retention_seconds of the queue', async () => {
   await at.enqueueAll([{ queue }, { queue }]);
   const [one, two] = await at.claim(queue, { limit: 2 });
   await at.settle('nack', one, { retry: false });
@@ -131,7 +131,7 @@ test('dead jobs are kept as long as the queue says', async () => {
     );
 });
 
-test('configuring and pausing a queue again and again uses up no queue ids', async () => {
+test('configuring and pausing an existing queue uses up no queue ids', async () => {
   const last = async () => {
     const lastId = adHoc<{ id: number }>('select last_value::integer as id from dibs.queue_ids');
     return (await service.db.query(lastId))[0]?.id;
@@ -146,7 +146,7 @@ test('configuring and pausing a queue again and again uses up no queue ids', asy
   expect(await at.ok('GET', `/queues/${queue}`)).toMatchObject({ paused: true, config: { max_attempts: 9 } });
 });
 
-test('many who create a queue at once make one', async () => {
+test('requests that create a queue at the same time create one', async () => {
   const statuses = await Promise.all(
     Array.from({ length: 30 }, async (_, i) => {
       if (i % 3 === 0) return (await service.call('POST', '/jobs', { queue })).status;

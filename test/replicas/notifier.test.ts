@@ -14,7 +14,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** The wake-ups of one replica, and an event for each queue that they wake, and each finished job that they are told of. */
+/** The notifier of one replica. `woken` waits for a queue that it wakes, or for a finished job that it hears of. */
 async function replica() {
   const db = openDatabase(database.url, 2, () => undefined);
   const notifier = createNotifier({ db, url: database.url, log: () => undefined });
@@ -35,13 +35,14 @@ async function replica() {
   return { notifier, woken: (queue: string) => once(woken, queue, { signal: AbortSignal.timeout(10_000) }) };
 }
 
-test('who begins to wait looks once more when the others have heard of it', async () => {
+test('a claim that begins to wait looks again when the other replicas have heard of it', async () => {
   const { notifier, woken } = await replica();
   const again = woken('quiet');
   notifier.waiting('quiet');
   await again;
 });
-test('a message by SQL names the group that a job came into, or only the queue', async () => {
+
+test('a notification by SQL names the queue and the group of a job, or only the queue', async () => {
   const { woken } = await replica();
   for (const [message, event] of [
     ['blocked sql mail for ada', 'mail: for ada'],
@@ -53,7 +54,7 @@ test('a message by SQL names the group that a job came into, or only the queue',
   }
 });
 
-test('all finished jobs are told to the other replicas, however many they are', async () => {
+test('the other replicas hear of all finished jobs, however many they are', async () => {
   const [here, there] = [await replica(), await replica()];
   const ids = Array.from({ length: 450 }, (_, i) => `00000000-0000-7000-8000-${String(i).padStart(12, '0')}`);
   const told = Promise.all(ids.map((id) => there.woken(id)));

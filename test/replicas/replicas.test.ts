@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, inject, test } from 'vitest';
-import { client } from '../support/claiming.ts';
+import { client } from '../support/client.ts';
 import { createDatabase, onServer, urlOf } from '../support/database.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
 import { until } from '../support/until.ts';
@@ -48,7 +48,7 @@ test('ten replicas that start at once on an empty database all become ready, wit
   expect(told).toHaveLength(applied.length);
 }, 90_000);
 
-test('a configuration put on one replica holds on the other within a second', async () => {
+test('a configuration put on one replica takes effect on the other within a second', async () => {
   const [here, there] = await two();
   const lease = async () => {
     await there.enqueue('config');
@@ -61,7 +61,7 @@ test('a configuration put on one replica holds on the other within a second', as
     [1000, 7],
     [3000, 9],
   ] as const) {
-    // Asked again and again, so that the other replica has a fresh memory of the old one.
+    // These calls have the other replica look up the old configuration once more.
     await Promise.all([lease(), lease()]);
     await here.ok('PUT', '/queues/config', { lease_seconds, max_attempts });
     await sleep(1000);
@@ -84,7 +84,7 @@ test('a pause on one replica stops the claims of the other at once', async () =>
   }
 });
 
-test('a queue deleted on one replica and made anew takes and hands out jobs on the other', async () => {
+test('a queue deleted on one replica and created again takes jobs and gives them to claims on the other', async () => {
   const [here, there] = await two();
   await there.enqueue('again');
   await here.ok('DELETE', '/queues/again?force=true');

@@ -3,7 +3,7 @@ import { cronProblem, isTimezone, lastTick, nextTick } from '../../src/schedules
 
 const NOW = new Date('2026-11-21T09:30:00.500Z');
 
-/** The ticks after one moment and up to another. */
+/** The ticks after `after`, up to `until`. */
 function ticks(cron: string, timezone: string, after: string, until: string): string[] {
   const found: string[] = [];
   for (let at = nextTick(cron, timezone, new Date(after)); at; at = nextTick(cron, timezone, new Date(at))) {
@@ -29,7 +29,7 @@ describe('when the clocks go forward', () => {
     expect(night('30 2,3 * * *')).toEqual(['2027-03-28T01:00Z', '2027-03-28T01:30Z']);
   });
 
-  test('every n minutes goes on, without a tick for the hour that is not there', () => {
+  test('a step of minutes goes on, and has no tick in the skipped hour', () => {
     expect(night('*/30 * * * *').slice(-4)).toEqual([
       '2027-03-28T00:30Z',
       '2027-03-28T01:00Z',
@@ -39,7 +39,7 @@ describe('when the clocks go forward', () => {
     expect(night('*/20 2 * * *')).toEqual([]);
   });
 
-  test('the day after is as before', () => {
+  test('a fixed time ticks as usual on the next day', () => {
     expect(ticks('30 2 * * *', 'Europe/Berlin', '2027-03-28T01:00:00Z', '2027-03-29T12:00:00Z')).toEqual([
       '2027-03-29T00:30Z',
     ]);
@@ -50,14 +50,14 @@ describe('when the clocks go back', () => {
   const night = (cron: string, after = '2026-10-24T12:00:00Z') =>
     ticks(cron, 'Europe/Berlin', after, '2026-10-25T02:00:00Z');
 
-  test('a fixed time in the doubled hour ticks once, the first time', () => {
+  test('a fixed time in the repeated hour ticks once, the first time', () => {
     expect(night('30 2 * * *')).toEqual(['2026-10-25T00:30Z']);
     expect(night('30 2 * * *', '2026-10-25T00:30:00Z')).toEqual([]);
     expect(night('30 2 * * *', '2026-10-25T01:10:00Z')).toEqual([]);
     expect(night('30 2,14 * * *')).toEqual(['2026-10-24T12:30Z', '2026-10-25T00:30Z']);
   });
 
-  test('every n minutes goes on through both hours', () => {
+  test('a step of minutes ticks in both hours', () => {
     const both = ['2026-10-25T00:00Z', '2026-10-25T00:30Z', '2026-10-25T01:00Z', '2026-10-25T01:30Z'];
     expect(night('*/30 * * * *').slice(-5)).toEqual([...both, '2026-10-25T02:00Z']);
     expect(night('*/30 2 * * *')).toEqual(both);
@@ -69,7 +69,7 @@ describe('when the clocks go back', () => {
   });
 });
 
-test('midnight ticks also on a day that begins at one', () => {
+test('a schedule for midnight also ticks on a day that begins at 01:00', () => {
   // Cairo: 2026-04-24 begins at 01:00 +03:00.
   expect(ticks('0 0 * * *', 'Africa/Cairo', '2026-04-22T12:00:00Z', '2026-04-25T12:00:00Z')).toEqual([
     '2026-04-22T22:00Z',
@@ -78,7 +78,7 @@ test('midnight ticks also on a day that begins at one', () => {
   ]);
 });
 
-test('the last tick up to a moment is the one after which the next one comes', () => {
+test('between a last tick and its next tick there is no other', () => {
   for (const cron of ['30 2 * * *', '*/20 * * * *', '30 2,14 * * *', '*/20 1-3 * * *'])
     for (const zone of ['Europe/Berlin', 'Australia/Lord_Howe'])
       for (const start of ['2027-03-27', '2026-10-24', '2026-10-03', '2026-04-04']) {
@@ -97,7 +97,7 @@ test('the last tick up to a moment is the one after which the next one comes', (
       }
 });
 
-test('a tick at the very moment is the last one, not the next', () => {
+test('a tick at this very moment is the last tick, not the next one', () => {
   const at = new Date('2026-11-21T09:30:00.000Z');
   expect(lastTick('* * * * * *', 'UTC', at)).toBe('2026-11-21T09:30:00.000Z');
   expect(nextTick('* * * * * *', 'UTC', at)).toBe('2026-11-21T09:30:01.000Z');
@@ -144,7 +144,7 @@ describe('a cron', () => {
     ['-1 * * * *', /where the minute stands/],
     ['1.5 * * * *', /where the minute stands/],
     ['\u0661 * * * *', /where the minute stands/],
-  ])('%j is refused, with the field that is wrong', (cron, problem) => {
+  ])('%j is refused, and the refusal names the wrong field', (cron, problem) => {
     expect(cronProblem(cron, 'UTC', NOW)).toMatch(problem);
   });
 

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterEach, expect, test } from 'vitest';
-import { client } from '../support/claiming.ts';
+import { client } from '../support/client.ts';
 import { createDatabase, onServer } from '../support/database.ts';
 import { type Replica, startReplica } from '../support/replica.ts';
 import { hourly, rewind, secondsFrom } from '../support/schedules.ts';
@@ -28,7 +28,7 @@ async function three(): Promise<{ url: string; replicas: Replica[] }> {
 
 const at = (replica: Replica | undefined) => client((replica as Replica).url);
 
-/** Schedules that tick every second, each with a queue of its own name; answers their first ticks. */
+/** Puts schedules that tick every second, each into a queue of the same name. Returns their first ticks. */
 async function putAll(replica: Replica | undefined): Promise<Map<string, string>> {
   const firsts = new Map<string, string>();
   for (const name of SCHEDULES) {
@@ -38,7 +38,7 @@ async function putAll(replica: Replica | undefined): Promise<Map<string, string>
   return firsts;
 }
 
-/** Waits until the schedules have ticked that often since, then pauses them and compares jobs with ticks. */
+/** Waits until the schedules have ticked this often, pauses them, and compares their jobs with their ticks. */
 async function expectOneJobPerTick(replica: Replica | undefined, firsts: Map<string, string>, ticks: number) {
   const { ok } = at(replica);
   for (const [name, first] of firsts) {
@@ -53,7 +53,7 @@ async function expectOneJobPerTick(replica: Replica | undefined, firsts: Map<str
   }
 }
 
-test('three replicas make one job of each tick', async () => {
+test('three replicas enqueue one job for each tick', async () => {
   const { replicas } = await three();
   await expectOneJobPerTick(replicas[1], await putAll(replicas[0]), 4);
 });
@@ -62,17 +62,17 @@ test('no tick is lost or doubled when replicas are killed again and again', asyn
   const { url, replicas } = await three();
   const [survivor] = replicas;
   const firsts = await putAll(survivor);
-  for (let round = 0; round < 4; round++) {
-    const victim = replicas[1 + (round % 2)] as Replica;
-    // At a moment of its own in each round, before, at and after a tick.
-    await until(() => Date.now() % 1000 > 985 || round % 2 === 1, { everyMs: 3 });
+  for (let kill = 0; kill < 4; kill++) {
+    const victim = replicas[1 + (kill % 2)] as Replica;
+    // Every second kill comes right before a tick, the others at any moment.
+    await until(() => Date.now() % 1000 > 985 || kill % 2 === 1, { everyMs: 3 });
     await victim.end('SIGKILL');
-    replicas[1 + (round % 2)] = await start(url);
+    replicas[1 + (kill % 2)] = await start(url);
   }
   await expectOneJobPerTick(survivor, firsts, 6);
 }, 60_000);
 
-test('after all replicas were killed, the ticks that were missed are made up for by one job', async () => {
+test('after all replicas were killed, one job makes up for all missed ticks', async () => {
   const { url, replicas } = await three();
   await at(replicas[0]).ok('PUT', '/schedules/hourly', { cron: hourly(), job: { queue: 'hourly' } });
   await Promise.all(replicas.map((replica) => replica.end('SIGKILL')));
@@ -84,7 +84,7 @@ test('after all replicas were killed, the ticks that were missed are made up for
   expect((await at(again[0]).ok('GET', '/jobs?queue=hourly')).jobs).toHaveLength(1);
 });
 
-test('a replica that is killed between taking a tick and its commit leaves it to another, which makes one job', async () => {
+test('a replica that is killed before its tick commits leaves the tick to another, which enqueues one job', async () => {
   const database = await createDatabase();
   undo.push(database.drop);
   const victim = await start(database.url);
@@ -94,7 +94,7 @@ test('a replica that is killed between taking a tick and its commit leaves it to
   const holder = new pg.Client(database.url);
   await holder.connect();
   undo.push(() => holder.end());
-  // An enqueue waits for this lock: by then the tick is taken, in the same transaction.
+  // The enqueue waits for this lock. The same transaction has taken the tick before.
   await holder.query(`begin`);
   await holder.query(`select from dibs.queues where name = 'held' for update`);
   await rewind(database.url, 'hourly', 1);

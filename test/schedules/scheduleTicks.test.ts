@@ -30,7 +30,7 @@ const get = (as = name): Promise<Json> => at.ok('GET', `/schedules/${as}`);
 const jobs = async (of = queue): Promise<Json[]> =>
   (await at.ok('GET', `/jobs?queue=${of}&include=payload&limit=1000`)).jobs;
 
-/** Waits until a schedule whose tick is overdue has none any more. */
+/** Waits until the next tick of a schedule is in the future. */
 const caughtUp = (as = name) =>
   eventually(async () => {
     const schedule = await get(as);
@@ -38,7 +38,7 @@ const caughtUp = (as = name) =>
     return schedule;
   });
 
-test('each tick makes one job, whose time is the last run', async () => {
+test('each tick enqueues one job, and the last tick is last_run_at', async () => {
   const spec = { cron: EVERY_SECOND, job: { queue, payload: 'tick' } };
   const { next_run_at: first } = await put(spec);
   await eventually(async () => expect((await jobs()).length).toBeGreaterThan(2));
@@ -48,7 +48,7 @@ test('each tick makes one job, whose time is the last run', async () => {
   expect(new Set(made.map((job) => job.payload))).toEqual(new Set(['tick']));
 });
 
-test('the job of a tick is as a POST of it would have made it', async () => {
+test('the job of a tick is the same as one from POST /jobs', async () => {
   const job = { queue, priority: -3, max_attempts: 9, headers: { a: 'b' }, delay_seconds: 500, payload: [1] };
   const posted = await at.get((await at.enqueue(job)).id);
   await put({ cron: hourly(), job });
@@ -59,7 +59,7 @@ test('the job of a tick is as a POST of it would have made it', async () => {
   expect({ ...ticked, ...own }).toEqual({ ...posted, ...own });
 });
 
-test('the queue of a job is created when there is none, also after it was deleted', async () => {
+test('a tick creates the queue of its job, also after the queue was deleted', async () => {
   await put({ cron: hourly(), job: { queue } });
   for (let i = 0; i < 2; i++) {
     await rewind(service.databaseUrl, name, 1);
@@ -69,15 +69,15 @@ test('the queue of a job is created when there is none, also after it was delete
   }
 });
 
-test('a waiting claim is given the job of a tick', async () => {
-  await put({ cron: hourly(), job: { queue, payload: 'awaited' } });
+test('a claim that waits gets the job of a tick', async () => {
+  await put({ cron: hourly(), job: { queue, payload: 'ticked' } });
   const claimed = at.claimOne(queue, { wait_seconds: 20 });
   await rewind(service.databaseUrl, name, 1);
-  expect((await claimed).payload).toBe('awaited');
+  expect((await claimed).payload).toBe('ticked');
 });
 
-describe('ticks that were missed', () => {
-  test('are made up for by exactly one job when a replica starts, and the last of them is the last run', async () => {
+describe('missed ticks', () => {
+  test('give exactly one job when a replica starts, and the last of them is last_run_at', async () => {
     const database = await createDatabase();
     const before = await startService({ databaseUrl: database.url });
     await before.call('PUT', '/schedules/s', { cron: hourly(), job: { queue } });
@@ -95,32 +95,32 @@ describe('ticks that were missed', () => {
     await database.drop();
   });
 
-  test('by a replica that has fallen behind by days are made up for by one job', async () => {
+  test('give one job when a replica is late by days', async () => {
     await put({ cron: hourly(), job: { queue } });
     await rewind(service.databaseUrl, name, 100 * 3600);
     await caughtUp();
     expect(await jobs()).toHaveLength(1);
   });
 
-  test('by a replica that has fallen behind by seconds get their jobs, each its own', async () => {
+  test('give a job each when a replica is late by seconds', async () => {
     await eventually(async () => expect(performance.now() - started).toBeGreaterThan(4000));
     await put({ cron: EVERY_SECOND, job: { queue } });
-    const due = await rewind(service.databaseUrl, name, 3);
+    const first = await rewind(service.databaseUrl, name, 3);
     await caughtUp();
     const { last_run_at } = await put({ cron: EVERY_SECOND, paused: true, job: { queue } });
-    expect(await jobs()).toHaveLength(secondsFrom(due, last_run_at));
+    expect(await jobs()).toHaveLength(secondsFrom(first, last_run_at));
   });
 
-  test('outlive a PUT of the same cron, as a service makes at its start', async () => {
+  test('survive a PUT of the same cron, for example by a program that starts', async () => {
     const cron = hourly();
     const idle = await createDatabase();
     const before = await startService({ databaseUrl: idle.url });
     await before.call('PUT', '/schedules/s', { cron, job: { queue } });
-    // Nobody takes the tick: the duties have ended.
+    // The duties have ended, so the tick stays missed.
     await before.engine.stop();
-    const due = await rewind(idle.url, 's', 60);
+    const first = await rewind(idle.url, 's', 60);
     const again = await before.call('PUT', '/schedules/s', { cron, job: { queue, priority: 1 } });
-    expect(again.body).toMatchObject({ next_run_at: due, job: { priority: 1 } });
+    expect(again.body).toMatchObject({ next_run_at: first, job: { priority: 1 } });
     const other = await before.call('PUT', '/schedules/s', { cron: '0 0 1 1 *', job: { queue } });
     expect(Date.parse(other.body.next_run_at)).toBeGreaterThan(Date.now());
     await before.app.close();
@@ -140,7 +140,7 @@ describe('a paused schedule', () => {
     expect(await jobs()).toEqual([]);
   });
 
-  test('makes up for nothing when it goes on', async () => {
+  test('does not make up for missed ticks when it goes on', async () => {
     const cron = hourly();
     await put({ cron, job: { queue } });
     await rewind(service.databaseUrl, name, 1);
@@ -153,7 +153,7 @@ describe('a paused schedule', () => {
   });
 });
 
-test('a schedule whose job is refused holds up no other, and its tick comes when the cause is gone', async () => {
+test('a schedule whose job is refused delays no other, and ticks when the cause is gone', async () => {
   await put({ cron: hourly(), job: { queue } });
   const damage = (job: string) =>
     onServer(service.databaseUrl, 'update dibs.schedules set job = $2 where name = $1', [name, job]);

@@ -20,7 +20,7 @@ afterAll(() => service.stop());
 const put = (body: unknown, as = name) => service.call('PUT', `/schedules/${as}`, body);
 const yearly = '0 0 1 1 *';
 
-test('a schedule is answered as it was put, with its next run', async () => {
+test('a PUT is answered with the schedule and its next run', async () => {
   const answer = await put({
     cron: '30 6 * * MON-FRI',
     timezone: 'Europe/Berlin',
@@ -40,7 +40,7 @@ test('a schedule is answered as it was put, with its next run', async () => {
   expect(await at.ok('GET', `/schedules/${name}`)).toEqual(answer.body);
 });
 
-test('what is left out takes its default', async () => {
+test('a field that is left out takes its default', async () => {
   await put({ cron: yearly, job: {} });
   expect(await at.ok('GET', `/schedules/${name}`)).toMatchObject({ timezone: 'UTC', paused: false, job: {} });
 });
@@ -63,7 +63,7 @@ test('the payload comes back exactly as it was sent', async () => {
   }
 });
 
-test('a PUT replaces the whole schedule and counts its next run anew', async () => {
+test('a PUT replaces the whole schedule and computes its next run again', async () => {
   await put({
     cron: yearly,
     timezone: 'Asia/Tokyo',
@@ -76,8 +76,8 @@ test('a PUT replaces the whole schedule and counts its next run anew', async () 
   expect(Date.parse(body.next_run_at) - Date.now()).toBeLessThan(3_600_000);
 });
 
-describe('a job is triggered by hand', () => {
-  test('with all that the schedule gives it, and is answered with its Location', async () => {
+describe('a trigger enqueues the job of the schedule', () => {
+  test('with every field that the schedule has, and is answered with its Location', async () => {
     const job = { queue, priority: 7, max_attempts: 3, headers: { tenant: 'a' }, payload: { to: 'ada' } };
     await put({ cron: yearly, job });
     const answer = await service.call('POST', `/schedules/${name}/trigger`);
@@ -93,7 +93,7 @@ describe('a job is triggered by hand', () => {
     expect(await at.drain(queue)).toEqual([null]);
   });
 
-  test('with its delay, counted from then on', async () => {
+  test('with its delay, which counts from the trigger', async () => {
     await put({ cron: yearly, job: { queue, delay_seconds: 1000 } });
     const job = await at.ok('POST', `/schedules/${name}/trigger`);
     expect(job.state).toBe('scheduled');
@@ -142,7 +142,7 @@ describe('schedules are listed', () => {
     await other.stop();
   });
 
-  test('not by the cursor of another listing', async () => {
+  test('and refuse cursors of other lists, and unknown parameters', async () => {
     await at.enqueueAll([{ queue }, { queue: at.newQueue() }]);
     const { next_cursor } = await at.ok('GET', '/queues?limit=1');
     for (const cursor of [next_cursor, 'x', ''])
@@ -157,7 +157,7 @@ describe('schedules are listed', () => {
   });
 });
 
-describe('what is wrong is refused, with the field', () => {
+describe('a refusal names the wrong field:', () => {
   test.each([
     [{ job: {} }, '/cron'],
     [{ cron: yearly }, '/job'],
@@ -189,7 +189,7 @@ describe('what is wrong is refused, with the field', () => {
     expectProblem(await service.call('GET', `/schedules/${name}`), 404, 'schedule_not_found');
   });
 
-  test('a name that is none, in the path', async () => {
+  test('a malformed name in the path', async () => {
     for (const bad of ['a%20b', 'x'.repeat(129), '%C3%A9', 'a%2Fb'])
       for (const [method, path, body] of [
         ['GET', bad],
@@ -204,12 +204,12 @@ describe('what is wrong is refused, with the field', () => {
     expect((await put({ cron: yearly, job: {} }, 'x'.repeat(128))).status).toBe(200);
   });
 
-  test('a payload over its limit', async () => {
+  test('a payload that is too large', async () => {
     const answer = await put({ cron: yearly, job: { payload: 'x'.repeat(2 ** 20) } });
     expectProblem(answer, 413, 'payload_too_large', '/job/payload');
   });
 
-  test('a replacement that is refused changes nothing', async () => {
+  test('a PUT that is refused changes nothing', async () => {
     const { body } = await put({ cron: yearly, job: { queue } });
     expectProblem(await put({ cron: '0 0 30 2 *', job: {} }), 400, 'invalid_request', '/cron');
     expect(await at.ok('GET', `/schedules/${name}`)).toEqual(body);

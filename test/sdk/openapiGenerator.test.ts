@@ -15,7 +15,7 @@ import {
 } from './support.ts';
 
 const VERSION = '7.26.0';
-const PATIENCE_MS = 240_000;
+const TIMEOUT_MS = 240_000;
 
 let service: Awaited<ReturnType<typeof startServiceForClients>>;
 beforeAll(async () => {
@@ -34,7 +34,7 @@ async function generatorJar(): Promise<string> {
   return join(packages, 'openapi_generator_cli/openapi-generator.jar');
 }
 
-/** Generates a client with what its users would say, too: its names. */
+/** Generates a client. `names` are options that a user would give, too. */
 async function generate(language: string, to: string, names: string[]): Promise<void> {
   const jar = await generatorJar();
   await run('java', ['-jar', jar, 'generate', '-g', language, '-i', document, '-o', to, ...names]);
@@ -58,7 +58,7 @@ test.skipIf(python.isMissing)(
       env: { PYTHONPATH: `${folder}:${packages}`, PYTHONDONTWRITEBYTECODE: '1' },
     });
   },
-  PATIENCE_MS,
+  TIMEOUT_MS,
 );
 
 const go = needing('a Go client goes through a whole cycle', ['go', 'python', 'pip', 'java']);
@@ -75,7 +75,7 @@ test.skipIf(go.isMissing)(
     await run('go', ['build', '-o', 'cycle', '.'], { cwd: cycle, env });
     await service.goThrough(join(cycle, 'cycle'), []);
   },
-  PATIENCE_MS,
+  TIMEOUT_MS,
 );
 
 const java = needing('a Java client goes through a whole cycle', ['java', 'javac', 'maven', 'python', 'pip']);
@@ -123,5 +123,5 @@ test.skipIf(java.isMissing)(
     ]);
     await service.goThrough('java', ['-cp', `${classes}:${join(jars, '*')}`, 'Cycle']);
   },
-  PATIENCE_MS,
+  TIMEOUT_MS,
 );

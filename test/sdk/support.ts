@@ -9,10 +9,10 @@ import { startService } from '../support/service.ts';
 export const here = import.meta.dirname;
 export const document = join(here, '../../openapi/openapi.json');
 
-/** What was downloaded and generated stands here; the downloads are used again by the next run. */
+/** Downloads and generated code. The next run uses the downloads again. */
 const work = join(here, '.work');
 
-/** Runs a program to its end and answers what it printed. @throws with all that it printed, when it fails. */
+/** Runs a program and returns what it printed. @throws with all that it printed, when it fails. */
 export async function run(
   program: string,
   args: string[],
@@ -37,7 +37,7 @@ const TOOLS = {
   go: ['go', 'version'],
 };
 
-/** The name of a test that needs tools, and whether this machine lacks some. */
+/** The name of a test that needs tools, and whether this machine lacks one of them. */
 export function needing(name: string, tools: (keyof typeof TOOLS)[]) {
   const missing = tools.filter((tool) => {
     const [program, ...args] = TOOLS[tool] as [string, ...string[]];
@@ -49,7 +49,7 @@ export function needing(name: string, tools: (keyof typeof TOOLS)[]) {
   };
 }
 
-/** An empty folder to generate in. */
+/** An empty folder for generated code. */
 export async function emptyFolder(name: string): Promise<string> {
   const folder = join(work, name);
   await rm(folder, { recursive: true, force: true });
@@ -57,11 +57,11 @@ export async function emptyFolder(name: string): Promise<string> {
   return folder;
 }
 
-/** The folder of a client's own code, for a copy of it to stand beside the generated code. */
+/** Copies a client's own code beside the generated code. */
 export const copyClient = (name: string, to: string) =>
   cp(join(here, 'clients', name), to, { recursive: true });
 
-/** What `fetch` put into its folder; it is called only when an earlier run did not finish it. */
+/** The folder that `fetch` fills. It is called only when no earlier run has filled the folder. */
 export async function cached(name: string, fetch: (folder: string) => Promise<unknown>): Promise<string> {
   const folder = join(work, 'cache', name);
   const done = join(folder, '.done');
@@ -90,7 +90,7 @@ const DONE_BY_EVERY_CLIENT = [
   'settleJobs',
 ];
 
-/** The operations of the document, each with a test for its requests. */
+/** The operations of the document, each with a pattern for its requests. */
 function operations() {
   const { paths } = JSON.parse(readFileSync(document, 'utf8')) as {
     paths: Record<string, Record<string, { operationId: string }>>;
@@ -106,7 +106,7 @@ function operations() {
     .sort((a, b) => Number(b.isLiteral) - Number(a.isLiteral));
 }
 
-/** A service on a real socket, which clients go through their cycles with. */
+/** A service on a real socket, for clients that run a whole cycle. */
 export async function startServiceForClients() {
   const service = await startService();
   const url = await service.listen();
@@ -117,7 +117,7 @@ export async function startServiceForClients() {
   });
   return {
     stop: service.stop,
-    /** Runs a client, which must call every operation of the cycle and end well. */
+    /** Runs a client. It must call every operation of the cycle and report that it is done. */
     async goThrough(program: string, args: string[], options: Parameters<typeof run>[2] = {}) {
       seen.clear();
       expect(await run(program, [...args, url], options)).toContain('the cycle is done');

@@ -6,7 +6,7 @@ import { copyClient, document, emptyFolder, here, run, startServiceForClients } 
 
 let service: Awaited<ReturnType<typeof startServiceForClients>>;
 
-/** The generators stand apart from the service's own packages: they need TypeScript 5. */
+/** The generators have their own node_modules, because they need TypeScript 5. */
 async function installGenerators(): Promise<void> {
   const lock = readFileSync(join(here, 'package-lock.json'), 'utf8');
   const installed = join(here, 'node_modules/.installed');

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type Claimed, client } from '../support/claiming.ts';
+import { type Claimed, client } from '../support/client.ts';
 import { postgresPids, signalAll, temporaryDirectory } from '../support/postgres.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
 import { until } from '../support/until.ts';

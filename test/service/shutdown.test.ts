@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { client } from '../support/claiming.ts';
+import { client } from '../support/client.ts';
 import { createDatabase } from '../support/database.ts';
 import { postgresPids, signalAll, temporaryDirectory } from '../support/postgres.ts';
 import { claimAndHangUp } from '../support/rawClaim.ts';

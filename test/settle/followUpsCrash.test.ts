@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Claimed, client } from '../support/claiming.ts';
+import { type Claimed, client } from '../support/client.ts';
 import { createDatabase, onServer } from '../support/database.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
 import { until } from '../support/until.ts';

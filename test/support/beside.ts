@@ -1,6 +1,6 @@
 import pg from 'pg';
 
-/** A transaction of a user's own, open until it is ended. */
+/** Opens a transaction, which stays open until `end` is called. */
 export async function openTransaction(url: string, begin = 'begin') {
   const client = new pg.Client(url);
   await client.connect();

@@ -25,7 +25,7 @@ export async function onServer<Row extends pg.QueryResultRow>(
   }
 }
 
-/** A database of its own for a test file, migrated, on the run's PostgreSQL. */
+/** A migrated database for one test file, on the PostgreSQL of this run. */
 export async function createDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
   const serverUrl = inject('postgresUrl');
   const name = `dibs_test_${randomBytes(6).toString('hex')}`;

@@ -12,7 +12,7 @@ declare module 'vitest' {
   }
 }
 
-/** One PostgreSQL for the run, with a migrated database to copy; TEST_DATABASE_URL names another server to use. */
+/** One PostgreSQL for the run, with a migrated database to copy. TEST_DATABASE_URL may name another server. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const dataDir = await mkdtemp(join(tmpdir(), 'dibs-test-'));
   const embedded = process.env.TEST_DATABASE_URL

@@ -1,4 +1,4 @@
-/** The values with each key, in their order. */
+/** The values by their keys, in their order. */
 export function groupBy<T, K>(values: Iterable<T>, keyOf: (value: T) => K): Map<K, T[]> {
   const groups = new Map<K, T[]>();
   for (const value of values) {

@@ -2,22 +2,22 @@ import type { Lease } from './history.ts';
 
 interface Arrival {
   id: string;
-  /** It came between these, in milliseconds; a delayed job at some time after its delay. */
+  /** It arrived between these, in milliseconds. A delayed job arrives at some time after its delay. */
   earliest: number;
   latest: number;
 }
 
-interface Turn {
+interface GroupLease {
   job: string;
   lease: Lease;
-  /** When the worker had it for certain; the lease began between its `start` and this. */
+  /** When the worker certainly had the job. The lease began between its `start` and this. */
   answered: number;
   mayDie: boolean;
 }
 
 interface GroupHistory {
   arrivals: Map<string, Arrival>;
-  turns: Turn[];
+  leases: GroupLease[];
 }
 
 interface GroupedJob {
@@ -30,8 +30,8 @@ interface GroupedJob {
 const TOLERANCE_MS = 2;
 
 /**
- * Records in which order jobs of groups came and were handed out, and finds what must never be. Whatever could be
- * innocent counts as innocent: one thing comes before another only when its end was seen before the other's beginning.
+ * Records in which order jobs of groups arrive and are claimed, and finds violations. It reports certain ones only: one
+ * event comes before another when its end was seen before the beginning of the other.
  */
 export function recordGroups() {
   const groups = new Map<string, GroupHistory>();
@@ -40,7 +40,7 @@ export function recordGroups() {
 
   function historyOf({ queue, group }: GroupedJob): GroupHistory {
     const key = `${queue} ${group}`;
-    const found = groups.get(key) ?? { arrivals: new Map(), turns: [] };
+    const found = groups.get(key) ?? { arrivals: new Map(), leases: [] };
     groups.set(key, found);
     return found;
   }
@@ -59,32 +59,32 @@ export function recordGroups() {
 
     leased(job: GroupedJob & { max_attempts: number }, lease: Lease): void {
       if (job.group === null) return;
-      const turn = { job: job.id, lease, answered: Date.now(), mayDie: job.max_attempts < 1000 };
-      historyOf(job).turns.push(turn);
+      const mayDie = job.max_attempts < 1000;
+      historyOf(job).leases.push({ job: job.id, lease, answered: Date.now(), mayDie });
     },
 
-    /** It may have been made dead, and so may come back behind others. */
+    /** The job may have been dead, and may then come back behind others. */
     mayDie(id: string): void {
       mortal.add(id);
     },
 
-    /** It was asked to be retried, and so may have come before its delay was over, or come back behind others. */
+    /** The job was retried: it may have arrived before its delay was over, or come back behind others. */
     retried(id: string): void {
       mortal.add(id);
       retried.add(id);
     },
 
     /** How many leases were given to jobs of groups. */
-    turns: () => [...groups.values()].reduce((sum, { turns }) => sum + turns.length, 0),
+    leases: () => [...groups.values()].reduce((sum, { leases }) => sum + leases.length, 0),
 
     /** Every violation, in words. */
     violations(): string[] {
-      return [...groups].flatMap(([name, { arrivals, turns }]) => {
-        const byJob = new Map<string, Turn[]>();
-        const inOrder = turns.toSorted((a, b) => a.lease.start - b.lease.start);
-        for (const turn of inOrder) {
-          if (mortal.has(turn.job)) turn.mayDie = true;
-          byJob.set(turn.job, [...(byJob.get(turn.job) ?? []), turn]);
+      return [...groups].flatMap(([name, { arrivals, leases }]) => {
+        const byJob = new Map<string, GroupLease[]>();
+        const inOrder = leases.toSorted((a, b) => a.lease.start - b.lease.start);
+        for (const one of inOrder) {
+          if (mortal.has(one.job)) one.mayDie = true;
+          byJob.set(one.job, [...(byJob.get(one.job) ?? []), one]);
         }
         return [
           ...together(inOrder),
@@ -99,13 +99,13 @@ export function recordGroups() {
   };
 }
 
-const before = (a: Turn, b: Turn) => a.answered < b.lease.start - TOLERANCE_MS;
+const before = (a: GroupLease, b: GroupLease) => a.answered < b.lease.start - TOLERANCE_MS;
 
-/** Leases of two jobs that both ran for certain at one moment. */
-function together(turns: Turn[]): string[] {
+/** Leases of two jobs that certainly ran at the same moment. */
+function together(leases: GroupLease[]): string[] {
   const found: string[] = [];
-  for (const [i, a] of turns.entries())
-    for (const b of turns.slice(i + 1)) {
+  for (const [i, a] of leases.entries())
+    for (const b of leases.slice(i + 1)) {
       if (b.lease.start > a.lease.until) break;
       const both = Math.min(a.lease.until, b.lease.until) - Math.max(a.answered, b.answered);
       if (a.job !== b.job && both > TOLERANCE_MS)
@@ -114,32 +114,32 @@ function together(turns: Turn[]): string[] {
   return found;
 }
 
-/** Jobs that were handed out between two leases of one that held the group all the time. */
-function between(turns: Turn[], byJob: Map<string, Turn[]>): string[] {
+/** Jobs that were claimed between two leases of a job that was the head of the group all the time. */
+function between(leases: GroupLease[], byJob: Map<string, GroupLease[]>): string[] {
   const found: string[] = [];
   for (const [job, own] of byJob) {
-    const first = own[0] as Turn;
-    const last = own.at(-1) as Turn;
+    const first = own[0] as GroupLease;
+    const last = own.at(-1) as GroupLease;
     if (first.mayDie || first === last) continue;
-    for (const turn of turns)
-      if (turn.job !== job && before(first, turn) && before(turn, last))
-        found.push(`job ${turn.job} was handed out while job ${job} held the group`);
+    for (const other of leases)
+      if (other.job !== job && before(first, other) && before(other, last))
+        found.push(`job ${other.job} was claimed while job ${job} was the head of the group`);
   }
   return found;
 }
 
-/** Jobs that were handed out before, or between the leases of, one that had come before them. */
-function overtaken(arrivals: Arrival[], byJob: Map<string, Turn[]>): string[] {
+/** Jobs that were claimed before an earlier job, or between its leases. */
+function overtaken(arrivals: Arrival[], byJob: Map<string, GroupLease[]>): string[] {
   const found: string[] = [];
   for (const early of arrivals) {
     const own = byJob.get(early.id);
     if (!own) continue;
-    const first = own[0] as Turn;
-    const until = first.mayDie ? first : (own.at(-1) as Turn);
+    const first = own[0] as GroupLease;
+    const until = first.mayDie ? first : (own.at(-1) as GroupLease);
     for (const late of arrivals) {
-      const [turn] = byJob.get(late.id) ?? [];
-      if (turn && early.latest < late.earliest - TOLERANCE_MS && before(turn, until))
-        found.push(`job ${late.id} was handed out before job ${early.id}, which had come before it`);
+      const [claimed] = byJob.get(late.id) ?? [];
+      if (claimed && early.latest < late.earliest - TOLERANCE_MS && before(claimed, until))
+        found.push(`job ${late.id} was claimed before job ${early.id}, which had come before it`);
     }
   }
   return found;

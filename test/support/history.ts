@@ -1,19 +1,19 @@
-/** One lease as a claim answered it; times are the database's, in milliseconds. */
+/** One lease, as a claim answered it. Times are in milliseconds. */
 export interface Lease {
   job: string;
   token: string;
   deliveries: number;
   start: number;
-  /** When the job was with its worker for certain. */
+  /** When the worker certainly had the job. */
   taken: number;
-  /** Until when the lease ran for certain: a settling or extending call may have ended it as soon as it was sent. */
+  /** Until when the lease certainly ran. A call that settles or extends it may have ended it as soon as it was sent. */
   until: number;
-  settled?: { verb: Settling; sent: number; outcome: Outcome; answered?: number };
+  settled?: { verb: SettleVerb; sent: number; outcome: Outcome; answered?: number };
 }
 
-export type Settling = 'ack' | 'nack' | 'release';
+export type SettleVerb = 'ack' | 'nack' | 'release';
 
-/** `unknown`: no answer came, so the call may have been carried out or not. */
+/** `unknown`: there was no answer. The call may have been carried out or not. */
 export type Outcome = 'done' | 'refused' | 'unknown';
 
 interface ClaimedJob {
@@ -23,12 +23,11 @@ interface ClaimedJob {
   lease_expires_at: string;
 }
 
-/** Answered times are cut to milliseconds, and the clock of the tests is that of the database only nearly. */
+/** Answered times are cut to milliseconds, and the clocks of the tests and of the database differ a little. */
 export const TOLERANCE_MS = 5;
 
 /**
- * Records what producers and workers saw, and finds what must never be. Whatever could be innocent counts as innocent:
- * a violation that it reports is one.
+ * Records what producers and workers saw, and finds violations. It reports certain ones only.
  */
 export function recordHistory() {
   const enqueued = new Set<string>();
@@ -45,8 +44,8 @@ export function recordHistory() {
     },
 
     /**
-     * A claim answered this job, at `answered`. The database computes the end of a lease from when its transaction began,
-     * and comes to the job later: after what went before in that transaction.
+     * A claim answered this job, at `answered`. The database computes the end of a lease from the time of its statement,
+     * and leases the job a little later.
      */
     leased(job: ClaimedJob, leaseSeconds: number, answered?: number): Lease {
       const until = Date.parse(job.lease_expires_at);
@@ -63,26 +62,26 @@ export function recordHistory() {
       return lease;
     },
 
-    /** An extension was sent; `expires` is what it answered, if it did. */
+    /** An extend was sent. `expires` is the end of the lease that it answered. */
     extended(lease: Lease, sent: number, outcome: Outcome, expires?: string): void {
       if (outcome === 'done' && expires) lease.until = Date.parse(expires);
       else if (outcome === 'unknown') lease.until = Math.min(lease.until, sent);
     },
 
-    settled(lease: Lease, verb: Settling, sent: number, outcome: Outcome, answered?: number): void {
+    settled(lease: Lease, verb: SettleVerb, sent: number, outcome: Outcome, answered?: number): void {
       lease.settled = { verb, sent, outcome, answered };
       if (outcome !== 'refused') lease.until = Math.min(lease.until, sent);
     },
 
     leases: () => [...leases.values()].flat(),
 
-    /** Every violation, in words. `remaining` are the jobs that can still be found in the end. */
+    /** Every violation, in words. `remaining` are the jobs that still exist in the end. */
     violations(remaining: Set<string>): string[] {
       const found: string[] = [];
       for (const [job, all] of leases) found.push(...ofOneJob(job, all));
       for (const id of enqueued)
         if (!remaining.has(id) && !cancelled.has(id) && !mayBeDone(leases.get(id)))
-          found.push(`job ${id} is lost: it is gone, and nobody has acknowledged it`);
+          found.push(`job ${id} is lost: it is gone, and no ack was answered`);
       for (const [job, all] of leases)
         if (remaining.has(job) && all.some((lease) => isDone(lease, 'ack')))
           found.push(`job ${job} is still there after its ack`);
@@ -93,7 +92,7 @@ export function recordHistory() {
 
 export type History = ReturnType<typeof recordHistory>;
 
-const isDone = (lease: Lease, verb: Settling) =>
+const isDone = (lease: Lease, verb: SettleVerb) =>
   lease.settled?.verb === verb && lease.settled.outcome === 'done';
 
 const mayBeDone = (leases: Lease[] = []) =>
@@ -107,10 +106,9 @@ function ofOneJob(job: string, leases: Lease[]): string[] {
     if (!next) continue;
     const pair = `job ${job}, deliveries ${lease.deliveries} and ${next.deliveries}`;
     if (next.deliveries === lease.deliveries) found.push(`${pair}: the number did not grow`);
-    if (next.taken < lease.start - TOLERANCE_MS)
-      found.push(`${pair}: the later number was given out earlier`);
+    if (next.taken < lease.start - TOLERANCE_MS) found.push(`${pair}: the later number was used earlier`);
     if (next.taken < lease.until - TOLERANCE_MS) found.push(`${pair}: two leases ran at once`);
-    if (isDone(lease, 'ack')) found.push(`${pair}: delivered, though it was acknowledged before`);
+    if (isDone(lease, 'ack')) found.push(`${pair}: delivered, though its ack was answered before`);
     if (lease.settled?.outcome === 'done' && lease.settled.sent > next.taken + TOLERANCE_MS)
       found.push(`${pair}: the first one settled after the second one had begun`);
   }

@@ -1,6 +1,6 @@
 import type { Lease } from './history.ts';
 
-/** What a producer asks for. */
+/** A job as a producer sends it. */
 export interface Spec {
   queue: string;
   payload: { tag: number };
@@ -14,24 +14,24 @@ export interface Spec {
   expires_in_seconds?: number;
 }
 
-/** A job that somebody wanted, whether it came to be or not. Times are those of the tests, in milliseconds. */
+/** A job that an actor sent, enqueued or not. Times are those of the tests, in milliseconds. */
 export interface Intent {
   spec: Spec;
-  /** Which request it was in, and where: those of one request arrive in this order. */
+  /** Its request and its place in it. The jobs of one request arrive in this order. */
   request: number;
   index: number;
-  /** When it was sent first. */
+  /** When it was sent for the first time. */
   sent: number;
   outcome: 'unknown' | 'done' | 'refused' | 'deduplicated';
   /** When its outcome was known. */
   answered: number;
-  /** With `deduplicated`: the job that was there. */
+  /** With `deduplicated`: the job that the answer named. */
   named?: string;
   /** The jobs that were ever seen of it. */
   jobs: Set<string>;
 }
 
-/** A job, from what was seen of it. */
+/** A job, with all that was seen of it. */
 export interface Life {
   id: string;
   intent: Intent;
@@ -39,15 +39,15 @@ export interface Life {
   created: number;
   leases: Lease[];
   cancels: { sent: number; answered: number; status: number | undefined }[];
-  /** A nack without a retry was not refused; when it was answered, if it was. */
-  buried?: { sent: number; answered: number };
-  /** When somebody first asked to retry it. */
+  /** A nack with `retry: false` that was not refused, and when it was answered. */
+  killed?: { sent: number; answered: number };
+  /** When its first retry was sent. */
   retried: number;
-  /** What is found of it in the end. */
+  /** The job as it is found in the end. */
   found?: { state: string; finished: number; deliveries: number; last_error: string | null };
 }
 
-/** What was done to whole queues. */
+/** Calls on whole queues. */
 export interface Sweeps {
   redrives: { queue: string; answered: number }[];
   purges: { queue: string; answered: number }[];
@@ -55,7 +55,7 @@ export interface Sweeps {
 
 export const isDelayed = (spec: Spec) => (spec.delay_seconds ?? 0) > 0;
 
-/** From when on it was there for certain. */
+/** When it certainly existed. */
 export const bornBy = ({ intent, leases }: Life): number =>
   Math.min(
     intent.outcome === 'done' ? intent.answered : Number.POSITIVE_INFINITY,
@@ -65,18 +65,18 @@ export const bornBy = ({ intent, leases }: Life): number =>
 const deliveriesOf = ({ leases, found }: Life) =>
   Math.max(found?.deliveries ?? 0, ...leases.map((lease) => lease.deliveries));
 
-/** Whether it may have been dead at some time, seen or unseen. */
+/** Whether it may have been dead at some time. */
 export const mayHaveDied = (life: Life): boolean =>
-  life.buried !== undefined ||
+  life.killed !== undefined ||
   life.intent.spec.expires_in_seconds !== undefined ||
   deliveriesOf(life) >= life.intent.spec.max_attempts;
 
-/** Settled after its lease had run out: it may have been dead already. */
+/** It was settled after its lease had run out: the job may have been dead by then. */
 const isLate = ({ settled, until }: Lease) =>
   settled !== undefined && settled.outcome !== 'refused' && settled.sent > until;
 
-/** Whether it may have come back after it was dead: retried, redriven, or given back by a worker that came late. */
-export const mayBeRevived = (life: Life, { redrives }: Sweeps): boolean =>
+/** Whether it may have come back after it was dead: by a retry, a redrive, or a late release or nack. */
+export const mayHaveComeBack = (life: Life, { redrives }: Sweeps): boolean =>
   mayHaveDied(life) &&
   (life.retried < Number.POSITIVE_INFINITY ||
     life.leases.some((lease) => isLate(lease) && lease.settled?.verb !== 'ack') ||
@@ -84,7 +84,7 @@ export const mayBeRevived = (life: Life, { redrives }: Sweeps): boolean =>
       (redrive) => redrive.queue === life.intent.spec.queue && redrive.answered > life.intent.sent,
     ));
 
-/** The last moment at which it was unfinished for certain; only for one that can't have been revived. */
+/** The last moment at which it was certainly unfinished. Only for a job that cannot have come back. */
 export function unfinishedUntil(life: Life): number {
   const { found, leases } = life;
   const seen = Math.max(Number.NEGATIVE_INFINITY, ...leases.map((lease) => lease.until));
@@ -92,7 +92,7 @@ export function unfinishedUntil(life: Life): number {
   return found && !endedTwice ? Math.max(seen, found.finished) : seen;
 }
 
-/** From when on it was finished for certain, and for good. */
+/** When it was certainly finished for good. */
 export function finishedBy(life: Life, sweeps: Sweeps): number {
   const acks = life.leases.flatMap(({ settled }) =>
     settled?.verb === 'ack' && settled.outcome === 'done'
@@ -100,6 +100,6 @@ export function finishedBy(life: Life, sweeps: Sweeps): number {
       : [],
   );
   const cancels = life.cancels.filter(({ status }) => status === 200).map(({ answered }) => answered);
-  const burials = life.buried && !mayBeRevived(life, sweeps) ? [life.buried.answered] : [];
-  return Math.min(Number.POSITIVE_INFINITY, ...acks, ...cancels, ...burials);
+  const kills = life.killed && !mayHaveComeBack(life, sweeps) ? [life.killed.answered] : [];
+  return Math.min(Number.POSITIVE_INFINITY, ...acks, ...cancels, ...kills);
 }

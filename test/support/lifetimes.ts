@@ -1,12 +1,12 @@
 interface Lifetime {
   id: string;
-  /** Seen to be there at this time for the first time. */
+  /** When it was seen for the first time. */
   from: number;
-  /** Not finished before this, as nobody had asked for it. */
+  /** When its ack was sent. It was not finished before. */
   to: number;
 }
 
-/** Records when jobs of one key were seen unfinished, and finds those that were so at once. */
+/** Records when jobs with one key were certainly unfinished, and finds two that were at once. */
 export function recordLifetimes() {
   const jobs = new Map<string, Lifetime>();
 
@@ -29,14 +29,14 @@ export function recordLifetimes() {
 
     count: () => jobs.size,
 
-    /** Every two jobs that were there at once, in words. */
+    /** Each pair of jobs that were unfinished at once, in words. */
     overlaps(): string[] {
       const inOrder = [...jobs.values()].sort((a, b) => a.from - b.from);
       return inOrder.flatMap((job, i) =>
         inOrder
           .slice(i + 1)
           .filter((later) => later.from < job.to)
-          .map((later) => `job ${later.id} was there while job ${job.id} was not finished`),
+          .map((later) => `job ${later.id} existed while job ${job.id} was not finished`),
       );
     },
   };

@@ -1,6 +1,6 @@
 import type { Lease } from './history.ts';
 
-/** Answered times are cut to milliseconds, and the clock of the tests is that of the database only nearly. */
+/** Answered times are cut to milliseconds, and the clocks of the tests and of the database differ a little. */
 const TOLERANCE_MS = 5;
 
 /** The most leases that ran at once. A lease runs until its end, or until its ack, nack or release is sent. */

@@ -3,12 +3,12 @@ import type { Intent, Life, Spec, Sweeps } from './life.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
 export const nothing: Sweeps = { redrives: [], purges: [] };
-/** Everything in the queue may have been redriven. */
+/** Every job in the queue may have been redriven. */
 export const redriven: Sweeps = { redrives: [{ queue: 'q', answered: 50_000 }], purges: [] };
 
 let tag = 0;
 
-/** A job enqueued within 10 ms from `sent` on. */
+/** A job whose enqueue was sent at `sent` and answered 10 ms later. */
 export function job(id: string, sent: number, spec: Partial<Spec> = {}, more: Partial<Life> = {}): Life {
   const intent: Intent = {
     spec: { queue: 'q', payload: { tag: ++tag }, max_attempts: 5, ...spec },
@@ -22,7 +22,7 @@ export function job(id: string, sent: number, spec: Partial<Spec> = {}, more: Pa
   return { id, intent, created: sent + 5, leases: [], cancels: [], retried: NEVER, ...more };
 }
 
-/** A lease of a job, answered within 10 ms from `start` on. */
+/** Adds a lease to a job, which was answered 10 ms after its start. */
 export function leased(life: Life, start: number, until: number, settled?: Partial<Lease['settled']>): Life {
   const deliveries = life.leases.length + 1;
   const lease: Lease = { job: life.id, token: '', deliveries, start, taken: start + 10, until };
@@ -32,7 +32,7 @@ export function leased(life: Life, start: number, until: number, settled?: Parti
   return life;
 }
 
-/** What is found of a job in the end. */
+/** The state in which a job is found in the end. */
 export const ended = (state: string, finished = Number.NEGATIVE_INFINITY): Partial<Life> => ({
   found: { state, finished, deliveries: 1, last_error: null },
 });

@@ -4,15 +4,15 @@ import type { Answer, Service } from './service.ts';
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every kind.
 type Json = any;
 
-/** The last hex digits of an id name its queue, which need not exist. */
+/** The last hex digits of an id name its queue. This queue does not exist. */
 export const UNKNOWN_ID = '019aa5b2-7c1e-7a3f-9d2c-4b1e5fffffff';
 export const UNKNOWN_TOKEN = '6f1d2c3b-4a59-4876-8e1d-0c9b8a7f6e5d';
 
-/** Waits until an assertion holds; generous, as the machine may be busy. */
+/** Waits until an assertion holds. It waits long, because the machine may be busy. */
 export const eventually = <T>(assertion: () => Promise<T>): Promise<T> =>
   vi.waitFor(assertion, { timeout: 20_000, interval: 25 });
 
-/** Fails unless the answer is a problem document with that code, and names the field if one is given. */
+/** Fails unless the answer is a problem document with this code, and, if `field` is given, names that field. */
 export function expectProblem(answer: Answer, status: number, code: string, field?: string): void {
   expect({ status: answer.status, code: answer.body?.code }).toEqual({ status, code });
   expect(answer.headers['content-type']).toMatch(/^application\/problem\+json/);
@@ -20,7 +20,7 @@ export function expectProblem(answer: Answer, status: number, code: string, fiel
   if (field !== undefined) expect(answer.body.errors[0].path).toBe(field);
 }
 
-/** The steps that tests take on their way to what they are about; each fails unless it succeeds. */
+/** The calls that tests need on their way. Each fails unless it is answered 2xx, except `settle`. */
 export function moves(service: Service) {
   let names = 0;
 
@@ -42,13 +42,13 @@ export function moves(service: Service) {
     enqueueAll: async (jobs: object[]): Promise<Json[]> => (await ok('POST', '/jobs/batch', { jobs })).jobs,
     get: (id: string) => ok('GET', `/jobs/${id}`),
     configure: (queue: string, config: object) => ok('PUT', `/queues/${queue}`, config),
-    /** Claims the one job that must be there. */
+    /** Claims one job, and fails without one. */
     async claimOne(queue: string | string[], wish: object = {}): Promise<Json> {
       const jobs = await claim(queue, wish);
       expect(jobs).toHaveLength(1);
       return jobs[0];
     },
-    /** The payloads of all that is ready, in the order in which it is handed out. */
+    /** Claims all ready jobs. Returns their payloads, in the order of the queue. */
     drain: async (queue: string | string[]): Promise<Json[]> =>
       (await claim(queue, { limit: 1000 })).map((job) => job.payload),
     settle: (verb: 'ack' | 'nack' | 'release' | 'extend', job: Json, body: object = {}) =>

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 
 const words = (text: string) => text.trim().split(/\s+/);
 
-/** JSON texts that bring servers down: at the edges of numbers, of Unicode, of time. */
+/** JSON texts that break servers: at the limits of numbers, of Unicode, of time. */
 export const ODD = [
   ...words('0 -0 1 -1 0.1 1.0 1e-7 5e-324 1e-400 1e308 1e400 -1e400 0.30000000000000004 100 1000 2147483647'),
   ...words(
@@ -23,13 +23,13 @@ export const ODD = [
   `"${'x'.repeat(300)}"`,
 ];
 
-/** Every name that means something somewhere, and some that mean something to JavaScript. */
+/** Names of fields of any request, and names that JavaScript treats specially. */
 export const NAMES = words(`
   queue payload headers priority delay_seconds run_at max_attempts backoff jobs queues limit lease_seconds
   unique_key unique_for_seconds wait_seconds worker lease_token result error retry progress id acks nacks releases extends states error_contains
   retention_seconds dead_retention_seconds kind base_seconds max_seconds jitter __proto__ constructor \\u0000`);
 
-/** Values that a field accepts, or nearly accepts, so that many requests come through. */
+/** Values that a field accepts, or nearly accepts, so that many requests are valid. */
 const TYPICAL = new Map(
   Object.entries({
     queue: words('"a" "b" "a:b.c"'),
@@ -73,7 +73,7 @@ const extraName = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(...NAMES) },
 );
 
-/** The text of an object with up to `most` of these members, and now and then a foreign one. */
+/** The text of an object with up to `most` of these members, and sometimes an unknown one. */
 export const oddObject = (names: string[], most = names.length) =>
   fc
     .tuple(fc.subarray(names, { maxLength: most }), extraName)

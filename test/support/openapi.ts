@@ -8,7 +8,7 @@ interface Document {
 
 const escaped = (part: string) => part.replaceAll('~', '~0').replaceAll('/', '~1');
 
-/** Fails for an answer that the document does not describe; what is not in the document must be a problem. */
+/** Fails for an answer that the document does not describe, and for a refusal that is not a problem document. */
 export function answerChecker(document: object) {
   const { paths } = document as Document;
   const ajv = new Ajv2020({ strict: false, allErrors: true });

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type EmbeddedPostgres, startEmbedded } from '../../src/embedded/index.ts';
 
-/** A directory for the length of a test. */
+/** A directory, until `remove` is called. */
 export async function temporaryDirectory() {
   const path = await mkdtemp(join(tmpdir(), 'dibs-test-'));
   return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 5 }) };
@@ -21,7 +21,7 @@ function parentOf(pid: string): number {
   }
 }
 
-/** The processes of the PostgreSQL that runs on the data under a DATA_DIR, its first one first; none when it has ended. */
+/** The processes of the PostgreSQL under a DATA_DIR, its first one first. None when it has ended. */
 export function postgresPids(dataDir: string): number[] {
   let postmaster: number;
   try {
@@ -46,7 +46,7 @@ export function signalAll(pids: number[], signal: NodeJS.Signals): void {
   }
 }
 
-/** A relay to a server that may change, at an address that does not. */
+/** A relay with a fixed address to a server whose port may change. */
 async function openRelay(port: number, target: () => number): Promise<Server & { cut(): Promise<void> }> {
   const sockets = new Set<Socket>();
   const relay = createServer((near) => {
@@ -110,7 +110,7 @@ export async function unreliablePostgres() {
     url,
     start,
     stop,
-    /** All its processes stand still; its connections stay open and new ones are taken, but nothing answers. */
+    /** Stops all its processes. Connections stay open and new ones are accepted, but nothing is answered. */
     freeze: () => signalAll(postgresPids(directory.path), 'SIGSTOP'),
     thaw: () => signalAll(postgresPids(directory.path), 'SIGCONT'),
     async remove() {

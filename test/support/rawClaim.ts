@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import type { Claimed } from './claiming.ts';
+import type { Claimed } from './client.ts';
 
 /**
  * A claim by a consumer that hangs up after a while. It still reads what the service wrote before it saw the hang-up, so

@@ -6,13 +6,13 @@ import { createInterface } from 'node:readline';
 export interface Replica {
   url: string;
   pid: number;
-  /** What it logged so far, a line each. */
+  /** The lines that it has logged so far. */
   lines: string[];
-  /** Sends a signal and waits for the end; answers the exit code, null when the signal killed it. */
+  /** Sends a signal and waits for the end. Returns the exit code, or null when the signal killed it. */
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
 
-/** Starts `dibs serve` on a free port; `env` replaces DATABASE_URL, DATA_DIR and so on. */
+/** Starts `dibs serve` on a free port. `env` sets DATABASE_URL, DATA_DIR and so on. */
 export async function startReplica(env: Record<string, string>): Promise<Replica> {
   const { DATABASE_URL: _, ...inherited } = process.env;
   const child = spawn(process.execPath, ['dist/main.js', 'serve'], {

@@ -19,7 +19,7 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH' | 'HEAD' | 'OPT
 
 const document = openApiDocument(pino({ level: 'silent' }));
 
-/** A replica in this process on a database of its own (or on the one at `databaseUrl`), not listening. */
+/** A replica in this process, not listening, on a new database or the one at `databaseUrl`. */
 export async function startService(options: { databaseUrl?: string; maxPayloadBytes?: number } = {}) {
   const database = options.databaseUrl ? undefined : await createDatabase();
   const databaseUrl = options.databaseUrl ?? (database?.url as string);
@@ -33,7 +33,7 @@ export async function startService(options: { databaseUrl?: string; maxPayloadBy
   });
   const check = answerChecker(await document);
 
-  /** A request whose answer must agree with the OpenAPI document. `body` is sent as JSON, a string as it is. */
+  /** A request. Its answer must agree with the OpenAPI document. `body` is sent as JSON, but a string as it is. */
   async function call(
     method: Method,
     path: string,
@@ -65,9 +65,9 @@ export async function startService(options: { databaseUrl?: string; maxPayloadBy
     engine,
     app,
     call,
-    /** What the engine logged as failed. */
+    /** The errors that the engine logged. */
     errors,
-    /** Listens on a free port; returns the base URL. */
+    /** Listens on a free port, and returns the base URL. */
     listen: () => app.listen({ host: '127.0.0.1', port: 0 }),
     async stop() {
       engine.stopWaiting();

@@ -13,7 +13,7 @@ export function sources(): string[] {
   return ['main.ts', 'serve.ts', ...below.filter((file) => file.endsWith('.ts'))];
 }
 
-/** A source without its comments, as far as that needs no parser: those that have a line of their own. */
+/** A source without the comments that have lines of their own. The others would need a parser. */
 export const codeOf = (path: string): string =>
   textOf(path)
     .replaceAll(/^\s*\/\*.*?\*\//gms, '')

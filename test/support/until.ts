@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Looks again and again until `look` answers something true, which it returns; fails with the last thing seen. */
+/** Calls `look` until it returns a true value, and returns that. */
 export async function until<T>(
   look: () => T | Promise<T>,
-  { withinMs = 20_000, everyMs = 20, what = 'what was waited for' } = {},
+  { withinMs = 20_000, everyMs = 20, what = 'the event that the test waits for' } = {},
 ): Promise<Exclude<T, false | undefined | null | 0>> {
   const deadline = performance.now() + withinMs;
   for (;;) {

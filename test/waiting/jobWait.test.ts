@@ -29,7 +29,7 @@ afterAll(async () => {
 const sql = <Row extends object>(text: string, values: unknown[] = []) =>
   onServer<Row & Record<string, unknown>>(here.databaseUrl, text, values);
 
-/** Waits for the end of a job, and goes on when the waiting has begun: the row says so. */
+/** Begins to wait for a job. Returns when the wait has begun: it changes the row of the job. */
 async function waitFor(on: Service, id: string, seconds = 60): Promise<{ answer: Promise<Answer> }> {
   const before = await awaitedUntil(id);
   const answer = on.call('GET', `/jobs/${id}?wait_seconds=${seconds}`);
@@ -50,7 +50,7 @@ describe.each([
   ['the same replica', () => here],
   ['another replica', () => there],
 ])('GET /jobs/{id}?wait_seconds= on %s', (_, on) => {
-  test('answers when the job is completed, with its result, also when nothing of it is kept', async () => {
+  test('answers when the job is completed, with its result, even in a queue that keeps no finished jobs', async () => {
     const job = await leased(undefined, { payload: { n: 1 } });
     const waits = [await waitFor(on(), job.id), await waitFor(on(), job.id), await waitFor(here, job.id)];
     const acked = await at.settle('ack', job, { result: { pages: 12 } });
@@ -62,7 +62,7 @@ describe.each([
       });
   });
 
-  test('answers when it is completed in a queue with a retention', async () => {
+  test('answers when the job is completed in a queue with a retention', async () => {
     const queue = at.newQueue();
     await at.configure(queue, { retention_seconds: 0.01 });
     const job = await leased(queue);
@@ -71,7 +71,7 @@ describe.each([
     expect((await answer).body).toMatchObject({ state: 'completed', result: 1 });
   });
 
-  test('answers when it is completed by settle, beside others that nobody waits for', async () => {
+  test('answers when the job is completed by POST /jobs/settle, together with jobs that no client waits for', async () => {
     const queue = at.newQueue();
     await at.enqueueAll(Array(30).fill({ queue }));
     const jobs = await at.claim(queue, { limit: 30 });
@@ -86,7 +86,7 @@ describe.each([
     expect((await at.ok('GET', `/jobs?queue=${queue}`)).jobs).toHaveLength(3);
   });
 
-  test('answers when it is completed with jobs that follow', async () => {
+  test('answers when the job is completed with follow-ups', async () => {
     const job = await leased();
     const { answer } = await waitFor(on(), job.id);
     const next = { queue: at.newQueue(), payload: 2 };
@@ -96,7 +96,7 @@ describe.each([
     expect(await at.drain(next.queue)).toEqual([2]);
   });
 
-  test('answers when a nack makes it dead', async () => {
+  test('answers when a nack makes the job dead', async () => {
     for (const more of [{}, { enqueue: [{ queue: 'undo' }] }]) {
       const job = await leased();
       const { answer } = await waitFor(on(), job.id);
@@ -105,19 +105,19 @@ describe.each([
     }
   });
 
-  test('answers when it is dead because its last lease ran out', async () => {
+  test('answers when the job is dead because its last lease ran out', async () => {
     const job = await leased(undefined, { max_attempts: 1 }, { lease_seconds: 0.5 });
     const { answer } = await waitFor(on(), job.id);
     expect((await answer).body).toMatchObject({ state: 'dead', last_error: 'lease expired' });
   });
 
-  test('answers when it is dead because nobody claimed it in time', async () => {
+  test('answers when the job is dead because it expired', async () => {
     const job = await at.enqueue({ queue: at.newQueue(), expires_in_seconds: 0.5 });
     const { answer } = await waitFor(on(), job.id);
     expect((await answer).body).toMatchObject({ state: 'dead', last_error: 'expired' });
   });
 
-  test('answers when it is cancelled, at once or by what its worker says', async () => {
+  test('answers when the job is cancelled, at once or by its worker', async () => {
     const waiting = await at.enqueue({ queue: at.newQueue(), delay_seconds: 600 });
     const first = await waitFor(on(), waiting.id);
     await at.ok('DELETE', `/jobs/${waiting.id}`);
@@ -131,7 +131,7 @@ describe.each([
     }
   });
 
-  test('answers 404 when it is purged, or deleted with its queue', async () => {
+  test('answers 404 when the job is purged, or deleted with its queue', async () => {
     const queue = at.newQueue();
     const purged = await at.enqueue({ queue });
     const first = await waitFor(on(), purged.id);
@@ -143,7 +143,7 @@ describe.each([
     expectProblem(await second.answer, 404, 'job_not_found');
   });
 
-  test('answers the job as it stands when it does not finish in time', async () => {
+  test('answers the job as it is when the time is over', async () => {
     const job = await leased();
     await at.settle('nack', job, { delay_seconds: 600 });
     const answer = await on().call('GET', `/jobs/${job.id}?wait_seconds=0.2`);
@@ -151,7 +151,7 @@ describe.each([
   });
 });
 
-test('of a finished job, or none, it answers at once', async () => {
+test('a wait for a finished job, or an unknown one, is answered at once', async () => {
   const queue = at.newQueue();
   await at.configure(queue, { retention_seconds: 600 });
   const done = await leased(queue);
@@ -166,7 +166,7 @@ test('of a finished job, or none, it answers at once', async () => {
   for (const id of [gone.id, UNKNOWN_ID, 'x']) expectProblem(await look(id), 404, 'job_not_found');
 });
 
-test('refuses to wait longer than a minute, less than nothing, or for what is no number', async () => {
+test('wait_seconds is a number from 0 to 60', async () => {
   const { id } = await at.enqueue({ queue: at.newQueue() });
   for (const seconds of ['61', '-1', 'x', 'Infinity'])
     expectProblem(
@@ -179,7 +179,7 @@ test('refuses to wait longer than a minute, less than nothing, or for what is no
   expect((await here.call('GET', `/jobs/${id}?wait_seconds=0`)).status).toBe(200);
 });
 
-test('who asks again and again, each time a little later, sees the end in a queue that keeps nothing', async () => {
+test('a client that polls with short waits sees the end of a job, even in a queue that keeps no finished jobs', async () => {
   const job = await leased();
   let body = (await here.call('GET', `/jobs/${job.id}?wait_seconds=0.05`)).body;
   expect(body.state).toBe('leased');
@@ -189,14 +189,14 @@ test('who asks again and again, each time a little later, sees the end in a queu
   expect(body).toMatchObject({ state: 'completed', result: 'done' });
 });
 
-test('an awaited job of a queue that keeps nothing stays for 10 seconds, and is gone then', async () => {
+test('a job that a client waits for is kept for 10 seconds when its queue keeps none, and is gone then', async () => {
   const job = await leased();
   const cancelled = await at.enqueue({ queue: job.queue });
   const late = await at.enqueue({ queue: job.queue });
   for (const { id } of [job, cancelled, late]) await here.call('GET', `/jobs/${id}?wait_seconds=0.05`);
   const acked = await at.settle('ack', job, { result: 1 });
   await at.ok('DELETE', `/jobs/${cancelled.id}`);
-  // Longer than the sweeper takes to find what its queue does not keep.
+  // The pruner takes less time to find jobs that their queue does not keep.
   await sleep(1500);
   expect((await at.get(job.id)).state).toBe('completed');
   expect((await at.get(cancelled.id)).state).toBe('cancelled');
@@ -214,7 +214,7 @@ test('an awaited job of a queue that keeps nothing stays for 10 seconds, and is 
   expectProblem(await here.call('GET', `/jobs/${late.id}`), 404, 'job_not_found');
 });
 
-test('more who wait than a replica can hold are refused with 503', async () => {
+test('a replica refuses the 10,001st request that waits with 503', async () => {
   const never = new Promise<never>(() => undefined);
   const waits = createJobWaits({
     db: { query: () => never },
@@ -230,9 +230,9 @@ test('more who wait than a replica can hold are refused with 503', async () => {
   waits.close();
 });
 
-test('a job that is awaited while it is ready is passed over by no claim', async () => {
+test('a claim gets a ready job even while clients begin to wait for it', async () => {
   const queue = at.newQueue();
-  for (let round = 0; round < 30; round++) {
+  for (let i = 0; i < 30; i++) {
     const { id } = await at.enqueue({ queue });
     const [claimed] = await Promise.all([
       at.claimOne(queue, { wait_seconds: 20 }),
@@ -244,7 +244,7 @@ test('a job that is awaited while it is ready is passed over by no claim', async
   }
 });
 
-test('hundreds who wait on two replicas hold no connection, and each sees the end of its job', async () => {
+test('hundreds of clients that wait on two replicas use no connection, and each sees the end of its job', async () => {
   const queue = at.newQueue();
   const jobs = await at.enqueueAll(Array.from({ length: 400 }, (_, i) => ({ queue, payload: i })));
   const answers = jobs.map(({ id }, i) => (i % 2 ? here : there).call('GET', `/jobs/${id}?wait_seconds=60`));
@@ -265,7 +265,7 @@ test('hundreds who wait on two replicas hold no connection, and each sees the en
   expect(found.map(({ body }) => [body.state, body.result])).toEqual(jobs.map((_, i) => ['completed', i]));
 });
 
-test('the end of a job wakes who waits for it, here and on another replica, and not only who looks now and then', async () => {
+test('the end of a job wakes the clients that wait for it, on this replica and on another one, without polling', async () => {
   vi.useFakeTimers({ toFake: ['setInterval'] });
   const replicas = [
     await startService({ databaseUrl: here.databaseUrl }),
@@ -273,7 +273,7 @@ test('the end of a job wakes who waits for it, here and on another replica, and 
   ];
   vi.useRealTimers();
   const [one, two] = replicas as [Service, Service];
-  for (let round = 0; round < 5; round++) {
+  for (let i = 0; i < 5; i++) {
     const jobs = [await leased(), await leased()];
     const waits = [];
     for (const { id } of jobs) for (const on of replicas) waits.push(await waitFor(on, id));
@@ -285,10 +285,10 @@ test('the end of a job wakes who waits for it, here and on another replica, and 
   for (const replica of replicas) await replica.stop();
 });
 
-test('a wake-up that is lost costs a second, not the answer', async () => {
+test('a wait is answered even when the notification of the end is lost', async () => {
   const job = await leased();
   const { answer } = await waitFor(here, job.id);
-  // As if by a replica whose message does not come.
+  // As if another replica had done it, and its notification had been lost.
   await sql(
     `update dibs.jobs set state = 'completed', finished_at = now(), lease_expires_at = null, result = '7' where id = $1`,
     [job.id],
@@ -296,7 +296,7 @@ test('a wake-up that is lost costs a second, not the answer', async () => {
   expect((await answer).body).toMatchObject({ state: 'completed', result: 7 });
 });
 
-test('a service that stops answers who waits with the job as it stands', async () => {
+test('a service that stops answers the clients that wait with the job as it is', async () => {
   const leaving = await startService({ databaseUrl: here.databaseUrl });
   const { id } = await at.enqueue({ queue: at.newQueue() });
   const { answer } = await waitFor(leaving, id);
@@ -306,7 +306,7 @@ test('a service that stops answers who waits with the job as it stands', async (
   await leaving.stop();
 });
 
-test('a client that hangs up waits no longer', async () => {
+test('a client that hangs up does not wait any longer', async () => {
   const leaving = await startService({ databaseUrl: here.databaseUrl });
   const url = await leaving.listen();
   const { id } = await at.enqueue({ queue: at.newQueue() });

@@ -1,5 +1,5 @@
 import { type Lease, TOLERANCE_MS } from '../history.ts';
-import { type Intent, type Life, mayBeRevived, mayHaveDied, type Sweeps } from '../life.ts';
+import { type Intent, type Life, mayHaveComeBack, mayHaveDied, type Sweeps } from '../life.ts';
 
 const mayBeAcked = (leases: Lease[]) =>
   leases.some(({ settled }) => settled?.verb === 'ack' && settled.outcome !== 'refused');
@@ -7,22 +7,22 @@ const mayBeAcked = (leases: Lease[]) =>
 const mayBeCancelled = ({ cancels }: Life) =>
   cancels.some(({ status }) => status === undefined || status === 200 || status === 202);
 
-/** What was wanted is there once if it was promised, and not at all if it was refused. */
+/** An intent that was answered has one job. An intent that was refused has none. */
 export function intentViolations(intents: Intent[]): string[] {
   return intents.flatMap(({ spec, outcome, jobs }) => {
     const what = `job ${[...jobs].join(' and ')} of ${spec.queue}, tag ${spec.payload.tag}`;
-    if (jobs.size > 1) return [`${what}: wanted once, there more often`];
+    if (jobs.size > 1) return [`${what}: enqueued once, found more often`];
     if (jobs.size > 0 && (outcome === 'refused' || outcome === 'deduplicated'))
-      return [`${what}: there, though the answer was ${outcome}`];
+      return [`${what}: found, though the answer was ${outcome}`];
     return [];
   });
 }
 
-/** Nothing is handed out after its expiry, nor once more than it may be tried. */
+/** No job is claimed after its expiry. */
 export function expiryViolations(lives: Life[], sweeps: Sweeps): string[] {
   return lives.flatMap((life) => {
     const { expires_in_seconds: seconds } = life.intent.spec;
-    if (seconds === undefined || mayBeRevived(life, sweeps)) return [];
+    if (seconds === undefined || mayHaveComeBack(life, sweeps)) return [];
     const end = life.created + seconds * 1000;
     return life.leases.some((lease) => lease.start > end + TOLERANCE_MS)
       ? [`job ${life.id} was leased after it had expired`]
@@ -30,7 +30,7 @@ export function expiryViolations(lives: Life[], sweeps: Sweeps): string[] {
   });
 }
 
-/** Each job came to an end that somebody gave it. `keeps` says whether a queue keeps what is finished. */
+/** Each job is finished because a call, a lease or its expiry finished it. `keeps` says whether a queue keeps finished jobs. */
 export function fateViolations(
   lives: Life[],
   keeps: (queue: string) => boolean,
@@ -46,12 +46,10 @@ export function fateViolations(
     if (!found) {
       if (purged) return [];
       if (keeps(queue)) return wrong('is lost: it is not kept');
-      return acked || cancelled ? [] : wrong('is lost: it is gone, and nobody has acknowledged it');
+      return acked || cancelled ? [] : wrong('is lost: it is gone, and no ack was answered');
     }
-    if (found.state === 'completed')
-      return acked ? [] : wrong('is completed, and nobody has acknowledged it');
-    if (found.state === 'cancelled')
-      return cancelled ? [] : wrong('is cancelled, and nobody has asked for it');
+    if (found.state === 'completed') return acked ? [] : wrong('is completed, and no ack was answered');
+    if (found.state === 'cancelled') return cancelled ? [] : wrong('is cancelled, and no cancel was sent');
     if (leases.some(({ settled }) => settled?.verb === 'ack' && settled.outcome === 'done'))
       return wrong(`is ${found.state} after its ack`);
     if (found.state === 'dead')

@@ -1,16 +1,16 @@
 import { groupBy } from '../groupBy.ts';
 import { TOLERANCE_MS } from '../history.ts';
-import { bornBy, isDelayed, type Life, mayBeRevived, type Sweeps, unfinishedUntil } from '../life.ts';
+import { bornBy, isDelayed, type Life, mayHaveComeBack, type Sweeps, unfinishedUntil } from '../life.ts';
 import { type Hold, later, leasedTogether, NOBODY } from './together.ts';
 
-/** When a job was leased first, for certain. */
+/** When a job was certainly leased for the first time. */
 const firstTaken = ({ leases }: Life) =>
   Math.min(Number.POSITIVE_INFINITY, ...leases.map((lease) => lease.taken));
 
-/** When a job had arrived for certain. One with a delay arrives after it. */
-const arrivedBy = (life: Life) => (isDelayed(life.intent.spec) ? firstTaken(life) : bornBy(life));
+/** When a job was certainly in its group. A delayed job comes into its group when it is promoted. */
+const enteredBy = (life: Life) => (isDelayed(life.intent.spec) ? firstTaken(life) : bornBy(life));
 
-/** In a group, jobs are leased one at a time, in their order of arrival, each after the end of those before it. */
+/** The jobs of a group are leased one at a time, in their order of arrival, each after the end of the jobs before it. */
 export function groupViolations(lives: Life[], sweeps: Sweeps): string[] {
   const grouped = lives.filter(({ intent }) => intent.spec.group !== undefined);
   const groups = groupBy(grouped, ({ intent: { spec } }) => `${spec.group} of ${spec.queue}`);
@@ -26,13 +26,13 @@ function overtaken(jobs: Life[], sweeps: Sweeps): string[] {
       found.push(`job ${life.id} was leased though job ${before.by}, which came before it, was unfinished`);
   };
   const holdOf = (life: Life): Hold =>
-    mayBeRevived(life, sweeps) ? NOBODY : { until: unfinishedUntil(life), by: life.id };
+    mayHaveComeBack(life, sweeps) ? NOBODY : { until: unfinishedUntil(life), by: life.id };
 
-  const earlier = jobs.toSorted((a, b) => arrivedBy(a) - arrivedBy(b));
+  const earlier = jobs.toSorted((a, b) => enteredBy(a) - enteredBy(b));
   let before = NOBODY;
   let next = 0;
   for (const life of jobs.toSorted((a, b) => a.intent.sent - b.intent.sent)) {
-    for (let one = earlier[next]; one && arrivedBy(one) < life.intent.sent; one = earlier[++next])
+    for (let one = earlier[next]; one && enteredBy(one) < life.intent.sent; one = earlier[++next])
       before = later(before, holdOf(one));
     look(life, before);
   }

@@ -6,7 +6,7 @@ export interface Limits {
   rate_limit?: { jobs: number; per_seconds: number };
 }
 
-/** No queue has more leases that run at once, or more claims in a window, than it may have. */
+/** No queue has more leases at once, or more claimed jobs in a window, than its limits allow. */
 export function limitViolations(lives: Life[], limits: Record<string, Limits>): string[] {
   return Object.entries(limits).flatMap(([queue, { max_leased, rate_limit }]) => {
     const leases = lives.filter(({ intent }) => intent.spec.queue === queue).flatMap((life) => life.leases);
@@ -34,7 +34,7 @@ function tooManyAtOnce(leases: Lease[], most: number): string[] {
   return highest > most ? [`${highest} leases ran at once, where ${most} may`] : [];
 }
 
-/** Each claim happened between the start of its lease and its answer; the window reaches over all that it counts. */
+/** A claim happened between the start of its lease and its answer. A job counts when both are in the window. */
 function tooManyInWindow(
   leases: Lease[],
   { jobs, per_seconds }: { jobs: number; per_seconds: number },

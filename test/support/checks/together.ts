@@ -1,7 +1,7 @@
 import { TOLERANCE_MS } from '../history.ts';
 import type { Life } from '../life.ts';
 
-/** Until when the job `by` kept others from something. */
+/** Until when the job `by` had a lease, or its place in a group. */
 export interface Hold {
   until: number;
   by: string;
@@ -11,7 +11,7 @@ export const NOBODY: Hold = { until: Number.NEGATIVE_INFINITY, by: '' };
 
 export const later = (a: Hold, b: Hold): Hold => (b.until > a.until ? b : a);
 
-/** Different jobs of these that were leased at once. */
+/** Pairs of these jobs that were leased at once. */
 export function leasedTogether(jobs: Life[]): string[] {
   const found: string[] = [];
   const leases = jobs.flatMap((life) => life.leases).toSorted((a, b) => a.taken - b.taken);

@@ -5,7 +5,7 @@ import {
   finishedBy,
   type Intent,
   type Life,
-  mayBeRevived,
+  mayHaveComeBack,
   type Sweeps,
   unfinishedUntil,
 } from '../life.ts';
@@ -13,14 +13,14 @@ import { leasedTogether } from './together.ts';
 
 const keyOf = ({ spec }: Intent) => `key ${spec.unique_key} of ${spec.queue}`;
 
-/** Until when its `unique_for_seconds` keep its key, at least and at most. */
+/** Until when `unique_for_seconds` keep the key of a job that was enqueued at `from`. */
 const keptUntil = ({ spec }: Intent, from: number) => from + (spec.unique_for_seconds ?? 0) * 1000;
 
-/** A key has one unfinished job at a time, and none within the time for which another one keeps it. */
+/** A key has one unfinished job at a time, and no new job within its window. */
 export function uniqueViolations(lives: Life[], intents: Intent[], sweeps: Sweeps): string[] {
-  const keyed = lives.filter(({ intent }) => intent.spec.unique_key !== undefined);
+  const withKey = lives.filter(({ intent }) => intent.spec.unique_key !== undefined);
   const found: string[] = [];
-  for (const [key, jobs] of groupBy(keyed, ({ intent }) => keyOf(intent))) {
+  for (const [key, jobs] of groupBy(withKey, ({ intent }) => keyOf(intent))) {
     found.push(...leasedTogether(jobs).map((together) => `${key}: ${together}`));
     for (const [i, a] of jobs.entries())
       for (const b of jobs.slice(i + 1))
@@ -33,13 +33,13 @@ export function uniqueViolations(lives: Life[], intents: Intent[], sweeps: Sweep
 }
 
 function bothThere(a: Life, b: Life, sweeps: Sweeps): boolean {
-  if (mayBeRevived(a, sweeps) || mayBeRevived(b, sweeps)) return false;
+  if (mayHaveComeBack(a, sweeps) || mayHaveComeBack(b, sweeps)) return false;
   const born = Math.max(bornBy(a), bornBy(b));
   return born < Math.min(unfinishedUntil(a), unfinishedUntil(b)) - TOLERANCE_MS;
 }
 
 const createdBeside = (first: Life, second: Life, sweeps: Sweeps): boolean =>
-  !mayBeRevived(first, sweeps) &&
+  !mayHaveComeBack(first, sweeps) &&
   bornBy(first) < second.intent.sent &&
   bornBy(second) < unfinishedUntil(first) - TOLERANCE_MS;
 
@@ -47,7 +47,7 @@ const createdTooSoon = (first: Life, second: Life): boolean =>
   bornBy(first) < second.intent.sent &&
   bornBy(second) < keptUntil(first.intent, first.created) - TOLERANCE_MS;
 
-/** Who is told of another job is told of one that has the key. */
+/** A deduplicated enqueue names a job that has the key. */
 function wronglyNamed(lives: Life[], intents: Intent[], sweeps: Sweeps): string[] {
   const byId = new Map(lives.map((life) => [life.id, life]));
   return intents.flatMap((intent) => {

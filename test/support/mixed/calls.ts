@@ -5,10 +5,10 @@ import type { Record } from './record.ts';
 
 export type Answer = Awaited<ReturnType<typeof http>>;
 
-/** What differs from call to call in a path. */
+/** The names in a path, which differ from call to call. */
 const NAMES = /(?<=jobs|queues)\/(?!batch|claim|settle)[^/?]+|\?.*/g;
 
-/** Replicas that are killed and started again, and calls to any of those that run. */
+/** Replicas that can be killed and replaced, and calls to any of them. */
 export async function createCluster(databaseUrl: string, size: number, record: Record) {
   const start = () => startReplica({ DATABASE_URL: databaseUrl, DATABASE_POOL_SIZE: '5' });
   const replicas = await Promise.all(Array.from({ length: size }, start));
@@ -16,16 +16,16 @@ export async function createCluster(databaseUrl: string, size: number, record: R
   let stops = 0;
 
   return {
-    /** What the replicas, ended or not, logged as odd. */
+    /** The warnings and errors that all replicas logged, also those that have ended. */
     complaints: () =>
       [...lines, ...replicas.flatMap((replica) => replica.lines)].filter(
         (line) => !/"level":[123]0/.test(line),
       ),
 
-    /** How often one was asked to stop, which then lets nobody wait. */
+    /** How many replicas were asked to stop. A replica that stops answers waiting requests early. */
     stops: () => stops,
 
-    /** Ends one of them as a crash does, or now and then as an operator does, and starts another one a little later. */
+    /** Ends a replica, mostly like a crash, sometimes like an operator. Starts another one a little later. */
     async replaceOne(random: Random): Promise<void> {
       const at = random.integer(0, replicas.length - 1);
       const [ended] = replicas.splice(at, 1) as [Replica];
@@ -38,7 +38,7 @@ export async function createCluster(databaseUrl: string, size: number, record: R
       replicas.push(await start());
     },
 
-    /** A request to a replica; undefined when no answer came, or one that leaves open what happened. */
+    /** A request to a replica. Undefined without an answer, and for one that leaves the outcome open. */
     async call(
       random: Random,
       method: string,

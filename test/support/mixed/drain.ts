@@ -3,11 +3,11 @@ import type { Random } from './random.ts';
 import type { World } from './world.ts';
 
 const LEASE_SECONDS = 20;
-/** Every rate, delay and backoff lets something through in less. */
+/** Longer than any rate limit, delay or backoff of this workload. */
 const STUCK_MS = 30_000;
 const LONGEST_MS = 80_000;
 
-/** Works like a good worker until nothing is open; what is still open when nothing has moved for long is stuck. */
+/** Acks every job, until no unfinished job is left or none was claimed for 30 s. Jobs that are left then are stuck. */
 export async function drain(world: World, random: Random): Promise<void> {
   const { cluster, record } = world;
   for (const queue of QUEUE_NAMES) await cluster.call(random, 'POST', `/queues/${queue}/resume`);
@@ -17,7 +17,7 @@ export async function drain(world: World, random: Random): Promise<void> {
     const body = { queues: QUEUE_NAMES, limit: 100, lease_seconds: LEASE_SECONDS, wait_seconds: 0.3 };
     const answer = await cluster.call(random, 'POST', '/jobs/claim', body);
     const leases = (answer?.body.jobs ?? []).flatMap(
-      (job: Parameters<typeof record.handedOut>[0]) => record.handedOut(job, LEASE_SECONDS) ?? [],
+      (job: Parameters<typeof record.leased>[0]) => record.leased(job, LEASE_SECONDS) ?? [],
     );
     for (const lease of leases) {
       const sent = Date.now();
@@ -38,7 +38,7 @@ async function isDrained({ cluster }: World, random: Random): Promise<boolean> {
   );
 }
 
-/** Looks up all that is left. */
+/** Records all jobs that are left. */
 async function findAll({ cluster, record }: World, random: Random): Promise<void> {
   for (const queue of QUEUE_NAMES) {
     let cursor = '';

@@ -3,18 +3,18 @@ import { hasGroups, QUEUE_NAMES } from './queues.ts';
 import type { Random } from './random.ts';
 import type { World } from './world.ts';
 
-type Meddling = (world: World, random: Random) => Promise<unknown>;
+type Action = (world: World, random: Random) => Promise<unknown>;
 
 const OVER = [404, 409];
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** One of the jobs that were seen last: most others are finished. */
+/** One of the jobs that were seen last. Most others are finished. */
 const recent = ({ record }: World, random: Random) => {
   const lives = [...record.lives.values()].slice(-200);
   return lives.length > 0 ? random.oneOf(lives) : undefined;
 };
 
-const cancel: Meddling = async (world, random) => {
+const cancel: Action = async (world, random) => {
   const life = recent(world, random);
   if (!life) return;
   const entry = { sent: Date.now(), answered: NEVER, status: undefined as number | undefined };
@@ -26,22 +26,22 @@ const cancel: Meddling = async (world, random) => {
   if (answer) entry.answered = Date.now();
 };
 
-const retry: Meddling = async (world, random) => {
+const retry: Action = async (world, random) => {
   const life = recent(world, random);
   if (!life) return;
   life.retried = Math.min(life.retried, Date.now());
   await world.cluster.call(random, 'POST', `/jobs/${life.id}/retry`, {}, { expected: OVER });
 };
 
-const look: Meddling = async (world, random) => {
+const look: Action = async (world, random) => {
   const life = recent(world, random);
   if (!life) return;
   const tail = random.chance(0.5) ? '/explain' : '';
   await world.cluster.call(random, 'GET', `/jobs/${life.id}${tail}`, undefined, { expected: OVER });
 };
 
-/** Who waits for a job is answered when it is finished, or when the time is over. */
-const wait: Meddling = async (world, random) => {
+/** A wait for a job must be answered when the job is finished, or when the time is over. */
+const wait: Action = async (world, random) => {
   const life = recent(world, random);
   if (!life) return;
   const seconds = random.between(0.1, 2);
@@ -55,19 +55,19 @@ const wait: Meddling = async (world, random) => {
     world.record.problems.push(`${path} was answered ${answer.body.state} after ${waited} s`);
 };
 
-const list: Meddling = ({ cluster }, random) =>
+const list: Action = ({ cluster }, random) =>
   cluster.call(random, 'GET', `/jobs?queue=${random.oneOf(QUEUE_NAMES)}&limit=50`);
 
-const count: Meddling = ({ cluster }, random) => cluster.call(random, 'GET', '/queues');
+const count: Action = ({ cluster }, random) => cluster.call(random, 'GET', '/queues');
 
-const pause: Meddling = async ({ cluster }, random) => {
+const pause: Action = async ({ cluster }, random) => {
   const path = `/queues/${random.oneOf(QUEUE_NAMES)}`;
   await cluster.call(random, 'POST', `${path}/pause`);
   await sleep(random.between(10, 500));
   await cluster.call(random, 'POST', `${path}/resume`);
 };
 
-const redrive: Meddling = async ({ cluster, record }, random) => {
+const redrive: Action = async ({ cluster, record }, random) => {
   const redriven = { queue: random.oneOf(QUEUE_NAMES), answered: NEVER };
   record.sweeps.redrives.push(redriven);
   const path = `/queues/${redriven.queue}/redrive`;
@@ -75,7 +75,7 @@ const redrive: Meddling = async ({ cluster, record }, random) => {
   if (answer) redriven.answered = Date.now();
 };
 
-const purge: Meddling = async ({ cluster, record }, random) => {
+const purge: Action = async ({ cluster, record }, random) => {
   const purged = { queue: random.oneOf(QUEUE_NAMES.filter(hasGroups)), answered: NEVER };
   record.sweeps.purges.push(purged);
   const states = random.some(['ready', 'scheduled', 'blocked', 'dead'], 4);
@@ -83,7 +83,7 @@ const purge: Meddling = async ({ cluster, record }, random) => {
   if (answer) purged.answered = Date.now();
 };
 
-const MEDDLINGS: Meddling[] = [
+const ACTIONS: Action[] = [
   ...Array(10).fill(cancel),
   ...Array(4).fill(retry),
   ...Array(4).fill(look),
@@ -97,12 +97,12 @@ const MEDDLINGS: Meddling[] = [
 
 export async function meddler(world: World, random: Random): Promise<void> {
   while (!world.stopping()) {
-    await random.oneOf(MEDDLINGS)(world, random);
+    await random.oneOf(ACTIONS)(world, random);
     await sleep(random.between(10, 150));
   }
 }
 
-/** A purge explains whatever is missing that came before it: only now and then. */
+/** A purge explains every missing job that came before it. So it comes only now and then. */
 export async function purger(world: World, random: Random): Promise<void> {
   while (!world.stopping()) {
     await sleep(random.between(1000, 6000));

@@ -5,17 +5,17 @@ import type { Random } from './random.ts';
 import { someSpecs } from './specs.ts';
 import type { World } from './world.ts';
 
-const PATIENCE_MS = 60_000;
+const GIVE_UP_MS = 60_000;
 let keys = 0;
 
 /**
- * Sends a request until it has an answer; undefined when that is a refusal after one that was lost, which may have been
- * carried out, or may be yet.
+ * Sends a request until it is answered. Undefined for a refusal after a lost answer: the lost request may have been
+ * carried out, or may still be.
  */
-async function repeated({ cluster, record }: World, random: Random, path: string, body: object) {
+async function sendRepeatedly({ cluster, record }: World, random: Random, path: string, body: object) {
   const key = `request ${++keys}`;
   const headers = { 'idempotency-key': key };
-  const deadline = performance.now() + PATIENCE_MS;
+  const deadline = performance.now() + GIVE_UP_MS;
   for (let lost = false; performance.now() < deadline; lost = true) {
     const abortAfterMs = random.chance(0.08) ? random.integer(1, 15) : undefined;
     const answer = await cluster.call(random, 'POST', path, body, { abortAfterMs, expected: [429], headers });
@@ -23,20 +23,20 @@ async function repeated({ cluster, record }: World, random: Random, path: string
     if (answer) return answer.status < 300 || !lost ? answer : undefined;
     await sleep(random.between(10, 100));
   }
-  throw new Error(`${path} with ${key} was not answered within ${PATIENCE_MS} ms`);
+  throw new Error(`${path} with ${key} was not answered within ${GIVE_UP_MS} ms`);
 
   async function again(first: Answer): Promise<void> {
     await sleep(random.between(0, 300));
     const second = await cluster.call(random, 'POST', path, body, { headers });
     if (second && (second.text !== first.text || second.status !== first.status))
       record.problems.push(
-        `${path} was repeated with ${key}, and answered otherwise: ${first.text}; ${second.text}`,
+        `${path} was repeated with ${key}, and got another answer: ${first.text}; ${second.text}`,
       );
   }
 }
 
-/** Sends a request once, and now and then waits for what comes of it. */
-async function once({ cluster, record }: World, random: Random, path: string, body: object) {
+/** Sends a request once. Sometimes it waits for the end of the job. */
+async function sendOnce({ cluster, record }: World, random: Random, path: string, body: object) {
   const waits = path === '/jobs' && random.chance(0.3);
   const headers = waits ? { prefer: `wait=${random.integer(1, 2)}` } : undefined;
   const answer = await cluster.call(random, 'POST', path, body, { expected: [429], headers });
@@ -45,7 +45,7 @@ async function once({ cluster, record }: World, random: Random, path: string, bo
   return answer;
 }
 
-/** Enqueues one job or a batch, with an Idempotency-Key and patience, or without both. */
+/** Enqueues one job or a batch: with an Idempotency-Key until it is answered, or once without a key. */
 async function enqueue(world: World, random: Random): Promise<void> {
   const { record } = world;
   const specs = someSpecs(random, random.oneOf([1, 1, 2, 8, 25]));
@@ -54,8 +54,8 @@ async function enqueue(world: World, random: Random): Promise<void> {
   const body = single ? (specs[0] as Spec) : { jobs: specs };
   const intents = record.wanted(specs);
   const answer = random.chance(0.5)
-    ? await repeated(world, random, path, body)
-    : await once(world, random, path, body);
+    ? await sendRepeatedly(world, random, path, body)
+    : await sendOnce(world, random, path, body);
   if (answer)
     record.answered(intents, answer.status < 300 ? [answer.body.jobs ?? answer.body].flat() : 'refused');
 }

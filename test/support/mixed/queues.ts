@@ -5,7 +5,7 @@ interface QueueConfig extends Limits {
   max_ready?: number;
 }
 
-/** The queues of the mixed workload: each leans towards something, and the last ones have it all. */
+/** The queues of the mixed workload. Each has one feature, the last ones have all. */
 export const QUEUES: Record<string, QueueConfig> = {
   plain: {},
   kept: { retention_seconds: 3600 },

@@ -1,4 +1,4 @@
-/** Numbers that follow from a seed: mulberry32. */
+/** Random numbers from a seed: mulberry32. */
 export function createRandom(seed: number) {
   let state = seed | 0;
 
@@ -18,7 +18,7 @@ export function createRandom(seed: number) {
     integer,
     oneOf,
     chance: (share: number) => next() < share,
-    /** Up to `most` of the values, in any order. */
+    /** 1 to `most` of the values, in any order. */
     some<T>(values: readonly T[], most: number): T[] {
       const left = [...values];
       return Array.from(
@@ -26,7 +26,7 @@ export function createRandom(seed: number) {
         () => left.splice(integer(0, left.length - 1), 1)[0] as T,
       );
     },
-    /** For another actor, so that what one of them does hardly depends on the others' pace. */
+    /** For another actor, so that its actions do not depend on how fast the others are. */
     fork: () => createRandom(integer(-(2 ** 31), 2 ** 31 - 1)),
   };
 }

@@ -20,14 +20,14 @@ export interface Shown {
   deduplicated?: boolean;
 }
 
-export interface Handed extends Shown {
+export interface ShownLease extends Shown {
   lease_token: string;
   lease_expires_at: string;
 }
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** What all actors of the mixed workload saw. */
+/** Records what all actors of the mixed workload saw. */
 export function createRecord() {
   const history = recordHistory();
   const intents = new Map<number, Intent>();
@@ -41,7 +41,7 @@ export function createRecord() {
   function seen(job: Shown, intent = intents.get(job.payload?.tag as number)): Life {
     const known = lives.get(job.id);
     if (known) return known;
-    if (!intent) throw new Error(`Nobody wanted job ${job.id}`);
+    if (!intent) throw new Error(`No actor enqueued job ${job.id}`);
     const created = Date.parse(job.created_at);
     const life: Life = { id: job.id, intent, created, leases: [], cancels: [], retried: NEVER };
     intent.jobs.add(job.id);
@@ -52,7 +52,7 @@ export function createRecord() {
   return {
     lives,
     sweeps,
-    /** What no answer may say, found by the actors themselves. */
+    /** Wrong answers, found by the actors. */
     problems,
     tally,
 
@@ -60,7 +60,7 @@ export function createRecord() {
       tally.set(what, (tally.get(what) ?? 0) + by);
     },
 
-    /** One request wants these jobs. */
+    /** One request is about to send these jobs. */
     wanted(specs: Spec[]): Intent[] {
       const request = ++requests;
       const sent = Date.now();
@@ -92,26 +92,26 @@ export function createRecord() {
       }
     },
 
-    /** A claim handed these jobs out; undefined for a lease that was answered before. */
-    handedOut(job: Handed, leaseSeconds: number): Lease | undefined {
+    /** A claim was answered this job. Undefined for a lease that was answered before. */
+    leased(job: ShownLease, leaseSeconds: number): Lease | undefined {
       if (leases.has(job.lease_token)) return undefined;
       const life = seen(job);
       const lease = history.leased(job, leaseSeconds, Date.now());
       leases.set(job.lease_token, lease);
       life.leases.push(lease);
       if (job.attempt > job.max_attempts)
-        problems.push(`job ${job.id} was handed out as attempt ${job.attempt} of ${job.max_attempts}`);
+        problems.push(`job ${job.id} was claimed as attempt ${job.attempt} of ${job.max_attempts}`);
       return lease;
     },
 
     extended: history.extended,
 
-    settled(lease: Lease, verb: 'ack' | 'nack' | 'release', sent: number, outcome: Outcome, bury = false) {
+    settled(lease: Lease, verb: 'ack' | 'nack' | 'release', sent: number, outcome: Outcome, kills = false) {
       const answered = Date.now();
       history.settled(lease, verb, sent, outcome, answered);
       const life = lives.get(lease.job) as Life;
-      if (bury && outcome !== 'refused' && !life.buried)
-        life.buried = { sent, answered: outcome === 'done' ? answered : NEVER };
+      if (kills && outcome !== 'refused' && !life.killed)
+        life.killed = { sent, answered: outcome === 'done' ? answered : NEVER };
     },
 
     found(job: Shown): void {

@@ -22,7 +22,7 @@ const ACTORS: { act(world: World, random: Random): Promise<void>; number: number
 
 const BACKOFF = { kind: 'constant', base_seconds: 0.2, jitter: 0.5 };
 
-/** Lets producers, workers, meddlers and a killer loose on some replicas, then works off what is left, and judges. */
+/** Runs producers, workers, meddlers and a killer against some replicas, acks the jobs that are left, and finds violations. */
 export async function runMixed(databaseUrl: string, seed: number, seconds: number) {
   const random = createRandom(seed);
   const record = createRecord();

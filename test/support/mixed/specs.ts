@@ -4,7 +4,7 @@ import type { Random } from './random.ts';
 
 let tags = 0;
 
-/** A job of any kind. */
+/** A random job. */
 export function anySpec(random: Random, queue = random.oneOf(QUEUE_NAMES)): Spec {
   const { chance, oneOf, integer, between } = random;
   const spec: Spec = {

@@ -10,10 +10,10 @@ const ENQUEUE = `select dibs.enqueue($1, $2, priority => $3, delay_seconds => $4
   fairness_key => $7) as id`;
 const QUEUE_FULL = '53400';
 
-/** What dibs.enqueue returns tells nothing of when it was enqueued, nor whether another job had the key. */
+/** dibs.enqueue returns only an id: not the time of the enqueue, nor whether another job had the key. */
 const isPlain = (spec: Spec) => spec.unique_key === undefined && spec.expires_in_seconds === undefined;
 
-/** The job as it would be shown; the transaction began after the intent. */
+/** The job as an answer would show it. It was created after the intent was sent. */
 const shown = (id: string, { spec, sent }: Intent) =>
   ({ id, created_at: new Date(sent).toISOString(), payload: spec.payload }) as Shown;
 
@@ -41,7 +41,7 @@ async function enqueue({ record }: World, random: Random, client: pg.Client): Pr
   }
 }
 
-/** Enqueues in transactions of its own, of which some are rolled back. */
+/** Enqueues in its own transactions, and rolls some of them back. */
 export async function sqlProducer(world: World, random: Random): Promise<void> {
   const client = new pg.Client(world.databaseUrl);
   await client.connect();

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Lease, Outcome, Settling } from '../history.ts';
+import type { Lease, Outcome, SettleVerb } from '../history.ts';
 import type { Intent } from '../life.ts';
 import type { Answer } from './calls.ts';
 import { QUEUE_NAMES } from './queues.ts';
 import type { Random } from './random.ts';
-import type { Handed, Shown } from './record.ts';
+import type { Shown, ShownLease } from './record.ts';
 import { someSpecs } from './specs.ts';
 import type { World } from './world.ts';
 
@@ -20,27 +20,38 @@ const outcomeOf = (status: number | undefined): Outcome =>
         ? 'refused'
         : 'unknown';
 
-/** How a worker means to settle a lease, and the jobs that are to come of it. */
+/** How a worker is going to settle a lease, with which follow-ups. */
 interface Plan {
   lease: Lease;
-  verb: Settling;
+  verb: SettleVerb;
   body: { lease_token: string; retry?: boolean; delay_seconds?: number; enqueue?: object[] };
-  chained: Intent[];
-  /** A queue had no room for them, so nothing of it was carried out. */
+  followUps: Intent[];
+  /** Their queue was full, so nothing was carried out. */
   full?: boolean;
 }
 
 function planned({ record }: World, random: Random, lease: Lease): Plan {
   const { chance, oneOf } = random;
-  const verb = oneOf<Settling>(['ack', 'ack', 'ack', 'ack', 'ack', 'ack', 'ack', 'nack', 'nack', 'release']);
+  const verb = oneOf<SettleVerb>([
+    'ack',
+    'ack',
+    'ack',
+    'ack',
+    'ack',
+    'ack',
+    'ack',
+    'nack',
+    'nack',
+    'release',
+  ]);
   const body: Plan['body'] = { lease_token: lease.token };
   if (verb === 'nack' && chance(0.2)) body.retry = false;
   if (verb !== 'ack' && chance(0.7)) body.delay_seconds = oneOf([0, 0, 0.1, 0.5]);
-  const chains = verb !== 'release' && chance(0.2);
-  if (!chains) return { lease, verb, body, chained: [] };
+  const hasFollowUps = verb !== 'release' && chance(0.2);
+  if (!hasFollowUps) return { lease, verb, body, followUps: [] };
   const specs = someSpecs(random, 2);
   body.enqueue = specs;
-  return { lease, verb, body, chained: record.wanted(specs) };
+  return { lease, verb, body, followUps: record.wanted(specs) };
 }
 
 interface SettleAnswer {
@@ -49,33 +60,33 @@ interface SettleAnswer {
   enqueued?: Shown[];
 }
 
-/** One try to settle; the outcome of all tries together is what is recorded. */
+/** One try to settle. The outcome of all tries together is recorded. */
 function settled({ record }: World, plan: Plan, sent: number, answer: SettleAnswer | undefined) {
-  const { lease, verb, chained } = plan;
+  const { lease, verb, followUps } = plan;
   const before = lease.settled?.outcome;
   if (before === 'done') return;
-  plan.full = answer?.status === 429 && chained.length > 0;
+  plan.full = answer?.status === 429 && followUps.length > 0;
   if (answer && !plan.full && ![200, 503, ...TOO_LATE].includes(answer.status))
     record.problems.push(`${verb} of job ${lease.job} was answered ${JSON.stringify(answer)}`);
   const now = plan.full ? 'refused' : outcomeOf(answer?.status);
   const outcome = before === 'unknown' && now === 'refused' ? 'unknown' : now;
   record.count(`${verb}: ${outcome}`);
   record.settled(lease, verb, lease.settled?.sent ?? sent, outcome, plan.body.retry === false);
-  if (outcome === 'refused') record.answered(chained, 'refused');
-  if (outcome !== 'done' || chained.length === 0) return;
+  if (outcome === 'refused') record.answered(followUps, 'refused');
+  if (outcome !== 'done' || followUps.length === 0) return;
   const { state, enqueued = [] } = answer as SettleAnswer;
-  const due = state === 'completed' || state === 'dead' ? chained.length : 0;
-  if (enqueued.length !== due)
+  const expected = state === 'completed' || state === 'dead' ? followUps.length : 0;
+  if (enqueued.length !== expected)
     record.problems.push(
-      `${verb} of job ${lease.job}, now ${state}, enqueued ${enqueued.length} jobs of ${due}`,
+      `${verb} of job ${lease.job}, now ${state}, enqueued ${enqueued.length} jobs of ${expected}`,
     );
-  record.answered(chained, enqueued.length > 0 ? enqueued : 'refused');
+  record.answered(followUps, enqueued.length > 0 ? enqueued : 'refused');
 }
 
 async function settle(world: World, random: Random, plans: Plan[]): Promise<void> {
   const sent = Date.now();
   if (random.chance(0.3)) {
-    const listOf = (verb: Settling) =>
+    const listOf = (verb: SettleVerb) =>
       plans.filter((plan) => plan.verb === verb).map(({ lease, body }) => ({ id: lease.job, ...body }));
     const answer = await world.cluster.call(random, 'POST', '/jobs/settle', {
       acks: listOf('ack'),
@@ -90,7 +101,10 @@ async function settle(world: World, random: Random, plans: Plan[]): Promise<void
       plans.map(async (plan) => {
         const path = `/jobs/${plan.lease.job}/${plan.verb}`;
         const abortAfterMs = random.chance(0.04) ? random.integer(1, 8) : undefined;
-        const options = { abortAfterMs, expected: [...TOO_LATE, ...(plan.chained.length > 0 ? [429] : [])] };
+        const options = {
+          abortAfterMs,
+          expected: [...TOO_LATE, ...(plan.followUps.length > 0 ? [429] : [])],
+        };
         const answer = await world.cluster.call(random, 'POST', path, plan.body, options);
         settled(world, plan, sent, answer && { ...answer.body, status: answer.status });
       }),
@@ -98,10 +112,10 @@ async function settle(world: World, random: Random, plans: Plan[]): Promise<void
   }
   const open = plans.filter(({ lease }) => lease.settled?.outcome === 'unknown');
   if (open.length > 0 && random.chance(0.5)) await settle(world, random, open);
-  const unchained = plans
+  const withoutFollowUps = plans
     .filter(({ full }) => full)
-    .map(({ lease, verb, body: { enqueue: _, ...body } }) => ({ lease, verb, body, chained: [] }));
-  if (unchained.length > 0) await settle(world, random, unchained);
+    .map(({ lease, verb, body: { enqueue: _, ...body } }) => ({ lease, verb, body, followUps: [] }));
+  if (withoutFollowUps.length > 0) await settle(world, random, withoutFollowUps);
 }
 
 async function extend({ cluster, record }: World, random: Random, lease: Lease): Promise<void> {
@@ -112,7 +126,7 @@ async function extend({ cluster, record }: World, random: Random, lease: Lease):
   record.extended(lease, sent, outcomeOf(answer?.status), answer?.body.lease_expires_at);
 }
 
-/** Works on a lease well, too slowly, or not to its end; who dies settles nothing. */
+/** Works on a lease: in time, too slowly, or not to the end. A worker that dies settles nothing. */
 async function work(world: World, random: Random, lease: Lease): Promise<Plan | undefined> {
   if (random.chance(0.06)) return undefined;
   await sleep(random.between(0, 80));
@@ -130,23 +144,23 @@ async function claim(world: World, random: Random): Promise<Lease[]> {
     wait_seconds: random.oneOf([0, 0, 0.3, 1]),
     ...(random.chance(0.4) ? { claim_id: `claim ${++claims}` } : {}),
   };
-  const take = (answer: Answer | undefined) => {
-    const jobs: Handed[] = answer?.body.jobs ?? [];
-    return jobs.flatMap((job) => record.handedOut(job, body.lease_seconds) ?? []);
+  const note = (answer: Answer | undefined) => {
+    const jobs: ShownLease[] = answer?.body.jobs ?? [];
+    return jobs.flatMap((job) => record.leased(job, body.lease_seconds) ?? []);
   };
   const send = () => {
     const abortAfterMs = random.chance(0.12) ? random.integer(1, 60) : undefined;
     return cluster.call(random, 'POST', '/jobs/claim', body, { abortAfterMs });
   };
   const first = await send();
-  if (!('claim_id' in body) || (first && !random.chance(0.1))) return take(first);
-  const leases = take(first);
+  if (!('claim_id' in body) || (first && !random.chance(0.1))) return note(first);
+  const leases = note(first);
   const second = await send();
   const running = leases.every((lease) => lease.until > Date.now());
-  const repeated: Handed[] = second?.body.jobs ?? [];
+  const repeated: ShownLease[] = second?.body.jobs ?? [];
   if (second && running && leases.length > 0 && String(tokens(leases)) !== String(tokens(repeated)))
     record.problems.push(`${body.claim_id} was answered ${tokens(leases)}, and repeated ${tokens(repeated)}`);
-  return [...leases, ...take(second)];
+  return [...leases, ...note(second)];
 }
 
 const tokens = (leases: { token?: string; lease_token?: string }[]) =>

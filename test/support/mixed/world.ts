@@ -1,7 +1,7 @@
 import type { Cluster } from './calls.ts';
 import type { Record } from './record.ts';
 
-/** What the actors of the mixed workload share. */
+/** All actors of the mixed workload share this. */
 export interface World {
   cluster: Cluster;
   record: Record;

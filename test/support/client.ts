@@ -10,7 +10,7 @@ export interface Claimed {
   payload: unknown;
 }
 
-/** The short calls of a producer and of a worker against one replica; each fails for an answer that isn't 2xx. */
+/** The calls of a producer and of a worker to one replica. Each fails when the answer is not 2xx. */
 export function client(url: string) {
   async function ok(method: string, path: string, body?: unknown, signal?: AbortSignal) {
     const answer = await http(url, method, path, body, { signal });
@@ -38,6 +38,6 @@ export function client(url: string) {
 
 export type Client = ReturnType<typeof client>;
 
-/** The value in the middle. */
+/** The median of some values. */
 export const median = (values: number[]): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] as number;
