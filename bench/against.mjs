@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { benchmark } from './lib/bench.mjs';
+import { cpuSecondsOf, postgresCpu, usedSince } from './lib/cpu.mjs';
 import { drain, fill, jobText, leaseOf, READY } from './lib/jobs.mjs';
 import { commitOf } from './lib/machine.mjs';
 import { settle } from './lib/postgres.mjs';
@@ -20,36 +21,53 @@ const AT_LEAST = 0.97;
 /** Each queue has one kind of load. */
 const job = { cycle: jobText('cycle'), batches: jobText('batches'), enqueue: jobText('enqueue') };
 
-const atCycle = (connections) => async (url, seconds) => {
-  const result = await cycle(url, 'cycle', job.cycle, { connections, seconds });
-  return { rate: result.cycles, trouble: result.trouble };
-};
+/** CPU time, in microseconds, that the service and the database used for each of the things done. */
+async function measured({ base, pid }, seconds, load) {
+  const before = { service: cpuSecondsOf(pid), database: postgresCpu() };
+  const result = await load(base);
+  const perThing = (usedSeconds) => (usedSeconds * 1e6) / (result.rate * seconds);
+  return {
+    ...result,
+    service: perThing(cpuSecondsOf(pid) - before.service),
+    database: perThing(usedSince(before.database, postgresCpu())),
+  };
+}
+
+const atCycle = (connections) => (side, seconds) =>
+  measured(side, seconds, async (url) => {
+    const result = await cycle(url, 'cycle', job.cycle, { connections, seconds });
+    return { rate: result.cycles, trouble: result.trouble };
+  });
 
 /**
  * Puts jobs into a queue and takes them out again afterwards, so that the tables are as small for every load.
  */
-async function enqueues(url, seconds) {
-  const result = await wrk(url, {
-    script: 'enqueue',
-    connections: CONNECTIONS,
-    seconds,
-    args: [job.enqueue],
+async function enqueues(side, seconds) {
+  const done = await measured(side, seconds, async (url) => {
+    const result = await wrk(url, {
+      script: 'enqueue',
+      connections: CONNECTIONS,
+      seconds,
+      args: [job.enqueue],
+    });
+    return { rate: (result.requests - result.not_2xx) / result.seconds, trouble: trouble(result) };
   });
-  await drain(url, 'enqueue', {
+  await drain(side.base, 'enqueue', {
     each: (jobs, http) => http.post('/jobs/settle', { acks: jobs.map(leaseOf) }),
   });
-  return { rate: (result.requests - result.not_2xx) / result.seconds, trouble: trouble(result) };
+  return done;
 }
 
-async function batches(url, seconds) {
-  const result = await wrk(url, {
-    script: 'batches',
-    connections: BATCH_CONNECTIONS,
-    seconds,
-    args: ['batches', job.batches, `${BATCH}`],
+const batches = (side, seconds) =>
+  measured(side, seconds, async (url) => {
+    const result = await wrk(url, {
+      script: 'batches',
+      connections: BATCH_CONNECTIONS,
+      seconds,
+      args: ['batches', job.batches, `${BATCH}`],
+    });
+    return { rate: result.acked / result.seconds, trouble: trouble(result) };
   });
-  return { rate: result.acked / result.seconds, trouble: trouble(result) };
-}
 
 const LOADS = [
   { what: 'cycles/s at 64 connections', run: atCycle(64) },
@@ -79,36 +97,44 @@ await benchmark(
       await fill(replica.url, READY, job.cycle);
       // Twice as many as all connections claim at once, so that every claim finds its hundred.
       await fill(replica.url, BATCH * BATCH_CONNECTIONS * 2, job.batches);
-      sides.push({ name, url, base: replica.url });
+      sides.push({ name, url, base: replica.url, pid: replica.pid });
     }
-    for (const { run } of LOADS) for (const { base } of sides) await run(base, 2);
+    for (const { run } of LOADS) for (const side of sides) await run(side, 2);
 
-    const found = LOADS.map(() => ({ old: [], new: [], ratio: [] }));
+    const found = LOADS.map(() => ({ old: [], new: [], ratio: [], service: [], database: [] }));
     for (let round = 1; round <= rounds; round++) {
       // Each side goes first in every other round, so that a drift of the machine hits both alike.
       const order = round % 2 ? sides : sides.toReversed();
       const rows = [];
       for (const [i, { what, run }] of LOADS.entries()) {
         const rates = {};
+        const cpu = {};
         const notes = [];
-        for (const { name, url, base } of order) {
-          await settle(url);
-          const result = await run(base, seconds);
+        for (const side of order) {
+          const { name } = side;
+          await settle(side.url);
+          const result = await run(side, seconds);
+          cpu[name] = result;
           rates[name] = result.rate;
           found[i][name].push(result.rate);
           if (result.trouble) notes.push(`${name}: ${result.trouble}`);
         }
         const ratio = rates.new / rates.old;
         found[i].ratio.push(ratio);
+        for (const part of ['service', 'database']) found[i][part].push(cpu.new[part] / cpu.old[part]);
         rows.push([what, rates.old, rates.new, ratio, notes.join('; ')]);
       }
       report.table(`Round ${round}, ${order[0].name} first:`, ['', 'old', 'new', 'new/old', 'notes'], rows);
     }
 
     report.table(
-      `Medians of ${rounds} rounds of ${seconds} s; new/old is the median of the ratios of the rounds:`,
-      ['', 'old', 'new', 'new/old'],
-      LOADS.map(({ what }, i) => [what, median(found[i].old), median(found[i].new), median(found[i].ratio)]),
+      `Medians of ${rounds} rounds of ${seconds} s; new/old is the median of the ratios of the rounds. CPU time for each of these, ` +
+        'which a busy machine disturbs less, as new/old:',
+      ['', 'old', 'new', 'new/old', 'CPU of the service', 'CPU of PostgreSQL'],
+      LOADS.map(({ what }, i) => [
+        what,
+        ...[found[i].old, found[i].new, found[i].ratio, found[i].service, found[i].database].map(median),
+      ]),
     );
     for (const [i, { what }] of LOADS.entries())
       report.line({

@@ -1,0 +1,36 @@
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** Clock ticks of Linux, in which /proc counts CPU time: 100 a second on every common machine. */
+const TICKS_PER_SECOND = 100;
+
+/** CPU time that a process has used, in seconds: its own code and the kernel's. Of a process that ended, 0. */
+export function cpuSecondsOf(pid) {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // The name stands in parentheses and may hold spaces; utime and stime are the 12th and 13th field behind it.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+  } catch {
+    return 0;
+  }
+}
+
+const isPostgres = (pid) => {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, 'utf8').trim() === 'postgres';
+  } catch {
+    return false;
+  }
+};
+
+/** CPU time of each PostgreSQL process of the machine, in seconds, by its pid. */
+export const postgresCpu = () =>
+  new Map(
+    readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name) && isPostgres(name))
+      .map((pid) => [pid, cpuSecondsOf(pid)]),
+  );
+
+/** What the processes of `after` have used since `before`, in seconds. Processes that ended meanwhile are left out. */
+export const usedSince = (before, after) =>
+  [...after].reduce((sum, [pid, seconds]) => sum + seconds - (before.get(pid) ?? 0), 0);
