@@ -1,3 +1,5 @@
+import { withUnknownOutcome } from './errors.ts';
+
 /*
  * The seam of the engine: what concerns every verb is put around all of them here. A concern chooses, when the engine
  * starts, what it does around a verb. It costs the other verbs nothing.
@@ -33,6 +35,20 @@ export const noteServedClaims =
           const jobs = await run();
           if ((jobs as unknown[]).length > 0) served();
           return jobs;
+        }
+      : undefined;
+
+/** For verbs of several transactions: when one breaks off in between, nobody can tell what was done. */
+export const unknownWhenBroken =
+  (verbs: string[]): Concern =>
+  (verb) =>
+    verbs.includes(verb)
+      ? async (run) => {
+          try {
+            return await run();
+          } catch (error) {
+            throw withUnknownOutcome(error);
+          }
         }
       : undefined;
 

@@ -5,7 +5,7 @@ import { createRedrive } from './admin/redrive.ts';
 import { createBulkThrottle } from './batching/bulkThrottle.ts';
 import { createRoundTrips, ORDER_IN_TRIP } from './batching/roundTrips.ts';
 import { createClaims } from './claim/claims.ts';
-import { type Concern, logCalls, noteServedClaims, withConcerns } from './concerns.ts';
+import { type Concern, logCalls, noteServedClaims, unknownWhenBroken, withConcerns } from './concerns.ts';
 import { createCapacity } from './enqueue/capacity.ts';
 import type { PathOf } from './enqueue/checks.ts';
 import { createEnqueue } from './enqueue/enqueue.ts';
@@ -30,6 +30,16 @@ import { createWaiters } from './waiting/waiters.ts';
 
 /** Requests at once that have a transaction each. The pool's other connections serve the others. */
 const TRANSACTIONS = 4;
+
+/** Verbs that commit more than once. */
+const SEVERAL_TRANSACTIONS = [
+  'configureQueue',
+  'pauseQueue',
+  'resumeQueue',
+  'deleteQueue',
+  'purgeQueue',
+  'redriveQueue',
+];
 
 export interface EngineOptions {
   db: Database;
@@ -128,7 +138,7 @@ export async function startEngine({ db, listenUrl, log, logCall }: EngineOptions
 
     isReady: () => isMigrated(db),
   };
-  const concerns: Concern[] = [noteServedClaims(throttle.served)];
+  const concerns: Concern[] = [noteServedClaims(throttle.served), unknownWhenBroken(SEVERAL_TRANSACTIONS)];
   if (logCall) concerns.unshift(logCalls(logCall));
 
   // A database that has just gone again is no reason to give up: a duty adjusts the clock later.

@@ -27,16 +27,25 @@ export interface FieldError {
   message: string;
 }
 
+/**
+ * Whether a change that was refused may have been made all the same: `not_done` is safe to repeat as it is. `unknown` may
+ * have been done, or may still be.
+ */
+export type Outcome = 'not_done' | 'unknown';
+
 /** A request is not carried out. The message tells its sender why. */
 export class Refusal extends Error {
   readonly code: RefusalCode;
   readonly errors: FieldError[] | undefined;
+  /** Only of `unavailable`. */
+  readonly outcome: Outcome | undefined;
 
-  constructor(code: RefusalCode, detail: string, errors?: FieldError[]) {
+  constructor(code: RefusalCode, detail: string, errors?: FieldError[], outcome?: Outcome) {
     super(detail);
     this.name = 'Refusal';
     this.code = code;
     this.errors = errors;
+    this.outcome = outcome;
   }
 }
 
@@ -88,8 +97,14 @@ export const idempotencyKeyReused = (key: string) =>
 export const queueFull = (name: string) =>
   new Refusal('queue_full', `Queue ${name} is full: these jobs would exceed its max_ready. Try again later.`);
 
-export const unavailable = (detail = 'The database does not answer. Try again later.') =>
-  new Refusal('unavailable', detail);
+export const unavailable = (
+  detail = 'The database does not answer. Try again later.',
+  outcome: Outcome = 'not_done',
+) => new Refusal('unavailable', detail, undefined, outcome);
+
+/** An outage that came when a part of the work was done, or may have been. Other errors stay as they are. */
+export const withUnknownOutcome = (error: unknown): unknown =>
+  error instanceof Refusal && error.code === 'unavailable' ? unavailable(error.message, 'unknown') : error;
 
 /** This replica holds as many waiting requests as its memory should. The request was refused before it began. */
 export const overloaded = () =>

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { type FieldError, Refusal, type RefusalCode } from '../../src/errors.ts';
+import { type FieldError, type Outcome, Refusal, type RefusalCode } from '../../src/errors.ts';
 import { refusalOf } from './refusalOf.ts';
 
 /** The only map from codes to statuses. */
@@ -56,11 +56,13 @@ export interface Problem {
   detail: string;
   code: RefusalCode;
   errors?: FieldError[];
+  outcome?: Outcome;
 }
 
 const RETRY_AFTER_SECONDS = 1;
 
-export function toProblem({ code, message, errors }: Refusal): Problem {
+/** `isChange`: the call that is refused would have changed something. */
+export function toProblem({ code, message, errors, outcome }: Refusal, isChange = false): Problem {
   const problem: Problem = {
     type: `urn:problem-type:dibs:${code}`,
     title: TITLES[code],
@@ -69,11 +71,13 @@ export function toProblem({ code, message, errors }: Refusal): Problem {
     code,
   };
   if (errors) problem.errors = errors;
+  if (outcome && isChange) problem.outcome = outcome;
   return problem;
 }
 
 export function sendProblem(reply: FastifyReply, refusal: Refusal): FastifyReply {
-  const problem = toProblem(refusal);
+  const { method } = reply.request;
+  const problem = toProblem(refusal, method !== 'GET' && method !== 'HEAD');
   if (problem.status === 503 || problem.status === 429) reply.header('retry-after', RETRY_AFTER_SECONDS);
   return reply
     .header('x-request-id', reply.request.id)

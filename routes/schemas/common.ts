@@ -112,6 +112,13 @@ export const Problem = Type.Object(
         description: 'With `invalid_request`: each field that is wrong.',
       }),
     ),
+    outcome: Type.Optional(
+      oneOf(['not_done', 'unknown'], {
+        description:
+          'With 503, of a call that changes something. `not_done`: nothing was changed, it is safe to repeat the call as it ' +
+          'is. `unknown`: it may have been done, or may still be. Repeat it with an `Idempotency-Key` or `claim_id`, or look.',
+      }),
+    ),
   },
   {
     $id: 'Problem',

@@ -4,5 +4,6 @@
 -- expensive. So it would compile them at every call, for longer than any of our statements runs.
 -- Both hold for this transaction only: behind a pooler, the next transaction has another connection.
 select
+  set_config('statement_timeout', :statement_timeout, true) as statement_timeout,
   set_config('plan_cache_mode', 'force_generic_plan', true) as plan_cache_mode,
   set_config('jit', 'off', true) as jit;

@@ -31,15 +31,31 @@ export function isDataError(error: unknown): boolean {
 /** Whether a statement waited too long for a lock. This happens only where a lock_timeout is set. */
 export const isLockTimeout = (error: unknown): boolean => sqlState(error) === '55P03';
 
+/** Whether the client gave up: the server may still be at work. */
+export const isClientTimeout = (error: unknown): boolean =>
+  error instanceof Error && error.message === 'Query read timeout';
+
 /** Whether another unfinished job holds the unique key of a job. */
 export const isKeyTaken = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.code === '23505' && error.constraint === 'jobs_unique';
 
+/**
+ * The server ends the connection. It may have committed just before: nobody can tell. Any other error that a server
+ * reports has undone its transaction.
+ */
+const ENDED = /^(57P01|57P02|57P05|08...|25P03)$/;
+/** The driver gave up before it sent anything. */
+const NOT_SENT =
+  /^(timeout exceeded when trying to connect|Cannot use a pool after|Connection terminated due to connection timeout)/;
+
 /** Turns the error of an outage into the refusal `unavailable`. Other errors stay as they are. */
 export function outageAsRefusal(error: unknown): unknown {
   const state = sqlState(error);
-  if (state !== undefined) return OUTAGE.test(state) ? unavailable() : error;
+  if (state !== undefined)
+    return OUTAGE.test(state) ? unavailable(undefined, ENDED.test(state) ? 'unknown' : 'not_done') : error;
   if (!(error instanceof Error)) return error;
   const fromSocket = 'syscall' in error || error instanceof AggregateError;
-  return fromSocket || FROM_DRIVER.test(error.message) ? unavailable() : error;
+  if (!fromSocket && !FROM_DRIVER.test(error.message)) return error;
+  const wasSent = !NOT_SENT.test(error.message) && (error as { syscall?: string }).syscall !== 'connect';
+  return unavailable(undefined, wasSent ? 'unknown' : 'not_done');
 }

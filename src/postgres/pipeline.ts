@@ -1,14 +1,14 @@
 import type pg from 'pg';
-import { type Prepared, prepared, valuesOf } from './statements.ts';
+import { prepared, type Statement, valuesOf } from './statements.ts';
 
-/** A statement with the values of its parameters. */
+/** A statement with the values of its parameters. One without a name is parsed and planned for this call. */
 export interface Call {
-  statement: Prepared;
+  statement: Statement;
   parameters: object;
 }
 
 export const callOf = <Parameters extends object>(
-  statement: Prepared<Parameters>,
+  statement: Statement<Parameters>,
   parameters: Parameters,
 ): Call => ({ statement, parameters });
 
@@ -16,7 +16,18 @@ export type Rows = Record<string, unknown>[];
 type ParserOf = (oid: number) => (text: string) => unknown;
 type Columns = { name: string; parse: (text: string) => unknown }[];
 
-const GENERIC_PLANS: Call = { statement: prepared('postgres/generic_plans'), parameters: {} };
+/** How long a statement may run on the server, and how long the client waits for a round trip. */
+const STATEMENT_MS = 2300;
+export const ROUND_TRIP_MS = 3000;
+
+const limits = { generic: prepared('postgres/generic_plans'), custom: prepared('postgres/time_limit') };
+
+/** What goes before the statements: their time limit and, for prepared ones, generic plans. */
+function settingsFor(calls: Call[]): Call {
+  const timeoutMs = calls[0]?.statement.timeoutMs ?? STATEMENT_MS;
+  const kind = calls.every(({ statement }) => statement.name !== undefined) ? 'generic' : 'custom';
+  return callOf(limits[kind], { statement_timeout: `${timeoutMs}ms` });
+}
 
 /** The statements that a connection has prepared, and the columns that they return. */
 const preparedOn = new WeakMap<pg.Connection, Map<string, Columns>>();
@@ -46,6 +57,8 @@ function parameter(value: unknown): string | Buffer | null {
 export class Pipeline implements pg.Submittable {
   /** Is called once. The driver wraps it with its time limit. */
   callback: (error: unknown, results: Rows[]) => void;
+  /** The driver's time limit, where it is not that of the connection. */
+  query_timeout: number | undefined;
   readonly #calls: Call[];
   readonly #parserOf: ParserOf;
   readonly #results: Rows[];
@@ -54,7 +67,10 @@ export class Pipeline implements pg.Submittable {
   #at = 0;
 
   constructor(calls: Call[], parserOf: ParserOf, callback: (error: unknown, results: Rows[]) => void) {
-    this.#calls = [GENERIC_PLANS, ...calls];
+    this.#calls = [settingsFor(calls), ...calls];
+    const [first] = calls;
+    if (first?.statement.timeoutMs !== undefined)
+      this.query_timeout = first.statement.timeoutMs + ROUND_TRIP_MS - STATEMENT_MS;
     this.#parserOf = parserOf;
     this.#results = this.#calls.map(() => []);
     this.callback = callback;
@@ -65,13 +81,11 @@ export class Pipeline implements pg.Submittable {
     preparedOn.set(connection, this.#known);
     connection.stream.cork();
     for (const { statement, parameters } of this.#calls) {
-      const isNew = !this.#known.has(statement.name) && !this.#described.has(statement.name);
-      if (isNew) this.#described.set(statement.name, []);
-      if (isNew) connection.parse({ name: statement.name, text: statement.text, types: [] }, true);
-      connection.bind(
-        { statement: statement.name, values: valuesOf(statement, parameters).map(parameter) },
-        true,
-      );
+      const { name = '', text } = statement;
+      const isNew = !this.#known.has(name) && !this.#described.has(name);
+      if (isNew) this.#described.set(name, []);
+      if (isNew) connection.parse({ name, text, types: [] }, true);
+      connection.bind({ statement: name, values: valuesOf(statement, parameters).map(parameter) }, true);
       if (isNew) connection.describe({ type: 'P', name: '' }, true);
       connection.execute(null, true);
     }
@@ -80,7 +94,7 @@ export class Pipeline implements pg.Submittable {
   }
 
   get #name(): string {
-    return (this.#calls[this.#at] as Call).statement.name;
+    return (this.#calls[this.#at] as Call).statement.name ?? '';
   }
 
   handleRowDescription({ fields }: { fields: { name: string; dataTypeID: number }[] }): void {
@@ -110,7 +124,7 @@ export class Pipeline implements pg.Submittable {
   }
 
   handleReadyForQuery(): void {
-    for (const [name, columns] of this.#described) this.#known.set(name, columns);
+    for (const [name, columns] of this.#described) if (name !== '') this.#known.set(name, columns);
     this.callback(null, this.#results.slice(1));
   }
 }

@@ -1,8 +1,9 @@
 import pg from 'pg';
+import { cancel } from './cancel.ts';
 import { columnTypes } from './columnTypes.ts';
-import { isRetryable, outageAsRefusal } from './errorClasses.ts';
-import { type Call, Pipeline, type Rows } from './pipeline.ts';
-import { type Prepared, type Statement, valuesOf } from './statements.ts';
+import { isClientTimeout, isRetryable, outageAsRefusal } from './errorClasses.ts';
+import { type Call, Pipeline, ROUND_TRIP_MS, type Rows } from './pipeline.ts';
+import type { Statement } from './statements.ts';
 
 /** Runs statements. Every outage is thrown as the refusal `unavailable`. */
 export interface Db {
@@ -41,7 +42,7 @@ export function connectionOptions(url: string): pg.ClientConfig {
     connectionString: url,
     application_name: 'dibs',
     connectionTimeoutMillis: 1500,
-    query_timeout: 3000,
+    query_timeout: ROUND_TRIP_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
   };
@@ -74,13 +75,7 @@ export function openDatabase(url: string, size: number, onError: (error: Error) 
     statement: Statement<Parameters, Row>,
     parameters?: Parameters,
   ): Promise<Row[]> {
-    const { text, timeoutMs } = statement;
-    if (statement.name === undefined) {
-      // The driver takes a time limit for each query. Its types do not say so.
-      const query = { text, values: valuesOf(statement, parameters ?? {}), query_timeout: timeoutMs };
-      return (await client.query(query)).rows;
-    }
-    const [rows] = await runOn(client, [{ statement: statement as Prepared, parameters: parameters ?? {} }]);
+    const [rows] = await runOn(client, [{ statement, parameters: parameters ?? {} }]);
     return rows as Row[];
   }
 
@@ -93,6 +88,7 @@ export function openDatabase(url: string, size: number, onError: (error: Error) 
         client.release();
         return result;
       } catch (error) {
+        if (isClientTimeout(error)) cancel(client, connectionOptions(url));
         client.release(true);
         throw error;
       }

@@ -834,8 +834,11 @@ export interface StatementTypes {
     columns: Record<never, never>;
   };
   'postgres/generic_plans': {
-    parameters: Record<never, never>;
+    parameters: {
+      statement_timeout: string | null;
+    };
     columns: {
+      statement_timeout: string;
       plan_cache_mode: string;
       jit: string;
     };
@@ -882,6 +885,14 @@ export interface StatementTypes {
     parameters: Record<never, never>;
     columns: {
       now: string;
+    };
+  };
+  'postgres/time_limit': {
+    parameters: {
+      statement_timeout: string | null;
+    };
+    columns: {
+      set_config: string;
     };
   };
   'postgres/transaction_limits': {

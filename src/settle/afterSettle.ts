@@ -1,3 +1,4 @@
+import { isOutage } from '../errors.ts';
 import type { Job, JobRow, JobState } from '../job.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned } from '../postgres/statements.ts';
@@ -16,11 +17,16 @@ export function createAfterSettle(context: { db: Db; notifier: Notifier; waiters
     if (queue.max_leased !== null) notifier.ready(queue.name);
   }
 
-  /** Deletes the cancelled jobs among these, in a queue that keeps none. */
+  /** Deletes the cancelled jobs among these, in a queue that keeps none. After an outage, the pruner deletes them. */
   async function dropCancelled(queue: Queue, rows: { id: string; state: JobState }[]): Promise<void> {
     const cancelled = rows.filter((row) => row.state === 'cancelled');
-    if (cancelled.length > 0 && queue.retention_seconds === 0)
+    if (cancelled.length === 0 || queue.retention_seconds !== 0) return;
+    try {
       await db.query(deleteCancelled, { queue_id: queue.id, ids: cancelled.map((row) => row.id) });
+    } catch (error) {
+      // The settlement has committed: its answer is not that nothing was done.
+      if (!isOutage(error)) throw error;
+    }
   }
 
   /** Jobs are back in their queue, cancelled or dead. */

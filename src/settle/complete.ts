@@ -1,3 +1,4 @@
+import { withUnknownOutcome } from '../errors.ts';
 import type { Moved } from '../groups/heads.ts';
 import type { Db } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
@@ -23,13 +24,17 @@ export async function completeJobs(queue: Queue, items: Ack[], on: Db): Promise<
   if (gone.length === items.length) return gone;
   const deleted = new Set(gone.map((row) => row.id));
   const rest = items.filter((item) => !deleted.has(item.id));
-  const kept = await on.query(statements.complete, {
+  const kept = on.query(statements.complete, {
     queue_id: queue.id,
     ids: ids(rest),
     lease_tokens: tokens(rest),
     results: rest.map((i) => i.result?.text ?? null),
   });
-  return gone.concat(kept);
+  try {
+    return gone.concat(await kept);
+  } catch (error) {
+    throw gone.length > 0 ? withUnknownOutcome(error) : error;
+  }
 }
 
 /** The answer to the ack of a job. `enqueued` is the text of the follow-ups that a completed job keeps. */

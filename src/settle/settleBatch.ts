@@ -1,6 +1,6 @@
 import { createBatcher } from '../batching/batcher.ts';
 import type { JoinRoundTrip } from '../batching/roundTrips.ts';
-import { jobNotFound, leaseLost, type Refusal } from '../errors.ts';
+import { jobNotFound, leaseLost, Refusal } from '../errors.ts';
 import { type GroupHeads, type Moved, needsAdvance } from '../groups/heads.ts';
 import { isUuid, queueIdOf } from '../ids.ts';
 import type { JobState } from '../job.ts';
@@ -86,10 +86,12 @@ export function settleInBatches<I extends Item, Row extends Moved>(
       if (!queue) return items.map((item) => jobNotFound(item.id));
       const sorted = items.toSorted((a, b) => (a.id < b.id ? -1 : 1));
       const touched = new Map((await touch(queue, sorted, trip?.db ?? db)).map((row) => [row.id, row]));
-      const others = await outcomesOfUntouched(
-        queue,
-        sorted.filter((item) => !touched.has(item.id)),
-      );
+      const left = sorted.filter((item) => !touched.has(item.id));
+      const others = await outcomesOfUntouched(queue, left).catch((error) => {
+        // What was touched has committed, and is answered as that.
+        if (touched.size === 0 || !(error instanceof Refusal)) throw error;
+        return new Map(left.map((item) => [item.id, error]));
+      });
       return items.map((item) => (touched.get(item.id) ?? others.get(item.id)) as Row | Refusal);
     },
   });

@@ -1,0 +1,4 @@
+-- Limits how long each statement of the transaction may run, and wait for a lock, on the server. The client's own limit is a little
+-- longer: when it gives up, nothing runs on behind its back. For the transaction only: behind a pooler, the next one has another
+-- connection.
+select set_config('statement_timeout', :statement_timeout, true);

@@ -1,0 +1,24 @@
+import pg from 'pg';
+
+/** A cancel request that is not delivered within this time is given up. */
+const GIVE_UP_MS = 1500;
+
+/**
+ * Asks the server to end what it does for a connection (PostgreSQL manual, "Canceling Requests in Progress"). The
+ * server has a time limit of its own for each statement. This is for when the client gives up first.
+ */
+export function cancel(victim: pg.ClientBase, options: pg.ClientConfig): void {
+  const { processID, secretKey } = victim as unknown as { processID: number; secretKey: number };
+  const { connection, host, port } = new pg.Client(options) as unknown as {
+    connection: pg.Connection & {
+      connect(port: number, host: string): void;
+      cancel(processID: number, secretKey: number): void;
+    };
+    host: string;
+    port: number;
+  };
+  connection.on('error', () => undefined);
+  connection.on('connect', () => connection.cancel(processID, secretKey));
+  connection.connect(port, host);
+  setTimeout(() => connection.stream.destroy(), GIVE_UP_MS).unref();
+}
