@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import { serve } from './serve.ts';
 import { type Config, ConfigError, readConfig } from './src/config.ts';
 import { EmbeddedError } from './src/embedded/errors.ts';
+import { StartError } from './src/errors.ts';
 import { migrate } from './src/postgres/migrate.ts';
 
 const USAGE = `Usage: dibs <command>
@@ -50,7 +51,8 @@ async function main(command: string | undefined): Promise<void> {
 try {
   await main(process.argv[2]);
 } catch (error) {
-  const isForUser = error instanceof ConfigError || error instanceof EmbeddedError;
+  const isForUser =
+    error instanceof ConfigError || error instanceof EmbeddedError || error instanceof StartError;
   process.stderr.write(
     `dibs: ${error instanceof Error ? (isForUser ? error.message : (error.stack ?? error.message)) : error}\n`,
   );

@@ -4,24 +4,44 @@ import { buildApp } from './routes/app.ts';
 import type { Config } from './src/config.ts';
 import { keepEmbedded } from './src/embedded/keep.ts';
 import { startEngine } from './src/engine.ts';
-import { isOutage } from './src/errors.ts';
+import { isOutage, StartError } from './src/errors.ts';
+import { isHopeless } from './src/postgres/errorClasses.ts';
 import { migrate } from './src/postgres/migrate.ts';
+import { causeOf, createOutageLog, type OutageLog } from './src/postgres/outageLog.ts';
 import { openDatabase } from './src/postgres/pool.ts';
 
 const RETRY_MS = 1000;
 
-/** Migrates as soon as the database answers. */
-async function migrateWhenThere(url: string, logger: Logger, stop: AbortSignal): Promise<void> {
+/** Migrates as soon as the database answers. @throws StartError when waiting does not help */
+async function migrateWhenThere(
+  url: string,
+  log: OutageLog,
+  logger: Logger,
+  stop: AbortSignal,
+): Promise<void> {
   for (;;) {
     try {
       for (const name of await migrate(url)) logger.info(`migrated: ${name}`);
+      log.served();
       return;
     } catch (error) {
       if (!isOutage(error)) throw error;
-      logger.warn('the database does not answer yet, trying again in a second');
+      const { cause } = error as Error;
+      if (isHopeless(cause))
+        throw new StartError(`The database refuses to work for Dibs: ${causeOf(cause)}.`);
+      log.failed(cause);
       await sleep(RETRY_MS, undefined, { signal: stop });
     }
   }
+}
+
+/** Listens. @throws StartError when the address is not to be had */
+async function listen(app: Awaited<ReturnType<typeof buildApp>>, { host, port }: Config): Promise<void> {
+  const listenTextResolver = (at: string) => `Dibs is ready at ${at}`;
+  await app.listen({ host, port, listenTextResolver }).catch((error) => {
+    if (!/^(EADDRINUSE|EADDRNOTAVAIL|EACCES|ENOTFOUND)$/.test(error.code)) throw error;
+    throw new StartError(`Dibs cannot listen on HOST=${host} PORT=${port}: ${error.message}.`);
+  });
 }
 
 /**
@@ -42,15 +62,16 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
       url = embedded.url;
       logger.info(`the embedded PostgreSQL has its data under ${config.dataDir}`);
     }
-    await migrateWhenThere(url, logger, stop);
+    const outages = createOutageLog({
+      warn: (line) => logger.warn(line),
+      info: (line) => logger.info(line),
+    });
+    await migrateWhenThere(url, outages, logger, stop);
 
+    // The log of outages says why, once. What fails by an outage is noted only for those who look closely.
     const log = (error: unknown, message: string) =>
-      isOutage(error)
-        ? logger.warn(`${message}: the database does not answer`)
-        : logger.error(error, message);
-    const db = openDatabase(url, config.poolSize, (error) =>
-      logger.warn(`a connection to the database broke: ${error.message}`),
-    );
+      isOutage(error) ? logger.debug(message) : logger.error(error, message);
+    const db = openDatabase(url, config.poolSize, outages);
     undo.push(db.close);
     const engine = await startEngine({
       db,
@@ -67,11 +88,7 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
       return app.close();
     });
     if (stop.aborted) return;
-    await app.listen({
-      host: config.host,
-      port: config.port,
-      listenTextResolver: (at) => `Dibs is ready at ${at}`,
-    });
+    await listen(app, config);
     await new Promise((resolve) => stop.addEventListener('abort', resolve, { once: true }));
     logger.info('stopping');
   } catch (error) {

@@ -28,7 +28,8 @@ export function systemRoutes(app: App, engine: Engine): void {
       answers: { 200: answer(ref(Health), 'It does, and is.') },
     }),
     handler: async () => {
-      if (!(await engine.isReady())) throw unavailable('The database is not migrated.');
+      const reason = await engine.whyNotReady();
+      if (reason !== undefined) throw unavailable(reason);
       return { status: 'ok' } as const;
     },
   });

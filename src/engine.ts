@@ -15,7 +15,7 @@ import { createGroupHeads } from './groups/heads.ts';
 import { createGroupRepair } from './groups/repair.ts';
 import { startDuties } from './maintenance/duties.ts';
 import { databaseClock } from './postgres/clock.ts';
-import { isMigrated } from './postgres/migrate.ts';
+import { whyNotReady } from './postgres/migrate.ts';
 import type { Database } from './postgres/pool.ts';
 import { createSemaphore } from './postgres/semaphore.ts';
 import { queueCache } from './queues/cache.ts';
@@ -136,7 +136,7 @@ export async function startEngine({ db, listenUrl, log, logCall }: EngineOptions
     deleteSchedule: schedules.remove,
     triggerSchedule: schedules.trigger,
 
-    isReady: () => isMigrated(db),
+    whyNotReady: () => whyNotReady(db),
   };
   const concerns: Concern[] = [noteServedClaims(throttle.served), unknownWhenBroken(SEVERAL_TRANSACTIONS)];
   if (logCall) concerns.unshift(logCalls(logCall));

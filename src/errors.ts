@@ -40,8 +40,8 @@ export class Refusal extends Error {
   /** Only of `unavailable`. */
   readonly outcome: Outcome | undefined;
 
-  constructor(code: RefusalCode, detail: string, errors?: FieldError[], outcome?: Outcome) {
-    super(detail);
+  constructor(code: RefusalCode, detail: string, errors?: FieldError[], outcome?: Outcome, cause?: unknown) {
+    super(detail, { cause });
     this.name = 'Refusal';
     this.code = code;
     this.errors = errors;
@@ -100,17 +100,23 @@ export const queueFull = (name: string) =>
 export const unavailable = (
   detail = 'The database does not answer. Try again later.',
   outcome: Outcome = 'not_done',
-) => new Refusal('unavailable', detail, undefined, outcome);
+  cause?: unknown,
+) => new Refusal('unavailable', detail, undefined, outcome, cause);
 
 /** An outage that came when a part of the work was done, or may have been. Other errors stay as they are. */
 export const withUnknownOutcome = (error: unknown): unknown =>
-  error instanceof Refusal && error.code === 'unavailable' ? unavailable(error.message, 'unknown') : error;
+  error instanceof Refusal && error.code === 'unavailable'
+    ? unavailable(error.message, 'unknown', error.cause)
+    : error;
 
 /** This replica holds as many waiting requests as its memory should. The request was refused before it began. */
 export const overloaded = () =>
   unavailable('Too many requests are waiting in this replica. Nothing was done. Try again later.');
 
 export const isOutage = (error: unknown) => error instanceof Refusal && error.code === 'unavailable';
+
+/** Dibs cannot start, and waiting does not help. The message says why. */
+export class StartError extends Error {}
 
 /** A cached queue was deleted. The caller looks its name up again. */
 export class QueueGone extends Error {}

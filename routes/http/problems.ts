@@ -91,7 +91,6 @@ export function handleError(error: FastifyError, request: FastifyRequest, reply:
   const refusal = refusalOf(error);
   const reqId = request.id;
   if (refusal) {
-    if (refusal.code === 'unavailable') request.log.warn({ reqId }, refusal.message);
     return sendProblem(reply, refusal);
   }
   request.log.error({ reqId, err: error }, 'a request failed');

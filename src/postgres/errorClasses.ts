@@ -4,7 +4,9 @@ import { unavailable } from '../errors.ts';
 /* What an error of the database or of its driver means for us. */
 
 /** SQLSTATE classes and codes of a server that can't serve now (PostgreSQL manual, appendix A). */
-const OUTAGE = /^(08...|53...|57P0.|57014|25006|25P03|3D000|28...)$/;
+const OUTAGE = /^(08...|53...|57P0.|57014|25006|25P03|3D000|3F000|28...|42501|42P01)$/;
+/** A start that meets one of these meets it again: authentication, no such role or database, missing privileges. */
+const HOPELESS = /^(28...|3D000|42501)$/;
 /** Messages of the driver, which have no code, about a connection that is gone or silent. */
 const FROM_DRIVER =
   /^(Connection terminated|timeout (exceeded|expired)|Query read timeout|Client (was|has)|Cannot use a pool after)/;
@@ -31,6 +33,9 @@ export function isDataError(error: unknown): boolean {
 /** Whether a statement waited too long for a lock. This happens only where a lock_timeout is set. */
 export const isLockTimeout = (error: unknown): boolean => sqlState(error) === '55P03';
 
+/** Whether waiting for the database can't help. */
+export const isHopeless = (error: unknown): boolean => HOPELESS.test(sqlState(error) ?? '');
+
 /** Whether the client gave up: the server may still be at work. */
 export const isClientTimeout = (error: unknown): boolean =>
   error instanceof Error && error.message === 'Query read timeout';
@@ -52,10 +57,12 @@ const NOT_SENT =
 export function outageAsRefusal(error: unknown): unknown {
   const state = sqlState(error);
   if (state !== undefined)
-    return OUTAGE.test(state) ? unavailable(undefined, ENDED.test(state) ? 'unknown' : 'not_done') : error;
+    return OUTAGE.test(state)
+      ? unavailable(undefined, ENDED.test(state) ? 'unknown' : 'not_done', error)
+      : error;
   if (!(error instanceof Error)) return error;
   const fromSocket = 'syscall' in error || error instanceof AggregateError;
   if (!fromSocket && !FROM_DRIVER.test(error.message)) return error;
   const wasSent = !NOT_SENT.test(error.message) && (error as { syscall?: string }).syscall !== 'connect';
-  return unavailable(undefined, wasSent ? 'unknown' : 'not_done');
+  return unavailable(undefined, wasSent ? 'unknown' : 'not_done', error);
 }

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import pg from 'pg';
+import { StartError } from '../errors.ts';
 import { outageAsRefusal } from './errorClasses.ts';
 import { functions } from './functions.ts';
 import type { Db } from './pool.ts';
@@ -11,6 +12,7 @@ const statements = {
   lock: planned('postgres/migrations_lock'),
   table: planned('postgres/migrations_table'),
   applied: planned('postgres/migrations_applied', row<{ version: number | null }>()),
+  readiness: planned('postgres/readiness'),
   record: planned('postgres/migrations_record'),
   functionsMade: planned('postgres/functions_made'),
   recordFunction: planned('postgres/functions_record'),
@@ -47,8 +49,9 @@ async function makeFunctions(client: pg.Client): Promise<void> {
 async function apply(client: pg.Client): Promise<string[]> {
   const server = await client.query<{ version: number; encoding: string }>(statements.server.text);
   const { version, encoding } = server.rows[0] as { version: number; encoding: string };
-  if (version < 140000) throw new Error('Dibs needs PostgreSQL 14 or newer.');
-  if (encoding !== 'UTF8') throw new Error(`Dibs needs a database in UTF8, but this one is in ${encoding}.`);
+  if (version < 140000) throw new StartError('Dibs needs PostgreSQL 14 or newer.');
+  if (encoding !== 'UTF8')
+    throw new StartError(`Dibs needs a database in UTF8, but this one is in ${encoding}.`);
 
   await client.query('begin');
   await client.query(statements.lock.text);
@@ -56,7 +59,7 @@ async function apply(client: pg.Client): Promise<string[]> {
   const applied = await client.query<{ version: number | null }>(statements.applied.text);
   const from = applied.rows[0]?.version ?? 0;
   if (from > latest)
-    throw new Error(
+    throw new StartError(
       `The database is at migration ${from}, but this Dibs knows only ${latest}. Run a newer Dibs.`,
     );
   const missing = migrations.filter((m) => m.version > from);
@@ -88,8 +91,13 @@ export async function migrate(url: string): Promise<string[]> {
   }
 }
 
-/** Whether the database answers and has every migration that this Dibs knows. */
-export async function isMigrated(db: Db): Promise<boolean> {
-  const [row] = await db.query(statements.applied);
-  return row?.version === latest;
+/** Why an enqueue would not work. Undefined when it would. */
+export async function whyNotReady(db: Db): Promise<string | undefined> {
+  const [found] = await db.query(statements.readiness);
+  if (!found?.has_jobs) return 'There is no table dibs.jobs.';
+  if (found.version !== latest)
+    return `The database is at migration ${found.version}, this Dibs needs ${latest}.`;
+  if (found.is_read_only) return 'The database is read-only.';
+  if (!found.may_write) return 'The role of DATABASE_URL may not write to dibs.jobs.';
+  return undefined;
 }

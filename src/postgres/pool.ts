@@ -2,6 +2,7 @@ import pg from 'pg';
 import { cancel } from './cancel.ts';
 import { columnTypes } from './columnTypes.ts';
 import { isClientTimeout, isRetryable, outageAsRefusal } from './errorClasses.ts';
+import type { OutageLog } from './outageLog.ts';
 import { type Call, Pipeline, ROUND_TRIP_MS, type Rows } from './pipeline.ts';
 import type { Statement } from './statements.ts';
 
@@ -25,17 +26,6 @@ export interface Database extends Db {
   close(): Promise<void>;
 }
 
-async function withRetries<T>(attempt: () => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await attempt();
-    } catch (error) {
-      if (tries < 5 && isRetryable(error)) continue;
-      throw outageAsRefusal(error);
-    }
-  }
-}
-
 /** How a connection is made. A call that the database does not answer fails within 4.5 s in all. */
 export function connectionOptions(url: string): pg.ClientConfig {
   return {
@@ -48,13 +38,13 @@ export function connectionOptions(url: string): pg.ClientConfig {
   };
 }
 
-/** Opens the pool. It makes connections when they are needed. */
-export function openDatabase(url: string, size: number, onError: (error: Error) => void): Database {
+/** Opens the pool. It makes connections when they are needed. `log` hears of outages and of their ends. */
+export function openDatabase(url: string, size: number, log?: OutageLog): Database {
   const pool = new pg.Pool({ ...connectionOptions(url), types: columnTypes, max: size });
   let closing = false;
   pool.on('error', (error) => {
     // The end of the pool does not wait for the last message of each connection. A server that stops cuts them short.
-    if (!closing) onError(error);
+    if (!closing) log?.failed(error);
   });
   // The pool listens only to idle connections. On the others, the statement fails. But an error event without any
   // listener would end the process.
@@ -77,6 +67,21 @@ export function openDatabase(url: string, size: number, onError: (error: Error) 
   ): Promise<Row[]> {
     const [rows] = await runOn(client, [{ statement, parameters: parameters ?? {} }]);
     return rows as Row[];
+  }
+
+  async function withRetries<T>(attempt: () => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      try {
+        const result = await attempt();
+        log?.served();
+        return result;
+      } catch (error) {
+        if (tries < 5 && isRetryable(error)) continue;
+        const refusal = outageAsRefusal(error);
+        if (refusal !== error) log?.failed(error);
+        throw refusal;
+      }
+    }
   }
 
   /** Lends a connection. If anything fails on it, the connection is closed, which rolls back its transaction. */

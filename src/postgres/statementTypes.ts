@@ -887,6 +887,15 @@ export interface StatementTypes {
       now: string;
     };
   };
+  'postgres/readiness': {
+    parameters: Record<never, never>;
+    columns: {
+      version: number;
+      is_read_only: boolean;
+      has_jobs: boolean;
+      may_write: boolean;
+    };
+  };
   'postgres/time_limit': {
     parameters: {
       statement_timeout: string | null;

@@ -132,7 +132,7 @@ let database: Awaited<ReturnType<typeof createDatabase>>;
 let db: Database;
 beforeAll(async () => {
   database = await createDatabase();
-  db = openDatabase(database.url, 2, () => undefined);
+  db = openDatabase(database.url, 2);
 });
 afterAll(async () => {
   await db.close();

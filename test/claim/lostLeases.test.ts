@@ -12,7 +12,7 @@ afterAll(async () => {
 
 test('a claim whose answer from the database is lost leaves no lost lease behind', async () => {
   const database = await createDatabase();
-  const db = openDatabase(database.url, 5, () => undefined);
+  const db = openDatabase(database.url, 5);
   let losing = true;
   const engine = await startEngine({
     listenUrl: database.url,

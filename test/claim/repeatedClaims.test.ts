@@ -193,7 +193,7 @@ async function slowEngine() {
   let held: Promise<void> | undefined;
   let losing = false;
   const ran: string[] = [];
-  const db = openDatabase(service.databaseUrl, 5, () => undefined);
+  const db = openDatabase(service.databaseUrl, 5);
   const slowly = async <T>(names: (string | undefined)[], work: () => Promise<T>): Promise<T> => {
     const result = await work();
     ran.push(...names.filter((name) => name !== undefined));

@@ -22,7 +22,7 @@ const QUEUE = 'races';
 
 /** An engine's verbs without its duties: nothing repairs what they leave behind. */
 function bareEngine(url: string) {
-  const db = openDatabase(url, 10, () => undefined);
+  const db = openDatabase(url, 10);
   const queues = queueCache(db);
   const inRoundTrip = createRoundTrips(db);
   const errors: unknown[] = [];

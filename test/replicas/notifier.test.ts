@@ -16,7 +16,7 @@ afterAll(async () => {
 
 /** The notifier of one replica. `woken` waits for a queue that it wakes, or for a finished job that it hears of. */
 async function replica() {
-  const db = openDatabase(database.url, 2, () => undefined);
+  const db = openDatabase(database.url, 2);
   const notifier = createNotifier({ db, url: database.url, log: () => undefined });
   const woken = new EventTarget();
   const wake = (queue: string) => {

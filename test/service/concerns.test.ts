@@ -21,7 +21,7 @@ describe('the verbs of an engine', () => {
   const lines: Line[] = [];
   beforeAll(async () => {
     database = await createDatabase();
-    db = openDatabase(database.url, 4, () => undefined);
+    db = openDatabase(database.url, 4);
     engine = await startEngine({
       db,
       listenUrl: database.url,
@@ -75,7 +75,7 @@ describe('the verbs of an engine', () => {
       engine.putSchedule({ name: 'bad', spec: { cron: 'x', timezone: 'UTC', paused: false, job } }),
     deleteSchedule: () => engine.deleteSchedule({ name: 's' }),
     triggerSchedule: () => engine.triggerSchedule({ name: 's' }),
-    isReady: () => engine.isReady(),
+    whyNotReady: () => engine.whyNotReady(),
   };
   const REFUSED: Record<string, string> = {
     ...Object.fromEntries(

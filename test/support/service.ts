@@ -24,7 +24,7 @@ export async function startService(options: { databaseUrl?: string; maxPayloadBy
   const database = options.databaseUrl ? undefined : await createDatabase();
   const databaseUrl = options.databaseUrl ?? (database?.url as string);
   const errors: unknown[] = [];
-  const db = openDatabase(databaseUrl, 10, () => undefined);
+  const db = openDatabase(databaseUrl, 10);
   const engine = await startEngine({ db, listenUrl: databaseUrl, log: (error) => errors.push(error) });
   const app = await buildApp({
     engine,

@@ -1,0 +1,41 @@
+import pg from 'pg';
+
+/** One line for the same cause in this time, however many calls meet it. */
+const AGAIN_MS = 10_000;
+const MOST_CAUSES = 50;
+
+/** Why the database did not serve a call: its SQLSTATE and message, or what the driver says. */
+export function causeOf(error: unknown): string {
+  if (error instanceof pg.DatabaseError) return `${error.message} (SQLSTATE ${error.code})`;
+  if (error instanceof AggregateError) return error.errors.map(causeOf).join('; ');
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Logs the state of the database: each cause of an outage when it is new and then now and then, and its end. */
+export function createOutageLog(log: { warn(line: string): void; info(line: string): void }) {
+  const loggedAt = new Map<string, number>();
+  let isDown = false;
+
+  return {
+    failed(error: unknown): void {
+      isDown = true;
+      const cause = causeOf(error);
+      const now = performance.now();
+      if (now - (loggedAt.get(cause) ?? Number.NEGATIVE_INFINITY) < AGAIN_MS) return;
+      if (loggedAt.size >= MOST_CAUSES) loggedAt.clear();
+      loggedAt.set(cause, now);
+      log.warn(`the database cannot serve: ${cause}`);
+    },
+
+    /** A call was served. It is on the hot path. */
+    served(): void {
+      if (!isDown) return;
+      isDown = false;
+      const last = Math.max(...loggedAt.values());
+      if (performance.now() - last >= AGAIN_MS) loggedAt.clear();
+      log.info('the database serves again');
+    },
+  };
+}
+
+export type OutageLog = ReturnType<typeof createOutageLog>;

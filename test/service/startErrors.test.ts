@@ -1,0 +1,136 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createDatabase, onServer, urlOf } from '../support/database.ts';
+import { http, startReplica } from '../support/replica.ts';
+import { type Service, startService } from '../support/service.ts';
+import { until } from '../support/until.ts';
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+beforeAll(async () => {
+  database = await createDatabase();
+});
+afterAll(() => database.drop());
+
+/** Runs `dibs serve` until it ends by itself. */
+async function ended(env: Record<string, string>): Promise<{ code: number | null; said: string }> {
+  const { DATABASE_URL: _, ...inherited } = process.env;
+  const child = spawn(process.execPath, ['dist/main.js', 'serve'], {
+    env: { ...inherited, PORT: '0', DATABASE_URL: database.url, ...env },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let said = '';
+  child.stderr.on('data', (chunk) => {
+    said += chunk;
+  });
+  const [code] = await once(child, 'close');
+  return { code, said };
+}
+
+describe('a start that waiting cannot mend ends with one line that says why', () => {
+  const changed = (change: (url: URL) => void) => {
+    const url = new URL(database.url);
+    change(url);
+    return url.href;
+  };
+
+  test('a database that is not there', async () => {
+    const { code, said } = await ended({ DATABASE_URL: urlOf(database.url, 'no_such_database') });
+    expect(code).toBe(1);
+    expect(said).toMatch(/^dibs: .*database "no_such_database" does not exist \(SQLSTATE 3D000\)\.\n$/);
+  });
+
+  test('a role that is not there, or a wrong password', async () => {
+    const { code, said } = await ended({
+      DATABASE_URL: changed((url) => {
+        url.username = 'nobody_here';
+      }),
+    });
+    expect(code).toBe(1);
+    expect(said).toMatch(/^dibs: .*\(SQLSTATE 28...\)\.\n$/);
+  });
+
+  test('a port that somebody else has', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as { port: number };
+    const { code, said } = await ended({ PORT: `${port}` });
+    other.close();
+    expect(code).toBe(1);
+    expect(said).toMatch(
+      new RegExp(`^dibs: Dibs cannot listen on HOST=127.0.0.1 PORT=${port}: .*EADDRINUSE.*\\n$`),
+    );
+  });
+});
+
+test('what may pass is retried, and its cause is logged once, not for each call', async () => {
+  const replica = await startReplica({ DATABASE_URL: database.url });
+  const name = new URL(database.url).pathname.slice(1);
+  const onPostgres = (sql: string) => onServer(urlOf(database.url, 'postgres'), sql);
+  await until(async () => {
+    await onPostgres(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);
+    return onPostgres(`alter database ${name} rename to ${name}_away`).then(
+      () => true,
+      () => false,
+    );
+  });
+  await until(async () => (await http(replica.url, 'POST', '/jobs', {})).status === 503);
+  const answers = await Promise.all(Array.from({ length: 40 }, () => http(replica.url, 'POST', '/jobs', {})));
+  expect(answers.filter(({ status }) => status !== 503)).toEqual([]);
+  await sleep(500);
+  const warnings = replica.lines.filter((line) => /"level":[456]0/.test(line));
+  expect(warnings.filter((line) => line.includes('SQLSTATE 3D000')).length).toBe(1);
+  expect(warnings.length).toBeLessThan(8);
+  await onPostgres(`alter database ${name}_away rename to ${name}`);
+  await until(async () => (await http(replica.url, 'POST', '/jobs', {})).status === 201);
+  await until(() => replica.lines.some((line) => line.includes('the database serves again')));
+  await replica.end('SIGTERM');
+}, 60_000);
+
+describe('/readyz is 503 and says why when an enqueue would not work', () => {
+  let service: Service;
+  let admin: pg.Client;
+  beforeAll(async () => {
+    service = await startService();
+    admin = new pg.Client(service.databaseUrl);
+    await admin.connect();
+  });
+  afterAll(async () => {
+    await admin.end();
+    await service.stop();
+  });
+  const name = () => new URL(service.databaseUrl).pathname.slice(1);
+  const reconnect = () =>
+    onServer(
+      service.databaseUrl,
+      `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'dibs' and datname = current_database()`,
+    );
+  const notReady = (detail: RegExp) =>
+    until(async () => {
+      const { status, body } = await service.call('GET', '/readyz');
+      return status === 503 && detail.test(body.detail);
+    });
+  const ready = () => until(async () => (await service.call('GET', '/readyz')).status === 200);
+
+  test('as the database is read-only', async () => {
+    await admin.query(`alter database ${name()} set default_transaction_read_only = on`);
+    await reconnect();
+    await notReady(/read-only/);
+    expect((await service.call('POST', '/jobs', {})).status).toBe(503);
+    await admin.query('set default_transaction_read_only = off');
+    await admin.query(`alter database ${name()} reset default_transaction_read_only`);
+    await reconnect();
+    await ready();
+  });
+
+  test('as dibs.jobs is missing, which is no bug in Dibs', async () => {
+    await admin.query('alter table dibs.jobs rename to away');
+    await notReady(/no table dibs\.jobs/);
+    expect((await service.call('POST', '/jobs', {})).status).toBe(503);
+    await admin.query('alter table dibs.away rename to jobs');
+    await ready();
+  });
+});
