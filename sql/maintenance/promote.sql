@@ -1,5 +1,5 @@
 -- Makes scheduled jobs of one queue ready whose `run_at` has come, each at the position beside its id.
--- A job of a group arrives now, and is blocked. But a group head, whose backoff is over, is ready.
+-- A delayed job of a group arrives now: it is blocked. A group head, whose backoff is over, is ready.
 -- It finds the jobs only by id. When it looked for due jobs in the queue, the planner went through all scheduled jobs.
 -- The state is compared as a text, so that no index but the primary key seems to fit.
 -- The ids ascend: see shared/batch_by_id.sql.

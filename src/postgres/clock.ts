@@ -4,8 +4,8 @@ import { planned, row } from './statements.ts';
 const now = planned('postgres/now', row<{ now: string }>());
 
 /**
- * The database's time in milliseconds, as this replica last heard it. It serves for the times in ids and for the limit
- * on `run_at`. Nothing else: the database itself decides whatever moves a job.
+ * The database's time in milliseconds, as this replica last heard it. It serves only for the times in ids and for the
+ * limit on `run_at`. The database itself decides everything that moves a job.
  */
 export function databaseClock(db: Db) {
   let offset = 0;

@@ -5,8 +5,8 @@ const INT8_OID = 20;
 const TIMESTAMPTZ_OID = 1184;
 
 /**
- * A timestamptz as the API writes it: RFC 3339, UTC, milliseconds. A server in UTC sends nearly this text. So no Date
- * is made: each job has several times.
+ * A timestamptz as the API writes it: RFC 3339, UTC, milliseconds. A server in UTC sends nearly this text. Each job has
+ * several times, so the text is cut without making a Date.
  */
 function toRfc3339(text: string): string {
   if (!text.endsWith('+00') || text.length > 29)

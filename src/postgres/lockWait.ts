@@ -14,7 +14,7 @@ const statement = prepared('postgres/lock_timeout');
 
 /** How long a replica waits for the lock of another replica, which commits within some milliseconds. */
 export const SHORT_LOCK_WAIT_MS = 50;
-/** How long a request waits for the transaction of somebody else. */
+/** How long a request waits for a transaction of a user or of another request. */
 export const LONG_LOCK_WAIT_MS = 2000;
 /** Requests that try at once, and requests that wait at once. The pool's other connections serve other work. */
 const TRIED_AT_ONCE = 2;

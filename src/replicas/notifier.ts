@@ -13,7 +13,7 @@ import { createListener } from './listener.ts';
  *   hello <sender>                     The sender has begun to listen. The others tell it again where claims wait.
  *   open, take, over                   About claims that are repeated: see claimHandover.ts.
  *
- * A lost notification costs latency, never a job: whatever waits also looks by itself, slowly.
+ * A lost notification costs latency, never a job: claims and clients that wait also look by themselves, now and then.
  */
 
 const notify = planned('replicas/notify');

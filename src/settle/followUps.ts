@@ -123,11 +123,11 @@ export function createFollowUps(context: {
   }
 
   return {
-    /** The job is done. Inserts its follow-ups with that. `at` gives the JSON pointer of the i-th follow-up. */
+    /** The job is done. Its follow-ups are inserted in the same transaction. `at` gives the JSON pointer of each. */
     ack: (item: Ack, at: PathOf): Promise<Acked> =>
       item.enqueue?.length ? ackWithFollowUps(item.enqueue, item, at) : settlement.ack(item),
 
-    /** The attempt failed. If the job is dead by that, inserts its follow-ups with that. */
+    /** The attempt failed. If this makes the job dead, its follow-ups are inserted in the same transaction. */
     async nack(item: Nack, at: PathOf): Promise<Nacked> {
       if (item.enqueue?.length) return nackWithFollowUps(item.enqueue, item, at);
       const job = await settlement.nack(item);

@@ -38,9 +38,7 @@ export interface Untouched {
 interface Verb<I extends Item, Row extends Moved> {
   /** Whether its statement goes in the round trips of the queue. Only a verb of one statement may. */
   inRoundTrips: boolean;
-  /**
-   * Runs its statement, and returns the rows that it touched. The items ascend, so that two batches cannot deadlock.
-   */
+  /** Runs its statement, and returns the rows that it touched. Ids ascend, so that two batches cannot deadlock. */
   touch(queue: Queue, items: I[], on: Db): Promise<Row[]>;
   /** The text that an item stores with its job. It counts for the size of the batch. */
   textOf(item: I): string | undefined;

@@ -52,9 +52,7 @@ export function createJobWaits(context: {
     },
   });
 
-  /**
-   * Notes in the job that a client waits for it, so that it is kept when it finishes. False: it is finished, or gone.
-   */
+  /** Notes in the job that a client waits, so that it is kept when it finishes. False: it is finished or gone. */
   async function announce(queueId: number, id: string, seconds: number): Promise<boolean> {
     const asked = { queue_id: queueId, id, seconds: seconds + KEPT_SECONDS };
     const [row] = await db.query(noteWaiter, asked);
@@ -69,7 +67,7 @@ export function createJobWaits(context: {
 
   return {
     /**
-     * The job when it is finished. Or the job as it is after `wait_seconds`, or when the wait is ended.
+     * Returns the job when it is finished, after `wait_seconds`, or when the wait is ended, as it is then.
      * @throws Refusal `job_not_found`, also for a job that is purged meanwhile
      */
     async wait({ id, wait_seconds, announced = false, onHangup }: WaitRequest): Promise<Job> {
@@ -110,7 +108,7 @@ export function createJobWaits(context: {
       }
     },
 
-    /** Whether requests do not wait any more. */
+    /** Whether the replica is stopping, so that requests do not wait any more. */
     closed: () => closed,
 
     /** The number of requests that wait here. */
