@@ -89,8 +89,9 @@ export function mayHoldMore(line: WaitLine, slots: number, { jobs: leased, cut }
 export function createWaitLines() {
   const lines = new Map<string, WaitLine>();
 
+  /** A line that was dropped before leaves the newer line of its queue alone. */
   function dropIfEmpty(line: WaitLine): void {
-    if (line.claims.length === 0 && !line.joining) lines.delete(line.name);
+    if (line.claims.length === 0 && !line.joining && lines.get(line.name) === line) lines.delete(line.name);
   }
 
   return {

@@ -82,7 +82,7 @@ describe('the checker of histories', () => {
     history.settled(history.leased(claimed(1, 1000), 1), 'ack', 500, 'done');
     expect(history.violations(new Set(['job']))).toEqual([expect.stringContaining('still there')]);
     history.leased(claimed(2, 2000), 1);
-    expect(history.violations(none)).toEqual([expect.stringContaining('acknowledged before')]);
+    expect(history.violations(none)).toEqual([expect.stringContaining('its ack was answered before')]);
   });
 
   test('finds a fencing number that is used twice, or gets smaller', () => {
@@ -93,7 +93,7 @@ describe('the checker of histories', () => {
     const back = recordHistory();
     back.leased(claimed(2, 1000), 1);
     back.leased(claimed(1, 2000), 1);
-    expect(back.violations(none)).toContainEqual(expect.stringContaining('given out earlier'));
+    expect(back.violations(none)).toContainEqual(expect.stringContaining('used earlier'));
   });
 
   test('finds a stale token that settled a job', () => {

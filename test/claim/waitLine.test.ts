@@ -93,3 +93,16 @@ test('a claim over several queues fills up from later queues when earlier ones h
   const jobs = await service.engine.claim({ queues: ['names.a', 'names.b'], limit: 5 });
   expect(jobs.map((job) => job.id)).toEqual([a, b]);
 });
+
+test('a claim that comes at the moment when the last claim of its queue is answered is woken by a job', async () => {
+  for (const exists of [true, false]) {
+    const queue = `successor.${exists}`;
+    if (exists) await service.call('PUT', `/queues/${queue}`, {});
+    expect(await service.engine.claim({ queues: [queue] })).toEqual([]);
+    const next = service.engine.claim({ queues: [queue], wait_seconds: 5 });
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    const id = await enqueue(queue);
+    expect((await next).map((job) => job.id)).toEqual([id]);
+    expect(await service.engine.claim({ queues: [queue] })).toEqual([]);
+  }
+});
