@@ -4,7 +4,7 @@ import type { Engine } from '../src/engine.ts';
 import { claimRoutes } from './claims.ts';
 import { enqueueRoutes } from './enqueue.ts';
 import { explainRoutes } from './explain.ts';
-import { acceptJson } from './http/body.ts';
+import { acceptJson, checkPresenceOfBody } from './http/body.ts';
 import { describingApp, docsRoutes } from './http/docs.ts';
 import { type App, createApp } from './http/fastify.ts';
 import { closeWithLastAnswer } from './http/gracefulClose.ts';
@@ -82,6 +82,7 @@ export async function buildApp(options: {
   for (const schema of namedSchemas) app.addSchema(schema);
 
   app.addHook('onRoute', (route) => {
+    checkPresenceOfBody(route);
     routes.push(route);
   });
   addRoutes(app);

@@ -1,4 +1,5 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
+import { invalidRequest } from '../../src/errors.ts';
 import { MAX_SMALL_JSON_BYTES } from '../schemas/common.ts';
 import { takeFingerprint } from './idempotency.ts';
 import { parseKeepingRaw, type RawShape } from './rawJson.ts';
@@ -7,6 +8,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The values of the body that are kept as texts. */
     raw?: RawShape;
+    /** The body may be left out: every field has a default, and nothing is destroyed. */
+    optionalBody?: boolean;
   }
 }
 
@@ -54,8 +57,30 @@ export function acceptJson(app: FastifyInstance): void {
   );
 }
 
-/** For routes whose body may be left out: no body becomes `{}`. A body of `null` is not left out. */
-export function noBodyIsEmpty(request: FastifyRequest, _: FastifyReply, done: () => void): void {
+type Done = (error?: Error) => void;
+
+/** No body becomes `{}`. A body of `null` is not left out. */
+function noBodyIsEmpty(request: FastifyRequest, _: FastifyReply, done: Done): void {
   if (request.body === undefined) request.body = {};
   done();
+}
+
+const isEmpty = (body: unknown) =>
+  body === undefined ||
+  (typeof body === 'object' && body !== null && !Array.isArray(body) && Object.keys(body).length === 0);
+
+/** A client that sends a body means something by it, so a body that would be ignored is refused. */
+function refuseBody({ body }: FastifyRequest, _: FastifyReply, done: Done): void {
+  if (isEmpty(body)) done();
+  else done(invalidRequest([{ in: 'body', path: '', message: 'must be empty: this operation takes none' }]));
+}
+
+const BODYLESS = ['GET', 'HEAD'];
+
+/** Makes each route take its body, or go without one, as the OpenAPI document says. */
+export function checkPresenceOfBody(route: RouteOptions): void {
+  if ([route.method].flat().every((method) => BODYLESS.includes(method))) return;
+  if (route.config?.optionalBody) route.preValidation = noBodyIsEmpty;
+  else if ((route.schema as { body?: unknown } | undefined)?.body === undefined)
+    route.preValidation = refuseBody;
 }
