@@ -34,8 +34,6 @@ export function rawShapes(maxPayloadBytes: number) {
   };
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
 /** Accepts JSON in UTF-8 and nothing else. An empty body counts as no body. */
 export function acceptJson(app: FastifyInstance): void {
   app.decorateRequest('fingerprint', null);
@@ -47,7 +45,7 @@ export function acceptJson(app: FastifyInstance): void {
       takeFingerprint(request, body);
       let parsed: unknown;
       try {
-        if (body.length > 0) parsed = parseKeepingRaw(utf8.decode(body), request.routeOptions.config.raw);
+        if (body.length > 0) parsed = parseKeepingRaw(body, request.routeOptions.config.raw);
       } catch (error) {
         done(error as Error);
         return;
