@@ -112,6 +112,20 @@ describe('every code has its status and a problem document', () => {
       415,
       'unsupported_media_type',
     );
+    const of = (headers: Record<string, string>) => ({ 'content-type': 'application/json', ...headers });
+    for (const encoding of ['gzip', 'br', 'identity, gzip', 'nonsense'])
+      for (const path of ['/jobs', '/jobs/claim', '/queues/q/pause'])
+        await refused(
+          ['POST', path, '{}', of({ 'content-encoding': encoding })],
+          415,
+          'unsupported_media_type',
+        );
+    for (const charset of ['iso-8859-1', 'utf-16', '"latin1"', 'utf-8x', ''])
+      await refused(
+        ['POST', '/jobs', '{}', of({ 'content-type': `application/json; charset=${charset}` })],
+        415,
+        'unsupported_media_type',
+      );
     const missing = await service.app.inject({ method: 'POST', url: '/jobs', payload: Buffer.from('{}') });
     expect(missing.json()).toMatchObject({ status: 415, code: 'unsupported_media_type' });
   });
@@ -220,8 +234,10 @@ describe('a body', () => {
       await refused(['POST', path, 'null'], 400, 'invalid_request', body);
   });
 
-  test('may name its charset', async () => {
+  test('may name its charset, and that it is not compressed', async () => {
     for (const type of ['application/json; charset=utf-8', 'Application/JSON;charset="UTF-8"'])
       expect((await service.call('POST', '/jobs', '{}', { 'content-type': type })).status).toBe(201);
+    const headers = { 'content-type': 'application/json', 'content-encoding': 'Identity' };
+    expect((await service.call('POST', '/jobs', '{}', headers)).status).toBe(201);
   });
 });
