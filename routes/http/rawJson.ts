@@ -16,7 +16,6 @@ import {
   QUOTE,
   TO_CLOSE,
   TOO_DEEP,
-  TOO_LARGE,
   unexpected,
 } from './jsonTokens.ts';
 import { wholeBody } from './refusalOf.ts';
@@ -42,6 +41,12 @@ const NO_MEMBERS: Record<string, RawShape> = {};
 
 const escaped = (part: string | number) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`;
 
+/** @throws the refusal that a value is instead of being read */
+function ifRead(value: unknown): unknown {
+  if (value instanceof Refusal) throw value;
+  return value;
+}
+
 class Reader {
   readonly #bytes: Buffer;
   /** The whole text, if each byte is a character: then slices of it cost least. */
@@ -60,7 +65,7 @@ class Reader {
 
   /** The value of the whole body. */
   body(shape: RawShape | undefined): unknown {
-    const value = this.#value(shape);
+    const value = ifRead(this.#value(shape));
     const end = endOfSpace(this.#bytes, this.#at);
     if (end < this.#bytes.length) throw unexpected(this.#bytes, end);
     return value;
@@ -112,17 +117,18 @@ class Reader {
     return inside.includes('\\') ? (JSON.parse(`"${inside}"`) as string) : inside;
   }
 
-  #raw(maxBytes: number): RawJson {
+  #raw(maxBytes: number): RawJson | Refusal {
     const start = this.#at;
-    this.#at = endOfValue(this.#bytes, start, maxBytes);
+    this.#at = endOfValue(this.#bytes, start);
     if (this.#at === TOO_DEEP) throw this.#tooDeep();
-    if (this.#at === TOO_LARGE) throw this.#tooLarge(maxBytes);
+    if (this.#at - start > maxBytes) return this.#tooLarge(maxBytes);
     return new RawJson(this.#slice(start, this.#at));
   }
 
   #object(shape: RawShape | undefined): object {
     const members = shape !== undefined && 'members' in shape ? shape.members : NO_MEMBERS;
     const object: Record<string, unknown> = {};
+    let refused: Map<string, Refusal> | undefined;
     for (let count = 0; !this.#ends(CLOSE_OBJECT, count, 'members'); count++) {
       const name = this.#text(this.#at);
       const colon = endOfSpace(this.#bytes, this.#at);
@@ -131,10 +137,14 @@ class Reader {
       this.#path.push(name);
       const value = this.#value(Object.hasOwn(members, name) ? members[name] : undefined);
       this.#path.pop();
+      // Of a repeated name the last value counts, as in JSON.parse: so a refusal waits for the end.
+      if (value instanceof Refusal) refused = (refused ?? new Map<string, Refusal>()).set(name, value);
+      else refused?.delete(name);
       if (name === '__proto__')
         Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true });
       else object[name] = value;
     }
+    for (const refusal of refused?.values() ?? []) throw refusal;
     return object;
   }
 
@@ -143,7 +153,7 @@ class Reader {
     const list: unknown[] = [];
     for (let count = 0; !this.#ends(OPEN_LIST + TO_CLOSE, count, 'items'); count++) {
       this.#path.push(count);
-      list.push(this.#value(element));
+      list.push(ifRead(this.#value(element)));
       this.#path.pop();
     }
     return list;
