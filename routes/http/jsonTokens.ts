@@ -125,15 +125,16 @@ export function endOfName(bytes: Uint8Array, at: number): number {
   return colon + 1;
 }
 
-/** What `endOfValue` returns for a value that is too deep. */
+/** What `endOfValue` returns for a list or object that is too deep or too large. It looks no further than that. */
 export const TOO_DEEP = -1;
+export const TOO_LARGE = -2;
 
 export const MAX_DEPTH = 1000;
 /** The brackets that close what is open in `endOfValue`. */
 const closing = new Uint8Array(MAX_DEPTH);
 
 /** A value of any kind. Payloads of 16 MiB pass through this loop, so it calls no function for what is frequent. */
-export function endOfValue(bytes: Uint8Array, at: number): number {
+export function endOfValue(bytes: Uint8Array, at: number, maxBytes: number): number {
   let depth = 0;
   let close = 0;
   for (let i = at; ; ) {
@@ -168,5 +169,6 @@ export function endOfValue(bytes: Uint8Array, at: number): number {
       i++;
     }
     i = close === CLOSE_OBJECT ? endOfName(bytes, endOfSpace(bytes, i + 1)) : i + 1;
+    if (i - at > maxBytes) return TOO_LARGE;
   }
 }

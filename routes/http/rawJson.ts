@@ -16,6 +16,7 @@ import {
   QUOTE,
   TO_CLOSE,
   TOO_DEEP,
+  TOO_LARGE,
   unexpected,
 } from './jsonTokens.ts';
 import { wholeBody } from './refusalOf.ts';
@@ -37,6 +38,9 @@ const MAX_ITEMS = 1000;
 /** Outside raw values: a batch of 1000 jobs with all their fields and 32 headers each has half as many. */
 const MAX_VALUES = 100_000;
 
+/** Up to this size, a body becomes one text. A slice of a larger one would keep all of it in memory. */
+const SMALL_BYTES = 64 * 1024;
+
 const NO_MEMBERS: Record<string, RawShape> = {};
 
 const escaped = (part: string | number) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`;
@@ -49,8 +53,8 @@ function ifRead(value: unknown): unknown {
 
 class Reader {
   readonly #bytes: Buffer;
-  /** The whole text, if each byte is a character: then slices of it cost least. */
-  readonly #ascii: string | undefined;
+  /** The whole text of a small body, if each byte is a character: then slices of it cost least. */
+  readonly #text: string | undefined;
   /** Where the value that is read stands in the body. */
   readonly #path: (string | number)[] = [];
   /** Where reading goes on. */
@@ -60,7 +64,7 @@ class Reader {
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes;
-    this.#ascii = isAscii(bytes) ? bytes.toString('latin1') : undefined;
+    this.#text = bytes.length <= SMALL_BYTES && isAscii(bytes) ? bytes.toString('latin1') : undefined;
   }
 
   /** The value of the whole body. */
@@ -79,9 +83,7 @@ class Reader {
   }
 
   #slice(start: number, end: number): string {
-    return this.#ascii === undefined
-      ? this.#bytes.toString('utf8', start, end)
-      : this.#ascii.slice(start, end);
+    return this.#text?.slice(start, end) ?? this.#bytes.toString('utf8', start, end);
   }
 
   // Each of the following reads from `#at` on, and returns a value.
@@ -106,12 +108,12 @@ class Reader {
       this.#depth--;
       return value;
     }
-    if (c === QUOTE) return this.#text(start);
+    if (c === QUOTE) return this.#string(start);
     this.#at = endOfScalar(this.#bytes, start);
     return LITERALS.has(c) ? LITERALS.get(c)?.[1] : Number(this.#slice(start, this.#at));
   }
 
-  #text(start: number): string {
+  #string(start: number): string {
     this.#at = endOfString(this.#bytes, start);
     const inside = this.#slice(start + 1, this.#at - 1);
     return inside.includes('\\') ? (JSON.parse(`"${inside}"`) as string) : inside;
@@ -119,8 +121,9 @@ class Reader {
 
   #raw(maxBytes: number): RawJson | Refusal {
     const start = this.#at;
-    this.#at = endOfValue(this.#bytes, start);
+    this.#at = endOfValue(this.#bytes, start, maxBytes);
     if (this.#at === TOO_DEEP) throw this.#tooDeep();
+    if (this.#at === TOO_LARGE) throw this.#tooLarge(maxBytes);
     if (this.#at - start > maxBytes) return this.#tooLarge(maxBytes);
     return new RawJson(this.#slice(start, this.#at));
   }
@@ -130,7 +133,7 @@ class Reader {
     const object: Record<string, unknown> = {};
     let refused: Map<string, Refusal> | undefined;
     for (let count = 0; !this.#ends(CLOSE_OBJECT, count, 'members'); count++) {
-      const name = this.#text(this.#at);
+      const name = this.#string(this.#at);
       const colon = endOfSpace(this.#bytes, this.#at);
       if (this.#bytes[colon] !== COLON) throw unexpected(this.#bytes, colon);
       this.#at = colon + 1;
