@@ -75,11 +75,11 @@ await benchmark(
     async function bulk(round) {
       const started = performance.now();
       const since = () => (performance.now() - started) / 1000;
-      const verb = (path) =>
-        admin.post(path, {}).then(({ body }) => ({ count: body.count, seconds: since() }));
+      const verb = (path, body) =>
+        admin.post(path, body).then(({ body }) => ({ count: body.count, seconds: since() }));
       const [purge, redrive, leases] = await Promise.all([
-        verb(`/queues/purged.${round}/purge`),
-        verb(`/queues/dead.${round}/redrive`),
+        verb(`/queues/purged.${round}/purge`, { states: ['ready'] }),
+        verb(`/queues/dead.${round}/redrive`, {}),
         rescued(round).then(() => ({ seconds: since() })),
       ]);
       return { purge, redrive, leases };

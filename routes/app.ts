@@ -4,11 +4,12 @@ import type { Engine } from '../src/engine.ts';
 import { claimRoutes } from './claims.ts';
 import { enqueueRoutes } from './enqueue.ts';
 import { explainRoutes } from './explain.ts';
-import { acceptJson } from './http/body.ts';
+import { acceptJson, checkPresenceOfBody } from './http/body.ts';
 import { describingApp, docsRoutes } from './http/docs.ts';
 import { type App, createApp } from './http/fastify.ts';
 import { closeWithLastAnswer } from './http/gracefulClose.ts';
-import { refuseForNode } from './http/nodeRefusals.ts';
+import { checkHeads } from './http/head.ts';
+import { serveAnyExpectation } from './http/nodeRefusals.ts';
 import { handleError, methodNotAllowed, routeNotFound } from './http/problems.ts';
 import { jobRoutes } from './jobs.ts';
 import { queueRoutes } from './queues.ts';
@@ -17,17 +18,22 @@ import { namedSchemas } from './schemas/named.ts';
 import { settleRoute } from './settle.ts';
 import { systemRoutes } from './system.ts';
 
-/** Every method that HTTP clients use. */
+/** The methods that have a route, or a 405, on every path. */
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const;
 
-/** Answers 405 with `Allow` to every method that a path has no route for. */
-function refuseOtherMethods(app: App, routes: RouteOptions[]): void {
+/** The methods of each path. */
+function methodsByPath(routes: RouteOptions[]): Map<string, Set<string>> {
   const methodsOf = new Map<string, Set<string>>();
   for (const { url, method } of routes) {
     const methods = methodsOf.get(url) ?? new Set();
     for (const m of [method].flat()) methods.add(m);
     methodsOf.set(url, methods);
   }
+  return methodsOf;
+}
+
+/** Answers 405 with `Allow` to every method that a path has no route for. */
+function refuseOtherMethods(app: App, methodsOf: Map<string, Set<string>>): void {
   for (const [url, methods] of methodsOf) {
     const others = METHODS.filter((m) => !methods.has(m));
     app.route({
@@ -39,6 +45,18 @@ function refuseOtherMethods(app: App, routes: RouteOptions[]): void {
       handler: () => undefined,
     });
   }
+}
+
+/**
+ * The methods of the path that a URL has, if it has one. For methods such as PROPFIND, which no path has: 405s of their
+ * own, for each path, would take more memory than all routes.
+ */
+function allowedAt(url: string, methodsOf: Map<string, Set<string>>): string[] | undefined {
+  const path = url.split('?')[0] as string;
+  const pattern = (template: string) =>
+    new RegExp(`^${template.replaceAll('.', '\\.').replaceAll(/:\w+/g, '[^/]+').replaceAll('*', '.*')}$`);
+  const template = methodsOf.has(path) ? path : [...methodsOf.keys()].find((url) => pattern(url).test(path));
+  return template === undefined ? undefined : [...(methodsOf.get(template) as Set<string>)].sort();
 }
 
 const routesOf = (engine: Engine, maxPayloadBytes: number) => (app: App) => {
@@ -63,30 +81,42 @@ export async function buildApp(options: {
   engine: Engine;
   logger: Logger;
   maxPayloadBytes: number;
+  /** How long a request may take to arrive. */
+  requestTimeoutMs?: number;
 }): Promise<App> {
-  const { engine, logger, maxPayloadBytes } = options;
-  const app = createApp(logger);
+  const { engine, logger, maxPayloadBytes, requestTimeoutMs } = options;
+  const app = createApp(logger, requestTimeoutMs);
   const addRoutes = routesOf(engine, maxPayloadBytes);
   const routes: RouteOptions[] = [];
+  let methodsOf = new Map<string, Set<string>>();
 
   app.setErrorHandler(handleError);
   app.setNotFoundHandler(routeNotFound);
   // Answers before the body is read, as for a wrong method.
   app.addHook('onRequest', (request, reply, done) => {
-    if (request.is404) routeNotFound(request, reply);
-    else done();
+    if (!request.is404) {
+      done();
+      return;
+    }
+    const isCommon = METHODS.some((method) => method === request.method);
+    const allowed = isCommon ? undefined : allowedAt(request.url, methodsOf);
+    if (allowed) methodNotAllowed(allowed)(request, reply);
+    else routeNotFound(request, reply);
   });
+  checkHeads(app);
   closeWithLastAnswer(app);
   acceptJson(app);
-  refuseForNode(app);
+  serveAnyExpectation(app);
   for (const schema of namedSchemas) app.addSchema(schema);
 
   app.addHook('onRoute', (route) => {
+    checkPresenceOfBody(route);
     routes.push(route);
   });
   addRoutes(app);
   docsRoutes(app, addRoutes);
-  refuseOtherMethods(app, [...routes]);
+  methodsOf = methodsByPath(routes);
+  refuseOtherMethods(app, methodsOf);
   await app.ready();
   return app;
 }

@@ -1,5 +1,5 @@
 import type { Engine } from '../src/engine.ts';
-import { noBodyIsEmpty, rawShapes } from './http/body.ts';
+import { rawShapes } from './http/body.ts';
 import type { App } from './http/fastify.ts';
 import { onHangup } from './http/hangup.ts';
 import { withFollowUps } from './http/jobBody.ts';
@@ -26,7 +26,7 @@ export function claimRoutes(app: App, engine: Engine, maxPayloadBytes: number): 
   app.route({
     method: 'POST',
     url: '/jobs/claim',
-    preValidation: noBodyIsEmpty,
+    config: { optionalBody: true },
     schema: {
       body: ref(ClaimRequest),
       ...operation({

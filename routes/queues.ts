@@ -1,7 +1,6 @@
 import { Type } from 'typebox';
 import type { QueueStatus } from '../src/admin/queues.ts';
 import type { Engine } from '../src/engine.ts';
-import { noBodyIsEmpty } from './http/body.ts';
 import { pageOf } from './http/cursor.ts';
 import type { App } from './http/fastify.ts';
 import { completeBackoff } from './http/jobBody.ts';
@@ -163,7 +162,6 @@ export function queueRoutes(app: App, engine: Engine): void {
   app.route({
     method: 'POST',
     url: '/queues/:queue/purge',
-    preValidation: noBodyIsEmpty,
     schema: {
       params: InQueue,
       body: ref(PurgeRequest),
@@ -177,16 +175,15 @@ export function queueRoutes(app: App, engine: Engine): void {
         takesBody: true,
       }),
     },
-    handler: async (request) => {
-      const states = request.body.states ?? ['ready', 'scheduled', 'blocked'];
-      return { count: await engine.purgeQueue({ ...request.params, states }) };
-    },
+    handler: async (request) => ({
+      count: await engine.purgeQueue({ ...request.params, ...request.body }),
+    }),
   });
 
   app.route({
     method: 'POST',
     url: '/queues/:queue/redrive',
-    preValidation: noBodyIsEmpty,
+    config: { optionalBody: true },
     schema: {
       params: InQueue,
       body: ref(RedriveRequest),

@@ -8,6 +8,7 @@ export type RefusalCode =
   | 'schedule_not_found'
   | 'route_not_found'
   | 'method_not_allowed'
+  | 'request_timeout'
   | 'lease_lost'
   | 'job_leased'
   | 'job_finished'
@@ -17,6 +18,7 @@ export type RefusalCode =
   | 'unsupported_media_type'
   | 'idempotency_key_reused'
   | 'queue_full'
+  | 'headers_too_large'
   | 'internal'
   | 'unavailable';
 

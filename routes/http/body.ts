@@ -1,4 +1,5 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
+import { invalidRequest } from '../../src/errors.ts';
 import { MAX_SMALL_JSON_BYTES } from '../schemas/common.ts';
 import { takeFingerprint } from './idempotency.ts';
 import { parseKeepingRaw, type RawShape } from './rawJson.ts';
@@ -7,6 +8,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The values of the body that are kept as texts. */
     raw?: RawShape;
+    /** The body may be left out: every field has a default, and nothing is destroyed. */
+    optionalBody?: boolean;
   }
 }
 
@@ -31,8 +34,6 @@ export function rawShapes(maxPayloadBytes: number) {
   };
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
 /** Accepts JSON in UTF-8 and nothing else. An empty body counts as no body. */
 export function acceptJson(app: FastifyInstance): void {
   app.decorateRequest('fingerprint', null);
@@ -44,7 +45,7 @@ export function acceptJson(app: FastifyInstance): void {
       takeFingerprint(request, body);
       let parsed: unknown;
       try {
-        if (body.length > 0) parsed = parseKeepingRaw(utf8.decode(body), request.routeOptions.config.raw);
+        if (body.length > 0) parsed = parseKeepingRaw(body, request.routeOptions.config.raw);
       } catch (error) {
         done(error as Error);
         return;
@@ -54,8 +55,30 @@ export function acceptJson(app: FastifyInstance): void {
   );
 }
 
-/** For routes whose body may be left out: no body becomes `{}`. A body of `null` is not left out. */
-export function noBodyIsEmpty(request: FastifyRequest, _: FastifyReply, done: () => void): void {
+type Done = (error?: Error) => void;
+
+/** No body becomes `{}`. A body of `null` is not left out. */
+function noBodyIsEmpty(request: FastifyRequest, _: FastifyReply, done: Done): void {
   if (request.body === undefined) request.body = {};
   done();
+}
+
+const isEmpty = (body: unknown) =>
+  body === undefined ||
+  (typeof body === 'object' && body !== null && !Array.isArray(body) && Object.keys(body).length === 0);
+
+/** A client that sends a body means something by it, so a body that would be ignored is refused. */
+function refuseBody({ body }: FastifyRequest, _: FastifyReply, done: Done): void {
+  if (isEmpty(body)) done();
+  else done(invalidRequest([{ in: 'body', path: '', message: 'must be empty: this operation takes none' }]));
+}
+
+const BODYLESS = ['GET', 'HEAD'];
+
+/** Makes each route take its body, or go without one, as the OpenAPI document says. */
+export function checkPresenceOfBody(route: RouteOptions): void {
+  if ([route.method].flat().every((method) => BODYLESS.includes(method))) return;
+  if (route.config?.optionalBody) route.preValidation = noBodyIsEmpty;
+  else if ((route.schema as { body?: unknown } | undefined)?.body === undefined)
+    route.preValidation = refuseBody;
 }

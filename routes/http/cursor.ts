@@ -41,7 +41,10 @@ export async function pageOf<Item>(
     isKey: (text: string) => boolean;
   },
 ): Promise<{ items: Item[]; next: string | null }> {
-  const items = await list(limit, cursor === undefined ? undefined : readCursor(listing, cursor, isKey));
-  const last = items.length === limit ? items.at(-1) : undefined;
-  return { items, next: last ? writeCursor(listing, keyOf(last)) : null };
+  const after = cursor === undefined ? undefined : readCursor(listing, cursor, isKey);
+  // One more than the page has: it tells whether another page follows.
+  const found = await list(limit + 1, after);
+  const items = found.slice(0, limit);
+  const next = found.length > limit ? writeCursor(listing, keyOf(items.at(-1) as Item)) : null;
+  return { items, next };
 }

@@ -1,4 +1,4 @@
-import type { FastifyBaseLogger } from 'fastify';
+import type { FastifyBaseLogger, FastifyError } from 'fastify';
 import { namedSchemas } from '../schemas/named.ts';
 import { type App, createApp } from './fastify.ts';
 import { openApi } from './openapi.ts';
@@ -11,7 +11,10 @@ export async function describingApp(addRoutes: (app: App) => void, logger: Fasti
     import('@fastify/swagger-ui'),
   ]);
   const app = createApp(logger);
-  app.setErrorHandler(handleError);
+  // The plugins refuse a path that leads out of their folder with a 4xx of their own.
+  app.setErrorHandler((error: FastifyError, request, reply) =>
+    (error.statusCode ?? 500) < 500 ? routeNotFound(request, reply) : handleError(error, request, reply),
+  );
   app.setNotFoundHandler(routeNotFound);
   for (const schema of namedSchemas) app.addSchema(schema);
   await app.register(swagger, openApi);

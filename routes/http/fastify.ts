@@ -2,12 +2,15 @@ import { randomUUID } from 'node:crypto';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import Fastify, { type FastifyBaseLogger, LogController } from 'fastify';
 import { MAX_BODY_BYTES } from './body.ts';
-import { leaveRefusalsToUs } from './nodeRefusals.ts';
-import { handleError, rawProblem } from './problems.ts';
+import { leaveRefusalsToUs, refuseClient } from './nodeRefusals.ts';
+import { handleError } from './problems.ts';
 import { buildValidator } from './validation.ts';
 
+/** How long a request may take to arrive, with its body. The slowest client for which this is enough sends 4.5 Mbit/s. */
+const REQUEST_TIMEOUT_MS = 30_000;
+
 /** Fastify without routes. Its options decide which requests are accepted. */
-export const createApp = (logger: FastifyBaseLogger) =>
+export const createApp = (logger: FastifyBaseLogger, requestTimeoutMs = REQUEST_TIMEOUT_MS) =>
   Fastify({
     loggerInstance: logger,
     genReqId: () => randomUUID(),
@@ -16,7 +19,13 @@ export const createApp = (logger: FastifyBaseLogger) =>
     // A log line for each request would cost more than most requests. See logAnswers for LOG_LEVEL=debug.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: MAX_BODY_BYTES,
-    http: leaveRefusalsToUs,
+    requestTimeout: requestTimeoutMs,
+    http: {
+      ...leaveRefusalsToUs,
+      requestTimeout: requestTimeoutMs,
+      headersTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: Math.ceil(requestTimeoutMs / 10),
+    },
     routerOptions: { maxParamLength: 16_384 },
     // JSON.stringify or our own code writes the answers, so Fastify's serialiser is not loaded.
     schemaController: { compilersFactory: { buildValidator, buildSerializer: () => () => JSON.stringify } },
@@ -26,10 +35,7 @@ export const createApp = (logger: FastifyBaseLogger) =>
     frameworkErrors: (error, request, reply) => {
       handleError(error, request, reply);
     },
-    clientErrorHandler: (_, socket) => {
-      if (socket.writable) socket.end(rawProblem());
-      else socket.destroy();
-    },
+    clientErrorHandler: refuseClient,
   }).withTypeProvider<TypeBoxTypeProvider>();
 
 export type App = ReturnType<typeof createApp>;

@@ -8,6 +8,7 @@ import type { NewJob } from '../../src/enqueue/newJob.ts';
 import { invalidRequest } from '../../src/errors.ts';
 import type { Job } from '../../src/job.ts';
 import { text } from '../schemas/common.ts';
+import { timesSent } from './head.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -40,9 +41,7 @@ export function takeFingerprint(request: FastifyRequest, body: Buffer): void {
 function keyOf({ headers, raw }: FastifyRequest): string | undefined {
   const key = headers[NAME] as string | undefined;
   if (key === undefined) return undefined;
-  // Node joins repeated headers into one.
-  const names = raw.rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === NAME);
-  if (names.length > 1)
+  if (timesSent(raw.rawHeaders, NAME) > 1)
     throw invalidRequest([{ in: 'header', path: `/${NAME}`, message: 'must not be sent twice' }]);
   return key;
 }

@@ -6,8 +6,27 @@ const { version } = JSON.parse(readFileSync(new URL(packageFile, import.meta.url
   version: string;
 };
 
+interface Path {
+  post?: { operationId: string; requestBody?: { required: boolean } };
+}
+
+/** The operations whose body may be left out. @fastify/swagger itself says that every body is required. */
+const optionalBodies = new Set<string>();
+
 /** How the OpenAPI document is made from the routes. */
 export const openApi: FastifyDynamicSwaggerOptions = {
+  transform: ({ schema, url, route }) => {
+    if (route.config?.optionalBody) optionalBodies.add(schema.operationId as string);
+    return { schema, url };
+  },
+  transformObject: (document) => {
+    const openapiObject = 'openapiObject' in document ? document.openapiObject : {};
+    const operations = Object.values(openapiObject.paths ?? {}).map((path) => (path as Path).post);
+    for (const operation of operations)
+      if (operation?.requestBody && optionalBodies.has(operation.operationId))
+        operation.requestBody.required = false;
+    return openapiObject;
+  },
   openapi: {
     openapi: '3.1.0',
     info: {

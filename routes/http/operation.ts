@@ -4,11 +4,13 @@ import { Problem, ref } from '../schemas/common.ts';
 const PROBLEMS = {
   400: 'The request is malformed: `errors` names each field (`invalid_request`).',
   404: 'There is no such job, queue or schedule (`job_not_found`, `queue_not_found`, `schedule_not_found`).',
+  408: 'The request did not arrive in time (`request_timeout`).',
   409: 'The job or queue is not in a state for this (`lease_lost`, `job_leased`, `job_finished`, `queue_not_empty`, `unique_key_taken`).',
   413: 'The body or a value in it is too large (`payload_too_large`).',
-  415: 'The body is not `application/json` (`unsupported_media_type`).',
+  415: 'The body is not `application/json` in UTF-8, or is compressed (`unsupported_media_type`).',
   422: 'The `Idempotency-Key` was used with another body (`idempotency_key_reused`).',
   429: 'The queue is full; try again after `Retry-After` seconds (`queue_full`).',
+  431: 'The headers are too large (`headers_too_large`).',
   500: 'A bug in Dibs (`internal`).',
   503: 'The database does not answer; try again after `Retry-After` seconds (`unavailable`).',
 };
@@ -41,7 +43,7 @@ export interface Operation {
   summary: string;
   description?: string;
   answers: Record<number, object>;
-  /** The problems besides 500, 503 and those of reading a body. */
+  /** The problems besides those that any request may meet and those of reading a body. */
   refusals?: (keyof typeof PROBLEMS)[];
   /** True for all methods but GET: a body is read, and may be refused, even where none is needed. */
   takesBody?: boolean;
@@ -52,6 +54,6 @@ export function operation({ answers, refusals = [], takesBody = false, ...descri
   const body: (keyof typeof PROBLEMS)[] = takesBody ? [400, 413, 415] : [];
   return {
     ...described,
-    response: { ...answers, ...problems([...new Set([...body, ...refusals, 500, 503] as const)]) },
+    response: { ...answers, ...problems([...new Set([...body, ...refusals, 408, 431, 500, 503] as const)]) },
   };
 }

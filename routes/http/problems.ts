@@ -1,7 +1,6 @@
-import { STATUS_CODES } from 'node:http';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { type FieldError, type Outcome, Refusal, type RefusalCode } from '../../src/errors.ts';
-import { refusalOf } from './refusalOf.ts';
+import { refusalOf, wholeBody } from './refusalOf.ts';
 
 /** The only map from codes to statuses. */
 const STATUS: Record<RefusalCode, number> = {
@@ -13,6 +12,7 @@ const STATUS: Record<RefusalCode, number> = {
   schedule_not_found: 404,
   route_not_found: 404,
   method_not_allowed: 405,
+  request_timeout: 408,
   lease_lost: 409,
   job_leased: 409,
   job_finished: 409,
@@ -22,6 +22,7 @@ const STATUS: Record<RefusalCode, number> = {
   unsupported_media_type: 415,
   idempotency_key_reused: 422,
   queue_full: 429,
+  headers_too_large: 431,
   internal: 500,
   unavailable: 503,
 };
@@ -35,15 +36,17 @@ const TITLES: Record<RefusalCode, string> = {
   schedule_not_found: 'There is no such schedule',
   route_not_found: 'There is no such route',
   method_not_allowed: 'The method is not allowed here',
+  request_timeout: 'The request did not arrive in time',
   lease_lost: 'The lease is over',
   job_leased: 'A worker has leased the job',
   job_finished: 'The job is finished',
   queue_not_empty: 'The queue is not empty',
   unique_key_taken: 'Another unfinished job has the unique key',
   payload_too_large: 'The body or a value in it is too large',
-  unsupported_media_type: 'The body is not JSON',
+  unsupported_media_type: 'The body is not JSON in UTF-8',
   idempotency_key_reused: 'The idempotency key was used for another request',
   queue_full: 'The queue is full',
+  headers_too_large: 'The headers are too large',
   internal: 'Something went wrong in Dibs',
   unavailable: 'The service is temporarily unavailable',
 };
@@ -88,7 +91,9 @@ export function sendProblem(reply: FastifyReply, refusal: Refusal): FastifyReply
 }
 
 export function handleError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const refusal = refusalOf(error);
+  // Nobody hears this answer: the client broke off its upload, or took too long.
+  const isBrokenOff = error.code === 'ECONNRESET' && !request.raw.complete;
+  const refusal = isBrokenOff ? wholeBody('must arrive whole') : refusalOf(error);
   const reqId = request.id;
   if (refusal) {
     return sendProblem(reply, refusal);
@@ -119,16 +124,4 @@ export function methodNotAllowed(allowed: string[]) {
         `${request.method} is not allowed here. Use ${allowed.join(' or ')}.`,
       ),
     );
-}
-
-/** The whole answer, as bytes, to a request that is not valid HTTP. Such a request never reaches a route. */
-export function rawProblem(): string {
-  const refusal = new Refusal('invalid_request', 'The request is not valid HTTP.', [
-    { in: 'header', path: '', message: 'must be valid HTTP' },
-  ]);
-  const body = JSON.stringify(toProblem(refusal));
-  return (
-    `HTTP/1.1 400 ${STATUS_CODES[400]}\r\ncontent-type: application/problem+json\r\n` +
-    `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`
-  );
 }

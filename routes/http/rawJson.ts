@@ -1,5 +1,31 @@
-import { type FieldError, invalidRequest, payloadTooLarge } from '../../src/errors.ts';
+import { isAscii, isUtf8 } from 'node:buffer';
+import { payloadTooLarge, Refusal } from '../../src/errors.ts';
 import { RawJson } from '../../src/job.ts';
+import {
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  endOfScalar,
+  endOfSpace,
+  endOfString,
+  endOfValue,
+  LITERALS,
+  MAX_DEPTH,
+  OPEN_LIST,
+  OPEN_OBJECT,
+  QUOTE,
+  TO_CLOSE,
+  TOO_DEEP,
+  TOO_LARGE,
+  unexpected,
+} from './jsonTokens.ts';
+import { wholeBody } from './refusalOf.ts';
+
+/**
+ * Reads JSON bodies. Nothing in a body of 16 MiB may keep a replica busy for long, so everything is bounded while it is
+ * read: how deep values nest, how long lists and objects are, and how many values are built. Raw values are only
+ * checked and kept as texts. JSON.parse took seconds for a hostile body.
+ */
 
 /**
  * Which values of a body are kept as texts. `{ maxBytes }` is such a value, `members` names members of an object, and a
@@ -7,113 +33,167 @@ import { RawJson } from '../../src/job.ts';
  */
 export type RawShape = { maxBytes: number } | [RawShape] | { members: Record<string, RawShape> };
 
-const MAX_DEPTH = 1000;
-const SCALAR = /[^ \t\n\r,\]}]*/y;
+/** Outside raw values. No list of the API takes more elements, and no object as many members. */
+const MAX_ITEMS = 1000;
+/** Outside raw values: a batch of 1000 jobs with all their fields and 32 headers each has half as many. */
+const MAX_VALUES = 100_000;
 
-function endOfScalar(text: string, at: number): number {
-  SCALAR.lastIndex = at;
-  SCALAR.test(text);
-  return SCALAR.lastIndex;
+/** Up to this size, a body becomes one text. A slice of a larger one would keep all of it in memory. */
+const SMALL_BYTES = 64 * 1024;
+
+const NO_MEMBERS: Record<string, RawShape> = {};
+
+const escaped = (part: string | number) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`;
+
+/** @throws the refusal that a value is instead of being read */
+function ifRead(value: unknown): unknown {
+  if (value instanceof Refusal) throw value;
+  return value;
 }
 
-/** In valid JSON, every character up to U+0020 between two tokens is white space. */
-function skipSpace(text: string, at: number): number {
-  let i = at;
-  while (text.charCodeAt(i) <= 0x20) i++;
-  return i;
-}
+class Reader {
+  readonly #bytes: Buffer;
+  /** The whole text of a small body, if each byte is a character: then slices of it cost least. */
+  readonly #text: string | undefined;
+  /** Where the value that is read stands in the body. */
+  readonly #path: (string | number)[] = [];
+  /** Where reading goes on. */
+  #at = 0;
+  #values = 0;
+  #depth = 0;
 
-function endOfString(text: string, at: number): number {
-  for (let quote = text.indexOf('"', at + 1); ; quote = text.indexOf('"', quote + 1)) {
-    let backslashes = 0;
-    while (text[quote - 1 - backslashes] === '\\') backslashes++;
-    if (backslashes % 2 === 0) return quote + 1;
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+    this.#text = bytes.length <= SMALL_BYTES && isAscii(bytes) ? bytes.toString('latin1') : undefined;
   }
-}
 
-/** Where the value that starts at `at` ends, and how deep it nests. */
-function endOfValue(text: string, at: number): { end: number; depth: number } {
-  let depth = 0;
-  let deepest = 0;
-  for (let i = at; ; ) {
-    const c = text[i];
-    if (c === '"') {
-      i = endOfString(text, i);
-    } else if (c === '{' || c === '[') {
-      deepest = Math.max(deepest, ++depth);
-      i++;
-    } else if (c === '}' || c === ']') {
-      depth--;
-      i++;
-    } else if (depth === 0) {
-      return { end: endOfScalar(text, i), depth: 0 };
-    } else {
-      i++;
-    }
-    if (depth === 0) return { end: i, depth: deepest };
+  /** The value of the whole body. */
+  body(shape: RawShape | undefined): unknown {
+    const value = ifRead(this.#value(shape));
+    const end = endOfSpace(this.#bytes, this.#at);
+    if (end < this.#bytes.length) throw unexpected(this.#bytes, end);
+    return value;
   }
-}
 
-/** Where the values of the wanted members start. Of a repeated name the last one counts, as in JSON.parse. */
-function members(text: string, at: number, wanted: Record<string, RawShape>): Map<string, number> {
-  const found = new Map<string, number>();
-  let i = skipSpace(text, at + 1);
-  while (text[i] !== '}') {
-    const nameEnd = endOfString(text, i);
-    const quoted = text.slice(i, nameEnd);
-    const name = quoted.includes('\\') ? (JSON.parse(quoted) as string) : quoted.slice(1, -1);
-    const value = skipSpace(text, skipSpace(text, nameEnd) + 1);
-    if (Object.hasOwn(wanted, name)) found.set(name, value);
-    i = skipSpace(text, endOfValue(text, value).end);
-    if (text[i] === ',') i = skipSpace(text, i + 1);
-  }
-  return found;
-}
-
-function elements(text: string, at: number): number[] {
-  const found: number[] = [];
-  let i = skipSpace(text, at + 1);
-  while (text[i] !== ']') {
-    found.push(i);
-    i = skipSpace(text, endOfValue(text, i).end);
-    if (text[i] === ',') i = skipSpace(text, i + 1);
-  }
-  return found;
-}
-
-function rawText(text: string, at: number, maxBytes: number, path: string): RawJson {
-  const { end, depth } = endOfValue(text, at);
-  const raw = text.slice(at, end);
-  const refusal = (message: string): FieldError => ({ in: 'body', path, message });
-  if (depth > MAX_DEPTH) throw invalidRequest([refusal(`must nest at most ${MAX_DEPTH} levels deep`)]);
-  if (raw.length > maxBytes || Buffer.byteLength(raw) > maxBytes)
-    throw payloadTooLarge(`${path} is larger than ${maxBytes} bytes.`, [
-      refusal(`must be at most ${maxBytes} bytes of JSON text`),
+  #refused(message: string): Refusal {
+    const path = this.#path.map(escaped).join('');
+    return new Refusal('invalid_request', `${path || 'The body'} ${message}.`, [
+      { in: 'body', path, message },
     ]);
-  return new RawJson(raw);
-}
-
-/** Puts the raw values back into a parsed value, as texts. `text` is valid JSON, and `parsed` is its value. */
-function restore(text: string, at: number, shape: RawShape, parsed: unknown, path: string): unknown {
-  if ('maxBytes' in shape) return rawText(text, at, shape.maxBytes, path);
-  if (Array.isArray(shape)) {
-    if (!Array.isArray(parsed)) return parsed;
-    for (const [i, start] of elements(text, at).entries())
-      parsed[i] = restore(text, start, shape[0], parsed[i], `${path}/${i}`);
-  } else if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) {
-    const object = parsed as Record<string, unknown>;
-    for (const [name, start] of members(text, at, shape.members))
-      object[name] = restore(text, start, shape.members[name] as RawShape, object[name], `${path}/${name}`);
   }
-  return parsed;
+
+  #slice(start: number, end: number): string {
+    return this.#text?.slice(start, end) ?? this.#bytes.toString('utf8', start, end);
+  }
+
+  // Each of the following reads from `#at` on, and returns a value.
+
+  #value(shape: RawShape | undefined): unknown {
+    const start = endOfSpace(this.#bytes, this.#at);
+    this.#at = start;
+    if (shape !== undefined && 'maxBytes' in shape) return this.#raw(shape.maxBytes);
+    if (++this.#values > MAX_VALUES) {
+      this.#path.length = 0;
+      throw this.#refused(
+        `must have at most ${MAX_VALUES} values, apart from payloads, results and progress`,
+      );
+    }
+    const c = this.#bytes[start] as number;
+    if (c === OPEN_OBJECT || c === OPEN_LIST) {
+      if (++this.#depth > MAX_DEPTH) {
+        this.#path.length = 0;
+        throw this.#tooDeep();
+      }
+      const value = c === OPEN_LIST ? this.#list(shape) : this.#object(shape);
+      this.#depth--;
+      return value;
+    }
+    if (c === QUOTE) return this.#string(start);
+    this.#at = endOfScalar(this.#bytes, start);
+    return LITERALS.has(c) ? LITERALS.get(c)?.[1] : Number(this.#slice(start, this.#at));
+  }
+
+  #string(start: number): string {
+    this.#at = endOfString(this.#bytes, start);
+    const inside = this.#slice(start + 1, this.#at - 1);
+    return inside.includes('\\') ? (JSON.parse(`"${inside}"`) as string) : inside;
+  }
+
+  #raw(maxBytes: number): RawJson | Refusal {
+    const start = this.#at;
+    this.#at = endOfValue(this.#bytes, start, maxBytes);
+    if (this.#at === TOO_DEEP) throw this.#tooDeep();
+    if (this.#at === TOO_LARGE) throw this.#tooLarge(maxBytes);
+    if (this.#at - start > maxBytes) return this.#tooLarge(maxBytes);
+    return new RawJson(this.#slice(start, this.#at));
+  }
+
+  #object(shape: RawShape | undefined): object {
+    const members = shape !== undefined && 'members' in shape ? shape.members : NO_MEMBERS;
+    const object: Record<string, unknown> = {};
+    let refused: Map<string, Refusal> | undefined;
+    for (let count = 0; !this.#ends(CLOSE_OBJECT, count, 'members'); count++) {
+      const name = this.#string(this.#at);
+      const colon = endOfSpace(this.#bytes, this.#at);
+      if (this.#bytes[colon] !== COLON) throw unexpected(this.#bytes, colon);
+      this.#at = colon + 1;
+      this.#path.push(name);
+      const value = this.#value(Object.hasOwn(members, name) ? members[name] : undefined);
+      this.#path.pop();
+      // Of a repeated name the last value counts, as in JSON.parse: so a refusal waits for the end.
+      if (value instanceof Refusal) refused = (refused ?? new Map<string, Refusal>()).set(name, value);
+      else refused?.delete(name);
+      if (name === '__proto__')
+        Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true });
+      else object[name] = value;
+    }
+    for (const refusal of refused?.values() ?? []) throw refusal;
+    return object;
+  }
+
+  #list(shape: RawShape | undefined): unknown[] {
+    const element = Array.isArray(shape) ? shape[0] : undefined;
+    const list: unknown[] = [];
+    for (let count = 0; !this.#ends(OPEN_LIST + TO_CLOSE, count, 'items'); count++) {
+      this.#path.push(count);
+      list.push(ifRead(this.#value(element)));
+      this.#path.pop();
+    }
+    return list;
+  }
+
+  /** Whether a list or object ends after `count` items. If not, `#at` is where the next one begins. */
+  #ends(close: number, count: number, items: string): boolean {
+    // The first time, `#at` is at the bracket that opens.
+    const i = endOfSpace(this.#bytes, count === 0 ? this.#at + 1 : this.#at);
+    if (this.#bytes[i] === close) {
+      this.#at = i + 1;
+      return true;
+    }
+    if (count === MAX_ITEMS) throw this.#refused(`must have at most ${MAX_ITEMS} ${items}`);
+    if (count > 0 && this.#bytes[i] !== COMMA) throw unexpected(this.#bytes, i);
+    this.#at = count === 0 ? i : endOfSpace(this.#bytes, i + 1);
+    return false;
+  }
+
+  #tooDeep(): Refusal {
+    return this.#refused(`must nest at most ${MAX_DEPTH} levels deep`);
+  }
+
+  #tooLarge(maxBytes: number): Refusal {
+    const path = this.#path.map(escaped).join('');
+    return payloadTooLarge(`${path} is larger than ${maxBytes} bytes.`, [
+      { in: 'body', path, message: `must be at most ${maxBytes} bytes of JSON text` },
+    ]);
+  }
 }
 
 /**
  * Parses JSON, except for the values that `shape` names: they stay exactly the texts that were sent (RawJson).
- * @throws SyntaxError when the text is not JSON
- * @throws Refusal for a raw value that is too large or too deep
+ * @throws SyntaxError when the body is not JSON
+ * @throws Refusal when it is not UTF-8, for a raw value that is too large, and for what is too deep or has too many items
  */
-export function parseKeepingRaw(text: string, shape: RawShape | undefined): unknown {
-  const parsed: unknown = JSON.parse(text);
-  return shape ? restore(text, skipSpace(text, 0), shape, parsed, '') : parsed;
+export function parseKeepingRaw(body: Buffer, shape: RawShape | undefined): unknown {
+  if (!isUtf8(body)) throw wholeBody('must be UTF-8');
+  return new Reader(body).body(shape);
 }

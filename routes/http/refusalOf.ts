@@ -43,7 +43,8 @@ function invalidFields(error: FastifyError): Refusal {
   return new Refusal('invalid_request', `${detail}.`, errors);
 }
 
-const wholeBody = (message: string) =>
+/** The refusal of a body as a whole. */
+export const wholeBody = (message: string) =>
   new Refusal('invalid_request', `The body ${message}.`, [{ in: 'body', path: '', message }]);
 
 /** The requests that Fastify itself refuses, by its error codes. */
@@ -72,7 +73,5 @@ export function refusalOf(error: FastifyError | Refusal | Error): Refusal | unde
   if (error instanceof Refusal) return error;
   if ('validation' in error && error.validation) return invalidFields(error);
   if (error instanceof SyntaxError) return wholeBody(`must be JSON: ${error.message}`);
-  if (error instanceof TypeError && 'code' in error && error.code === 'ERR_ENCODING_INVALID_ENCODED_DATA')
-    return wholeBody('must be UTF-8');
   return 'code' in error ? fromFramework(error as FastifyError) : undefined;
 }

@@ -1,4 +1,4 @@
-import { Ajv, type AnySchema } from 'ajv';
+import { Ajv, type AnySchema, type FormatDefinition, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
 import type { FastifyServerOptions } from 'fastify';
 
@@ -23,21 +23,57 @@ function forHeaders(schema: AnySchema): AnySchema {
  */
 const OURS = { meta: false, validateSchema: false };
 
-/**
- * Bodies are validated as they are: nothing is dropped, coerced or filled in. Query and path are strings, so their
- * numbers and booleans are read from text.
- */
+const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i;
+const dateTime = addFormats.default.get('date-time') as FormatDefinition<string>;
+/** Ajv knows which days and hours exist, but it also takes a space for the `T`, and offsets like `+02`. */
+const isTime = (text: string) =>
+  RFC_3339.test(text) && (dateTime.validate as (text: string) => boolean)(text);
+
+const BOOLEANS: Record<string, boolean> = { true: true, 1: true, false: false, 0: false };
+
+/** How a value of a query is read, by its type. A text that is not in this notation stays a text, and is refused. */
+const READ: Record<string, (text: string) => unknown> = {
+  integer: (text) => (/^-?\d+$/.test(text) ? Number(text) : text),
+  number: (text) => (/^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text),
+  boolean: (text) => (Object.hasOwn(BOOLEANS, text) ? BOOLEANS[text] : text),
+};
+
+/** Reads the numbers and booleans of a query, and then validates it. */
+function readThenValidate(schema: AnySchema, validate: ValidateFunction) {
+  const { properties } = schema as { properties: Record<string, { type?: string }> };
+  const readers = Object.entries(properties).flatMap(([name, { type = '' }]) => {
+    const read = READ[type];
+    return read ? [{ name, read }] : [];
+  });
+  const readAndValidate = (query: Record<string, unknown>) => {
+    for (const { name, read } of readers) {
+      const text = query[name];
+      if (typeof text === 'string') query[name] = read(text);
+    }
+    const valid = validate(query);
+    readAndValidate.errors = validate.errors;
+    return valid;
+  };
+  readAndValidate.errors = validate.errors;
+  return readAndValidate;
+}
+
+/** Everything is validated as it is: nothing is dropped, coerced or filled in. Only the values of a query are read. */
 export const buildValidator = ((sharedSchemas: Record<string, AnySchema>) => {
   const schemas = Object.values(sharedSchemas);
-  const options = { ...OURS, removeAdditional: false, allErrors: false, strictTypes: false, schemas };
-  const strict = new Ajv({ ...options, coerceTypes: false });
-  // With strictNumbers, "1e999", read as Infinity, would get past the maximum.
-  const textual = new Ajv({ ...options, coerceTypes: true, strictNumbers: false });
-  addFormats.default(strict, ['date-time', 'double']);
-  addFormats.default(textual, ['date-time', 'double']);
+  const ajv = new Ajv({
+    ...OURS,
+    removeAdditional: false,
+    allErrors: false,
+    strictTypes: false,
+    coerceTypes: false,
+    schemas,
+  });
+  addFormats.default(ajv, ['double']);
+  ajv.addFormat('date-time', isTime);
   return ({ schema, httpPart }: RoutePart) => {
-    if (httpPart === 'body') return strict.compile(schema);
-    return textual.compile(httpPart === 'headers' ? forHeaders(schema) : schema);
+    if (httpPart === 'querystring') return readThenValidate(schema, ajv.compile(schema));
+    return ajv.compile(httpPart === 'headers' ? forHeaders(schema) : schema);
   };
   // Fastify passes a RoutePart, but its types describe the default compiler.
 }) as unknown as BuildValidator;

@@ -144,13 +144,11 @@ export const QueuePage = Type.Object(
 
 export const PurgeRequest = Type.Object(
   {
-    states: Type.Optional(
-      Type.Array(oneOf(JOB_STATES.filter((state) => state !== 'leased')), {
-        minItems: 1,
-        maxItems: 7,
-        description: 'Jobs in which states to delete. Default: `["ready", "scheduled", "blocked"]`.',
-      }),
-    ),
+    states: Type.Array(oneOf(JOB_STATES.filter((state) => state !== 'leased')), {
+      minItems: 1,
+      maxItems: 7,
+      description: 'Jobs in which states to delete.',
+    }),
   },
   {
     $id: 'PurgeRequest',

@@ -17,6 +17,8 @@ const ZONE = 'The time zone whose clocks it goes by, as the IANA database names 
 const zone = { examples: ['Europe/Berlin'] };
 const paused = (description: string) => Type.Boolean({ description });
 
+const IGNORED = 'Ignored: a schedule that was read can be put back as it is.';
+
 const SPEC_EXAMPLE = {
   cron: '30 6 * * MON-FRI',
   timezone: 'Europe/Berlin',
@@ -31,13 +33,16 @@ export const ScheduleSpec = Type.Object(
       paused('It does not tick; what it misses is not made up for when it goes on. Default: false.'),
     ),
     job: ref(JobSpec),
+    name: Type.Optional(ref(ScheduleName)),
+    next_run_at: Type.Optional(nullableTime(IGNORED)),
+    last_run_at: Type.Optional(nullableTime(IGNORED)),
   },
   {
     $id: 'ScheduleSpec',
     additionalProperties: false,
     description:
       'A schedule to create or replace. Its job is what `POST /jobs` takes, without `run_at`; `delay_seconds` counts ' +
-      'from the tick on.',
+      'from the tick on. `name`, `next_run_at` and `last_run_at` are ignored: so a schedule that was read can be put back.',
     examples: [SPEC_EXAMPLE],
   },
 );

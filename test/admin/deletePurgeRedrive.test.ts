@@ -75,19 +75,27 @@ describe('DELETE /queues/{queue}', () => {
     expect((await at.claimOne(queue)).id).toBe(id);
   });
 
+  test('force=1 is force=true, and force=0 is force=false', async () => {
+    await at.enqueue({ queue });
+    expectProblem(await remove('?force=0'), 409, 'queue_not_empty');
+    expectProblem(await remove('?force=false'), 409, 'queue_not_empty');
+    expect((await remove('?force=1')).status).toBe(204);
+  });
+
   test('force is true or false and nothing else', async () => {
-    for (const query of ['force=1', 'force=', 'force=yes', 'force=TRUE'])
+    for (const query of ['force=', 'force=yes', 'force=TRUE', 'force=2', 'force=01'])
       expectProblem(await remove(`?${query}`), 400, 'invalid_request', '/force');
     expectProblem(await remove('?forced=true'), 400, 'invalid_request', '/forced');
   });
 });
 
 describe('POST /queues/{queue}/purge', () => {
-  test('deletes the waiting jobs when no states are named', async () => {
+  test('without states is refused, and deletes nothing', async () => {
     const jobs = await oneOfEach();
-    expect((await call('purge')).body).toEqual({ count: 2 });
-    for (const [state, { id }] of Object.entries(jobs))
-      expect(await stateOf(id), state).toBe(['ready', 'scheduled'].includes(state) ? undefined : state);
+    expectProblem(await call('purge'), 400, 'invalid_request', '');
+    expectProblem(await call('purge', ''), 400, 'invalid_request', '');
+    expectProblem(await call('purge', {}), 400, 'invalid_request', '/states');
+    for (const [state, { id }] of Object.entries(jobs)) expect(await stateOf(id)).toBe(state);
   });
 
   test('deletes the jobs in the named states, and no others', async () => {
@@ -109,7 +117,7 @@ describe('POST /queues/{queue}/purge', () => {
       [{ states: [] }, '/states'],
       [{ states: null }, '/states'],
       [{ states: 'ready' }, '/states'],
-      [{ limit: 1 }, '/limit'],
+      [{ states: ['ready'], limit: 1 }, '/limit'],
       [null, ''],
     ] as const)
       expectProblem(await call('purge', body), 400, 'invalid_request', field);

@@ -55,15 +55,15 @@ describe('a queue exists', () => {
     expect(await at.claim(queue)).toEqual([]);
     expect(await at.claim([queue, 'default'], { wait_seconds: 0.2 })).toEqual([]);
     await at.ok('GET', `/jobs?queue=${queue}`);
-    for (const [method, path] of [
+    for (const [method, path, body] of [
       ['POST', '/resume'],
-      ['POST', '/purge'],
+      ['POST', '/purge', { states: ['ready'] }],
       ['POST', '/redrive'],
       ['DELETE', ''],
       ['DELETE', '?force=true'],
       ['GET', ''],
     ] as const)
-      expectProblem(await service.call(method, `/queues/${queue}${path}`), 404, 'queue_not_found');
+      expectProblem(await service.call(method, `/queues/${queue}${path}`, body), 404, 'queue_not_found');
   });
 
   test('under any name of the allowed characters', async () => {

@@ -109,7 +109,7 @@ describe('a key is free again when its job is finished:', () => {
       expectDeduplicated(await post({ queue, unique_key: 'k' }), { id });
       await at.settle('release', job);
     },
-    'by a purge': (queue) => at.ok('POST', `/queues/${queue}/purge`),
+    'by a purge': (queue) => at.ok('POST', `/queues/${queue}/purge`, { states: ['ready'] }),
     'by the end of its last lease': async (queue, id) => {
       await at.claimOne(queue, { lease_seconds: 0.1 });
       await at.reaches(id, 'dead');

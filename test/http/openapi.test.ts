@@ -175,6 +175,17 @@ test.each(bodies)('$name accepts the example of its body', async ({ method, path
   expect([200, 201, 404]).toContain(answer.status);
 });
 
+test('the document says which bodies may be left out, and the service agrees', async () => {
+  const optional: string[] = [];
+  for (const { name, method, path, operation } of bodies) {
+    const answer = await service.call(method, path.replaceAll(/\{\w+\}/g, 'some'));
+    const refused = answer.status === 400 && answer.body.errors[0].path === '';
+    expect({ name, required: operation.requestBody.required }).toEqual({ name, required: refused });
+    if (!refused) optional.push(name);
+  }
+  expect(optional).toEqual(['claimJobs', 'redriveQueue']);
+});
+
 /** Without each of these, some generator writes code that reads badly or does not compile. */
 describe('for generators of clients', () => {
   const offenders = (isBad: (schema: Json) => boolean) =>

@@ -64,8 +64,9 @@ describe('every code has its status and a problem document', () => {
     }
     await refused(['GET', noQueue], 404, 'queue_not_found');
     await refused(['DELETE', noQueue], 404, 'queue_not_found');
-    for (const verb of ['resume', 'purge', 'redrive'])
+    for (const verb of ['resume', 'redrive'])
       await refused(['POST', `${noQueue}/${verb}`], 404, 'queue_not_found');
+    await refused(['POST', `${noQueue}/purge`, { states: ['dead'] }], 404, 'queue_not_found');
   });
 
   test('lease_lost, job_leased, job_finished and queue_not_empty are 409', async () => {
@@ -111,6 +112,20 @@ describe('every code has its status and a problem document', () => {
       415,
       'unsupported_media_type',
     );
+    const of = (headers: Record<string, string>) => ({ 'content-type': 'application/json', ...headers });
+    for (const encoding of ['gzip', 'br', 'identity, gzip', 'nonsense'])
+      for (const path of ['/jobs', '/jobs/claim', '/queues/q/pause'])
+        await refused(
+          ['POST', path, '{}', of({ 'content-encoding': encoding })],
+          415,
+          'unsupported_media_type',
+        );
+    for (const charset of ['iso-8859-1', 'utf-16', '"latin1"', 'utf-8x', ''])
+      await refused(
+        ['POST', '/jobs', '{}', of({ 'content-type': `application/json; charset=${charset}` })],
+        415,
+        'unsupported_media_type',
+      );
     const missing = await service.app.inject({ method: 'POST', url: '/jobs', payload: Buffer.from('{}') });
     expect(missing.json()).toMatchObject({ status: 415, code: 'unsupported_media_type' });
   });
@@ -174,21 +189,44 @@ describe('a body', () => {
     }
   });
 
-  test('may be empty where no field is required, and nowhere else', async () => {
+  test('may be left out of a claim and a redrive, and nowhere else', async () => {
     await at.configure('q', {});
     for (const empty of [undefined, '']) {
-      for (const path of [
-        '/jobs/claim',
-        '/jobs/settle',
-        '/queues/q/purge',
-        '/queues/q/redrive',
-        '/queues/q/pause',
-      ])
+      for (const path of ['/jobs/claim', '/queues/q/redrive'])
         expect((await service.call('POST', path, empty)).status).toBe(200);
-      for (const path of ['/jobs', '/jobs/batch', `/jobs/${UNKNOWN_ID}/ack`])
+      for (const path of [
+        '/jobs',
+        '/jobs/batch',
+        '/jobs/settle',
+        `/jobs/${UNKNOWN_ID}/ack`,
+        '/queues/q/purge',
+      ])
         await refused(['POST', path, empty], 400, 'invalid_request', body);
       await refused(['PUT', '/queues/q', empty], 400, 'invalid_request', body);
     }
+  });
+
+  test('is refused where an operation takes none, unless it is empty or {}, and nothing is done', async () => {
+    await at.configure('bare', {});
+    await at.ok('PUT', '/schedules/bare', { cron: '0 0 1 1 *', job: { queue: 'bare' } });
+    const job = await at.enqueue({ queue: 'bare', delay_seconds: 1000 });
+    const operations: [Method, string][] = [
+      ['POST', '/queues/bare/pause'],
+      ['POST', '/queues/bare/resume'],
+      ['POST', `/jobs/${job.id}/retry`],
+      ['POST', '/schedules/bare/trigger'],
+      ['DELETE', `/jobs/${job.id}`],
+      ['DELETE', '/schedules/bare'],
+      ['DELETE', '/queues/bare?force=true'],
+    ];
+    for (const [method, path] of operations)
+      for (const ignored of [{ states: ['ready'] }, [], null, 0, '"x"'])
+        await refused([method, path, ignored], 400, 'invalid_request', body);
+    expect(await at.get(job.id)).toMatchObject({ state: 'scheduled' });
+    expect(await at.ok('GET', '/queues/bare')).toMatchObject({ paused: false, counts: { ready: 0 } });
+    for (const [method, path] of operations)
+      for (const nothing of method === 'DELETE' ? [{}] : [undefined, '', {}])
+        expect((await service.call(method, path, nothing)).status, path).toBeLessThan(300);
   });
 
   test('of null is not an empty body', async () => {
@@ -196,8 +234,10 @@ describe('a body', () => {
       await refused(['POST', path, 'null'], 400, 'invalid_request', body);
   });
 
-  test('may name its charset', async () => {
+  test('may name its charset, and that it is not compressed', async () => {
     for (const type of ['application/json; charset=utf-8', 'Application/JSON;charset="UTF-8"'])
       expect((await service.call('POST', '/jobs', '{}', { 'content-type': type })).status).toBe(201);
+    const headers = { 'content-type': 'application/json', 'content-encoding': 'Identity' };
+    expect((await service.call('POST', '/jobs', '{}', headers)).status).toBe(201);
   });
 });

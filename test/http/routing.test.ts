@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { METHODS } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectProblem, UNKNOWN_ID } from '../support/moves.ts';
@@ -23,6 +24,10 @@ describe('an unknown route', () => {
       ['GET', '/queues/a/b/c'],
       ['GET', '/docs/static/nope.js'],
       ['GET', '/docs/nope'],
+      ['GET', '/docs/static/..%5c..'],
+      ['GET', '/docs/static/..%2f..%2fpackage.json'],
+      ['GET', '/docs/static/%2e%2e/%2e%2e/package.json'],
+      ['GET', '/docs/static/a%00b'],
       ['DELETE', '/__proto__'],
     ] as [Method, string][])
       expectProblem(
@@ -76,6 +81,29 @@ describe('a method that a path does not have', () => {
   });
 });
 
+test('every other method of HTTP is 405, too', async () => {
+  const others = METHODS.filter(
+    (method) => !['GET', 'HEAD', 'POST', 'DELETE', 'PUT', 'CONNECT'].includes(method),
+  );
+  expect(others).toEqual(expect.arrayContaining(['PROPFIND', 'PATCH', 'TRACE', 'M-SEARCH']));
+  for (const method of [...others, 'QUERY'] as Method[])
+    for (const [path, allow] of [
+      ['/jobs?limit=1', 'GET, HEAD, POST'],
+      ['/jobs/batch', 'POST'],
+      [`/jobs/${UNKNOWN_ID}`, 'DELETE, GET, HEAD'],
+      ['/queues/a.b/pause', 'POST'],
+      ['/docs/static/index.html', 'GET, HEAD'],
+    ] as const) {
+      const { status, headers, body } = await raw(
+        `${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
+      );
+      expect({ method, path, status, allow: headers.allow }).toEqual({ method, path, status: 405, allow });
+      expect(JSON.parse(body || '{"code":"method_not_allowed"}').code).toBe('method_not_allowed');
+    }
+  const { body } = await raw('PROPFIND /nope HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+  expect(JSON.parse(body)).toMatchObject({ status: 404, code: 'route_not_found' });
+});
+
 describe('a path', () => {
   test('that is not percent-encoded UTF-8 is 400', async () => {
     for (const [method, path] of [
@@ -117,7 +145,9 @@ describe('HEAD', () => {
 });
 
 /** What the server answers to these bytes before it closes. */
-async function raw(bytes: string): Promise<{ status: number; body: string; type: string }> {
+async function raw(
+  bytes: string,
+): Promise<{ status: number; body: string; type: string; headers: Record<string, string> }> {
   const socket = connect(port, '127.0.0.1');
   socket.on('error', () => undefined);
   let answer = '';
@@ -130,6 +160,9 @@ async function raw(bytes: string): Promise<{ status: number; body: string; type:
   return {
     status: Number(/^HTTP\/1\.1 (\d+)/.exec(head)?.[1]),
     type: /^content-type: ([^;\r]+)/im.exec(head)?.[1] ?? '',
+    headers: Object.fromEntries(
+      [...head.matchAll(/^([^:\r\n]+): ([^\r]*)/gm)].map(([, name, value]) => [name?.toLowerCase(), value]),
+    ),
     body,
   };
 }
@@ -145,14 +178,39 @@ describe('over a socket', () => {
       'GET /jobs HTTP/1.1\r\nHost: x\r\nBad Header: 1\r\n\r\n',
       'POST /jobs HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n',
       'POST /jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
-      `GET /jobs HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(100_000)}\r\n\r\n`,
       '\u0016\u0003\u0001\u0002\u0000\u0001\u0000',
     ]) {
-      const { status, type, body } = await raw(bytes);
+      const { status, type, body, headers } = await raw(bytes);
+      expect(headers['x-request-id']).toMatch(/./);
       expect(type, bytes.slice(0, 80)).toBe('application/problem+json');
       expect(JSON.parse(body)).toMatchObject({ status, code: 'invalid_request', errors: [{ in: 'header' }] });
       expect(status).toBe(400);
     }
+  });
+
+  test('headers, or a request line, that are too large are 431 headers_too_large', async () => {
+    for (const head of [
+      `/jobs HTTP/1.1\r\nX: ${'x'.repeat(100_000)}`,
+      `/jobs?cursor=${'x'.repeat(100_000)} HTTP/1.1`,
+    ]) {
+      const { status, type, body, headers } = await raw(`GET ${head}\r\nHost: x\r\n\r\n`);
+      expect(type).toBe('application/problem+json');
+      expect(headers['x-request-id']).toMatch(/./);
+      expect({ status, ...JSON.parse(body) }).toMatchObject({ status: 431, code: 'headers_too_large' });
+    }
+  });
+
+  test('two Host headers are 400', async () => {
+    for (const version of ['1.0', '1.1'])
+      for (const second of ['Host: x', 'HOST: y']) {
+        const answer = await raw(`GET /healthz HTTP/${version}\r\nHost: x\r\n${second}\r\n${close}\r\n`);
+        expect(answer.type).toBe('application/problem+json');
+        expect(JSON.parse(answer.body)).toMatchObject({
+          status: 400,
+          code: 'invalid_request',
+          errors: [{ in: 'header', path: '/host' }],
+        });
+      }
   });
 
   test('every answer that is not 2xx is a problem document, whatever the headers say', async () => {

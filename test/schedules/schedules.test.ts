@@ -76,6 +76,20 @@ test('a PUT replaces the whole schedule and computes its next run again', async 
   expect(Date.parse(body.next_run_at) - Date.now()).toBeLessThan(3_600_000);
 });
 
+test('a schedule that was read can be put back, and what it tells of its runs is ignored', async () => {
+  const payload = '{"b":1.0, "a":"\\u00e9"}';
+  for (const spec of [
+    `{"cron":"${yearly}","timezone":"Asia/Tokyo","job":{"queue":"${queue}","payload":${payload}}}`,
+    `{"cron":"${yearly}","paused":true,"job":{}}`,
+  ]) {
+    await put(spec);
+    const { text, body } = await service.call('GET', `/schedules/${name}`);
+    expect((await put(text)).text).toBe(text);
+    const changed = await put({ ...body, name: 'other', next_run_at: null, last_run_at: body.next_run_at });
+    expect(changed.body).toEqual(body);
+  }
+});
+
 describe('a trigger enqueues the job of the schedule', () => {
   test('with every field that the schedule has, and is answered with its Location', async () => {
     const job = { queue, priority: 7, max_attempts: 3, headers: { tenant: 'a' }, payload: { to: 'ada' } };
@@ -179,8 +193,10 @@ describe('a refusal names the wrong field:', () => {
     [{ cron: yearly, job: { nonsense: 1 } }, '/job/nonsense'],
     [{ cron: yearly, job: { backoff: { jitter: 2 } } }, '/job/backoff/jitter'],
     [{ cron: yearly, job: { run_at: '2027-01-01T00:00:00Z' } }, '/job/run_at'],
-    [{ cron: yearly, job: {}, name: 'x' }, '/name'],
-    [{ cron: yearly, job: {}, next_run_at: null }, '/next_run_at'],
+    [{ cron: yearly, job: {}, created_at: null }, '/created_at'],
+    [{ cron: yearly, job: {}, name: 'a b' }, '/name'],
+    [{ cron: yearly, job: {}, next_run_at: 'soon' }, '/next_run_at'],
+    [{ cron: yearly, job: {}, last_run_at: 5 }, '/last_run_at'],
     [[], ''],
   ])('%j', async (body, field) => {
     const answer = await put(body);

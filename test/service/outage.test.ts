@@ -79,7 +79,7 @@ function allCalls({
     ['GET', '/queues/known'],
     ['PUT', '/queues/known', {}],
     ['POST', '/queues/known/pause'],
-    ['POST', '/queues/known/purge'],
+    ['POST', '/queues/known/purge', { states: ['ready'] }],
     ['POST', '/queues/known/redrive'],
     ['DELETE', '/queues/unknown'],
     ['GET', '/readyz'],

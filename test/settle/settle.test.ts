@@ -133,10 +133,13 @@ test('jobs of many queues are settled together', async () => {
   expect(body.acks.map((r: Json) => [r.id, r.status])).toEqual(jobs.map((job) => [job.id, 200]));
 });
 
-test('an empty request settles nothing, and is answered 200', async () => {
+test('a request with no items settles nothing, and is answered 200', async () => {
   expect((await settle({})).body).toEqual(none);
   expect((await settle(none)).body).toEqual(none);
-  expect((await settle('')).body).toEqual(none);
+});
+
+test('a request without a body is refused', async () => {
+  expectProblem(await settle(''), 400, 'invalid_request', '');
 });
 
 test('a malformed item refuses the whole request, and nothing is settled', async () => {

@@ -135,7 +135,7 @@ describe.each([
     const queue = at.newQueue();
     const purged = await at.enqueue({ queue });
     const first = await waitFor(on(), purged.id);
-    await at.ok('POST', `/queues/${queue}/purge`);
+    await at.ok('POST', `/queues/${queue}/purge`, { states: ['ready'] });
     expectProblem(await first.answer, 404, 'job_not_found');
     const deleted = await at.enqueue({ queue });
     const second = await waitFor(on(), deleted.id);

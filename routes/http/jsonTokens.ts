@@ -1,0 +1,174 @@
+/**
+ * The tokens of JSON (RFC 8259) in bytes. Each `endOf...` takes where something begins and returns where it ends. It
+ * throws a SyntaxError for what is not JSON, so what has an end is valid.
+ */
+
+export const QUOTE = 0x22;
+export const COMMA = 0x2c;
+const SPACE = 0x20;
+const MINUS = 0x2d;
+const ZERO = 0x30;
+const NINE = 0x39;
+export const COLON = 0x3a;
+const BACKSLASH = 0x5c;
+export const OPEN_LIST = 0x5b;
+export const OPEN_OBJECT = 0x7b;
+export const CLOSE_OBJECT = 0x7d;
+/** In ASCII, `]` and `}` stand two places after `[` and `{`. */
+export const TO_CLOSE = 2;
+
+const codes = (text: string) => [...text].map((c) => c.charCodeAt(0));
+/** For each byte, 1 if it is one of `text`. */
+const table = (text: string) => Uint8Array.from({ length: 256 }, (_, c) => Number(codes(text).includes(c)));
+const IS_ESCAPE = table('"\\/bfnrt');
+/** In a string: the quote, the backslash, and the control characters, which are not allowed. */
+const ENDS_PLAIN = table(`"\\${String.fromCharCode(...Array(32).keys())}`);
+const IS_HEX = table('0123456789abcdefABCDEF');
+const [PLUS, DOT, LOWER_E, UPPER_E, LOWER_U] = codes('+.eEu') as [number, number, number, number, number];
+export const LITERALS = new Map<number, [number[], boolean | null]>([
+  [0x74, [codes('true'), true]],
+  [0x66, [codes('false'), false]],
+  [0x6e, [codes('null'), null]],
+]);
+
+export function unexpected(bytes: Uint8Array, at: number): SyntaxError {
+  return new SyntaxError(at < bytes.length ? `byte ${at} is not expected there` : 'it ends too early');
+}
+
+export function endOfSpace(bytes: Uint8Array, at: number): number {
+  const { length } = bytes;
+  let i = at;
+  for (; i < length; i++) {
+    const c = bytes[i];
+    if (c !== SPACE && c !== 0x0a && c !== 0x0d && c !== 0x09) break;
+  }
+  return i;
+}
+
+function endOfDigits(bytes: Uint8Array, at: number): number {
+  let i = at;
+  while ((bytes[i] as number) >= ZERO && (bytes[i] as number) <= NINE) i++;
+  if (i === at) throw unexpected(bytes, i);
+  return i;
+}
+
+function endOfNumber(bytes: Uint8Array, at: number): number {
+  let i = bytes[at] === MINUS ? at + 1 : at;
+  i = bytes[i] === ZERO ? i + 1 : endOfDigits(bytes, i);
+  if (bytes[i] === DOT) i = endOfDigits(bytes, i + 1);
+  if (bytes[i] === LOWER_E || bytes[i] === UPPER_E)
+    i = endOfDigits(bytes, bytes[i + 1] === PLUS || bytes[i + 1] === MINUS ? i + 2 : i + 1);
+  return i;
+}
+
+const endsPlain = (bytes: Uint8Array, at: number) => ENDS_PLAIN[bytes[at] as number] as number;
+
+/** The bytes of a string that need no look at what follows. Eight at a time, because payloads may be long. */
+function endOfPlain(bytes: Uint8Array, at: number): number {
+  const last = bytes.length - 8;
+  let i = at;
+  while (i <= last) {
+    const first =
+      endsPlain(bytes, i) | endsPlain(bytes, i + 1) | endsPlain(bytes, i + 2) | endsPlain(bytes, i + 3);
+    if (
+      (first |
+        endsPlain(bytes, i + 4) |
+        endsPlain(bytes, i + 5) |
+        endsPlain(bytes, i + 6) |
+        endsPlain(bytes, i + 7)) !==
+      0
+    )
+      break;
+    i += 8;
+  }
+  while (endsPlain(bytes, i) === 0) i++;
+  return i;
+}
+
+export function endOfString(bytes: Uint8Array, at: number): number {
+  if (bytes[at] !== QUOTE) throw unexpected(bytes, at);
+  for (let i = at + 1; ; ) {
+    i = endOfPlain(bytes, i);
+    const c = bytes[i];
+    if (c === QUOTE) return i + 1;
+    if (c !== BACKSLASH) throw unexpected(bytes, i);
+    i = endOfEscape(bytes, i);
+  }
+}
+
+function endOfEscape(bytes: Uint8Array, at: number): number {
+  const kind = bytes[at + 1] as number;
+  if (IS_ESCAPE[kind]) return at + 2;
+  if (kind !== LOWER_U) throw unexpected(bytes, at + 1);
+  for (let i = at + 2; i < at + 6; i++) if (!IS_HEX[bytes[i] as number]) throw unexpected(bytes, i);
+  return at + 6;
+}
+
+function endOfLiteral(bytes: Uint8Array, at: number): number {
+  const [letters] = LITERALS.get(bytes[at] as number) ?? [];
+  if (letters === undefined) throw unexpected(bytes, at);
+  for (let i = 1; i < letters.length; i++) if (bytes[at + i] !== letters[i]) throw unexpected(bytes, at + i);
+  return at + letters.length;
+}
+
+export function endOfScalar(bytes: Uint8Array, at: number): number {
+  const c = bytes[at] as number;
+  if (c === QUOTE) return endOfString(bytes, at);
+  if (c === MINUS || (c >= ZERO && c <= NINE)) return endOfNumber(bytes, at);
+  return endOfLiteral(bytes, at);
+}
+
+/** The name of a member, and the colon. */
+export function endOfName(bytes: Uint8Array, at: number): number {
+  const colon = endOfSpace(bytes, endOfString(bytes, at));
+  if (bytes[colon] !== COLON) throw unexpected(bytes, colon);
+  return colon + 1;
+}
+
+/** What `endOfValue` returns for a list or object that is too deep or too large. It looks no further than that. */
+export const TOO_DEEP = -1;
+export const TOO_LARGE = -2;
+
+export const MAX_DEPTH = 1000;
+/** The brackets that close what is open in `endOfValue`. */
+const closing = new Uint8Array(MAX_DEPTH);
+
+/** A value of any kind. Payloads of 16 MiB pass through this loop, so it calls no function for what is frequent. */
+export function endOfValue(bytes: Uint8Array, at: number, maxBytes: number): number {
+  let depth = 0;
+  let close = 0;
+  for (let i = at; ; ) {
+    let c = bytes[i] as number;
+    if (c <= SPACE) {
+      i = endOfSpace(bytes, i);
+      c = bytes[i] as number;
+    }
+    if (c === OPEN_OBJECT || c === OPEN_LIST) {
+      if (depth === MAX_DEPTH) return TOO_DEEP;
+      closing[depth++] = close;
+      close = c + TO_CLOSE;
+      i = endOfSpace(bytes, i + 1);
+      if (bytes[i] !== close) {
+        if (c === OPEN_OBJECT) i = endOfName(bytes, i);
+        continue;
+      }
+    } else {
+      i = endOfScalar(bytes, i);
+    }
+    // A value has ended, or an empty list or object is about to.
+    for (;;) {
+      if (depth === 0) return i;
+      c = bytes[i] as number;
+      if (c <= SPACE) {
+        i = endOfSpace(bytes, i);
+        c = bytes[i] as number;
+      }
+      if (c === COMMA) break;
+      if (c !== close) throw unexpected(bytes, i);
+      close = closing[--depth] as number;
+      i++;
+    }
+    i = close === CLOSE_OBJECT ? endOfName(bytes, endOfSpace(bytes, i + 1)) : i + 1;
+    if (i - at > maxBytes) return TOO_LARGE;
+  }
+}
