@@ -102,34 +102,42 @@ begin
   if asked is null then
     return null;
   end if;
-  if json_typeof(asked) <> 'object' then
-    raise invalid_parameter_value using message = 'backoff must be an object';
-  end if;
-  for member in select key, value, json_typeof(value) as type from json_each(asked) loop
-    problem := case member.key
-      when 'kind' then case
-        when member.type <> 'string' or member.value #>> '{}' not in ('exponential', 'linear', 'constant')
-          then 'backoff: kind must be exponential, linear or constant' end
-      when 'jitter' then case
-        when member.type <> 'number' or (member.value #>> '{}')::numeric not between 0 and 1
-          then 'backoff: jitter must be from 0 to 1' end
-      when 'base_seconds' then case
-        when member.type <> 'number' or (member.value #>> '{}')::numeric not between 0 and longest
-          then 'backoff: base_seconds must be from 0 to 31622400' end
-      when 'max_seconds' then case
-        when member.type <> 'number' or (member.value #>> '{}')::numeric not between 0 and longest
-          then 'backoff: max_seconds must be from 0 to 31622400' end
-      else format('backoff: %I is not a known field', member.key)
-    end;
-    if problem is not null then
-      raise invalid_parameter_value using message = problem;
+  begin
+    if json_typeof(asked) <> 'object' then
+      raise invalid_parameter_value using message = 'backoff must be an object';
     end if;
-    whole := whole || jsonb_build_object(member.key, case member.type
-      when 'string' then to_jsonb(member.value #>> '{}')
-      else to_jsonb(trim_scale(round((member.value #>> '{}')::numeric, 6)))
-    end);
-  end loop;
-  return whole::json;
+    for member in select key, value, json_typeof(value) as type from json_each(asked) loop
+      problem := case member.key
+        when 'kind' then case
+          when member.type <> 'string' or member.value #>> '{}' not in ('exponential', 'linear', 'constant')
+            then 'backoff: kind must be exponential, linear or constant' end
+        when 'jitter' then case
+          when member.type <> 'number' or (member.value #>> '{}')::numeric not between 0 and 1
+            then 'backoff: jitter must be from 0 to 1' end
+        when 'base_seconds' then case
+          when member.type <> 'number' or (member.value #>> '{}')::numeric not between 0 and longest
+            then 'backoff: base_seconds must be from 0 to 31622400' end
+        when 'max_seconds' then case
+          when member.type <> 'number' or (member.value #>> '{}')::numeric not between 0 and longest
+            then 'backoff: max_seconds must be from 0 to 31622400' end
+        else format('backoff: %I is not a known field', member.key)
+      end;
+      if problem is not null then
+        raise invalid_parameter_value using message = problem;
+      end if;
+      whole := whole || jsonb_build_object(member.key, case member.type
+        when 'string' then to_jsonb(member.value #>> '{}')
+        else to_jsonb(trim_scale(round((member.value #>> '{}')::numeric, 6)))
+      end);
+    end loop;
+    return whole::json;
+  exception
+    when invalid_parameter_value then
+      raise;
+    -- A number beyond numeric, a NUL or half of a surrogate pair.
+    when data_exception then
+      raise invalid_parameter_value using message = 'backoff: ' || sqlerrm;
+  end;
 end;
 $function$;
 
@@ -175,15 +183,19 @@ begin
       then 'expires_in_seconds must be more than 0, and up to 31622400'
   end;
   if problem is null and headers::text <> '{}' then
-    problem := (
-      select case
-        when count(*) > 32 then 'headers must be up to 32'
-        when bool_or(json_typeof(header.value) <> 'string') then 'headers must be strings'
-        when bool_or(char_length(header.key) > 128) then 'names of headers must have up to 128 characters'
-        when bool_or(char_length(header.value #>> '{}') > 1024) then 'headers must have up to 1024 characters'
-      end
-      from json_each(headers) as header
-    );
+    begin
+      problem := (
+        select case
+          when count(*) > 32 then 'headers must be up to 32'
+          when bool_or(json_typeof(header.value) <> 'string') then 'headers must be strings'
+          when bool_or(char_length(header.key) > 128) then 'names of headers must have up to 128 characters'
+          when bool_or(char_length(header.value #>> '{}') > 1024) then 'headers must have up to 1024 characters'
+        end
+        from json_each(headers) as header
+      );
+    exception when data_exception then
+      problem := 'headers must not contain NUL or half of a surrogate pair';
+    end;
   end if;
   if problem is not null then
     raise invalid_parameter_value using message = problem;
@@ -193,11 +205,19 @@ begin
   loop
     select * into found_queue from dibs.queues q where q.name = queue;
     if found then
-      if found_queue.max_ready is not null and dibs.capacity(found_queue.id) = 0 then
+      if found_queue.max_ready is not null
+        and dibs.capacity(found_queue.id) = 0
+        and not (unique_key is not null and dibs.is_key_held(found_queue.id, unique_key))
+      then
         raise configuration_limit_exceeded using message = format('queue %s is full: it has max_ready jobs already', queue);
       end if;
-      if fairness_key is not null and not found_queue.fair then
-        update dibs.queues q set fair = true where q.id = found_queue.id;
+      -- This transaction may stay open for long, so it must not lock the queue. A replica sees the row after the commit,
+      -- and marks the queue (src/queues/cache.ts).
+      if fairness_key is not null
+        and not found_queue.fair
+        and not exists (select from dibs.fair_marks m where m.queue_id = found_queue.id)
+      then
+        insert into dibs.fair_marks (queue_id) values (found_queue.id);
       end if;
       id := dibs.new_id(found_queue.id);
       select * into job
@@ -277,7 +297,16 @@ begin
       return query select * from dibs.jobs where queue_id = $1 and id = opened.job_id;
       if not found then
         job := json_populate_record(null::dibs.jobs, opened.job);
-        job.state := 'completed';
+        job.headers := coalesce(opened.headers, job.headers);
+        -- Read again: the job may have been deleted, and its end noted, since the window was read.
+        job.state := coalesce(
+          (
+            select ended_as
+            from dibs.unique_windows
+            where queue_id = $1 and unique_key = opened.unique_key and job_id = opened.job_id
+          ),
+          'completed'
+        );
         return next job;
       end if;
       held := held || opened.unique_key;
@@ -348,21 +377,44 @@ begin
         return next job;
         done := done || job.id;
         job.payload := 'null';
+        job.headers := '{}';
         opening := opening || job;
       end loop;
 
-      insert into dibs.unique_windows (queue_id, unique_key, until, job_id, job)
-      select $1, new.unique_key, clock_timestamp() + new.unique_for_seconds * interval '1 second', new.id, to_json(inserted)
+      insert into dibs.unique_windows (queue_id, unique_key, until, job_id, job, headers)
+      select
+        $1, new.unique_key, clock_timestamp() + new.unique_for_seconds * interval '1 second', new.id,
+        to_json(inserted), new.headers::json
       from unnest(asked) as new
       join unnest(opening) as inserted on inserted.id = new.id
       where new.unique_for_seconds > 0
       on conflict (queue_id, unique_key) do update
-      set until = excluded.until, job_id = excluded.job_id, job = excluded.job;
+      set
+        until = excluded.until, job_id = excluded.job_id, job = excluded.job, headers = excluded.headers,
+        ended_as = null;
     end if;
 
     exit when cardinality(done) = cardinality(asked);
     asked := array(select row(new.*)::dibs.new_job from unnest(asked) as new where id <> all (done));
   end loop;
+end;
+$function$;
+
+CREATE OR REPLACE FUNCTION dibs.is_key_held(queue integer, asked text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+AS $function$
+begin
+  return exists (
+    select from dibs.jobs
+    where queue_id = $1 and unique_key = $2 and state in ('scheduled', 'ready', 'blocked', 'leased')
+    offset 0
+  ) or exists (
+    select from dibs.unique_windows
+    where queue_id = $1 and unique_key = $2 and until > clock_timestamp()
+    offset 0
+  );
 end;
 $function$;
 
@@ -422,6 +474,11 @@ create table dibs.claim_log (
   constraint claim_log_pkey PRIMARY KEY (queue_id, until)
 )
 with (fillfactor=70, vacuum_truncate=false);
+
+create table dibs.fair_marks (
+  queue_id integer not null
+)
+with (vacuum_truncate=false);
 
 create table dibs.functions (
   name text not null,
@@ -548,10 +605,14 @@ create table dibs.unique_windows (
   until timestamp with time zone not null,
   job_id uuid not null,
   job json not null,
+  ended_as dibs.job_state,
+  headers json,
   constraint unique_windows_pkey PRIMARY KEY (queue_id, unique_key)
 );
 
 -- indexes
+
+CREATE INDEX fair_marks_queue ON dibs.fair_marks USING btree (queue_id);
 
 CREATE INDEX idempotency_keys_expiry ON dibs.idempotency_keys USING btree (expires_at);
 

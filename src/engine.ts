@@ -88,7 +88,7 @@ export async function startEngine({ db, listenUrl, log, logCall }: EngineOptions
     groups,
   });
   const claims = createClaims({ ...common, joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.claim), settlement });
-  const jobs = jobAdmin({ ...common, waiters, settlement, groups });
+  const jobs = jobAdmin({ ...common, waiters, settlement, groups, claims });
   const waits = createJobWaits({ ...common, waiters, getJob: jobs.get, rescan: claims.rescan });
   const enqueueOnce = idempotentEnqueue({ db, enqueueWithin, inTransactionSlot, closed: waits.closed });
   const settleMany = createSettleMany({

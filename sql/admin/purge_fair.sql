@@ -1,13 +1,14 @@
 -- Deletes the next :limit ready jobs with a fairness key of one queue, behind :after_rank, :after_key and
--- :after_position, but none that came after :called_at. See purge_ready.sql, which does this for jobs without a key.
+-- :after_position, but none that came after the call. See purge_ready.sql, which does this for jobs without a key.
 with batch as materialized (
-  select id, -priority as rank, fairness_key, position, group_key
+  select id, state, unique_key, -priority as rank, fairness_key, position, group_key
   from dibs.jobs
   where queue_id = :queue_id
     and state = 'ready'
     and fairness_key is not null
     and (-priority, fairness_key, position) > (:after_rank::integer, :after_key::text, :after_position::bigint)
-    and created_at <= :called_at::timestamptz
+    and
+    -- include shared/there_at_call.sql
   order by queue_id, -priority, fairness_key, position
   limit (select :limit::integer)
   for update skip locked
@@ -16,6 +17,8 @@ deleted as (
   delete from dibs.jobs j
   where j.queue_id = :queue_id and j.id = any (array(select id from batch))
 ),
+-- include shared/note_ends.sql
+,
 last as (
   select rank, fairness_key, position from batch order by rank desc, fairness_key desc, position desc limit 1
 )

@@ -1,15 +1,16 @@
 -- Deletes the next :limit ready jobs without a fairness key of one queue, in the order of claims, behind :after_rank
--- and :after_position, but none that came after :called_at. It works like purge.sql, but by the only index that has
+-- and :after_position, but none that came after the call. It works like purge.sql, but by the only index that has
 -- these jobs. By id, each chunk of a table that was not analyzed yet sorted everything that was ready (60 ms for
 -- 100,000).
 with batch as materialized (
-  select id, -priority as rank, position, group_key
+  select id, state, unique_key, -priority as rank, position, group_key
   from dibs.jobs
   where queue_id = :queue_id
     and state = 'ready'
     and fairness_key is null
     and (-priority, position) > (:after_rank::integer, :after_position::bigint)
-    and created_at <= :called_at::timestamptz
+    and
+    -- include shared/there_at_call.sql
   order by queue_id, -priority, position
   limit (select :limit::integer)
   for update skip locked
@@ -18,6 +19,8 @@ deleted as (
   delete from dibs.jobs j
   where j.queue_id = :queue_id and j.id = any (array(select id from batch))
 ),
+-- include shared/note_ends.sql
+,
 last as (
   select rank, position from batch order by rank desc, position desc limit 1
 )

@@ -1,5 +1,5 @@
 -- Makes dead jobs ready again, or blocked in their groups, with all their attempts, each at the position beside its id.
--- A job that has expired loses its expires_at.
+-- A job that has expired loses its expires_at. A job that died again after the call (:called_at) stays dead.
 -- The state is compared as a text, so that no index but the primary key seems to fit: in a table that was not analyzed
 -- yet, each chunk read all dead jobs.
 -- A job stays dead when another job holds its unique key. OFFSET keeps that look a probe of an index. A transaction that
@@ -15,6 +15,7 @@ set
 where
   -- include shared/batch_by_id.sql
   and j.state::text = 'dead'
+  and j.finished_at <= :called_at::timestamptz
   and (
     j.unique_key is null
     or not exists (

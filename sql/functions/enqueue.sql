@@ -59,15 +59,19 @@ begin
       then 'expires_in_seconds must be more than 0, and up to 31622400'
   end;
   if problem is null and headers::text <> '{}' then
-    problem := (
-      select case
-        when count(*) > 32 then 'headers must be up to 32'
-        when bool_or(json_typeof(header.value) <> 'string') then 'headers must be strings'
-        when bool_or(char_length(header.key) > 128) then 'names of headers must have up to 128 characters'
-        when bool_or(char_length(header.value #>> '{}') > 1024) then 'headers must have up to 1024 characters'
-      end
-      from json_each(headers) as header
-    );
+    begin
+      problem := (
+        select case
+          when count(*) > 32 then 'headers must be up to 32'
+          when bool_or(json_typeof(header.value) <> 'string') then 'headers must be strings'
+          when bool_or(char_length(header.key) > 128) then 'names of headers must have up to 128 characters'
+          when bool_or(char_length(header.value #>> '{}') > 1024) then 'headers must have up to 1024 characters'
+        end
+        from json_each(headers) as header
+      );
+    exception when data_exception then
+      problem := 'headers must not contain NUL or half of a surrogate pair';
+    end;
   end if;
   if problem is not null then
     raise invalid_parameter_value using message = problem;
@@ -77,11 +81,19 @@ begin
   loop
     select * into found_queue from dibs.queues q where q.name = queue;
     if found then
-      if found_queue.max_ready is not null and dibs.capacity(found_queue.id) = 0 then
+      if found_queue.max_ready is not null
+        and dibs.capacity(found_queue.id) = 0
+        and not (unique_key is not null and dibs.is_key_held(found_queue.id, unique_key))
+      then
         raise configuration_limit_exceeded using message = format('queue %s is full: it has max_ready jobs already', queue);
       end if;
-      if fairness_key is not null and not found_queue.fair then
-        update dibs.queues q set fair = true where q.id = found_queue.id;
+      -- This transaction may stay open for long, so it must not lock the queue. A replica sees the row after the commit,
+      -- and marks the queue (src/queues/cache.ts).
+      if fairness_key is not null
+        and not found_queue.fair
+        and not exists (select from dibs.fair_marks m where m.queue_id = found_queue.id)
+      then
+        insert into dibs.fair_marks (queue_id) values (found_queue.id);
       end if;
       id := dibs.new_id(found_queue.id);
       select * into job

@@ -60,7 +60,16 @@ begin
       return query select * from dibs.jobs where queue_id = $1 and id = opened.job_id;
       if not found then
         job := json_populate_record(null::dibs.jobs, opened.job);
-        job.state := 'completed';
+        job.headers := coalesce(opened.headers, job.headers);
+        -- Read again: the job may have been deleted, and its end noted, since the window was read.
+        job.state := coalesce(
+          (
+            select ended_as
+            from dibs.unique_windows
+            where queue_id = $1 and unique_key = opened.unique_key and job_id = opened.job_id
+          ),
+          'completed'
+        );
         return next job;
       end if;
       held := held || opened.unique_key;
@@ -103,16 +112,21 @@ begin
         return next job;
         done := done || job.id;
         job.payload := 'null';
+        job.headers := '{}';
         opening := opening || job;
       end loop;
 
-      insert into dibs.unique_windows (queue_id, unique_key, until, job_id, job)
-      select $1, new.unique_key, clock_timestamp() + new.unique_for_seconds * interval '1 second', new.id, to_json(inserted)
+      insert into dibs.unique_windows (queue_id, unique_key, until, job_id, job, headers)
+      select
+        $1, new.unique_key, clock_timestamp() + new.unique_for_seconds * interval '1 second', new.id,
+        to_json(inserted), new.headers::json
       from unnest(asked) as new
       join unnest(opening) as inserted on inserted.id = new.id
       where new.unique_for_seconds > 0
       on conflict (queue_id, unique_key) do update
-      set until = excluded.until, job_id = excluded.job_id, job = excluded.job;
+      set
+        until = excluded.until, job_id = excluded.job_id, job = excluded.job, headers = excluded.headers,
+        ended_as = null;
     end if;
 
     exit when cardinality(done) = cardinality(asked);

@@ -2,7 +2,7 @@
 -- :after_finished_at and :after_id. A job that a client waited for stays for at least 10 seconds. The caller goes on
 -- behind the last job: see admin/purge.sql.
 with batch as materialized (
-  select id, finished_at
+  select id, finished_at, state, unique_key
   from dibs.jobs
   where queue_id = :queue_id
     and state = :state::dibs.job_state
@@ -17,6 +17,8 @@ deleted as (
   delete from dibs.jobs j
   where j.queue_id = :queue_id and j.id = any (array(select id from batch))
 ),
+-- include shared/note_ends.sql
+,
 last as (
   select id, finished_at from batch order by finished_at desc, id desc limit 1
 )

@@ -1,3 +1,4 @@
+import type { Claims } from '../claim/claims.ts';
 import { hasClaimLimit } from '../claim/limits.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
@@ -7,9 +8,14 @@ import { type Explanation, type JobFacts, MOST_AHEAD, reasonOf } from './jobReas
 
 const statement = planned('admin/explain_job', row<JobFacts>());
 
-/** Why a job is not running. Undefined when there is no such job. */
-export async function explainJob(db: Db, queue: Queue, id: string): Promise<Explanation | undefined> {
-  const [facts] = await db.query(statement, { queue_id: queue.id, id, max_ahead: MOST_AHEAD });
+/** Why a job is not running, for claims that go on at this fairness cursor. Undefined when there is no such job. */
+export async function explainJob(
+  db: Db,
+  queue: Queue,
+  id: string,
+  cursor: ReturnType<Claims['fairnessCursor']>,
+): Promise<Explanation | undefined> {
+  const [facts] = await db.query(statement, { queue_id: queue.id, id, max_ahead: MOST_AHEAD, ...cursor });
   if (!facts) return undefined;
   const reason = reasonOf(facts);
   const limit =

@@ -54,7 +54,7 @@ export interface JobFacts {
   group: string | null;
   fairness_key: string | null;
   expires_at: string | null;
-  /** It has expired. */
+  /** Its time was over when it finished, or is over now. */
   is_over: boolean | null;
   paused: boolean;
   /** The head of its group. */
@@ -105,24 +105,22 @@ function blocked({ group, head_id, head_state, ahead: blockedAhead }: JobFacts):
   return { code: 'behind_in_group', detail, ahead, blocking_job_id: head_id };
 }
 
-function ready({ ahead, fairness_key }: JobFacts): Reason {
-  const next =
-    fairness_key === null
-      ? 'It is the next job: the next claim from the queue gets it.'
-      : 'It is the next job of its fairness key: a claim gets it when the key is the next to be served.';
+function ready({ ahead }: JobFacts): Reason {
+  const next = 'It is the next job: the next claim from the queue gets it.';
   const detail =
     ahead === 0 ? next : `It can be claimed, but ${jobs(ahead)} of the queue ${go(ahead)} before it.`;
   return { code: 'next_in_line', detail, ahead };
 }
 
 function dead(facts: JobFacts): Reason {
-  const { attempt, max_attempts, last_error, finished_at } = facts;
-  const why =
-    last_error === 'expired'
-      ? 'it expired before a worker was done with it'
-      : attempt >= max_attempts
-        ? `its ${max_attempts === 1 ? 'only attempt' : `${max_attempts} attempts`} failed`
-        : 'its worker refused it for good';
+  const { attempt, max_attempts, last_error, finished_at, is_over } = facts;
+  // A worker may give "expired" as the error of its own. Only a job with attempts left expires.
+  const expired = last_error === 'expired' && is_over && attempt < max_attempts;
+  const why = expired
+    ? 'it expired before a worker was done with it'
+    : attempt >= max_attempts
+      ? `its ${max_attempts === 1 ? 'only attempt' : `${max_attempts} attempts`} failed`
+      : 'its worker refused it for good';
   return {
     code: 'dead',
     detail: `It has been dead since ${finished_at}: ${why}. A retry or a redrive makes it ready again.`,

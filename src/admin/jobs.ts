@@ -1,3 +1,4 @@
+import type { Claims } from '../claim/claims.ts';
 import { jobFinished, jobLeased, jobNotFound, uniqueKeyTaken } from '../errors.ts';
 import type { GroupHeads } from '../groups/heads.ts';
 import type { Job, JobRow, JobState } from '../job.ts';
@@ -41,8 +42,9 @@ export function jobAdmin(context: {
   waiters: Waiters;
   settlement: Settlement;
   groups: GroupHeads;
+  claims: Pick<Claims, 'fairnessCursor'>;
 }) {
-  const { db, queues, notifier, waiters, settlement, groups } = context;
+  const { db, queues, notifier, waiters, settlement, groups, claims } = context;
   // Somebody may keep a transaction open that holds the unique key.
   const withLongWait = withLockTimeout(db, LONG_LOCK_WAIT_MS);
 
@@ -65,7 +67,7 @@ export function jobAdmin(context: {
     /** Why the job is not running. @throws Refusal `job_not_found` */
     async explain(id: string): Promise<Explanation> {
       const queue = await queues.ofJob(id);
-      const explanation = await explainJob(db, queue, id);
+      const explanation = await explainJob(db, queue, id, claims.fairnessCursor(queue.name));
       if (!explanation) throw jobNotFound(id);
       return explanation;
     },

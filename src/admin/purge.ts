@@ -26,7 +26,15 @@ interface ByKey extends ByPosition {
   after_key: string | null;
 }
 
+/** The moment of a call, as sql/admin/call_point.sql tells it. */
+interface CallPoint {
+  last_position: number;
+  open_transactions: string[];
+  next_transaction: number;
+}
+
 const statements = {
+  callPoint: planned('admin/call_point', row<CallPoint>()),
   now: planned('admin/call_time', row<{ now: string }>()),
   purge: planned('admin/purge', row<Batch & ById>()),
   purgeReady: planned('admin/purge_ready', row<Batch & ByPosition>()),
@@ -35,14 +43,14 @@ const statements = {
   clearWindows: planned('admin/windows_clear'),
 };
 
-/** Jobs may go from one of these states to the next during a purge. In this order, none of them escapes. */
+/** Waiting jobs go in this order. If ready jobs went first, a group that loses its head could get a new one meanwhile. */
 const TOWARDS_READY: JobState[] = ['scheduled', 'blocked', 'ready'];
 
 const FIRST: ById = { after_id: FIRST_ID };
 /** Before every ready job. A rank is a negated priority, and priorities end at 100. */
 const FIRST_READY: ByKey = { after_rank: -101, after_key: '', after_position: 0 };
 
-/** The time of a call by the database's clock. Bulk verbs touch no job that came later. */
+/** The time of a call by the database's clock. A redrive touches no job that died later. */
 export async function callTime(db: Db): Promise<string> {
   const [row] = await db.query(statements.now);
   return (row as { now: string }).now;
@@ -72,9 +80,12 @@ export function createPurge(context: { db: Db; throttle: BulkThrottle; groups: G
   }
 
   return {
-    /** Deletes the jobs in these states. Returns their number. */
+    /**
+     * Deletes the jobs that are in these states now. Returns their number. A job that comes, or comes back, while it runs
+     * stays.
+     */
     async purge({ id: queue_id }: Queue, states: JobState[]): Promise<number> {
-      const called_at = await callTime(db);
+      const [point] = (await db.query(statements.callPoint)) as [CallPoint];
       const headless = new Set<string>();
       let count = 0;
       const note = (done: Batch) => {
@@ -82,7 +93,7 @@ export function createPurge(context: { db: Db; throttle: BulkThrottle; groups: G
         for (const group of done.groups ?? []) headless.add(group);
       };
       const purgeReady = async () => {
-        const common = { queue_id, called_at };
+        const common = { queue_id, ...point };
         await inBatches(
           FIRST_READY as ByPosition,
           ({ after_rank, after_position }, limit) =>
@@ -99,8 +110,7 @@ export function createPurge(context: { db: Db; throttle: BulkThrottle; groups: G
       const purge = (state: JobState) =>
         inBatches(
           FIRST,
-          ({ after_id }, limit) =>
-            db.query(statements.purge, { queue_id, state, after_id, called_at, limit }),
+          ({ after_id }, limit) => db.query(statements.purge, { queue_id, state, after_id, ...point, limit }),
           note,
         );
       const inOrder = [...new Set(states)].sort(

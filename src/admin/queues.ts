@@ -1,6 +1,12 @@
 import { queueNotEmpty, queueNotFound } from '../errors.ts';
 import type { JobState } from '../job.ts';
-import { LONG_LOCK_WAIT_MS, lockTimeout, orUnavailable } from '../postgres/lockWait.ts';
+import {
+  createLockWait,
+  LONG_LOCK_WAIT_MS,
+  lockTimeout,
+  orUnavailable,
+  withLockTimeout,
+} from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import { type Queue, type Queues, toQueue } from '../queues/cache.ts';
@@ -13,7 +19,6 @@ import type { Redrive, RedriveWish } from './redrive.ts';
 
 const statements = {
   list: planned('admin/queue_list', row<Parameters<typeof toQueue>[0]>()),
-  create: planned('queues/create'),
   configure: planned('admin/queue_configure'),
   pause: planned('admin/queue_pause'),
   lock: planned('admin/queue_lock'),
@@ -38,6 +43,8 @@ export function queueAdmin(context: {
 }) {
   const { db, queues, notifier, purge, redrive } = context;
   const { countsOf, drop } = queueCounter(db);
+  // Somebody may keep a transaction open that has created the queue.
+  const waitForLocks = createLockWait();
 
   async function statuses(queues: Queue[], asked: Parameters<typeof countsOf>[1]): Promise<QueueStatus[]> {
     const counts = await countsOf(
@@ -90,7 +97,7 @@ export function queueAdmin(context: {
 
     /** Replaces the configuration. It creates the queue when there is none. */
     async configure({ queue: name, config }: Named & { config: QueueConfig }): Promise<QueueStatus> {
-      await db.query(statements.configure, {
+      const parameters = {
         name,
         lease_seconds: config.lease_seconds,
         max_attempts: config.max_attempts,
@@ -101,7 +108,10 @@ export function queueAdmin(context: {
         rate_jobs: config.rate_limit?.jobs ?? null,
         rate_seconds: config.rate_limit?.per_seconds ?? null,
         max_ready: config.max_ready,
-      });
+      };
+      await waitForLocks((lockWaitMs) =>
+        withLockTimeout(db, lockWaitMs).query(statements.configure, parameters),
+      );
       const queue = await current(name);
       // A limit may have been raised.
       notifier.ready(name);
@@ -110,7 +120,7 @@ export function queueAdmin(context: {
 
     /** Has the queue accept jobs but give none to claims. It creates the queue when there is none. */
     async pause({ queue: name }: Named): Promise<QueueStatus> {
-      await db.query(statements.create, { name });
+      await queues.open(name);
       await db.query(statements.pause, { name, paused: true });
       return status(await current(name));
     },

@@ -1,4 +1,5 @@
 import type { BulkThrottle } from '../batching/bulkThrottle.ts';
+import { firstOfKeys } from '../enqueue/insert.ts';
 import type { GroupHeads, Moved } from '../groups/heads.ts';
 import { FIRST_ID } from '../ids.ts';
 import { isKeyTaken, isLockTimeout } from '../postgres/errorClasses.ts';
@@ -29,12 +30,6 @@ const statements = {
   redrive: planned('admin/redrive', row<Moved>()),
 };
 
-/** The first job of each unique key. When it is back, the other jobs of its key cannot come back. */
-function firstOfKeys(jobs: DeadJob[]): DeadJob[] {
-  const keys = new Set<string>();
-  return jobs.filter(({ unique_key: key }) => key === null || (!keys.has(key) && keys.add(key)));
-}
-
 /** Makes dead jobs ready again by the thousand, in chunks. Each chunk is a transaction of its own. */
 export function createRedrive(context: {
   db: Database;
@@ -46,11 +41,15 @@ export function createRedrive(context: {
   // It waits only for a moment for a transaction that takes a key: somebody may keep that transaction open.
   const withShortWait = withLockTimeout(db, SHORT_LOCK_WAIT_MS);
 
-  async function redriveAll(queue: Queue, dead: string[]): Promise<number> {
+  async function redriveAll(queue: Queue, dead: string[], called_at: string): Promise<number> {
     if (dead.length === 0) return 0;
     try {
       const places = await positionsFor(db, dead);
-      const rows = await withShortWait.query(statements.redrive, { queue_id: queue.id, ...places });
+      const rows = await withShortWait.query(statements.redrive, {
+        queue_id: queue.id,
+        called_at,
+        ...places,
+      });
       notifier.ready(queue.name);
       await groups.advanceAfter(rows);
       return rows.length;
@@ -59,7 +58,8 @@ export function createRedrive(context: {
       // A transaction holds one of the keys. Halving finds the job of that key: only that job stays dead.
       if (dead.length === 1) return 0;
       const half = dead.length >> 1;
-      return (await redriveAll(queue, dead.slice(0, half))) + (await redriveAll(queue, dead.slice(half)));
+      const older = await redriveAll(queue, dead.slice(0, half), called_at);
+      return older + (await redriveAll(queue, dead.slice(half), called_at));
     }
   }
 
@@ -82,11 +82,11 @@ export function createRedrive(context: {
         });
         const last = page.at(-1);
         if (last) after = { after_finished_at: last.finished_at, after_id: last.id };
-        const wanted = firstOfKeys(page.filter((job) => job.wanted)).slice(0, limit - count);
-        count += await redriveAll(
-          queue,
-          wanted.map((job) => job.id),
-        );
+        // When the first job of a key is back, the others of the key cannot come back. A job whose key is taken at this
+        // moment cannot come back either: the next one of the page takes its place under the limit.
+        const wanted = firstOfKeys(page.filter((job) => job.wanted)).map((job) => job.id);
+        while (wanted.length > 0 && count < limit)
+          count += await redriveAll(queue, wanted.splice(0, limit - count), called_at);
         return page.length;
       });
     } while (looked > 0 && count < limit);

@@ -27,7 +27,7 @@ export function createClaims(context: {
 }) {
   const { db, joinRoundTrip, queues, notifier, settlement, log } = context;
   const lostLeases = createLostLeases({ db, settlement, log });
-  const { leaseJobs, rescan } = createLease({ db, lost: lostLeases.claimLost });
+  const { leaseJobs, rescan, fairnessCursor } = createLease({ db, lost: lostLeases.claimLost });
   const dispatcher = createDispatcher({
     leaseJobs,
     queues,
@@ -57,6 +57,7 @@ export function createClaims(context: {
     },
 
     rescan,
+    fairnessCursor,
 
     /** The duty that gives lost leases back. */
     giveBackLost: lostLeases.search,

@@ -131,6 +131,9 @@ export function createLease(context: {
   return {
     leaseJobs,
 
+    /** Where the fairness keys of a queue go on, as sql/claim/fair.sql takes it. */
+    fairnessCursor: (name: string) => (memories.get(name) ?? newMemory()).cursor.parameters(),
+
     /** Something may be ready that a claim from the scan floor up would not find. */
     rescan(name: string): void {
       memories.get(name)?.floor.rescan();

@@ -1,13 +1,17 @@
 import { createBatcher } from '../batching/batcher.ts';
-import { queueFull } from '../errors.ts';
+import { queueFull, Refusal } from '../errors.ts';
 import type { Db } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import type { Queue } from '../queues/cache.ts';
 import { queueIdsOf } from './enqueueWithin.ts';
+import { firstOfKeys, hasUniqueKey } from './insert.ts';
 import type { JobToInsert } from './newJob.ts';
 import { weigh } from './weight.ts';
 
-const statement = prepared('enqueue/capacity', row<{ capacity: number | null }>());
+const statements = {
+  capacity: prepared('enqueue/capacity', row<{ capacity: number | null }>()),
+  heldKeys: prepared('enqueue/held_keys', row<{ unique_key: string }>()),
+};
 
 /** After a count, a replica inserts up to this fraction of the capacity that it found before it counts again. */
 const UNCOUNTED_FRACTION = 1 / 16;
@@ -78,7 +82,7 @@ export function createCapacity(db: Db) {
     const { jobsUnderWay } = known;
     known.uncounted = 0;
     const started = performance.now();
-    const [row] = await db.query(statement, { queue_id: queueId });
+    const [row] = await db.query(statements.capacity, { queue_id: queueId });
     const ended = performance.now();
     let left = (row?.capacity ?? Number.POSITIVE_INFINITY) - jobsUnderWay;
     const begun = requests.map(({ jobs }) => {
@@ -123,14 +127,49 @@ export function createCapacity(db: Db) {
     if (!(await beginAfterCount(queue.id, request))) throw queueFull(queue.name);
   }
 
-  async function withinOne<T>(queue: Queue, request: Request, work: () => Promise<T>): Promise<T> {
+  /** The jobs whose unique keys no other job holds. */
+  async function withoutDuplicates(queue: Queue, jobs: JobToInsert[]): Promise<JobToInsert[]> {
+    const unique_keys = jobs.flatMap((job) => job.unique_key ?? []);
+    if (unique_keys.length === 0) return jobs;
+    const rows = await db.query(statements.heldKeys, { queue_id: queue.id, unique_keys });
+    const held = new Set(rows.map((row) => row.unique_key));
+    return jobs.filter((job) => !hasUniqueKey(job) || !held.has(job.unique_key as string));
+  }
+
+  /** Begins the request of these jobs of one queue, and returns it. A duplicate needs no capacity. @throws Refusal `queue_full` */
+  async function beginJobs(queue: Queue, known: Known, jobs: JobToInsert[], now: number) {
+    const requestOf = (some: JobToInsert[]): Request => ({
+      jobs: some.filter((job) => job.delay_seconds === 0 && (job.run_at?.getTime() ?? 0) <= now).length,
+      weight: weigh(some),
+    });
+    const request = requestOf(jobs);
+    try {
+      await beginOrRefuse(queue, known, request);
+      return request;
+    } catch (error) {
+      if (!(error instanceof Refusal && error.code === 'queue_full')) throw error;
+      const fresh = await withoutDuplicates(queue, jobs);
+      if (fresh.length === jobs.length) throw error;
+      const smaller = requestOf(fresh);
+      if (fresh.length > 0) await beginOrRefuse(queue, known, smaller);
+      else begin(known, smaller.jobs);
+      return smaller;
+    }
+  }
+
+  async function withinOne<T>(
+    queue: Queue,
+    jobs: JobToInsert[],
+    now: number,
+    work: () => Promise<T>,
+  ): Promise<T> {
     if (queue.max_ready === null) return work();
     const known = knownOf(queue.id);
-    await beginOrRefuse(queue, known, request);
+    const begun = await beginJobs(queue, known, firstOfKeys(jobs), now);
     try {
       return await work();
     } finally {
-      end(known, request.jobs);
+      end(known, begun.jobs);
     }
   }
 
@@ -144,10 +183,8 @@ export function createCapacity(db: Db) {
       let inner = work;
       for (const id of queueIdsOf(jobs).reverse()) {
         const own = jobs.filter(({ queue }) => queue.id === id);
-        const undelayed = own.filter((job) => job.delay_seconds === 0 && (job.run_at?.getTime() ?? 0) <= now);
         const next = inner;
-        const request = { jobs: undelayed.length, weight: weigh(own) };
-        inner = () => withinOne(own[0]?.queue as Queue, request, next);
+        inner = () => withinOne(own[0]?.queue as Queue, own, now, next);
       }
       return inner();
     },

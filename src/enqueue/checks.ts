@@ -7,8 +7,15 @@ export type PathOf = (i: number) => string;
 
 const refuse = (path: string, message: string) => invalidRequest([{ in: 'body', path, message }]);
 
+/** PostgreSQL keeps no half of a surrogate pair in these: it would become another character. */
+const KEYS = ['unique_key', 'group', 'fairness_key'] as const;
+const HALF_OF_PAIR = /\p{Surrogate}/u;
+
 /** @throws Refusal `invalid_request`, with the path of the field below `at` */
-export function checkUnique(job: NewJob, at: string): void {
+export function checkKeys(job: NewJob, at: string): void {
+  for (const field of KEYS)
+    if (HALF_OF_PAIR.test(job[field] ?? ''))
+      throw refuse(`${at}/${field}`, 'must not contain half of a surrogate pair');
   if (job.unique_for_seconds !== undefined && job.unique_key === undefined)
     throw refuse(`${at}/unique_for_seconds`, 'needs a unique_key');
 }

@@ -10,7 +10,7 @@ import type { Database } from '../postgres/pool.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import type { Capacity } from './capacity.ts';
-import { checkUnique, type PathOf, runAtOf } from './checks.ts';
+import { checkKeys, type PathOf, runAtOf } from './checks.ts';
 import { createTransact, queueIdsOf, type Within } from './enqueueWithin.ts';
 import { createInsert, hasUniqueKey } from './insert.ts';
 import { type JobToInsert, type NewJob, toInsert } from './newJob.ts';
@@ -55,16 +55,10 @@ export function createEnqueue(context: {
   const heavy = batcher();
   const unique = createUniqueBatcher({ db, waitForLocks, insert, inserted: wakeClaims });
 
-  /** Finds the queues of the jobs, and creates the missing ones. */
-  async function withQueues(jobs: NewJob[], at: PathOf): Promise<JobToInsert[]> {
-    // The checks come before a queue is created: a refused request changes nothing.
-    const times = jobs.map((job, i) => runAtOf(job, at(i), clock.now()));
-    for (const [i, job] of jobs.entries()) checkUnique(job, at(i));
-    const fair = new Set(jobs.filter((job) => job.fairness_key !== undefined).map(queueNameOf));
-    const found = new Map<string, Queue>();
-    for (const name of new Set(jobs.map(queueNameOf)))
-      found.set(name, await queues.open(name, fair.has(name)));
-    return jobs.map((job, i) => toInsert(job, found.get(queueNameOf(job)) as Queue, times[i] ?? null));
+  /** The times of the jobs. @throws Refusal `invalid_request` */
+  function checked(jobs: NewJob[], at: PathOf): (Date | null)[] {
+    for (const [i, job] of jobs.entries()) checkKeys(job, at(i));
+    return jobs.map((job, i) => runAtOf(job, at(i), clock.now()));
   }
 
   async function enqueueIntoOne(jobs: JobToInsert[], queue: Queue): Promise<Job[]> {
@@ -77,23 +71,47 @@ export function createEnqueue(context: {
   }
 
   async function enqueueIntoMany(jobs: JobToInsert[]): Promise<Job[]> {
-    const attempt = (lockWaitMs: number) => transact(jobs, (_, enqueueIn) => enqueueIn(), lockWaitMs);
-    return jobs.some(hasUniqueKey) ? waitForLocks(attempt) : attempt(SHORT_LOCK_WAIT_MS);
+    const unique = jobs.some(hasUniqueKey);
+    const attempt = (lockWaitMs: number) =>
+      transact({ open: async () => jobs, unique }, (_, enqueueIn) => enqueueIn(), lockWaitMs);
+    return unique ? waitForLocks(attempt) : attempt(SHORT_LOCK_WAIT_MS);
   }
 
-  /** Runs `work` within the capacity of the queues. When a queue was deleted meanwhile, it runs `work` again. */
+  /**
+   * Runs `work` within the capacity of the queues. When a queue was deleted meanwhile, it runs `work` again. `work` opens
+   * the jobs when nothing can refuse them any more: that creates the missing queues, and a refusal leaves no queue behind.
+   */
   async function intoQueues<T>(
     jobs: NewJob[],
     at: PathOf,
-    work: (jobs: JobToInsert[]) => Promise<T>,
+    work: (open: () => Promise<JobToInsert[]>) => Promise<T>,
   ): Promise<T> {
+    const fair = new Set(jobs.filter((job) => job.fairness_key !== undefined).map(queueNameOf));
+    const names = new Set(jobs.map(queueNameOf));
     for (;;) {
-      const found = await withQueues(jobs, at);
+      const times = checked(jobs, at);
+      const found = new Map<string, Queue>();
+      for (const name of names) {
+        const queue = await queues.find(name, fair.has(name));
+        if (queue) found.set(name, queue);
+      }
+      const inFound = () =>
+        jobs.flatMap((job, i) => {
+          const queue = found.get(queueNameOf(job));
+          return queue ? toInsert(job, queue, times[i] ?? null) : [];
+        });
+      const known = inFound();
+      const open = async () => {
+        if (known.length === jobs.length) return known;
+        for (const name of names)
+          if (!found.has(name)) found.set(name, await queues.open(name, fair.has(name)));
+        return inFound();
+      };
       try {
-        return await capacity.within(found, clock.now(), () => work(found));
+        return await capacity.within(known, clock.now(), () => work(open));
       } catch (error) {
         if (!(error instanceof QueueGone)) throw error;
-        for (const job of found) queues.changed(job.queue.name);
+        for (const name of names) queues.changed(name);
       }
     }
   }
@@ -101,23 +119,23 @@ export function createEnqueue(context: {
   return {
     /** Checks jobs as an enqueue of them would, and does nothing else. @throws Refusal `invalid_request` */
     check(jobs: NewJob[], at: PathOf): void {
-      for (const [i, job] of jobs.entries()) {
-        runAtOf(job, at(i), clock.now());
-        checkUnique(job, at(i));
-      }
+      checked(jobs, at);
     },
 
     /** Inserts jobs, all or none. Returns them in the same order once they are committed. */
     enqueue: (jobs: NewJob[], at: PathOf): Promise<Job[]> =>
-      intoQueues(jobs, at, (found) =>
-        queueIdsOf(found).length === 1
+      intoQueues(jobs, at, async (open) => {
+        const found = await open();
+        return queueIdsOf(found).length === 1
           ? enqueueIntoOne(found, found[0]?.queue as Queue)
-          : enqueueIntoMany(found),
-      ),
+          : enqueueIntoMany(found);
+      }),
 
     /** Runs `work` in a transaction. The jobs are inserted in it when, and if, `work` calls `enqueueIn`. */
     enqueueWithin: <T>(jobs: NewJob[], at: PathOf, work: Within<T>): Promise<T> =>
-      intoQueues(jobs, at, (found) => transact(found, work)),
+      intoQueues(jobs, at, (open) =>
+        transact({ open, unique: jobs.some((job) => job.unique_key !== undefined) }, work),
+      ),
   };
 }
 

@@ -2,7 +2,7 @@ import type { GroupHeads } from '../groups/heads.ts';
 import type { Job } from '../job.ts';
 import { lockTimeout, SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database, Db } from '../postgres/pool.ts';
-import { hasUniqueKey, type Insert } from './insert.ts';
+import type { Insert } from './insert.ts';
 import type { JobToInsert } from './newJob.ts';
 
 /** Work in a transaction. The jobs are inserted when, and if, it calls `enqueueIn`. */
@@ -32,20 +32,23 @@ export function createTransact(context: {
     return jobs.map((job) => done.get(job) as Job);
   }
 
-  /** Runs `work`. It waits `lockWaitMs` at most for another transaction that holds a unique key of these jobs. */
+  /**
+   * Runs `work`. `open` gives the jobs, and creates their queues. If one of them is `unique`, it waits `lockWaitMs` at most
+   * for another transaction that holds its key.
+   */
   return async function transact<T>(
-    jobs: JobToInsert[],
+    { open, unique }: { open: () => Promise<JobToInsert[]>; unique: boolean },
     work: Within<T>,
     lockWaitMs = SHORT_LOCK_WAIT_MS,
   ): Promise<T> {
     let done: Job[] = [];
     const result = await db.transaction(async (transaction) => {
-      if (jobs.some(hasUniqueKey)) {
+      if (unique) {
         const { statement, parameters } = lockTimeout(lockWaitMs);
         await transaction.query(statement, parameters);
       }
       return work(transaction, async () => {
-        done = await insertInto(transaction, jobs);
+        done = await insertInto(transaction, await open());
         return done;
       });
     });

@@ -12,6 +12,12 @@ const statements = {
 
 export const hasUniqueKey = (job: JobToInsert): boolean => job.unique_key !== null;
 
+/** The first job of each unique key, and all jobs without a key. The other jobs of a key are its duplicates. */
+export function firstOfKeys<J extends { unique_key: string | null }>(jobs: J[]): J[] {
+  const keys = new Set<string>();
+  return jobs.filter(({ unique_key: key }) => key === null || (!keys.has(key) && keys.add(key)));
+}
+
 async function insertPlain(
   on: Db,
   queueId: number,
@@ -38,13 +44,7 @@ async function insertUnique(
   jobs: JobToInsert[],
   newId: (queueId: number) => string,
 ): Promise<Job[]> {
-  const ids = new Map<JobToInsert, string>();
-  const keys = new Set<string>();
-  for (const job of jobs) {
-    if (job.unique_key !== null && keys.has(job.unique_key)) continue;
-    if (job.unique_key !== null) keys.add(job.unique_key);
-    ids.set(job, newId(queueId));
-  }
+  const ids = new Map(firstOfKeys(jobs).map((job) => [job, newId(queueId)]));
   const firsts = [...ids].sort(byKey);
   const parameters = newJobParameters(
     firsts.map(([, id]) => id),

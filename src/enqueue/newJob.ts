@@ -44,9 +44,6 @@ export interface JobToInsert {
 /** What the database decides about a new job. */
 export type Inserted = Pick<JobRow, 'state' | 'run_at' | 'created_at'>;
 
-/** PostgreSQL keeps no half of a surrogate pair, and the key is compared with the one that PostgreSQL returns. */
-const wellFormed = (text: string): string => Buffer.from(text).toString();
-
 export const toInsert = (job: NewJob, queue: Queue, run_at: Date | null): JobToInsert => ({
   queue,
   run_at,
@@ -56,7 +53,7 @@ export const toInsert = (job: NewJob, queue: Queue, run_at: Date | null): JobToI
   backoff: job.backoff ? JSON.stringify(job.backoff) : null,
   headers: job.headers ? JSON.stringify(job.headers) : '{}',
   payload: job.payload?.text ?? 'null',
-  unique_key: job.unique_key === undefined ? null : wellFormed(job.unique_key),
+  unique_key: job.unique_key ?? null,
   unique_for_seconds: job.unique_for_seconds ?? null,
   group: job.group ?? null,
   fairness_key: job.fairness_key ?? null,

@@ -4,6 +4,14 @@ import type { JobState } from '../job.ts';
 
 /** The parameters and columns of each statement. */
 export interface StatementTypes {
+  'admin/call_point': {
+    parameters: Record<never, never>;
+    columns: {
+      last_position: number;
+      open_transactions: (string | null)[];
+      next_transaction: number;
+    };
+  };
   'admin/call_time': {
     parameters: Record<never, never>;
     columns: {
@@ -59,6 +67,8 @@ export interface StatementTypes {
     parameters: {
       max_ahead: number | null;
       queue_id: number | null;
+      cursor_keys: (string | null)[] | Buffer | null;
+      cursor_ranks: (number | null)[] | null;
       id: string | null;
     };
     columns: {
@@ -176,7 +186,9 @@ export interface StatementTypes {
       queue_id: number | null;
       state: JobState | null;
       after_id: string | null;
-      called_at: string | null;
+      last_position: number | null;
+      open_transactions: (string | null)[] | Buffer | null;
+      next_transaction: number | null;
       limit: number | null;
     };
     columns: {
@@ -191,7 +203,9 @@ export interface StatementTypes {
       after_rank: number | null;
       after_key: string | null;
       after_position: number | null;
-      called_at: string | null;
+      last_position: number | null;
+      open_transactions: (string | null)[] | Buffer | null;
+      next_transaction: number | null;
       limit: number | null;
     };
     columns: {
@@ -207,7 +221,9 @@ export interface StatementTypes {
       queue_id: number | null;
       after_rank: number | null;
       after_position: number | null;
-      called_at: string | null;
+      last_position: number | null;
+      open_transactions: (string | null)[] | Buffer | null;
+      next_transaction: number | null;
       limit: number | null;
     };
     columns: {
@@ -301,6 +317,7 @@ export interface StatementTypes {
       positions: (number | null)[] | null;
       ids: (string | null)[] | null;
       queue_id: number | null;
+      called_at: string | null;
     };
     columns: {
       id: string;
@@ -577,6 +594,15 @@ export interface StatementTypes {
     };
     columns: {
       capacity: number;
+    };
+  };
+  'enqueue/held_keys': {
+    parameters: {
+      unique_keys: (string | null)[] | Buffer | null;
+      queue_id: number | null;
+    };
+    columns: {
+      unique_key: string;
     };
   };
   'enqueue/idempotency_answer': {
@@ -932,6 +958,7 @@ export interface StatementTypes {
       rate_jobs: number;
       rate_seconds: number;
       max_ready: number;
+      has_marks: boolean;
     };
   };
   'queues/by_name': {
@@ -953,6 +980,7 @@ export interface StatementTypes {
       rate_jobs: number;
       rate_seconds: number;
       max_ready: number;
+      has_marks: boolean;
     };
   };
   'queues/create': {

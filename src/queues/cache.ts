@@ -1,7 +1,6 @@
 import { jobNotFound } from '../errors.ts';
 import { queueIdOf } from '../ids.ts';
-import { LONG_LOCK_WAIT_MS, lockTimeout, orUnavailable } from '../postgres/lockWait.ts';
-import { callOf } from '../postgres/pipeline.ts';
+import { createLockWait, SHORT_LOCK_WAIT_MS, withLockTimeout } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned, prepared, row } from '../postgres/statements.ts';
 import type { QueueConfig } from './queue.ts';
@@ -21,11 +20,16 @@ interface QueueRow extends Omit<Queue, 'backoff' | 'rate_limit'> {
   rate_seconds: number | null;
 }
 
+interface FoundRow extends QueueRow {
+  /** It has jobs with fairness keys from dibs.enqueue, which marks no queue. */
+  has_marks: boolean;
+}
+
 /** An entry older than this is looked up again. It serves meanwhile, until it is twice as old. */
 const FRESH_MS = 400;
 
-const find = prepared('queues/by_name', row<QueueRow>());
-const findById = prepared('queues/by_id', row<QueueRow>());
+const findByName = prepared('queues/by_name', row<FoundRow>());
+const findById = prepared('queues/by_id', row<FoundRow>());
 const makeFair = planned('queues/mark_fair');
 const create = prepared('queues/create');
 
@@ -48,6 +52,7 @@ export function queueCache(db: Database) {
   const asked = new Map<string | number, Promise<Queue | undefined>>();
   const creating = new Map<string, Promise<void>>();
   let changes = 0;
+  const waitForLocks = createLockWait();
 
   function remember(row: QueueRow | undefined, key: string | number): Queue | undefined {
     const stale = typeof key === 'string' ? byName.get(key) : byId.get(key);
@@ -64,14 +69,25 @@ export function queueCache(db: Database) {
     byId.delete(queue.id);
   }
 
+  /** Marks a queue for jobs with fairness keys that dibs.enqueue brought. */
+  async function withMark({ has_marks, ...row }: FoundRow): Promise<QueueRow> {
+    if (!has_marks) return row;
+    // When this fails, the next look-up tries it again.
+    await withLockTimeout(db, SHORT_LOCK_WAIT_MS)
+      .query(makeFair, { name: row.name })
+      .catch(() => undefined);
+    return { ...row, fair: true };
+  }
+
   function ask(key: string | number): Promise<Queue | undefined> {
     const underWay = asked.get(key);
     if (underWay) return underWay;
     const asOf = changes;
     const found =
-      typeof key === 'string' ? db.query(find, { name: key }) : db.query(findById, { queue_id: key });
+      typeof key === 'string' ? db.query(findByName, { name: key }) : db.query(findById, { queue_id: key });
     const answer = found
-      .then(([row]) => (asOf === changes ? remember(row, key) : row && toQueue(row)))
+      .then(([row]) => row && withMark(row))
+      .then((row) => (asOf === changes ? remember(row, key) : row && toQueue(row)))
       .finally(() => asked.get(key) === answer && asked.delete(key));
     asked.set(key, answer);
     return answer;
@@ -96,18 +112,25 @@ export function queueCache(db: Database) {
     if (entry) drop(entry.queue);
   }
 
-  /** Creates a queue. An open transaction may have created it: then all requests here share one short wait for its end. */
+  /** Creates a queue. An open transaction may have created it: then all requests here share one wait for its end. */
   function createOnce(name: string): Promise<void> {
     const underWay = creating.get(name);
     if (underWay) return underWay;
-    const done = orUnavailable(
-      db.pipeline([lockTimeout(LONG_LOCK_WAIT_MS), callOf(create, { name })]),
-      'An open transaction has created the queue, and holds it for too long.',
-    )
+    const done = waitForLocks((lockWaitMs) => withLockTimeout(db, lockWaitMs).query(create, { name }))
       .then(() => undefined)
       .finally(() => creating.delete(name));
     creating.set(name, done);
     return done;
+  }
+
+  /** The queue, if it exists. `hasFairnessKeys` marks it for jobs with fairness keys. */
+  async function find(name: string, hasFairnessKeys = false): Promise<Queue | undefined> {
+    for (;;) {
+      const queue = await lookUp(name);
+      if (!queue || queue.fair || !hasFairnessKeys) return queue;
+      await waitForLocks((lockWaitMs) => withLockTimeout(db, lockWaitMs).query(makeFair, { name }));
+      changed(name);
+    }
   }
 
   return {
@@ -122,13 +145,14 @@ export function queueCache(db: Database) {
       return queue;
     },
 
+    find,
+
     /** Finds or creates a queue. `hasFairnessKeys` marks it for jobs with fairness keys. */
     async open(name: string, hasFairnessKeys = false): Promise<Queue> {
       for (;;) {
-        const queue = await lookUp(name);
-        if (queue && (queue.fair || !hasFairnessKeys)) return queue;
-        if (queue) await db.query(makeFair, { name });
-        else await createOnce(name);
+        const queue = await find(name, hasFairnessKeys);
+        if (queue) return queue;
+        await createOnce(name);
         changed(name);
       }
     },

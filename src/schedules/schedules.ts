@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { checkUnique } from '../enqueue/checks.ts';
+import { checkKeys } from '../enqueue/checks.ts';
 import type { Enqueue } from '../enqueue/enqueue.ts';
 import type { NewJob } from '../enqueue/newJob.ts';
 import { type FieldError, invalidRequest, scheduleNotFound } from '../errors.ts';
@@ -32,7 +32,7 @@ function firstTick({ cron, timezone, job }: ScheduleSpec, after: Date): string |
   if (problem) throw refuse('cron', problem);
   if (job.run_at !== undefined)
     throw refuse('job/run_at', 'must not stand in a schedule. Use delay_seconds, which counts from the tick');
-  checkUnique(job, '/job');
+  checkKeys(job, '/job');
   return nextTick(cron, timezone, after);
 }
 

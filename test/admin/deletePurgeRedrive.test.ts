@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { openTransaction } from '../support/beside.ts';
 import { expectProblem, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
 
@@ -165,6 +166,28 @@ describe('POST /queues/{queue}/redrive', () => {
     expect(await redrive({ error_contains: 'a_b' })).toBe(1);
     expect(await redrive({ error_contains: 'nothing of that' })).toBe(0);
     expect(await at.drain(queue)).toEqual([0, 6, 2, 3]);
+  });
+
+  test('takes the next jobs of the page in place of those that cannot come back', async () => {
+    await at.enqueueAll(
+      ['held', 'taken', 'a', 'b', 'c'].map((payload) => ({
+        queue,
+        payload,
+        ...(payload.length > 1 && { unique_key: payload }),
+      })),
+    );
+    for (const job of await at.claim(queue, { limit: 5 })) await at.settle('nack', job, { retry: false });
+    await at.enqueue({ queue, payload: 'holder', unique_key: 'taken', delay_seconds: 600 });
+    // Its transaction is open: the redrive learns of it only when it waits for its lock.
+    const user = await openTransaction(service.databaseUrl);
+    await user.query(`select dibs.enqueue($1, unique_key => 'held')`, [queue]);
+    expect((await call('redrive', { limit: 1 })).body).toEqual({ count: 1 });
+    expect(await at.drain(queue)).toEqual(['a']);
+    expect((await call('redrive', { limit: 2 })).body).toEqual({ count: 2 });
+    expect(await at.drain(queue)).toEqual(['b', 'c']);
+    expect((await call('redrive', { limit: 2 })).body).toEqual({ count: 0 });
+    await user.end('rollback');
+    expect((await call('redrive', { limit: 2 })).body).toEqual({ count: 1 });
   });
 
   test('finds the few jobs that match among thousands', async () => {

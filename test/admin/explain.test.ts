@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { onServer } from '../support/database.ts';
 import { expectProblem, moves, UNKNOWN_ID } from '../support/moves.ts';
@@ -132,6 +133,24 @@ describe('why is my job not running?', () => {
     expect(await explain(jobs[2].id)).toMatchObject({ code: 'next_in_line', ahead: 0 });
   });
 
+  test('max_leased_reached: leases that ran before the limit was set count at once', async () => {
+    const queue = at.newQueue();
+    const jobs = await at.enqueueAll(Array.from({ length: 4 }, () => ({ queue })));
+    const leases = await at.claim(queue, { limit: 2 });
+    await at.configure(queue, { max_leased: 2 });
+    for (let i = 0; i < 3; i++) {
+      expect(await explain(jobs[2].id)).toMatchObject({ code: 'max_leased_reached' });
+      expect(await at.ok('GET', `/queues/${queue}/explain`)).toMatchObject({ code: 'max_leased_reached' });
+    }
+    expect(await at.claim(queue)).toEqual([]);
+    expect(await explain(jobs[2].id)).toMatchObject({ code: 'max_leased_reached' });
+    await at.settle('ack', leases[0]);
+    expect(await explain(jobs[2].id)).toMatchObject({ code: 'next_in_line', ahead: 0 });
+    expect(await at.claim(queue, { limit: 2 })).toHaveLength(1);
+    await at.configure(queue, { max_leased: 3 });
+    expect(await explain(jobs[3].id)).toMatchObject({ code: 'next_in_line', ahead: 0 });
+  });
+
   test('rate_limited: until its queue allows another claim', async () => {
     const queue = at.newQueue();
     await at.configure(queue, { rate_limit: { jobs: 2, per_seconds: 600 } });
@@ -189,10 +208,24 @@ describe('why is my job not running?', () => {
     expect(explanation).not.toHaveProperty('last_error');
   });
 
+  test('dead: because it failed, though its worker called the error "expired"', async () => {
+    for (const [more, why] of [
+      [{ max_attempts: 1 }, /its only attempt failed/],
+      [{ max_attempts: 1, expires_in_seconds: 0.3 }, /its only attempt failed/],
+      [{ expires_in_seconds: 600 }, /its worker refused it for good/],
+    ] as const) {
+      const job = await leased(more);
+      await sleep(400);
+      await at.settle('nack', job, { error: 'expired', retry: false });
+      expect((await explain(job.id)).detail).toMatch(why);
+    }
+  });
+
   test('dead: because it expired', async () => {
     const { id } = await at.enqueue({ expires_in_seconds: 0.1 });
     await at.reaches(id, 'dead');
     expect(await explain(id)).toMatchObject({ code: 'dead', last_error: 'expired' });
+    expect((await explain(id)).detail).toMatch(/it expired before a worker was done with it/);
   });
 
   test('dead: also when it has expired and the sweeper has not found it yet', async () => {

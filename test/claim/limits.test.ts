@@ -293,7 +293,7 @@ describe('max_ready', () => {
     const other = at.newQueue();
     await full([{ queue: other }, ...many(1)]);
     expect((await at.ok('GET', `/queues/${queue}`)).counts).toMatchObject({ ready: 3, scheduled: 0 });
-    expect((await at.ok('GET', `/queues/${other}`)).counts).toMatchObject({ ready: 0 });
+    expectProblem(await service.call('GET', `/queues/${other}`), 404, 'queue_not_found');
   });
 
   test('leased, scheduled and finished jobs do not count', async () => {

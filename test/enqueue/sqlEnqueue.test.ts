@@ -442,6 +442,41 @@ describe('enqueues the same as POST /jobs:', () => {
       expect(job).toMatchObject({ max_attempts: 9, priority: 0, headers: {}, payload: null });
   });
 
+  test('a refusal has no SQLSTATE but 22023', async () => {
+    const queue = at.newQueue();
+    const refused = [
+      ...['"\\u0000"', '"a\\u0000b"', '"\\ud83d"', '"\\ude00"', '"\\ude00\\ud83d"'].flatMap((text) => [
+        `headers => '{"a":${text}}'`,
+        `headers => '{${text}:"a"}'`,
+        `backoff => '{"kind":${text}}'`,
+        `backoff => '{${text}:1}'`,
+        `backoff => '{"jitter":${text}}'`,
+      ]),
+      ...['1e200000', '-1e200000', '1e308', '1e400', '-1'].map((n) => `backoff => '{"base_seconds":${n}}'`),
+      `backoff => '{"max_seconds":1e200000}'`,
+      `backoff => '{"jitter":1e200000}'`,
+      `backoff => '{"1e200000":1e200000}'`,
+      ...['delay_seconds', 'expires_in_seconds'].flatMap((name) =>
+        ['NaN', 'Infinity', '-Infinity', '1e308'].map((n) => `${name} => '${n}'`),
+      ),
+      `unique_key => 'k', unique_for_seconds => 'NaN'`,
+      `run_at => 'infinity'`,
+      `priority => 2147483647`,
+      `max_attempts => -2147483648`,
+    ];
+    for (const given of refused)
+      await expect(enqueue(queue, given), given).rejects.toMatchObject({ code: '22023' });
+    expect(await sql('select from dibs.queues where name = $1', [queue])).toEqual([]);
+  });
+
+  test('what only a JSON text can hold is kept in a payload', async () => {
+    const queue = at.newQueue();
+    for (const text of ['"\\u0000"', '"\\ud83d"', '1e200000', '{"\\ude00":1e-200000}']) {
+      const id = await enqueue(queue, `payload => '${text}'`);
+      expect((await here.call('GET', `/jobs/${id}`)).text).toContain(`"payload":${text}`);
+    }
+  });
+
   test('a refusal names the argument', async () => {
     await expect(enqueue('q', 'priority => 101')).rejects.toMatchObject({
       code: '22023',

@@ -69,11 +69,14 @@ test('a unique key holds in its own queue, and only if all characters are equal'
   expect(await jobsIn(queue)).toHaveLength(10);
 });
 
-test('half a surrogate pair in a unique key counts as the character that the database keeps', async () => {
+test('half of a surrogate pair in a key is refused, never changed: two keys would become one', async () => {
   const queue = at.newQueue();
-  const first = await post({ queue, unique_key: '\ud83d' });
-  expect(first.body.unique_key).toBe('\ufffd');
-  expectDeduplicated(await post({ queue, unique_key: '\ud83d' }), first.body);
+  for (const half of ['\ud83d', '\ude00', 'a\ud83db', '\ude00\ud83d'])
+    for (const field of ['unique_key', 'group', 'fairness_key'])
+      expectProblem(await post({ queue, [field]: half }), 400, 'invalid_request', `/${field}`);
+  const jobs = [{ queue }, { queue, group: '\udc00' }];
+  expectProblem(await service.call('POST', '/jobs/batch', { jobs }), 400, 'invalid_request', '/jobs/1/group');
+  expectProblem(await service.call('GET', `/queues/${queue}`), 404, 'queue_not_found');
 });
 
 test('a unique key has 1 to 256 characters without NUL, and unique_for_seconds needs a key and is 366 days at most', async () => {
@@ -240,6 +243,17 @@ describe('with unique_for_seconds the key stays taken that long after the enqueu
     expect(await jobsIn(queue)).toEqual([]);
   });
 
+  test('also with headers that only a JSON text can hold', async () => {
+    const queue = at.newQueue();
+    const body = `{"queue":"${queue}","unique_key":"k","unique_for_seconds":600,"headers":{"a":"\\ud83d"}}`;
+    const first = await service.call('POST', '/jobs', body);
+    expect(first.status).toBe(201);
+    await at.settle('ack', await at.claimOne(queue));
+    const again = await service.call('POST', '/jobs', body);
+    expectDeduplicated(again, first.body);
+    expect(again.text).toContain('"headers":{"a":"\\ud83d"}');
+  });
+
   test('and a duplicate of a finished job that is kept shows that job', async () => {
     const queue = at.newQueue();
     await at.configure(queue, { retention_seconds: 3600 });
@@ -284,6 +298,170 @@ describe('with unique_for_seconds the key stays taken that long after the enqueu
     await at.ok('DELETE', `/queues/${queue}?force=true`);
     expect(await windows()).toEqual([]);
     expect((await post({ queue, unique_key: 'long' })).status).toBe(201);
+  });
+});
+
+describe('a duplicate tells how the first really ended, also when it is long gone:', () => {
+  const ends: [string, string, object, (queue: string, id: string) => Promise<unknown>][] = [
+    ['acked', 'completed', {}, async (queue) => at.settle('ack', await at.claimOne(queue))],
+    ['cancelled', 'cancelled', {}, (_, id) => at.ok('DELETE', `/jobs/${id}`)],
+    [
+      'cancelled while it was leased',
+      'cancelled',
+      {},
+      async (queue, id) => {
+        const job = await at.claimOne(queue);
+        await at.ok('DELETE', `/jobs/${id}`);
+        await at.settle('nack', job);
+      },
+    ],
+    [
+      'acked though it was to be cancelled',
+      'completed',
+      {},
+      async (queue, id) => {
+        const job = await at.claimOne(queue);
+        await at.ok('DELETE', `/jobs/${id}`);
+        await at.settle('ack', job);
+      },
+    ],
+    ['dead and pruned', 'dead', { dead_retention_seconds: 0 }, (queue) => kill(queue)],
+    [
+      'dead and purged',
+      'dead',
+      {},
+      async (queue) => {
+        await kill(queue);
+        await at.ok('POST', `/queues/${queue}/purge`, { states: ['dead'] });
+      },
+    ],
+    [
+      'kept as completed, then pruned',
+      'completed',
+      { retention_seconds: 0.1 },
+      async (queue) => at.settle('ack', await at.claimOne(queue)),
+    ],
+    [
+      'kept as cancelled, then pruned',
+      'cancelled',
+      { retention_seconds: 0.1 },
+      (_, id) => at.ok('DELETE', `/jobs/${id}`),
+    ],
+    [
+      'purged while it was ready',
+      'cancelled',
+      {},
+      (queue) => at.ok('POST', `/queues/${queue}/purge`, { states: ['ready'] }),
+    ],
+    [
+      'expired and pruned',
+      'dead',
+      { dead_retention_seconds: 0 },
+      (_, id) => sql('update dibs.jobs set expires_at = now() where id = $1', [id]),
+    ],
+    [
+      'out of leases and pruned',
+      'dead',
+      { max_attempts: 1, dead_retention_seconds: 0 },
+      (queue) => at.claimOne(queue, { lease_seconds: 0.1 }),
+    ],
+    [
+      'acked late, though it was dead',
+      'completed',
+      { max_attempts: 1 },
+      async (queue, id) => {
+        const job = await at.claimOne(queue, { lease_seconds: 0.1 });
+        await at.reaches(id, 'dead');
+        await at.settle('ack', job);
+      },
+    ],
+  ];
+  test.each(ends)('%s', async (_, state, config, end) => {
+    const queue = at.newQueue();
+    await at.configure(queue, config);
+    for (const more of [{}, { fairness_key: 'f' }]) {
+      const job = { queue, unique_key: `k ${JSON.stringify(more)}`, unique_for_seconds: 600, ...more };
+      const first = (await post(job)).body;
+      await end(queue, first.id);
+      await eventually(async () => expect(await jobsIn(queue)).toEqual([]));
+      const answer = await post(job);
+      expectDeduplicated(answer, first);
+      expect(answer.body).toEqual({ ...first, state, max_attempts: first.max_attempts, deduplicated: true });
+    }
+  });
+
+  test('and the next job of the key does not inherit that end', async () => {
+    const queue = at.newQueue();
+    const job = { queue, unique_key: 'k', unique_for_seconds: 600 };
+    const first = (await post(job)).body;
+    await at.ok('DELETE', `/jobs/${first.id}`);
+    expect((await post(job)).body).toMatchObject({ id: first.id, state: 'cancelled' });
+    await sql(`update dibs.unique_windows set until = now() where job_id = $1`, [first.id]);
+    const second = (await post(job)).body;
+    expect(second.id).not.toBe(first.id);
+    await at.settle('ack', await at.claimOne(queue));
+    expect((await post(job)).body).toMatchObject({ id: second.id, state: 'completed' });
+  });
+});
+
+describe('a duplicate needs no capacity: on a full queue', () => {
+  async function full(): Promise<{ queue: string; first: { id: string } }> {
+    const queue = at.newQueue();
+    await at.configure(queue, { max_ready: 1 });
+    const first = await at.enqueue({ queue, unique_key: 'k' });
+    expectProblem(await post({ queue }), 429, 'queue_full');
+    expectProblem(await post({ queue, unique_key: 'other' }), 429, 'queue_full');
+    return { queue, first };
+  }
+
+  test('it is 200, and all else is 429', async () => {
+    const { queue, first } = await full();
+    for (let i = 0; i < 3; i++) expectDeduplicated(await post({ queue, unique_key: 'k' }), first);
+    expectDeduplicated(await post({ queue, unique_key: 'k', delay_seconds: 60 }), first);
+    const headers = { 'idempotency-key': queue };
+    expectDeduplicated(await post({ queue, unique_key: 'k' }, headers), first);
+    expectProblem(await post({ queue, unique_key: 'other' }), 429, 'queue_full');
+    expect(await jobsIn(queue)).toHaveLength(1);
+  });
+
+  test('a batch of duplicates is 201, and one job more in it is 429', async () => {
+    const { queue, first } = await full();
+    const batch = (jobs: object[]) => service.call('POST', '/jobs/batch', { jobs });
+    const again = { queue, unique_key: 'k' };
+    const { status, body } = await batch([again, again]);
+    expect(status).toBe(201);
+    expect(body.jobs.map((job: { id: string }) => job.id)).toEqual([first.id, first.id]);
+    expectProblem(await batch([again, { queue, unique_key: 'other' }]), 429, 'queue_full');
+    expectProblem(await batch([again, { queue }]), 429, 'queue_full');
+    const elsewhere = at.newQueue();
+    expect((await batch([again, { queue: elsewhere }])).status).toBe(201);
+    expect(await jobsIn(queue)).toHaveLength(1);
+  });
+
+  test('the second job of a key in one batch takes no place', async () => {
+    const queue = at.newQueue();
+    await at.configure(queue, { max_ready: 2 });
+    const jobs = ['a', 'a', 'b', 'a'].map((unique_key) => ({ queue, unique_key }));
+    expect((await service.call('POST', '/jobs/batch', { jobs })).status).toBe(201);
+    expect(await jobsIn(queue)).toHaveLength(2);
+  });
+
+  test('a duplicate of a job that is gone, within its window', async () => {
+    const queue = at.newQueue();
+    await at.configure(queue, { max_ready: 1 });
+    const first = await at.enqueue({ queue, unique_key: 'k', unique_for_seconds: 600 });
+    await at.settle('ack', await at.claimOne(queue));
+    await at.enqueue({ queue });
+    expectProblem(await post({ queue }), 429, 'queue_full');
+    expectDeduplicated(await post({ queue, unique_key: 'k' }), first);
+  });
+
+  test('by SQL', async () => {
+    const { queue, first } = await full();
+    const enqueue = (key: string | null) =>
+      sql('select dibs.enqueue($1, unique_key => $2) as id', [queue, key]);
+    expect(await enqueue('k')).toEqual([{ id: first.id }]);
+    for (const key of ['other', null]) await expect(enqueue(key)).rejects.toMatchObject({ code: '53400' });
   });
 });
 

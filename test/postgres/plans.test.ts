@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FIRST_ID } from '../../src/ids.ts';
 import type { JobState } from '../../src/job.ts';
 import { createDatabase } from '../support/database.ts';
-import { jobsOf, type Made, makeJobs, parametersOf, STATEMENTS, TOKEN } from '../support/jobs.ts';
+import { AFTER_ALL, jobsOf, type Made, makeJobs, parametersOf, STATEMENTS, TOKEN } from '../support/jobs.ts';
 import { buffers, type Mode, nodes, outline, type PlanNode, prepare, rowsTouched } from '../support/plans.ts';
 import { type ParametersOf, rowsOf, type StatementName } from '../support/statements.ts';
 
@@ -252,7 +252,6 @@ describe('while another transaction is old', () => {
 
   const CHUNK = 100;
   const CHUNKS = 50;
-  const LATER = '2100-01-01';
 
   interface Bulk<N extends StatementName> {
     /** Of the jobs that it is about. */
@@ -260,7 +259,7 @@ describe('while another transaction is old', () => {
     /** The parameters of its first chunk. A chunk answers from where on the next one goes, under the same names. */
     first: Omit<ParametersOf<N>, 'queue_id'>;
   }
-  const common = { called_at: LATER, limit: CHUNK };
+  const common = { ...AFTER_ALL, limit: CHUNK };
   const bulk: { [N in StatementName]?: Bulk<N> } = {
     'admin/purge': { state: 'dead', first: { state: 'dead', after_id: FIRST_ID, ...common } },
     'admin/purge_ready': { state: 'ready', first: { after_rank: -101, after_position: 0, ...common } },

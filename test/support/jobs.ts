@@ -77,6 +77,8 @@ export interface Checked<N extends StatementName = StatementName> {
 const all = <T>(ids: string[], value: T): T[] => ids.map(() => value);
 const positionsOf = (ids: string[]) => ids.map((_, i) => 10_000_000 + i);
 const LATER = '2100-01-01';
+/** A call point behind everything. */
+export const AFTER_ALL = { last_position: 2 ** 50, open_transactions: ['3', '4'], next_transaction: 2 ** 31 };
 
 /** The parameters of `claim/plain`: one claim that scans a whole queue. */
 export const oneClaim = (queue_id: number, slots: number) => ({
@@ -235,7 +237,7 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
       queue_id: queue,
       state: 'dead',
       after_id: FIRST_ID,
-      called_at: LATER,
+      ...AFTER_ALL,
       limit: 1000,
     }),
   },
@@ -246,7 +248,7 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
       queue_id: queue,
       after_rank: -101,
       after_position: 0,
-      called_at: LATER,
+      ...AFTER_ALL,
       limit: 1000,
     }),
   },
@@ -258,14 +260,19 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
       after_rank: -101,
       after_key: '',
       after_position: 0,
-      called_at: LATER,
+      ...AFTER_ALL,
       limit: 1000,
     }),
   },
   'admin/redrive': {
     planned: true,
     batch: true,
-    parameters: ({ queue }, ids) => ({ queue_id: queue, ids, positions: positionsOf(ids) }),
+    parameters: ({ queue }, ids) => ({
+      queue_id: queue,
+      ids,
+      positions: positionsOf(ids),
+      called_at: LATER,
+    }),
   },
   'admin/redrive_page': {
     planned: true,
@@ -288,7 +295,13 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
   'admin/explain_job': {
     planned: true,
     rows: 'queue',
-    parameters: ({ queue }, [id = FIRST_ID]) => ({ queue_id: queue, id, max_ahead: 100_000 }),
+    parameters: ({ queue }, [id = FIRST_ID]) => ({
+      queue_id: queue,
+      id,
+      max_ahead: 100_000,
+      cursor_ranks: [-2],
+      cursor_keys: ['a'],
+    }),
   },
   'admin/explain_limits': { planned: true, parameters: ({ queue }) => ({ queue_id: queue }) },
   'admin/explain_queue': { planned: true, parameters: ({ queue }) => ({ queue_id: queue }) },
