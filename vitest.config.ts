@@ -1,9 +1,12 @@
 import { defineConfig } from 'vitest/config';
+import { progress } from './test/support/progress.ts';
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/globalSetup.ts'],
+    // A terminal shows how far the run is. Where there is none, lines say it.
+    reporters: process.stdout.isTTY ? ['default'] : ['default', progress()],
     // Most of the time a file waits: for leases, backoffs, replicas. Two at once take 6.5 minutes on two cores, one after the other 11.
     maxWorkers: 2,
     testTimeout: 30_000,

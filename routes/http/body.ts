@@ -42,10 +42,10 @@ export function acceptJson(app: FastifyInstance): void {
     'application/json',
     { parseAs: 'buffer' },
     (request: FastifyRequest, body: Buffer, done: (error: Error | null, body?: unknown) => void) => {
-      takeFingerprint(request, body);
       let parsed: unknown;
       try {
         if (body.length > 0) parsed = parseKeepingRaw(body, request.routeOptions.config.raw);
+        takeFingerprint(request, body);
       } catch (error) {
         done(error as Error);
         return;

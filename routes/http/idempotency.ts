@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Engine } from '../../src/engine.ts';
@@ -8,11 +7,12 @@ import type { NewJob } from '../../src/enqueue/newJob.ts';
 import { invalidRequest } from '../../src/errors.ts';
 import type { Job } from '../../src/job.ts';
 import { text } from '../schemas/common.ts';
+import { fingerprintOf } from './fingerprint.ts';
 import { timesSent } from './head.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** SHA-256 of the body as it was sent, in hex. Only requests with an Idempotency-Key have one. */
+    /** What the body says (fingerprint.ts). Only requests with an Idempotency-Key have one. */
     fingerprint: string | null;
   }
 }
@@ -23,18 +23,19 @@ export const idempotencyHeaders = Type.Object({
   'Idempotency-Key': Type.Optional(
     text(256, {
       description:
-        'Makes a repetition safe: within 24 hours, the same key with the same body, byte for byte, is answered what the ' +
-        'first request was, and no job is enqueued again; with another body it is refused. Refusals are not ' +
-        'remembered. A random UUID serves well; the whole value counts, quotation marks included.',
+        'Makes a repetition safe: within 24 hours, the same key with an equal body is answered what the first request ' +
+        'was, and no job is enqueued again; with another body it is refused at once. Bodies are equal when they are ' +
+        'the same JSON, with the members of objects in any order and white space anywhere; numbers and strings count ' +
+        'by their text. Refusals are not remembered. A random UUID serves well; the whole value counts, quotation ' +
+        'marks included.',
       examples: ['8e03978e-40d5-43e8-bc93-6894a57f9324'],
     }),
   ),
 });
 
-/** Sets the fingerprint of a request with an Idempotency-Key. */
+/** Sets the fingerprint of a request with an Idempotency-Key. `body` is valid JSON, or empty. */
 export function takeFingerprint(request: FastifyRequest, body: Buffer): void {
-  if (request.headers[NAME] !== undefined)
-    request.fingerprint = createHash('sha256').update(body).digest('hex');
+  if (request.headers[NAME] !== undefined) request.fingerprint = fingerprintOf(body);
 }
 
 /** The key of a request. @throws Refusal `invalid_request` when there is more than one */

@@ -1,36 +1,49 @@
--- Looks at the next :limit groups of one queue that have blocked jobs, behind the group :after. Returns those without a
--- head, and the last group that it looked at.
--- It goes from group to group. A group costs 7 µs, whether it has one job or 100,000.
+-- Looks at the next :limit groups that have blocked jobs, of the queues up to :to_queue_id: behind the group :after of
+-- the queue :queue_id. Returns those without a head, each beside its queue, and the last group that it looked at in
+-- `last_queue_id` and `last_group`.
+-- It goes from group to group. A group costs 7 µs, whether it has one job or 100,000, and whether it shares its queue with
+-- other groups or not.
 with recursive waiting as (
   (
-    select group_key
+    select queue_id, group_key
     from dibs.jobs
-    where queue_id = :queue_id and dibs.by_index(state = 'blocked') and group_key > :after
+    where group_key is not null and dibs.by_index(state = 'blocked')
+      and (queue_id, group_key) > (:queue_id::integer, :after::text) and queue_id <= :to_queue_id::integer
     order by queue_id, group_key, position
     limit 1
   )
   union all
-  select next.group_key
+  select next.queue_id, next.group_key
   from waiting
   cross join lateral (
-    select group_key
+    select queue_id, group_key
     from dibs.jobs
-    where queue_id = :queue_id and dibs.by_index(state = 'blocked') and group_key > waiting.group_key
+    where group_key is not null and dibs.by_index(state = 'blocked')
+      and (queue_id, group_key) > (waiting.queue_id, waiting.group_key) and queue_id <= :to_queue_id::integer
     order by queue_id, group_key, position
     limit 1
   ) as next
 ),
 page as materialized (
-  select group_key
+  select queue_id, group_key
   from waiting
   limit (select :limit::integer)
+),
+looked as materialized (
+  select
+    queue_id,
+    group_key,
+    not exists (
+      select from dibs.jobs
+      where queue_id = page.queue_id and group_key = page.group_key and dibs.by_index(is_head)
+      order by queue_id, group_key
+      offset 0
+    ) as is_headless
+  from page
 )
 select
-  array_agg(group_key) filter (where not exists (
-    select from dibs.jobs
-    where queue_id = :queue_id and group_key = page.group_key and dibs.by_index(is_head)
-    order by queue_id, group_key
-    offset 0
-  )) as headless,
-  max(group_key) as last
-from page;
+  array_agg(queue_id) filter (where is_headless) as queue_ids,
+  array_agg(group_key) filter (where is_headless) as groups,
+  max(queue_id) as last_queue_id,
+  (array_agg(group_key order by queue_id desc, group_key desc))[1] as last_group
+from looked;

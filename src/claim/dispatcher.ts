@@ -5,11 +5,13 @@ import { type Claim, type ClaimName, type ClaimRequest, isGivenUp, isWaiting, sl
 import type { Leases } from './lease.ts';
 import type { LeasedJob } from './leasedJob.ts';
 import { alarms } from './limits.ts';
+import { createLooks } from './looks.ts';
 import { createOpenClaims, type OpenClaim } from './openClaims.ts';
-import { createWaitLines, hasReason, mayHoldMore, nextBatch, type WaitLine } from './waitLine.ts';
+import { createWaitLines, hasReason, MOMENTS, mayHoldMore, nextBatch, type WaitLine } from './waitLine.ts';
 
 /** Waiting claims look this often without being woken, in case a notification was lost. An outage shows as soon. */
 const POLL_MS = 1000;
+
 /**
  * Serves claims in the order in which they came, one statement at a time for each queue. A claim first looks at its queues
  * one after the other, and takes all that it can get. If it found nothing, it waits in the wait lines of all of them
@@ -128,20 +130,26 @@ export function createDispatcher(options: {
     }
   }
 
-  /** Has a line take part in the next round trip of its queue, if there is a reason to. */
-  function pump(line: WaitLine): void {
-    if (line.joining || line.held || !hasReason(line)) return;
+  function failAll(line: WaitLine, error: unknown): void {
+    for (const claim of [...line.claims]) if (!claim.busy) fail(claim, error);
+  }
+
+  /**
+   * Has a line take part in the next round trip of its queue, if there is a reason to. Settles when it has been served.
+   */
+  function pump(line: WaitLine): Promise<void> | undefined {
+    if (line.joining || line.held || !hasReason(line)) return undefined;
     line.joining = true;
-    const run = serveNext(line)
-      .catch((error) => {
-        for (const claim of [...line.claims]) if (!claim.busy) fail(claim, error);
-      })
+    const served = serveNext(line);
+    const run = served
+      .catch((error) => failAll(line, error))
       .finally(() => {
         running.delete(run);
         pump(line);
         lines.dropIfEmpty(line);
       });
     running.add(run);
+    return served;
   }
 
   /** Something is ready, since this round trip or since an unknown time. A claim of this trip came behind it and has seen it. */
@@ -162,14 +170,30 @@ export function createDispatcher(options: {
     pump(line);
   }
 
+  const looks = createLooks({
+    look(line) {
+      if (lines.find(line.name) !== line) return undefined;
+      line.wakes++;
+      line.woken = true;
+      return pump(line);
+    },
+    fail: failAll,
+  });
+
   function wakeAll(): void {
-    for (const name of lines.names()) wake(name);
+    for (const line of lines.all()) looks.ask(line);
   }
 
+  const momentNow = () => Math.floor((performance.now() * MOMENTS) / POLL_MS);
+  let moment = momentNow();
   const poll = setInterval(() => {
-    for (const name of lines.names()) notifier.waiting(name);
-    wakeAll();
-  }, POLL_MS);
+    // A busy process may have missed some moments.
+    for (const now = momentNow(); moment < now; moment++)
+      for (const line of lines.ofMoment(moment)) {
+        notifier.waiting(line.name);
+        looks.ask(line);
+      }
+  }, POLL_MS / MOMENTS);
   poll.unref();
 
   return {

@@ -12,6 +12,8 @@ export interface WaitLine {
   held: boolean;
   /** Something may be ready that was not when the line last looked. */
   woken: boolean;
+  /** When in each second it looks without being woken. */
+  moment: number;
   /** The round trip in which it last looked. */
   trip: RoundTrip | undefined;
   /** How often it was woken, for claims that look at another line meanwhile. */
@@ -24,12 +26,16 @@ const FIRST_WIDTH = 16;
 const WIDEST = 1024;
 const MOST_SLOTS = 1000;
 
-const openLine = (name: string): WaitLine => ({
+/** A second has this number of moments. Lines look at different ones, so that they do not look all at once. */
+export const MOMENTS = 50;
+
+const openLine = (name: string, moment: number): WaitLine => ({
   name,
   claims: [],
   joining: false,
   held: false,
   woken: false,
+  moment,
   trip: undefined,
   wakes: 0,
   width: FIRST_WIDTH,
@@ -88,23 +94,29 @@ export function mayHoldMore(line: WaitLine, slots: number, { jobs: leased, cut }
 /** The wait lines of all queues that claims wait for here. A line without claims is dropped. */
 export function createWaitLines() {
   const lines = new Map<string, WaitLine>();
+  const byMoment = Array.from({ length: MOMENTS }, () => new Set<WaitLine>());
+  let opened = 0;
 
   /** A line that was dropped before leaves the newer line of its queue alone. */
   function dropIfEmpty(line: WaitLine): void {
-    if (line.claims.length === 0 && !line.joining && lines.get(line.name) === line) lines.delete(line.name);
+    if (line.claims.length > 0 || line.joining) return;
+    if (lines.get(line.name) === line) lines.delete(line.name);
+    byMoment[line.moment]?.delete(line);
   }
 
   return {
     dropIfEmpty,
     find: (name: string): WaitLine | undefined => lines.get(name),
-    names: (): string[] => [...lines.keys()],
+    all: (): WaitLine[] => [...lines.values()],
+    ofMoment: (moment: number): WaitLine[] => [...(byMoment[moment % MOMENTS] ?? [])],
     claims: (): Claim[] => [...lines.values()].flatMap((line) => line.claims),
 
     of(name: string): WaitLine {
       let line = lines.get(name);
       if (!line) {
-        line = openLine(name);
+        line = openLine(name, opened++ % MOMENTS);
         lines.set(name, line);
+        byMoment[line.moment]?.add(line);
       }
       return line;
     },

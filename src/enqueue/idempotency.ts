@@ -46,7 +46,11 @@ export function idempotentEnqueue(context: {
   closed(): boolean;
 }) {
   const { db, enqueueWithin, inTransactionSlot, closed } = context;
-  const underWay = new Map<string, { fingerprint: string; answer: Promise<Answer> }>();
+  /** `begun` settles when the jobs of a request are committed, or when an answer is found. `answer` may come much later. */
+  const underWay = new Map<
+    string,
+    { fingerprint: string; begun: Promise<unknown>; answer: Promise<Answer> }
+  >();
 
   /** The first answer, and the jobs, unless the request was carried out before. */
   const carryOut = ({ request, jobs, at, answerOf, afterwards }: IdempotentEnqueue) =>
@@ -88,22 +92,29 @@ export function idempotentEnqueue(context: {
     return known;
   }
 
-  async function recallOrCarryOut(asked: IdempotentEnqueue): Promise<Answer> {
-    const { request, afterwards } = asked;
+  async function recallOrCarryOut(asked: IdempotentEnqueue) {
     // This comes first: a request that was carried out must not create its queue again.
-    const kept = await recall(db, request);
-    if (kept) return whenFinal(request, kept);
-    const { given, written } = await orUnavailable(
+    const given = await recall(db, asked.request);
+    if (given) return { given };
+    return orUnavailable(
       inTransactionSlot(() => carryOut(asked)),
       'Another request holds this Idempotency-Key or the queue for too long.',
     );
+  }
+
+  async function finish(
+    { request, afterwards }: IdempotentEnqueue,
+    begun: ReturnType<typeof recallOrCarryOut>,
+  ): Promise<Answer> {
+    const { given, written } = await begun;
     if (!written) return whenFinal(request, given);
     return afterwards ? conclude(request, given, await afterwards.answer(written)) : given;
   }
 
   /**
    * Inserts jobs, and returns the answer that `answerOf` makes of them. If a replica has carried out the request within
-   * 24 hours, it returns the answer of then. If the request is under way, it waits for that answer.
+   * 24 hours, it returns the answer of then. If the request is under way, it waits for that answer. Another request with
+   * the same key waits only until the jobs of the first are committed, and is refused then.
    * @throws Refusal `idempotency_key_reused` when the key has another fingerprint
    */
   return async function enqueueOnce(asked: IdempotentEnqueue): Promise<Answer> {
@@ -113,15 +124,18 @@ export function idempotentEnqueue(context: {
       // The first request is in this process, so that waiting for it needs no connection.
       if (first.fingerprint === fingerprint) return first.answer;
       try {
-        await first.answer;
+        await first.begun;
       } catch (error) {
         if (isOutage(error)) throw error;
+        // Nothing was enqueued under this key. It is free again when the first request is answered.
+        await first.answer.catch(() => undefined);
         continue;
       }
       throw idempotencyKeyReused(key);
     }
-    const given = recallOrCarryOut(asked).finally(() => underWay.delete(id));
-    underWay.set(id, { fingerprint, answer: given });
-    return given;
+    const begun = recallOrCarryOut(asked);
+    const answer = finish(asked, begun).finally(() => underWay.delete(id));
+    underWay.set(id, { fingerprint, begun, answer });
+    return answer;
   };
 }

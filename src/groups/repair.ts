@@ -1,19 +1,36 @@
 import type { Db } from '../postgres/pool.ts';
+import { createSemaphore } from '../postgres/semaphore.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Queues } from '../queues/cache.ts';
 import { restAfter } from '../shareOfTime.ts';
 import type { GroupHeads } from './heads.ts';
 
-const statements = {
-  blockedQueues: planned('groups/blocked_queues', row<{ id: number }>()),
-  headless: planned('groups/headless', row<{ headless: string[] | null; last: string | null }>()),
-};
+/** The groups without a head, each beside its queue, and the last group that the statement looked at. */
+interface Headless {
+  queue_ids: number[] | null;
+  groups: string[] | null;
+  last_queue_id: number | null;
+  last_group: string | null;
+}
 
-/** One statement looks at this number of groups. */
+const headless = planned('groups/headless', row<Headless>());
+
+/** One statement looks at this number of groups, of any number of queues. */
 const PAGE = 1000;
-/** The looks take this share of the time. A look at all queues begins at most once in LOOK_MS. */
-const SHARE = 1 / 50;
-const LOOK_MS = 1000;
+/** The groups of this number of queues are advanced at once. */
+const QUEUES_AT_ONCE = 4;
+/** The looks take this share of the time. A look at all queues begins LOOK_MS after the end of the last one. */
+const SHARE = 1 / 20;
+const LOOK_MS = 500;
+
+/** A group, and the queues behind it up to `to_queue_id`. */
+interface Place {
+  queue_id: number;
+  after: string;
+  to_queue_id: number;
+}
+const ALL_QUEUES: Place = { queue_id: 0, after: '', to_queue_id: 2 ** 31 - 1 };
+const wholeQueue = (id: number): Place => ({ queue_id: id, after: '', to_queue_id: id });
 
 /**
  * Finds groups with blocked jobs but without a head, and advances them. A replica that dies before it advances a group
@@ -26,26 +43,44 @@ export function createGroupRepair(context: {
   log: (error: unknown, message: string) => void;
 }) {
   const { db, queues, groups, log } = context;
-  /** The queues that are left in this look at all queues, and the group that it has reached in the first of them. */
-  let left: number[] = [];
-  let after = '';
+  /** Where the look at all queues goes on. */
+  let place = ALL_QUEUES;
   /** The looks at single queues, by name. `again` asks for one more look after the rest. */
   const looking = new Map<string, { again: boolean }>();
   let stopped = false;
+  const inPlace = createSemaphore(QUEUES_AT_ONCE);
 
   const failed = (error: unknown) => log(error, 'the groups of a queue were not checked');
 
-  /** Looks at the next groups of a queue. Returns the last one, or null when there was none. */
-  async function page(queueId: number, from: string): Promise<string | null> {
-    const [row] = await db.query(statements.headless, { queue_id: queueId, after: from, limit: PAGE });
-    if (row?.headless) await groups.advance(queueId, row.headless);
-    return row?.last ?? null;
+  /**
+   * Looks at the next groups behind a place, and advances those without a head. Returns the place behind them, or
+   * undefined when there were none, and how long the look took.
+   */
+  async function page(from: Place): Promise<{ next: Place | undefined; lookMs: number }> {
+    const started = performance.now();
+    const [found] = await db.query(headless, { ...from, limit: PAGE });
+    const lookMs = performance.now() - started;
+    const groupsOf = new Map<number, string[]>();
+    for (const [i, queueId] of (found?.queue_ids ?? []).entries())
+      groupsOf.set(queueId, [...(groupsOf.get(queueId) ?? []), found?.groups?.[i] as string]);
+    await Promise.all([...groupsOf].map(([queueId, some]) => inPlace(() => groups.advance(queueId, some))));
+    if (!found || found.last_queue_id === null) return { next: undefined, lookMs };
+    return {
+      next: { ...from, queue_id: found.last_queue_id, after: found.last_group as string },
+      lookMs,
+    };
   }
 
-  async function wholeQueue(name: string): Promise<void> {
+  /** Looks at all groups of one queue. Returns how long the looks took. */
+  async function lookThrough(name: string): Promise<number> {
     const queue = await queues.byName(name);
-    for (let from: string | null = ''; queue && from !== null && !stopped; )
-      from = await page(queue.id, from);
+    let ms = 0;
+    for (let from = queue && wholeQueue(queue.id); from && !stopped; ) {
+      const { next, lookMs } = await page(from);
+      ms += lookMs;
+      from = next;
+    }
+    return ms;
   }
 
   /** Looks at all groups of one queue, now or as soon as the share of time allows. */
@@ -57,16 +92,18 @@ export function createGroupRepair(context: {
     }
     const look = { again: false };
     looking.set(name, look);
-    const started = performance.now();
-    void wholeQueue(name)
-      .catch(failed)
-      .then(() => {
+    void lookThrough(name)
+      .catch((error) => {
+        failed(error);
+        return 0;
+      })
+      .then((lookMs) => {
         const timer = setTimeout(
           () => {
             looking.delete(name);
             if (look.again && !stopped) lookAt(name);
           },
-          restAfter(performance.now() - started, SHARE),
+          restAfter(lookMs, SHARE),
         );
         timer.unref();
       });
@@ -75,17 +112,11 @@ export function createGroupRepair(context: {
   return {
     /** The duty: one page of the look at all queues. Returns the time in milliseconds until the next page. */
     async run(): Promise<number> {
-      const started = performance.now();
       await groups.catchUp();
-      if (left.length === 0) left = (await db.query(statements.blockedQueues)).map((queue) => queue.id);
-      const [first] = left;
-      if (first !== undefined) {
-        const last = await page(first, after);
-        after = last ?? '';
-        if (last === null) left.shift();
-      }
-      const rest = restAfter(performance.now() - started, SHARE);
-      return left.length > 0 ? rest : Math.max(LOOK_MS, rest);
+      const { next, lookMs } = await page(place);
+      place = next ?? ALL_QUEUES;
+      const rest = restAfter(lookMs, SHARE);
+      return next ? rest : Math.max(LOOK_MS, rest);
     },
 
     /** Jobs came into this group of a queue (into any of its groups, if none is named), and nobody has advanced it. */

@@ -1,5 +1,6 @@
 import type { BulkThrottle } from '../batching/bulkThrottle.ts';
 import type { GroupHeads, Moved } from '../groups/heads.ts';
+import { FIRST_ID } from '../ids.ts';
 import type { Clock } from '../postgres/clock.ts';
 import type { Db } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
@@ -8,6 +9,7 @@ import { positionsFor } from '../queues/positions.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import type { Settlement } from '../settle/verbs.ts';
 import type { Changed, Waiters } from '../waiting/waiters.ts';
+import { createDueJobs } from './dueJobs.ts';
 import { createScanHorizon, type ScanHorizon } from './scanHorizon.ts';
 
 interface Context {
@@ -21,12 +23,22 @@ interface Context {
   groups: GroupHeads;
 }
 
-/** Jobs of one queue whose time has come. `last` is the latest of these times. */
+/** Jobs of one queue whose time has come, in the order of their times, and the last job of the page that they are from. */
 interface Due {
   queue_id: number;
-  ids: string[];
+  /** With commas between them. */
+  ids: string;
   last: string;
+  last_queue_id: number;
+  last_id: string;
 }
+
+/** The number of jobs that one statement finds. */
+const PAGE = 10_000;
+/** A sweep that has much to do looks this often for jobs whose time has come meanwhile, and for this long. */
+const LOOK_MS = 200;
+/** A sweep finds this number of jobs ahead of those that it moves. They take some 20 MB. */
+const MOST_FOUND = 200_000;
 
 const statements = {
   dueLeases: prepared('maintenance/due_leases', row<Due>()),
@@ -40,50 +52,82 @@ const statements = {
 /** One kind of sweep: a statement that finds jobs, and `move`, which moves those of one queue in the order of their times. */
 interface Sweep {
   due: typeof statements.dueLeases;
+  /** The `after_id` with which the search begins. */
+  firstId: string;
   move(db: Db, queueId: number, ids: string[]): Promise<(Moved & Changed)[]>;
 }
 
-/** Moves the first jobs whose time has come, from `from` on, queue by queue. Returns their number, and where to go on. */
-async function sweepChunk(
+async function moveDue(
   { db, queues, notifier, waiters, settlement, groups }: Context,
-  { due, move }: Sweep,
-  from: string,
-  limit: number,
-): Promise<{ found: number; next: string | undefined }> {
-  const batches = await db.query(due, { from, limit });
-  let found = 0;
-  let moved = 0;
-  for (const { queue_id, ids } of batches) {
-    found += ids.length;
-    const jobs = await move(db, queue_id, ids);
-    moved += jobs.length;
-    waiters.changed(jobs);
-    const queue = await queues.byId(queue_id);
-    if (!queue) continue;
-    await settlement.dropCancelled(queue, jobs);
-    if (queue.max_leased !== null || jobs.some((job) => job.state === 'ready')) notifier.ready(queue.name);
-    await groups.advanceAfter(jobs);
-  }
-  const last = batches[0]?.last;
-  // When others hold locks on a whole chunk of jobs of one time, the next chunk would find the same jobs again.
-  return { found, next: found === limit && (moved > 0 || last !== from) ? last : undefined };
+  { move }: Sweep,
+  queueId: number,
+  ids: string[],
+): Promise<void> {
+  const jobs = await move(db, queueId, ids);
+  waiters.changed(jobs);
+  const queue = await queues.byId(queueId);
+  if (!queue) return;
+  await settlement.dropCancelled(queue, jobs);
+  if (queue.max_leased !== null || jobs.some((job) => job.state === 'ready')) notifier.ready(queue.name);
+  await groups.advanceAfter(jobs);
 }
 
+/**
+ * Moves jobs whose time has come, in the order of their times within each queue. To find jobs costs little, and to move
+ * them costs much. So it looks ahead, and each chunk that it moves has a part of every queue: a queue with a few jobs
+ * does not wait for one with 100,000.
+ */
 function sweeper(
   context: Context,
   sweep: Sweep,
   horizon: ScanHorizon = createScanHorizon(context.clock),
 ): () => Promise<boolean> {
   const chunk = context.throttle.chunks();
+  const found = createDueJobs();
+  /** Where the search goes on. It has begun and is not over. */
+  let place: { from: string; after_queue_id: number; after_id: string } | undefined;
+  let atEnd = false;
+  let lookedAt = Number.NEGATIVE_INFINITY;
+
+  /** Looks for more jobs, up to the last one whose time has come. A look that takes long goes on after the next chunk. */
+  async function look(from: string): Promise<void> {
+    const started = performance.now();
+    if (atEnd && found.size() > 0 && started < lookedAt + LOOK_MS) return;
+    do {
+      if (found.size() >= MOST_FOUND) return;
+      place ??= { from, after_queue_id: 0, after_id: sweep.firstId };
+      const rows = await context.db.query(sweep.due, { ...place, limit: PAGE });
+      const before = found.size();
+      for (const { queue_id, ids } of rows) found.add(queue_id, ids.split(','));
+      atEnd = found.size() < before + PAGE;
+      const [last] = rows;
+      if (last) place = { from: last.last, after_queue_id: last.last_queue_id, after_id: last.last_id };
+      lookedAt = performance.now();
+    } while (!atEnd && lookedAt < started + LOOK_MS);
+  }
+
+  async function moveChunk(limit: number): Promise<number> {
+    const parts = found.take(limit);
+    let moved = 0;
+    try {
+      for (const { queueId, ids } of parts) {
+        await moveDue(context, sweep, queueId, ids);
+        moved++;
+      }
+    } catch (error) {
+      for (const { queueId, ids } of parts.slice(moved)) found.putBack(queueId, ids);
+      throw error;
+    }
+    return parts.reduce((sum, { ids }) => sum + ids.length, 0);
+  }
+
   return () =>
     horizon.from(async (from) => {
-      let next: string | undefined;
-      await chunk(async (limit) => {
-        const done = await sweepChunk(context, sweep, from, limit);
-        next = done.next;
-        return done.found;
-      });
-      return next;
+      await look(from);
+      if (found.size() > 0) await chunk(moveChunk);
+      if (found.size() > 0 || !atEnd) return place?.from;
+      place = undefined;
+      return undefined;
     });
 }
 
@@ -91,6 +135,7 @@ function sweeper(
 export const rescueLeases = (context: Context) =>
   sweeper(context, {
     due: statements.dueLeases,
+    firstId: FIRST_ID,
     move: async (db, queue_id, due) =>
       db.query(statements.rescue, { queue_id, ...(await positionsFor(db, due)) }),
   });
@@ -99,6 +144,7 @@ export const rescueLeases = (context: Context) =>
 export const promoteScheduled = (context: Context) =>
   sweeper(context, {
     due: statements.dueScheduled,
+    firstId: '0',
     move: async (db, queue_id, due) =>
       db.query(statements.promote, { queue_id, ...(await positionsFor(db, due)) }),
   });
@@ -112,6 +158,7 @@ export const expireJobs = (context: Context) =>
     context,
     {
       due: statements.dueExpiries,
+      firstId: FIRST_ID,
       move: (db, queue_id, due) => db.query(statements.expire, { queue_id, ids: due.toSorted() }),
     },
     createScanHorizon(context.clock, EXPIRIES_FULL_SCAN_MS),

@@ -16,11 +16,19 @@ function sqlState(error: unknown): string | undefined {
 }
 
 /**
- * Whether the same statements may succeed when they run again: after a serialization failure, after a deadlock, and
- * when another transaction gave a group its head at the same moment.
+ * Whether a connection keeps a plan whose columns have other types since a migration, which a newer replica ran. The
+ * message may be in another language, so the code has to do: we use no feature that PostgreSQL lacks (its only other
+ * meaning here).
+ */
+export const isStalePlan = (error: unknown): boolean => sqlState(error) === '0A000';
+
+/**
+ * Whether the same statements may succeed when they run again, on another connection: after a serialization failure, after
+ * a deadlock, with a stale plan, and when another transaction gave a group its head at the same moment.
  */
 export function isRetryable(error: unknown): boolean {
   const state = sqlState(error);
+  if (isStalePlan(error)) return true;
   if (state === '23505') return (error as pg.DatabaseError).constraint === 'jobs_head';
   return state === '40001' || state === '40P01';
 }

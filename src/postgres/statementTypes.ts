@@ -719,54 +719,63 @@ export interface StatementTypes {
       is_new: boolean;
     };
   };
-  'groups/blocked_queues': {
-    parameters: Record<never, never>;
-    columns: {
-      id: number;
-    };
-  };
   'groups/headless': {
     parameters: {
       queue_id: number | null;
       after: string | null;
+      to_queue_id: number | null;
       limit: number | null;
     };
     columns: {
-      headless: (string | null)[];
-      last: string;
+      queue_ids: (number | null)[];
+      groups: (string | null)[];
+      last_queue_id: number;
+      last_group: string;
     };
   };
   'maintenance/due_expiries': {
     parameters: {
       from: string | null;
+      after_queue_id: number | null;
+      after_id: string | null;
       limit: number | null;
     };
     columns: {
       queue_id: number;
-      ids: (string | null)[];
+      ids: string;
       last: string;
+      last_queue_id: number;
+      last_id: string;
     };
   };
   'maintenance/due_leases': {
     parameters: {
       from: string | null;
+      after_queue_id: number | null;
+      after_id: string | null;
       limit: number | null;
     };
     columns: {
       queue_id: number;
-      ids: (string | null)[];
+      ids: string;
       last: string;
+      last_queue_id: number;
+      last_id: string;
     };
   };
   'maintenance/due_scheduled': {
     parameters: {
       from: string | null;
+      after_queue_id: number | null;
+      after_id: string | null;
       limit: number | null;
     };
     columns: {
       queue_id: number;
-      ids: (string | null)[];
+      ids: string;
       last: string;
+      last_queue_id: number;
+      last_id: string;
     };
   };
   'maintenance/expire': {

@@ -2,6 +2,8 @@ import { expect, test } from 'vitest';
 import type { Claim } from '../../src/claim/claim.ts';
 import { createDispatcher } from '../../src/claim/dispatcher.ts';
 import type { LeasedJob } from '../../src/claim/leasedJob.ts';
+import { unavailable } from '../../src/errors.ts';
+import { until } from '../support/until.ts';
 
 const job = (id: string) => ({ id, payload: 'null' }) as LeasedJob;
 
@@ -141,5 +143,70 @@ test('more claims than a replica can hold are refused as unavailable until other
   last?.abandon();
   await last?.jobs;
   claim();
+  dispatcher.close();
+});
+
+test('claims that wait for 1,000 queues look at them over the whole second, and only at a few at once', async () => {
+  const queues = Array.from({ length: 1000 }, (_, i) => `queue ${i}`);
+  let visits = 0;
+  let running = 0;
+  let most = 0;
+  const looks: { queue: string; at: number }[] = [];
+  const dispatcher = createDispatcher({
+    async leaseJobs({ name }, claims) {
+      if (++visits > queues.length) looks.push({ queue: name, at: performance.now() });
+      running++;
+      most = Math.max(most, visits > queues.length ? running : 0);
+      await new Promise((resolve) => setImmediate(resolve));
+      running--;
+      return { jobs: claims.map(() => []), cut: false };
+    },
+    queues: { byName: async (name: string) => ({ id: 1, name }) } as never,
+    joinRoundTrip: (_, work) => work({ number: undefined } as never),
+    giveBack: () => undefined,
+    notifier: { waiting: () => undefined } as never,
+  });
+  for (const queue of queues) dispatcher.claim({ queues: [queue], wait_seconds: 60 });
+  await until(() => visits >= queues.length && running <= 3);
+  looks.splice(0);
+  most = 0;
+  await until(() => new Set(looks.map(({ queue }) => queue)).size === queues.length);
+  expect(most).toBeLessThanOrEqual(3);
+  const first = looks[0]?.at as number;
+  const early = looks.filter(({ at }) => at < first + 250);
+  expect(early.length).toBeLessThan(queues.length / 2);
+  // Nobody woke them for this either: a look at every queue at once goes through the same few places.
+  dispatcher.wakeAll();
+  const before = looks.length;
+  await until(() => looks.length >= before + queues.length);
+  expect(most).toBeLessThanOrEqual(3);
+  dispatcher.close();
+  await dispatcher.idle();
+});
+
+test('an outage that one look meets fails the claims of every queue', async () => {
+  let away = false;
+  const dispatcher = createDispatcher({
+    async leaseJobs(_, claims) {
+      if (!away) return { jobs: claims.map(() => []), cut: false };
+      await new Promise((resolve) => setTimeout(resolve, 1500));
+      throw unavailable();
+    },
+    queues: { byName: async (name: string) => ({ id: 1, name }) } as never,
+    joinRoundTrip: (_, work) => work({ number: undefined } as never),
+    giveBack: () => undefined,
+    notifier: { waiting: () => undefined } as never,
+  });
+  const claims = Array.from({ length: 500 }, (_, i) =>
+    dispatcher.claim({ queues: [`queue ${i}`], wait_seconds: 60 }),
+  );
+  const answers = Promise.allSettled(claims.map(({ jobs }) => jobs));
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  away = true;
+  const started = performance.now();
+  for (const answer of await answers)
+    expect(answer).toMatchObject({ status: 'rejected', reason: { code: 'unavailable' } });
+  // All of them look within a second. 1.5 s later the first look fails, and those that stand behind it.
+  expect(performance.now() - started).toBeLessThan(5000);
   dispatcher.close();
 });

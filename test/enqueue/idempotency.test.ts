@@ -88,14 +88,32 @@ describe.each([
     }
   });
 
-  test('another body with the same key, even one more space, is 422 idempotency_key_reused and enqueues nothing', async () => {
+  test('the same JSON is the same body, with members in any order and white space anywhere', async () => {
     const queue = at.newQueue();
-    const body = bodyOf({ queue });
+    const key = newKey();
+    const one = { queue, payload: { a: 1, b: [{ c: 1, d: 'x' }, 2] }, headers: { x: '1', y: '2' } };
+    const other = { headers: { y: '2', x: '1' }, payload: { b: [{ d: 'x', c: 1 }, 2], a: 1 }, queue };
+    const first = await post(here, path, bodyOf(one), key);
+    expect(first.status).toBe(201);
+    for (const on of [here, there])
+      for (const body of [
+        bodyOf(other),
+        JSON.stringify(bodyOf(other), null, 2),
+        ` ${JSON.stringify(bodyOf(one))}\n`,
+      ])
+        expect(answerOf(await post(on, path, body, key))).toEqual(answerOf(first));
+    expect(await jobsIn(queue)).toBe(perRequest);
+  });
+
+  test('another body with the same key, even 1.0 for 1, is 422 idempotency_key_reused and enqueues nothing', async () => {
+    const queue = at.newQueue();
+    const body = bodyOf({ queue, max_attempts: 7 });
     const key = newKey();
     const first = await post(here, path, body, key);
+    const otherwise = JSON.stringify(body).replace('"max_attempts":7', '"max_attempts":7.0');
     for (const on of [here, there]) {
       expectProblem(await post(on, path, bodyOf({ queue, priority: 1 }), key), 422, 'idempotency_key_reused');
-      expectProblem(await post(on, path, `${JSON.stringify(body)} `, key), 422, 'idempotency_key_reused');
+      expectProblem(await post(on, path, otherwise, key), 422, 'idempotency_key_reused');
     }
     expect(answerOf(await post(here, path, body, key))).toEqual(answerOf(first));
     expect(await jobsIn(queue)).toBe(perRequest);
@@ -170,6 +188,21 @@ describe.each([
     expectProblem(await post(here, path, body, key), 422, 'idempotency_key_reused');
     expect(await jobsIn(queue)).toBe(2 * perRequest);
   });
+});
+
+test('another body with the same key is refused at once while the first request waits for its result', async () => {
+  const queue = at.newQueue();
+  const key = newKey();
+  const waiting = here.call('POST', '/jobs', { queue }, { 'idempotency-key': key, prefer: 'wait=20' });
+  const [job] = await at.claim(queue, { wait_seconds: 20 });
+  for (const on of [here, there]) {
+    const started = performance.now();
+    expectProblem(await post(on, '/jobs', { queue, priority: 1 }, key), 422, 'idempotency_key_reused');
+    expect(performance.now() - started).toBeLessThan(2000);
+  }
+  await at.settle('ack', job as never);
+  expect((await waiting).status).toBe(200);
+  expect(await jobsIn(queue)).toBeLessThanOrEqual(1);
 });
 
 test('a key holds for its own route only', async () => {

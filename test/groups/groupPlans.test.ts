@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createDatabase } from '../support/database.ts';
 import { oneClaim, parametersOf } from '../support/jobs.ts';
 import { buffers, type Mode, nodes, outline, type PlanNode, prepare, rowsTouched } from '../support/plans.ts';
-import type { ParametersOf, StatementName } from '../support/statements.ts';
+import { type ParametersOf, rowsOf, type StatementName } from '../support/statements.ts';
 
 const JOBS = 100_000;
 const MODES: Mode[] = ['generic', 'custom'];
@@ -104,10 +104,20 @@ for (const [shape, wish] of Object.entries(SHAPES))
       );
 
       test('the search for groups without a head goes from group to group', async () => {
-        const plan = await run('groups/headless', 'custom', { queue_id: 1, after: '', limit: 100 });
-        const looked = Math.min(100, wish.groups);
-        expect(rowsTouched(plan), outline(plan)).toBeLessThanOrEqual(2 * looked);
-        expect(buffers(plan), outline(plan)).toBeLessThan(20 + 10 * looked);
+        for (const [queue_id, to_queue_id] of [
+          [1, 1],
+          [0, 2 ** 31 - 1],
+        ] as const) {
+          const plan = await run('groups/headless', 'custom', {
+            queue_id,
+            after: '',
+            to_queue_id,
+            limit: 100,
+          });
+          const looked = Math.min(100, wish.groups);
+          expect(rowsTouched(plan), outline(plan)).toBeLessThanOrEqual(2 * looked);
+          expect(buffers(plan), outline(plan)).toBeLessThan(20 + 10 * looked);
+        }
       });
 
       test.each(MODES)('a claim costs what it returns by its %s plan', async (mode) => {
@@ -118,3 +128,38 @@ for (const [shape, wish] of Object.entries(SHAPES))
         expect(buffers(plan), outline(plan)).toBeLessThan(85);
       });
     });
+
+test('the search for groups without a head goes from queue to queue as from group to group', async () => {
+  const database = await createDatabase();
+  const client = new pg.Client(database.url);
+  await client.connect();
+  await client.query('alter table dibs.jobs set (autovacuum_enabled = false)');
+  await client.query(`insert into dibs.queues (id, name) select n, 'q' || n from generate_series(1, 3000) n`);
+  await client.query(
+    `insert into dibs.jobs (queue_id, id, state, is_head, run_at, max_attempts, payload_bytes, priority, headers, payload, group_key)
+     select 1 + n / 20, ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid,
+       (case when is_head then 'ready' else 'blocked' end)::dibs.job_state, is_head, now(), 5, 20, 0, '{}', '1', 'g'
+     from generate_series(0, 59999) n
+     cross join lateral (select n % 20 = 0 and n / 20 % 100 <> 0 as is_head) as place`,
+  );
+  for (const analyze of ['select', 'vacuum analyze dibs.jobs']) {
+    await client.query(analyze);
+    const { run } = await prepare(client, 'groups/headless', 'custom');
+    const plan = await run({ queue_id: 0, after: '', to_queue_id: 2 ** 31 - 1, limit: 1000 });
+    expect(rowsTouched(plan), outline(plan)).toBeLessThanOrEqual(2 * 1000);
+    expect(buffers(plan), outline(plan)).toBeLessThan(10 * 1000);
+  }
+  const [found] = await rowsOf(client, 'groups/headless', {
+    queue_id: 500,
+    after: 'g',
+    to_queue_id: 2 ** 31 - 1,
+    limit: 1000,
+  });
+  expect(found).toMatchObject({ last_queue_id: 1500, last_group: 'g' });
+  expect(found?.queue_ids?.toSorted((a: number, b: number) => a - b)).toEqual([
+    501, 601, 701, 801, 901, 1001, 1101, 1201, 1301, 1401,
+  ]);
+  expect(found?.groups).toEqual(Array.from({ length: 10 }, () => 'g'));
+  await client.end();
+  await database.drop();
+});

@@ -146,3 +146,86 @@ test('3,000 dead jobs whose retention is over are pruned, and younger ones stay'
   await until(async () => (await rows('old')).length === 1);
   expect(await job(young)).toMatchObject({ state: 'dead' });
 });
+
+/** Inserts 100,000 jobs of a queue whose time has just come. */
+async function crowd(queue: string, state: 'leased' | 'scheduled', more: string): Promise<void> {
+  await service.ok('PUT', `/queues/${queue}`, {});
+  await sql(
+    `insert into dibs.jobs (queue_id, id, state, run_at, max_attempts, payload_bytes, priority, headers, payload, expires_at, lease_expires_at, lease_token, attempt, deliveries)
+     select q.id, gen_random_uuid(), $2::dibs.job_state, due.at, 5, 1, 0, '{}', '1', ${more}
+     from dibs.queues q, generate_series(1, 100000) n, lateral (select now() + n * interval '1 microsecond') as due (at)
+     where q.name = $1`,
+    queue,
+    state,
+  );
+}
+
+const CROWDS = {
+  leases: {
+    state: 'leased',
+    more: 'null, due.at, gen_random_uuid(), 1, 1',
+    async wait(queue: string) {
+      await service.enqueue(queue);
+      const [lease] = (await service.claim(queue, { lease_seconds: 0.2 })) as [Claimed];
+      await until(async () => (await job(lease.id)).state === 'ready');
+    },
+  },
+  'scheduled jobs': {
+    state: 'scheduled',
+    more: 'null, null, null, 0, 0',
+    async wait(queue: string) {
+      const id = await service.enqueue(queue, { delay_seconds: 0.2 });
+      await until(async () => (await job(id)).state === 'ready');
+    },
+  },
+  'jobs that expire': {
+    state: 'scheduled',
+    more: 'due.at, null, null, 0, 0',
+    async wait(queue: string) {
+      const id = await service.enqueue(queue, { delay_seconds: 600, expires_in_seconds: 0.2 });
+      await until(async () => (await job(id)).state === 'dead');
+    },
+  },
+} as const;
+
+test.each(Object.entries(CROWDS))(
+  'beside 100,000 %s of another queue whose time comes at once, and beside claims, a queue waits a second at most',
+  { timeout: 120_000 },
+  async (what, { state, more, wait }) => {
+    const name = what.replaceAll(' ', '-');
+    let ended = false;
+    // Claims are served all the time. So the sweeps give way to them.
+    const serving = Promise.all(
+      replicas.map(async ({ url }, i) => {
+        const one = client(url);
+        while (!ended) {
+          await one.enqueue(`served-${name}-${i}`);
+          for (const lease of await one.claim(`served-${name}-${i}`)) await one.settle('ack', lease);
+        }
+      }),
+    );
+    await crowd(`crowd-${name}`, state, more);
+    const left = async () =>
+      (
+        await sql<{ count: number }>(
+          `select count(*)::integer as count from dibs.jobs j join dibs.queues q on q.id = j.queue_id
+           where q.name = $1 and state = $2`,
+          `crowd-${name}`,
+          state,
+        )
+      )[0]?.count as number;
+    const waits: number[] = [];
+    for (let i = 0; i < 4 && (waits.length === 0 || (await left()) > 0); i++) {
+      const started = performance.now();
+      await wait(`beside-${name}-${i}`);
+      waits.push(performance.now() - started - 200);
+    }
+    ended = true;
+    await serving;
+    await sql(
+      `delete from dibs.jobs using dibs.queues q where q.id = queue_id and q.name = $1`,
+      `crowd-${name}`,
+    );
+    expect(Math.max(...waits)).toBeLessThan(RESCUED_MS);
+  },
+);

@@ -1,10 +1,22 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createDatabase } from '../support/database.ts';
+import { http } from '../support/replica.ts';
 import { ROOT } from '../support/sources.ts';
 
 const dataDir = mkdtempSync(join(tmpdir(), 'dibs-start-'));
@@ -29,8 +41,7 @@ test('npm start warns of nothing, and SIGTERM to it stops the service and its Po
   retry: 2,
 }, async () => {
   const { DATABASE_URL: _, ...env } = process.env;
-  // Without prestart: it would rebuild dist/ while other tests use it.
-  const npm = spawn('npm', ['start', '--ignore-scripts'], {
+  const npm = spawn('npm', ['start'], {
     cwd: ROOT,
     env: { ...env, PORT: '0', DATA_DIR: dataDir, LOG_LEVEL: 'info' },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -58,4 +69,88 @@ test('npm start warns of nothing, and SIGTERM to it stops the service and its Po
   expect([service, postgres].map(isAlive)).toEqual([false, false]);
   expect(said.map((line) => line.msg)).toContain('stopping');
   expect(said.filter((line) => line.level > 30)).toEqual([]);
+});
+
+describe('in one clone', () => {
+  let clone: string;
+  let database: Awaited<ReturnType<typeof createDatabase>>;
+  beforeAll(async () => {
+    clone = mkdtempSync(join(tmpdir(), 'dibs-clone-'));
+    for (const path of ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'main.ts', 'serve.ts'])
+      cpSync(join(ROOT, path), join(clone, path));
+    for (const path of ['src', 'routes', 'sql', 'scripts'])
+      cpSync(join(ROOT, path), join(clone, path), { recursive: true });
+    symlinkSync(join(ROOT, 'node_modules'), join(clone, 'node_modules'));
+    database = await createDatabase();
+  });
+  afterAll(async () => {
+    await database.drop();
+    rmSync(clone, { recursive: true, force: true });
+  });
+
+  /** Runs `npm start` until it serves. Returns its address, and what it has said. */
+  async function npmStart() {
+    const npm = spawn('npm', ['start'], {
+      cwd: clone,
+      env: { ...process.env, PORT: '0', DATABASE_URL: database.url, LOG_LEVEL: 'info' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    pids.push(npm.pid as number);
+    let said = '';
+    npm.stderr.on('data', (data) => {
+      said += data;
+    });
+    const url = await new Promise<string>((resolve, reject) => {
+      npm.stdout.on('data', (data) => {
+        said += data;
+        const ready = /ready at (http:\S+?)"/.exec(said);
+        if (ready) resolve(ready[1] as string);
+      });
+      npm.once('exit', (code) => reject(new Error(`npm start ended with ${code}:\n${said}`)));
+    });
+    return {
+      url,
+      async stop() {
+        npm.kill('SIGTERM');
+        await once(npm, 'exit');
+      },
+    };
+  }
+
+  const expectToServe = async (urls: string[]) => {
+    for (const url of urls) expect((await http(url, 'POST', '/jobs', { queue: 'clone' })).status).toBe(201);
+  };
+
+  test('three npm start at once all serve, and leave nothing behind but dist/', {
+    timeout: 120_000,
+  }, async () => {
+    const before = readdirSync(clone);
+    const services = await Promise.all([npmStart(), npmStart(), npmStart()]);
+    await expectToServe(services.map(({ url }) => url));
+    expect(readdirSync(clone).sort()).toEqual([...before, 'dist'].sort());
+    await Promise.all(services.map(({ stop }) => stop()));
+  });
+
+  test('npm start builds again when a source has changed, while others run', {
+    timeout: 120_000,
+  }, async () => {
+    const first = await npmStart();
+    const built = () => statSync(join(clone, 'dist/.stamp')).mtimeMs;
+    const then = built();
+    const second = await npmStart();
+    expect(built()).toBe(then);
+    cpSync(join(ROOT, 'src/ids.ts'), join(clone, 'src/more.ts'));
+    // A build that was killed left these behind.
+    mkdirSync(join(clone, '.building-999999'));
+    writeFileSync(join(clone, '.building.lock'), '999999');
+    const more = await Promise.all([npmStart(), npmStart()]);
+    expect(readdirSync(join(clone, 'dist/src'))).toContain('more.js');
+    expect(readdirSync(clone).filter((name) => name.startsWith('.building'))).toEqual([]);
+    rmSync(join(clone, 'src/more.ts'));
+    const last = await npmStart();
+    expect(readdirSync(join(clone, 'dist/src'))).not.toContain('more.js');
+    const services = [first, second, ...more, last];
+    await expectToServe(services.map(({ url }) => url));
+    await Promise.all(services.map(({ stop }) => stop()));
+  });
 });

@@ -202,9 +202,8 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
   'groups/headless': {
     planned: true,
     rows: 100,
-    parameters: ({ queue }) => ({ queue_id: queue, after: '', limit: 100 }),
+    parameters: () => ({ queue_id: 0, after: '', to_queue_id: 2 ** 31 - 1, limit: 100 }),
   },
-  'groups/blocked_queues': { planned: true, rows: 2 * 2000, parameters: () => ({}) },
   'maintenance/rescue': {
     batch: true,
     parameters: ({ queue }, ids) => ({ queue_id: queue, ids, positions: positionsOf(ids) }),
@@ -214,9 +213,18 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
     parameters: ({ queue }, ids) => ({ queue_id: queue, ids, positions: positionsOf(ids) }),
   },
   'maintenance/expire': { batch: true, parameters: ({ queue }, ids) => ({ queue_id: queue, ids }) },
-  'maintenance/due_leases': { rows: 1000, parameters: () => ({ from: '-infinity', limit: 1000 }) },
-  'maintenance/due_expiries': { rows: 1000, parameters: () => ({ from: '-infinity', limit: 1000 }) },
-  'maintenance/due_scheduled': { rows: 1000, parameters: () => ({ from: '-infinity', limit: 1000 }) },
+  'maintenance/due_leases': {
+    rows: 1000,
+    parameters: () => ({ from: '-infinity', after_queue_id: 0, after_id: FIRST_ID, limit: 1000 }),
+  },
+  'maintenance/due_expiries': {
+    rows: 1000,
+    parameters: () => ({ from: '-infinity', after_queue_id: 0, after_id: FIRST_ID, limit: 1000 }),
+  },
+  'maintenance/due_scheduled': {
+    rows: 1000,
+    parameters: () => ({ from: '-infinity', after_queue_id: 0, after_id: '0', limit: 1000 }),
+  },
   'maintenance/prunable': { planned: true, rows: 3 * 2000, parameters: () => ({}) },
   'maintenance/prune_jobs': {
     planned: true,
