@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { cancel } from './cancel.ts';
 import { columnTypes } from './columnTypes.ts';
-import { isClientTimeout, isRetryable, outageAsRefusal } from './errorClasses.ts';
+import { isClientTimeout, isRetryable, isStalePlan, outageAsRefusal } from './errorClasses.ts';
 import type { OutageLog } from './outageLog.ts';
 import { type Call, Pipeline, ROUND_TRIP_MS, type Rows } from './pipeline.ts';
 import type { Statement } from './statements.ts';
@@ -76,7 +76,8 @@ export function openDatabase(url: string, size: number, log?: OutageLog): Databa
         log?.served();
         return result;
       } catch (error) {
-        if (tries < 5 && isRetryable(error)) continue;
+        // Every connection of the pool may have the stale plan.
+        if (tries < (isStalePlan(error) ? size + 1 : 5) && isRetryable(error)) continue;
         const refusal = outageAsRefusal(error);
         if (refusal !== error) log?.failed(error);
         throw refusal;
