@@ -16,7 +16,15 @@ function expectDocument({ status, body, headers }: Answer): void {
   expect(body).toMatchObject({ status, type: `urn:problem-type:dibs:${body.code}` });
   expect(body.title).not.toBe('');
   expect(body.detail).not.toBe('');
-  const known = ['type', 'title', 'status', 'detail', 'code', 'errors'];
+  const known = [
+    'type',
+    'title',
+    'status',
+    'detail',
+    'code',
+    'errors',
+    ...(status === 503 ? ['outcome'] : []),
+  ];
   expect(Object.keys(body).filter((name) => !known.includes(name))).toEqual([]);
   if (status === 400) {
     expect(body.errors.length).toBeGreaterThan(0);
@@ -154,6 +162,8 @@ describe('every code has its status and a problem document', () => {
       expectProblem(answer, 503, 'unavailable');
       expectDocument(answer);
       expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
+      // Only a call that changes something tells whether it may have been done.
+      expect(answer.body.outcome).toBe(request[0] === 'GET' ? undefined : 'not_done');
     }
     expect((await other.call('GET', '/healthz')).status).toBe(200);
     other.engine.stopWaiting();
