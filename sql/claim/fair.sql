@@ -127,7 +127,7 @@ taken as materialized (
             and -priority = level.rank and fairness_key = turn.key and position > turn.position
           order by queue_id, -priority, fairness_key, position
           limit 1
-        ) as keyed
+        ) as with_key
         where turn.key <> ''
         union all
         select position
@@ -161,7 +161,7 @@ taken as materialized (
         order by queue_id, -priority, fairness_key, position
         limit coalesce((select jobs from share)[walk.no], 1)
         for update skip locked
-      ) as keyed
+      ) as with_key
       where walk.key <> ''
       union all
       select *
