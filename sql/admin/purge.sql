@@ -16,11 +16,7 @@ with batch as materialized (
   limit (select :limit::integer)
   for update skip locked
 ),
-deleted as (
-  delete from dibs.jobs j
-  where j.queue_id = :queue_id and j.id = any (array(select id from batch))
-),
--- include shared/note_ends.sql
+-- include shared/delete_batch.sql
 select
   (select count(*)::integer from batch) as count,
   (select array_agg(group_key) filter (where group_key is not null) from batch) as groups,

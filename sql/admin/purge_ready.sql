@@ -15,11 +15,7 @@ with batch as materialized (
   limit (select :limit::integer)
   for update skip locked
 ),
-deleted as (
-  delete from dibs.jobs j
-  where j.queue_id = :queue_id and j.id = any (array(select id from batch))
-),
--- include shared/note_ends.sql
+-- include shared/delete_batch.sql
 ,
 last as (
   select rank, position from batch order by rank desc, position desc limit 1

@@ -13,11 +13,7 @@ with batch as materialized (
   limit (select :limit::integer)
   for update skip locked
 ),
-deleted as (
-  delete from dibs.jobs j
-  where j.queue_id = :queue_id and j.id = any (array(select id from batch))
-),
--- include shared/note_ends.sql
+-- include shared/delete_batch.sql
 ,
 last as (
   select id, finished_at from batch order by finished_at desc, id desc limit 1

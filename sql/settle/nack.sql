@@ -1,7 +1,6 @@
 -- Ends failed attempts. A job comes back after a backoff, or is dead. A job without a backoff of its own gets
 -- :queue_backoff.
 -- A group head stays the head. A job that was dead or redriven before this late nack is no head: it is blocked again.
--- A dead job with a unique key is touched only if :late is true: another job may have its key by now.
 -- Positions and random numbers come as parameters, because Citus takes no volatile function in an UPDATE.
 -- The ids ascend: see shared/batch_by_id.sql.
 update dibs.jobs j
@@ -38,15 +37,5 @@ set
       or j.attempt >= j.max_attempts then now()
   end,
   last_error = (:errors::text[])[width_bucket(j.id, :ids::uuid[])],
-  lease_token = null,
-  lease_expires_at = null,
-  worker = null
-where
-  -- include shared/batch_by_id.sql
-  and j.lease_token = (:lease_tokens::uuid[])[width_bucket(j.id, :ids::uuid[])]
-  and j.state <> 'completed'
-  and (j.state <> 'dead' or j.unique_key is null or :late)
-returning
-  j.state, j.finished_at, j.result, j.awaited_until > now() as awaited,
-  -- include shared/job_columns.sql
+  -- include shared/give_back.sql
 ;

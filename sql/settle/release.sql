@@ -1,4 +1,4 @@
--- Gives jobs back unworked. The attempt is not charged. On groups and :late, see nack.sql.
+-- Gives jobs back unworked. The attempt is not charged. On groups, see nack.sql, and on :late, shared/give_back.sql.
 -- The ids ascend: see shared/batch_by_id.sql.
 update dibs.jobs j
 set
@@ -16,15 +16,5 @@ set
     else now() + interval '1 second' * (:delays::double precision[])[width_bucket(j.id, :ids::uuid[])]
   end,
   finished_at = case when j.cancel_requested then now() end,
-  lease_token = null,
-  lease_expires_at = null,
-  worker = null
-where
-  -- include shared/batch_by_id.sql
-  and j.lease_token = (:lease_tokens::uuid[])[width_bucket(j.id, :ids::uuid[])]
-  and j.state <> 'completed'
-  and (j.state <> 'dead' or j.unique_key is null or :late)
-returning
-  j.state, j.finished_at, j.result, j.awaited_until > now() as awaited,
-  -- include shared/job_columns.sql
+  -- include shared/give_back.sql
 ;

@@ -1,0 +1,6 @@
+-- Deletes the jobs of `batch`, and notes how those with a unique window ended.
+deleted as (
+  delete from dibs.jobs j
+  where j.queue_id = :queue_id and j.id = any (array(select id from batch))
+),
+-- include shared/note_ends.sql
