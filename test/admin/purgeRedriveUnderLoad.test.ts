@@ -3,7 +3,7 @@ import { type Claimed, type Client, client } from '../support/client.ts';
 import { createDatabase, onServer } from '../support/database.ts';
 import { type Replica, startReplica } from '../support/replica.ts';
 
-const MANY = 100_000;
+const MANY = 20_000;
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
 let replica: Replica;
@@ -18,7 +18,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Fills a queue with 100,000 jobs, an hour old, in the order of their ids. */
+/** Fills a queue with many jobs, an hour old, in the order of their ids. */
 async function fill(queue: string, state: 'ready' | 'dead', lastError: string | null = null): Promise<void> {
   await service.ok('PUT', `/queues/${queue}`, {});
   await onServer(
@@ -52,7 +52,7 @@ async function meanwhile<T>(queue: string, work: Promise<T>) {
   return { result: await result, entered, claimed };
 }
 
-test('a purge deletes 100,000 jobs and none that came after the call, while claims go on', async () => {
+test('a purge deletes 20,000 jobs and none that came after the call, while claims go on', async () => {
   await fill('purge', 'ready');
   const calling = service.ok('POST', '/queues/purge/purge', { states: ['ready'] });
   const { result, entered, claimed } = await meanwhile('purge', calling);
@@ -66,9 +66,9 @@ test('a purge deletes 100,000 jobs and none that came after the call, while clai
   expect(claimed.length).toBeGreaterThan(0);
   const { ready, dead } = await service.counts('purge');
   expect(Number(ready) + Number(dead)).toBe(entered.length + fromFill - before);
-}, 90_000);
+});
 
-test('a redrive makes 100,000 dead jobs ready, oldest first, and none that died after the call, while claims go on', async () => {
+test('a redrive makes 20,000 dead jobs ready, oldest first, and none that died after the call, while claims go on', async () => {
   await fill('redrive', 'dead', 'before');
   const calling = service.ok('POST', '/queues/redrive/redrive', {});
   const { result, claimed } = await meanwhile('redrive', calling);
@@ -81,7 +81,7 @@ test('a redrive makes 100,000 dead jobs ready, oldest first, and none that died 
   expect((await service.counts('redrive')).dead).toBeGreaterThanOrEqual(claimed.length - 5);
   const [next] = (await service.claim('redrive')) as [Claimed];
   expect(next).toMatchObject({ attempt: 1, payload: payloads.length + 1 });
-}, 90_000);
+});
 
 test('a redrive with a limit and a text takes the oldest jobs whose error contains the text', async () => {
   await service.ok('PUT', '/queues/some', {});

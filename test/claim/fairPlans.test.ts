@@ -69,7 +69,7 @@ for (const [history, { before, after }] of Object.entries(histories)) {
       await client.query(after);
       holder = new pg.Client(database.url);
       await holder.connect();
-    }, 120_000);
+    });
     afterEach(() => holder.query('rollback'));
     afterAll(async () => {
       await holder.end();

@@ -59,7 +59,7 @@ test('a job for a consumer that hangs up at any moment is ready again at once an
       for (const job of await service.claim(queues, { limit: 1000 })) left.set(job.id, job);
       return taken.size + left.size >= ids.length;
     },
-    { withinMs: 5000, what: 'every job that no consumer has' },
+    { withinMs: 15_000, what: 'every job that no consumer has' },
   ).catch(() => undefined);
   const missing = ids.filter((id) => !taken.has(id) && !left.has(id));
   expect(missing, 'jobs that nobody has').toEqual([]);

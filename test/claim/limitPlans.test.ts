@@ -86,7 +86,7 @@ for (const [history, { before, analyzed }] of Object.entries(histories)) {
       if (!analyzed) return;
       await client.query('vacuum analyze dibs.jobs, dibs.claim_log, dibs.claim_limits, dibs.queues');
       for (const mode of MODES) kept.set(mode, await prepareAll(client, mode));
-    }, 60_000);
+    });
     afterAll(async () => {
       await client.end();
       await database.drop();

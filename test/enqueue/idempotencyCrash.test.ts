@@ -83,9 +83,7 @@ test('kill -9 of a replica in the middle of a request, and a repeat on another r
   expect(await payloads(queue)).toEqual(['key', 'other']);
 });
 
-test('kill -9 at any moment: a request that is repeated on another replica enqueues once, and its answer stays', {
-  timeout: 120_000,
-}, async () => {
+test('kill -9 at any moment: a request that is repeated on another replica enqueues once, and its answer stays', async () => {
   const queue = 'moments';
   const keys: string[] = [];
   for (let run = 0; run < 6; run++) {
@@ -108,9 +106,7 @@ test('kill -9 at any moment: a request that is repeated on another replica enque
   expect(await payloads(queue)).toEqual(keys.toSorted());
 });
 
-test('while connections to the database are cut, a request that is repeated until it is answered enqueues once', {
-  timeout: 120_000,
-}, async () => {
+test('while connections to the database are cut, a request that is repeated until it is answered enqueues once', async () => {
   const queue = 'cuts';
   const keys = Array.from({ length: 300 }, (_, i) => `${i % 3 ? 'job' : 'batch'}-${i}`);
   let done = false;

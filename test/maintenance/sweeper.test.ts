@@ -190,7 +190,6 @@ const CROWDS = {
 
 test.each(Object.entries(CROWDS))(
   'beside 100,000 %s of another queue whose time comes at once, and beside claims, a queue waits a second at most',
-  { timeout: 120_000 },
   async (what, { state, more, wait }) => {
     const name = what.replaceAll(' ', '-');
     let ended = false;

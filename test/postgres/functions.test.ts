@@ -78,4 +78,4 @@ test('an insert with unique keys reads only what holds these keys, however empty
     await client.end();
     await drop();
   }
-}, 60_000);
+});

@@ -131,7 +131,7 @@ describe('however empty the queue was when a plan was made', () => {
         await prelude(database.client);
         for (const mode of MODES) kept.set(mode, await prepareAll(database.client, mode));
         made = await makeJobs(database.client, { jobs: JOBS });
-      }, 120_000);
+      });
       afterAll(() => database.close());
 
       test.each(MODES)('a claim by its %s plan reads only what it returns', async (mode) => {
@@ -163,7 +163,7 @@ describe('with fresh statistics', () => {
         made = await makeJobs(database.client, { jobs, queues });
         await database.client.query('vacuum analyze dibs.jobs');
         await database.client.query('vacuum analyze dibs.queues');
-      }, 120_000);
+      });
       afterAll(() => database.close());
 
       test.each(MODES)('every statement by its %s plan reads only what it is about', async (mode) => {

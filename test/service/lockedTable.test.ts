@@ -73,7 +73,7 @@ test('while a table is locked, enqueues are 503 within 5 s, none is inserted aft
   await until(async () => (await service.call('POST', '/jobs', { queue: 'known' })).status === 201);
   await sleep(3000);
   expect(await jobs()).toBe(QUEUES.length + 1);
-}, 60_000);
+});
 
 test('every call that changes something tells in its 503 whether it may have been done, and a look does not', async () => {
   const { body } = await service.call('POST', '/jobs/claim', { queues: ['known'], lease_seconds: 600 });
@@ -104,7 +104,7 @@ test('every call that changes something tells in its 503 whether it may have bee
     ['/queues/known/purge', 503, 'unknown'],
     ['/jobs/id', 503, 'none'],
   ]);
-}, 60_000);
+});
 
 test('an outage is not_done as long as nothing was sent, or when the server undid it, and else unknown', () => {
   const fromServer = (code: string) => Object.assign(new pg.DatabaseError('', 0, 'error'), { code });

@@ -119,7 +119,7 @@ const isBack = async () => {
 describe.each([
   ['stopped', () => postgres.stop(), () => postgres.start()],
   ['frozen', async () => postgres.freeze(), async () => postgres.thaw()],
-])('a database that is %s', { timeout: 120_000 }, (_, away, back) => {
+])('a database that is %s', (_, away, back) => {
   beforeEach(async () => {
     await until(isBack);
     return async () => {
@@ -198,9 +198,7 @@ test('connections that are cut again and again, at any moment, end no process', 
   expect((await call('GET', '/healthz')).status).toBe(200);
 });
 
-test('a service that starts before its database works as soon as the database is there', {
-  timeout: 60_000,
-}, async () => {
+test('a service that starts before its database works as soon as the database is there', async () => {
   await postgres.stop();
   const starting = startReplica({ DATABASE_URL: postgres.url });
   await sleep(1500);

@@ -121,9 +121,7 @@ describe('in one clone', () => {
     for (const url of urls) expect((await http(url, 'POST', '/jobs', { queue: 'clone' })).status).toBe(201);
   };
 
-  test('three npm start at once all serve, and leave nothing behind but dist/', {
-    timeout: 120_000,
-  }, async () => {
+  test('three npm start at once all serve, and leave nothing behind but dist/', async () => {
     const before = readdirSync(clone);
     const services = await Promise.all([npmStart(), npmStart(), npmStart()]);
     await expectToServe(services.map(({ url }) => url));
@@ -131,9 +129,7 @@ describe('in one clone', () => {
     await Promise.all(services.map(({ stop }) => stop()));
   });
 
-  test('npm start builds again when a source has changed, while others run', {
-    timeout: 120_000,
-  }, async () => {
+  test('npm start builds again when a source has changed, while others run', async () => {
     const first = await npmStart();
     const built = () => statSync(join(clone, 'dist/.stamp')).mtimeMs;
     const then = built();

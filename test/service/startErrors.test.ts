@@ -88,7 +88,7 @@ test('what may pass is retried, and its cause is logged once, not for each call'
   await until(async () => (await http(replica.url, 'POST', '/jobs', {})).status === 201);
   await until(() => replica.lines.some((line) => line.includes('the database serves again')));
   await replica.end('SIGTERM');
-}, 60_000);
+});
 
 describe('/readyz is 503 and says why when an enqueue would not work', () => {
   let service: Service;

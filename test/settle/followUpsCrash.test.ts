@@ -85,9 +85,7 @@ async function check(all: Settlement[], answers: (number | undefined)[]): Promis
   return counted;
 }
 
-test('kill -9 of a replica in the middle of many settlements: a follow-up exists if and only if its settlement counted', {
-  timeout: 120_000,
-}, async () => {
+test('kill -9 of a replica in the middle of many settlements: a follow-up exists if and only if its settlement counted', async () => {
   const shares: number[] = [];
   for (let i = 0; i < 6; i++) {
     const doomed = await start();
@@ -117,9 +115,7 @@ test('kill -9 of a replica in the middle of many settlements: a follow-up exists
   expect(shares.some((share) => share > 0 && share < 1)).toBe(true);
 });
 
-test('while connections to the database are cut, a settlement that is repeated until it is answered has one follow-up', {
-  timeout: 120_000,
-}, async () => {
+test('while connections to the database are cut, a settlement that is repeated until it is answered has one follow-up', async () => {
   const all = await lease(300);
   let done = false;
   const left = [...all.entries()];

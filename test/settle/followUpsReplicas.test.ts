@@ -64,9 +64,7 @@ function recordFollowUps() {
   };
 }
 
-test('each follow-up comes from one settlement that counted, while workers on three replicas die, are late or repeat their calls', {
-  timeout: 60_000,
-}, async () => {
+test('each follow-up comes from one settlement that counted, while workers on three replicas die, are late or repeat their calls', async () => {
   const queue = 'steps';
   const followUps = recordFollowUps();
   const { history } = followUps;

@@ -10,7 +10,7 @@ export const UNKNOWN_TOKEN = '6f1d2c3b-4a59-4876-8e1d-0c9b8a7f6e5d';
 
 /** Waits until an assertion holds. It waits long, because the machine may be busy. */
 export const eventually = <T>(assertion: () => Promise<T>): Promise<T> =>
-  vi.waitFor(assertion, { timeout: 20_000, interval: 25 });
+  vi.waitFor(assertion, { timeout: 60_000, interval: 25 });
 
 /** Fails unless the answer is a problem document with this code, and, if `field` is given, names that field. */
 export function expectProblem(answer: Answer, status: number, code: string, field?: string): void {

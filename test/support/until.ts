@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** Calls `look` until it returns a true value, and returns that. */
 export async function until<T>(
   look: () => T | Promise<T>,
-  { withinMs = 20_000, everyMs = 20, what = 'the event that the test waits for' } = {},
+  { withinMs = 60_000, everyMs = 20, what = 'the event that the test waits for' } = {},
 ): Promise<Exclude<T, false | undefined | null | 0>> {
   const deadline = performance.now() + withinMs;
   for (;;) {
@@ -12,4 +12,10 @@ export async function until<T>(
     if (performance.now() > deadline) throw new Error(`${what} did not come within ${withinMs} ms`);
     await sleep(everyMs);
   }
+}
+
+/** Waits this long, and until there is enough of what the test is about: a slow machine does less in the same time. */
+export async function enough(ms: number, isEnough: () => boolean): Promise<void> {
+  await sleep(ms);
+  await until(isEnough, { withinMs: 100_000, what: 'enough of what the test is about' });
 }

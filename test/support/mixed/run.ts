@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { enough } from '../until.ts';
 import { createCluster } from './calls.ts';
 import { drain } from './drain.ts';
 import { killer, meddler, purger } from './meddlers.ts';
@@ -35,7 +35,10 @@ export async function runMixed(databaseUrl: string, seed: number, seconds: numbe
     const acting = Promise.all(
       ACTORS.flatMap(({ act, number }) => Array.from({ length: number }, () => act(world, random.fork()))),
     );
-    await Promise.race([acting, sleep(seconds * 1000)]);
+    const count = (what: string) => record.tally.get(what) ?? 0;
+    // Enough to mean something. A quiet machine acks five times as many in this time.
+    const isEnough = () => count('ack: done') > 4 * seconds && count('replicas ended by SIGKILL') > 0;
+    await Promise.race([acting, enough(seconds * 1000, isEnough)]);
     stopping = true;
     await acting;
     await drain(world, random);
