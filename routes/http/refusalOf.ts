@@ -1,5 +1,6 @@
 import type { FastifyError } from 'fastify';
 import { type FieldError, payloadTooLarge, Refusal } from '../../src/errors.ts';
+import { pointerTo } from './pointer.ts';
 
 const PARTS: Record<string, FieldError['in']> = {
   body: 'body',
@@ -14,9 +15,7 @@ function pointer(error: NonNullable<FastifyError['validation']>[number]): string
   // For an error in a name itself, such as its length, Ajv puts the name beside the params.
   const badName = (error as { propertyName?: string }).propertyName;
   const name = missingProperty ?? additionalProperty ?? propertyName ?? badName;
-  return name === undefined
-    ? error.instancePath
-    : `${error.instancePath}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+  return name === undefined ? error.instancePath : error.instancePath + pointerTo(name);
 }
 
 /** What is wrong with the field, in words. */
