@@ -1,5 +1,4 @@
 import type { Engine } from '../src/engine.ts';
-import { invalidRequest } from '../src/errors.ts';
 import type { Job } from '../src/job.ts';
 import type { Acked, Extended, Nacked } from '../src/settle/requests.ts';
 import type { ItemAnswer } from '../src/settle/settleMany.ts';
@@ -8,6 +7,7 @@ import type { App } from './http/fastify.ts';
 import { withFollowUps } from './http/jobBody.ts';
 import { answer, operation } from './http/operation.ts';
 import { toProblem } from './http/problems.ts';
+import { wholeBody } from './http/refusalOf.ts';
 import { jobsJson } from './http/serialize.ts';
 import { ref } from './schemas/common.ts';
 import { SettleRequest, SettleResults } from './schemas/lease.ts';
@@ -57,10 +57,7 @@ export function settleRoute(app: App, engine: Engine, maxPayloadBytes: number): 
     handler: async (request, reply) => {
       const { acks, nacks, releases, extends: extensions } = request.body;
       const count = [acks, nacks, releases, extensions].reduce((sum, list) => sum + (list?.length ?? 0), 0);
-      if (count > MAX_ITEMS)
-        throw invalidRequest([
-          { in: 'body', path: '', message: `must have at most ${MAX_ITEMS} items in all` },
-        ]);
+      if (count > MAX_ITEMS) throw wholeBody(`must have at most ${MAX_ITEMS} items in all`);
       const settled = await engine.settle({
         acks: acks?.map(withFollowUps),
         nacks: nacks?.map(withFollowUps),

@@ -1,5 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer';
-import { payloadTooLarge, Refusal } from '../../src/errors.ts';
+import { invalidRequest, payloadTooLarge, Refusal } from '../../src/errors.ts';
 import { RawJson } from '../../src/job.ts';
 import {
   CLOSE_LIST,
@@ -76,9 +76,7 @@ class Reader {
 
   #refused(message: string): Refusal {
     const path = pointerTo(...this.#path);
-    return new Refusal('invalid_request', `${path || 'The body'} ${message}.`, [
-      { in: 'body', path, message },
-    ]);
+    return invalidRequest([{ in: 'body', path, message }]);
   }
 
   #slice(start: number, end: number): string {
