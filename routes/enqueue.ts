@@ -23,7 +23,7 @@ export function enqueueRoutes(app: App, engine: Engine, maxPayloadBytes: number)
   app.route({
     method: 'POST',
     url: '/jobs',
-    config: { raw: raw.job },
+    config: { raw: raw.job, idempotent: true },
     schema: {
       headers: Type.Object({ ...idempotencyHeaders.properties, ...preferHeaders.properties }),
       body: ref(JobSpec),
@@ -53,7 +53,7 @@ export function enqueueRoutes(app: App, engine: Engine, maxPayloadBytes: number)
   app.route({
     method: 'POST',
     url: '/jobs/batch',
-    config: { raw: raw.jobs },
+    config: { raw: raw.jobs, idempotent: true },
     schema: {
       headers: idempotencyHeaders,
       body: ref(JobSpecList),

@@ -11,8 +11,12 @@ import { fingerprintOf } from './fingerprint.ts';
 import { timesSent } from './head.ts';
 
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route takes an Idempotency-Key. */
+    idempotent?: boolean;
+  }
   interface FastifyRequest {
-    /** What the body says (fingerprint.ts). Only requests with an Idempotency-Key have one. */
+    /** What the body says (fingerprint.ts). Only a request with an Idempotency-Key, of a route that takes one, has it. */
     fingerprint: string | null;
   }
 }
@@ -33,9 +37,10 @@ export const idempotencyHeaders = Type.Object({
   ),
 });
 
-/** Sets the fingerprint of a request with an Idempotency-Key. `body` is valid JSON, or empty. */
+/** Sets the fingerprint of a request that needs one. `body` is valid JSON, or empty. */
 export function takeFingerprint(request: FastifyRequest, body: Buffer): void {
-  if (request.headers[NAME] !== undefined) request.fingerprint = fingerprintOf(body);
+  if (request.routeOptions.config.idempotent && request.headers[NAME] !== undefined)
+    request.fingerprint = fingerprintOf(body);
 }
 
 /** The key of a request. @throws Refusal `invalid_request` when there is more than one */
