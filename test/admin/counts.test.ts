@@ -6,6 +6,7 @@ import { until } from '../support/until.ts';
 
 let now = 0;
 beforeEach(() => {
+  now = 0;
   vi.spyOn(performance, 'now').mockImplementation(() => now);
 });
 afterEach(() => vi.restoreAllMocks());
@@ -195,6 +196,15 @@ describe('a page of queues', () => {
     await expect(counter.page(1)).rejects.toThrow('the database is away');
     counter.break(false);
     expect(await counter.page(1)).toEqual([LARGE]);
+  });
+
+  test('of very many jobs is refused in time, and counted further by each request', async () => {
+    const ids = [1, 2, 3, 4, 5, 6];
+    const { page, countedWhole } = counterOn(Object.fromEntries(ids.map((id) => [id, LARGE])));
+    await expect(page(...ids)).rejects.toMatchObject({ code: 'unavailable' });
+    expect(now).toBeLessThan(5 * COST);
+    expect(await page(...ids)).toEqual(ids.map(() => LARGE));
+    expect(countedWhole()).toBe(6);
   });
 
   test('is refused when counting takes longer than a request may, and answered once it is counted', async () => {
