@@ -28,14 +28,23 @@ export const idempotencyHeaders = Type.Object({
     text(256, {
       description:
         'Makes a repetition safe: within 24 hours, the same key with an equal body is answered what the first request ' +
-        'was, and no job is enqueued again; with another body it is refused at once. Bodies are equal when they are ' +
-        'the same JSON, with the members of objects in any order and white space anywhere; numbers and strings count ' +
-        'by their text. Refusals are not remembered. A random UUID serves well; the whole value counts, quotation ' +
+        'was, with `Idempotent-Replayed: true`, and no job is enqueued again; with another body it is refused at once. ' +
+        'Bodies are equal when they are the same JSON, with the members of objects in any order and white space ' +
+        'anywhere; numbers and strings count by their text. Refusals are not remembered. A random UUID serves well; the whole value counts, quotation ' +
         'marks included.',
       examples: ['8e03978e-40d5-43e8-bc93-6894a57f9324'],
     }),
   ),
 });
+
+/** The header of a repeat's answer, for the OpenAPI document. */
+export const replayedHeader = {
+  'Idempotent-Replayed': {
+    type: 'string',
+    enum: ['true'],
+    description: 'The request is a repeat: this is the answer of the first one with its `Idempotency-Key`.',
+  },
+};
 
 /** Sets the fingerprint of a request that needs one. `body` is valid JSON, or empty. */
 export function takeFingerprint(request: FastifyRequest, body: Buffer): void {
@@ -53,8 +62,9 @@ function keyOf({ headers, raw }: FastifyRequest): string | undefined {
 }
 
 /** Sends an answer: a new one, or one that was given before. */
-export function sendAnswer(reply: FastifyReply, { status, location, body }: Answer): FastifyReply {
+export function sendAnswer(reply: FastifyReply, { status, location, body, replayed }: Answer): FastifyReply {
   if (location !== null) reply.header('location', location);
+  if (replayed) reply.header('idempotent-replayed', 'true');
   return reply.code(status).type('application/json').send(body);
 }
 
