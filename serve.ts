@@ -89,7 +89,8 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
     });
     if (stop.aborted) return;
     await listen(app, config);
-    await new Promise((resolve) => stop.addEventListener('abort', resolve, { once: true }));
+    if (!stop.aborted)
+      await new Promise((resolve) => stop.addEventListener('abort', resolve, { once: true }));
     logger.info('stopping');
   } catch (error) {
     if (!stop.aborted) throw error;

@@ -4,7 +4,7 @@ import type { Answer } from '../src/enqueue/keptAnswers.ts';
 import type { Job } from '../src/job.ts';
 import { rawShapes } from './http/body.ts';
 import type { App } from './http/fastify.ts';
-import { enqueuer, idempotencyHeaders } from './http/idempotency.ts';
+import { enqueuer, idempotencyHeaders, replayedHeader } from './http/idempotency.ts';
 import { enqueued, enqueuedOrFinishedAnswers, toNewJob } from './http/jobBody.ts';
 import { answer, operation } from './http/operation.ts';
 import { finishedWithin, preferHeaders, preferredWait } from './http/prefer.ts';
@@ -23,7 +23,7 @@ export function enqueueRoutes(app: App, engine: Engine, maxPayloadBytes: number)
   app.route({
     method: 'POST',
     url: '/jobs',
-    config: { raw: raw.job },
+    config: { raw: raw.job, idempotent: true },
     schema: {
       headers: Type.Object({ ...idempotencyHeaders.properties, ...preferHeaders.properties }),
       body: ref(JobSpec),
@@ -53,7 +53,7 @@ export function enqueueRoutes(app: App, engine: Engine, maxPayloadBytes: number)
   app.route({
     method: 'POST',
     url: '/jobs/batch',
-    config: { raw: raw.jobs },
+    config: { raw: raw.jobs, idempotent: true },
     schema: {
       headers: idempotencyHeaders,
       body: ref(JobSpecList),
@@ -64,7 +64,7 @@ export function enqueueRoutes(app: App, engine: Engine, maxPayloadBytes: number)
         description:
           'The answer has them in the same order. One bad item refuses all; `errors[].path` names it. In the place of one ' +
           'whose `unique_key` another has stands that one, with `deduplicated`.',
-        answers: { 201: answer(ref(JobList), 'The jobs.') },
+        answers: { 201: answer(ref(JobList), 'The jobs.', replayedHeader) },
         refusals: [422, 429],
         takesBody: true,
       }),

@@ -1,34 +1,40 @@
 import type { Engine } from '../src/engine.ts';
-import { invalidRequest } from '../src/errors.ts';
 import type { Job } from '../src/job.ts';
-import type { Acked, Nacked } from '../src/settle/requests.ts';
-import type { Outcome } from '../src/settle/settleMany.ts';
+import type { Acked, Extended, Nacked } from '../src/settle/requests.ts';
+import type { ItemAnswer } from '../src/settle/settleMany.ts';
 import { rawShapes } from './http/body.ts';
 import type { App } from './http/fastify.ts';
 import { withFollowUps } from './http/jobBody.ts';
 import { answer, operation } from './http/operation.ts';
 import { toProblem } from './http/problems.ts';
-import { jobJson } from './http/serialize.ts';
+import { wholeBody } from './http/refusalOf.ts';
+import { jobsJson } from './http/serialize.ts';
 import { ref } from './schemas/common.ts';
 import { SettleRequest, SettleResults } from './schemas/lease.ts';
 
 const MAX_ITEMS = 1000;
 
-/** The result of a nack or release: a few fields of the job. */
-const standing = ({ state, run_at }: Job) => ({ state, run_at });
+/** An object without its braces. */
+const membersOf = (object: object) => JSON.stringify(object).slice(1, -1);
 
-const shown = (enqueued: Job[]) => enqueued.map((job) => JSON.parse(jobJson(job)));
-const showAcked = ({ state, enqueued }: Acked) => ({ state, enqueued: shown(enqueued) });
-const showNacked = ({ enqueued, ...job }: Nacked) =>
-  enqueued ? { ...standing(job), enqueued: shown(enqueued) } : standing(job);
+/** The result of a nack or release: a few fields of the job. */
+const released = ({ state, run_at }: Job) => membersOf({ state, run_at });
+const acked = ({ state, enqueued }: Acked) => `${membersOf({ state })},"enqueued":${jobsJson(enqueued)}`;
+const nacked = ({ enqueued, ...job }: Nacked) =>
+  enqueued ? `${released(job)},"enqueued":${jobsJson(enqueued)}` : released(job);
+const extended = ({ state, lease_expires_at, cancel_requested }: Extended) =>
+  membersOf({ state, lease_expires_at, cancel_requested });
 
 /** The results of a list of items, in the order of the request. */
-const resultsOf = <Result>(outcomes: Outcome<Result>[], show: (result: Result) => object): object[] =>
-  outcomes.map((outcome) => {
-    if ('result' in outcome) return { id: outcome.id, status: 200, ...show(outcome.result) };
-    const problem = toProblem(outcome.refusal);
-    return { id: outcome.id, status: problem.status, problem };
+function resultsJson<Result>(answers: ItemAnswer<Result>[], membersOfResult: (result: Result) => string) {
+  const results = answers.map((item) => {
+    const { id } = item;
+    if ('result' in item) return `{${membersOf({ id, status: 200 })},${membersOfResult(item.result)}}`;
+    const problem = toProblem(item.refusal);
+    return JSON.stringify({ id, status: problem.status, problem });
   });
+  return `[${results.join(',')}]`;
+}
 
 export function settleRoute(app: App, engine: Engine, maxPayloadBytes: number): void {
   app.route({
@@ -48,29 +54,20 @@ export function settleRoute(app: App, engine: Engine, maxPayloadBytes: number): 
         takesBody: true,
       }),
     },
-    handler: async (request) => {
+    handler: async (request, reply) => {
       const { acks, nacks, releases, extends: extensions } = request.body;
       const count = [acks, nacks, releases, extensions].reduce((sum, list) => sum + (list?.length ?? 0), 0);
-      if (count > MAX_ITEMS)
-        throw invalidRequest([
-          { in: 'body', path: '', message: `must have at most ${MAX_ITEMS} items in all` },
-        ]);
+      if (count > MAX_ITEMS) throw wholeBody(`must have at most ${MAX_ITEMS} items in all`);
       const settled = await engine.settle({
         acks: acks?.map(withFollowUps),
         nacks: nacks?.map(withFollowUps),
         releases,
         extends: extensions,
       });
-      return {
-        acks: resultsOf(settled.acks, showAcked),
-        nacks: resultsOf(settled.nacks, showNacked),
-        releases: resultsOf(settled.releases, standing),
-        extends: resultsOf(settled.extends, ({ state, lease_expires_at, cancel_requested }) => ({
-          state,
-          lease_expires_at,
-          cancel_requested,
-        })),
-      };
+      const body =
+        `{"acks":${resultsJson(settled.acks, acked)},"nacks":${resultsJson(settled.nacks, nacked)}` +
+        `,"releases":${resultsJson(settled.releases, released)},"extends":${resultsJson(settled.extends, extended)}}`;
+      return reply.type('application/json').send(body);
     },
   });
 }

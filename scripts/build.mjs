@@ -1,6 +1,6 @@
 // Builds dist/ from main.ts, serve.ts, src, routes and sql. Several builds in one clone may run at once, and replicas may run
 // from dist/ meanwhile:
-// - It builds only what is stale. dist/.stamp says which sources dist/ was built from.
+// - It builds only what is stale. dist/.stamp says which sources dist/ was built from, and which files it has.
 // - It builds into a folder of its own, and then moves the files into dist/ one by one. At each moment every file is
 //   there, the old one or the new one.
 // - The others wait for the build that came first, and then find that nothing is stale.
@@ -90,7 +90,16 @@ async function lock() {
   }
 }
 
-/** Moves the files of a folder into dist/, and deletes those of dist/ that it has not. The stamp is gone meanwhile. */
+/** Whether dist/ was built from these sources, and lacks no file. */
+function isBuilt(sources) {
+  const [built, ...files] = (read(STAMP) ?? '').split('\n');
+  return built === sources && files.every((file) => existsSync(join('dist', file)));
+}
+
+/**
+ * Moves the files of a folder into dist/, and deletes those of dist/ that it has not. The stamp is gone meanwhile. Returns
+ * the files.
+ */
 function moveIntoPlace(folder) {
   mkdirSync('dist', { recursive: true });
   rmSync(STAMP, { force: true });
@@ -103,9 +112,10 @@ function moveIntoPlace(folder) {
   }
   const wanted = new Set(files);
   for (const file of filesUnder('dist')) if (!wanted.has(file)) rmSync(join('dist', file), { force: true });
+  return files;
 }
 
-function build(hash) {
+function build(sources) {
   rmSync(OWN, { recursive: true, force: true });
   const tsc = spawnSync(
     process.execPath,
@@ -115,16 +125,16 @@ function build(hash) {
   if (tsc.status !== 0 && !process.argv.includes('--despite-errors')) return tsc.status ?? 1;
   // The built code reads its statements from ../sql.
   cpSync('sql', join(OWN, 'sql'), { recursive: true });
-  moveIntoPlace(OWN);
-  if (tsc.status === 0) writeFileSync(STAMP, hash);
+  const files = moveIntoPlace(OWN);
+  if (tsc.status === 0) writeFileSync(STAMP, [sources, ...files].join('\n'));
   return 0;
 }
 
-if (read(STAMP) !== sourcesHash()) {
+if (!isBuilt(sourcesHash())) {
   await lock();
   try {
-    const hash = sourcesHash();
-    if (read(STAMP) !== hash) process.exitCode = build(hash);
+    const sources = sourcesHash();
+    if (!isBuilt(sources)) process.exitCode = build(sources);
   } finally {
     rmSync(OWN, { recursive: true, force: true });
     rmSync(LOCK, { force: true });

@@ -6,7 +6,7 @@ import pg from 'pg';
  * the source text of src/postgres/statementTypes.ts.
  */
 
-/** How values of a type go in and come out (src/postgres/pool.ts reads them). */
+/** How values of a type go in and come out (src/postgres/columnTypes.ts reads them). */
 const TYPES = {
   bool: 'boolean',
   int2: 'number',

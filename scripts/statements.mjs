@@ -1,4 +1,4 @@
-// Writes src/postgres/statementTypes.ts, the types of all statements; with --check, fails when it is stale.
+// Writes src/postgres/statementTypes.ts, the types of all statements. With --check, it only fails if that is stale.
 
 import { planned } from '../dist/src/postgres/statements.js';
 import { writeCurrent } from './current.mjs';

@@ -167,22 +167,23 @@ export async function startEngine({ db, listenUrl, log, logCall }: EngineOptions
   // else is heard: a connection would time out, and the database would seem to be away.
   await duties.begun;
 
+  /** Answers every request that waits with what there is, and lets none wait any more. Other verbs go on. */
+  function stopWaiting(): void {
+    claims.close();
+    waits.close();
+  }
+
   return {
     ...withConcerns(verbs, concerns),
 
     /** How many requests wait here for the end of a job. */
     waitingForJobs: waits.waiting,
 
-    /** Answers every request that waits with what there is, and lets none wait any more. Other verbs go on. */
-    stopWaiting(): void {
-      claims.close();
-      waits.close();
-    },
+    stopWaiting,
 
     /** Ends the duties and the notifications. Call it when no verb is running any more. */
     async stop(): Promise<void> {
-      claims.close();
-      waits.close();
+      stopWaiting();
       await claims.idle();
       await duties.stop();
       await notifier.stop();

@@ -51,8 +51,10 @@ export class Refusal extends Error {
   }
 }
 
-export const invalidRequest = (errors: [FieldError, ...FieldError[]]) =>
-  new Refusal('invalid_request', errors.map((e) => `${e.in} ${e.path} ${e.message}`).join('; '), errors);
+export function invalidRequest(errors: [FieldError, ...FieldError[]]): Refusal {
+  const problems = errors.map((e) => `${e.path || `The ${e.in}`} ${e.message}`);
+  return new Refusal('invalid_request', `${problems.join('; ')}.`, errors);
+}
 
 export const jobNotFound = (id: string) =>
   new Refusal(

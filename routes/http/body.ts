@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
-import { invalidRequest } from '../../src/errors.ts';
 import { MAX_SMALL_JSON_BYTES } from '../schemas/common.ts';
 import { takeFingerprint } from './idempotency.ts';
 import { parseKeepingRaw, type RawShape } from './rawJson.ts';
+import { wholeBody } from './refusalOf.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -70,7 +70,7 @@ const isEmpty = (body: unknown) =>
 /** A client that sends a body means something by it, so a body that would be ignored is refused. */
 function refuseBody({ body }: FastifyRequest, _: FastifyReply, done: Done): void {
   if (isEmpty(body)) done();
-  else done(invalidRequest([{ in: 'body', path: '', message: 'must be empty: this operation takes none' }]));
+  else done(wholeBody('must be empty: this operation takes none'));
 }
 
 const BODYLESS = ['GET', 'HEAD'];

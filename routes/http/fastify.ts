@@ -16,7 +16,7 @@ export const createApp = (logger: FastifyBaseLogger, requestTimeoutMs = REQUEST_
     genReqId: () => randomUUID(),
     // A logger for each request costs 1 to 2 µs. Each log line about a request names its id itself.
     childLoggerFactory: (logger) => logger,
-    // A log line for each request would cost more than most requests. See logAnswers for LOG_LEVEL=debug.
+    // A log line for each request would cost more than most requests. For LOG_LEVEL=debug see logCalls in src/concerns.ts.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: MAX_BODY_BYTES,
     requestTimeout: requestTimeoutMs,

@@ -1,4 +1,15 @@
 import { createHash } from 'node:crypto';
+import {
+  CLOSE_LIST,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  endOfString,
+  OPEN_LIST,
+  OPEN_OBJECT,
+  QUOTE,
+  SPACE,
+} from './jsonTokens.ts';
 
 /*
  * Tells whether two bodies are the same JSON: members of objects may stand in any order, and white space anywhere.
@@ -11,15 +22,6 @@ const MOST_INLINE = 256;
 
 /** No valid JSON has this byte. A hash stands behind it. */
 const HASH_MARK = 0;
-const SPACE = 0x20;
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const BRACKET = 0x5b;
-const BACKSLASH = 0x5c;
-const BRACKET_END = 0x5d;
-const BRACE = 0x7b;
-const BRACE_END = 0x7d;
 
 /** Where an open object, its members and the ends of their names stand in the canonical text. */
 interface OpenObject {
@@ -31,12 +33,6 @@ interface OpenObject {
 const ARRAY: OpenObject = { start: -1, members: [], nameEnds: [] };
 
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest();
-
-function endOfString(bytes: Buffer, at: number): number {
-  let i = at + 1;
-  while (i < bytes.length && bytes[i] !== QUOTE) i += bytes[i] === BACKSLASH ? 2 : 1;
-  return i + 1;
-}
 
 /** Puts the members of an object that ends at `end` into the order of their names. */
 function sortMembers(text: Buffer, { start, members, nameEnds }: OpenObject, end: number): void {
@@ -63,7 +59,7 @@ export function fingerprintOf(json: Buffer): string {
 
   function closeObject(): void {
     if (top.nameEnds.length > 1) sortMembers(text, top, at);
-    text[at++] = BRACE_END;
+    text[at++] = CLOSE_OBJECT;
     if (at - top.start <= MOST_INLINE) return;
     const hash = sha256(text.subarray(top.start, at));
     text[top.start] = HASH_MARK;
@@ -80,19 +76,19 @@ export function fingerprintOf(json: Buffer): string {
     }
     i++;
     if (c <= SPACE) continue;
-    if (c === BRACE_END) {
+    if (c === CLOSE_OBJECT) {
       closeObject();
       top = open.pop() ?? ARRAY;
       continue;
     }
     text[at++] = c;
-    if (c === BRACE) {
+    if (c === OPEN_OBJECT) {
       open.push(top);
       top = { start: at - 1, members: [at], nameEnds: [] };
-    } else if (c === BRACKET) {
+    } else if (c === OPEN_LIST) {
       open.push(top);
       top = ARRAY;
-    } else if (c === BRACKET_END) {
+    } else if (c === CLOSE_LIST) {
       top = open.pop() ?? ARRAY;
     } else if (c === COMMA && top !== ARRAY) {
       top.members.push(at);

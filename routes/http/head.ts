@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { invalidRequest, Refusal } from '../../src/errors.ts';
+import { pointerTo } from './pointer.ts';
 
 /** How often a header is in a request. Node drops or joins the repeated ones. */
 export function timesSent(rawHeaders: string[], name: string): number {
@@ -35,7 +36,7 @@ function checkQuery(url: string): void {
     .split('&')
     .filter((parameter) => decoded(parameter) === undefined)
     .map((parameter) => decoded(parameter.split('=', 1)[0] as string));
-  const path = names[0] === undefined ? '' : `/${names[0].replaceAll('~', '~0').replaceAll('/', '~1')}`;
+  const path = names[0] === undefined ? '' : pointerTo(names[0]);
   throw invalidRequest([{ in: 'query', path, message: 'must be percent-encoded UTF-8' }]);
 }
 

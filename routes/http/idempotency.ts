@@ -11,8 +11,12 @@ import { fingerprintOf } from './fingerprint.ts';
 import { timesSent } from './head.ts';
 
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route takes an Idempotency-Key. */
+    idempotent?: boolean;
+  }
   interface FastifyRequest {
-    /** What the body says (fingerprint.ts). Only requests with an Idempotency-Key have one. */
+    /** What the body says (fingerprint.ts). Only a request with an Idempotency-Key, of a route that takes one, has it. */
     fingerprint: string | null;
   }
 }
@@ -24,18 +28,28 @@ export const idempotencyHeaders = Type.Object({
     text(256, {
       description:
         'Makes a repetition safe: within 24 hours, the same key with an equal body is answered what the first request ' +
-        'was, and no job is enqueued again; with another body it is refused at once. Bodies are equal when they are ' +
-        'the same JSON, with the members of objects in any order and white space anywhere; numbers and strings count ' +
-        'by their text. Refusals are not remembered. A random UUID serves well; the whole value counts, quotation ' +
+        'was, with `Idempotent-Replayed: true`, and no job is enqueued again; with another body it is refused at once. ' +
+        'Bodies are equal when they are the same JSON, with the members of objects in any order and white space ' +
+        'anywhere; numbers and strings count by their text. Refusals are not remembered. A random UUID serves well; the whole value counts, quotation ' +
         'marks included.',
       examples: ['8e03978e-40d5-43e8-bc93-6894a57f9324'],
     }),
   ),
 });
 
-/** Sets the fingerprint of a request with an Idempotency-Key. `body` is valid JSON, or empty. */
+/** The header of a repeat's answer, for the OpenAPI document. */
+export const replayedHeader = {
+  'Idempotent-Replayed': {
+    type: 'string',
+    enum: ['true'],
+    description: 'The request is a repeat: this is the answer of the first one with its `Idempotency-Key`.',
+  },
+};
+
+/** Sets the fingerprint of a request that needs one. `body` is valid JSON, or empty. */
 export function takeFingerprint(request: FastifyRequest, body: Buffer): void {
-  if (request.headers[NAME] !== undefined) request.fingerprint = fingerprintOf(body);
+  if (request.routeOptions.config.idempotent && request.headers[NAME] !== undefined)
+    request.fingerprint = fingerprintOf(body);
 }
 
 /** The key of a request. @throws Refusal `invalid_request` when there is more than one */
@@ -48,8 +62,9 @@ function keyOf({ headers, raw }: FastifyRequest): string | undefined {
 }
 
 /** Sends an answer: a new one, or one that was given before. */
-export function sendAnswer(reply: FastifyReply, { status, location, body }: Answer): FastifyReply {
+export function sendAnswer(reply: FastifyReply, { status, location, body, replayed }: Answer): FastifyReply {
   if (location !== null) reply.header('location', location);
+  if (replayed) reply.header('idempotent-replayed', 'true');
   return reply.code(status).type('application/json').send(body);
 }
 

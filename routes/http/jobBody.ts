@@ -5,6 +5,7 @@ import type { Job as EngineJob } from '../../src/job.ts';
 import type { Backoff } from '../../src/queues/queue.ts';
 import { ref } from '../schemas/common.ts';
 import { DEFAULT_BACKOFF, Job, type JobSpec } from '../schemas/job.ts';
+import { replayedHeader } from './idempotency.ts';
 import { answer } from './operation.ts';
 import { jobJson } from './serialize.ts';
 
@@ -57,13 +58,13 @@ export const enqueuedAnswers = {
   ),
 };
 
-/** The same for a route that also takes `Prefer: wait`. */
+/** The same for a route that also takes `Prefer: wait` and an `Idempotency-Key`. */
 export const enqueuedOrFinishedAnswers = {
   200: answer(
     ref(Job),
     'Nothing was enqueued, as another job has the `unique_key`: that one, as it stands, with `deduplicated`. Or, with ' +
       '`Prefer: wait`, the job, which is finished, with its payload and its `result`.',
-    { ...location, ...preference },
+    { ...location, ...preference, ...replayedHeader },
   ),
-  201: answer(ref(Job), 'The job.', { ...location, ...preference }),
+  201: answer(ref(Job), 'The job.', { ...location, ...preference, ...replayedHeader }),
 };

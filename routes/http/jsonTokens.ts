@@ -5,17 +5,18 @@
 
 export const QUOTE = 0x22;
 export const COMMA = 0x2c;
-const SPACE = 0x20;
+export const SPACE = 0x20;
 const MINUS = 0x2d;
 const ZERO = 0x30;
 const NINE = 0x39;
 export const COLON = 0x3a;
 const BACKSLASH = 0x5c;
 export const OPEN_LIST = 0x5b;
+export const CLOSE_LIST = 0x5d;
 export const OPEN_OBJECT = 0x7b;
 export const CLOSE_OBJECT = 0x7d;
 /** In ASCII, `]` and `}` stand two places after `[` and `{`. */
-export const TO_CLOSE = 2;
+const TO_CLOSE = 2;
 
 const codes = (text: string) => [...text].map((c) => c.charCodeAt(0));
 /** For each byte, 1 if it is one of `text`. */
@@ -118,12 +119,15 @@ export function endOfScalar(bytes: Uint8Array, at: number): number {
   return endOfLiteral(bytes, at);
 }
 
-/** The name of a member, and the colon. */
-export function endOfName(bytes: Uint8Array, at: number): number {
-  const colon = endOfSpace(bytes, endOfString(bytes, at));
+/** The colon behind the name of a member. */
+export function endOfColon(bytes: Uint8Array, at: number): number {
+  const colon = endOfSpace(bytes, at);
   if (bytes[colon] !== COLON) throw unexpected(bytes, colon);
   return colon + 1;
 }
+
+/** The name of a member, and the colon. */
+const endOfName = (bytes: Uint8Array, at: number) => endOfColon(bytes, endOfString(bytes, at));
 
 /** What `endOfValue` returns for a list or object that is too deep or too large. It looks no further than that. */
 export const TOO_DEEP = -1;

@@ -94,11 +94,8 @@ export function handleError(error: FastifyError, request: FastifyRequest, reply:
   // Nobody hears this answer: the client broke off its upload, or took too long.
   const isBrokenOff = error.code === 'ECONNRESET' && !request.raw.complete;
   const refusal = isBrokenOff ? wholeBody('must arrive whole') : refusalOf(error);
-  const reqId = request.id;
-  if (refusal) {
-    return sendProblem(reply, refusal);
-  }
-  request.log.error({ reqId, err: error }, 'a request failed');
+  if (refusal) return sendProblem(reply, refusal);
+  request.log.error({ reqId: request.id, err: error }, 'a request failed');
   return sendProblem(
     reply,
     new Refusal('internal', 'This is a bug in Dibs. Search its log for the x-request-id of this answer.'),

@@ -1,10 +1,11 @@
 import { isAscii, isUtf8 } from 'node:buffer';
-import { payloadTooLarge, Refusal } from '../../src/errors.ts';
+import { invalidRequest, payloadTooLarge, Refusal } from '../../src/errors.ts';
 import { RawJson } from '../../src/job.ts';
 import {
+  CLOSE_LIST,
   CLOSE_OBJECT,
-  COLON,
   COMMA,
+  endOfColon,
   endOfScalar,
   endOfSpace,
   endOfString,
@@ -14,11 +15,11 @@ import {
   OPEN_LIST,
   OPEN_OBJECT,
   QUOTE,
-  TO_CLOSE,
   TOO_DEEP,
   TOO_LARGE,
   unexpected,
 } from './jsonTokens.ts';
+import { pointerTo } from './pointer.ts';
 import { wholeBody } from './refusalOf.ts';
 
 /**
@@ -42,8 +43,6 @@ const MAX_VALUES = 100_000;
 const SMALL_BYTES = 64 * 1024;
 
 const NO_MEMBERS: Record<string, RawShape> = {};
-
-const escaped = (part: string | number) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`;
 
 /** @throws the refusal that a value is instead of being read */
 function ifRead(value: unknown): unknown {
@@ -76,10 +75,8 @@ class Reader {
   }
 
   #refused(message: string): Refusal {
-    const path = this.#path.map(escaped).join('');
-    return new Refusal('invalid_request', `${path || 'The body'} ${message}.`, [
-      { in: 'body', path, message },
-    ]);
+    const path = pointerTo(...this.#path);
+    return invalidRequest([{ in: 'body', path, message }]);
   }
 
   #slice(start: number, end: number): string {
@@ -134,9 +131,7 @@ class Reader {
     let refused: Map<string, Refusal> | undefined;
     for (let count = 0; !this.#ends(CLOSE_OBJECT, count, 'members'); count++) {
       const name = this.#string(this.#at);
-      const colon = endOfSpace(this.#bytes, this.#at);
-      if (this.#bytes[colon] !== COLON) throw unexpected(this.#bytes, colon);
-      this.#at = colon + 1;
+      this.#at = endOfColon(this.#bytes, this.#at);
       this.#path.push(name);
       const value = this.#value(Object.hasOwn(members, name) ? members[name] : undefined);
       this.#path.pop();
@@ -154,7 +149,7 @@ class Reader {
   #list(shape: RawShape | undefined): unknown[] {
     const element = Array.isArray(shape) ? shape[0] : undefined;
     const list: unknown[] = [];
-    for (let count = 0; !this.#ends(OPEN_LIST + TO_CLOSE, count, 'items'); count++) {
+    for (let count = 0; !this.#ends(CLOSE_LIST, count, 'items'); count++) {
       this.#path.push(count);
       list.push(ifRead(this.#value(element)));
       this.#path.pop();
@@ -181,7 +176,7 @@ class Reader {
   }
 
   #tooLarge(maxBytes: number): Refusal {
-    const path = this.#path.map(escaped).join('');
+    const path = pointerTo(...this.#path);
     return payloadTooLarge(`${path} is larger than ${maxBytes} bytes.`, [
       { in: 'body', path, message: `must be at most ${maxBytes} bytes of JSON text` },
     ]);

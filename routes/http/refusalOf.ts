@@ -1,5 +1,6 @@
 import type { FastifyError } from 'fastify';
-import { type FieldError, payloadTooLarge, Refusal } from '../../src/errors.ts';
+import { type FieldError, invalidRequest, payloadTooLarge, Refusal } from '../../src/errors.ts';
+import { pointerTo } from './pointer.ts';
 
 const PARTS: Record<string, FieldError['in']> = {
   body: 'body',
@@ -14,9 +15,7 @@ function pointer(error: NonNullable<FastifyError['validation']>[number]): string
   // For an error in a name itself, such as its length, Ajv puts the name beside the params.
   const badName = (error as { propertyName?: string }).propertyName;
   const name = missingProperty ?? additionalProperty ?? propertyName ?? badName;
-  return name === undefined
-    ? error.instancePath
-    : `${error.instancePath}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+  return name === undefined ? error.instancePath : error.instancePath + pointerTo(name);
 }
 
 /** What is wrong with the field, in words. */
@@ -39,13 +38,11 @@ function explain(error: NonNullable<FastifyError['validation']>[number]): string
 function invalidFields(error: FastifyError): Refusal {
   const part = PARTS[error.validationContext ?? 'body'] ?? 'body';
   const errors = (error.validation ?? []).map((e) => ({ in: part, path: pointer(e), message: explain(e) }));
-  const detail = errors.map((e) => `${e.path || e.in} ${e.message}`).join('; ');
-  return new Refusal('invalid_request', `${detail}.`, errors);
+  return invalidRequest(errors as [FieldError]);
 }
 
 /** The refusal of a body as a whole. */
-export const wholeBody = (message: string) =>
-  new Refusal('invalid_request', `The body ${message}.`, [{ in: 'body', path: '', message }]);
+export const wholeBody = (message: string) => invalidRequest([{ in: 'body', path: '', message }]);
 
 /** The requests that Fastify itself refuses, by its error codes. */
 function fromFramework(error: FastifyError): Refusal | undefined {
@@ -60,9 +57,7 @@ function fromFramework(error: FastifyError): Refusal | undefined {
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return wholeBody('must have the length that content-length says');
     case 'FST_ERR_BAD_URL':
-      return new Refusal('invalid_request', 'The path is not percent-encoded UTF-8.', [
-        { in: 'path', path: '', message: 'must be percent-encoded UTF-8' },
-      ]);
+      return invalidRequest([{ in: 'path', path: '', message: 'must be percent-encoded UTF-8' }]);
     default:
       return undefined;
   }

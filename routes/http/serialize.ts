@@ -25,7 +25,7 @@ export function jobJson(job: Job): string {
   );
 }
 
-const jobsJson = (jobs: Job[]): string => `[${jobs.map(jobJson).join(',')}]`;
+export const jobsJson = (jobs: Job[]): string => `[${jobs.map(jobJson).join(',')}]`;
 
 export const ackedJson = ({ id, state, enqueued }: Acked): string =>
   `{"id":"${id}","state":"${state}","enqueued":${jobsJson(enqueued)}}`;

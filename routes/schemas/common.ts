@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from 'typebox';
-import { JOB_STATES, type JobState, type RawJson } from '../../src/job.ts';
+import { JOB_STATES, type JobState, LONGEST_SECONDS, type RawJson } from '../../src/job.ts';
 
 /** A reference to a named schema, with the type of that schema. */
 export const ref = <S extends TSchema>(schema: S) =>
@@ -85,11 +85,8 @@ export const MAX_SMALL_JSON_BYTES = 64 * 1024;
 /** Any JSON value. It is kept as the text that was sent. */
 export const anyJson = (description: string) => Type.Unsafe<RawJson>({ description });
 
-/** The longest delay, retention or window: 366 days. */
-export const MAX_SECONDS = 366 * 86_400;
-
 export const delaySeconds = (description: string) =>
-  decimal({ minimum: 0, maximum: MAX_SECONDS, description });
+  decimal({ minimum: 0, maximum: LONGEST_SECONDS, description });
 
 /** The longest time that a request waits: for a job to claim, or for the end of a job. */
 export const MAX_WAIT_SECONDS = 60;

@@ -1,11 +1,11 @@
 import { Type } from 'typebox';
+import { LONGEST_SECONDS } from '../../src/job.ts';
 import type { Backoff as BackoffType } from '../../src/queues/queue.ts';
 import {
   anyJson,
   decimal,
   delaySeconds,
   JobStateName,
-  MAX_SECONDS,
   NO_NUL,
   nullable,
   nullableTime,
@@ -118,7 +118,7 @@ export const JobSpec = Type.Object(
     expires_in_seconds: Type.Optional(
       decimal({
         exclusiveMinimum: 0,
-        maximum: MAX_SECONDS,
+        maximum: LONGEST_SECONDS,
         description:
           'How long from now it may be claimed, a delay included. One that waits then becomes `dead` with `last_error` ' +
           '"expired". Default: for ever.',

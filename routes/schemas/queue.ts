@@ -1,11 +1,10 @@
 import { Type } from 'typebox';
-import { JOB_STATES, type JobState } from '../../src/job.ts';
+import { JOB_STATES, type JobState, LONGEST_SECONDS } from '../../src/job.ts';
 import type { QueueConfig as Config, QueueLimits } from '../../src/queues/queue.ts';
 import {
   decimal,
   delaySeconds,
   leaseSeconds,
-  MAX_SECONDS,
   nullable,
   oneOf,
   QueueName,
@@ -32,7 +31,7 @@ export const RateLimit = Type.Object(
     jobs: Type.Integer({ minimum: 1, maximum: 1_000_000_000, description: 'So many jobs at most.' }),
     per_seconds: decimal({
       minimum: 0.1,
-      maximum: MAX_SECONDS,
+      maximum: LONGEST_SECONDS,
       description: 'In any window of this length.',
     }),
   },

@@ -1,3 +1,4 @@
+import { hasClaimLimit } from '../claim/limits.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Queue } from '../queues/cache.ts';
@@ -13,6 +14,7 @@ export interface ReachedLimit {
 
 /** The claim limit that keeps claims from getting a job of this queue, if one does. */
 export async function claimLimitReached(db: Db, queue: Queue): Promise<ReachedLimit | undefined> {
+  if (!hasClaimLimit(queue)) return undefined;
   const [row] = await db.query(statement, { queue_id: queue.id });
   const { max_leased, rate_limit } = queue;
   if (row && max_leased !== null && row.leased >= max_leased)

@@ -63,7 +63,8 @@ export function createCountCache(db: Db) {
     const ms = (performance.now() - at) / whole.length;
     for (const row of whole) {
       const counted = toCounted(row, at, ms);
-      if (counted.jobs === 0) known.delete(row.id);
+      // A whole count is remembered even when it is zero: requests wait for it.
+      if (counted.jobs === 0 && statement === some) known.delete(row.id);
       else if (wanted(row.id)) known.set(row.id, counted);
     }
     return rows;

@@ -16,13 +16,15 @@ export interface QueueCounts {
 const ANEW = { alone: 100_000, amongOthers: 10_000 };
 /** Jobs to count on the first look at a queue, because nothing is known of its size yet. */
 const FIRST_LOOK = 1000;
-/** A request waits for a count as long as for any other statement. The count goes on, for requests that come later. */
+/** A request waits this long for all its counts together. A count that is under way goes on, for requests that come later. */
 const LONGEST_WAIT_MS = 4000;
 
-/** Waits for a count. @throws Refusal `unavailable` when it takes too long */
-function waitFor<T>(count: Promise<T>): Promise<T> {
-  const late = sleep(LONGEST_WAIT_MS, undefined, { ref: false }).then(() => {
-    throw unavailable('A very large queue is still being counted.');
+const stillCounting = () => unavailable('A very large queue is still being counted.');
+
+/** Waits for a count until a time of this process. @throws Refusal `unavailable` when it takes longer */
+function waitFor<T>(count: Promise<T>, until: number): Promise<T> {
+  const late = sleep(until - performance.now(), undefined, { ref: false }).then(() => {
+    throw stillCounting();
   });
   return Promise.race([count, late]);
 }
@@ -48,12 +50,14 @@ export function queueCounter(db: Db) {
     /** The counts of these queues: exact for small queues, up to MAX_AGE (countCache.ts) old for large ones. */
     async countsOf(ids: number[], asked: keyof typeof ANEW): Promise<Map<number, QueueCounts>> {
       const began = performance.now();
+      const until = began + LONGEST_WAIT_MS;
       const rows = await cache.countSome(ids, limitsOf(ids, ANEW[asked]));
       const large = rows.filter((row) => row.cut).map((row) => row.id);
       for (;;) {
         const late = cache.tooOld(large, began);
         if (late.length === 0) break;
-        await waitFor(cache.countBatch(late));
+        if (performance.now() >= until) throw stillCounting();
+        await waitFor(cache.countBatch(late), until);
       }
       void cache.refresh(large);
       const answers = new Map<number, QueueCounts>();

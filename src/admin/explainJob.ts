@@ -1,5 +1,4 @@
 import type { Claims } from '../claim/claims.ts';
-import { hasClaimLimit } from '../claim/limits.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Queue } from '../queues/cache.ts';
@@ -18,7 +17,6 @@ export async function explainJob(
   const [facts] = await db.query(statement, { queue_id: queue.id, id, max_ahead: MOST_AHEAD, ...cursor });
   if (!facts) return undefined;
   const reason = reasonOf(facts);
-  const limit =
-    reason.code === 'next_in_line' && hasClaimLimit(queue) ? await claimLimitReached(db, queue) : undefined;
+  const limit = reason.code === 'next_in_line' ? await claimLimitReached(db, queue) : undefined;
   return { id: facts.id, state: facts.state, ...(limit ?? reason) };
 }

@@ -1,4 +1,3 @@
-import { hasClaimLimit } from '../claim/limits.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Queue } from '../queues/cache.ts';
@@ -78,7 +77,7 @@ export async function explainQueue(db: Db, queue: Queue): Promise<QueueExplanati
     };
   const [found] = (await db.query(statement, { queue_id: queue.id })) as [Found];
   if (found.ready_id === null) return { queue: name, ...nothingReady(found) };
-  const reached = hasClaimLimit(queue) ? await claimLimitReached(db, queue) : undefined;
+  const reached = await claimLimitReached(db, queue);
   if (reached) return { queue: name, ...reached };
   return {
     queue: name,

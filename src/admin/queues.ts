@@ -3,7 +3,7 @@ import type { JobState } from '../job.ts';
 import {
   createLockWait,
   LONG_LOCK_WAIT_MS,
-  lockTimeout,
+  limitLockWait,
   orUnavailable,
   withLockTimeout,
 } from '../postgres/lockWait.ts';
@@ -69,10 +69,9 @@ export function queueAdmin(context: {
 
   /** Deletes a queue that has no jobs. False when it has some. */
   async function removeEmpty({ id }: Queue): Promise<boolean> {
-    const { statement, parameters } = lockTimeout(LONG_LOCK_WAIT_MS);
     return orUnavailable(
       db.transaction(async (transaction) => {
-        await transaction.query(statement, parameters);
+        await limitLockWait(transaction, LONG_LOCK_WAIT_MS);
         await transaction.query(statements.lock, { queue_id: id });
         const [row] = await transaction.query(statements.empty, { queue_id: id });
         if (!row?.empty) return false;

@@ -5,7 +5,8 @@ import type { NewJob } from './newJob.ts';
 /** The JSON pointer of the i-th job within its request. */
 export type PathOf = (i: number) => string;
 
-const refuse = (path: string, message: string) => invalidRequest([{ in: 'body', path, message }]);
+/** The refusal of a field that the schemas allow. */
+export const refuse = (path: string, message: string) => invalidRequest([{ in: 'body', path, message }]);
 
 /** PostgreSQL keeps no half of a surrogate pair in these: it would become another character. */
 const KEYS = ['unique_key', 'group', 'fairness_key'] as const;

@@ -1,6 +1,6 @@
 import type { GroupHeads } from '../groups/heads.ts';
 import type { Job } from '../job.ts';
-import { lockTimeout, SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
+import { limitLockWait, SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database, Db } from '../postgres/pool.ts';
 import type { Insert } from './insert.ts';
 import type { JobToInsert } from './newJob.ts';
@@ -43,10 +43,7 @@ export function createTransact(context: {
   ): Promise<T> {
     let done: Job[] = [];
     const result = await db.transaction(async (transaction) => {
-      if (unique) {
-        const { statement, parameters } = lockTimeout(lockWaitMs);
-        await transaction.query(statement, parameters);
-      }
+      if (unique) await limitLockWait(transaction, lockWaitMs);
       return work(transaction, async () => {
         done = await insertInto(transaction, await open());
         return done;

@@ -37,6 +37,8 @@ export interface IdempotentEnqueue {
   afterwards?: Afterwards | undefined;
 }
 
+const replay = (answer: Answer): Answer => ({ ...answer, replayed: true });
+
 /** Carries out requests once for each key. The answer commits together with the jobs. */
 export function idempotentEnqueue(context: {
   db: Database;
@@ -107,7 +109,7 @@ export function idempotentEnqueue(context: {
     begun: ReturnType<typeof recallOrCarryOut>,
   ): Promise<Answer> {
     const { given, written } = await begun;
-    if (!written) return whenFinal(request, given);
+    if (!written) return replay(await whenFinal(request, given));
     return afterwards ? conclude(request, given, await afterwards.answer(written)) : given;
   }
 
@@ -122,7 +124,7 @@ export function idempotentEnqueue(context: {
     const id = `${route} ${key}`;
     for (let first = underWay.get(id); first; first = underWay.get(id)) {
       // The first request is in this process, so that waiting for it needs no connection.
-      if (first.fingerprint === fingerprint) return first.answer;
+      if (first.fingerprint === fingerprint) return replay(await first.answer);
       try {
         await first.begun;
       } catch (error) {

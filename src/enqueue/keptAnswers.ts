@@ -28,6 +28,8 @@ export interface Answer {
   status: number;
   location: string | null;
   body: string;
+  /** Set when the request is a repeat, and an earlier one got this answer first. */
+  replayed?: true;
 }
 
 export interface KeptAnswer extends Answer {

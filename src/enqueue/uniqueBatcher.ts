@@ -3,7 +3,7 @@ import type { Job } from '../job.ts';
 import { isLockTimeout } from '../postgres/errorClasses.ts';
 import { SHORT_LOCK_WAIT_MS, type WaitForLocks, withLockTimeout } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
-import type { Insert } from './insert.ts';
+import { hasUniqueKey, type Insert } from './insert.ts';
 import type { JobToInsert } from './newJob.ts';
 import { weigh } from './weight.ts';
 
@@ -62,7 +62,7 @@ export function createUniqueBatcher(context: {
   }
 
   return async (queueId: number, jobs: JobToInsert[]): Promise<Job[]> => {
-    const keys = jobs.map((job) => `${queueId} ${job.unique_key}`);
+    const keys = jobs.filter(hasUniqueKey).map((job) => `${queueId} ${job.unique_key}`);
     if (keys.some((key) => waitedFor.has(key))) return alone(queueId, jobs, keys);
     try {
       return await batched(queueId, jobs);

@@ -11,7 +11,7 @@ export function cancel(victim: pg.ClientBase, options: pg.ClientConfig): void {
   const { processID, secretKey } = victim as unknown as { processID: number; secretKey: number };
   const { connection, host, port } = new pg.Client(options) as unknown as {
     connection: pg.Connection & {
-      connect(port: number, host: string): void;
+      connect(port: number | string, host?: string): void;
       cancel(processID: number, secretKey: number): void;
     };
     host: string;
@@ -19,6 +19,7 @@ export function cancel(victim: pg.ClientBase, options: pg.ClientConfig): void {
   };
   connection.on('error', () => undefined);
   connection.on('connect', () => connection.cancel(processID, secretKey));
-  connection.connect(port, host);
+  if (host.startsWith('/')) connection.connect(`${host}/.s.PGSQL.${port}`);
+  else connection.connect(port, host);
   setTimeout(() => connection.stream.destroy(), GIVE_UP_MS).unref();
 }

@@ -22,15 +22,17 @@ function sqlState(error: unknown): string | undefined {
  */
 export const isStalePlan = (error: unknown): boolean => sqlState(error) === '0A000';
 
+/** Whether a row would break this unique constraint. */
+const violates = (error: unknown, constraint: string): boolean =>
+  error instanceof pg.DatabaseError && error.code === '23505' && error.constraint === constraint;
+
 /**
  * Whether the same statements may succeed when they run again, on another connection: after a serialization failure, after
  * a deadlock, with a stale plan, and when another transaction gave a group its head at the same moment.
  */
 export function isRetryable(error: unknown): boolean {
   const state = sqlState(error);
-  if (isStalePlan(error)) return true;
-  if (state === '23505') return (error as pg.DatabaseError).constraint === 'jobs_head';
-  return state === '40001' || state === '40P01';
+  return state === '40001' || state === '40P01' || isStalePlan(error) || violates(error, 'jobs_head');
 }
 
 /** Whether a row that was sent is at fault. When the rows are sent one by one, only the bad one fails. */
@@ -49,8 +51,7 @@ export const isClientTimeout = (error: unknown): boolean =>
   error instanceof Error && error.message === 'Query read timeout';
 
 /** Whether another unfinished job holds the unique key of a job. */
-export const isKeyTaken = (error: unknown): boolean =>
-  error instanceof pg.DatabaseError && error.code === '23505' && error.constraint === 'jobs_unique';
+export const isKeyTaken = (error: unknown): boolean => violates(error, 'jobs_unique');
 
 /**
  * The server ends the connection. It may have committed just before: nobody can tell. Any other error that a server

@@ -1,16 +1,16 @@
 import { unavailable } from '../errors.ts';
 import { isLockTimeout } from './errorClasses.ts';
-import { type Call, callOf } from './pipeline.ts';
+import { callOf } from './pipeline.ts';
 import type { Database, Db } from './pool.ts';
 import { createSemaphore } from './semaphore.ts';
-import { type Prepared, prepared, type Statement } from './statements.ts';
+import { prepared, type Statement } from './statements.ts';
 
 /*
  * Users' own transactions may hold unique keys and queues for any time. These are the limits on how long Dibs waits for
  * their locks, and what it answers then.
  */
 
-const statement = prepared('postgres/lock_timeout');
+const lockTimeout = prepared('postgres/lock_timeout');
 
 /** How long a replica waits for the lock of another replica, which commits within some milliseconds. */
 export const SHORT_LOCK_WAIT_MS = 50;
@@ -23,8 +23,9 @@ const WAITING_AT_ONCE = 3;
 /** A duration as PostgreSQL's setting `lock_timeout` takes it. */
 export const lockTimeoutOf = (ms: number): string => `${Math.ceil(ms)}ms`;
 
-/** Limits how long the statements that follow it in its transaction wait for a lock. */
-export const lockTimeout = (ms: number): Call => callOf(statement, { lock_timeout: lockTimeoutOf(ms) });
+/** Limits how long the statements of an open transaction wait for a lock, from now on. */
+export const limitLockWait = (transaction: Db, ms: number) =>
+  transaction.query(lockTimeout, { lock_timeout: lockTimeoutOf(ms) });
 
 /** Runs statements, each in a transaction of its own. It waits for a lock at most this long. */
 export const withLockTimeout = (db: Database, ms: number): Db => ({
@@ -32,14 +33,8 @@ export const withLockTimeout = (db: Database, ms: number): Db => ({
     statement: Statement<Parameters, Row>,
     parameters?: Parameters,
   ) {
-    const limit = lockTimeout(ms);
-    if (statement.name === undefined)
-      return db.transaction(async (transaction) => {
-        await transaction.query(limit.statement, limit.parameters);
-        return transaction.query(statement, parameters);
-      });
-    const call = { statement: statement as Prepared, parameters: parameters ?? {} };
-    const [, rows] = await db.pipeline([limit, call]);
+    const limit = callOf(lockTimeout, { lock_timeout: lockTimeoutOf(ms) });
+    const [, rows] = await db.pipeline([limit, { statement, parameters: parameters ?? {} }]);
     return rows as Row[];
   },
 });

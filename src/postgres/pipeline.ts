@@ -50,9 +50,9 @@ function parameter(value: unknown): string | Buffer | null {
 }
 
 /**
- * Runs prepared statements in one transaction and one round trip. It sends all of them before the first is answered,
- * and one Sync ends them (PostgreSQL manual, "Pipelining"). If one fails, none has an effect. It asks a connection only
- * once for the columns of a statement.
+ * Runs statements in one transaction and one round trip. It sends all of them before the first is answered, and one Sync
+ * ends them (PostgreSQL manual, "Pipelining"). If one fails, none has an effect. At most one of them may have no name. It
+ * asks a connection only once for the columns of a statement that has one.
  */
 export class Pipeline implements pg.Submittable {
   /** Is called once. The driver wraps it with its time limit. */

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { checkKeys } from '../enqueue/checks.ts';
+import { checkKeys, refuse } from '../enqueue/checks.ts';
 import type { Enqueue } from '../enqueue/enqueue.ts';
 import type { NewJob } from '../enqueue/newJob.ts';
-import { type FieldError, invalidRequest, scheduleNotFound } from '../errors.ts';
+import { scheduleNotFound } from '../errors.ts';
 import { type Job, RawJson } from '../job.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
@@ -25,13 +25,14 @@ export function jobOf({ job, payload }: Pick<Schedule, 'job' | 'payload'>): NewJ
 
 /** The first tick after a moment. @throws Refusal `invalid_request`, naming the field */
 function firstTick({ cron, timezone, job }: ScheduleSpec, after: Date): string | null {
-  const refuse = (field: string, message: string) =>
-    invalidRequest([{ in: 'body', path: `/${field}`, message } satisfies FieldError]);
-  if (!isTimezone(timezone)) throw refuse('timezone', 'must be a time zone of the IANA database');
+  if (!isTimezone(timezone)) throw refuse('/timezone', 'must be a time zone of the IANA database');
   const problem = cronProblem(cron, timezone, after);
-  if (problem) throw refuse('cron', problem);
+  if (problem) throw refuse('/cron', problem);
   if (job.run_at !== undefined)
-    throw refuse('job/run_at', 'must not stand in a schedule. Use delay_seconds, which counts from the tick');
+    throw refuse(
+      '/job/run_at',
+      'must not stand in a schedule. Use delay_seconds, which counts from the tick',
+    );
   checkKeys(job, '/job');
   return nextTick(cron, timezone, after);
 }

@@ -15,6 +15,8 @@ const statements = {
 
 /** The pause before the next look when other replicas took all due ticks, or when their jobs were refused. */
 const RETRY_MS = 200;
+/** Schedules that are remembered as refused. Beyond this number, their refusals are logged again. */
+const MOST_REFUSED = 10_000;
 /** A replica that is late makes one job for all ticks that are older than this. */
 const LAG_MS = 10_000;
 
@@ -70,6 +72,7 @@ export function scheduleTicks(context: {
         if (isOutage(error)) throw error;
         if (!refused.has(due.name))
           log(error, `the job of schedule ${due.name} was refused, it will be tried again`);
+        if (refused.size === MOST_REFUSED) refused.clear();
         refused.add(due.name);
       }
     }
@@ -81,8 +84,10 @@ export function scheduleTicks(context: {
     const { now: text, next_run_at } = row as { now: string; next_run_at: string | null };
     const now = Date.parse(text);
     since ??= now;
-    if (next_run_at === null) return false;
-    const wait = Date.parse(next_run_at) - now;
-    return wait > 0 ? wait : (await takeDue(now)) || RETRY_MS;
+    const wait = next_run_at === null ? Number.POSITIVE_INFINITY : Date.parse(next_run_at) - now;
+    if (wait <= 0) return (await takeDue(now)) || RETRY_MS;
+    // A schedule whose job is refused stays due. So none of these is left.
+    refused.clear();
+    return wait;
   };
 }

@@ -13,7 +13,7 @@ export interface SettleRequest {
 }
 
 /** The answer for one item: that of the single call, or its refusal. */
-export type Outcome<Result> = { id: string; result: Result } | { id: string; refusal: Refusal };
+export type ItemAnswer<Result> = { id: string; result: Result } | { id: string; refusal: Refusal };
 
 /** The path of a follow-up within the request. */
 const pathOf =
@@ -21,10 +21,10 @@ const pathOf =
   (i) =>
     `/${list}/${item}/enqueue/${i}`;
 
-async function outcomes<Item extends { id: string }, Result>(
+async function answersTo<Item extends { id: string }, Result>(
   items: Item[] = [],
   verb: (item: Item, i: number) => Promise<Result>,
-): Promise<Outcome<Result>[]> {
+): Promise<ItemAnswer<Result>[]> {
   return Promise.all(
     items.map(async (item, i) => {
       try {
@@ -52,10 +52,10 @@ export function createSettleMany(verbs: {
       for (const [i, { enqueue }] of (request[list] ?? []).entries())
         if (enqueue) check(enqueue, pathOf(list, i));
     const [acks, nacks, releases, extended] = await Promise.all([
-      outcomes(request.acks, (item, i) => ack(item, pathOf('acks', i))),
-      outcomes(request.nacks, (item, i) => nack(item, pathOf('nacks', i))),
-      outcomes(request.releases, release),
-      outcomes(request.extends, extend),
+      answersTo(request.acks, (item, i) => ack(item, pathOf('acks', i))),
+      answersTo(request.nacks, (item, i) => nack(item, pathOf('nacks', i))),
+      answersTo(request.releases, release),
+      answersTo(request.extends, extend),
     ]);
     return { acks, nacks, releases, extends: extended };
   };

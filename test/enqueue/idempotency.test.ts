@@ -32,6 +32,9 @@ const answerOf = ({ status, headers, text }: Answer) => ({
   type: headers['content-type'],
 });
 
+/** Whether the answer says that it was given before. */
+const isReplayed = ({ headers }: Answer) => headers['idempotent-replayed'];
+
 const sql = <Row extends object>(text: string, values: unknown[] = []) =>
   onServer<Row & Record<string, unknown>>(here.databaseUrl, text, values);
 
@@ -57,8 +60,12 @@ describe.each([
     const key = newKey();
     const first = await post(here, path, body, key);
     expect(first.status).toBe(201);
-    for (const on of [here, there, here])
-      expect(answerOf(await post(on, path, body, key))).toEqual(answerOf(first));
+    expect(isReplayed(first)).toBe(undefined);
+    for (const on of [here, there, here]) {
+      const repeat = await post(on, path, body, key);
+      expect(answerOf(repeat)).toEqual(answerOf(first));
+      expect(isReplayed(repeat)).toBe('true');
+    }
     expect(await jobsIn(queue)).toBe(perRequest);
   });
 
@@ -84,6 +91,7 @@ describe.each([
       );
       expect(answers[0]?.status).toBe(201);
       expect(new Set(answers.map((answer) => JSON.stringify(answerOf(answer)))).size).toBe(1);
+      expect(answers.filter((answer) => isReplayed(answer) !== 'true')).toHaveLength(1);
       expect(await jobsIn(queue)).toBe(perRequest);
     }
   });
@@ -113,7 +121,9 @@ describe.each([
     const otherwise = JSON.stringify(body).replace('"max_attempts":7', '"max_attempts":7.0');
     for (const on of [here, there]) {
       expectProblem(await post(on, path, bodyOf({ queue, priority: 1 }), key), 422, 'idempotency_key_reused');
-      expectProblem(await post(on, path, otherwise, key), 422, 'idempotency_key_reused');
+      const refused = await post(on, path, otherwise, key);
+      expectProblem(refused, 422, 'idempotency_key_reused');
+      expect(isReplayed(refused)).toBe(undefined);
     }
     expect(answerOf(await post(here, path, body, key))).toEqual(answerOf(first));
     expect(await jobsIn(queue)).toBe(perRequest);

@@ -168,6 +168,10 @@ describe('Prefer: wait with an Idempotency-Key', () => {
     const answers = await Promise.all(all);
     expect(answers[0]).toMatchObject({ status: 200, body: { result: 'once' } });
     for (const answer of answers) expect(said(answer)).toEqual(said(answers[0] as Answer));
+    expect(answers.map(({ headers }) => headers['idempotent-replayed'])).toEqual([
+      undefined,
+      ...Array.from({ length: 4 }, () => 'true'),
+    ]);
     expect(await at.claim(queue)).toEqual([]);
   });
 

@@ -15,7 +15,8 @@ function expectDocument({ status, body, headers }: Answer): void {
   expect(headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
   expect(body).toMatchObject({ status, type: `urn:problem-type:dibs:${body.code}` });
   expect(body.title).not.toBe('');
-  expect(body.detail).not.toBe('');
+  // A sentence: one space between words, and a full stop.
+  expect(body.detail).toMatch(/^(\S+ )+\S+\.$/);
   const known = [
     'type',
     'title',
@@ -55,6 +56,16 @@ describe('every code has its status and a problem document', () => {
     await refused(['POST', '/jobs', { priority: 'x' }], 400, 'invalid_request', {
       in: 'body',
       path: '/priority',
+    });
+    const body = { in: 'body', path: '' };
+    const bodyless = await refused(['POST', '/queues/x/pause', { a: 1 }], 400, 'invalid_request', body);
+    expect(bodyless.body.detail).toBe('The body must be empty: this operation takes none.');
+    const many = Array.from({ length: 501 }, () => ({ id: UNKNOWN_ID, lease_token: UNKNOWN_TOKEN }));
+    await refused(['POST', '/jobs/settle', { acks: many, releases: many }], 400, 'invalid_request', body);
+    await refused(['GET', '/jobs?cursor='], 400, 'invalid_request', { in: 'query', path: '/cursor' });
+    await refused(['POST', '/jobs', { unique_for_seconds: 1 }], 400, 'invalid_request', {
+      in: 'body',
+      path: '/unique_for_seconds',
     });
     await refused(['GET', '/jobs?limit=x'], 400, 'invalid_request', { in: 'query', path: '/limit' });
     await refused(['GET', '/queues/a%20b'], 400, 'invalid_request', { in: 'path', path: '/queue' });

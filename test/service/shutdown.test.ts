@@ -1,7 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { connect } from 'node:net';
+import { connect, Server } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { pino } from 'pino';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { serve } from '../../serve.ts';
+import { readConfig } from '../../src/config.ts';
 import { client } from '../support/client.ts';
 import { createDatabase } from '../support/database.ts';
 import { postgresPids, signalAll, temporaryDirectory } from '../support/postgres.ts';
@@ -37,6 +40,18 @@ describe('SIGTERM', () => {
     await expect(fetch(`${replica.url}/healthz`)).rejects.toThrow();
     expect(replica.lines.join('\n')).not.toContain(GAVE_UP);
     silent.destroy();
+  });
+
+  test('ends a service that is just about to listen', async () => {
+    const stop = new AbortController();
+    const { listen } = Server.prototype;
+    const spy = vi.spyOn(Server.prototype, 'listen').mockImplementation(function (this: Server, ...args) {
+      stop.abort();
+      return Reflect.apply(listen, this, args);
+    });
+    const config = readConfig({ DATABASE_URL: database.url, PORT: '0' });
+    await serve(config, pino({ level: 'silent' }), stop.signal).finally(() => spy.mockRestore());
+    expect(stop.signal.aborted).toBe(true);
   });
 
   test('finishes the running requests: every answer is whole, and every answered job is there', async () => {

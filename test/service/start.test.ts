@@ -142,6 +142,9 @@ describe('in one clone', () => {
     const more = await Promise.all([npmStart(), npmStart()]);
     expect(readdirSync(join(clone, 'dist/src'))).toContain('more.js');
     expect(readdirSync(clone).filter((name) => name.startsWith('.building'))).toEqual([]);
+    // Somebody deletes a file that was built.
+    rmSync(join(clone, 'dist/main.js'));
+    more.push(...(await Promise.all([npmStart(), npmStart()])));
     rmSync(join(clone, 'src/more.ts'));
     const last = await npmStart();
     expect(readdirSync(join(clone, 'dist/src'))).not.toContain('more.js');

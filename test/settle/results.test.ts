@@ -48,6 +48,28 @@ test('a result in POST /jobs/settle comes back exactly as it was sent', async ()
     expect((await service.call('GET', `/jobs/${job.id}`)).text).toContain(`"result":${TEXTS[i]},`);
 });
 
+test('a deduplicated follow-up in POST /jobs/settle keeps its progress exactly as it was sent', async () => {
+  const big = '12345678901234567890';
+  await at.enqueue({ queue: 'kept', unique_key: 'one at a time' });
+  const first = await at.claimOne('kept');
+  const progress = `{"lease_token":"${first.lease_token}","lease_seconds":60,"progress":${big}}`;
+  expect((await service.call('POST', `/jobs/${first.id}/extend`, progress)).status).toBe(200);
+  const enqueue = [{ queue: 'kept', unique_key: 'one at a time' }];
+  const [acked, dead] = [await leased(), await leased()];
+  const item = ({ id, lease_token }: { id: string; lease_token: string }) => ({ id, lease_token, enqueue });
+  const answer = await service.call('POST', '/jobs/settle', {
+    acks: [item(acked)],
+    nacks: [{ ...item(dead), retry: false }],
+  });
+  expect(answer.body).toMatchObject({
+    acks: [
+      { id: acked.id, status: 200, state: 'completed', enqueued: [{ id: first.id, deduplicated: true }] },
+    ],
+    nacks: [{ id: dead.id, status: 200, state: 'dead', enqueued: [{ id: first.id, deduplicated: true }] }],
+  });
+  expect(answer.text.split(`"progress":${big},`)).toHaveLength(3);
+});
+
 test('progress comes back exactly as it was sent, and stays until newer progress is sent', async () => {
   const job = await leased();
   for (const text of TEXTS.slice(1)) {

@@ -2,9 +2,17 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { Answer } from './service.ts';
 
-interface Document {
-  paths: Record<string, Record<string, { responses: Record<string, { content?: Record<string, object> }> }>>;
+interface Response {
+  content?: Record<string, object>;
+  headers?: object;
 }
+
+interface Document {
+  paths: Record<string, Record<string, { responses: Record<string, Response> }>>;
+}
+
+/** The headers that mean something for users. */
+const HEADERS = ['Location', 'Retry-After', 'Preference-Applied', 'Idempotent-Replayed'];
 
 const escaped = (part: string) => part.replaceAll('~', '~0').replaceAll('/', '~1');
 
@@ -32,6 +40,9 @@ export function answerChecker(document: object) {
     const response = operation.responses[answer.status];
     if (!response)
       throw new Error(`${method} ${found.template} does not document ${answer.status}: ${answer.text}`);
+    for (const name of HEADERS)
+      if (answer.headers[name.toLowerCase()] !== undefined && !Object.hasOwn(response.headers ?? {}, name))
+        throw new Error(`${method} ${found.template} does not document ${name} with ${answer.status}`);
     if (!response.content) return;
     if (!response.content[type])
       throw new Error(`${method} ${found.template} does not document ${answer.status} as ${type}`);

@@ -1,0 +1,47 @@
+import pg from 'pg';
+import { expect, test } from 'vitest';
+import type { JobToInsert } from '../../src/enqueue/newJob.ts';
+import { createUniqueBatcher } from '../../src/enqueue/uniqueBatcher.ts';
+import type { Job } from '../../src/job.ts';
+import type { Database } from '../../src/postgres/pool.ts';
+
+const lockTimeout = () =>
+  Object.assign(new pg.DatabaseError('canceling statement due to lock timeout', 0, 'error'), {
+    code: '55P03',
+  });
+
+test('only requests with a key that another transaction holds wait, also beside jobs without a key', async () => {
+  let waiting = 0;
+  let held: string | undefined = 'held';
+  let release = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const enqueue = createUniqueBatcher({
+    db: {} as Database,
+    insert: async (_on, _queueId, jobs) => {
+      if (jobs.some((job) => job.unique_key === held)) throw lockTimeout();
+      return jobs.map((job) => ({ unique_key: job.unique_key }) as Job);
+    },
+    async waitForLocks(work) {
+      waiting++;
+      await released;
+      return work(2000);
+    },
+    inserted: () => undefined,
+  });
+  const send = (...keys: (string | null)[]) =>
+    enqueue(
+      7,
+      keys.map((unique_key) => ({ unique_key, payload: '1', headers: '{}' }) as JobToInsert),
+    );
+
+  const first = send('held', null);
+  await expect.poll(() => waiting).toBe(1);
+  expect(await send('free', null)).toHaveLength(2);
+  const same = send('held', null);
+  await expect.poll(() => waiting).toBe(2);
+  held = undefined;
+  release();
+  expect((await Promise.all([first, same])).flat()).toHaveLength(4);
+});
