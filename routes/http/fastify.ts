@@ -18,6 +18,8 @@ export const createApp = (logger: FastifyBaseLogger, requestTimeoutMs = REQUEST_
     childLoggerFactory: (logger) => logger,
     // A log line for each request would cost more than most requests. For LOG_LEVEL=debug see logCalls in src/concerns.ts.
     logController: new LogController({ disableRequestLogging: true }),
+    // No plugin waits for anything. On a busy machine Swagger UI may take longer than the 10 s of the default.
+    pluginTimeout: 0,
     bodyLimit: MAX_BODY_BYTES,
     requestTimeout: requestTimeoutMs,
     http: {

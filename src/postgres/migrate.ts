@@ -95,7 +95,8 @@ export async function migrate(url: string): Promise<string[]> {
 export async function whyNotReady(db: Db): Promise<string | undefined> {
   const [found] = await db.query(statements.readiness);
   if (!found?.has_jobs) return 'There is no table dibs.jobs.';
-  if (found.version !== latest)
+  // A newer one is fine: replicas of two versions run side by side during an upgrade.
+  if ((found.version ?? 0) < latest)
     return `The database is at migration ${found.version}, this Dibs needs ${latest}.`;
   if (found.is_read_only) return 'The database is read-only.';
   if (!found.may_write) return 'The role of DATABASE_URL may not write to dibs.jobs.';

@@ -25,11 +25,10 @@ export async function onServer<Row extends pg.QueryResultRow>(
   }
 }
 
-/** A migrated database for one test file, on the PostgreSQL of this run. */
-export async function createDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
+async function create(template: string) {
   const serverUrl = inject('postgresUrl');
   const name = `dibs_test_${randomBytes(6).toString('hex')}`;
-  await onServer(serverUrl, `create database ${name} template ${TEMPLATE}`);
+  await onServer(serverUrl, `create database ${name} encoding 'UTF8' template ${template}`);
   return {
     url: urlOf(serverUrl, name),
     async drop() {
@@ -37,3 +36,9 @@ export async function createDatabase(): Promise<{ url: string; drop(): Promise<v
     },
   };
 }
+
+/** A migrated database for one test file, on the PostgreSQL of this run. */
+export const createDatabase = () => create(TEMPLATE);
+
+/** A database that no Dibs has seen. */
+export const createEmptyDatabase = () => create('template0');

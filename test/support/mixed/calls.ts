@@ -8,10 +8,15 @@ export type Answer = Awaited<ReturnType<typeof http>>;
 /** The names in a path, which differ from call to call. */
 const NAMES = /(?<=jobs|queues)\/(?!batch|claim|settle)[^/?]+|\?.*/g;
 
-/** Replicas that can be killed and replaced, and calls to any of them. */
-export async function createCluster(databaseUrl: string, size: number, record: Record) {
-  const start = () => startReplica({ DATABASE_URL: databaseUrl, DATABASE_POOL_SIZE: '5' });
-  const replicas = await Promise.all(Array.from({ length: size }, start));
+/**
+ * Replicas that can be killed and replaced, and calls to any of them. With `oldFolder`, all but one are of the older Dibs
+ * that was built there. The newer one migrates the database beside them, and each replica is replaced by a newer one.
+ */
+export async function createCluster(databaseUrl: string, size: number, record: Record, oldFolder?: string) {
+  const start = (folder?: string) =>
+    startReplica({ DATABASE_URL: databaseUrl, DATABASE_POOL_SIZE: '5' }, folder);
+  const replicas = await Promise.all(Array.from({ length: size - 1 }, () => start(oldFolder)));
+  replicas.push(await start());
   const lines: string[] = [];
   let stops = 0;
 

@@ -23,10 +23,10 @@ const ACTORS: { act(world: World, random: Random): Promise<void>; number: number
 const BACKOFF = { kind: 'constant', base_seconds: 0.2, jitter: 0.5 };
 
 /** Runs producers, workers, meddlers and a killer against some replicas, acks the jobs that are left, and finds violations. */
-export async function runMixed(databaseUrl: string, seed: number, seconds: number) {
+export async function runMixed(databaseUrl: string, seed: number, seconds: number, oldFolder?: string) {
   const random = createRandom(seed);
   const record = createRecord();
-  const cluster = await createCluster(databaseUrl, REPLICAS, record);
+  const cluster = await createCluster(databaseUrl, REPLICAS, record, oldFolder);
   let stopping = false;
   try {
     const world: World = { cluster, record, databaseUrl, stopping: () => stopping };
