@@ -5,11 +5,13 @@ import { type Config, ConfigError, readConfig } from './src/config.ts';
 import { EmbeddedError } from './src/embedded/errors.ts';
 import { StartError } from './src/errors.ts';
 import { migrate } from './src/postgres/migrate.ts';
+import { version } from './src/version.ts';
 
 const USAGE = `Usage: dibs <command>
 
-  serve     run the service; the environment configures it, see the README
-  migrate   bring the database at DATABASE_URL up to date, and exit
+  serve       run the service; the environment configures it, see the README
+  migrate     bring the database at DATABASE_URL up to date, and exit
+  --version   print the version
 `;
 
 /** The shutdown may take this long after SIGTERM. Then the process ends anyway. */
@@ -44,6 +46,10 @@ async function runMigrations(config: Config): Promise<void> {
 async function main(command: string | undefined): Promise<void> {
   if (command === 'serve') return runService(readConfig(process.env));
   if (command === 'migrate') return runMigrations(readConfig(process.env, { listens: false }));
+  if (command === '--version') {
+    process.stdout.write(`${version}\n`);
+    return;
+  }
   process.stderr.write(USAGE);
   process.exitCode = command === undefined || command === 'help' || command === '--help' ? 0 : 2;
 }

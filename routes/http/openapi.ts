@@ -1,10 +1,5 @@
-import { readFileSync } from 'node:fs';
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
-
-const packageFile = import.meta.url.includes('/dist/') ? '../../../package.json' : '../../package.json';
-const { version } = JSON.parse(readFileSync(new URL(packageFile, import.meta.url), 'utf8')) as {
-  version: string;
-};
+import { version } from '../../src/version.ts';
 
 interface Path {
   post?: { operationId: string; requestBody?: { required: boolean } };

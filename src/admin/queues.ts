@@ -67,6 +67,19 @@ export function queueAdmin(context: {
     return queue;
   }
 
+  /**
+   * The queue after `work`, which creates and changes it. `work` runs again when somebody deletes the queue meanwhile: it
+   * returns false when it found no queue to change.
+   */
+  async function afterCreating(name: string, work: () => Promise<boolean>): Promise<Queue> {
+    for (;;) {
+      const done = await work();
+      queues.changed(name);
+      const queue = done ? await queues.byName(name) : undefined;
+      if (queue) return queue;
+    }
+  }
+
   /** Deletes a queue that has no jobs. False when it has some. */
   async function removeEmpty({ id }: Queue): Promise<boolean> {
     return orUnavailable(
@@ -108,10 +121,12 @@ export function queueAdmin(context: {
         rate_seconds: config.rate_limit?.per_seconds ?? null,
         max_ready: config.max_ready,
       };
-      await waitForLocks((lockWaitMs) =>
-        withLockTimeout(db, lockWaitMs).query(statements.configure, parameters),
-      );
-      const queue = await current(name);
+      const queue = await afterCreating(name, async () => {
+        await waitForLocks((lockWaitMs) =>
+          withLockTimeout(db, lockWaitMs).query(statements.configure, parameters),
+        );
+        return true;
+      });
       // A limit may have been raised.
       notifier.ready(name);
       return status(queue);
@@ -119,9 +134,11 @@ export function queueAdmin(context: {
 
     /** Has the queue accept jobs but give none to claims. It creates the queue when there is none. */
     async pause({ queue: name }: Named): Promise<QueueStatus> {
-      await queues.open(name);
-      await db.query(statements.pause, { name, paused: true });
-      return status(await current(name));
+      const queue = await afterCreating(name, async () => {
+        await queues.open(name);
+        return (await db.query(statements.pause, { name, paused: true })).length > 0;
+      });
+      return status(queue);
     },
 
     async resume({ queue: name }: Named): Promise<QueueStatus> {

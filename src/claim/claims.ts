@@ -1,4 +1,5 @@
 import type { JoinRoundTrip } from '../batching/roundTrips.ts';
+import { refuseHalfPairs } from '../enqueue/checks.ts';
 import type { Database } from '../postgres/pool.ts';
 import type { Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
@@ -39,7 +40,9 @@ export function createClaims(context: {
 
   return {
     /** Leases jobs, and waits for the first if it is asked to. Once the consumer is gone, its jobs go back uncharged. */
-    claim(request: HeldClaimRequest): Promise<LeasedJob[]> {
+    async claim(request: HeldClaimRequest): Promise<LeasedJob[]> {
+      const { claim_id, worker } = request;
+      refuseHalfPairs({ claim_id, worker }, '');
       const claim = repeatable.claim(request);
       request.onHangup?.(claim.abandon);
       return claim.jobs;

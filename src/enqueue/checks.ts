@@ -8,15 +8,22 @@ export type PathOf = (i: number) => string;
 /** The refusal of a field that the schemas allow. */
 export const refuse = (path: string, message: string) => invalidRequest([{ in: 'body', path, message }]);
 
-/** PostgreSQL keeps no half of a surrogate pair in these: it would become another character. */
-const KEYS = ['unique_key', 'group', 'fairness_key'] as const;
 const HALF_OF_PAIR = /\p{Surrogate}/u;
+
+/**
+ * PostgreSQL keeps no half of a surrogate pair: it would become another character, and two names would become one.
+ * @throws Refusal `invalid_request`, with the path of the field below `at`
+ */
+export function refuseHalfPairs(names: Record<string, string | undefined>, at: string): void {
+  for (const field in names)
+    if (HALF_OF_PAIR.test(names[field] ?? ''))
+      throw refuse(`${at}/${field}`, 'must not contain half of a surrogate pair');
+}
 
 /** @throws Refusal `invalid_request`, with the path of the field below `at` */
 export function checkKeys(job: NewJob, at: string): void {
-  for (const field of KEYS)
-    if (HALF_OF_PAIR.test(job[field] ?? ''))
-      throw refuse(`${at}/${field}`, 'must not contain half of a surrogate pair');
+  const { unique_key, group, fairness_key } = job;
+  refuseHalfPairs({ unique_key, group, fairness_key }, at);
   if (job.unique_for_seconds !== undefined && job.unique_key === undefined)
     throw refuse(`${at}/unique_for_seconds`, 'needs a unique_key');
 }

@@ -72,6 +72,15 @@ test('unknown fields, other types and null are refused', async () => {
     expectProblem(await claim(body), 400, 'invalid_request', field);
 });
 
+test('half of a surrogate pair in a name is refused, never changed: two claim_ids would become one', async () => {
+  await at.enqueue({ queue: 'halves' });
+  for (const half of ['\ud83d', '\ude00', 'a\ud83db', '\ude00\ud83d'])
+    for (const field of ['claim_id', 'worker'])
+      expectProblem(await claim({ queues: ['halves'], [field]: half }), 400, 'invalid_request', `/${field}`);
+  const [job] = (await claim({ queues: ['halves'], claim_id: '😀', worker: '😀' })).body.jobs;
+  expect(job.worker).toBe('😀');
+});
+
 test('a claim gets jobs up to its limit', async () => {
   await at.enqueueAll(Array(1000).fill({ queue: 'many' }));
   expect(await at.claim('many', { limit: 7 })).toHaveLength(7);
