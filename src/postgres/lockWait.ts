@@ -3,7 +3,7 @@ import { isLockTimeout } from './errorClasses.ts';
 import { type Call, callOf } from './pipeline.ts';
 import type { Database, Db } from './pool.ts';
 import { createSemaphore } from './semaphore.ts';
-import { type Prepared, prepared, type Statement } from './statements.ts';
+import { prepared, type Statement } from './statements.ts';
 
 /*
  * Users' own transactions may hold unique keys and queues for any time. These are the limits on how long Dibs waits for
@@ -32,14 +32,7 @@ export const withLockTimeout = (db: Database, ms: number): Db => ({
     statement: Statement<Parameters, Row>,
     parameters?: Parameters,
   ) {
-    const limit = lockTimeout(ms);
-    if (statement.name === undefined)
-      return db.transaction(async (transaction) => {
-        await transaction.query(limit.statement, limit.parameters);
-        return transaction.query(statement, parameters);
-      });
-    const call = { statement: statement as Prepared, parameters: parameters ?? {} };
-    const [, rows] = await db.pipeline([limit, call]);
+    const [, rows] = await db.pipeline([lockTimeout(ms), { statement, parameters: parameters ?? {} }]);
     return rows as Row[];
   },
 });

@@ -123,6 +123,11 @@ export class Pipeline implements pg.Submittable {
     this.callback(error, []);
   }
 
+  /** Whether it asked the server to keep statements. When it fails, nobody knows which of them are kept. */
+  get prepares(): boolean {
+    return [...this.#described.keys()].some((name) => name !== '');
+  }
+
   handleReadyForQuery(): void {
     for (const [name, columns] of this.#described) if (name !== '') this.#known.set(name, columns);
     this.callback(null, this.#results.slice(1));

@@ -1,7 +1,14 @@
 import pg from 'pg';
 import { cancel } from './cancel.ts';
 import { columnTypes } from './columnTypes.ts';
-import { isClientTimeout, isRetryable, isStalePlan, outageAsRefusal } from './errorClasses.ts';
+import {
+  isClientTimeout,
+  isDataError,
+  isLockTimeout,
+  isRetryable,
+  isStalePlan,
+  outageAsRefusal,
+} from './errorClasses.ts';
 import type { OutageLog } from './outageLog.ts';
 import { type Call, Pipeline, ROUND_TRIP_MS, type Rows } from './pipeline.ts';
 import type { Statement } from './statements.ts';
@@ -50,14 +57,18 @@ export function openDatabase(url: string, size: number, log?: OutageLog): Databa
   // listener would end the process.
   pool.on('connect', (client) => client.on('error', () => undefined));
 
+  /** Refusals of the server after which the connection is as it was before. */
+  const harmless = new WeakSet<object>();
+
   /** Does not use the driver's own prepared statements: their names would clash with those of the pipelines. */
   const runOn = (client: pg.PoolClient, calls: Call[]) =>
     new Promise<Rows[]>((resolve, reject) => {
-      client.query(
-        new Pipeline(calls, columnTypes.getTypeParser, (error, results) =>
-          error ? reject(error) : resolve(results),
-        ),
-      );
+      const pipeline = new Pipeline(calls, columnTypes.getTypeParser, (error, results) => {
+        if (!error) return resolve(results);
+        if (isLockTimeout(error) || isDataError(error)) if (!pipeline.prepares) harmless.add(error as object);
+        reject(error);
+      });
+      client.query(pipeline);
     });
 
   async function queryOn<Parameters extends object, Row>(
@@ -85,8 +96,15 @@ export function openDatabase(url: string, size: number, log?: OutageLog): Databa
     }
   }
 
-  /** Lends a connection. If anything fails on it, the connection is closed, which rolls back its transaction. */
-  const withConnection = <T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> =>
+  /**
+   * Lends a connection. If anything fails on it, the connection is closed, which rolls back its transaction. Where each
+   * piece of work is `whole`, a transaction by itself, a connection survives what is harmless: many statements may meet
+   * the lock of another transaction at once.
+   */
+  const withConnection = <T>(
+    work: (client: pg.PoolClient) => Promise<T>,
+    { whole }: { whole: boolean },
+  ): Promise<T> =>
     withRetries(async () => {
       const client = await pool.connect();
       try {
@@ -95,29 +113,36 @@ export function openDatabase(url: string, size: number, log?: OutageLog): Databa
         return result;
       } catch (error) {
         if (isClientTimeout(error)) cancel(client, connectionOptions(url));
-        client.release(true);
+        client.release(!(whole && harmless.has(error as object)));
         throw error;
       }
     });
 
   return {
-    query: (statement, parameters) => withConnection((client) => queryOn(client, statement, parameters)),
+    query: (statement, parameters) =>
+      withConnection((client) => queryOn(client, statement, parameters), { whole: true }),
     pipeline: (calls, sent) =>
-      withConnection((client) => {
-        const results = runOn(client, calls);
-        sent?.();
-        return results;
-      }),
+      withConnection(
+        (client) => {
+          const results = runOn(client, calls);
+          sent?.();
+          return results;
+        },
+        { whole: true },
+      ),
 
     transaction: (work) =>
-      withConnection(async (client) => {
-        await client.query('begin');
-        const result = await work({
-          query: (statement, parameters) => queryOn(client, statement, parameters),
-        });
-        await client.query('commit');
-        return result;
-      }),
+      withConnection(
+        async (client) => {
+          await client.query('begin');
+          const result = await work({
+            query: (statement, parameters) => queryOn(client, statement, parameters),
+          });
+          await client.query('commit');
+          return result;
+        },
+        { whole: false },
+      ),
 
     close() {
       closing = true;
