@@ -33,6 +33,13 @@ export interface Database extends Db {
   close(): Promise<void>;
 }
 
+/** How long a transaction may take in all, from the wait for a connection to the commit. */
+const TRANSACTION_MS = 4500;
+
+/** The driver knows `query_timeout` for a single statement. Its types do not. */
+const timed = (text: string, query_timeout: number): pg.QueryConfig =>
+  ({ text, query_timeout }) as pg.QueryConfig;
+
 /** How a connection is made. A call that the database does not answer fails within 4.5 s in all. */
 export function connectionOptions(url: string): pg.ClientConfig {
   return {
@@ -61,13 +68,14 @@ export function openDatabase(url: string, size: number, log?: OutageLog): Databa
   const harmless = new WeakSet<object>();
 
   /** Does not use the driver's own prepared statements: their names would clash with those of the pipelines. */
-  const runOn = (client: pg.PoolClient, calls: Call[]) =>
+  const runOn = (client: pg.PoolClient, calls: Call[], limitMs?: number) =>
     new Promise<Rows[]>((resolve, reject) => {
       const pipeline = new Pipeline(calls, columnTypes.getTypeParser, (error, results) => {
         if (!error) return resolve(results);
-        if (isLockTimeout(error) || isDataError(error)) if (!pipeline.prepares) harmless.add(error as object);
+        if (isLockTimeout(error) || isDataError(error)) if (pipeline.isSure) harmless.add(error as object);
         reject(error);
       });
+      if (limitMs !== undefined) pipeline.query_timeout = limitMs;
       client.query(pipeline);
     });
 
@@ -75,8 +83,9 @@ export function openDatabase(url: string, size: number, log?: OutageLog): Databa
     client: pg.PoolClient,
     statement: Statement<Parameters, Row>,
     parameters?: Parameters,
+    limitMs?: number,
   ): Promise<Row[]> {
-    const [rows] = await runOn(client, [{ statement, parameters: parameters ?? {} }]);
+    const [rows] = await runOn(client, [{ statement, parameters: parameters ?? {} }], limitMs);
     return rows as Row[];
   }
 
@@ -97,9 +106,9 @@ export function openDatabase(url: string, size: number, log?: OutageLog): Databa
   }
 
   /**
-   * Lends a connection. If anything fails on it, the connection is closed, which rolls back its transaction. Where each
-   * piece of work is `whole`, a transaction by itself, a connection survives what is harmless: many statements may meet
-   * the lock of another transaction at once.
+   * Lends a connection. If anything fails on it, the connection is closed, which rolls back its transaction. It survives
+   * what is harmless: many statements may meet the lock of another transaction at once. Work that is `whole` leaves no
+   * transaction open.
    */
   const withConnection = <T>(
     work: (client: pg.PoolClient) => Promise<T>,
@@ -113,7 +122,13 @@ export function openDatabase(url: string, size: number, log?: OutageLog): Databa
         return result;
       } catch (error) {
         if (isClientTimeout(error)) cancel(client, connectionOptions(url));
-        client.release(!(whole && harmless.has(error as object)));
+        if (!harmless.has(error as object)) client.release(true);
+        else if (whole) client.release();
+        else
+          client.query(timed('rollback', ROUND_TRIP_MS)).then(
+            () => client.release(),
+            () => client.release(true),
+          );
         throw error;
       }
     });
@@ -131,18 +146,21 @@ export function openDatabase(url: string, size: number, log?: OutageLog): Databa
         { whole: true },
       ),
 
-    transaction: (work) =>
-      withConnection(
+    async transaction(work) {
+      const until = performance.now() + TRANSACTION_MS;
+      const left = () => Math.max(1, Math.min(ROUND_TRIP_MS, until - performance.now()));
+      return withConnection(
         async (client) => {
-          await client.query('begin');
+          await client.query(timed('begin', left()));
           const result = await work({
-            query: (statement, parameters) => queryOn(client, statement, parameters),
+            query: (statement, parameters) => queryOn(client, statement, parameters, left()),
           });
-          await client.query('commit');
+          await client.query(timed('commit', left()));
           return result;
         },
         { whole: false },
-      ),
+      );
+    },
 
     close() {
       closing = true;

@@ -10,7 +10,7 @@ import { currentJobs, type GiveBack } from './giveBack.ts';
 import { type Item, ids, type Outcomes, type Untouched } from './settleBatch.ts';
 
 /** After this time, what is still to be tried is refused. The request has waited for its batch before. */
-const GIVE_UP_MS = 2500;
+const GIVE_UP_MS = 2000;
 /** The wait for a lock in a part of a batch that has already waited SHORT_LOCK_WAIT_MS. */
 const PART_LOCK_WAIT_MS = 2;
 /** Batches that are tried at once, and batches that are taken apart at once. */
