@@ -2,7 +2,7 @@
 -- :queue_backoff.
 -- A group head stays the head. A job that was dead or redriven before this late nack is no head: it is blocked again.
 -- Positions and random numbers come as parameters, because Citus takes no volatile function in an UPDATE.
--- The ids ascend: see shared/batch_by_id.sql.
+-- On :late, see shared/may_come_back.sql. The ids ascend: see shared/batch_by_id.sql.
 update dibs.jobs j
 set
   state = (case
@@ -38,4 +38,13 @@ set
   end,
   last_error = (:errors::text[])[width_bucket(j.id, :ids::uuid[])],
   -- include shared/give_back.sql
+  -- A dead job that stays dead needs no key.
+  and (
+    (:refusals::boolean[])[width_bucket(j.id, :ids::uuid[])]
+    or j.attempt >= j.max_attempts
+    or
+    -- include shared/may_come_back.sql
+  )
+returning
+  -- include shared/given_back.sql
 ;

@@ -1,4 +1,4 @@
--- Gives jobs back unworked. The attempt is not charged. On groups, see nack.sql, and on :late, shared/give_back.sql.
+-- Gives jobs back unworked. The attempt is not charged. On groups, see nack.sql, and on :late, shared/may_come_back.sql.
 -- The ids ascend: see shared/batch_by_id.sql.
 update dibs.jobs j
 set
@@ -17,4 +17,9 @@ set
   end,
   finished_at = case when j.cancel_requested then now() end,
   -- include shared/give_back.sql
+  and (
+    -- include shared/may_come_back.sql
+  )
+returning
+  -- include shared/given_back.sql
 ;

@@ -17,6 +17,8 @@ interface ById {
   after_id: string | null;
 }
 
+type Cleared = Omit<Batch, 'groups'> & ById;
+
 interface ByPosition {
   after_rank: number | null;
   after_position: number | null;
@@ -39,12 +41,15 @@ const statements = {
   purge: planned('admin/purge', row<Batch & ById>()),
   purgeReady: planned('admin/purge_ready', row<Batch & ByPosition>()),
   purgeFair: planned('admin/purge_fair', row<Batch & ByKey>()),
-  clear: planned('admin/queue_clear', row<Omit<Batch, 'groups'> & ById>()),
+  clear: planned('admin/queue_clear', row<Cleared>()),
   clearWindows: planned('admin/windows_clear'),
 };
 
 /** Waiting jobs go in this order. If ready jobs went first, a group that loses its head could get a new one meanwhile. */
 const TOWARDS_READY: JobState[] = ['scheduled', 'blocked', 'ready'];
+
+/** Jobs that one statement deletes while the queue is locked. */
+const LOCKED_CHUNK = 1000;
 
 const FIRST: ById = { after_id: FIRST_ID };
 /** Before every ready job. A rank is a negated priority, and priorities end at 100. */
@@ -122,9 +127,30 @@ export function createPurge(context: { db: Db; throttle: BulkThrottle; groups: G
       return count;
     },
 
-    /** Deletes every job of a queue, leased ones too. */
-    clear: ({ id: queue_id }: Queue): Promise<void> =>
-      inBatches(FIRST, ({ after_id }, limit) => db.query(statements.clear, { queue_id, after_id, limit })),
+    /** Deletes the jobs of a queue, leased ones too, until it has overtaken the producers. */
+    async clear({ id: queue_id }: Queue): Promise<void> {
+      const chunk = throttle.chunks();
+      let after = FIRST;
+      for (let more = true; more; )
+        await chunk(async (limit) => {
+          const [done] = (await db.query(statements.clear, { queue_id, ...after, limit })) as [Cleared];
+          after = done;
+          more = done.count === limit;
+          return done.count;
+        });
+    },
+
+    /** Deletes the jobs of a queue that `transaction` has locked. They are few, and none can come. */
+    async clearLocked({ id: queue_id }: Queue, transaction: Db): Promise<void> {
+      let done: Cleared = { ...FIRST, count: 0 };
+      do
+        [done] = (await transaction.query(statements.clear, {
+          queue_id,
+          after_id: done.after_id,
+          limit: LOCKED_CHUNK,
+        })) as [Cleared];
+      while (done.count > 0);
+    },
 
     /** Deletes the unique windows of a queue that is gone. */
     async clearWindows({ id: queue_id }: Queue): Promise<void> {

@@ -80,15 +80,20 @@ export function queueAdmin(context: {
     }
   }
 
-  /** Deletes a queue that has no jobs. False when it has some. */
-  async function removeEmpty({ id }: Queue): Promise<boolean> {
+  /**
+   * Deletes a queue. Without `force` only one that has no jobs: false when it has some. With `force` it deletes the jobs that
+   * came since the queue was cleared. None can come while it holds the lock.
+   */
+  async function removeLocked(queue: Queue, force: boolean): Promise<boolean> {
+    const queue_id = queue.id;
     return orUnavailable(
       db.transaction(async (transaction) => {
         await limitLockWait(transaction, LONG_LOCK_WAIT_MS);
-        await transaction.query(statements.lock, { queue_id: id });
-        const [row] = await transaction.query(statements.empty, { queue_id: id });
+        await transaction.query(statements.lock, { queue_id });
+        if (force) await purge.clearLocked(queue, transaction);
+        const [row] = await transaction.query(statements.empty, { queue_id });
         if (!row?.empty) return false;
-        await transaction.query(statements.delete, { queue_id: id });
+        await transaction.query(statements.delete, { queue_id });
         return true;
       }),
       'An open transaction has enqueued into the queue, and holds it for too long.',
@@ -151,14 +156,12 @@ export function queueAdmin(context: {
     /** Deletes a queue, with `force` its jobs too. @throws Refusal `queue_not_empty` */
     async remove({ queue: name, force }: Named & { force: boolean }): Promise<void> {
       const queue = await current(name);
-      for (;;) {
-        if (force) await purge.clear(queue);
-        const deleted = await removeEmpty(queue);
-        queues.changed(name);
-        drop(queue.id);
-        if (deleted) return purge.clearWindows(queue);
-        if (!force) throw queueNotEmpty(name);
-      }
+      if (force) await purge.clear(queue);
+      const deleted = await removeLocked(queue, force);
+      queues.changed(name);
+      drop(queue.id);
+      if (!deleted) throw queueNotEmpty(name);
+      return purge.clearWindows(queue);
     },
 
     /** Deletes the jobs in these states. Returns their number. */

@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createSemaphore } from '../postgres/semaphore.ts';
 import { restAfter } from '../shareOfTime.ts';
 
 /** Bulk work gives way to claims when one was served within this time. */
@@ -21,8 +23,8 @@ export type Chunk = (work: (size: number) => Promise<number>) => Promise<number>
  */
 export function createBulkThrottle() {
   let servedAt = Number.NEGATIVE_INFINITY;
-  /** Settles when the last chunk and the rest after it are over. */
-  let rested: Promise<void> = Promise.resolve();
+  /** One chunk, and the rest after it. In an outage, the chunks that wait fail with the one that met it. */
+  const inTurn = createSemaphore(1);
 
   const serving = () => performance.now() - servedAt < SERVING_MS;
 
@@ -36,25 +38,26 @@ export function createBulkThrottle() {
     chunks(): Chunk {
       let fitting = FEWEST;
 
-      return async (work) => {
-        if (!serving()) return work(MOST);
-        const before = rested;
-        let endRest: () => void = () => undefined;
-        rested = new Promise((resolve) => {
-          endRest = resolve;
-        });
-        await before;
+      async function measured(
+        work: (size: number) => Promise<number>,
+      ): Promise<{ rows: number; ms: number }> {
         const size = fitting;
         const started = performance.now();
-        const took = () => performance.now() - started;
-        try {
-          const rows = await work(size);
-          if (rows === size)
-            fitting = Math.round(Math.min(MOST, Math.max(FEWEST, (size * CHUNK_MS) / took())));
-          return rows;
-        } finally {
-          setTimeout(endRest, restAfter(took(), SHARE));
-        }
+        const rows = await work(size);
+        const ms = performance.now() - started;
+        if (rows === size) fitting = Math.round(Math.min(MOST, Math.max(FEWEST, (size * CHUNK_MS) / ms)));
+        return { rows, ms };
+      }
+
+      return async (work) => {
+        if (!serving()) return work(MOST);
+        return new Promise((resolve, reject) => {
+          inTurn(async () => {
+            const { rows, ms } = await measured(work);
+            resolve(rows);
+            await sleep(restAfter(ms, SHARE));
+          }).catch(reject);
+        });
       };
     },
   };

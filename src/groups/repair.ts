@@ -19,9 +19,11 @@ const headless = planned('groups/headless', row<Headless>());
 const PAGE = 1000;
 /** The groups of this number of queues are advanced at once. */
 const QUEUES_AT_ONCE = 4;
-/** The looks take this share of the time. A look at all queues begins LOOK_MS after the end of the last one. */
+/** The looks take this share of the time, as long as a page takes some 10 ms. A look at all queues begins LOOK_MS after the end of the last one. */
 const SHARE = 1 / 20;
 const LOOK_MS = 500;
+/** On a busy machine a look takes long because it waits. It has not cost more for that. */
+const MOST_REST_MS = 200;
 
 /** A group, and the queues behind it up to `to_queue_id`. */
 interface Place {
@@ -115,8 +117,8 @@ export function createGroupRepair(context: {
       await groups.catchUp();
       const { next, lookMs } = await page(place);
       place = next ?? ALL_QUEUES;
-      const rest = restAfter(lookMs, SHARE);
-      return next ? rest : Math.max(LOOK_MS, rest);
+      const rest = Math.min(MOST_REST_MS, restAfter(lookMs, SHARE));
+      return next ? rest : LOOK_MS;
     },
 
     /** Jobs came into this group of a queue (into any of its groups, if none is named), and nobody has advanced it. */

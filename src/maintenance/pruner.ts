@@ -30,29 +30,42 @@ const statements = {
   windows: planned('maintenance/prune_windows', row<Expired>()),
 };
 
+/** A pass that has much to do looks this often for queues that have something to prune by now. */
+const LOOK_MS = 1000;
+const BEGINNING: Last = { after_finished_at: '-infinity', after_id: FIRST_ID };
+
 /** The number of rows that prune_answers.sql and prune_windows.sql delete at once. */
 const BATCH = 1000;
 
-/** Deletes finished jobs that outlived the retention of their queue. */
+/** Deletes finished jobs that outlived the retention of their queue. Queues take turns, a chunk each. */
 export function pruneJobs({ db, throttle }: { db: Db; throttle: BulkThrottle }): () => Promise<boolean> {
   const chunk = throttle.chunks();
-  let left: (Prunable & Last)[] = [];
+  /** What there is to prune, by queue and state. What was served last stands last. */
+  const left = new Map<string, Prunable & Last>();
+  let lookedAt = Number.NEGATIVE_INFINITY;
+
+  async function look(): Promise<void> {
+    for (const one of await db.query(statements.prunable)) {
+      const key = `${one.queue_id} ${one.state}`;
+      const { after_finished_at, after_id } = left.get(key) ?? BEGINNING;
+      left.set(key, { ...one, after_finished_at, after_id });
+    }
+    lookedAt = performance.now();
+  }
 
   return async () => {
-    if (left.length === 0) {
-      const found = await db.query(statements.prunable);
-      left = found.map((one) => ({ ...one, after_finished_at: '-infinity', after_id: FIRST_ID }));
-    }
-    const [first] = left;
-    if (!first) return false;
-    const pruned = await chunk(async (limit) => {
-      const [done] = await db.query(statements.jobs, { ...first, limit });
+    if (left.size === 0 || performance.now() > lookedAt + LOOK_MS) await look();
+    const [next] = left;
+    if (!next) return false;
+    const [key, one] = next;
+    await chunk(async (limit) => {
+      const [done] = await db.query(statements.jobs, { ...one, limit });
       const { count = 0, ...last } = done ?? {};
-      if (count > 0) Object.assign(first, last);
+      left.delete(key);
+      if (count === limit) left.set(key, { ...one, ...(last as Last) });
       return count;
     });
-    if (pruned === 0) left.shift();
-    return left.length > 0;
+    return left.size > 0;
   };
 }
 

@@ -58,15 +58,21 @@ export function createLockWait() {
   const waiting = createSemaphore(WAITING_AT_ONCE);
 
   return async function waitForLocks<T>(work: (lockWaitMs: number) => Promise<T>): Promise<T> {
+    const until = performance.now() + LONG_LOCK_WAIT_MS;
+    const detail = 'An open transaction holds the unique key or the queue for too long.';
     try {
       return await tried(() => work(SHORT_LOCK_WAIT_MS));
     } catch (error) {
       if (!isLockTimeout(error)) throw error;
     }
-    const until = performance.now() + LONG_LOCK_WAIT_MS;
+    const wait = () => {
+      const left = until - performance.now();
+      if (left < SHORT_LOCK_WAIT_MS) throw unavailable(detail);
+      return work(left);
+    };
     return orUnavailable(
-      waiting(() => work(Math.max(SHORT_LOCK_WAIT_MS, until - performance.now()))),
-      'An open transaction holds the unique key or the queue for too long.',
+      waiting(async () => wait()),
+      detail,
     );
   };
 }

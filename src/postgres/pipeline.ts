@@ -59,6 +59,8 @@ export class Pipeline implements pg.Submittable {
   callback: (error: unknown, results: Rows[]) => void;
   /** The driver's time limit, where it is not that of the connection. */
   query_timeout: number | undefined;
+  /** After an error: whether it is sure which statements the server keeps. */
+  isSure = true;
   readonly #calls: Call[];
   readonly #parserOf: ParserOf;
   readonly #results: Rows[];
@@ -119,12 +121,23 @@ export class Pipeline implements pg.Submittable {
     this.#at++;
   }
 
+  /** What was prepared before the error stays prepared. The server has passed over what comes after it. */
   handleError(error: unknown): void {
+    const done = this.#calls.slice(0, this.#at).map(({ statement }) => statement.name ?? '');
+    for (const name of done) this.#keep(name);
+    const failed = this.#described.get(this.#name);
+    if (failed && failed.length > 0) this.#keep(this.#name);
+    else if (failed) this.isSure = false;
     this.callback(error, []);
   }
 
+  #keep(name: string): void {
+    const columns = this.#described.get(name);
+    if (columns && name !== '') this.#known.set(name, columns);
+  }
+
   handleReadyForQuery(): void {
-    for (const [name, columns] of this.#described) if (name !== '') this.#known.set(name, columns);
+    for (const name of this.#described.keys()) this.#keep(name);
     this.callback(null, this.#results.slice(1));
   }
 }

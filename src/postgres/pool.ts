@@ -1,7 +1,14 @@
 import pg from 'pg';
 import { cancel } from './cancel.ts';
 import { columnTypes } from './columnTypes.ts';
-import { isClientTimeout, isRetryable, isStalePlan, outageAsRefusal } from './errorClasses.ts';
+import {
+  isClientTimeout,
+  isDataError,
+  isLockTimeout,
+  isRetryable,
+  isStalePlan,
+  outageAsRefusal,
+} from './errorClasses.ts';
 import type { OutageLog } from './outageLog.ts';
 import { type Call, Pipeline, ROUND_TRIP_MS, type Rows } from './pipeline.ts';
 import type { Statement } from './statements.ts';
@@ -25,6 +32,13 @@ export interface Database extends Db {
   pipeline(calls: Call[], sent?: () => void): Promise<Rows[]>;
   close(): Promise<void>;
 }
+
+/** How long a transaction may take in all, from the wait for a connection to the commit. */
+const TRANSACTION_MS = 4500;
+
+/** The driver knows `query_timeout` for a single statement. Its types do not. */
+const timed = (text: string, query_timeout: number): pg.QueryConfig =>
+  ({ text, query_timeout }) as pg.QueryConfig;
 
 /** How a connection is made. A call that the database does not answer fails within 4.5 s in all. */
 export function connectionOptions(url: string): pg.ClientConfig {
@@ -50,22 +64,28 @@ export function openDatabase(url: string, size: number, log?: OutageLog): Databa
   // listener would end the process.
   pool.on('connect', (client) => client.on('error', () => undefined));
 
+  /** Refusals of the server after which the connection is as it was before. */
+  const harmless = new WeakSet<object>();
+
   /** Does not use the driver's own prepared statements: their names would clash with those of the pipelines. */
-  const runOn = (client: pg.PoolClient, calls: Call[]) =>
+  const runOn = (client: pg.PoolClient, calls: Call[], limitMs?: number) =>
     new Promise<Rows[]>((resolve, reject) => {
-      client.query(
-        new Pipeline(calls, columnTypes.getTypeParser, (error, results) =>
-          error ? reject(error) : resolve(results),
-        ),
-      );
+      const pipeline = new Pipeline(calls, columnTypes.getTypeParser, (error, results) => {
+        if (!error) return resolve(results);
+        if (isLockTimeout(error) || isDataError(error)) if (pipeline.isSure) harmless.add(error as object);
+        reject(error);
+      });
+      if (limitMs !== undefined) pipeline.query_timeout = limitMs;
+      client.query(pipeline);
     });
 
   async function queryOn<Parameters extends object, Row>(
     client: pg.PoolClient,
     statement: Statement<Parameters, Row>,
     parameters?: Parameters,
+    limitMs?: number,
   ): Promise<Row[]> {
-    const [rows] = await runOn(client, [{ statement, parameters: parameters ?? {} }]);
+    const [rows] = await runOn(client, [{ statement, parameters: parameters ?? {} }], limitMs);
     return rows as Row[];
   }
 
@@ -85,8 +105,15 @@ export function openDatabase(url: string, size: number, log?: OutageLog): Databa
     }
   }
 
-  /** Lends a connection. If anything fails on it, the connection is closed, which rolls back its transaction. */
-  const withConnection = <T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> =>
+  /**
+   * Lends a connection. If anything fails on it, the connection is closed, which rolls back its transaction. It survives
+   * what is harmless: many statements may meet the lock of another transaction at once. Work that is `whole` leaves no
+   * transaction open.
+   */
+  const withConnection = <T>(
+    work: (client: pg.PoolClient) => Promise<T>,
+    { whole }: { whole: boolean },
+  ): Promise<T> =>
     withRetries(async () => {
       const client = await pool.connect();
       try {
@@ -95,29 +122,45 @@ export function openDatabase(url: string, size: number, log?: OutageLog): Databa
         return result;
       } catch (error) {
         if (isClientTimeout(error)) cancel(client, connectionOptions(url));
-        client.release(true);
+        if (!harmless.has(error as object)) client.release(true);
+        else if (whole) client.release();
+        else
+          client.query(timed('rollback', ROUND_TRIP_MS)).then(
+            () => client.release(),
+            () => client.release(true),
+          );
         throw error;
       }
     });
 
   return {
-    query: (statement, parameters) => withConnection((client) => queryOn(client, statement, parameters)),
+    query: (statement, parameters) =>
+      withConnection((client) => queryOn(client, statement, parameters), { whole: true }),
     pipeline: (calls, sent) =>
-      withConnection((client) => {
-        const results = runOn(client, calls);
-        sent?.();
-        return results;
-      }),
+      withConnection(
+        (client) => {
+          const results = runOn(client, calls);
+          sent?.();
+          return results;
+        },
+        { whole: true },
+      ),
 
-    transaction: (work) =>
-      withConnection(async (client) => {
-        await client.query('begin');
-        const result = await work({
-          query: (statement, parameters) => queryOn(client, statement, parameters),
-        });
-        await client.query('commit');
-        return result;
-      }),
+    async transaction(work) {
+      const until = performance.now() + TRANSACTION_MS;
+      const left = () => Math.max(1, Math.min(ROUND_TRIP_MS, until - performance.now()));
+      return withConnection(
+        async (client) => {
+          await client.query(timed('begin', left()));
+          const result = await work({
+            query: (statement, parameters) => queryOn(client, statement, parameters, left()),
+          });
+          await client.query(timed('commit', left()));
+          return result;
+        },
+        { whole: false },
+      );
+    },
 
     close() {
       closing = true;

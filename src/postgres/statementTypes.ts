@@ -1185,6 +1185,32 @@ export interface StatementTypes {
       progress: string;
     };
   };
+  'settle/jobs': {
+    parameters: {
+      queue_id: number | null;
+      ids: (string | null)[] | null;
+    };
+    columns: {
+      state: JobState;
+      finished_at: string;
+      result: string;
+      id: string;
+      priority: number;
+      attempt: number;
+      max_attempts: number;
+      deliveries: number;
+      run_at: string;
+      created_at: string;
+      group: string;
+      fairness_key: string;
+      unique_key: string;
+      lease_expires_at: string;
+      worker: string;
+      last_error: string;
+      headers: string;
+      progress: string;
+    };
+  };
   'settle/keep_follow_ups': {
     parameters: {
       enqueued: string | null;
@@ -1269,6 +1295,7 @@ export interface StatementTypes {
       state: JobState;
       lease_token: string;
       enqueued: string;
+      unique_key: string;
     };
   };
   'waiting/await': {

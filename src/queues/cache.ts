@@ -1,4 +1,4 @@
-import { jobNotFound } from '../errors.ts';
+import { isOutage, jobNotFound } from '../errors.ts';
 import { queueIdOf } from '../ids.ts';
 import { createLockWait, SHORT_LOCK_WAIT_MS, withLockTimeout } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
@@ -72,10 +72,12 @@ export function queueCache(db: Database) {
   /** Marks a queue for jobs with fairness keys that dibs.enqueue brought. */
   async function withMark({ has_marks, ...row }: FoundRow): Promise<QueueRow> {
     if (!has_marks) return row;
-    // When this fails, the next look-up tries it again.
+    // When a lock is in its way, the next look-up tries it again.
     await withLockTimeout(db, SHORT_LOCK_WAIT_MS)
       .query(makeFair, { name: row.name })
-      .catch(() => undefined);
+      .catch((error) => {
+        if (isOutage(error)) throw error;
+      });
     return { ...row, fair: true };
   }
 

@@ -3,7 +3,7 @@ import type { Enqueue } from '../enqueue/enqueue.ts';
 import type { NewJob } from '../enqueue/newJob.ts';
 import { jobNotFound, leaseLost } from '../errors.ts';
 import type { GroupHeads } from '../groups/heads.ts';
-import type { Job, JobRow } from '../job.ts';
+import type { Job } from '../job.ts';
 import { isKeyTaken } from '../postgres/errorClasses.ts';
 import { LONG_LOCK_WAIT_MS, lockTimeoutOf, orUnavailable } from '../postgres/lockWait.ts';
 import type { Database, Db } from '../postgres/pool.ts';
@@ -12,7 +12,7 @@ import { planned, prepared, row } from '../postgres/statements.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import type { Waiters } from '../waiting/waiters.ts';
 import { ackedAs, completeJobs } from './complete.ts';
-import { currentJob, prepareNack } from './giveBack.ts';
+import { currentJobs, prepareNack } from './giveBack.ts';
 import type { Ack, Acked, Nack, Nacked } from './requests.ts';
 import type { Item, Untouched } from './settleBatch.ts';
 import type { Settlement } from './verbs.ts';
@@ -100,22 +100,19 @@ export function createFollowUps(context: {
     const before = await find(queue, item);
     if (before.state === 'completed') throw leaseLost(item.id);
     const nackIn = await prepareNack(db, queue, [item], true);
-    let done: { row: JobRow; enqueued: Job[] } | undefined;
-    try {
-      done = await withFollowUps(jobs, at, async (transaction, enqueueIn) => {
-        const [row] = await nackIn(transaction);
-        return row && { row, enqueued: row.state === 'dead' ? await enqueueIn() : [] };
-      });
-    } catch (error) {
-      // The sweeper made the job dead, and another job has its unique key by now. The job stays dead, but not because
-      // of this nack. So no follow-up is inserted.
-      const job = isKeyTaken(error) ? await currentJob(db, queue, item.id) : undefined;
-      if (!job) throw error;
-      return { ...job, enqueued: [] };
-    }
+    const done = await withFollowUps(jobs, at, async (transaction, enqueueIn) => {
+      const [row] = await nackIn(transaction);
+      return row && { row, enqueued: row.state === 'dead' ? await enqueueIn() : [] };
+    }).catch((error) => {
+      if (!isKeyTaken(error)) throw error;
+    });
     if (!done) {
-      await find(queue, item);
-      throw leaseLost(item.id);
+      const { state } = await find(queue, item);
+      const [job] = state === 'dead' ? await currentJobs(db, queue, [item.id]) : [];
+      if (!job) throw leaseLost(item.id);
+      // The sweeper made the job dead, and another job has its unique key by now. The job stays dead, but not because of
+      // this nack. So no follow-up is inserted.
+      return { ...job, enqueued: [] };
     }
     const [job] = await settlement.givenBack(queue, [done.row]);
     await groups.advanceAfter([job as Job]);

@@ -10,15 +10,15 @@ import { ids, tokens } from './settleBatch.ts';
 const statements = {
   nack: prepared('settle/nack', row<JobRow>()),
   release: prepared('settle/release', row<JobRow>()),
-  job: prepared('settle/job', row<JobRow>()),
+  jobs: prepared('settle/jobs', row<JobRow>()),
 };
 
 /** Runs a prepared nack or release, and returns the jobs that it touched. */
 export type GiveBack = (on: Db) => Promise<JobRow[]>;
 
 /**
- * Prepares the nack of jobs: reserves their new positions. With `late`, the nack also touches a dead job with a unique
- * key. It fails (isKeyTaken) when another job has that key by now.
+ * Prepares the nack of jobs: reserves their new positions. With `late`, a dead job with a unique key may come back too,
+ * if no other job has that key. It fails (isKeyTaken) when another job gets the key at this moment.
  */
 export async function prepareNack(db: Db, queue: Queue, items: Nack[], late = false): Promise<GiveBack> {
   const positions = await nextPositions(db, items.length);
@@ -56,10 +56,8 @@ export async function prepareRelease(
     });
 }
 
-/** The job as it is now, without its payload. */
-export async function currentJob(db: Db, queue: Queue, id: string): Promise<Job | undefined> {
-  const [row] = await db.query(statements.job, { queue_id: queue.id, id });
-  if (!row) return undefined;
-  const { payload: _, ...job } = row;
-  return { ...job, queue: queue.name };
+/** These jobs as they are now, without their payloads. Their ids ascend. */
+export async function currentJobs(db: Db, queue: Queue, ids: string[]): Promise<Job[]> {
+  const rows = await db.query(statements.jobs, { queue_id: queue.id, ids });
+  return rows.map((row) => ({ ...row, queue: queue.name }));
 }

@@ -32,7 +32,11 @@ export interface Untouched {
   state: JobState;
   lease_token: string | null;
   enqueued: string | null;
+  unique_key: string | null;
 }
+
+/** What became of each of these items, by id. */
+export type Outcomes<Row> = Map<string, Row | Refusal>;
 
 /** A verb, for the items of one queue. */
 interface Verb<I extends Item, Row extends Moved> {
@@ -46,7 +50,17 @@ interface Verb<I extends Item, Row extends Moved> {
    * The answer for an item that was not touched, though its token is that of the job's last lease. Undefined: the lease
    * is lost.
    */
-  ifUntouched?(queue: Queue, item: I, found: Untouched): Row | undefined | Promise<Row | undefined>;
+  ifUntouched?(found: Untouched): Row | undefined;
+  /**
+   * Settles items whose jobs are dead, though their tokens are those of the last leases. This may have to wait for other
+   * transactions. So no batch waits for it.
+   */
+  settleLate?(queue: Queue, items: I[], found: Map<string, Untouched>): Promise<Outcomes<Row>>;
+}
+
+/** The outcome of an item that is settled late, after its batch. */
+interface Later<Row> {
+  later: Promise<Outcomes<Row>>;
 }
 
 /** A token that isn't one of ours matches no lease. */
@@ -56,27 +70,33 @@ export const ids = (items: Item[]) => items.map((i) => i.id);
 /** Makes a verb for one item of a verb for many. Items of one queue go in batches. */
 export function settleInBatches<I extends Item, Row extends Moved>(
   { db, joinRoundTrip, queues, groups }: Context,
-  { inRoundTrips, touch, textOf, ifUntouched }: Verb<I, Row>,
+  { inRoundTrips, touch, textOf, ifUntouched, settleLate }: Verb<I, Row>,
 ): (item: I) => Promise<Row> {
-  async function outcomesOfUntouched(queue: Queue, items: I[]): Promise<Map<string, Row | Refusal>> {
-    const outcomes = new Map<string, Row | Refusal>();
+  type Outcome = Row | Refusal | Later<Row>;
+
+  async function outcomesOfUntouched(queue: Queue, items: I[]): Promise<Map<string, Outcome>> {
+    const outcomes = new Map<string, Outcome>();
     if (items.length === 0) return outcomes;
     const rows = await db.query(untouched, { queue_id: queue.id, ids: ids(items) });
     const found = new Map(rows.map((row) => [row.id, row]));
+    const late: I[] = [];
     for (const item of items) {
       const row = found.get(item.id);
-      const ownToken = row?.lease_token === item.lease_token;
-      outcomes.set(
-        item.id,
-        row
-          ? (ownToken && (await ifUntouched?.(queue, item, row))) || leaseLost(item.id)
-          : jobNotFound(item.id),
-      );
+      if (!row) outcomes.set(item.id, jobNotFound(item.id));
+      else if (row.lease_token !== item.lease_token) outcomes.set(item.id, leaseLost(item.id));
+      else if (settleLate && row.state === 'dead') late.push(item);
+      else outcomes.set(item.id, ifUntouched?.(row) ?? leaseLost(item.id));
+    }
+    if (settleLate && late.length > 0) {
+      const later = settleLate(queue, late, found);
+      // Each of the items awaits it, and fails with it.
+      later.catch(() => undefined);
+      for (const { id } of late) outcomes.set(id, { later });
     }
     return outcomes;
   }
 
-  const batched = createBatcher<I, Row | Refusal>({
+  const batched = createBatcher<I, Outcome>({
     joinRoundTrip: inRoundTrips ? joinRoundTrip : undefined,
     maxWeight: 1,
     weigh: (item) => 1 / BATCH_ITEMS + (textOf(item)?.length ?? 0) / BATCH_BYTES,
@@ -90,16 +110,17 @@ export function settleInBatches<I extends Item, Row extends Moved>(
       const others = await outcomesOfUntouched(queue, left).catch((error) => {
         // What was touched has committed, and is answered as that.
         if (touched.size === 0 || !(error instanceof Refusal)) throw error;
-        return new Map(left.map((item) => [item.id, error]));
+        return new Map<string, Outcome>(left.map((item) => [item.id, error]));
       });
-      return items.map((item) => (touched.get(item.id) ?? others.get(item.id)) as Row | Refusal);
+      return items.map((item) => (touched.get(item.id) ?? others.get(item.id)) as Outcome);
     },
   });
 
   return async (item) => {
     const queueId = queueIdOf(item.id);
     if (queueId === undefined) throw jobNotFound(item.id);
-    const outcome = await batched(queueId, item);
+    const first = await batched(queueId, item);
+    const outcome = 'later' in first ? ((await first.later).get(item.id) as Row | Refusal) : first;
     if (outcome instanceof Error) throw outcome;
     // Not in the batch: there, items without a group would wait for it too.
     if (needsAdvance(outcome)) await groups.advanceAfter([outcome]);

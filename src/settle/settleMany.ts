@@ -1,6 +1,6 @@
 import type { PathOf } from '../enqueue/checks.ts';
 import type { NewJob } from '../enqueue/newJob.ts';
-import { isOutage, Refusal } from '../errors.ts';
+import { isOutage, Refusal, withUnknownOutcome } from '../errors.ts';
 import type { Job } from '../job.ts';
 import type { Ack, Acked, Extend, Extended, Nack, Nacked, Release } from './requests.ts';
 
@@ -56,7 +56,10 @@ export function createSettleMany(verbs: {
       answersTo(request.nacks, (item, i) => nack(item, pathOf('nacks', i))),
       answersTo(request.releases, release),
       answersTo(request.extends, extend),
-    ]);
+    ]).catch((error) => {
+      // Other items may be settled.
+      throw Object.values(request).flat().length > 1 ? withUnknownOutcome(error) : error;
+    });
     return { acks, nacks, releases, extends: extended };
   };
 }

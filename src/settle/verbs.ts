@@ -1,18 +1,17 @@
 import type { JoinRoundTrip } from '../batching/roundTrips.ts';
 import type { GroupHeads, Moved } from '../groups/heads.ts';
 import type { Job } from '../job.ts';
-import { isKeyTaken, isLockTimeout } from '../postgres/errorClasses.ts';
-import { SHORT_LOCK_WAIT_MS, withLockTimeout } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
-import type { Queue, Queues } from '../queues/cache.ts';
+import type { Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import type { Waiters } from '../waiting/waiters.ts';
 import { createAfterSettle } from './afterSettle.ts';
 import { ackedAs, completeJobs } from './complete.ts';
-import { currentJob, type GiveBack, prepareNack, prepareRelease } from './giveBack.ts';
+import { prepareNack, prepareRelease } from './giveBack.ts';
+import { createLateSettlement } from './late.ts';
 import type { Ack, Acked, Extend, Extended, Nack, Release } from './requests.ts';
-import { type Item, ids, settleInBatches, tokens } from './settleBatch.ts';
+import { ids, settleInBatches, tokens } from './settleBatch.ts';
 
 const extend = prepared('settle/extend', row<Omit<Extended, 'state'>>());
 
@@ -34,19 +33,7 @@ export function createSettlement(context: Context) {
   const afterSettle = createAfterSettle(context);
   const { leaseEnded, givenBack } = afterSettle;
 
-  /**
-   * Settles a job late: the sweeper has made it dead, but its lease was the last one. The job stays dead when another
-   * job has its unique key by now, or is about to take it in an open transaction.
-   */
-  async function settleLate(queue: Queue, { id }: Item, giveBack: GiveBack): Promise<Job | undefined> {
-    try {
-      const [job] = await givenBack(queue, await giveBack(withLockTimeout(db, SHORT_LOCK_WAIT_MS)));
-      return job;
-    } catch (error) {
-      if (!isKeyTaken(error) && !isLockTimeout(error)) throw error;
-      return currentJob(db, queue, id);
-    }
-  }
+  const late = createLateSettlement(db);
 
   return {
     ...afterSettle,
@@ -60,27 +47,29 @@ export function createSettlement(context: Context) {
         leaseEnded(queue);
         return rows.map(ackedAs);
       },
-      ifUntouched: (_queue, _item, found) => (found.state === 'completed' ? ackedAs(found) : undefined),
+      ifUntouched: (found) => (found.state === 'completed' ? ackedAs(found) : undefined),
     }),
 
     nack: settleInBatches<Nack, Job>(context, {
       inRoundTrips: false,
       textOf: (item) => item.error,
       touch: async (queue, items) => givenBack(queue, await (await prepareNack(db, queue, items))(db)),
-      ifUntouched: async (queue, item, found) =>
-        found.state === 'dead'
-          ? settleLate(queue, item, await prepareNack(db, queue, [item], true))
-          : undefined,
+      settleLate: (queue, items, found) =>
+        late(queue, items, found, {
+          prepare: (some) => prepareNack(db, queue, some, true),
+          givenBack: (rows) => givenBack(queue, rows),
+        }),
     }),
 
     release: settleInBatches<Release, Job>(context, {
       inRoundTrips: false,
       textOf: () => undefined,
       touch: async (queue, items) => givenBack(queue, await (await prepareRelease(db, queue, items))(db)),
-      ifUntouched: async (queue, item, found) =>
-        found.state === 'dead'
-          ? settleLate(queue, item, await prepareRelease(db, queue, [item], true))
-          : undefined,
+      settleLate: (queue, items, found) =>
+        late(queue, items, found, {
+          prepare: (some) => prepareRelease(db, queue, some, true),
+          givenBack: (rows) => givenBack(queue, rows),
+        }),
     }),
 
     extend: settleInBatches<Extend, Extended>(context, {

@@ -182,6 +182,7 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
       progress: all(ids, null),
     }),
   },
+  'settle/jobs': { batch: true, parameters: ({ queue }, ids) => ({ queue_id: queue, ids }) },
   'settle/untouched': { batch: true, parameters: ({ queue }, ids) => ({ queue_id: queue, ids }) },
   'settle/drop_cancelled': {
     planned: true,

@@ -46,10 +46,22 @@ export function signalAll(pids: number[], signal: NodeJS.Signals): void {
   }
 }
 
+interface Relay extends Server {
+  /** From now on, what either side sends is lost, and so are new connections. Nobody is told. */
+  swallow(): void;
+  cut(): Promise<void>;
+}
+
 /** A relay with a fixed address to a server whose port may change. */
-async function openRelay(port: number, target: () => number): Promise<Server & { cut(): Promise<void> }> {
+async function openRelay(port: number, target: () => number): Promise<Relay> {
   const sockets = new Set<Socket>();
+  let swallows = false;
   const relay = createServer((near) => {
+    if (swallows) {
+      sockets.add(near.resume().on('error', () => undefined));
+      near.on('close', () => sockets.delete(near));
+      return;
+    }
     const far = connect(target(), '127.0.0.1');
     for (const [socket, other] of [
       [near, far],
@@ -61,11 +73,17 @@ async function openRelay(port: number, target: () => number): Promise<Server & {
         sockets.delete(socket);
         other.destroy();
       });
-      socket.pipe(other);
+      socket.on('data', (chunk) => {
+        if (!swallows && !other.write(chunk)) socket.pause();
+      });
+      other.on('drain', () => socket.resume());
     }
   }).listen(port, '127.0.0.1');
   await once(relay, 'listening');
   return Object.assign(relay, {
+    swallow() {
+      swallows = true;
+    },
     async cut() {
       const closed = once(relay, 'close');
       relay.close();
@@ -113,6 +131,13 @@ export async function unreliablePostgres() {
     /** Stops all its processes. Connections stay open and new ones are accepted, but nothing is answered. */
     freeze: () => signalAll(postgresPids(directory.path), 'SIGSTOP'),
     thaw: () => signalAll(postgresPids(directory.path), 'SIGCONT'),
+    /** The network loses every packet: a black hole. */
+    vanish: () => relay?.swallow(),
+    /** The network works again. The connections of before are gone. */
+    async appear() {
+      await relay?.cut();
+      relay = await openRelay(port, () => target);
+    },
     async remove() {
       signalAll(postgresPids(directory.path), 'SIGCONT');
       await stop();

@@ -1,0 +1,90 @@
+import { firstOfKeys } from '../enqueue/insert.ts';
+import { jobNotFound, Refusal, unavailable } from '../errors.ts';
+import type { Job, JobRow } from '../job.ts';
+import { isKeyTaken, isLockTimeout } from '../postgres/errorClasses.ts';
+import { SHORT_LOCK_WAIT_MS, withLockTimeout } from '../postgres/lockWait.ts';
+import type { Database } from '../postgres/pool.ts';
+import { createSemaphore } from '../postgres/semaphore.ts';
+import type { Queue } from '../queues/cache.ts';
+import { currentJobs, type GiveBack } from './giveBack.ts';
+import { type Item, ids, type Outcomes, type Untouched } from './settleBatch.ts';
+
+/** After this time, what is still to be tried is refused. The request has waited for its batch before. */
+const GIVE_UP_MS = 2000;
+/** The wait for a lock in a part of a batch that has already waited SHORT_LOCK_WAIT_MS. */
+const PART_LOCK_WAIT_MS = 2;
+/** Batches that are tried at once, and batches that are taken apart at once. */
+const AT_ONCE = 2;
+
+/** Whether this was done. It was not when another job takes one of the keys at this moment. */
+async function unlessKeyHeld(work: Promise<void>): Promise<boolean> {
+  try {
+    await work;
+    return true;
+  } catch (error) {
+    if (!isKeyTaken(error) && !isLockTimeout(error)) throw error;
+    return false;
+  }
+}
+
+/**
+ * Settles jobs late: the sweeper has made them dead, but their leases were the last ones. A job that would come back
+ * stays dead when another job has its unique key by now, or is about to take it in an open transaction. Such a
+ * transaction may stay open for long, and hold many keys. So a batch that meets one is taken apart until only the jobs
+ * with held keys are left. All this goes beside the batches of the queue.
+ */
+export function createLateSettlement(db: Database) {
+  const tried = createSemaphore(AT_ONCE);
+  const takenApart = createSemaphore(AT_ONCE);
+
+  return async function settleLate<I extends Item>(
+    queue: Queue,
+    items: I[],
+    found: Map<string, Untouched>,
+    verb: {
+      prepare(items: I[]): Promise<GiveBack>;
+      givenBack(rows: JobRow[]): Promise<Job[]>;
+    },
+  ): Promise<Outcomes<Job>> {
+    const giveUpAt = performance.now() + GIVE_UP_MS;
+    const outcomes: Outcomes<Job> = new Map();
+
+    async function settle(some: I[], lockWaitMs: number): Promise<void> {
+      const giveBack = await verb.prepare(some);
+      const jobs = await verb.givenBack(await giveBack(withLockTimeout(db, lockWaitMs)));
+      for (const job of jobs) outcomes.set(job.id, job);
+    }
+
+    /** Settles parts, smaller ones after each that fails and larger ones after each that does not. */
+    async function settleInParts(some: I[]): Promise<void> {
+      let size = some.length >> 1;
+      for (let at = 0; at < some.length; ) {
+        if (performance.now() > giveUpAt) {
+          const refusal = unavailable('Open transactions hold too many unique keys. Try again later.');
+          for (const { id } of some.slice(at)) outcomes.set(id, refusal);
+          return;
+        }
+        const part = some.slice(at, at + size);
+        const isSettled = await unlessKeyHeld(settle(part, PART_LOCK_WAIT_MS));
+        // A job that is left alone with a held key stays dead.
+        if (isSettled || part.length === 1) at += part.length;
+        size = isSettled ? part.length * 2 : Math.max(1, part.length >> 2);
+      }
+    }
+
+    const keyed = items.map((item) => ({ item, unique_key: found.get(item.id)?.unique_key ?? null }));
+    const firsts = firstOfKeys(keyed).map(({ item }) => item);
+    try {
+      const isSettled = await unlessKeyHeld(tried(() => settle(firsts, SHORT_LOCK_WAIT_MS)));
+      if (!isSettled && firsts.length > 1) await takenApart(() => settleInParts(firsts));
+      const left = ids(items).filter((id) => !outcomes.has(id));
+      if (left.length > 0) for (const job of await currentJobs(db, queue, left)) outcomes.set(job.id, job);
+    } catch (error) {
+      // What has come back is committed, and is answered as that.
+      if (outcomes.size === 0 || !(error instanceof Refusal)) throw error;
+      for (const { id } of items) if (!outcomes.has(id)) outcomes.set(id, error);
+    }
+    for (const { id } of items) if (!outcomes.has(id)) outcomes.set(id, jobNotFound(id));
+    return outcomes;
+  };
+}
