@@ -1,109 +1,226 @@
-import { createHash, randomUUID } from 'node:crypto';
-import type { Db } from '../postgres/pool.ts';
-import { prepared, row } from '../postgres/statements.ts';
+import { randomUUID } from 'node:crypto';
+import { setImmediate as nextLoop, setTimeout as sleep } from 'node:timers/promises';
+import { queueIdOf } from '../ids.ts';
+import type { Database } from '../postgres/pool.ts';
 import type { Queues } from '../queues/cache.ts';
-import { createClaimHandover } from '../replicas/claimHandover.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import { type ClaimName, type ClaimRequest, queuesOf } from './claim.ts';
-
-import { type LeasedJob, type LeasedRow, toLease } from './leasedJob.ts';
+import { type Found, findLeases, hasLooked, markOf, takenOf } from './claimRows.ts';
+import { type LeasedJob, toLease } from './leasedJob.ts';
 import type { OpenClaim } from './openClaims.ts';
 
-const repeat = prepared('claim/repeat', row<Omit<LeasedRow, 'slot'>>());
-
 type MakeClaim = (request: ClaimRequest, name?: ClaimName) => OpenClaim;
+type RepeatableClaim = Pick<OpenClaim, 'jobs' | 'abandon'>;
 
-/** A request with a `claim_id` that is not answered yet. */
-interface Attempt {
-  /** Has it answered with nothing. Settles when it was answered. */
-  replace(): Promise<void>;
+/** A request asks again after this time while another one looks at the queues of its claim. */
+const ASK_AGAIN_MS = 20;
+/** The marks that a replica remembers. The request of a claim that it knows asks for leases first. */
+const MOST_KNOWN = 10_000;
+
+/** The one request of a claim that claims jobs in this process. The others wait for it. */
+interface Leader {
+  holder: string;
+  /** Lets it wait no longer. Settles when it is answered: true when it got jobs. */
+  replace(): Promise<boolean>;
+  /** What others do to answer for its leases. It does not give them back meanwhile. */
+  heirs: Promise<unknown>[];
 }
 
-/** Names a claim and its queues. The same claim_id at other queues is another claim, of another consumer. */
-export const markOf = (id: string, queues: string[]) =>
-  createHash('sha256')
-    .update(JSON.stringify([id, ...queues.toSorted()]))
-    .digest('base64url')
-    .slice(0, 22);
+/**
+ * Makes claims that may have a `claim_id`. A claim with one leases as others do, but its transaction fails when another
+ * request of the same claim was first (sql/claim/own.sql). Then, and whenever the claim is known here already, the request
+ * asks for the leases of the claim (sql/claim/repeat.sql) before it leases anything. Within a process the newest request
+ * waits until the one before it has looked at its queues, and takes its place if that one found nothing.
+ */
+export function repeatableClaims(context: {
+  db: Database;
+  queues: Queues;
+  claim: MakeClaim;
+  notifier: Notifier;
+  /** The request does not answer for its claim any more. What nobody answers for goes back. */
+  leave(name: ClaimName): void;
+  log: (error: unknown, message: string) => void;
+}) {
+  const { db, queues, claim, notifier, leave, log } = context;
+  const leaders = new Map<string, Leader>();
+  const newest = new Map<string, ClaimName>();
+  const known = new Set<string>();
+  const running = new Set<Promise<unknown>>();
 
-/** Makes claims that may have a `claim_id`: a repeat is answered the leases that still run, and replaces a request that waits. */
-export function repeatableClaims(context: { db: Db; queues: Queues; claim: MakeClaim; notifier: Notifier }) {
-  const { db, queues, claim, notifier } = context;
-  const open = new Map<string, Attempt>();
-  const handover = createClaimHandover({
-    self: notifier.self,
-    tell: notifier.aboutClaims,
-    replace: async (mark) => open.get(mark)?.replace(),
-  });
-
-  /** The running leases of a claim, in the order of its queues. From now on they belong to this request. */
-  async function leasesOf(names: string[], { id, holder }: ClaimName): Promise<LeasedJob[]> {
-    const leases: LeasedJob[] = [];
-    for (const name of names) {
-      const queue = await queues.byName(name);
-      if (!queue) continue;
-      const rows = await db.query(repeat, { queue_id: queue.id, claim_id: id, claim_holder: holder });
-      rows.sort((a, b) => b.priority - a.priority || a.position - b.position);
-      leases.push(...rows.map((row) => toLease(row, name)));
-    }
-    return leases;
+  function remember(mark: string): void {
+    known.delete(mark);
+    known.add(mark);
+    if (known.size <= MOST_KNOWN) return;
+    const [oldest] = known;
+    known.delete(oldest as string);
   }
 
-  function repeatableClaim(request: ClaimRequest, id: string): Omit<OpenClaim, 'replace'> {
-    const name = { id, holder: randomUUID() };
-    const names = queuesOf(request);
-    const mark = markOf(id, names);
-    const before = open.get(mark);
-    let replaced = false;
-    let gone = false;
-    let made: OpenClaim | undefined;
+  /** Leases in the order of the queues of the claim. */
+  async function inOrder(rows: Found['rows'], names: string[]): Promise<LeasedJob[]> {
+    const leases: { job: LeasedJob; place: number; position: number }[] = [];
+    for (const row of rows) {
+      const queue = await queues.byId(queueIdOf(row.id) as number);
+      const name = queue?.name ?? '';
+      leases.push({ place: names.indexOf(name), position: row.position, job: toLease(row, name) });
+    }
+    leases.sort((a, b) => a.place - b.place || b.job.priority - a.job.priority || a.position - b.position);
+    return leases.map(({ job }) => job);
+  }
 
-    async function answer(): Promise<LeasedJob[]> {
-      // If the older request is in its statement, this request finds what it leases.
-      await before?.replace();
-      await handover.endElsewhere(mark);
-      if (replaced || gone) return [];
-      const again = await leasesOf(names, name);
-      if (replaced || gone) return [];
-      if (again.length > 0) return again;
-      made = claim(request, name);
-      handover.opened(mark);
-      return made.jobs;
+  function repeatableClaim(request: ClaimRequest, id: string): RepeatableClaim {
+    const names = queuesOf(request);
+    const name: ClaimName = { mark: markOf(id, names), holder: randomUUID() };
+    const { mark } = name;
+    const waitsUntil = performance.now() + (request.wait_seconds ?? 0) * 1000;
+    const heirs: Promise<unknown>[] = [];
+    let gone = false;
+    let replaced = false;
+    let made: OpenClaim | undefined;
+    /** It has taken the claim, and others wait for what it finds. */
+    let holdsLook = false;
+    let answeredWithJobs = false;
+
+    /**
+     * The leases of the claim, once no other request looks at its queues. Undefined when there are none. Then this request may
+     * take the claim.
+     */
+    async function find(takes: boolean): Promise<LeasedJob[] | undefined> {
+      remember(mark);
+      while (!gone) {
+        const { rows, looks, waiter } = await findLeases(db, name, { takes, waits: !replaced }).catch(
+          (error) => {
+            // It may answer for the leases by now.
+            leave(name);
+            throw error;
+          },
+        );
+        if (rows.length > 0) return inOrder(rows, names);
+        if (!looks) {
+          holdsLook = takes;
+          if (waiter && takes) notifier.replaced(mark, waiter);
+          return undefined;
+        }
+        await sleep(ASK_AGAIN_MS);
+      }
+      return undefined;
     }
 
-    const jobs = answer().finally(() => {
-      if (open.get(mark) !== attempt) return;
-      open.delete(mark);
-      handover.closed(mark);
-    });
-    const answered = jobs.then(
-      () => undefined,
-      () => undefined,
-    );
-    const attempt: Attempt = {
-      replace() {
-        replaced = true;
-        made?.replace();
-        return answered;
-      },
-    };
-    open.set(mark, attempt);
+    /** The claiming statement did it, unless there was none because none of the queues exists. */
+    function endLook(): void {
+      if (!holdsLook || made?.hasOwned()) return;
+      holdsLook = false;
+      hasLooked(db, name).catch((error) => log(error, 'the repeats of a claim wait for some seconds'));
+    }
+
+    /** Claims jobs once. Returns undefined when another request was first: then there are leases to find. */
+    async function claimOnce(): Promise<LeasedJob[] | undefined> {
+      const waitSeconds = Math.max(0, (waitsUntil - performance.now()) / 1000);
+      made = claim({ ...request, wait_seconds: waitSeconds }, name);
+      made.onWaiting(endLook);
+      if (gone) made.abandon();
+      if (replaced) made.replace();
+      const jobs = await made.jobs;
+      if (made.hasOwned()) remember(mark);
+      if (jobs.length > 0 || gone || !made.isTaken()) return jobs;
+      // The request that took it is newer. It may have leased.
+      if (made.hasOwned() || replaced) return (await find(false)) ?? [];
+      return undefined;
+    }
+
+    async function lead(): Promise<LeasedJob[]> {
+      try {
+        let jobs = known.has(mark) ? await find(true) : undefined;
+        while (!jobs && !gone) jobs = (await claimOnce()) ?? (await find(true));
+        return jobs ?? [];
+      } finally {
+        endLook();
+      }
+    }
+
+    async function answer(): Promise<LeasedJob[]> {
+      newest.set(mark, name);
+      for (let leader = leaders.get(mark); leader; leader = leaders.get(mark)) {
+        if (await leader.replace()) {
+          const joined = find(false);
+          leader.heirs.push(joined.catch(() => undefined));
+          const jobs = await joined;
+          if (jobs) return jobs;
+        }
+        if (gone || newest.get(mark) !== name) return [];
+      }
+      const leading = lead().finally(() => leaders.delete(mark));
+      const answered = leading.then(
+        (jobs) => jobs.length > 0,
+        () => false,
+      );
+      leaders.set(mark, {
+        holder: name.holder,
+        heirs,
+        replace() {
+          replaced = true;
+          made?.replace();
+          return answered;
+        },
+      });
+      return leading;
+    }
+
+    /** Other requests that waited for this one answer for its leases first. */
+    async function giveBack(): Promise<void> {
+      await nextLoop();
+      await Promise.all(heirs);
+      leave(name);
+    }
+
+    const jobs = answer()
+      .then(async (leases) => {
+        answeredWithJobs = leases.length > 0;
+        if (!gone) return leases;
+        if (answeredWithJobs) await giveBack();
+        return [];
+      })
+      .finally(() => {
+        running.delete(jobs);
+        if (newest.get(mark) === name) newest.delete(mark);
+      });
+    running.add(jobs);
 
     return {
       jobs,
-      /** The leases that it found are not given back. They were made for another request, whose consumer may be at work. */
       abandon() {
+        if (gone) return;
         gone = true;
         made?.abandon();
+        if (answeredWithJobs) leave(name);
       },
     };
   }
 
   return {
-    /** Another replica said something about claims. */
-    heard: handover.heard,
-
-    claim: (request: ClaimRequest): Omit<OpenClaim, 'replace'> =>
+    claim: (request: ClaimRequest): RepeatableClaim =>
       request.claim_id === undefined ? claim(request) : repeatableClaim(request, request.claim_id),
+
+    /** Another replica took this claim from a request that waits, maybe here. */
+    replaced(mark: string, holder: string): void {
+      const leader = leaders.get(mark);
+      if (leader?.holder === holder) void leader.replace();
+    },
+
+    /** Notifications may have been lost. */
+    check(): void {
+      const names = [...leaders].map(([mark, { holder }]) => ({ mark, holder }));
+      if (names.length === 0) return;
+      takenOf(db, names).then(
+        (taken) => {
+          for (const mark of taken) void leaders.get(mark)?.replace();
+        },
+        (error) => log(error, 'claims that wait were not checked'),
+      );
+    },
+
+    /** Settles when no claim is under way. */
+    async idle(): Promise<void> {
+      await Promise.allSettled(running);
+    },
   };
 }

@@ -28,9 +28,10 @@ const statements = {
   jobs: planned('maintenance/prune_jobs', row<Last & { count: number }>()),
   answers: planned('maintenance/prune_answers', row<Expired>()),
   windows: planned('maintenance/prune_windows', row<Expired>()),
+  claims: planned('maintenance/prune_claims', row<Expired>()),
 };
 
-/** The number of rows that prune_answers.sql and prune_windows.sql delete at once. */
+/** The number of rows that prune_answers.sql, prune_windows.sql and prune_claims.sql take at once. */
 const BATCH = 1000;
 
 /** Deletes finished jobs that outlived the retention of their queue. */
@@ -75,3 +76,6 @@ export const pruneAnswers = (context: { db: Db; clock: Clock }) => pruneExpired(
 
 /** Deletes the windows of unique keys that are over. */
 export const pruneWindows = (context: { db: Db; clock: Clock }) => pruneExpired(context, statements.windows);
+
+/** Deletes the rows of claims with a claim_id that have no leases any more. */
+export const pruneClaims = (context: { db: Db; clock: Clock }) => pruneExpired(context, statements.claims);
