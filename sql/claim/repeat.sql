@@ -24,6 +24,7 @@ joined as (
   where c.mark = :mark
     and (select leased from claim)
     and :request <> all (coalesce(c.answerers, array[c.holder]))
+    and cardinality(coalesce(c.answerers, '{}')) <= 64
 ),
 took as (
   update dibs.repeatable_claims c

@@ -63,8 +63,6 @@ export interface Claim {
   taken: boolean;
   /** It held its row of dibs.repeatable_claims at some time. Another request that takes it comes after it. */
   owned: boolean;
-  /** Is called when it has looked at all of its queues and begins to wait. */
-  onWaiting: (() => void) | undefined;
   /** It is answered. */
   done: boolean;
   timer: NodeJS.Timeout | undefined;
@@ -101,7 +99,6 @@ export function newClaim(request: ClaimRequest, name: ClaimName | undefined, arr
     gone: false,
     taken: false,
     owned: false,
-    onWaiting: undefined,
     done: false,
     timer: undefined,
     answered,

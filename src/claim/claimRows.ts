@@ -18,7 +18,6 @@ const statements = {
   repeat: prepared('claim/repeat', row<Omit<LeasedRow, 'slot'>>()),
   leave: prepared('claim/leave'),
   unname: prepared('claim/unname', row<Lease>()),
-  looked: prepared('claim/looked'),
   taken: planned('claim/taken', row<{ mark: string }>()),
 };
 
@@ -64,7 +63,7 @@ export async function noteTaken(db: Db, claims: Claim[]): Promise<void> {
   for (const claim of claims) if (claim.name && taken.has(claim.name.mark)) claim.taken = true;
 }
 
-/** Writes the rows of claims that look at an empty queue, as the claiming statement would. */
+/** Writes the rows of claims that look at a queue that is empty or does not exist, as the claiming statement would. */
 export async function ownWithoutLeasing(db: Database, claims: Claim[]): Promise<void> {
   for (let left = claims; left.length > 0; left = left.filter((claim) => !claim.taken))
     try {
@@ -89,7 +88,7 @@ export interface Found {
 
 /**
  * Asks for the leases of a claim. When there are none, the request may take the claim (`takes`). Then no other one does until
- * it says that it has looked at its queues. `waits`: it may wait for jobs then.
+ * it looks at its queues. `waits`: it may wait for jobs then.
  */
 export async function findLeases(
   db: Database,
@@ -117,11 +116,6 @@ export async function leaveClaim(db: Database, { mark, holder: request }: ClaimN
     callOf(statements.unname, { mark }),
   ]);
   return leases as unknown as Lease[];
-}
-
-/** The request has looked at all of its queues. */
-export async function hasLooked(db: Db, { mark, holder: request }: ClaimName): Promise<void> {
-  await db.query(statements.looked, { mark, request });
 }
 
 /** The marks of those claims that another request has by now. */

@@ -17,13 +17,19 @@ const ASK_AGAIN_MS = 20;
 /** The marks that a replica remembers. The request of a claim that it knows asks for leases first. */
 const MOST_KNOWN = 10_000;
 
+/** What the requests of a process are answered together. `name` answers for the leases until all of them have hung up. */
+interface Answer {
+  name: ClaimName;
+  jobs: LeasedJob[];
+  /** The requests that it was given to, and that have not hung up. */
+  requests: number;
+}
+
 /** The one request of a claim that claims jobs in this process. The others wait for it. */
 interface Leader {
   holder: string;
-  /** Lets it wait no longer. Settles when it is answered: true when it got jobs. */
-  replace(): Promise<boolean>;
-  /** What others do to answer for its leases. It does not give them back meanwhile. */
-  heirs: Promise<unknown>[];
+  /** Lets it wait no longer. Settles when it is answered. */
+  replace(): Promise<Answer>;
 }
 
 /**
@@ -67,18 +73,28 @@ export function repeatableClaims(context: {
     return leases.map(({ job }) => job);
   }
 
+  /** Once all who wait for an answer have it, nobody may be left to take it. */
+  function leaveIfUnused(answer: Answer): void {
+    if (answer.jobs.length === 0) return;
+    const left = nextLoop()
+      .then(() => {
+        if (answer.requests === 0) leave(answer.name);
+      })
+      .finally(() => running.delete(left));
+    running.add(left);
+  }
+
   function repeatableClaim(request: ClaimRequest, id: string): RepeatableClaim {
     const names = queuesOf(request);
     const name: ClaimName = { mark: markOf(id, names), holder: randomUUID() };
     const { mark } = name;
     const waitsUntil = performance.now() + (request.wait_seconds ?? 0) * 1000;
-    const heirs: Promise<unknown>[] = [];
     let gone = false;
     let replaced = false;
     let made: OpenClaim | undefined;
     /** It has taken the claim, and others wait for what it finds. */
     let holdsLook = false;
-    let answeredWithJobs = false;
+    let answer: Answer | undefined;
 
     /**
      * The leases of the claim, once no other request looks at its queues. Undefined when there are none. Then this request may
@@ -86,23 +102,23 @@ export function repeatableClaims(context: {
      */
     async function find(takes: boolean): Promise<LeasedJob[] | undefined> {
       remember(mark);
-      while (!gone) {
-        const { rows, looks, waiter } = await findLeases(db, name, { takes, waits: !replaced }).catch(
-          (error) => {
-            // It may answer for the leases by now.
-            leave(name);
-            throw error;
-          },
-        );
-        if (rows.length > 0) return inOrder(rows, names);
-        if (!looks) {
-          holdsLook = takes;
-          if (waiter && takes) notifier.replaced(mark, waiter);
-          return undefined;
+      try {
+        while (!gone) {
+          const { rows, looks, waiter } = await findLeases(db, name, { takes, waits: !replaced });
+          if (rows.length > 0) return await inOrder(rows, names);
+          if (!looks) {
+            holdsLook = takes;
+            if (waiter && takes) notifier.replaced(mark, waiter);
+            return undefined;
+          }
+          await sleep(ASK_AGAIN_MS);
         }
-        await sleep(ASK_AGAIN_MS);
+        return undefined;
+      } catch (error) {
+        // It may answer for the leases by now.
+        leave(name);
+        throw error;
       }
-      return undefined;
     }
 
     /** The claiming statement did it, unless there was none because none of the queues exists. */
@@ -137,52 +153,45 @@ export function repeatableClaims(context: {
       }
     }
 
-    async function answer(): Promise<LeasedJob[]> {
-      newest.set(mark, name);
-      for (let leader = leaders.get(mark); leader; leader = leaders.get(mark)) {
-        if (await leader.replace()) {
-          const joined = find(false);
-          leader.heirs.push(joined.catch(() => undefined));
-          const jobs = await joined;
-          if (jobs) return jobs;
-        }
-        if (gone || newest.get(mark) !== name) return [];
-      }
-      const leading = lead().finally(() => leaders.delete(mark));
-      const answered = leading.then(
-        (jobs) => jobs.length > 0,
-        () => false,
-      );
-      leaders.set(mark, {
-        holder: name.holder,
-        heirs,
-        replace() {
-          replaced = true;
-          made?.replace();
-          return answered;
-        },
-      });
+    /** Becomes the leader of its claim in this process. */
+    function startLeading(): Promise<Answer> {
+      const none = { name, jobs: [], requests: 0 };
+      const leading = lead()
+        .finally(() => leaders.delete(mark))
+        .then((jobs) => ({ ...none, jobs }));
+      const replace = () => {
+        replaced = true;
+        made?.replace();
+        // Its refusal is its own. The next request tries by itself.
+        return leading.catch(() => none);
+      };
+      leaders.set(mark, { holder: name.holder, replace });
+      leading.then(leaveIfUnused, () => undefined);
       return leading;
     }
 
-    /** Other requests that waited for this one answer for its leases first. */
-    async function giveBack(): Promise<void> {
-      await nextLoop();
-      await Promise.all(heirs);
-      leave(name);
+    async function findAnswer(): Promise<Answer | undefined> {
+      newest.set(mark, name);
+      for (let leader = leaders.get(mark); leader; leader = leaders.get(mark)) {
+        const shared = await leader.replace();
+        if (shared.jobs.length > 0) return shared;
+        if (gone || newest.get(mark) !== name) return undefined;
+      }
+      return startLeading();
     }
 
-    const jobs = answer()
-      .then(async (leases) => {
-        answeredWithJobs = leases.length > 0;
-        if (!gone) return leases;
-        if (answeredWithJobs) await giveBack();
-        return [];
-      })
-      .finally(() => {
-        running.delete(jobs);
-        if (newest.get(mark) === name) newest.delete(mark);
-      });
+    async function take(): Promise<LeasedJob[]> {
+      const found = await findAnswer();
+      if (!found || gone) return [];
+      answer = found;
+      answer.requests++;
+      return answer.jobs;
+    }
+
+    const jobs = take().finally(() => {
+      running.delete(jobs);
+      if (newest.get(mark) === name) newest.delete(mark);
+    });
     running.add(jobs);
 
     return {
@@ -191,7 +200,9 @@ export function repeatableClaims(context: {
         if (gone) return;
         gone = true;
         made?.abandon();
-        if (answeredWithJobs) leave(name);
+        if (!answer) return;
+        answer.requests--;
+        leaveIfUnused(answer);
       },
     };
   }
@@ -220,7 +231,7 @@ export function repeatableClaims(context: {
 
     /** Settles when no claim is under way. */
     async idle(): Promise<void> {
-      await Promise.allSettled(running);
+      while (running.size > 0) await Promise.allSettled(running);
     },
   };
 }

@@ -485,13 +485,6 @@ export interface StatementTypes {
       looks: boolean;
     };
   };
-  'claim/looked': {
-    parameters: {
-      mark: string | null;
-      request: string | null;
-    };
-    columns: Record<never, never>;
-  };
   'claim/lost': {
     parameters: {
       nonces: (string | null)[] | null;
