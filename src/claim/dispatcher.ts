@@ -47,7 +47,6 @@ export function createDispatcher(options: {
       finish(claim);
       return;
     }
-    if (visiting) claim.onWaiting?.();
     for (const [i, name] of claim.queues.entries()) {
       const other = lines.of(name);
       if (visiting) notifier.waiting(name);
@@ -68,6 +67,13 @@ export function createDispatcher(options: {
     }
   }
 
+  /** For a queue that does not exist. */
+  function leaseNothing(claims: Claim[]): Leases | Promise<Leases> {
+    const nothing = { jobs: claims.map(() => []), cut: false };
+    const named = claims.filter((claim) => claim.name && !isWaiting(claim));
+    return named.length > 0 ? ownWithoutLeasing(named).then(() => nothing) : nothing;
+  }
+
   async function lease(
     line: WaitLine,
     queue: Queue | undefined,
@@ -75,7 +81,7 @@ export function createDispatcher(options: {
     trip: RoundTrip | undefined,
   ): Promise<Leases> {
     const leasing: Leases | Promise<Leases> =
-      queue && trip ? leaseJobs(queue, claims, trip) : { jobs: claims.map(() => []), cut: false };
+      queue && trip ? leaseJobs(queue, claims, trip) : leaseNothing(claims);
     line.held = trip?.number === undefined;
     try {
       const leases = await leasing;

@@ -13,8 +13,8 @@ export interface OpenClaim {
   abandon(): void;
   /** It waits no longer, because it was repeated. It still looks at all of its queues once. */
   replace(): void;
-  /** Calls this when it has looked at all of its queues and begins to wait. */
-  onWaiting(waits: () => void): void;
+  /** Whether it has looked at all of its queues. Then it waits. */
+  hasLooked(): boolean;
   /** Whether another request with the same claim_id has leased, or may lease. */
   isTaken(): boolean;
   /** Whether it had its row at some time: a request that took it is newer. */
@@ -86,9 +86,7 @@ export function createOpenClaims(context: { lines: WaitLines; giveBack(jobs: Lea
       replace() {
         if (!claim.done) expire(claim);
       },
-      onWaiting(waits) {
-        claim.onWaiting = waits;
-      },
+      hasLooked: () => isWaiting(claim),
       isTaken: () => claim.taken,
       hasOwned: () => claim.owned,
     }),

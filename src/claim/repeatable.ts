@@ -5,7 +5,7 @@ import type { Database } from '../postgres/pool.ts';
 import type { Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import { type ClaimName, type ClaimRequest, queuesOf } from './claim.ts';
-import { type Found, findLeases, hasLooked, markOf, takenOf } from './claimRows.ts';
+import { type Found, findLeases, markOf, takenOf } from './claimRows.ts';
 import { type LeasedJob, toLease } from './leasedJob.ts';
 import type { OpenClaim } from './openClaims.ts';
 
@@ -92,7 +92,7 @@ export function repeatableClaims(context: {
     let gone = false;
     let replaced = false;
     let made: OpenClaim | undefined;
-    /** It has taken the claim, and others wait for what it finds. */
+    /** It has taken the claim, and others wait until its claim has the row. */
     let holdsLook = false;
     let answer: Answer | undefined;
 
@@ -121,26 +121,18 @@ export function repeatableClaims(context: {
       }
     }
 
-    /** The claiming statement did it, unless there was none because none of the queues exists. */
-    function endLook(): void {
-      if (!holdsLook || made?.hasOwned()) return;
-      holdsLook = false;
-      hasLooked(db, name).catch((error) => log(error, 'the repeats of a claim wait for some seconds'));
-    }
-
     /** Claims jobs once. Returns undefined when another request was first: then there are leases to find. */
     async function claimOnce(): Promise<LeasedJob[] | undefined> {
       const waitSeconds = Math.max(0, (waitsUntil - performance.now()) / 1000);
       made = claim({ ...request, wait_seconds: waitSeconds }, name);
-      made.onWaiting(endLook);
       if (gone) made.abandon();
       if (replaced) made.replace();
       const jobs = await made.jobs;
       if (made.hasOwned()) remember(mark);
       if (jobs.length > 0 || gone || !made.isTaken()) return jobs;
-      // The request that took it is newer. It may have leased.
-      if (made.hasOwned() || replaced) return (await find(false)) ?? [];
-      return undefined;
+      if (!made.hasOwned() && !replaced) return undefined;
+      // The request that took it is newer.
+      return made.hasLooked() ? [] : ((await find(false)) ?? []);
     }
 
     async function lead(): Promise<LeasedJob[]> {
@@ -149,7 +141,7 @@ export function repeatableClaims(context: {
         while (!jobs && !gone) jobs = (await claimOnce()) ?? (await find(true));
         return jobs ?? [];
       } finally {
-        endLook();
+        if (holdsLook && !made?.hasOwned()) leave(name);
       }
     }
 
