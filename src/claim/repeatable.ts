@@ -95,6 +95,7 @@ export function repeatableClaims(context: {
     /** It has taken the claim, and others wait until its claim has the row. */
     let holdsLook = false;
     let answer: Answer | undefined;
+    const waitSeconds = () => (replaced ? 0 : Math.max(0, (waitsUntil - performance.now()) / 1000));
 
     /**
      * The leases of the claim, once no other request looks at its queues. Undefined when there are none. Then this request may
@@ -104,7 +105,7 @@ export function repeatableClaims(context: {
       remember(mark);
       try {
         while (!gone) {
-          const { rows, looks, waiter } = await findLeases(db, name, { takes, waits: !replaced });
+          const { rows, looks, waiter } = await findLeases(db, name, { takes, waits: waitSeconds() > 0 });
           if (rows.length > 0) return await inOrder(rows, names);
           if (!looks) {
             holdsLook = takes;
@@ -123,10 +124,8 @@ export function repeatableClaims(context: {
 
     /** Claims jobs once. Returns undefined when another request was first: then there are leases to find. */
     async function claimOnce(): Promise<LeasedJob[] | undefined> {
-      const waitSeconds = Math.max(0, (waitsUntil - performance.now()) / 1000);
-      made = claim({ ...request, wait_seconds: waitSeconds }, name);
+      made = claim({ ...request, wait_seconds: waitSeconds() }, name);
       if (gone) made.abandon();
-      if (replaced) made.replace();
       const jobs = await made.jobs;
       if (made.hasOwned()) remember(mark);
       if (jobs.length > 0 || gone || !made.isTaken()) return jobs;

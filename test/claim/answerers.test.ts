@@ -7,7 +7,7 @@ import { moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
-const ROUNDS = 150;
+const ROUNDS = 100;
 const LIMIT = 5;
 
 let services: Service[];

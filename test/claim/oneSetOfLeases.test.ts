@@ -8,7 +8,7 @@ import { until } from '../support/until.ts';
 
 /** Far longer than a round takes: leases that nobody answers for are still there in the end. */
 const LEASE_SECONDS = 300;
-const ROUNDS = 60;
+const ROUNDS = 30;
 const HANGUP_ROUNDS = 10;
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
