@@ -456,6 +456,15 @@ from (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as micros
 cross join (select replace(gen_random_uuid()::text, '-', '') as digits) as random;
 $function$;
 
+CREATE OR REPLACE FUNCTION dibs.refuse_claim()
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception using errcode = 'DB001', message = 'another request holds this claim';
+end;
+$function$;
+
 -- tables
 
 create table dibs.claim_limits (
@@ -536,7 +545,6 @@ create table dibs.jobs (
   claim_holder uuid,
   constraint job_attempts CHECK ((((attempt >= 0) AND (attempt <= max_attempts)) AND ((max_attempts >= 1) AND (max_attempts <= 1000)) AND (deliveries >= attempt))),
   constraint job_cancelling CHECK (((NOT cancel_requested) OR (state = ANY (ARRAY['leased'::dibs.job_state, 'completed'::dibs.job_state, 'cancelled'::dibs.job_state])))),
-  constraint job_claim CHECK ((((char_length(claim_id) >= 1) AND (char_length(claim_id) <= 256)) AND ((claim_id IS NULL) = (claim_holder IS NULL)))),
   constraint job_enqueued CHECK (((enqueued IS NULL) OR (state = 'completed'::dibs.job_state))),
   constraint job_finished CHECK (((state = ANY (ARRAY['completed'::dibs.job_state, 'cancelled'::dibs.job_state, 'dead'::dibs.job_state])) = (finished_at IS NOT NULL))),
   constraint job_group CHECK (
@@ -584,6 +592,17 @@ create table dibs.queues (
   constraint queues_pkey PRIMARY KEY (id)
 );
 
+create table dibs.repeatable_claims (
+  mark uuid not null,
+  holder uuid not null,
+  answerers uuid[],
+  waits boolean not null default false,
+  looking_until timestamp with time zone,
+  until timestamp with time zone not null,
+  constraint repeatable_claims_pkey PRIMARY KEY (mark)
+)
+with (vacuum_truncate=false);
+
 create table dibs.schedules (
   name text not null,
   cron text not null,
@@ -620,6 +639,8 @@ CREATE INDEX jobs_blocked ON dibs.jobs USING btree (queue_id, group_key, "positi
 
 CREATE INDEX jobs_by_state ON dibs.jobs USING btree (queue_id, state, id) WHERE (state = ANY (ARRAY['scheduled'::dibs.job_state, 'blocked'::dibs.job_state, 'completed'::dibs.job_state, 'cancelled'::dibs.job_state, 'dead'::dibs.job_state]));
 
+CREATE INDEX jobs_claim_holder ON dibs.jobs USING btree (claim_holder) WHERE ((state = 'leased'::dibs.job_state) AND (claim_holder IS NOT NULL));
+
 CREATE INDEX jobs_claim_id ON dibs.jobs USING btree (queue_id, claim_id, id) WHERE ((state = 'leased'::dibs.job_state) AND (claim_id IS NOT NULL));
 
 CREATE INDEX jobs_counted ON dibs.jobs USING btree (queue_id, lease_expires_at) WHERE ((state = 'leased'::dibs.job_state) AND counted);
@@ -643,6 +664,8 @@ CREATE INDEX jobs_scheduled ON dibs.jobs USING btree (run_at, queue_id, "positio
 CREATE UNIQUE INDEX jobs_unique ON dibs.jobs USING btree (queue_id, unique_key) WHERE ((unique_key IS NOT NULL) AND (state = ANY (ARRAY['scheduled'::dibs.job_state, 'ready'::dibs.job_state, 'blocked'::dibs.job_state, 'leased'::dibs.job_state])));
 
 CREATE INDEX jobs_unique_key ON dibs.jobs USING btree (queue_id, unique_key, id) WHERE (unique_key IS NOT NULL);
+
+CREATE INDEX repeatable_claims_until ON dibs.repeatable_claims USING btree (until);
 
 CREATE INDEX schedules_next ON dibs.schedules USING btree (next_run_at) WHERE (next_run_at IS NOT NULL);
 

@@ -148,7 +148,7 @@ export async function startEngine({ db, listenUrl, log, logCall }: EngineOptions
     coming: claims.expect,
     elsewhere: claims.wakeAndRescan,
     blocked: repair.blocked,
-    aboutClaims: claims.heard,
+    replaced: claims.replaced,
     finished: waiters.wake,
     anywhere: claims.wakeAll,
   });

@@ -1,13 +1,15 @@
--- Takes the claim_id from what a claim leased in one queue, so that no repeat finds it any more and it can be released. It leaves
--- leases alone that a repeat answers for by now (repeat.sql).
+-- Takes the leases of a claim that nobody answers for from the claim, so that no repeat finds them any more and they can be
+-- released. It runs behind leave.sql.
 with held as materialized (
-  select id
+  select queue_id, id
   from dibs.jobs
-  where queue_id = :queue_id and claim_id = :claim_id and state = 'leased' and claim_holder = :claim_holder
+  where state = 'leased'
+    and claim_holder = (select holder from dibs.repeatable_claims where mark = :mark and answerers = '{}')
   order by id
   for update
 )
 update dibs.jobs j
 set claim_id = null, claim_holder = null
-where j.queue_id = :queue_id and j.id = any (array(select id from held))
+where j.queue_id = any (array(select queue_id from held))
+  and j.id = any (array(select id from held))
 returning j.id, j.lease_token;

@@ -12,7 +12,7 @@ lease_token = encode(substring(sha256(
 lease_expires_at = statement_timestamp() + interval '1 second'
   * (:lease_seconds::double precision[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]],
 worker = (:workers::text[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]],
-claim_id = (:claim_ids::text[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]],
+claim_id = null,
 claim_holder = (:claim_holders::uuid[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]]
 where j.queue_id = :queue_id
   and j.id = any ((select ids from picked)::uuid[])

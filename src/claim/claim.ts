@@ -14,7 +14,7 @@ import type { LeasedJob } from './leasedJob.ts';
  *   A job committed late, below the scan floor ..... scanFloor.ts; the next full scan finds it
  *   Claims that came earlier took the jobs ......... waitLine.ts
  *   `wait_seconds` is over, or the replica stops ... dispatcher.ts, `expire` and `close`
- *   A newer request has the same `claim_id` ........ repeatable.ts, replicas/claimHandover.ts
+ *   A newer request has the same `claim_id` ........ repeatable.ts, sql/claim/own.sql
  *   The consumer hung up ........................... dispatcher.ts, `abandon`; its jobs go back (lostLeases.ts)
  *
  * GET /queues/{queue}/explain tells which of the first five it is (admin/explainQueue.ts).
@@ -30,9 +30,9 @@ export interface ClaimRequest {
   claim_id?: string;
 }
 
-/** What finds a claim when it is repeated, and which of the requests that sent it answers for its leases. */
+/** Names a claim with a `claim_id` (`mark`, claimRows.ts), and the request that sent it. */
 export interface ClaimName {
-  id: string;
+  mark: string;
   holder: string;
 }
 
@@ -55,12 +55,14 @@ export interface Claim {
   seen: number[];
   /** In a statement at this moment. Other wait lines leave it alone, so that it never gets more than its limit. */
   busy: boolean;
-  /** Its `wait_seconds` are over. */
+  /** Its `wait_seconds` are over, or a newer request with the same claim_id replaced it. */
   expired: boolean;
   /** Its consumer hung up. */
   gone: boolean;
-  /** A newer request with the same claim_id replaced it. Leases that it still gets belong to the newer request. */
-  replaced: boolean;
+  /** Another request with the same claim_id has leased for it, or may. This one leases no more. */
+  taken: boolean;
+  /** It held its row of dibs.repeatable_claims at some time. Another request that takes it comes after it. */
+  owned: boolean;
   /** It is answered. */
   done: boolean;
   timer: NodeJS.Timeout | undefined;
@@ -95,7 +97,8 @@ export function newClaim(request: ClaimRequest, name: ClaimName | undefined, arr
     busy: false,
     expired: !request.wait_seconds,
     gone: false,
-    replaced: false,
+    taken: false,
+    owned: false,
     done: false,
     timer: undefined,
     answered,
@@ -107,8 +110,8 @@ export function newClaim(request: ClaimRequest, name: ClaimName | undefined, arr
 /** How many jobs a claim may still lease. */
 export const slotsOf = (claim: Claim): number => claim.limit - claim.jobs.length;
 
-/** Nobody takes an answer of this claim with jobs in it. */
-export const isGivenUp = (claim: Claim): boolean => claim.gone || claim.replaced;
+/** It gets no more jobs. */
+export const isGivenUp = (claim: Claim): boolean => claim.gone || claim.taken;
 
 /** Whether a claim has looked at all of its queues, and found nothing. */
 export const isWaiting = (claim: Claim): boolean => claim.visit === claim.queues.length;

@@ -5,6 +5,7 @@ import type { Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import type { Settlement } from '../settle/verbs.ts';
 import type { ClaimRequest } from './claim.ts';
+import { ownWithoutLeasing } from './claimRows.ts';
 import { createDispatcher } from './dispatcher.ts';
 import { createLease } from './lease.ts';
 import type { LeasedJob } from './leasedJob.ts';
@@ -31,12 +32,20 @@ export function createClaims(context: {
   const { leaseJobs, rescan, fairnessCursor } = createLease({ db, lost: lostLeases.claimLost });
   const dispatcher = createDispatcher({
     leaseJobs,
+    ownWithoutLeasing: (claims) => ownWithoutLeasing(db, claims),
     queues,
     joinRoundTrip,
     giveBack: lostLeases.giveBack,
     notifier,
   });
-  const repeatable = repeatableClaims({ db, queues, claim: dispatcher.claim, notifier });
+  const repeatable = repeatableClaims({
+    db,
+    queues,
+    claim: dispatcher.claim,
+    notifier,
+    leave: lostLeases.leave,
+    log,
+  });
 
   return {
     /** Leases jobs, and waits for the first if it is asked to. Once the consumer is gone, its jobs go back uncharged. */
@@ -50,8 +59,13 @@ export function createClaims(context: {
 
     wake: dispatcher.wake,
     expect: dispatcher.expect,
-    wakeAll: dispatcher.wakeAll,
-    heard: repeatable.heard,
+    replaced: repeatable.replaced,
+
+    /** Notifications may have been lost. */
+    wakeAll(): void {
+      dispatcher.wakeAll();
+      repeatable.check();
+    },
 
     /** Something is ready in a queue, perhaps below the scan floor of this replica. */
     wakeAndRescan(queue: string): void {
@@ -71,6 +85,7 @@ export function createClaims(context: {
     /** Settles when no claiming statement is under way, and all that abandoned claims got is given back. */
     async idle(): Promise<void> {
       await dispatcher.idle();
+      await repeatable.idle();
       await lostLeases.returned();
     },
   };

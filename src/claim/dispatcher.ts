@@ -19,12 +19,14 @@ const POLL_MS = 1000;
  */
 export function createDispatcher(options: {
   leaseJobs(queue: Queue, claims: Claim[], trip: RoundTrip): Promise<Leases>;
+  /** Notes which claims with a name may not lease, of those that look at an empty queue. */
+  ownWithoutLeasing(claims: Claim[]): Promise<void>;
   queues: Queues;
   joinRoundTrip: JoinRoundTrip;
-  giveBack(jobs: LeasedJob[], name: ClaimName | undefined): void;
+  giveBack(jobs: LeasedJob[]): void;
   notifier: Notifier;
 }) {
-  const { leaseJobs, queues, joinRoundTrip, giveBack, notifier } = options;
+  const { leaseJobs, ownWithoutLeasing, queues, joinRoundTrip, giveBack, notifier } = options;
   const lines = createWaitLines();
   const { begin, finish, fail, handleOf, close } = createOpenClaims({ lines, giveBack });
   const running = new Set<Promise<void>>();
@@ -65,6 +67,13 @@ export function createDispatcher(options: {
     }
   }
 
+  /** For a queue that does not exist. */
+  function leaseNothing(claims: Claim[]): Leases | Promise<Leases> {
+    const nothing = { jobs: claims.map(() => []), cut: false };
+    const named = claims.filter((claim) => claim.name && !isWaiting(claim));
+    return named.length > 0 ? ownWithoutLeasing(named).then(() => nothing) : nothing;
+  }
+
   async function lease(
     line: WaitLine,
     queue: Queue | undefined,
@@ -72,7 +81,7 @@ export function createDispatcher(options: {
     trip: RoundTrip | undefined,
   ): Promise<Leases> {
     const leasing: Leases | Promise<Leases> =
-      queue && trip ? leaseJobs(queue, claims, trip) : { jobs: claims.map(() => []), cut: false };
+      queue && trip ? leaseJobs(queue, claims, trip) : leaseNothing(claims);
     line.held = trip?.number === undefined;
     try {
       const leases = await leasing;
@@ -106,7 +115,27 @@ export function createDispatcher(options: {
     // The queue is empty. The visitors that this statement did not serve know it now, too.
     const rest = new Set(visitors);
     for (const claim of served) rest.delete(claim);
+    const named = [...rest].filter((claim) => claim.name && !claim.done && !claim.busy);
+    for (const claim of named) claim.busy = true;
     for (const claim of rest) if (!claim.done && !claim.busy) proceed(claim, line);
+    if (named.length > 0) proceedNamed(named, line);
+  }
+
+  /** Claims with a name write their rows first, though the queue is empty: repeats must find them. */
+  function proceedNamed(claims: Claim[], line: WaitLine): void {
+    const run = ownWithoutLeasing(claims)
+      .then(
+        () => (claim: Claim) => proceed(claim, line),
+        (error) => (claim: Claim) => fail(claim, error),
+      )
+      .then((next) => {
+        running.delete(run);
+        for (const claim of claims) {
+          claim.busy = false;
+          next(claim);
+        }
+      });
+    running.add(run);
   }
 
   async function serveNext(line: WaitLine): Promise<void> {

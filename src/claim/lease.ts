@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { RoundTrip } from '../batching/roundTrips.ts';
+import { isClaimTaken } from '../postgres/errorClasses.ts';
+import { callOf } from '../postgres/pipeline.ts';
 import type { Database } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import type { Queue } from '../queues/cache.ts';
 import { type Claim, type ClaimName, slotsOf } from './claim.ts';
+import { noteTaken, ownCalls } from './claimRows.ts';
 import { createFairnessCursor } from './fairness.ts';
 import { type LeasedJob, type LeasedRow, toLease } from './leasedJob.ts';
 import { hasClaimLimit, withinClaimLimits } from './limits.ts';
@@ -45,7 +48,6 @@ function parametersOf(queue: Queue, claims: Claim[], nonces: string[], ranges: S
     lease_seconds: claims.map((claim) => claim.lease_seconds ?? queue.lease_seconds),
     workers: claims.map((claim) => claim.worker ?? null),
     ...ranges,
-    claim_ids: isNamed ? claims.map((claim) => claim.name?.id ?? null) : null,
     claim_holders: isNamed ? claims.map((claim) => claim.name?.holder ?? null) : null,
     holds_lock: hasClaimLimit(queue),
   };
@@ -74,18 +76,27 @@ export function createLease(context: {
   async function run(
     queue: Queue,
     parameters: ReturnType<typeof parametersOf>,
+    claims: Claim[],
     on: RoundTrip['db'],
   ): Promise<{ rows: (LeasedRow & { cut?: boolean })[]; opensInMs?: number | undefined }> {
     const { floor, cursor } = memoryOf(queue.name);
     const fair = () => ({ ...parameters, ...cursor.parameters() });
+    const own = ownCalls(claims);
     if (hasClaimLimit(queue)) {
       const found = queue.fair
-        ? await withinClaimLimits(db, queue.id, statements.fair, fair())
-        : await withinClaimLimits(db, queue.id, statements.limited, parameters);
+        ? await withinClaimLimits(db, queue.id, statements.fair, fair(), own)
+        : await withinClaimLimits(db, queue.id, statements.limited, parameters, own);
       if (queue.fair) cursor.leased(found.rows);
       // It may not have looked at all.
       if (found.rows.length === 0) floor.rescan();
       return found;
+    }
+    if (claims.some((claim) => claim.name)) {
+      const claiming = queue.fair ? callOf(statements.fair, fair()) : callOf(statements.plain, parameters);
+      const results = await db.pipeline([...own.before, claiming, ...own.behind]);
+      const rows = results[own.before.length] as never[];
+      if (queue.fair) cursor.leased(rows);
+      return { rows };
     }
     const rows = await (queue.fair
       ? on.query(statements.fair, fair(), cursor.leased)
@@ -99,20 +110,28 @@ export function createLease(context: {
     const { ranges, full } = floor.ranges();
     const nonces = claims.map(() => randomUUID());
     const parameters = parametersOf(queue, claims, nonces, ranges);
-    // A limited claim holds the lock of its queue, and a full scan takes long: neither may wait for the rest of a round trip.
-    const on = full || hasClaimLimit(queue) ? trip.leave().db : trip.db;
+    const names = claims.flatMap((claim) => claim.name ?? []);
+    // A limited claim holds the lock of its queue, a full scan takes long, and a claim with a name may fail because another
+    // request of it was first: none of them may hold up the rest of a round trip.
+    const on = full || hasClaimLimit(queue) || names.length > 0 ? trip.leave().db : trip.db;
     const started = performance.now();
     let found: Awaited<ReturnType<typeof run>>;
     try {
-      found = await run(queue, parameters, on);
+      found = await run(queue, parameters, claims, on);
     } catch (error) {
+      if (isClaimTaken(error)) {
+        await noteTaken(db, claims);
+        // The statement had no effect. It runs again for the others.
+        return { jobs: claims.map(() => []), cut: true };
+      }
       lost(
         queue.id,
         nonces.filter((_, i) => !claims[i]?.name),
-        claims.flatMap((claim) => claim.name ?? []),
+        names,
       );
       throw error;
     }
+    for (const claim of claims) claim.owned = true;
     if (full) floor.scanned(performance.now() - started);
     const { rows, opensInMs } = found;
     rows.sort((a, b) => a.slot - b.slot);

@@ -1,4 +1,4 @@
-import { callOf } from '../postgres/pipeline.ts';
+import { type Call, callOf } from '../postgres/pipeline.ts';
 import type { Database } from '../postgres/pool.ts';
 import { type Prepared, prepared } from '../postgres/statements.ts';
 import type { Queue } from '../queues/cache.ts';
@@ -15,21 +15,25 @@ export const hasClaimLimit = (queue: Queue): boolean =>
 /**
  * Runs a claiming statement on a queue with a claim limit. Such claims run one after the other over all replicas. All of it
  * goes to the database at once, so that other claims wait for one transaction there, and never for a replica.
- * `opensInMs` is the time until the rate limit allows another job.
+ * `before` and `behind` go beside the statement. `opensInMs` is the time until the rate limit allows another job.
  */
 export async function withinClaimLimits<Parameters extends object, Row>(
   db: Database,
   queueId: number,
   claim: Prepared<Parameters, Row>,
   parameters: Parameters,
+  { before, behind }: { before: Call[]; behind: Call[] },
 ): Promise<{ rows: Row[]; opensInMs: number | undefined }> {
   const queue = { queue_id: queueId };
-  const [, , rows, next] = await db.pipeline([
+  const results = await db.pipeline([
     callOf(statements.lock, queue),
     callOf(statements.upkeep, queue),
+    ...before,
     callOf(claim, parameters),
     callOf(statements.next, queue),
+    ...behind,
   ]);
+  const [rows, next] = results.slice(2 + before.length);
   const seconds = next?.[0]?.seconds as number | undefined;
   return { rows: rows as Row[], opensInMs: seconds === undefined ? undefined : seconds * 1000 };
 }

@@ -1,25 +1,18 @@
 import { isOutage, Refusal } from '../errors.ts';
-import { queueIdOf } from '../ids.ts';
-import type { Db } from '../postgres/pool.ts';
+import type { Database } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Settlement } from '../settle/verbs.ts';
 import type { ClaimName } from './claim.ts';
+import { type Lease, leaveClaim } from './claimRows.ts';
 
-interface Lease {
-  id: string;
-  lease_token: string;
-}
-
-const statements = {
-  lost: planned('claim/lost', row<Lease>()),
-  unname: planned('claim/unname', row<Lease>()),
-};
+const lost = planned('claim/lost', row<Lease>());
 
 /** A claim whose connection broke may still be running on the server. Dibs looks for its leases this long. */
 const SEARCH_MS = 15_000;
 
-interface LostClaim {
-  queueId: number;
+/** Claims of one statement: those without a name by their nonces, the others by their names. */
+interface LostClaims {
+  queueId?: number;
   nonces: string[];
   names: ClaimName[];
   until: number;
@@ -30,13 +23,13 @@ interface LostClaim {
  * Jobs go back uncharged.
  */
 export function createLostLeases(context: {
-  db: Db;
+  db: Database;
   settlement: Settlement;
   log: (error: unknown, message: string) => void;
 }) {
   const { db, settlement, log } = context;
   const returning = new Set<Promise<unknown>>();
-  let claims: LostClaim[] = [];
+  let claims: LostClaims[] = [];
   let leases: Lease[] = [];
 
   async function release(lease: Lease): Promise<void> {
@@ -53,10 +46,6 @@ export function createLostLeases(context: {
     await Promise.all(found.map(release));
   }
 
-  /** Takes the leases that a claim still answers for. A repeat of it finds none of them any more. */
-  const unnamed = (queueId: number, { id, holder }: ClaimName): Promise<Lease[]> =>
-    db.query(statements.unname, { queue_id: queueId, claim_id: id, claim_holder: holder });
-
   function inBackground(work: Promise<unknown>): void {
     const done: Promise<unknown> = work
       .catch((error) => log(error, 'jobs of a lost claim were not given back'))
@@ -68,28 +57,21 @@ export function createLostLeases(context: {
     claims.push({ queueId, nonces, names, until: Number.POSITIVE_INFINITY });
   }
 
-  async function giveBackNamed(queueId: number, name: ClaimName): Promise<void> {
+  async function leave(name: ClaimName): Promise<void> {
     try {
-      await releaseAll(await unnamed(queueId, name));
+      await releaseAll(await leaveClaim(db, name));
     } catch (error) {
       if (!isOutage(error)) throw error;
-      claimLost(queueId, [], [name]);
+      claims.push({ nonces: [], names: [name], until: Number.POSITIVE_INFINITY });
     }
   }
 
   return {
-    /**
-     * Gives jobs back, at once or as soon as the database answers. Of a claim with a name only those go back that no repeat
-     * answers for by now.
-     */
-    giveBack(jobs: Lease[], name: ClaimName | undefined): void {
-      if (!name) {
-        inBackground(releaseAll(jobs));
-        return;
-      }
-      const queueIds = [...new Set(jobs.map((job) => queueIdOf(job.id) as number))];
-      inBackground(Promise.all(queueIds.map((queueId) => giveBackNamed(queueId, name))));
-    },
+    /** Gives jobs back, at once or as soon as the database answers. */
+    giveBack: (jobs: Lease[]): void => inBackground(releaseAll(jobs)),
+
+    /** The consumer of this request is gone. What its claim leased goes back, unless another request answers for it. */
+    leave: (name: ClaimName): void => inBackground(leave(name)),
 
     /** Settles when all that was to be given back has been given back, or could not be. */
     async returned(): Promise<void> {
@@ -106,9 +88,9 @@ export function createLostLeases(context: {
       await releaseAll(retried);
       for (const claim of claims) {
         const { queueId, nonces, names } = claim;
-        if (nonces.length > 0)
-          await releaseAll(await db.query(statements.lost, { queue_id: queueId, nonces }));
-        for (const name of names) await releaseAll(await unnamed(queueId, name));
+        if (queueId !== undefined && nonces.length > 0)
+          await releaseAll(await db.query(lost, { queue_id: queueId, nonces }));
+        for (const name of names) await releaseAll(await leaveClaim(db, name));
         claim.until = Math.min(claim.until, performance.now() + SEARCH_MS);
       }
       claims = claims.filter((claim) => performance.now() < claim.until);

@@ -11,15 +11,18 @@ export interface OpenClaim {
   jobs: Promise<LeasedJob[]>;
   /** Its consumer is gone: it gets no more, and what it got goes back uncharged. */
   abandon(): void;
-  /** It was repeated: it gets no more and is answered with nothing, but what it got stays leased. */
+  /** It waits no longer, because it was repeated. It still looks at all of its queues once. */
   replace(): void;
+  /** Whether it has looked at all of its queues. Then it waits. */
+  hasLooked(): boolean;
+  /** Whether another request with the same claim_id has leased, or may lease. */
+  isTaken(): boolean;
+  /** Whether it had its row at some time: a request that took it is newer. */
+  hasOwned(): boolean;
 }
 
 /** The claims that are not answered yet: how they begin and how they end. */
-export function createOpenClaims(context: {
-  lines: WaitLines;
-  giveBack(jobs: LeasedJob[], name: ClaimName | undefined): void;
-}) {
+export function createOpenClaims(context: { lines: WaitLines; giveBack(jobs: LeasedJob[]): void }) {
   const { lines, giveBack } = context;
   let arrivals = 0;
   let open = 0;
@@ -35,8 +38,9 @@ export function createOpenClaims(context: {
   /** Answers a claim with what it has. */
   function finish(claim: Claim): void {
     end(claim);
-    if (claim.gone && !claim.replaced) giveBack(claim.jobs, claim.name);
-    claim.answer(isGivenUp(claim) ? [] : claim.jobs);
+    // What a claim with a name got is not given back here: a repeat may answer for it (repeatable.ts).
+    if (claim.gone && !claim.name) giveBack(claim.jobs.splice(0));
+    claim.answer(claim.jobs);
   }
 
   /** Refuses a claim, unless it has jobs already. */
@@ -53,11 +57,6 @@ export function createOpenClaims(context: {
     claim.expired = true;
     // A claim that has not looked everywhere yet still does.
     if (!claim.busy && isWaiting(claim)) finish(claim);
-  }
-
-  /** A claim in its statement is answered after it. */
-  function finishUnlessBusy(claim: Claim): void {
-    if (!claim.busy) finish(claim);
   }
 
   return {
@@ -80,13 +79,16 @@ export function createOpenClaims(context: {
       jobs: claim.answered,
       abandon() {
         claim.gone = true;
-        if (!claim.done) finishUnlessBusy(claim);
-        else if (!claim.replaced) giveBack(claim.jobs, claim.name);
+        // A claim in its statement is answered after it.
+        if (!claim.done && !claim.busy) finish(claim);
+        else if (claim.done && !claim.name) giveBack(claim.jobs);
       },
       replace() {
-        claim.replaced = true;
-        if (!claim.done) finishUnlessBusy(claim);
+        if (!claim.done) expire(claim);
       },
+      hasLooked: () => isWaiting(claim),
+      isTaken: () => claim.taken,
+      hasOwned: () => claim.owned,
     }),
 
     /** Answers all waiting claims with what they have. Later claims do not wait. */

@@ -11,7 +11,7 @@ import { scheduleTicks } from '../schedules/ticker.ts';
 import type { Settlement } from '../settle/verbs.ts';
 import type { Waiters } from '../waiting/waiters.ts';
 import { startDuty } from './duty.ts';
-import { pruneAnswers, pruneJobs, pruneWindows } from './pruner.ts';
+import { pruneAnswers, pruneClaims, pruneJobs, pruneWindows } from './pruner.ts';
 import { expireJobs, promoteScheduled, rescueLeases } from './sweeper.ts';
 
 const SWEEP_MS = 200;
@@ -50,6 +50,7 @@ export function startDuties(context: {
     start(PRUNE_MS, pruneJobs(context)),
     start(PRUNE_MS, pruneAnswers(context)),
     start(PRUNE_MS, pruneWindows(context)),
+    start(PRUNE_MS, pruneClaims(context)),
     start(SCHEDULES_MS, scheduleTicks(context)),
     start(CLOCK_MS, () => clock.adjust().then(() => false)),
   ];

@@ -28,13 +28,14 @@ const statements = {
   jobs: planned('maintenance/prune_jobs', row<Last & { count: number }>()),
   answers: planned('maintenance/prune_answers', row<Expired>()),
   windows: planned('maintenance/prune_windows', row<Expired>()),
+  claims: planned('maintenance/prune_claims', row<Expired>()),
 };
 
 /** A pass that has much to do looks this often for queues that have something to prune by now. */
 const LOOK_MS = 1000;
 const BEGINNING: Last = { after_finished_at: '-infinity', after_id: FIRST_ID };
 
-/** The number of rows that prune_answers.sql and prune_windows.sql delete at once. */
+/** The number of rows that prune_answers.sql, prune_windows.sql and prune_claims.sql take at once. */
 const BATCH = 1000;
 
 /** Deletes finished jobs that outlived the retention of their queue. Queues take turns, a chunk each. */
@@ -88,3 +89,6 @@ export const pruneAnswers = (context: { db: Db; clock: Clock }) => pruneExpired(
 
 /** Deletes the windows of unique keys that are over. */
 export const pruneWindows = (context: { db: Db; clock: Clock }) => pruneExpired(context, statements.windows);
+
+/** Deletes the rows of claims with a claim_id that have no leases any more. */
+export const pruneClaims = (context: { db: Db; clock: Clock }) => pruneExpired(context, statements.claims);

@@ -43,6 +43,9 @@ export function isDataError(error: unknown): boolean {
 /** Whether a statement waited too long for a lock. This happens only where a lock_timeout is set. */
 export const isLockTimeout = (error: unknown): boolean => sqlState(error) === '55P03';
 
+/** Whether another request has the claim of a request that was about to lease (sql/functions/refuse_claim.sql). */
+export const isClaimTaken = (error: unknown): boolean => sqlState(error) === 'DB001';
+
 /** Whether waiting for the database can't help. */
 export const isHopeless = (error: unknown): boolean => HOPELESS.test(sqlState(error) ?? '');
 

@@ -391,7 +391,6 @@ export interface StatementTypes {
       nonces: (string | null)[] | null;
       lease_seconds: (number | null)[] | null;
       workers: (string | null)[] | Buffer | null;
-      claim_ids: (string | null)[] | Buffer | null;
       claim_holders: (string | null)[] | null;
     };
     columns: {
@@ -416,6 +415,13 @@ export interface StatementTypes {
       progress: string;
       cut: boolean;
     };
+  };
+  'claim/leave': {
+    parameters: {
+      request: string | null;
+      mark: string | null;
+    };
+    columns: Record<never, never>;
   };
   'claim/limit_lock': {
     parameters: {
@@ -444,7 +450,6 @@ export interface StatementTypes {
       nonces: (string | null)[] | null;
       lease_seconds: (number | null)[] | null;
       workers: (string | null)[] | Buffer | null;
-      claim_ids: (string | null)[] | Buffer | null;
       claim_holders: (string | null)[] | null;
     };
     columns: {
@@ -469,6 +474,17 @@ export interface StatementTypes {
       progress: string;
     };
   };
+  'claim/lock': {
+    parameters: {
+      mark: string | null;
+      request: string | null;
+    };
+    columns: {
+      holder: string;
+      waits: boolean;
+      looks: boolean;
+    };
+  };
   'claim/lost': {
     parameters: {
       nonces: (string | null)[] | null;
@@ -477,6 +493,25 @@ export interface StatementTypes {
     columns: {
       id: string;
       lease_token: string;
+    };
+  };
+  'claim/own': {
+    parameters: {
+      marks: (string | null)[] | null;
+      holders: (string | null)[] | null;
+      waits: (boolean | null)[] | null;
+    };
+    columns: {
+      refused: boolean;
+    };
+  };
+  'claim/own_leased': {
+    parameters: {
+      marks: (string | null)[] | null;
+      holders: (string | null)[] | null;
+    };
+    columns: {
+      refused: boolean;
     };
   };
   'claim/plain': {
@@ -491,7 +526,6 @@ export interface StatementTypes {
       nonces: (string | null)[] | null;
       lease_seconds: (number | null)[] | null;
       workers: (string | null)[] | Buffer | null;
-      claim_ids: (string | null)[] | Buffer | null;
       claim_holders: (string | null)[] | null;
     };
     columns: {
@@ -526,9 +560,10 @@ export interface StatementTypes {
   };
   'claim/repeat': {
     parameters: {
-      queue_id: number | null;
-      claim_id: string | null;
-      claim_holder: string | null;
+      mark: string | null;
+      request: string | null;
+      waits: boolean | null;
+      takes: boolean | null;
     };
     columns: {
       position: number;
@@ -551,11 +586,18 @@ export interface StatementTypes {
       progress: string;
     };
   };
+  'claim/taken': {
+    parameters: {
+      marks: (string | null)[] | null;
+      holders: (string | null)[] | null;
+    };
+    columns: {
+      mark: string;
+    };
+  };
   'claim/unname': {
     parameters: {
-      queue_id: number | null;
-      claim_id: string | null;
-      claim_holder: string | null;
+      mark: string | null;
     };
     columns: {
       id: string;
@@ -811,6 +853,14 @@ export interface StatementTypes {
     };
   };
   'maintenance/prune_answers': {
+    parameters: {
+      from: string | null;
+    };
+    columns: {
+      ended_at: string;
+    };
+  };
+  'maintenance/prune_claims': {
     parameters: {
       from: string | null;
     };

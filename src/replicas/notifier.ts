@@ -11,7 +11,7 @@ import { createListener } from './listener.ts';
  *   blocked <sender> <queue> [<group>] Jobs came into the group, or into some group, and nobody advanced it. SQL sends it.
  *   done <sender> <id>,<id>,...        These jobs are finished, and clients may wait for them.
  *   hello <sender>                     The sender has begun to listen. The others tell it again where claims wait.
- *   open, take, over                   About claims that are repeated: see claimHandover.ts.
+ *   replaced <sender> <mark>,<request> The claim was repeated with the sender, and this request may not wait any longer.
  *
  * A lost notification costs latency, never a job: claims and clients that wait also look by themselves, now and then.
  */
@@ -29,9 +29,6 @@ const MOST_ANNOUNCED = 10_000;
 /** A notification has less than 8000 bytes. */
 const MOST_IDS = 200;
 
-/** What replicas tell each other about claims that may be repeated. */
-export type ClaimVerb = 'open' | 'take' | 'over';
-
 /** What the notifier calls. */
 export interface NotifierListeners {
   /**
@@ -46,8 +43,8 @@ export interface NotifierListeners {
   finished(ids: string[]): void;
   /** Jobs came into this group of a queue, or into a group that is not named, and nobody advanced it. */
   blocked(queue: string, group: string | undefined): void;
-  /** Another replica said something about claims that may be repeated. */
-  aboutClaims(verb: string, sender: string, text: string): void;
+  /** Another replica has a newer request of this claim. */
+  replaced(mark: string, request: string): void;
   /** Notifications may be lost: any queue may have something ready. */
   anywhere(): void;
 }
@@ -72,11 +69,11 @@ export function createNotifier(options: {
     elsewhere: () => undefined,
     finished: () => undefined,
     blocked: () => undefined,
-    aboutClaims: () => undefined,
+    replaced: () => undefined,
     anywhere: () => undefined,
   };
 
-  function send(verb: 'wait' | 'ready' | 'hello' | 'done' | ClaimVerb, about = ''): Promise<unknown> {
+  function send(verb: 'wait' | 'ready' | 'hello' | 'done' | 'replaced', about = ''): Promise<unknown> {
     return db
       .query(notify, { message: `${verb} ${self} ${about}` })
       .catch((error: Error) => log(error, 'a notification was not sent'));
@@ -111,7 +108,10 @@ export function createNotifier(options: {
     else if (verb === 'wait') interest.set(about, performance.now() + INTEREST_MS);
     else if (verb === 'done') listeners.finished(about.split(','));
     else if (verb === 'hello') announced.clear();
-    else listeners.aboutClaims(verb, sender, about);
+    else if (verb === 'replaced') {
+      const [mark = '', request = ''] = about.split(',');
+      listeners.replaced(mark, request);
+    }
   }
 
   const listener = createListener({
@@ -154,7 +154,8 @@ export function createNotifier(options: {
         void send('done', ids.slice(at, at + MOST_IDS).join());
     },
 
-    aboutClaims: (verb: ClaimVerb, text: string): void => void send(verb, text),
+    /** Tells the other replicas that this request of a claim waits in vain. */
+    replaced: (mark: string, request: string): void => void send('replaced', `${mark},${request}`),
 
     /** A claim waits here for a queue. */
     waiting(queue: string): void {

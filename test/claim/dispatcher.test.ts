@@ -17,6 +17,7 @@ function setUp() {
   const waiters: ((statement: (typeof statements)[number]) => void)[] = [];
   const givenBack: LeasedJob[] = [];
   const dispatcher = createDispatcher({
+    ownWithoutLeasing: async () => undefined,
     leaseJobs: (queue, claims) =>
       new Promise((answer) => {
         const statement = {
@@ -153,6 +154,7 @@ test('claims that wait for 1,000 queues look at them over the whole second, and 
   let most = 0;
   const looks: { queue: string; at: number }[] = [];
   const dispatcher = createDispatcher({
+    ownWithoutLeasing: async () => undefined,
     async leaseJobs({ name }, claims) {
       if (++visits > queues.length) looks.push({ queue: name, at: performance.now() });
       running++;
@@ -187,6 +189,7 @@ test('claims that wait for 1,000 queues look at them over the whole second, and 
 test('an outage that one look meets fails the claims of every queue', async () => {
   let away = false;
   const dispatcher = createDispatcher({
+    ownWithoutLeasing: async () => undefined,
     async leaseJobs(_, claims) {
       if (!away) return { jobs: claims.map(() => []), cut: false };
       await new Promise((resolve) => setTimeout(resolve, 1500));

@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { markOf } from '../../src/claim/repeatable.ts';
 import type { Claimed } from '../support/client.ts';
 import { createDatabase, onServer } from '../support/database.ts';
 import { recordHistory } from '../support/history.ts';
@@ -14,30 +12,17 @@ const WORKERS = 12;
 const QUEUES = ['red', 'green'];
 /** Far longer than this test: a lost lease is still there in the end. */
 const LEASE_SECONDS = 300;
-/** After this time a replica has heard that a claim waits at the other one. */
-const HEARD_MS = 100;
 
 const random = (least: number, most: number) => least + Math.random() * (most - least);
 const oneOf = <T>(values: T[]) => values[Math.floor(Math.random() * values.length)] as T;
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
 let replicas: Replica[];
-let listener: pg.Client;
-/** When a replica last said of a claim that it waits there. */
-const said = new Map<string, number>();
 beforeAll(async () => {
   database = await createDatabase();
   replicas = await Promise.all([1, 2].map(() => startReplica({ DATABASE_URL: database.url })));
-  listener = new pg.Client(database.url);
-  await listener.connect();
-  listener.on('notification', ({ payload }) => {
-    const [verb, , marks = ''] = (payload as string).split(' ');
-    if (verb === 'open') for (const mark of marks.split(',')) said.set(mark, performance.now());
-  });
-  await listener.query('listen dibs');
 });
 afterAll(async () => {
-  await listener.end();
   await Promise.all(replicas.map((replica) => replica.end('SIGKILL')));
   await database.drop();
 });
@@ -52,12 +37,6 @@ test('however replies get lost, a repeat of a claim gets all of its leases, and 
     const answer = await http(replica.url, 'POST', '/jobs/claim', body, { signal });
     if (answer.status !== 200) throw new Error(`a claim answered ${answer.status}: ${answer.text}`);
     return answer.body.jobs;
-  }
-
-  /** The replica for a repeat: any of them, once both know of the claim that was sent then. */
-  function next(replica: Replica, mark: string, sent: number): Replica {
-    const heard = said.get(mark) ?? 0;
-    return heard > sent && performance.now() - heard > HEARD_MS ? oneOf(replicas) : replica;
   }
 
   function mustHave(jobs: Claimed[], lost: Claimed[], how: string): void {
@@ -76,16 +55,14 @@ test('however replies get lost, a repeat of a claim gets all of its leases, and 
       lease_seconds: LEASE_SECONDS,
       wait_seconds: random(0, 1),
     };
-    const mark = markOf(body.claim_id, body.queues);
     let replica = oneOf(replicas);
     for (;;) {
-      const sent = performance.now();
       const fate = Math.random();
       if (fate < 0.25) {
         fates.aborted++;
         const signal = AbortSignal.timeout(Math.round(random(1, 700)));
         await claim(replica, body, signal).catch(() => undefined);
-        const other = next(replica, mark, sent);
+        const other = oneOf(replicas);
         if (other !== replica) fates.elsewhere++;
         replica = other;
       } else if (fate < 0.5) {
@@ -98,7 +75,7 @@ test('however replies get lost, a repeat of a claim gets all of its leases, and 
         fates.replaced++;
         const first = claim(replica, body);
         await sleep(random(0, 700));
-        const jobs = await claim(next(replica, mark, sent), body);
+        const jobs = await claim(oneOf(replicas), body);
         mustHave(jobs, await first, 'of a request that was replaced');
         return jobs;
       } else return claim(replica, body);

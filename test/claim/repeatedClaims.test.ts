@@ -163,14 +163,14 @@ describe('a repeat replaces a request that still waits', () => {
     expect(answers.at(-1)).toMatchObject([{ id, deliveries: 1 }]);
   });
 
-  test('when many come at the same time, the last gets the job', async () => {
+  test('when many come at the same time, the last gets the job, and no other one gets another', async () => {
     const queue = at.newQueue();
     const body = wish(queue);
     const claims = Array.from({ length: 10 }, () => claim(service, body));
     const { id } = await at.enqueue({ queue });
     const answers = await Promise.all(claims);
-    expect(answers.slice(0, -1).flatMap(({ jobs }) => jobs)).toEqual([]);
     expect(answers.at(-1).jobs).toMatchObject([{ id, deliveries: 1 }]);
+    for (const { jobs } of answers) if (jobs.length > 0) expect(jobs).toEqual(answers.at(-1).jobs);
   });
 
   test('whose replica is gone by now', async () => {
@@ -253,13 +253,14 @@ describe('a claim that is in its statement', () => {
     return { id, body, first, go };
   }
 
-  test.each(['this replica', 'another replica'])('leases for its repeat on %s', async (where) => {
+  test.each(['this replica', 'another replica'])('leases for its repeat on %s, too', async (where) => {
     const { id, body, first, go } = await busy();
     const again = (where === 'this replica' ? slow.engine : service.engine).claim(body);
     await sleep(50);
     go();
-    expect(await first.jobs).toEqual([]);
-    expect(await again).toMatchObject([{ id, deliveries: 1 }]);
+    const [job] = await first.jobs;
+    expect(job).toMatchObject({ id, deliveries: 1 });
+    expect(await again).toMatchObject([{ id, deliveries: 1, lease_token: job?.lease_token }]);
   });
 
   test('gives no lease back that a repeat answers for, though its consumer hung up', async () => {
@@ -346,6 +347,66 @@ test('a request whose consumer hung up late gives no lease back that a repeat an
   first.hangUp();
   await sleep(300);
   expect((await at.settle('ack', job)).status).toBe(200);
+});
+
+test('leases go back at once and uncharged when the first request and all repeats hung up before they had the answer', async () => {
+  const queue = at.newQueue();
+  const { id } = await at.enqueue({ queue });
+  const body = { queues: [queue], ...newClaim() };
+  const requests = [];
+  for (const { engine } of [service, other, other]) {
+    const request = claimToHangUp(engine, body);
+    expect(await request.jobs).toMatchObject([{ id, deliveries: 1 }]);
+    requests.push(request);
+  }
+  for (const [i, { hangUp }] of requests.entries()) {
+    expect((await at.get(id)).state, `${i} hung up`).toBe('leased');
+    hangUp();
+    await sleep(100);
+  }
+  expect(await at.reaches(id, 'ready')).toMatchObject({ attempt: 0, deliveries: 1 });
+});
+
+test.each([
+  ['with a claim limit', { max_leased: 4 }, {}],
+  ['with a rate limit', { rate_limit: { jobs: 4, per_seconds: 3600 } }, {}],
+  ['with fairness keys', {}, { fairness_key: 'k' }],
+])(
+  'repeats that come at once on two replicas have one set of leases in a queue %s',
+  async (_, config, job) => {
+    const queue = at.newQueue();
+    await at.configure(queue, config);
+    await at.enqueueAll(Array.from({ length: 9 }, () => ({ queue, ...job })));
+    const wish = newClaim({ limit: 3, wait_seconds: 5 });
+    const answers = await Promise.all(
+      [service, other, other, service].map((one) => moves(one).claim(queue, wish)),
+    );
+    for (const jobs of answers) expect(jobs).toEqual(answers[0]);
+    expect(answers[0]).toHaveLength(3);
+  },
+);
+
+test('a claim_id that a worker always uses is a new claim each time that it has no lease left', async () => {
+  const queue = at.newQueue();
+  await at.enqueueAll(Array.from({ length: 40 }, (_, payload) => ({ queue, payload })));
+  const wish = newClaim({ limit: 2, wait_seconds: 5 });
+  for (let i = 0; i < 20; i++) {
+    const jobs = await moves(i % 3 === 0 ? other : service).claim(queue, wish);
+    expect(jobs.map((job) => job.payload)).toEqual([2 * i, 2 * i + 1]);
+    for (const job of jobs) expect((await at.settle('ack', job)).status).toBe(200);
+  }
+});
+
+test('a repeat finds a lease that was extended beyond its first end, and not those that ran out', async () => {
+  const queue = at.newQueue();
+  await at.enqueueAll([{ queue }, { queue }]);
+  const wish = newClaim({ limit: 2, lease_seconds: 1 });
+  const [one] = await at.claim(queue, wish);
+  const { body } = await at.settle('extend', one, { lease_seconds: 600 });
+  await sleep(1100);
+  const lease = { ...one, lease_expires_at: body.lease_expires_at };
+  expect(await at.claim(queue, wish)).toEqual([lease]);
+  expect(await moves(other).claim(queue, wish)).toEqual([lease]);
 });
 
 test('the leases of claims without a claim_id have none', async () => {

@@ -28,7 +28,7 @@ async function replica() {
     elsewhere: wake,
     finished: (ids) => ids.forEach(wake),
     blocked: (queue, group) => wake(`${queue}: ${group}`),
-    aboutClaims: () => undefined,
+    replaced: () => undefined,
     anywhere: () => undefined,
   });
   undo.push(db.close, notifier.stop);

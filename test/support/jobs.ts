@@ -108,11 +108,14 @@ export const oneFairClaim = (queue_id: number, slots: number) => ({
 export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
   'claim/plain': { batch: true, parameters: ({ queue }, ids) => oneClaim(queue, ids.length) },
   'claim/fair': { batch: true, parameters: ({ queue }, ids) => oneFairClaim(queue, ids.length) },
-  'claim/repeat': { parameters: ({ queue }) => ({ queue_id: queue, claim_id: 'c', claim_holder: TOKEN }) },
-  'claim/unname': {
-    planned: true,
-    parameters: ({ queue }) => ({ queue_id: queue, claim_id: 'c', claim_holder: TOKEN }),
+  'claim/own': {
+    parameters: () => ({ marks: [TOKEN, TOKEN], holders: [TOKEN, TOKEN], waits: [true, false] }),
   },
+  'claim/own_leased': { parameters: () => ({ marks: [TOKEN, TOKEN], holders: [TOKEN, TOKEN] }) },
+  'claim/repeat': { parameters: () => ({ mark: TOKEN, request: TOKEN, takes: true, waits: false }) },
+  'claim/leave': { parameters: () => ({ mark: TOKEN, request: TOKEN }) },
+  'claim/unname': { parameters: () => ({ mark: TOKEN }) },
+  'maintenance/prune_claims': { planned: true, parameters: () => ({ from: '-infinity' }) },
   'enqueue/insert': {
     batch: true,
     parameters: ({ queue }, ids) => ({

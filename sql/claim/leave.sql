@@ -1,0 +1,7 @@
+-- A request that nobody waits for any more does not answer for the leases of its claim.
+update dibs.repeatable_claims c
+set
+  answerers = array_remove(coalesce(c.answerers, array[c.holder]), :request::uuid),
+  waits = false,
+  looking_until = null
+where c.mark = :mark and :request = any (coalesce(c.answerers, array[c.holder]));

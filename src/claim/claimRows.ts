@@ -1,0 +1,125 @@
+import { createHash } from 'node:crypto';
+import { isClaimTaken } from '../postgres/errorClasses.ts';
+import { type Call, callOf } from '../postgres/pipeline.ts';
+import type { Database, Db } from '../postgres/pool.ts';
+import { planned, prepared, row } from '../postgres/statements.ts';
+import { type Claim, type ClaimName, isWaiting } from './claim.ts';
+import type { LeasedRow } from './leasedJob.ts';
+
+/*
+ * The rows of `dibs.repeatable_claims`: one for each claim with a `claim_id`, over all replicas. Whoever holds the lock of
+ * the row decides. What the columns mean stands in sql/migrations/0014_repeatable_claims.sql.
+ */
+
+const statements = {
+  own: prepared('claim/own'),
+  ownLeased: prepared('claim/own_leased'),
+  lock: prepared('claim/lock', row<{ holder: string; waits: boolean; looks: boolean }>()),
+  repeat: prepared('claim/repeat', row<Omit<LeasedRow, 'slot'>>()),
+  leave: prepared('claim/leave'),
+  unname: prepared('claim/unname', row<Lease>()),
+  taken: planned('claim/taken', row<{ mark: string }>()),
+};
+
+export interface Lease {
+  id: string;
+  lease_token: string;
+}
+
+/** Names a claim by its claim_id and its queues. The same claim_id at other queues is another claim. */
+export function markOf(id: string, queues: string[]): string {
+  const hash = createHash('sha256').update(JSON.stringify([id, ...queues.toSorted()]));
+  return hash
+    .digest('hex')
+    .slice(0, 32)
+    .replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+}
+
+/** The claims as the statements take them. */
+const listed = (names: ClaimName[]) => ({
+  marks: names.map(({ mark }) => mark),
+  holders: names.map(({ holder }) => holder),
+});
+
+const namesOf = (claims: Claim[]): ClaimName[] => claims.flatMap(({ name }) => name ?? []);
+
+/**
+ * What goes before a claiming statement and behind it, in its transaction. It fails (isClaimTaken) when a claim may not
+ * lease, because another request of it was first.
+ */
+export function ownCalls(claims: Claim[]): { before: Call[]; behind: Call[] } {
+  const looking = claims.filter((claim) => claim.name && !isWaiting(claim));
+  const waiting = claims.filter((claim) => claim.name && isWaiting(claim));
+  const waits = looking.map((claim) => !claim.expired);
+  return {
+    before: looking.length > 0 ? [callOf(statements.own, { ...listed(namesOf(looking)), waits })] : [],
+    behind: waiting.length > 0 ? [callOf(statements.ownLeased, listed(namesOf(waiting)))] : [],
+  };
+}
+
+/** Marks the claims that may not lease, after a transaction failed because of them. */
+export async function noteTaken(db: Db, claims: Claim[]): Promise<void> {
+  const taken = await takenOf(db, namesOf(claims));
+  for (const claim of claims) if (claim.name && taken.has(claim.name.mark)) claim.taken = true;
+}
+
+/** Writes the rows of claims that look at a queue that is empty or does not exist, as the claiming statement would. */
+export async function ownWithoutLeasing(db: Database, claims: Claim[]): Promise<void> {
+  for (let left = claims; left.length > 0; left = left.filter((claim) => !claim.taken))
+    try {
+      await db.pipeline(ownCalls(left).before);
+      for (const claim of left) claim.owned = true;
+      return;
+    } catch (error) {
+      if (!isClaimTaken(error)) throw error;
+      await noteTaken(db, left);
+    }
+}
+
+/** What a request finds that asks for its claim. */
+export interface Found {
+  /** The running leases of the claim. The request answers for them, too. */
+  rows: Omit<LeasedRow, 'slot'>[];
+  /** Another request looks at the queues at this moment. */
+  looks: boolean;
+  /** The request that waited for jobs until now, if there is one. */
+  waiter: string | undefined;
+}
+
+/**
+ * Asks for the leases of a claim. When there are none, the request may take the claim (`takes`). Then no other one does until
+ * it looks at its queues. `waits`: it may wait for jobs then.
+ */
+export async function findLeases(
+  db: Database,
+  name: ClaimName,
+  { takes, waits }: { takes: boolean; waits: boolean },
+): Promise<Found> {
+  const { mark, holder: request } = name;
+  const [locked, rows] = await db.pipeline([
+    callOf(statements.lock, { mark, request }),
+    callOf(statements.repeat, { mark, request, takes, waits }),
+  ]);
+  const before = locked?.[0] as { holder: string; waits: boolean; looks: boolean };
+  const isOther = before.holder !== request;
+  return {
+    rows: rows as unknown as Found['rows'],
+    looks: before.looks && isOther,
+    waiter: before.waits && isOther ? before.holder : undefined,
+  };
+}
+
+/** The request does not answer for its claim any more. Returns the leases that nobody answers for: they are to be released. */
+export async function leaveClaim(db: Database, { mark, holder: request }: ClaimName): Promise<Lease[]> {
+  const [, leases] = await db.pipeline([
+    callOf(statements.leave, { mark, request }),
+    callOf(statements.unname, { mark }),
+  ]);
+  return leases as unknown as Lease[];
+}
+
+/** The marks of those claims that another request has by now. */
+export async function takenOf(db: Db, names: ClaimName[]): Promise<Set<string>> {
+  const rows = await db.query(statements.taken, listed(names));
+  return new Set(rows.map(({ mark }) => mark));
+}

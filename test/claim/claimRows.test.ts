@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { markOf } from '../../src/claim/claimRows.ts';
+import { onServer } from '../support/database.ts';
+import { eventually, moves } from '../support/moves.ts';
+import { type Service, startService } from '../support/service.ts';
+
+let service: Service;
+let at: ReturnType<typeof moves>;
+beforeAll(async () => {
+  service = await startService();
+  at = moves(service);
+});
+afterAll(() => service.stop());
+
+const sql = (text: string, values: unknown[] = []) => onServer(service.databaseUrl, text, values);
+const rowsOf = (claim_id: string, queue: string) =>
+  sql('select * from dibs.repeatable_claims where mark = $1', [markOf(claim_id, [queue])]);
+const makeDue = () => sql(`update dibs.repeatable_claims set until = now() - interval '1 second'`);
+
+test('the row of a claim is pruned once none of its leases is left, and stays while one runs', async () => {
+  const queue = at.newQueue();
+  await at.enqueueAll([{ queue }, { queue }]);
+  const done = await at.claimOne(queue, { claim_id: 'done' });
+  const runs = await at.claimOne(queue, { claim_id: 'runs', lease_seconds: 600 });
+  await at.settle('ack', done);
+  await makeDue();
+  await eventually(async () => expect(await rowsOf('done', queue)).toEqual([]));
+  await eventually(async () => {
+    const [row] = await rowsOf('runs', queue);
+    // It is looked at again when the lease ends.
+    expect(Number(row?.until)).toBe(Date.parse(runs.lease_expires_at));
+  });
+  expect(await at.claim(queue, { claim_id: 'runs' })).toEqual([runs]);
+});
+
+test('a claim writes one row, and a claim without a claim_id writes none', async () => {
+  const before = await sql('select mark from dibs.repeatable_claims');
+  const queue = at.newQueue();
+  await at.enqueueAll([{ queue }, { queue }]);
+  await at.claimOne(queue);
+  expect(await sql('select mark from dibs.repeatable_claims')).toEqual(before);
+  await at.claimOne(queue, { claim_id: 'one' });
+  expect(await rowsOf('one', queue)).toMatchObject([{ answerers: null, waits: false, looking_until: null }]);
+});
