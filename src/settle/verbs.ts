@@ -5,6 +5,7 @@ import { isKeyTaken, isLockTimeout } from '../postgres/errorClasses.ts';
 import { SHORT_LOCK_WAIT_MS, withLockTimeout } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
+import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import type { Waiters } from '../waiting/waiters.ts';
@@ -20,6 +21,7 @@ interface Context {
   db: Database;
   joinRoundTrip: JoinRoundTrip;
   queues: Queues;
+  arrivals: Arrivals;
   notifier: Notifier;
   waiters: Waiters;
   groups: GroupHeads;
@@ -30,7 +32,7 @@ interface Context {
  * and `job_not_found` for a job that is gone.
  */
 export function createSettlement(context: Context) {
-  const { db, waiters } = context;
+  const { db, waiters, arrivals } = context;
   const afterSettle = createAfterSettle(context);
   const { leaseEnded, givenBack } = afterSettle;
 
@@ -47,6 +49,8 @@ export function createSettlement(context: Context) {
       return currentJob(db, queue, id);
     }
   }
+
+  const watch = <T>(queue: Queue, work: () => Promise<T>) => arrivals.watch(() => [queue.id], work);
 
   return {
     ...afterSettle,
@@ -66,20 +70,22 @@ export function createSettlement(context: Context) {
     nack: settleInBatches<Nack, Job>(context, {
       inRoundTrips: false,
       textOf: (item) => item.error,
-      touch: async (queue, items) => givenBack(queue, await (await prepareNack(db, queue, items))(db)),
+      touch: (queue, items) =>
+        watch(queue, async () => givenBack(queue, await (await prepareNack(db, queue, items))(db))),
       ifUntouched: async (queue, item, found) =>
         found.state === 'dead'
-          ? settleLate(queue, item, await prepareNack(db, queue, [item], true))
+          ? watch(queue, async () => settleLate(queue, item, await prepareNack(db, queue, [item], true)))
           : undefined,
     }),
 
     release: settleInBatches<Release, Job>(context, {
       inRoundTrips: false,
       textOf: () => undefined,
-      touch: async (queue, items) => givenBack(queue, await (await prepareRelease(db, queue, items))(db)),
+      touch: (queue, items) =>
+        watch(queue, async () => givenBack(queue, await (await prepareRelease(db, queue, items))(db))),
       ifUntouched: async (queue, item, found) =>
         found.state === 'dead'
-          ? settleLate(queue, item, await prepareRelease(db, queue, [item], true))
+          ? watch(queue, async () => settleLate(queue, item, await prepareRelease(db, queue, [item], true)))
           : undefined,
     }),
 
