@@ -19,7 +19,7 @@ with seen as (
 )
 select
   arrivals.last_value,
-  pg_postmaster_start_time()::text as started,
+  extract(epoch from pg_postmaster_start_time())::text as started,
   pg_current_snapshot()::text as snapshot,
   seen.queue_id, seen.first, seen.last
 from dibs.positions as arrivals

@@ -15,6 +15,10 @@ interface Look {
 /** A look may not take longer, and the looks between two claims take about this long together. */
 const LOOK_LIMIT_MS = 200;
 const LOOKS_MS = 25;
+/** Claims wait this long for looks. Then those that do not wait for jobs are answered. */
+const LONGEST_MS = 2000;
+/** Looks that come this soon after each other belong together. */
+const TOGETHER_MS = 500;
 /** Stored floors are read at most this often. */
 const STORED_MS = 1000;
 /** A claim that took longer may have scanned too much. */
@@ -36,7 +40,7 @@ const statements = {
 export interface Raised {
   /** It looks again: the floors have risen. */
   again: boolean;
-  /** It looks again after this time: others have the jobs locked that it found. */
+  /** If it does not: it looks again after this time, while it waits for jobs. */
   inMs?: number;
 }
 
@@ -95,13 +99,18 @@ export function createRaiseFloor({ db, arrivals }: { db: Db; arrivals: Arrivals 
   return {
     /** A claim reached the end of `cut` and may find more behind it. */
     async raise(memory: QueueMemory, cut: Piece, gotNothing: boolean): Promise<Raised> {
+      const { looks } = memory;
+      if (now() > looks.until + TOGETHER_MS) looks.since = now();
       try {
         await readStored(memory);
-        return await lookOn(memory, cut, gotNothing);
+        const raised = await lookOn(memory, cut, gotNothing);
+        return raised.again && now() > looks.since + LONGEST_MS ? { again: false, inMs: 1 } : raised;
       } catch (error) {
         if (!isTimeLimit(error)) throw error;
         memory.floor.lookFailed();
         return { again: true };
+      } finally {
+        looks.until = now();
       }
     },
 

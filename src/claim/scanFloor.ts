@@ -1,7 +1,7 @@
 import { LAG_MS } from '../queues/arrivals.ts';
 
 /** A claim scans at most about this number of positions. Fewer after a claim that failed. */
-const CLAIM_WIDTH = 2 ** 16;
+const CLAIM_WIDTH = 2 ** 15;
 const LEAST_WIDTH = 2 ** 10;
 /** A look that took less than this doubles the width of the next one twice. One that took longer than that halves it. */
 const QUICK_MS = 5;
@@ -9,7 +9,7 @@ const SLOW_MS = 20;
 /** Ranks without a level are scanned whole when all that was ever there takes less than this. */
 const WHOLE_MS = 30;
 const WHOLE_AGAIN_MS = 60_000;
-/** A replica stores the floor of a level when it has leased this number of jobs there. */
+/** A replica stores the floor of a level when it has leased this number of jobs there, or when a look at it was slow. */
 const STORED_JOBS = 10_000;
 
 /** Behind all positions. */
@@ -195,8 +195,10 @@ export function createScanFloor(now: () => number = () => performance.now()) {
       const bare = pieces.filter(({ rank }) => !levels.has(rank));
       for (const [i, { rank, to }] of pieces.entries()) {
         const first = firsts[i];
-        if (first !== undefined) raise(levelOf(rank), first - 1);
-        else if (levels.has(rank)) raise(levelOf(rank), to);
+        if (first === undefined && !levels.has(rank)) continue;
+        const level = levelOf(rank);
+        raise(level, first === undefined ? to : first - 1);
+        if (ms > SLOW_MS) level.jobs = STORED_JOBS;
       }
       const [piece] = bare;
       if (!piece) return;

@@ -101,7 +101,11 @@ function sweeper(
     do {
       if (found.size() >= MOST_FOUND) return;
       place ??= { from, after_queue_id: 0, after_id: sweep.firstId };
-      const rows = await context.db.query(sweep.due, { ...place, limit: PAGE });
+      const next = place;
+      // After a failure, the search begins where the horizon says.
+      place = undefined;
+      const rows = await context.db.query(sweep.due, { ...next, limit: PAGE });
+      place = next;
       const before = found.size();
       for (const { queue_id, ids } of rows) found.add(queue_id, ids.split(','));
       atEnd = found.size() < before + PAGE;

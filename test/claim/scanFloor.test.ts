@@ -57,9 +57,9 @@ test('a claim scans a bounded number of positions, and fewer after it failed', (
     expect(found.last_positions.every((last) => last < 10_000_000)).toBe(true);
     return found.last_positions.reduce((sum, last, i) => sum + last - (found.positions[i] as number), 0);
   };
-  expect(width()).toBe(65_536);
+  expect(width()).toBe(32_768);
   floor.failed();
-  expect(width()).toBe(8192);
+  expect(width()).toBe(4096);
 });
 
 test('looks come to the end of an order without jobs in a few steps', () => {
