@@ -9,7 +9,7 @@ import { type LeasedJob, type LeasedRow, toLease } from './leasedJob.ts';
 import { hasClaimLimit, withinClaimLimits } from './limits.ts';
 import type { QueueMemories, QueueMemory } from './queueMemories.ts';
 import { createRaiseFloor } from './raiseFloor.ts';
-import type { ScanRanges } from './scanFloor.ts';
+import type { ScanRanges } from './scanRanges.ts';
 
 const statements = {
   plain: prepared('claim/plain', row<LeasedRow>()),

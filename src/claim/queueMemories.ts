@@ -10,8 +10,8 @@ export interface QueueMemory {
   cursor: ReturnType<typeof createFairnessCursor>;
   /** When the stored floors were read. */
   storedReadAt: number;
-  /** When the looks of claims that follow each other began, and when the last one ended. */
-  looks: { since: number; until: number };
+  /** When surveys that follow each other began, and when the last one ended. */
+  surveys: { since: number; until: number };
   /** When the cost of ranks that are scanned whole was checked. */
   checkedAt: number;
   /** Claims looked at the queue since it was last walked (maintenance/recall.ts). */
@@ -33,7 +33,7 @@ export function createQueueMemories() {
           floor: createScanFloor(),
           cursor: createFairnessCursor(),
           storedReadAt: Number.NEGATIVE_INFINITY,
-          looks: { since: 0, until: Number.NEGATIVE_INFINITY },
+          surveys: { since: 0, until: Number.NEGATIVE_INFINITY },
           checkedAt: Number.NEGATIVE_INFINITY,
           claimed: true,
           walkedAt: Number.NEGATIVE_INFINITY,

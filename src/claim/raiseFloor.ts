@@ -4,20 +4,20 @@ import type { Db } from '../postgres/pool.ts';
 import { planned, row, type Statement } from '../postgres/statements.ts';
 import { type Arrivals, LAG_MS } from '../queues/arrivals.ts';
 import type { QueueMemory } from './queueMemories.ts';
-import { type Piece, rangesOf, type ScanRanges } from './scanFloor.ts';
+import { type Piece, rangesOf, type ScanRanges } from './scanRanges.ts';
 
-interface Look {
+interface Survey {
   firsts: string;
   ms: number;
   gives_freely: boolean | null;
 }
 
-/** A look may not take longer, and the looks between two claims take about this long together. */
-const LOOK_LIMIT_MS = 200;
-const LOOKS_MS = 25;
-/** Claims wait this long for looks. Then those that do not wait for jobs are answered. */
+/** A survey may not take longer, and the surveys between two claims take about this long together. */
+const SURVEY_LIMIT_MS = 200;
+const SURVEYS_MS = 25;
+/** Claims wait this long for surveys. Then those that do not wait for jobs are answered. */
 const LONGEST_MS = 2000;
-/** Looks that come this soon after each other belong together. */
+/** Surveys that come this soon after each other belong together. */
 const TOGETHER_MS = 500;
 /** Stored floors are read at most this often. */
 const STORED_MS = 1000;
@@ -29,10 +29,10 @@ const SLOW_WHOLE_MS = 25;
 
 const limited = <P, R>(statement: Statement<P, R>): Statement<P, R> => ({
   ...statement,
-  timeoutMs: LOOK_LIMIT_MS,
+  timeoutMs: SURVEY_LIMIT_MS,
 });
 const statements = {
-  look: limited(planned('claim/look', row<Look>())),
+  survey: limited(planned('claim/survey', row<Survey>())),
   stored: planned('claim/stored_floors', row<{ rank: number; position: number }>()),
 };
 
@@ -48,12 +48,12 @@ export interface Raised {
 export function createRaiseFloor({ db, arrivals }: { db: Db; arrivals: Arrivals }) {
   const now = () => performance.now();
 
-  async function look(
+  async function survey(
     queue_id: number,
     ranges: ScanRanges,
-  ): Promise<Omit<Look, 'firsts'> & { firsts: (number | undefined)[] }> {
-    const [found] = await db.query(statements.look, { queue_id, ...ranges });
-    const { firsts, ...rest } = found as Look;
+  ): Promise<Omit<Survey, 'firsts'> & { firsts: (number | undefined)[] }> {
+    const [found] = await db.query(statements.survey, { queue_id, ...ranges });
+    const { firsts, ...rest } = found as Survey;
     return { ...rest, firsts: firsts.split(',').map((text) => (text === '' ? undefined : Number(text))) };
   }
 
@@ -74,16 +74,16 @@ export function createRaiseFloor({ db, arrivals }: { db: Db; arrivals: Arrivals 
     }
   }
 
-  async function lookOn({ queueId, floor }: QueueMemory, cut: Piece, gotNothing: boolean): Promise<Raised> {
+  async function surveyOn({ queueId, floor }: QueueMemory, cut: Piece, gotNothing: boolean): Promise<Raised> {
     const end = await settled();
-    const until = now() + LOOKS_MS;
+    const until = now() + SURVEYS_MS;
     const done = new Set<number>();
-    floor.beginLooks();
+    floor.beginSurveys();
     do {
       const pieces = floor.behind(end, done);
       if (pieces.length === 0) break;
-      const { firsts, ms, gives_freely } = await look(queueId, rangesOf(pieces));
-      floor.looked(pieces, firsts, ms);
+      const { firsts, ms, gives_freely } = await survey(queueId, rangesOf(pieces));
+      floor.surveyed(pieces, firsts, ms);
       for (const [i, { rank }] of pieces.entries()) {
         const first = firsts[i];
         if (first === undefined) continue;
@@ -99,18 +99,18 @@ export function createRaiseFloor({ db, arrivals }: { db: Db; arrivals: Arrivals 
   return {
     /** A claim reached the end of `cut` and may find more behind it. */
     async raise(memory: QueueMemory, cut: Piece, gotNothing: boolean): Promise<Raised> {
-      const { looks } = memory;
-      if (now() > looks.until + TOGETHER_MS) looks.since = now();
+      const { surveys } = memory;
+      if (now() > surveys.until + TOGETHER_MS) surveys.since = now();
       try {
         await readStored(memory);
-        const raised = await lookOn(memory, cut, gotNothing);
-        return raised.again && now() > looks.since + LONGEST_MS ? { again: false, inMs: 1 } : raised;
+        const raised = await surveyOn(memory, cut, gotNothing);
+        return raised.again && now() > surveys.since + LONGEST_MS ? { again: false, inMs: 1 } : raised;
       } catch (error) {
         if (!isTimeLimit(error)) throw error;
-        memory.floor.lookFailed();
+        memory.floor.surveyFailed();
         return { again: true };
       } finally {
-        looks.until = now();
+        surveys.until = now();
       }
     },
 
@@ -121,7 +121,7 @@ export function createRaiseFloor({ db, arrivals }: { db: Db; arrivals: Arrivals 
       if (!ranges) return;
       memory.checkedAt = now();
       try {
-        if ((await look(memory.queueId, ranges)).ms > SLOW_WHOLE_MS) memory.floor.closeRanks();
+        if ((await survey(memory.queueId, ranges)).ms > SLOW_WHOLE_MS) memory.floor.closeRanks();
       } catch (error) {
         // An outage shows in the next claim.
         if (isTimeLimit(error)) memory.floor.closeRanks();

@@ -1,38 +1,26 @@
 import { LAG_MS } from '../queues/arrivals.ts';
+import { createAdaptiveWidth } from './adaptiveWidth.ts';
+import {
+  ALL_RANKS,
+  addRange,
+  END,
+  FIRST_RANK,
+  LAST_RANK,
+  newRanges,
+  type Piece,
+  type ScanRanges,
+} from './scanRanges.ts';
 
 /** A claim scans at most about this number of positions. Fewer after a claim that failed. */
 const CLAIM_WIDTH = 2 ** 15;
 const LEAST_WIDTH = 2 ** 10;
-/** A look that took less than this doubles the width of the next one twice. One that took longer than that halves it. */
-const QUICK_MS = 5;
-const SLOW_MS = 20;
+/** A survey takes about this long. */
+export const SURVEY_MS = 20;
 /** Ranks without a level are scanned whole when all that was ever there takes less than this. */
 const WHOLE_MS = 30;
 const WHOLE_AGAIN_MS = 60_000;
-/** A replica stores the floor of a level when it has leased this number of jobs there, or when a look at it was slow. */
+/** A replica stores the floor of a level when it has leased this number of jobs there, or when a survey of it was slow. */
 const STORED_JOBS = 10_000;
-
-/** Behind all positions. */
-export const END = Number.MAX_SAFE_INTEGER;
-/** Ranks are negated priorities, so that they ascend with the order. */
-const FIRST_RANK = -100;
-const LAST_RANK = 100;
-const ALL_RANKS = Array.from({ length: LAST_RANK - FIRST_RANK + 1 }, (_, i) => FIRST_RANK + i);
-
-/** Ranges of the order of a queue: each from behind (rank, position) to (last_rank, last_position). */
-export interface ScanRanges {
-  ranks: number[];
-  positions: number[];
-  last_ranks: number[];
-  last_positions: number[];
-}
-
-/** A part of one rank, from behind `from` to `to`. */
-export interface Piece {
-  rank: number;
-  from: number;
-  to: number;
-}
 
 interface Level {
   /** Nothing up to here can be claimed any more. */
@@ -45,18 +33,11 @@ interface Level {
   stuck: { position: number; since: number } | undefined;
 }
 
-export const rangesOf = (pieces: Piece[]): ScanRanges => ({
-  ranks: pieces.map(({ rank }) => rank),
-  positions: pieces.map(({ from }) => from),
-  last_ranks: pieces.map(({ rank }) => rank),
-  last_positions: pieces.map(({ to }) => to),
-});
-
 /**
  * The scan floors of one queue: for each priority, the position below which nothing can be claimed any more. A claim
  * scans from there, over a bounded number of positions. So it walks over a bounded number of index entries of jobs that are
  * gone: PostgreSQL keeps these entries while any transaction holds an old snapshot. No two jobs have one position.
- * A floor rises in two ways: behind jobs that were leased, and by looks (raiseFloor.ts), which find where the next job is.
+ * A floor rises in two ways: behind jobs that were leased, and by surveys (raiseFloor.ts), which find where the next job is.
  * `settled` is the end of the order a while ago (queues/arrivals.ts): floors stay below it.
  */
 export function createScanFloor(now: () => number = () => performance.now()) {
@@ -65,11 +46,11 @@ export function createScanFloor(now: () => number = () => performance.now()) {
   let base = -1;
   /** Ranks without a level are scanned whole, from their beginning: nothing was ever there. */
   let whole = false;
-  /** How long the looks up to `base` took. */
+  /** How long the surveys up to `base` took. */
   let baseMs = 0;
   let baseAt = 0;
   let claimWidth = CLAIM_WIDTH;
-  let lookWidth = CLAIM_WIDTH;
+  const surveyWidth = createAdaptiveWidth(SURVEY_MS);
 
   const floorOf = (rank: number): number => levels.get(rank)?.floor ?? base;
 
@@ -87,7 +68,7 @@ export function createScanFloor(now: () => number = () => performance.now()) {
     if (level.next && level.next.position <= level.floor) level.next = undefined;
   }
 
-  /** Looks at each rank without a level by itself, from its beginning. */
+  /** Surveys each rank without a level by itself, from its beginning. */
   function closeRanks(): void {
     whole = false;
     base = -1;
@@ -110,22 +91,17 @@ export function createScanFloor(now: () => number = () => performance.now()) {
     ranges(settled: number): { ranges: ScanRanges; cut: Piece | undefined } {
       openRanks(settled);
       const ranks = ranksInUse();
-      const ranges: ScanRanges = { ranks: [], positions: [], last_ranks: [], last_positions: [] };
-      const add = (rank: number, position: number, lastRank: number, lastPosition: number) => {
-        ranges.ranks.push(rank);
-        ranges.positions.push(position);
-        ranges.last_ranks.push(lastRank);
-        ranges.last_positions.push(lastPosition);
-      };
-      if (whole && ranks[0] !== FIRST_RANK) add(FIRST_RANK, -1, (ranks[0] ?? LAST_RANK + 1) - 1, END);
+      const ranges = newRanges();
+      if (whole && ranks[0] !== FIRST_RANK)
+        addRange(ranges, FIRST_RANK, -1, (ranks[0] ?? LAST_RANK + 1) - 1, END);
       for (const [i, rank] of ranks.entries()) {
         const floor = floorOf(rank);
         if (floor + claimWidth < settled) {
           const cut = { rank, from: floor, to: floor + claimWidth };
-          add(rank, floor, rank, cut.to);
+          addRange(ranges, rank, floor, rank, cut.to);
           return { ranges, cut };
         }
-        add(rank, floor, (ranks[i + 1] ?? LAST_RANK + 1) - 1, END);
+        addRange(ranges, rank, floor, (ranks[i + 1] ?? LAST_RANK + 1) - 1, END);
       }
       return { ranges, cut: undefined };
     },
@@ -162,43 +138,40 @@ export function createScanFloor(now: () => number = () => performance.now()) {
     /** The ranges of the ranks without a level, if claims scan them whole. */
     wholeRanks(): ScanRanges | undefined {
       if (!whole) return undefined;
-      const ranks = [...levels.keys()].sort((a, b) => a - b);
-      const starts = [FIRST_RANK, ...ranks.map((rank) => rank + 1)];
-      const ends = [...ranks.map((rank) => rank - 1), LAST_RANK];
-      const gaps = starts.flatMap((first, i) => {
-        const last = ends[i] as number;
-        return first <= last ? [{ first, last }] : [];
-      });
-      return {
-        ranks: gaps.map(({ first }) => first),
-        positions: gaps.map(() => -1),
-        last_ranks: gaps.map(({ last }) => last),
-        last_positions: gaps.map(() => END),
-      };
+      const ranges = newRanges();
+      let first = FIRST_RANK;
+      for (const rank of [...ranksInUse(), LAST_RANK + 1]) {
+        if (first < rank) addRange(ranges, first, -1, rank - 1, END);
+        first = rank + 1;
+      }
+      return ranges;
     },
 
     closeRanks,
 
-    /** Pieces in which to look for the next jobs, but for ranks that are `done`. */
+    /** Pieces to survey for the next jobs, but for ranks that are `done`. */
     behind(settled: number, done: Set<number>): Piece[] {
       const pieces = ranksInUse()
         .filter((rank) => !done.has(rank) && floorOf(rank) + claimWidth < settled)
-        .map((rank) => ({ rank, from: floorOf(rank), to: Math.min(floorOf(rank) + lookWidth, settled) }));
+        .map((rank) => ({
+          rank,
+          from: floorOf(rank),
+          to: Math.min(floorOf(rank) + surveyWidth.get(), settled),
+        }));
       const bare = pieces.filter(({ rank }) => !levels.has(rank));
       return bare.length > 0 ? bare : pieces;
     },
 
-    /** A look found the first jobs that are ready in these pieces, if there are any. */
-    looked(pieces: Piece[], firsts: (number | undefined)[], ms: number): void {
-      if (ms < QUICK_MS) lookWidth *= 4;
-      else if (ms > SLOW_MS) lookWidth = Math.max(LEAST_WIDTH, Math.floor(lookWidth / 2));
+    /** A survey found the first jobs that are ready in these pieces, if there are any. */
+    surveyed(pieces: Piece[], firsts: (number | undefined)[], ms: number): void {
+      surveyWidth.took(ms);
       const bare = pieces.filter(({ rank }) => !levels.has(rank));
       for (const [i, { rank, to }] of pieces.entries()) {
         const first = firsts[i];
         if (first === undefined && !levels.has(rank)) continue;
         const level = levelOf(rank);
         raise(level, first === undefined ? to : first - 1);
-        if (ms > SLOW_MS) level.jobs = STORED_JOBS;
+        if (ms > SURVEY_MS) level.jobs = STORED_JOBS;
       }
       const [piece] = bare;
       if (!piece) return;
@@ -207,15 +180,10 @@ export function createScanFloor(now: () => number = () => performance.now()) {
       base = Math.max(base, piece.to);
     },
 
-    /** A look failed: it looked at too much. */
-    lookFailed(): void {
-      lookWidth = Math.max(LEAST_WIDTH, Math.floor(lookWidth / 8));
-    },
+    surveyFailed: surveyWidth.failed,
 
-    /** Begins a series of looks. */
-    beginLooks(): void {
-      lookWidth = Math.min(lookWidth, CLAIM_WIDTH);
-    },
+    /** A series of surveys begins. */
+    beginSurveys: surveyWidth.begin,
 
     /**
      * A claim of this piece leased nothing, though a job is ready there: others have it locked. When they still have it

@@ -1,6 +1,7 @@
+import { createAdaptiveWidth } from '../claim/adaptiveWidth.ts';
 import type { Claims } from '../claim/claims.ts';
 import type { QueueMemory } from '../claim/queueMemories.ts';
-import { type Piece, rangesOf } from '../claim/scanFloor.ts';
+import { type Piece, rangesOf } from '../claim/scanRanges.ts';
 import { isTimeLimit } from '../postgres/errorClasses.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
@@ -21,11 +22,8 @@ const SHARE = 1 / 10;
 /** A queue is walked again after this time: one from which jobs were claimed since, and one from which none were. */
 const ACTIVE_MS = 1000;
 const IDLE_MS = 30_000;
-/** How many positions a statement searches at first, and at least. It should take about this long. */
-const FIRST_WIDTH = 2 ** 16;
-const LEAST_WIDTH = 2 ** 10;
-const QUICK_MS = 2;
-const SLOW_MS = 10;
+/** A search takes about this long. */
+const SEARCH_MS = 10;
 
 interface Context {
   db: Db;
@@ -44,7 +42,8 @@ export function recallPassedOver({ db, claims, arrivals, notifier }: Context): (
   let marks: ArrivalMark[] = [];
   let isSetBack = false;
   /** The walk that has begun: where it goes on. */
-  let walk: { memory: QueueMemory; from: number; width: number } | undefined;
+  let walk: { memory: QueueMemory; from: number } | undefined;
+  const width = createAdaptiveWidth(SEARCH_MS);
 
   arrivals.listen({
     marked(found) {
@@ -98,27 +97,27 @@ export function recallPassedOver({ db, claims, arrivals, notifier }: Context): (
     for (const one of claims.memories.all()) if (!memory || dueAt(one) < dueAt(memory)) memory = one;
     if (!memory || dueAt(memory) > performance.now()) return undefined;
     memory.claimed = false;
-    return { memory, from: 0, width: FIRST_WIDTH };
+    width.begin();
+    return { memory, from: 0 };
   }
 
   /** One piece of a walk. Returns how long it took. None when there is nothing to walk over now. */
   async function walkOn(): Promise<number | undefined> {
     walk ??= nextWalk();
     if (!walk) return undefined;
-    const { memory, from, width } = walk;
-    const to = from + width;
+    const { memory, from } = walk;
+    const to = from + width.get();
     let ms = 0;
     try {
       ms = await recall(memory, memory.floor.below(from, to));
     } catch (error) {
       if (!isTimeLimit(error)) throw error;
-      walk.width = Math.max(LEAST_WIDTH, Math.floor(width / 8));
-      return SLOW_MS;
+      width.failed();
+      return SEARCH_MS;
     }
     if (!walk) return ms;
     walk.from = to + 1;
-    if (ms < QUICK_MS) walk.width *= 4;
-    else if (ms > SLOW_MS) walk.width = Math.max(LEAST_WIDTH, Math.floor(width / 2));
+    width.took(ms);
     if (walk.from > memory.floor.highest()) {
       memory.walkedAt = performance.now();
       walk = undefined;

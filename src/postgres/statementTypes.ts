@@ -471,20 +471,6 @@ export interface StatementTypes {
       progress: string;
     };
   };
-  'claim/look': {
-    parameters: {
-      ranks: (number | null)[] | null;
-      positions: (number | null)[] | null;
-      last_ranks: (number | null)[] | null;
-      last_positions: (number | null)[] | null;
-      queue_id: number | null;
-    };
-    columns: {
-      firsts: string;
-      ms: number;
-      gives_freely: boolean;
-    };
-  };
   'claim/lost': {
     parameters: {
       nonces: (string | null)[] | null;
@@ -575,6 +561,20 @@ export interface StatementTypes {
     columns: {
       rank: number;
       position: number;
+    };
+  };
+  'claim/survey': {
+    parameters: {
+      ranks: (number | null)[] | null;
+      positions: (number | null)[] | null;
+      last_ranks: (number | null)[] | null;
+      last_positions: (number | null)[] | null;
+      queue_id: number | null;
+    };
+    columns: {
+      firsts: string;
+      ms: number;
+      gives_freely: boolean;
     };
   };
   'claim/unname': {

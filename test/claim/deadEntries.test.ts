@@ -2,7 +2,8 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createQueueMemories } from '../../src/claim/queueMemories.ts';
 import { createRaiseFloor } from '../../src/claim/raiseFloor.ts';
-import { createScanFloor, type Piece, rangesOf, type ScanRanges } from '../../src/claim/scanFloor.ts';
+import { createScanFloor } from '../../src/claim/scanFloor.ts';
+import { type Piece, rangesOf, type ScanRanges } from '../../src/claim/scanRanges.ts';
 import { type Database, openDatabase } from '../../src/postgres/pool.ts';
 import { type ArrivalMark, createArrivals } from '../../src/queues/arrivals.ts';
 import { oneClaim } from '../support/jobs.ts';
@@ -11,7 +12,7 @@ import { type Service, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 const DEAD = 100_000;
-/** More positions than a claim or a look scans at once. */
+/** More positions than a claim or a survey scans at once. */
 const FAR = 200_000;
 
 let service: Service;
@@ -74,14 +75,14 @@ async function raiseScanFloor(queue: string): Promise<void> {
   }
 }
 
-test('a claim, a look and a recall read a bounded number of dead entries', async () => {
+test('a claim, a survey and a recall read a bounded number of dead entries', async () => {
   const queue = await queueId('bounded');
   await makeDead(queue);
   const floor = createScanFloor();
-  // The narrowest claims and looks.
+  // The narrowest claims and surveys.
   for (let i = 0; i < 5; i++) {
     floor.failed();
-    floor.lookFailed();
+    floor.surveyFailed();
   }
   const settled = await lastPosition();
   floor.stored(0, settled - DEAD);
@@ -98,7 +99,7 @@ test('a claim, a look and a recall read a bounded number of dead entries', async
   const claimOf = (scanned: ScanRanges) => ({ ...oneClaim(queue, 10), ...scanned });
   const statements = [
     ['claim/plain', claimOf(ranges), claimOf(everything)],
-    ['claim/look', { queue_id: queue, ...ranges }, { queue_id: queue, ...everything }],
+    ['claim/survey', { queue_id: queue, ...ranges }, { queue_id: queue, ...everything }],
     [
       'maintenance/recall',
       { queue_id: queue, limit: 100, ...ranges },

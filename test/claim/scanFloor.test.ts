@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createScanFloor, type Piece } from '../../src/claim/scanFloor.ts';
+import { createScanFloor } from '../../src/claim/scanFloor.ts';
+import type { Piece } from '../../src/claim/scanRanges.ts';
 import { type Service, startService } from '../support/service.ts';
 
 let service: Service;
@@ -62,29 +63,29 @@ test('a claim scans a bounded number of positions, and fewer after it failed', (
   expect(width()).toBe(4096);
 });
 
-test('looks come to the end of an order without jobs in a few steps', () => {
+test('surveys come to the end of an order without jobs in a few steps', () => {
   const settled = 5_000_000_000;
   const { floor, ranges } = scanFloorAt(settled);
-  let looks = 0;
-  for (; ranges().cut; looks++) {
+  let surveys = 0;
+  for (; ranges().cut; surveys++) {
     const pieces = floor.behind(settled, new Set());
-    floor.looked(
+    floor.surveyed(
       pieces,
       pieces.map(() => undefined),
       1,
     );
   }
-  expect(looks).toBeLessThan(15);
+  expect(surveys).toBeLessThan(15);
 });
 
-test('looks at many dead entries become short, and each goes on where the last one ended', () => {
+test('surveys of many dead entries become short, and each goes on where the last one ended', () => {
   const { floor } = scanFloorAt(20_000_000);
   let at = -1;
-  for (let looks = 0; looks < 20; looks++) {
+  for (let surveys = 0; surveys < 20; surveys++) {
     const pieces = floor.behind(20_000_000, new Set());
     expect(pieces[0]?.from).toBe(at);
     at = pieces[0]?.to as number;
-    floor.looked(
+    floor.surveyed(
       pieces,
       pieces.map(() => undefined),
       50,

@@ -110,7 +110,7 @@ export const oneFairClaim = (queue_id: number, slots: number) => ({
 export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
   'claim/plain': { batch: true, parameters: ({ queue }, ids) => oneClaim(queue, ids.length) },
   'claim/fair': { batch: true, parameters: ({ queue }, ids) => oneFairClaim(queue, ids.length) },
-  'claim/look': {
+  'claim/survey': {
     rows: 201,
     parameters: ({ queue }) => ({
       queue_id: queue,

@@ -1,4 +1,4 @@
--- Looks where the first job that is ready stands in each of some ranges of a queue's order: from behind (:ranks,
+-- Tells where the first job that is ready stands in each of some ranges of a queue's order: from behind (:ranks,
 -- :positions) to (:last_ranks, :last_positions). `firsts` has a position for each range, nothing where there is none, and
 -- commas between them. It takes no locks, and sees jobs that others have locked. `ms` is how long it took.
 with found as materialized (
