@@ -156,6 +156,7 @@ declare
   found_queue dibs.queues;
   id uuid;
   job dibs.jobs;
+  marked bigint[];
 begin
   payload := coalesce(payload, 'null');
   headers := coalesce(headers, '{}');
@@ -237,6 +238,16 @@ begin
     -- First look for the queue: an insert that conflicts would use up one of the 16 million ids.
     insert into dibs.queues (name) values (queue) on conflict (name) do nothing;
   end loop;
+
+  -- This transaction may commit after scan floors have passed the job: see src/queues/arrivals.ts. A mark is for a thousand
+  -- positions. The setting holds the last one of this transaction.
+  if job.id = id and job.state = 'ready' and fairness_key is null then
+    marked := string_to_array(nullif(current_setting('dibs.marked', true), ''), ' ');
+    if marked[1] is distinct from found_queue.id or job.position >= marked[2] + 1000 then
+      insert into dibs.arrival_marks (queue_id, first, last) values (found_queue.id, job.position, job.position + 999);
+      perform set_config('dibs.marked', concat_ws(' ', found_queue.id, job.position), true);
+    end if;
+  end if;
 
   -- Sent when the transaction commits. PostgreSQL keeps one of several equal notifications.
   if job.id = id and job.state in ('ready', 'blocked') then
@@ -467,6 +478,14 @@ $function$;
 
 -- tables
 
+create table dibs.arrival_marks (
+  xid xid8 not null default pg_current_xact_id(),
+  queue_id integer not null,
+  first bigint not null,
+  last bigint not null
+)
+with (vacuum_truncate=false);
+
 create table dibs.claim_limits (
   queue_id integer not null,
   counting_since timestamp with time zone not null,
@@ -603,6 +622,15 @@ create table dibs.repeatable_claims (
 )
 with (vacuum_truncate=false);
 
+create table dibs.scan_floors (
+  queue_id integer not null,
+  rank smallint not null,
+  "position" bigint not null,
+  constraint scan_floors_pkey PRIMARY KEY (queue_id, rank),
+  constraint scan_floors_queue_id_fkey FOREIGN KEY (queue_id) REFERENCES dibs.queues(id) ON DELETE CASCADE
+)
+with (vacuum_truncate=false);
+
 create table dibs.schedules (
   name text not null,
   cron text not null,
@@ -630,6 +658,8 @@ create table dibs.unique_windows (
 );
 
 -- indexes
+
+CREATE INDEX arrival_marks_xid ON dibs.arrival_marks USING btree (xid);
 
 CREATE INDEX fair_marks_queue ON dibs.fair_marks USING btree (queue_id);
 

@@ -18,6 +18,7 @@ import { databaseClock } from './postgres/clock.ts';
 import { whyNotReady } from './postgres/migrate.ts';
 import type { Database } from './postgres/pool.ts';
 import { createSemaphore } from './postgres/semaphore.ts';
+import { createArrivals } from './queues/arrivals.ts';
 import { queueCache } from './queues/cache.ts';
 import { createNotifier } from './replicas/notifier.ts';
 import { scheduleAdmin } from './schedules/schedules.ts';
@@ -62,7 +63,8 @@ export async function startEngine({ db, listenUrl, log, logCall }: EngineOptions
   const throttle = createBulkThrottle();
   const inTransactionSlot = createSemaphore(TRANSACTIONS);
   const inRoundTrip = createRoundTrips(db);
-  const common = { db, queues, notifier, log };
+  const arrivals = createArrivals(db);
+  const common = { db, queues, notifier, arrivals, log };
 
   const groups = createGroupHeads({ ...common, joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.advance) });
   const repair = createGroupRepair({ ...common, groups });
@@ -89,7 +91,7 @@ export async function startEngine({ db, listenUrl, log, logCall }: EngineOptions
   });
   const claims = createClaims({ ...common, joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.claim), settlement });
   const jobs = jobAdmin({ ...common, waiters, settlement, groups, claims });
-  const waits = createJobWaits({ ...common, waiters, getJob: jobs.get, rescan: claims.rescan });
+  const waits = createJobWaits({ ...common, waiters, getJob: jobs.get });
   const enqueueOnce = idempotentEnqueue({ db, enqueueWithin, inTransactionSlot, closed: waits.closed });
   const settleMany = createSettleMany({
     check,
@@ -146,7 +148,7 @@ export async function startEngine({ db, listenUrl, log, logCall }: EngineOptions
   await notifier.start({
     here: claims.wake,
     coming: claims.expect,
-    elsewhere: claims.wakeAndRescan,
+    elsewhere: claims.wake,
     blocked: repair.blocked,
     replaced: claims.replaced,
     finished: waiters.wake,

@@ -8,9 +8,9 @@
 with recursive
 -- include shared/claim_allowance.sql
 -- The priorities in use, highest first. Beside each stand the slots that the ones before it leave, the key served last,
--- and the scan floor of the jobs without a key.
-level (rank, slots, cursor, floor) as (
-  select -101, slots, null::text collate "C", null::bigint
+-- and the range in which the jobs without a key are scanned: behind `floor`, up to `ceiling`.
+level (rank, slots, cursor, floor, ceiling) as (
+  select -101, slots, null::text collate "C", null::bigint, null::bigint
   from wanted
   where is_open
   union all
@@ -18,7 +18,13 @@ level (rank, slots, cursor, floor) as (
     next.rank,
     level.slots - ahead.jobs,
     coalesce((:cursor_keys::text[])[array_position(:cursor_ranks::integer[], next.rank)], '') collate "C",
-    coalesce((:positions::bigint[])[array_position(:ranks::integer[], next.rank)], -1)
+    coalesce((:positions::bigint[])[array_position(:ranks::integer[], next.rank)], -1),
+    case
+      when next.rank = (:last_ranks::integer[])[cardinality(:last_ranks::integer[])]
+        then (:last_positions::bigint[])[cardinality(:last_positions::bigint[])]
+      when next.rank > (:last_ranks::integer[])[cardinality(:last_ranks::integer[])] then -1
+      else 9223372036854775807
+    end
   from level
   cross join lateral (
     select min(rank) as rank
@@ -34,7 +40,8 @@ level (rank, slots, cursor, floor) as (
       union all
       (
         select job.rank
-        from unnest(:ranks::integer[], :positions::bigint[], :last_ranks::integer[]) as range (rank, position, last_rank)
+        from unnest(:ranks::integer[], :positions::bigint[], :last_ranks::integer[], :last_positions::bigint[])
+          as range (rank, position, last_rank, last_position)
         cross join lateral (
           select -priority as rank
           from dibs.jobs
@@ -43,7 +50,7 @@ level (rank, slots, cursor, floor) as (
               greatest(range.rank, level.rank),
               case when range.rank > level.rank then range.position else 9223372036854775807 end
             )
-            and -priority <= range.last_rank
+            and (-priority, position) <= (range.last_rank, range.last_position)
           order by queue_id, -priority, position
           limit 1
         ) as job
@@ -68,7 +75,7 @@ level (rank, slots, cursor, floor) as (
         select
         from dibs.jobs
         where queue_id = :queue_id and state = 'ready' and fairness_key is null
-          and -priority = level.rank and position > level.floor
+          and -priority = level.rank and position > level.floor and position <= level.ceiling
         order by queue_id, -priority, position
         limit level.slots
       )
@@ -104,7 +111,7 @@ taken as materialized (
           select position
           from dibs.jobs
           where queue_id = :queue_id and state = 'ready' and fairness_key is null
-            and -priority = level.rank and position > level.floor
+            and -priority = level.rank and position > level.floor and position <= level.ceiling
           order by queue_id, -priority, position
           limit 1
         )
@@ -135,7 +142,7 @@ taken as materialized (
           select position
           from dibs.jobs
           where queue_id = :queue_id and state = 'ready' and fairness_key is null
-            and -priority = level.rank and position > turn.position
+            and -priority = level.rank and position > turn.position and position <= level.ceiling
           order by queue_id, -priority, position
           limit 1
         ) as plain
@@ -169,7 +176,7 @@ taken as materialized (
         select id, position, payload_bytes
         from dibs.jobs
         where queue_id = :queue_id and state = 'ready' and fairness_key is null
-          and -priority = level.rank and position > level.floor
+          and -priority = level.rank and position > level.floor and position <= level.ceiling
           and (expires_at is null or expires_at > statement_timestamp())
         order by queue_id, -priority, position
         limit coalesce((select jobs from share)[walk.no], 1)

@@ -32,6 +32,7 @@ declare
   found_queue dibs.queues;
   id uuid;
   job dibs.jobs;
+  marked bigint[];
 begin
   payload := coalesce(payload, 'null');
   headers := coalesce(headers, '{}');
@@ -113,6 +114,16 @@ begin
     -- First look for the queue: an insert that conflicts would use up one of the 16 million ids.
     insert into dibs.queues (name) values (queue) on conflict (name) do nothing;
   end loop;
+
+  -- This transaction may commit after scan floors have passed the job: see src/queues/arrivals.ts. A mark is for a thousand
+  -- positions. The setting holds the last one of this transaction.
+  if job.id = id and job.state = 'ready' and fairness_key is null then
+    marked := string_to_array(nullif(current_setting('dibs.marked', true), ''), ' ');
+    if marked[1] is distinct from found_queue.id or job.position >= marked[2] + 1000 then
+      insert into dibs.arrival_marks (queue_id, first, last) values (found_queue.id, job.position, job.position + 999);
+      perform set_config('dibs.marked', concat_ws(' ', found_queue.id, job.position), true);
+    end if;
+  end if;
 
   -- Sent when the transaction commits. PostgreSQL keeps one of several equal notifications.
   if job.id = id and job.state in ('ready', 'blocked') then

@@ -1,11 +1,13 @@
 -- The first jobs without a fairness key that can be claimed, in the order of the queue. `wanted` tells how many, and
--- whether the queue gives any. The scan goes over the ranges :ranks, :positions and :last_ranks (src/claim/scanFloor.ts).
+-- whether the queue gives any. The scan goes over ranges (src/claim/scanRanges.ts): each from behind (:ranks, :positions) to
+-- (:last_ranks, :last_positions).
 -- It passes over jobs that another claim has locked.
 -- The limit is hidden from the planner in a sub-select. With statistics from before a burst, the planner saw a limit larger
 -- than the queue seemed to be, and fetched and sorted the whole queue first (30,000 rows for 100).
 ready as materialized (
   select job.*
-  from unnest(:ranks::smallint[], :positions::bigint[], :last_ranks::smallint[]) as range (rank, position, last_rank)
+  from unnest(:ranks::smallint[], :positions::bigint[], :last_ranks::smallint[], :last_positions::bigint[])
+    as range (rank, position, last_rank, last_position)
   cross join lateral (
     select id, priority, position, payload_bytes
     from dibs.jobs
@@ -13,7 +15,7 @@ ready as materialized (
       and state = 'ready'
       and fairness_key is null
       and (-priority, position) > (range.rank, range.position)
-      and -priority <= range.last_rank
+      and (-priority, position) <= (range.last_rank, range.last_position)
       and (expires_at is null or expires_at > statement_timestamp())
       and (select is_open from wanted)
     order by queue_id, -priority, position

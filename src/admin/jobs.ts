@@ -6,6 +6,7 @@ import { isKeyTaken } from '../postgres/errorClasses.ts';
 import { LONG_LOCK_WAIT_MS, orUnavailable, withLockTimeout } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned, prepared, row } from '../postgres/statements.ts';
+import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queues } from '../queues/cache.ts';
 import { nextPositions } from '../queues/positions.ts';
 import type { Notifier } from '../replicas/notifier.ts';
@@ -38,13 +39,14 @@ export interface JobFilter {
 export function jobAdmin(context: {
   db: Database;
   queues: Queues;
+  arrivals: Arrivals;
   notifier: Notifier;
   waiters: Waiters;
   settlement: Settlement;
   groups: GroupHeads;
   claims: Pick<Claims, 'fairnessCursor'>;
 }) {
-  const { db, queues, notifier, waiters, settlement, groups, claims } = context;
+  const { db, queues, arrivals, notifier, waiters, settlement, groups, claims } = context;
   // Somebody may keep a transaction open that holds the unique key.
   const withLongWait = withLockTimeout(db, LONG_LOCK_WAIT_MS);
 
@@ -99,9 +101,12 @@ export function jobAdmin(context: {
     /** Makes a dead or scheduled job ready, or blocked in its group, with all its attempts. A ready or blocked job stays as it is. */
     async retry(id: string): Promise<Job> {
       const queue = await queues.ofJob(id);
-      const [position] = await nextPositions(db, 1);
+      const retryNow = async () => {
+        const [position = 0] = await nextPositions(db, 1);
+        return withLongWait.query(statements.retry, { queue_id: queue.id, id, position });
+      };
       const [row] = await orUnavailable(
-        withLongWait.query(statements.retry, { queue_id: queue.id, id, position: position as number }),
+        arrivals.watch(() => [queue.id], retryNow),
         'An open transaction holds the unique key for too long.',
       ).catch((error) => {
         throw isKeyTaken(error) ? uniqueKeyTaken(id) : error;

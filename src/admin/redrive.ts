@@ -6,6 +6,7 @@ import { isKeyTaken, isLockTimeout } from '../postgres/errorClasses.ts';
 import { SHORT_LOCK_WAIT_MS, withLockTimeout } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
+import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queue } from '../queues/cache.ts';
 import { positionsFor } from '../queues/positions.ts';
 import type { Notifier } from '../replicas/notifier.ts';
@@ -33,23 +34,26 @@ const statements = {
 /** Makes dead jobs ready again by the thousand, in chunks. Each chunk is a transaction of its own. */
 export function createRedrive(context: {
   db: Database;
+  arrivals: Arrivals;
   notifier: Notifier;
   throttle: BulkThrottle;
   groups: GroupHeads;
 }) {
-  const { db, notifier, throttle, groups } = context;
+  const { db, arrivals, notifier, throttle, groups } = context;
   // It waits only for a moment for a transaction that takes a key: somebody may keep that transaction open.
   const withShortWait = withLockTimeout(db, SHORT_LOCK_WAIT_MS);
 
   async function redriveAll(queue: Queue, dead: string[], called_at: string): Promise<number> {
     if (dead.length === 0) return 0;
     try {
-      const places = await positionsFor(db, dead);
-      const rows = await withShortWait.query(statements.redrive, {
-        queue_id: queue.id,
-        called_at,
-        ...places,
-      });
+      const queue_id = queue.id;
+      const rows = await arrivals.watch(
+        () => [queue_id],
+        async () => {
+          const places = await positionsFor(db, dead);
+          return withShortWait.query(statements.redrive, { queue_id, called_at, ...places });
+        },
+      );
       notifier.ready(queue.name);
       await groups.advanceAfter(rows);
       return rows.length;

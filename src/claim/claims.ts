@@ -1,6 +1,7 @@
 import type { JoinRoundTrip } from '../batching/roundTrips.ts';
 import { refuseHalfPairs } from '../enqueue/checks.ts';
 import type { Database } from '../postgres/pool.ts';
+import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import type { Settlement } from '../settle/verbs.ts';
@@ -10,6 +11,7 @@ import { createDispatcher } from './dispatcher.ts';
 import { createLease } from './lease.ts';
 import type { LeasedJob } from './leasedJob.ts';
 import { createLostLeases } from './lostLeases.ts';
+import { createQueueMemories } from './queueMemories.ts';
 import { repeatableClaims } from './repeatable.ts';
 
 /** A claim, and a way to learn that its consumer hung up. */
@@ -21,15 +23,17 @@ export interface HeldClaimRequest extends ClaimRequest {
 /** The claims of this replica: how they are served, woken, repeated and given back. */
 export function createClaims(context: {
   db: Database;
+  arrivals: Arrivals;
   joinRoundTrip: JoinRoundTrip;
   queues: Queues;
   notifier: Notifier;
   settlement: Settlement;
   log: (error: unknown, message: string) => void;
 }) {
-  const { db, joinRoundTrip, queues, notifier, settlement, log } = context;
+  const { db, arrivals, joinRoundTrip, queues, notifier, settlement, log } = context;
   const lostLeases = createLostLeases({ db, settlement, log });
-  const { leaseJobs, rescan, fairnessCursor } = createLease({ db, lost: lostLeases.claimLost });
+  const memories = createQueueMemories();
+  const { leaseJobs, fairnessCursor } = createLease({ db, arrivals, memories, lost: lostLeases.claimLost });
   const dispatcher = createDispatcher({
     leaseJobs,
     ownWithoutLeasing: (claims) => ownWithoutLeasing(db, claims),
@@ -67,13 +71,7 @@ export function createClaims(context: {
       repeatable.check();
     },
 
-    /** Something is ready in a queue, perhaps below the scan floor of this replica. */
-    wakeAndRescan(queue: string): void {
-      rescan(queue);
-      dispatcher.wake(queue);
-    },
-
-    rescan,
+    memories,
     fairnessCursor,
 
     /** The duty that gives lost leases back. */

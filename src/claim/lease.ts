@@ -4,13 +4,15 @@ import { isClaimTaken } from '../postgres/errorClasses.ts';
 import { callOf } from '../postgres/pipeline.ts';
 import type { Database } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
+import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queue } from '../queues/cache.ts';
 import { type Claim, type ClaimName, slotsOf } from './claim.ts';
 import { noteTaken, ownCalls } from './claimRows.ts';
-import { createFairnessCursor } from './fairness.ts';
 import { type LeasedJob, type LeasedRow, toLease } from './leasedJob.ts';
 import { hasClaimLimit, withinClaimLimits } from './limits.ts';
-import { createScanFloor, type ScanRanges } from './scanFloor.ts';
+import type { QueueMemories, QueueMemory } from './queueMemories.ts';
+import { createRaiseFloor } from './raiseFloor.ts';
+import type { ScanRanges } from './scanRanges.ts';
 
 const statements = {
   plain: prepared('claim/plain', row<LeasedRow>()),
@@ -55,22 +57,13 @@ function parametersOf(queue: Queue, claims: Claim[], nonces: string[], ranges: S
 
 export function createLease(context: {
   db: Database;
+  arrivals: Arrivals;
+  memories: QueueMemories;
   /** Told of claims when nobody knows whether they leased anything. */
   lost(queueId: number, nonces: string[], names: ClaimName[]): void;
 }) {
-  const { db, lost } = context;
-  /** What this replica remembers of each queue, by name. */
-  const memories = new Map<string, ReturnType<typeof newMemory>>();
-  const newMemory = () => ({ floor: createScanFloor(), cursor: createFairnessCursor() });
-
-  function memoryOf(name: string) {
-    let memory = memories.get(name);
-    if (!memory) {
-      memory = newMemory();
-      memories.set(name, memory);
-    }
-    return memory;
-  }
+  const { db, arrivals, memories, lost } = context;
+  const { raise, checkSlow } = createRaiseFloor({ db, arrivals });
 
   /** Runs the claiming statement that the queue needs. */
   async function run(
@@ -79,7 +72,7 @@ export function createLease(context: {
     claims: Claim[],
     on: RoundTrip['db'],
   ): Promise<{ rows: (LeasedRow & { cut?: boolean })[]; opensInMs?: number | undefined }> {
-    const { floor, cursor } = memoryOf(queue.name);
+    const { cursor } = memories.of(queue);
     const fair = () => ({ ...parameters, ...cursor.parameters() });
     const own = ownCalls(claims);
     if (hasClaimLimit(queue)) {
@@ -87,8 +80,6 @@ export function createLease(context: {
         ? await withinClaimLimits(db, queue.id, statements.fair, fair(), own)
         : await withinClaimLimits(db, queue.id, statements.limited, parameters, own);
       if (queue.fair) cursor.leased(found.rows);
-      // It may not have looked at all.
-      if (found.rows.length === 0) floor.rescan();
       return found;
     }
     if (claims.some((claim) => claim.name)) {
@@ -104,17 +95,26 @@ export function createLease(context: {
     return { rows };
   }
 
+  /** A claim leased these jobs without a fairness key. Only those have a scan floor. */
+  function noteFloors({ floor }: QueueMemory, plain: LeasedRow[], startedAt: number): void {
+    floor.leased(plain, startedAt);
+    for (const { position } of plain) arrivals.leased(position);
+  }
+
   /** Leases ready jobs of one queue to claims, in their order, with one statement. */
   async function leaseJobs(queue: Queue, claims: Claim[], trip: RoundTrip): Promise<Leases> {
-    const { floor } = memoryOf(queue.name);
-    const { ranges, full } = floor.ranges();
+    const memory = memories.of(queue);
+    memory.claimed = true;
+    const names = claims.flatMap((claim) => claim.name ?? []);
+    // A limited claim holds the lock of its queue, and a claim with a name may fail because another request of it was
+    // first: neither may hold up the rest of a round trip.
+    const isAlone = hasClaimLimit(queue) || names.length > 0 || !arrivals.isFresh();
+    const on = isAlone ? trip.leave().db : trip.db;
+    if (!arrivals.isFresh()) await arrivals.refresh();
+    const { ranges, cut } = memory.floor.ranges(arrivals.settled() ?? arrivals.newest());
     const nonces = claims.map(() => randomUUID());
     const parameters = parametersOf(queue, claims, nonces, ranges);
-    const names = claims.flatMap((claim) => claim.name ?? []);
-    // A limited claim holds the lock of its queue, a full scan takes long, and a claim with a name may fail because another
-    // request of it was first: none of them may hold up the rest of a round trip.
-    const on = full || hasClaimLimit(queue) || names.length > 0 ? trip.leave().db : trip.db;
-    const started = performance.now();
+    const startedAt = performance.now();
     let found: Awaited<ReturnType<typeof run>>;
     try {
       found = await run(queue, parameters, claims, on);
@@ -124,6 +124,8 @@ export function createLease(context: {
         // The statement had no effect. It runs again for the others.
         return { jobs: claims.map(() => []), cut: true };
       }
+      memory.floor.failed();
+      arrivals.distrust();
       lost(
         queue.id,
         nonces.filter((_, i) => !claims[i]?.name),
@@ -132,30 +134,34 @@ export function createLease(context: {
       throw error;
     }
     for (const claim of claims) claim.owned = true;
-    if (full) floor.scanned(performance.now() - started);
     const { rows, opensInMs } = found;
+    const plain = rows.filter((row) => row.fairness_key === null);
+    noteFloors(memory, plain, startedAt);
+    void checkSlow(memory, performance.now() - startedAt);
     rows.sort((a, b) => a.slot - b.slot);
-    const cut = rows[0]?.cut ?? false;
     const jobs: LeasedJob[][] = claims.map(() => []);
     let at = 0;
     for (const row of rows) {
       while (row.slot >= (parameters.first_slots[at + 1] ?? Number.POSITIVE_INFINITY)) at++;
-      // Jobs with a fairness key are found key by key. Only the others have a scan floor.
-      if (row.fairness_key === null) floor.leased(row.priority, row.position);
       (jobs[at] as LeasedJob[]).push(toLease(row, queue.name));
     }
-    return { jobs, cut, opensInMs };
+    const leases: Leases = { jobs, cut: rows[0]?.cut ?? false, opensInMs };
+    // Jobs with fairness keys may take all slots, while those without lie behind the piece.
+    if (!cut || (rows.length === parameters.slots && !(queue.fair && plain.length === 0))) return leases;
+    try {
+      const { again, inMs } = await raise(memory, cut, rows.length === 0);
+      return { jobs, cut: leases.cut || again, opensInMs: opensInMs ?? inMs };
+    } catch (error) {
+      if (rows.length === 0) throw error;
+      return leases;
+    }
   }
 
   return {
     leaseJobs,
 
     /** Where the fairness keys of a queue go on, as sql/claim/fair.sql takes it. */
-    fairnessCursor: (name: string) => (memories.get(name) ?? newMemory()).cursor.parameters(),
-
-    /** Something may be ready that a claim from the scan floor up would not find. */
-    rescan(name: string): void {
-      memories.get(name)?.floor.rescan();
-    },
+    fairnessCursor: (name: string) =>
+      memories.find(name)?.cursor.parameters() ?? { cursor_ranks: [], cursor_keys: [] },
   };
 }

@@ -7,6 +7,7 @@ import type { Job } from '../job.ts';
 import type { Clock } from '../postgres/clock.ts';
 import { createLockWait, SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
+import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import type { Capacity } from './capacity.ts';
@@ -27,8 +28,9 @@ export function createEnqueue(context: {
   notifier: Notifier;
   groups: GroupHeads;
   capacity: Capacity;
+  arrivals: Arrivals;
 }) {
-  const { db, joinRoundTrip, queues, clock, notifier, groups, capacity } = context;
+  const { db, joinRoundTrip, queues, clock, notifier, groups, capacity, arrivals } = context;
   const insert = createInsert(idSource(clock.now));
 
   /** Wakes the claims that wait for new jobs. */
@@ -37,7 +39,7 @@ export function createEnqueue(context: {
     for (const name of new Set(ready.map((job) => job.queue))) notifier.ready(name, trip);
   }
 
-  const transact = createTransact({ db, insert, groups, inserted: wakeClaims });
+  const transact = createTransact({ db, arrivals, insert, groups, inserted: wakeClaims });
   const waitForLocks = createLockWait();
 
   const batcher = (roundTrips?: JoinRoundTrip) =>
@@ -46,14 +48,17 @@ export function createEnqueue(context: {
       weigh,
       maxWeight: 1,
       async run(queueId, requests, trip) {
-        const jobs = await insert(trip?.db ?? db, queueId, requests.flat());
+        const jobs = await arrivals.watch(
+          () => [queueId],
+          () => insert(trip?.db ?? db, queueId, requests.flat()),
+        );
         wakeClaims(jobs, trip?.number);
         return dealOut(jobs, requests);
       },
     });
   const light = batcher(joinRoundTrip);
   const heavy = batcher();
-  const unique = createUniqueBatcher({ db, waitForLocks, insert, inserted: wakeClaims });
+  const unique = createUniqueBatcher({ db, arrivals, waitForLocks, insert, inserted: wakeClaims });
 
   /** The times of the jobs. @throws Refusal `invalid_request` */
   function checked(jobs: NewJob[], at: PathOf): (Date | null)[] {

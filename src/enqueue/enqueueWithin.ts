@@ -1,7 +1,9 @@
 import type { GroupHeads } from '../groups/heads.ts';
+import { queueIdOf } from '../ids.ts';
 import type { Job } from '../job.ts';
 import { limitLockWait, SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database, Db } from '../postgres/pool.ts';
+import type { Arrivals } from '../queues/arrivals.ts';
 import type { Insert } from './insert.ts';
 import type { JobToInsert } from './newJob.ts';
 
@@ -15,11 +17,12 @@ export const queueIdsOf = (jobs: JobToInsert[]): number[] =>
 /** Makes the function that inserts jobs in one transaction with other work. `inserted` is called after the commit. */
 export function createTransact(context: {
   db: Database;
+  arrivals: Arrivals;
   insert: Insert;
   groups: GroupHeads;
   inserted(jobs: Job[]): void;
 }) {
-  const { db, insert, groups, inserted } = context;
+  const { db, arrivals, insert, groups, inserted } = context;
 
   /** It locks the queues in the order of their ids, so that no two transactions can deadlock. */
   async function insertInto(transaction: Db, jobs: JobToInsert[]): Promise<Job[]> {
@@ -42,13 +45,17 @@ export function createTransact(context: {
     lockWaitMs = SHORT_LOCK_WAIT_MS,
   ): Promise<T> {
     let done: Job[] = [];
-    const result = await db.transaction(async (transaction) => {
+    const run = async (transaction: Db) => {
       if (unique) await limitLockWait(transaction, lockWaitMs);
       return work(transaction, async () => {
         done = await insertInto(transaction, await open());
         return done;
       });
-    });
+    };
+    const result = await arrivals.watch(
+      () => [...new Set(done.map((job) => queueIdOf(job.id) as number))],
+      () => db.transaction(run),
+    );
     inserted(done);
     await groups.advanceAfter(done);
     return result;

@@ -3,6 +3,7 @@ import type { Job } from '../job.ts';
 import { isLockTimeout } from '../postgres/errorClasses.ts';
 import { SHORT_LOCK_WAIT_MS, type WaitForLocks, withLockTimeout } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
+import type { Arrivals } from '../queues/arrivals.ts';
 import { hasUniqueKey, type Insert } from './insert.ts';
 import type { JobToInsert } from './newJob.ts';
 import { weigh } from './weight.ts';
@@ -26,17 +27,21 @@ export function dealOut(jobs: Job[], requests: unknown[][]): Job[][] {
  */
 export function createUniqueBatcher(context: {
   db: Database;
+  arrivals: Arrivals;
   waitForLocks: WaitForLocks;
   insert: Insert;
   inserted: (jobs: Job[]) => void;
 }) {
-  const { db, waitForLocks, insert, inserted } = context;
+  const { db, arrivals, waitForLocks, insert, inserted } = context;
   /** The keys that requests wait for on this replica, and the number of requests that wait for each. */
   const waitedFor = new Map<string, number>();
 
   /** Inserts in a transaction of its own, which waits `lockWaitMs` at most for a lock. */
   async function insertWithin(lockWaitMs: number, queueId: number, jobs: JobToInsert[]): Promise<Job[]> {
-    const done = await insert(withLockTimeout(db, lockWaitMs), queueId, jobs);
+    const done = await arrivals.watch(
+      () => [queueId],
+      () => insert(withLockTimeout(db, lockWaitMs), queueId, jobs),
+    );
     inserted(done);
     return done;
   }

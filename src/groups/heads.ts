@@ -4,6 +4,7 @@ import { queueIdOf } from '../ids.ts';
 import type { JobState } from '../job.ts';
 import type { Database } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
+import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queues } from '../queues/cache.ts';
 import { nextPositions } from '../queues/positions.ts';
 import type { Notifier } from '../replicas/notifier.ts';
@@ -45,10 +46,11 @@ export function createGroupHeads(context: {
   db: Database;
   joinRoundTrip: JoinRoundTrip;
   queues: Queues;
+  arrivals: Arrivals;
   notifier: Notifier;
   log: (error: unknown, message: string) => void;
 }) {
-  const { db, joinRoundTrip, queues, notifier, log } = context;
+  const { db, joinRoundTrip, queues, arrivals, notifier, log } = context;
   /** Groups that could not be advanced, by the ids of their queues. */
   let missed = new Map<number, Set<string>>();
 
@@ -56,13 +58,17 @@ export function createGroupHeads(context: {
     const heads = new Map<string, Head>();
     const queue = await queues.byId(queueId);
     for (let left = groups; queue && left.length > 0; ) {
-      const positions = await nextPositions(db, left.length);
-      notifier.coming(queue.name);
-      const rows = await joinRoundTrip(queueId, async (trip) => {
-        const found = await trip.db.query(statement, { queue_id: queueId, groups: left, positions });
-        if (found.some((row) => row.is_new)) notifier.ready(queue.name, trip.number);
-        return found;
-      });
+      const asked = left;
+      const advanceOnce = async () => {
+        const positions = await nextPositions(db, asked.length);
+        notifier.coming(queue.name);
+        return joinRoundTrip(queueId, async (trip) => {
+          const found = await trip.db.query(statement, { queue_id: queueId, groups: asked, positions });
+          if (found.some((row) => row.is_new)) notifier.ready(queue.name, trip.number);
+          return found;
+        });
+      };
+      const rows = await arrivals.watch(() => [queueId], advanceOnce);
       for (const row of rows) if (row.is_head) heads.set(row.group, row);
       // The job that was to be the head was cancelled or purged at that moment, or another replica made it the head.
       left = [...new Set(rows.map((row) => row.group))].filter((group) => !heads.has(group));

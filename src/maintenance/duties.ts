@@ -5,6 +5,7 @@ import type { GroupHeads } from '../groups/heads.ts';
 import type { GroupRepair } from '../groups/repair.ts';
 import type { Clock } from '../postgres/clock.ts';
 import type { Database } from '../postgres/pool.ts';
+import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import { scheduleTicks } from '../schedules/ticker.ts';
@@ -12,10 +13,14 @@ import type { Settlement } from '../settle/verbs.ts';
 import type { Waiters } from '../waiting/waiters.ts';
 import { startDuty } from './duty.ts';
 import { pruneAnswers, pruneClaims, pruneJobs, pruneWindows } from './pruner.ts';
+import { recallPassedOver, storeFloors } from './recall.ts';
 import { expireJobs, promoteScheduled, rescueLeases } from './sweeper.ts';
 
 const SWEEP_MS = 200;
 const PRUNE_MS = 1000;
+const ARRIVALS_MS = 200;
+const RECALL_MS = 200;
+const STORE_FLOORS_MS = 2000;
 const LOST_LEASES_MS = 1000;
 const SCHEDULES_MS = 1000;
 const CLOCK_MS = 10_000;
@@ -34,10 +39,11 @@ export function startDuties(context: {
   groups: GroupHeads;
   repair: GroupRepair;
   claims: Claims;
+  arrivals: Arrivals;
   enqueueWithin: Enqueue['enqueueWithin'];
   log: (error: unknown, message: string) => void;
 }) {
-  const { clock, repair, claims, log } = context;
+  const { clock, repair, claims, arrivals, log } = context;
   const failed = (error: unknown) => log(error, 'a background duty failed, it will run again');
   const start = (everyMs: number, run: () => Promise<boolean | number>) =>
     startDuty({ everyMs, failed, run });
@@ -45,6 +51,9 @@ export function startDuties(context: {
     start(SWEEP_MS, rescueLeases(context)),
     start(SWEEP_MS, promoteScheduled(context)),
     start(SWEEP_MS, expireJobs(context)),
+    start(ARRIVALS_MS, arrivals.follow),
+    start(RECALL_MS, recallPassedOver(context)),
+    start(STORE_FLOORS_MS, storeFloors(context)),
     start(LOST_LEASES_MS, claims.giveBackLost),
     start(GROUPS_MS, repair.run),
     start(PRUNE_MS, pruneJobs(context)),

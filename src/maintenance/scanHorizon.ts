@@ -1,4 +1,5 @@
 import type { Clock } from '../postgres/clock.ts';
+import { isTimeLimit } from '../postgres/errorClasses.ts';
 import { restAfter } from '../shareOfTime.ts';
 
 /** Longer than any statement runs. Only a full scan finds a lease or a schedule that commits later than this. */
@@ -7,6 +8,8 @@ const MARGIN_MS = 5000;
 const FULL_SCAN_MS = 10_000;
 const FULL_SCAN_SHARE = 1 / 50;
 const BEGINNING = '-infinity';
+/** When the first full scan of a replica fails, its sweeps begin this long ago. */
+const RECENT_MS = 60_000;
 
 /**
  * The scan horizon of a duty: the time up to which everything is dealt with. A sweep starts there, so that it walks over
@@ -19,6 +22,8 @@ export function createScanHorizon(clock: Clock, fullScanMs = FULL_SCAN_MS) {
   /** A sweep of several chunks: how far it has come, and the horizon that holds at its end. */
   let pass: { at: string; horizon: string } | undefined;
 
+  const before = (ms: number): string => new Date(clock.now() - ms).toISOString();
+
   return {
     /**
      * Goes on with a sweep where the last chunk ended. `chunk` returns the time that it has reached, or undefined at the
@@ -29,11 +34,24 @@ export function createScanHorizon(clock: Clock, fullScanMs = FULL_SCAN_MS) {
       const full = !pass && started >= nextFull;
       pass ??= {
         at: full ? BEGINNING : dealtWith,
-        horizon: new Date(clock.now() - MARGIN_MS).toISOString(),
+        horizon: before(MARGIN_MS),
       };
-      const at = await chunk(pass.at);
-      const ended = performance.now();
-      if (full) nextFull = ended + Math.max(fullScanMs, restAfter(ended - started, FULL_SCAN_SHARE));
+      const count = () => {
+        const ended = performance.now();
+        if (full) nextFull = ended + Math.max(fullScanMs, restAfter(ended - started, FULL_SCAN_SHARE));
+      };
+      let at: string | undefined;
+      try {
+        at = await chunk(pass.at);
+      } catch (error) {
+        // A full scan may be slower than the time limit of a statement. It counts, and the sweeps go on without it.
+        if (pass.at !== BEGINNING || !isTimeLimit(error)) throw error;
+        count();
+        pass = undefined;
+        if (dealtWith === BEGINNING) dealtWith = before(RECENT_MS);
+        return true;
+      }
+      count();
       if (at !== undefined) {
         pass.at = at;
         return true;

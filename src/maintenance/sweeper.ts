@@ -4,6 +4,7 @@ import { FIRST_ID } from '../ids.ts';
 import type { Clock } from '../postgres/clock.ts';
 import type { Db } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
+import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queues } from '../queues/cache.ts';
 import { positionsFor } from '../queues/positions.ts';
 import type { Notifier } from '../replicas/notifier.ts';
@@ -15,6 +16,7 @@ import { createScanHorizon, type ScanHorizon } from './scanHorizon.ts';
 interface Context {
   db: Db;
   queues: Queues;
+  arrivals: Arrivals;
   notifier: Notifier;
   waiters: Waiters;
   settlement: Settlement;
@@ -58,12 +60,15 @@ interface Sweep {
 }
 
 async function moveDue(
-  { db, queues, notifier, waiters, settlement, groups }: Context,
+  { db, queues, arrivals, notifier, waiters, settlement, groups }: Context,
   { move }: Sweep,
   queueId: number,
   ids: string[],
 ): Promise<void> {
-  const jobs = await move(db, queueId, ids);
+  const jobs = await arrivals.watch(
+    () => [queueId],
+    () => move(db, queueId, ids),
+  );
   waiters.changed(jobs);
   const queue = await queues.byId(queueId);
   if (!queue) return;
@@ -96,7 +101,11 @@ function sweeper(
     do {
       if (found.size() >= MOST_FOUND) return;
       place ??= { from, after_queue_id: 0, after_id: sweep.firstId };
-      const rows = await context.db.query(sweep.due, { ...place, limit: PAGE });
+      const next = place;
+      // After a failure, the search begins where the horizon says.
+      place = undefined;
+      const rows = await context.db.query(sweep.due, { ...next, limit: PAGE });
+      place = next;
       const before = found.size();
       for (const { queue_id, ids } of rows) found.add(queue_id, ids.split(','));
       atEnd = found.size() < before + PAGE;

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { unavailable } from '../errors.ts';
+import { Refusal, unavailable } from '../errors.ts';
 
 /* What an error of the database or of its driver means for us. */
 
@@ -52,6 +52,10 @@ export const isHopeless = (error: unknown): boolean => HOPELESS.test(sqlState(er
 /** Whether the client gave up: the server may still be at work. */
 export const isClientTimeout = (error: unknown): boolean =>
   error instanceof Error && error.message === 'Query read timeout';
+
+/** Whether the server ended a statement at its time limit. */
+export const isTimeLimit = (error: unknown): boolean =>
+  sqlState(error) === '57014' || (error instanceof Refusal && sqlState(error.cause) === '57014');
 
 /** Whether another unfinished job holds the unique key of a job. */
 export const isKeyTaken = (error: unknown): boolean => violates(error, 'jobs_unique');

@@ -386,6 +386,7 @@ export interface StatementTypes {
       positions: (number | null)[] | null;
       ranks: (number | null)[] | null;
       last_ranks: (number | null)[] | null;
+      last_positions: (number | null)[] | null;
       first_slots: (number | null)[] | null;
       max_bytes: number | null;
       nonces: (string | null)[] | null;
@@ -445,6 +446,7 @@ export interface StatementTypes {
       ranks: (number | null)[] | null;
       positions: (number | null)[] | null;
       last_ranks: (number | null)[] | null;
+      last_positions: (number | null)[] | null;
       first_slots: (number | null)[] | null;
       max_bytes: number | null;
       nonces: (string | null)[] | null;
@@ -521,6 +523,7 @@ export interface StatementTypes {
       ranks: (number | null)[] | null;
       positions: (number | null)[] | null;
       last_ranks: (number | null)[] | null;
+      last_positions: (number | null)[] | null;
       first_slots: (number | null)[] | null;
       max_bytes: number | null;
       nonces: (string | null)[] | null;
@@ -584,6 +587,29 @@ export interface StatementTypes {
       last_error: string;
       headers: string;
       progress: string;
+    };
+  };
+  'claim/stored_floors': {
+    parameters: {
+      queue_id: number | null;
+    };
+    columns: {
+      rank: number;
+      position: number;
+    };
+  };
+  'claim/survey': {
+    parameters: {
+      ranks: (number | null)[] | null;
+      positions: (number | null)[] | null;
+      last_ranks: (number | null)[] | null;
+      last_positions: (number | null)[] | null;
+      queue_id: number | null;
+    };
+    columns: {
+      firsts: string;
+      ms: number;
+      gives_freely: boolean;
     };
   };
   'claim/taken': {
@@ -775,6 +801,10 @@ export interface StatementTypes {
       last_group: string;
     };
   };
+  'maintenance/drop_floors': {
+    parameters: Record<never, never>;
+    columns: Record<never, never>;
+  };
   'maintenance/due_expiries': {
     parameters: {
       from: string | null;
@@ -891,6 +921,19 @@ export interface StatementTypes {
       ended_at: string;
     };
   };
+  'maintenance/recall': {
+    parameters: {
+      ranks: (number | null)[] | null;
+      positions: (number | null)[] | null;
+      last_positions: (number | null)[] | null;
+      queue_id: number | null;
+      limit: number | null;
+    };
+    columns: {
+      count: number;
+      ms: number;
+    };
+  };
   'maintenance/rescue': {
     parameters: {
       queue_id: number | null;
@@ -903,6 +946,14 @@ export interface StatementTypes {
       group: string;
       awaited: boolean;
     };
+  };
+  'maintenance/store_floors': {
+    parameters: {
+      queue_ids: (number | null)[] | null;
+      ranks: (number | null)[] | null;
+      positions: (number | null)[] | null;
+    };
+    columns: Record<never, never>;
   };
   'postgres/functions_made': {
     parameters: Record<never, never>;
@@ -998,6 +1049,20 @@ export interface StatementTypes {
       idle_timeout: string;
     };
   };
+  'queues/arrivals': {
+    parameters: {
+      since: unknown | null;
+      highest: number | null;
+    };
+    columns: {
+      last_value: number;
+      started: string;
+      snapshot: string;
+      queue_id: number;
+      first: number;
+      last: number;
+    };
+  };
   'queues/by_id': {
     parameters: {
       queue_id: number | null;
@@ -1048,6 +1113,13 @@ export interface StatementTypes {
     };
     columns: Record<never, never>;
   };
+  'queues/mark_arrivals': {
+    parameters: {
+      queue_ids: (number | null)[] | null;
+      firsts: (number | null)[] | null;
+    };
+    columns: Record<never, never>;
+  };
   'queues/mark_fair': {
     parameters: {
       name: string | null;
@@ -1061,6 +1133,13 @@ export interface StatementTypes {
     columns: {
       position: number;
     };
+  };
+  'queues/prune_marks': {
+    parameters: {
+      after: unknown | null;
+      up_to: unknown | null;
+    };
+    columns: Record<never, never>;
   };
   'replicas/notify': {
     parameters: {

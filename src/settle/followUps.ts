@@ -9,6 +9,7 @@ import { LONG_LOCK_WAIT_MS, lockTimeoutOf, orUnavailable } from '../postgres/loc
 import type { Database, Db } from '../postgres/pool.ts';
 import type { Semaphore } from '../postgres/semaphore.ts';
 import { planned, prepared, row } from '../postgres/statements.ts';
+import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import type { Waiters } from '../waiting/waiters.ts';
 import { ackedAs, completeJobs } from './complete.ts';
@@ -30,13 +31,14 @@ const statements = {
 export function createFollowUps(context: {
   db: Database;
   queues: Queues;
+  arrivals: Arrivals;
   waiters: Waiters;
   settlement: Settlement;
   enqueueWithin: Enqueue['enqueueWithin'];
   inTransactionSlot: Semaphore;
   groups: GroupHeads;
 }) {
-  const { db, queues, waiters, settlement, enqueueWithin, inTransactionSlot, groups } = context;
+  const { db, queues, arrivals, waiters, settlement, enqueueWithin, inTransactionSlot, groups } = context;
 
   /** The job, if this is its last lease. @throws Refusal `lease_lost` or `job_not_found` */
   async function find(queue: Queue, { id, lease_token }: Item): Promise<Untouched> {
@@ -99,13 +101,18 @@ export function createFollowUps(context: {
     const queue = await queues.ofJob(item.id);
     const before = await find(queue, item);
     if (before.state === 'completed') throw leaseLost(item.id);
-    const nackIn = await prepareNack(db, queue, [item], true);
-    const done = await withFollowUps(jobs, at, async (transaction, enqueueIn) => {
-      const [row] = await nackIn(transaction);
-      return row && { row, enqueued: row.state === 'dead' ? await enqueueIn() : [] };
-    }).catch((error) => {
-      if (!isKeyTaken(error)) throw error;
-    });
+    const nack = async () => {
+      const nackIn = await prepareNack(db, queue, [item], true);
+      return withFollowUps(jobs, at, async (transaction, enqueueIn) => {
+        const [row] = await nackIn(transaction);
+        return row && { row, enqueued: row.state === 'dead' ? await enqueueIn() : [] };
+      });
+    };
+    const done = await arrivals
+      .watch(() => [queue.id], nack)
+      .catch((error) => {
+        if (!isKeyTaken(error)) throw error;
+      });
     if (!done) {
       const { state } = await find(queue, item);
       const [job] = state === 'dead' ? await currentJobs(db, queue, [item.id]) : [];

@@ -3,7 +3,8 @@ import type { GroupHeads, Moved } from '../groups/heads.ts';
 import type { Job } from '../job.ts';
 import type { Database } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
-import type { Queues } from '../queues/cache.ts';
+import type { Arrivals } from '../queues/arrivals.ts';
+import type { Queue, Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import type { Waiters } from '../waiting/waiters.ts';
 import { createAfterSettle } from './afterSettle.ts';
@@ -19,6 +20,7 @@ interface Context {
   db: Database;
   joinRoundTrip: JoinRoundTrip;
   queues: Queues;
+  arrivals: Arrivals;
   notifier: Notifier;
   waiters: Waiters;
   groups: GroupHeads;
@@ -29,11 +31,13 @@ interface Context {
  * and `job_not_found` for a job that is gone.
  */
 export function createSettlement(context: Context) {
-  const { db, waiters } = context;
+  const { db, waiters, arrivals } = context;
   const afterSettle = createAfterSettle(context);
   const { leaseEnded, givenBack } = afterSettle;
 
   const late = createLateSettlement(db);
+
+  const watch = <T>(queue: Queue, work: () => Promise<T>) => arrivals.watch(() => [queue.id], work);
 
   return {
     ...afterSettle,
@@ -53,23 +57,29 @@ export function createSettlement(context: Context) {
     nack: settleInBatches<Nack, Job>(context, {
       inRoundTrips: false,
       textOf: (item) => item.error,
-      touch: async (queue, items) => givenBack(queue, await (await prepareNack(db, queue, items))(db)),
+      touch: (queue, items) =>
+        watch(queue, async () => givenBack(queue, await (await prepareNack(db, queue, items))(db))),
       settleLate: (queue, items, found) =>
-        late(queue, items, found, {
-          prepare: (some) => prepareNack(db, queue, some, true),
-          givenBack: (rows) => givenBack(queue, rows),
-        }),
+        watch(queue, () =>
+          late(queue, items, found, {
+            prepare: (some) => prepareNack(db, queue, some, true),
+            givenBack: (rows) => givenBack(queue, rows),
+          }),
+        ),
     }),
 
     release: settleInBatches<Release, Job>(context, {
       inRoundTrips: false,
       textOf: () => undefined,
-      touch: async (queue, items) => givenBack(queue, await (await prepareRelease(db, queue, items))(db)),
+      touch: (queue, items) =>
+        watch(queue, async () => givenBack(queue, await (await prepareRelease(db, queue, items))(db))),
       settleLate: (queue, items, found) =>
-        late(queue, items, found, {
-          prepare: (some) => prepareRelease(db, queue, some, true),
-          givenBack: (rows) => givenBack(queue, rows),
-        }),
+        watch(queue, () =>
+          late(queue, items, found, {
+            prepare: (some) => prepareRelease(db, queue, some, true),
+            givenBack: (rows) => givenBack(queue, rows),
+          }),
+        ),
     }),
 
     extend: settleInBatches<Extend, Extended>(context, {

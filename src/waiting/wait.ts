@@ -37,10 +37,8 @@ export function createJobWaits(context: {
   waiters: Waiters;
   notifier: Notifier;
   getJob(id: string): Promise<Job>;
-  /** Makes the next claim of a queue a full scan. */
-  rescan(queue: string): void;
 }) {
-  const { db, queues, waiters, notifier, getJob, rescan } = context;
+  const { db, queues, waiters, notifier, getJob } = context;
   const waits = new Set<OpenWait>();
   let closed = false;
 
@@ -57,11 +55,8 @@ export function createJobWaits(context: {
     const asked = { queue_id: queueId, id, seconds: seconds + KEPT_SECONDS };
     const [row] = await db.query(noteWaiter, asked);
     const queue = row?.state === 'ready' ? await queues.byId(queueId) : undefined;
-    if (queue) {
-      // The statement locked the ready job for a moment. A claim may have passed over it.
-      rescan(queue.name);
-      notifier.ready(queue.name);
-    }
+    // The statement locked the ready job for a moment. A claim may have passed over it.
+    if (queue) notifier.ready(queue.name);
     return row !== undefined;
   }
 

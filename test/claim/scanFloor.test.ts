@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createScanFloor } from '../../src/claim/scanFloor.ts';
+import type { Piece } from '../../src/claim/scanRanges.ts';
 import { type Service, startService } from '../support/service.ts';
 
 let service: Service;
@@ -14,38 +15,92 @@ afterAll(async () => {
   await service.stop();
 });
 
-test('a scan floor is believed only after a while, and a full scan comes now and then', () => {
-  let time = 0;
-  const scanFloor = createScanFloor(() => time);
-  expect(scanFloor.ranges().full).toBe(true);
-  scanFloor.leased(0, 700);
-  time = 100;
-  expect(scanFloor.ranges()).toEqual({
-    full: false,
-    ranges: { ranks: [-100, 0], positions: [-1, -1], last_ranks: [-1, 100] },
-  });
-  time = 300;
-  scanFloor.ranges();
-  time = 600;
-  expect(scanFloor.ranges().ranges).toEqual({
-    ranks: [-100, 0],
-    positions: [-1, 700],
-    last_ranks: [-1, 100],
-  });
-  time = 1001;
-  expect(scanFloor.ranges().full).toBe(true);
+/** A scan floor with a clock of its own, in a database that has given out this number of positions. */
+function scanFloorAt(settled: number) {
+  const clock = { ms: 0 };
+  const floor = createScanFloor(() => clock.ms);
+  return { clock, floor, ranges: () => floor.ranges(settled) };
+}
+
+const jobsAt = (priority: number, ...positions: number[]) =>
+  positions.map((position) => ({ priority, position }));
+
+test('in a small order, a claim scans everything above the scan floors', () => {
+  const { clock, floor, ranges } = scanFloorAt(10_000);
+  floor.leased(jobsAt(0, 700), clock.ms);
+  expect(ranges().cut).toBeUndefined();
+  expect(ranges().ranges).toMatchObject({ ranks: [-100, 0], positions: [-1, -1], last_ranks: [-1, 100] });
 });
 
-test('the longer a full scan takes, the less often it runs, also when a rescan is asked for', () => {
-  let time = 0;
-  const scanFloor = createScanFloor(() => time);
-  scanFloor.ranges();
-  scanFloor.scanned(100);
-  scanFloor.rescan();
-  time = 4999;
-  expect(scanFloor.ranges().full).toBe(false);
-  time = 5001;
-  expect(scanFloor.ranges().full).toBe(true);
+test('a scan floor rises behind leased jobs, when a later claim found none before them', () => {
+  const { clock, floor, ranges } = scanFloorAt(10_000);
+  const scanFloor = () => ranges().ranges.positions.at(-1);
+  floor.leased(jobsAt(0, 700), clock.ms);
+  clock.ms = 100;
+  floor.leased(jobsAt(0, 750), clock.ms);
+  expect(scanFloor()).toBe(-1);
+  // Another job commits a bit late. The claim that finds it goes no further.
+  clock.ms = 400;
+  floor.leased(jobsAt(0, 650), clock.ms);
+  expect(scanFloor()).toBe(650);
+  clock.ms = 500;
+  floor.leased(jobsAt(0, 800), clock.ms);
+  clock.ms = 800;
+  floor.leased(jobsAt(0, 900), clock.ms);
+  expect(scanFloor()).toBe(800);
+});
+
+test('a claim scans a bounded number of positions, and fewer after it failed', () => {
+  const { floor, ranges } = scanFloorAt(20_000_000);
+  const width = () => {
+    const { ranges: found, cut } = ranges();
+    expect(cut).toBeDefined();
+    expect(found.last_positions.every((last) => last < 10_000_000)).toBe(true);
+    return found.last_positions.reduce((sum, last, i) => sum + last - (found.positions[i] as number), 0);
+  };
+  expect(width()).toBe(32_768);
+  floor.failed();
+  expect(width()).toBe(4096);
+});
+
+test('surveys come to the end of an order without jobs in a few steps', () => {
+  const settled = 5_000_000_000;
+  const { floor, ranges } = scanFloorAt(settled);
+  let surveys = 0;
+  for (; ranges().cut; surveys++) {
+    const pieces = floor.behind(settled, new Set());
+    floor.surveyed(
+      pieces,
+      pieces.map(() => undefined),
+      1,
+    );
+  }
+  expect(surveys).toBeLessThan(15);
+});
+
+test('surveys of many dead entries become short, and each goes on where the last one ended', () => {
+  const { floor } = scanFloorAt(20_000_000);
+  let at = -1;
+  for (let surveys = 0; surveys < 20; surveys++) {
+    const pieces = floor.behind(20_000_000, new Set());
+    expect(pieces[0]?.from).toBe(at);
+    at = pieces[0]?.to as number;
+    floor.surveyed(
+      pieces,
+      pieces.map(() => undefined),
+      50,
+    );
+  }
+  const [next] = floor.behind(20_000_000, new Set());
+  expect((next?.to as number) - (next?.from as number)).toBe(1024);
+});
+
+test('jobs that others keep locked do not hide those far behind them', () => {
+  const { clock, floor, ranges } = scanFloorAt(200_000);
+  const cut = ranges().cut as Piece;
+  expect(floor.passLocked(cut, 100)).toBe(false);
+  clock.ms = 300;
+  expect(floor.passLocked(cut, 100)).toBe(true);
 });
 
 /** Claims and acks jobs until the scan floor of that queue is well above them. */
@@ -79,7 +134,7 @@ async function openInsert(queue: string): Promise<{ id: string; client: pg.Clien
   return { id: (rows[0] as { id: string }).id, client };
 }
 
-test('a job that commits late, below the scan floor, is claimed all the same', async () => {
+test('a job that commits late, below the scan floor and without a mark, is claimed all the same', async () => {
   await service.call('PUT', '/queues/late', {});
   const { id, client } = await openInsert('late');
   await raiseScanFloor(service, 'late');

@@ -4,6 +4,7 @@ import type { JobToInsert } from '../../src/enqueue/newJob.ts';
 import { createUniqueBatcher } from '../../src/enqueue/uniqueBatcher.ts';
 import type { Job } from '../../src/job.ts';
 import type { Database } from '../../src/postgres/pool.ts';
+import { createArrivals } from '../../src/queues/arrivals.ts';
 
 const lockTimeout = () =>
   Object.assign(new pg.DatabaseError('canceling statement due to lock timeout', 0, 'error'), {
@@ -17,8 +18,10 @@ test('only requests with a key that another transaction holds wait, also beside 
   const released = new Promise<void>((resolve) => {
     release = resolve;
   });
+  const db = {} as Database;
   const enqueue = createUniqueBatcher({
-    db: {} as Database,
+    db,
+    arrivals: createArrivals(db),
     insert: async (_on, _queueId, jobs) => {
       if (jobs.some((job) => job.unique_key === held)) throw lockTimeout();
       return jobs.map((job) => ({ unique_key: job.unique_key }) as Job);

@@ -5,12 +5,14 @@ import { createRoundTrips, ORDER_IN_TRIP } from '../../src/batching/roundTrips.t
 import { newClaim } from '../../src/claim/claim.ts';
 import { createLease } from '../../src/claim/lease.ts';
 import type { LeasedJob } from '../../src/claim/leasedJob.ts';
+import { createQueueMemories } from '../../src/claim/queueMemories.ts';
 import { createCapacity } from '../../src/enqueue/capacity.ts';
 import { createEnqueue } from '../../src/enqueue/enqueue.ts';
 import { createGroupHeads } from '../../src/groups/heads.ts';
 import { createGroupRepair } from '../../src/groups/repair.ts';
 import { databaseClock } from '../../src/postgres/clock.ts';
 import { openDatabase } from '../../src/postgres/pool.ts';
+import { createArrivals } from '../../src/queues/arrivals.ts';
 import { queueCache } from '../../src/queues/cache.ts';
 import { createNotifier } from '../../src/replicas/notifier.ts';
 import { createSettlement } from '../../src/settle/verbs.ts';
@@ -30,10 +32,12 @@ function bareEngine(url: string) {
   // It is not started: it hears nothing, and tells nobody.
   const notifier = createNotifier({ db, url, log });
   const waiters = createWaiters({ tell: () => undefined });
+  const arrivals = createArrivals(db);
   const groups = createGroupHeads({
     db,
     joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.advance),
     queues,
+    arrivals,
     notifier,
     log,
   });
@@ -45,16 +49,18 @@ function bareEngine(url: string) {
     notifier,
     groups,
     capacity: createCapacity(db),
+    arrivals,
   });
   const settlement = createSettlement({
     db,
     joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.settle),
     queues,
+    arrivals,
     notifier,
     waiters,
     groups,
   });
-  const { leaseJobs } = createLease({ db, lost: () => undefined });
+  const { leaseJobs } = createLease({ db, arrivals, memories: createQueueMemories(), lost: () => undefined });
   return {
     db,
     errors,

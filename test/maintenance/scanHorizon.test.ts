@@ -1,4 +1,6 @@
+import pg from 'pg';
 import { expect, test } from 'vitest';
+import { unavailable } from '../../src/errors.ts';
 import { createScanHorizon } from '../../src/maintenance/scanHorizon.ts';
 
 test('a chunk begins where the last one ended, and a new sweep begins 5 s before the last one', async () => {
@@ -33,4 +35,23 @@ test('a chunk that failed is repeated from where it began', async () => {
     return undefined;
   });
   expect(asked).toBe('here');
+});
+
+test('a full scan that is slower than the time limit counts, and the sweeps go on without it', async () => {
+  const now = Date.parse('2026-01-01T00:02:00Z');
+  const horizon = createScanHorizon({ now: () => now, adjust: async () => undefined });
+  const asked: string[] = [];
+  const sweep = () =>
+    horizon.from(async (from) => {
+      asked.push(from);
+      if (from === '-infinity')
+        throw unavailable(
+          undefined,
+          'not_done',
+          Object.assign(new pg.DatabaseError('', 0, 'error'), { code: '57014' }),
+        );
+      return undefined;
+    });
+  expect([await sweep(), await sweep(), await sweep()]).toEqual([true, false, false]);
+  expect(asked).toEqual(['-infinity', '2026-01-01T00:01:00.000Z', '2026-01-01T00:01:55.000Z']);
 });

@@ -74,7 +74,8 @@ export interface Checked<N extends StatementName = StatementName> {
   parameters(made: Made, ids: string[]): ParametersOf<N>;
 }
 
-const all = <T>(ids: string[], value: T): T[] => ids.map(() => value);
+const all = <T>(items: unknown[], value: T): T[] => items.map(() => value);
+const RANKS = Array.from({ length: 201 }, (_, i) => i - 100);
 const positionsOf = (ids: string[]) => ids.map((_, i) => 10_000_000 + i);
 const LATER = '2100-01-01';
 /** A call point behind everything. */
@@ -92,6 +93,7 @@ export const oneClaim = (queue_id: number, slots: number) => ({
   ranks: [-100],
   positions: [-1],
   last_ranks: [100],
+  last_positions: [2 ** 53 - 1],
   claim_ids: null,
   claim_holders: null,
 });
@@ -108,6 +110,27 @@ export const oneFairClaim = (queue_id: number, slots: number) => ({
 export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
   'claim/plain': { batch: true, parameters: ({ queue }, ids) => oneClaim(queue, ids.length) },
   'claim/fair': { batch: true, parameters: ({ queue }, ids) => oneFairClaim(queue, ids.length) },
+  'claim/survey': {
+    rows: 201,
+    parameters: ({ queue }) => ({
+      queue_id: queue,
+      ranks: RANKS,
+      positions: all(RANKS, -1),
+      last_ranks: RANKS,
+      last_positions: all(RANKS, 2 ** 53 - 1),
+    }),
+  },
+  'maintenance/recall': {
+    planned: true,
+    rows: 400,
+    parameters: ({ queue }) => ({
+      queue_id: queue,
+      ranks: [-4, -3],
+      positions: [-1, -1],
+      last_positions: [2 ** 53 - 1, 2 ** 53 - 1],
+      limit: 100,
+    }),
+  },
   'claim/own': {
     parameters: () => ({ marks: [TOKEN, TOKEN], holders: [TOKEN, TOKEN], waits: [true, false] }),
   },

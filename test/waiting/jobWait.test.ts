@@ -222,7 +222,6 @@ test('a replica refuses the 10,001st request that waits with 503', async () => {
     waiters: createWaiters({ tell: () => undefined }),
     notifier: {} as Notifier,
     getJob: () => never,
-    rescan: () => undefined,
   });
   const wait = () => waits.wait({ id: UNKNOWN_ID, wait_seconds: 60 });
   for (let i = 0; i < 10_000; i++) void wait();

@@ -1,0 +1,188 @@
+// #18: claims while millions of index entries of jobs that are gone lie in their queue, because another transaction holds the
+// xmin horizon: on a replica that served all the time, on replicas that start, and jobs that commit late.
+import pg from 'pg';
+import { benchmark } from './lib/bench.mjs';
+import { client } from './lib/http.mjs';
+import { fill, jobText, leaseOf } from './lib/jobs.mjs';
+import { holdHorizon, query } from './lib/postgres.mjs';
+import { startReplica } from './lib/service.mjs';
+import { p50, p99 } from './lib/stats.mjs';
+
+const QUEUE = 'bench';
+const CHUNK = 500_000;
+
+/** Inserts ready jobs and deletes them, so that only their index entries are left. */
+async function makeDead(url, count) {
+  const db = new pg.Client(url);
+  await db.connect();
+  for (let made = 0; made < count; made += CHUNK) {
+    await db.query(
+      `insert into dibs.jobs (queue_id, id, state, run_at, priority, max_attempts, payload_bytes, headers, payload)
+       select q.id, dibs.new_id(q.id), 'ready', now(), 0, 5, 4, '{}', 'null'
+       from dibs.queues q cross join generate_series(1, $2) where q.name = $1`,
+      [QUEUE, Math.min(CHUNK, count - made)],
+    );
+    await db.query(`delete from dibs.jobs where queue_id = (select id from dibs.queues where name = $1)`, [
+      QUEUE,
+    ]);
+  }
+  await db.end();
+}
+
+/** Inserts a job in a transaction that stays open. The function commits it. */
+async function openJob(url, text) {
+  const db = new pg.Client(url);
+  await db.connect();
+  await db.query('begin');
+  const { rows } = await db.query(text, [QUEUE]);
+  return async () => {
+    await db.query('commit');
+    await db.end();
+    return rows[0].id;
+  };
+}
+
+/** The longest statement of Dibs that runs until the function is called, in ms, as sampled every 5 ms. */
+async function longestStatement(url) {
+  const db = new pg.Client(url);
+  await db.connect();
+  let longest = 0;
+  let stopped = false;
+  const sampling = (async () => {
+    while (!stopped) {
+      const { rows } = await db.query(
+        `select max(extract(epoch from clock_timestamp() - query_start) * 1000)::double precision as ms
+         from pg_stat_activity where application_name = 'dibs' and state = 'active'`,
+      );
+      longest = Math.max(longest, rows[0].ms ?? 0);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    await db.end();
+  })();
+  return async () => {
+    stopped = true;
+    await sampling;
+    return longest;
+  };
+}
+
+/** Enqueues, claims and acks one job after the other. Returns the times of the claims. */
+async function cycles(base, count) {
+  const http = client(base);
+  const times = [];
+  for (let i = 0; i < count; i++) {
+    await http.post('/jobs', jobText(QUEUE));
+    const { ms, body } = await http.post('/jobs/claim', { queues: [QUEUE] });
+    if (body.jobs.length !== 1) throw new Error('a claim got nothing');
+    times.push(ms);
+    await http.post('/jobs/settle', { acks: body.jobs.map(leaseOf) });
+  }
+  http.close();
+  return times;
+}
+
+/** The time of a claim in ms. */
+async function oneClaim(base, wish = {}) {
+  const http = client(base);
+  const { ms, body } = await http.post('/jobs/claim', { queues: [QUEUE], ...wish });
+  if (body.jobs.length > 0) await http.post('/jobs/settle', { acks: body.jobs.map(leaseOf) });
+  http.close();
+  return { ms, ids: body.jobs.map((job) => job.id) };
+}
+
+await benchmark(
+  {
+    name: 'deadEntries',
+    title: 'Claims in a queue with dead index entries',
+    full: { jobs: 20_000_000, claims: 1000 },
+    short: { jobs: 500_000, claims: 200 },
+    maxSeconds: 3600,
+  },
+  async ({ options: { jobs, claims }, postgres, report }) => {
+    const url = await postgres.database('dibs_dead');
+    const warm = await startReplica(url);
+    await cycles(warm.url, 100);
+    const rows = [];
+    const note = (what, times, longest) =>
+      rows.push([what, times.length, p50(times), p99(times), Math.max(...times), longest]);
+    note('before', await cycles(warm.url, claims), '');
+
+    const release = await holdHorizon(url);
+    const marked = await openJob(url, 'select dibs.enqueue($1) as id');
+    const bare = await openJob(
+      url,
+      `insert into dibs.jobs (queue_id, id, state, run_at, priority, max_attempts, payload_bytes, headers, payload)
+       select q.id, dibs.new_id(q.id), 'ready', now(), 0, 5, 4, '{}', 'null' from dibs.queues q where q.name = $1
+       returning id`,
+    );
+    const started = performance.now();
+    await makeDead(url, jobs);
+    const [{ size }] = await query(
+      url,
+      `select pg_size_pretty(pg_database_size(current_database())) as size`,
+    );
+    report.say(
+      `${jobs} dead entries in ${Math.round((performance.now() - started) / 1000)} s. The database: ${size}.`,
+    );
+
+    async function measure(what, work) {
+      const longest = await longestStatement(url);
+      const times = await work();
+      note(what, times, await longest());
+    }
+    const first = async (replica) => {
+      await fill(replica.url, 1, jobText(QUEUE));
+      return [(await oneClaim(replica.url)).ms];
+    };
+    await measure('warm replica, no floor stored: first claim', () => first(warm));
+    await measure('warm replica', () => cycles(warm.url, claims));
+    await measure('warm replica, empty queue', async () => {
+      const times = [];
+      for (let i = 0; i < claims; i++) times.push((await oneClaim(warm.url)).ms);
+      return times;
+    });
+    // Enough jobs for the floor to be stored.
+    await fill(warm.url, 12_000, jobText(QUEUE));
+    for (let i = 0; i < 12; i++) {
+      await oneClaim(warm.url, { limit: 1000 });
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    await new Promise((resolve) => setTimeout(resolve, 3000));
+    const fresh = await startReplica(url);
+    await measure('fresh replica: first claim', () => first(fresh));
+    await measure('fresh replica', () => cycles(fresh.url, claims));
+    await fresh.stop();
+    await query(url, 'delete from dibs.scan_floors');
+    const bareReplica = await startReplica(url);
+    await measure('fresh replica, no floor stored: first claim', () => first(bareReplica));
+    await measure('fresh replica, no floor stored', () => cycles(bareReplica.url, claims));
+    await bareReplica.stop();
+    report.table('Claims, ms:', ['', 'claims', 'p50', 'p99', 'max', 'longest statement of Dibs'], rows);
+
+    for (const [what, count, , tail] of rows)
+      if (count > 1)
+        report.line({
+          number: 18,
+          what: `claim p99, ${jobs} dead entries: ${what}`,
+          value: tail,
+          unit: ' ms',
+          atMost: 50,
+        });
+
+    for (const [what, commit] of [
+      ['enqueued by dibs.enqueue', marked],
+      ['inserted without a mark', bare],
+    ]) {
+      const id = await commit();
+      const committed = performance.now();
+      let ids = [];
+      while (!ids.includes(id) && performance.now() < committed + 900_000)
+        ({ ids } = await oneClaim(warm.url, { wait_seconds: 20 }));
+      report.say(
+        `A late job, ${what}, was claimed ${((performance.now() - committed) / 1000).toFixed(2)} s after its commit.`,
+      );
+    }
+    await release();
+    if (warm.complaints.length > 0) report.say(`The log of the warm replica:\n${warm.complaints.join('\n')}`);
+  },
+);

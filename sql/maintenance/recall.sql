@@ -1,0 +1,39 @@
+-- Gives new positions to up to :limit jobs that scan floors passed over: ready jobs of one queue in these ranges, from
+-- behind (:ranks, :positions) to :last_positions of the same rank. They arrive anew, in their order. It leaves jobs alone
+-- that are being claimed at this moment. `ms` is how long the search took.
+with found as materialized (
+  select job.*
+  from unnest(:ranks::smallint[], :positions::bigint[], :last_positions::bigint[]) as range (rank, position, last_position)
+  cross join lateral (
+    select id, position
+    from dibs.jobs
+    where queue_id = :queue_id
+      and state = 'ready'
+      and fairness_key is null
+      and (-priority, position) > (range.rank, range.position)
+      and (-priority, position) <= (range.rank, range.last_position)
+      and (expires_at is null or expires_at > statement_timestamp())
+    order by queue_id, -priority, position
+    limit (select :limit::integer)
+    for update skip locked
+  ) as job
+  limit (select :limit::integer)
+),
+searched as materialized (
+  select count(*)::integer as jobs, extract(epoch from clock_timestamp() - statement_timestamp()) * 1000 as ms from found
+),
+placed as materialized (
+  select array_agg(id order by id) as ids, array_agg(place order by id) as places
+  from (
+    select id, nextval('dibs.positions') as place
+    from (select id from found order by position offset 0) as ordered
+  ) as new
+),
+recalled as (
+  update dibs.jobs j
+  set position = ((select places from placed))[width_bucket(j.id, (select ids from placed))]
+  where j.queue_id = :queue_id
+    and j.id = any ((select ids from placed)::uuid[])
+    and j.id between (select ids[1] from placed) and (select ids[cardinality(ids)] from placed)
+)
+select jobs as count, ms::double precision as ms from searched;

@@ -1,0 +1,10 @@
+-- Stores scan floors of some queues, where they are higher than the stored ones. The rows are locked in their order, so
+-- that two replicas cannot deadlock.
+insert into dibs.scan_floors as stored (queue_id, rank, position)
+select queue_id, rank, position
+from unnest(:queue_ids::integer[], :ranks::smallint[], :positions::bigint[]) as new (queue_id, rank, position)
+where exists (select from dibs.queues where id = new.queue_id)
+order by queue_id, rank
+on conflict (queue_id, rank) do update
+set position = excluded.position
+where stored.position < excluded.position;

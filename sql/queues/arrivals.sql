@@ -1,0 +1,26 @@
+-- The end of the order of arrival, and the marks that became visible since the snapshot :since (null: none). Of those it
+-- leaves out the marks behind :highest: no scan floor is there. `started` is when the server started.
+-- A mark that was not visible is from a transaction that was open then, or that began later. So it looks only there: an
+-- index keeps the entries of deleted marks as long as any transaction is old.
+with seen as (
+  select queue_id, first, last
+  from dibs.arrival_marks
+  where xid >= pg_snapshot_xmax(:since::pg_snapshot) and first <= :highest
+  union all
+  select mark.*
+  from pg_snapshot_xip(:since::pg_snapshot) as open (xid)
+  cross join lateral (
+    select queue_id, first, last
+    from dibs.arrival_marks
+    where xid = open.xid and first <= :highest
+    order by xid
+    offset 0
+  ) as mark
+)
+select
+  arrivals.last_value,
+  extract(epoch from pg_postmaster_start_time())::text as started,
+  pg_current_snapshot()::text as snapshot,
+  seen.queue_id, seen.first, seen.last
+from dibs.positions as arrivals
+left join seen on true;

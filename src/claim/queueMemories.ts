@@ -1,0 +1,60 @@
+import type { Queue } from '../queues/cache.ts';
+import { createFairnessCursor } from './fairness.ts';
+import { createScanFloor } from './scanFloor.ts';
+
+/** What a replica remembers of a queue that it serves claims of. */
+export interface QueueMemory {
+  name: string;
+  queueId: number;
+  floor: ReturnType<typeof createScanFloor>;
+  cursor: ReturnType<typeof createFairnessCursor>;
+  /** When the stored floors were read. */
+  storedReadAt: number;
+  /** When surveys that follow each other began, and when the last one ended. */
+  surveys: { since: number; until: number };
+  /** When the cost of ranks that are scanned whole was checked. */
+  checkedAt: number;
+  /** Claims looked at the queue since it was last walked (maintenance/recall.ts). */
+  claimed: boolean;
+  walkedAt: number;
+}
+
+/** What a replica remembers of the queues, by name. */
+export function createQueueMemories() {
+  const memories = new Map<string, QueueMemory>();
+
+  return {
+    of({ name, id }: Pick<Queue, 'name' | 'id'>): QueueMemory {
+      let memory = memories.get(name);
+      if (memory?.queueId !== id) {
+        memory = {
+          name,
+          queueId: id,
+          floor: createScanFloor(),
+          cursor: createFairnessCursor(),
+          storedReadAt: Number.NEGATIVE_INFINITY,
+          surveys: { since: 0, until: Number.NEGATIVE_INFINITY },
+          checkedAt: Number.NEGATIVE_INFINITY,
+          claimed: true,
+          walkedAt: Number.NEGATIVE_INFINITY,
+        };
+        memories.set(name, memory);
+      }
+      return memory;
+    },
+
+    find: (name: string): QueueMemory | undefined => memories.get(name),
+
+    all: (): Iterable<QueueMemory> => memories.values(),
+
+    /** Forgets the scan floors: positions may come again. */
+    forgetFloors(): void {
+      for (const memory of memories.values()) {
+        memory.floor.forget();
+        memory.storedReadAt = Number.NEGATIVE_INFINITY;
+      }
+    },
+  };
+}
+
+export type QueueMemories = ReturnType<typeof createQueueMemories>;

@@ -1,0 +1,164 @@
+import { createAdaptiveWidth } from '../claim/adaptiveWidth.ts';
+import type { Claims } from '../claim/claims.ts';
+import type { QueueMemory } from '../claim/queueMemories.ts';
+import { type Piece, rangesOf } from '../claim/scanRanges.ts';
+import { isTimeLimit } from '../postgres/errorClasses.ts';
+import type { Db } from '../postgres/pool.ts';
+import { planned, row } from '../postgres/statements.ts';
+import type { ArrivalMark, Arrivals } from '../queues/arrivals.ts';
+import type { Notifier } from '../replicas/notifier.ts';
+import { restAfter } from '../shareOfTime.ts';
+
+const statements = {
+  recall: planned('maintenance/recall', row<{ count: number; ms: number }>()),
+  store: planned('maintenance/store_floors'),
+  drop: planned('maintenance/drop_floors'),
+};
+
+/** The number of jobs that one statement recalls. */
+const CHUNK = 500;
+/** The walks take this share of the time. */
+const SHARE = 1 / 10;
+/** A queue is walked again after this time: one from which jobs were claimed since, and one from which none were. */
+const ACTIVE_MS = 1000;
+const IDLE_MS = 30_000;
+/** A search takes about this long. */
+const SEARCH_MS = 10;
+
+interface Context {
+  db: Db;
+  claims: Claims;
+  arrivals: Arrivals;
+  notifier: Notifier;
+}
+
+/**
+ * The duty that recalls jobs which a scan floor passed over: it gives them new positions. No claim looks below its floor.
+ * Where a job may have come late there are marks, and those places are searched at once. And it walks over all
+ * that lies below the floors of this replica, piece by piece, and then from the beginning: a claim may have rolled back, or
+ * a replica died before it made a mark.
+ */
+export function recallPassedOver({ db, claims, arrivals, notifier }: Context): () => Promise<number> {
+  let marks: ArrivalMark[] = [];
+  let isSetBack = false;
+  /** The walk that has begun: where it goes on. */
+  let walk: { memory: QueueMemory; from: number } | undefined;
+  const width = createAdaptiveWidth(SEARCH_MS);
+
+  arrivals.listen({
+    marked(found) {
+      marks.push(...found);
+    },
+    setBack() {
+      claims.memories.forgetFloors();
+      marks = [];
+      walk = undefined;
+      isSetBack = true;
+      claims.wakeAll();
+    },
+  });
+
+  /** Recalls what is ready in these pieces. Returns how long the searches took. */
+  async function recall({ name, queueId }: QueueMemory, pieces: Piece[]): Promise<number> {
+    if (pieces.length === 0) return 0;
+    let total = 0;
+    let count: number;
+    const ranges = rangesOf(pieces);
+    do {
+      const asked = { queue_id: queueId, ...ranges, limit: CHUNK };
+      const [found] = await arrivals.watch(
+        () => [queueId],
+        () => db.query(statements.recall, asked),
+      );
+      count = found?.count ?? 0;
+      total += found?.ms ?? 0;
+      if (count > 0) notifier.ready(name);
+    } while (count === CHUNK);
+    return total;
+  }
+
+  /** Searches the places that marks name, as far as they lie below the floors. */
+  async function recallMarked(): Promise<void> {
+    const found = new Map<number, ArrivalMark[]>();
+    for (const mark of marks) {
+      const others = found.get(mark.queue_id);
+      if (others) others.push(mark);
+      else found.set(mark.queue_id, [mark]);
+    }
+    marks = [];
+    for (const memory of claims.memories.all())
+      for (const { first, last } of joined(found.get(memory.queueId) ?? []))
+        await recall(memory, memory.floor.below(first, last));
+  }
+
+  function nextWalk(): typeof walk {
+    const dueAt = ({ walkedAt, claimed }: QueueMemory) => walkedAt + (claimed ? ACTIVE_MS : IDLE_MS);
+    let memory: QueueMemory | undefined;
+    for (const one of claims.memories.all()) if (!memory || dueAt(one) < dueAt(memory)) memory = one;
+    if (!memory || dueAt(memory) > performance.now()) return undefined;
+    memory.claimed = false;
+    width.begin();
+    return { memory, from: 0 };
+  }
+
+  /** One piece of a walk. Returns how long it took. None when there is nothing to walk over now. */
+  async function walkOn(): Promise<number | undefined> {
+    walk ??= nextWalk();
+    if (!walk) return undefined;
+    const { memory, from } = walk;
+    const to = from + width.get();
+    let ms = 0;
+    try {
+      ms = await recall(memory, memory.floor.below(from, to));
+    } catch (error) {
+      if (!isTimeLimit(error)) throw error;
+      width.failed();
+      return SEARCH_MS;
+    }
+    if (!walk) return ms;
+    walk.from = to + 1;
+    width.took(ms);
+    if (walk.from > memory.floor.highest()) {
+      memory.walkedAt = performance.now();
+      walk = undefined;
+    }
+    return ms;
+  }
+
+  return async () => {
+    if (isSetBack) {
+      await db.query(statements.drop);
+      isSetBack = false;
+    }
+    if (marks.length > 0) await recallMarked();
+    const ms = await walkOn();
+    return ms === undefined ? Number.POSITIVE_INFINITY : restAfter(Math.max(ms, 1), SHARE);
+  };
+}
+
+/** Marks that touch each other become one. */
+function joined(marks: ArrivalMark[]): ArrivalMark[] {
+  const found: ArrivalMark[] = [];
+  for (const mark of marks.toSorted((a, b) => a.first - b.first)) {
+    const last = found.at(-1);
+    if (last && mark.first <= last.last + 1) last.last = Math.max(last.last, mark.last);
+    else found.push({ ...mark });
+  }
+  return found;
+}
+
+/** The duty that stores the floors of queues from which this replica leased many jobs, for replicas that start. */
+export function storeFloors({ db, claims }: Context): () => Promise<boolean> {
+  return async () => {
+    const found = [...claims.memories.all()].flatMap(({ queueId, floor }) =>
+      floor.takeUnstored().map((one) => ({ queueId, ...one })),
+    );
+    if (found.length === 0) return false;
+    await db.query(statements.store, {
+      queue_ids: found.map(({ queueId }) => queueId),
+      ranks: found.map(({ rank }) => rank),
+      positions: found.map(({ position }) => position),
+    });
+    return false;
+  };
+}
