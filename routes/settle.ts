@@ -3,7 +3,7 @@ import { invalidRequest } from '../src/errors.ts';
 import type { Job } from '../src/job.ts';
 import type { Acked, Nacked } from '../src/settle/requests.ts';
 import type { Outcome } from '../src/settle/settleMany.ts';
-import { rawShapes } from './http/body.ts';
+import { bodyLimits, rawShapes } from './http/body.ts';
 import type { App } from './http/fastify.ts';
 import { withFollowUps } from './http/jobBody.ts';
 import { answer, operation } from './http/operation.ts';
@@ -35,6 +35,7 @@ export function settleRoute(app: App, engine: Engine, maxPayloadBytes: number): 
     method: 'POST',
     url: '/jobs/settle',
     config: { raw: rawShapes(maxPayloadBytes).settle },
+    bodyLimit: bodyLimits(maxPayloadBytes).jobs,
     schema: {
       body: ref(SettleRequest),
       ...operation({

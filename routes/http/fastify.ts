@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import Fastify, { type FastifyBaseLogger, LogController } from 'fastify';
-import { MAX_BODY_BYTES } from './body.ts';
+import { BODY_LIMIT } from './body.ts';
 import { leaveRefusalsToUs, refuseClient } from './nodeRefusals.ts';
 import { handleError } from './problems.ts';
 import { buildValidator } from './validation.ts';
@@ -18,7 +18,7 @@ export const createApp = (logger: FastifyBaseLogger, requestTimeoutMs = REQUEST_
     childLoggerFactory: (logger) => logger,
     // A log line for each request would cost more than most requests. See logAnswers for LOG_LEVEL=debug.
     logController: new LogController({ disableRequestLogging: true }),
-    bodyLimit: MAX_BODY_BYTES,
+    bodyLimit: BODY_LIMIT,
     requestTimeout: requestTimeoutMs,
     http: {
       ...leaveRefusalsToUs,

@@ -33,9 +33,9 @@ export const idempotencyHeaders = Type.Object({
   ),
 });
 
-/** Sets the fingerprint of a request with an Idempotency-Key. `body` is valid JSON, or empty. */
-export function takeFingerprint(request: FastifyRequest, body: Buffer): void {
-  if (request.headers[NAME] !== undefined) request.fingerprint = fingerprintOf(body);
+/** The fingerprint of a request with an Idempotency-Key. `body` is valid JSON, or empty. */
+export function* fingerprintFor(request: FastifyRequest, body: Buffer): Generator<void, string | null> {
+  return request.headers[NAME] === undefined ? null : yield* fingerprintOf(body);
 }
 
 /** The key of a request. @throws Refusal `invalid_request` when there is more than one */

@@ -56,6 +56,17 @@ export function refuseClient(error: { code?: string }, socket: Socket): void {
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }
 
+/**
+ * Lets a client read its refusal while it still sends a body. If the connection were closed with bytes that nobody has
+ * read, the client would see a reset instead of the answer.
+ */
+export function lingerAfterAnswer(socket: Socket): void {
+  socket.destroySoon = () => {
+    socket.end();
+    setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  };
+}
+
 /** Serves a request with an unknown `Expect`, as RFC 9110, 10.1.1 allows. Node's server refuses it with an empty body. */
 export function serveAnyExpectation(app: FastifyInstance): void {
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));

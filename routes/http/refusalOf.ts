@@ -1,5 +1,5 @@
 import type { FastifyError } from 'fastify';
-import { type FieldError, payloadTooLarge, Refusal } from '../../src/errors.ts';
+import { type FieldError, Refusal } from '../../src/errors.ts';
 
 const PARTS: Record<string, FieldError['in']> = {
   body: 'body',
@@ -50,15 +50,11 @@ export const wholeBody = (message: string) =>
 /** The requests that Fastify itself refuses, by its error codes. */
 function fromFramework(error: FastifyError): Refusal | undefined {
   switch (error.code) {
-    case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return payloadTooLarge('The body is larger than 16 MiB.');
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new Refusal(
         'unsupported_media_type',
         'The body is not declared as JSON. Send it with the header "content-type: application/json".',
       );
-    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return wholeBody('must have the length that content-length says');
     case 'FST_ERR_BAD_URL':
       return new Refusal('invalid_request', 'The path is not percent-encoded UTF-8.', [
         { in: 'path', path: '', message: 'must be percent-encoded UTF-8' },

@@ -7,7 +7,10 @@ ready as materialized (
   select job.*
   from unnest(:ranks::smallint[], :positions::bigint[], :last_ranks::smallint[]) as range (rank, position, last_rank)
   cross join lateral (
-    select id, priority, position, payload_bytes
+    select
+      id, priority, position,
+      -- include shared/job_bytes.sql
+      as bytes
     from dibs.jobs
     where queue_id = :queue_id
       and state = 'ready'
@@ -26,7 +29,8 @@ measured as (
   select
     id,
     row_number() over line as slot,
-    sum(payload_bytes) over line - payload_bytes as bytes_before
+    bytes,
+    sum(bytes) over line - bytes as bytes_before
   from ready
   window line as (order by -priority, position rows unbounded preceding)
 ),

@@ -1,4 +1,5 @@
 import type { JoinRoundTrip } from '../batching/roundTrips.ts';
+import type { Memory } from '../memory.ts';
 import type { Database } from '../postgres/pool.ts';
 import type { Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
@@ -19,15 +20,16 @@ export interface HeldClaimRequest extends ClaimRequest {
 /** The claims of this replica: how they are served, woken, repeated and given back. */
 export function createClaims(context: {
   db: Database;
+  memory: Memory;
   joinRoundTrip: JoinRoundTrip;
   queues: Queues;
   notifier: Notifier;
   settlement: Settlement;
   log: (error: unknown, message: string) => void;
 }) {
-  const { db, joinRoundTrip, queues, notifier, settlement, log } = context;
+  const { db, memory, joinRoundTrip, queues, notifier, settlement, log } = context;
   const lostLeases = createLostLeases({ db, settlement, log });
-  const { leaseJobs, rescan, fairnessCursor } = createLease({ db, lost: lostLeases.claimLost });
+  const { leaseJobs, rescan, fairnessCursor } = createLease({ db, memory, lost: lostLeases.claimLost });
   const dispatcher = createDispatcher({
     leaseJobs,
     queues,

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { RoundTrip } from '../batching/roundTrips.ts';
+import { sizeOf } from '../job.ts';
+import { COPIES, type Hold, LARGEST_BYTES, type Memory, SMALL_BYTES } from '../memory.ts';
 import type { Database } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import type { Queue } from '../queues/cache.ts';
@@ -16,11 +18,36 @@ const statements = {
 };
 
 /** One statement leases at most about this much payload, whatever its claims ask for. */
-export const CLAIM_BYTES = 16 * 2 ** 20;
+export const CLAIM_BYTES = LARGEST_BYTES;
+
+/** Room for a job of a claim, at first. */
+const JOB_BYTES = 2 ** 20;
+
+/** How much a statement may lease. */
+interface Room {
+  max_bytes: number;
+  /** The first job is leased, unless it is larger than this. */
+  most_bytes: number;
+}
+
+/** When memory is short, claims go on with small jobs. */
+const SCARCE: Room = { max_bytes: SMALL_BYTES, most_bytes: SMALL_BYTES };
+const ANY_SIZE = 2 ** 31 - 1;
+
+/** Takes room for what claims may lease. @throws Refusal `overloaded`, before anything is leased */
+function roomFor(claims: Claim[], hold: Hold): Room {
+  const slots = claims.reduce((sum, claim) => sum + slotsOf(claim), 0);
+  const max_bytes = hold.takeUpTo(Math.min(CLAIM_BYTES, slots * JOB_BYTES));
+  if (max_bytes !== undefined) return { max_bytes, most_bytes: ANY_SIZE };
+  hold.take(SMALL_BYTES, 'small');
+  return SCARCE;
+}
 
 /** What a statement leased to each claim. */
 export interface Leases {
   jobs: LeasedJob[][];
+  /** True when there was only room for small jobs. */
+  scarce?: boolean;
   /** True when the queue may hold more jobs, although the statement leased fewer than it was asked for. */
   cut: boolean;
   /** The time until the rate limit of the queue allows another job. None when it allows one now. */
@@ -28,7 +55,7 @@ export interface Leases {
 }
 
 /** What every claiming statement takes. Slots are numbered from 1 over all claims. */
-function parametersOf(queue: Queue, claims: Claim[], nonces: string[], ranges: ScanRanges) {
+function parametersOf(queue: Queue, claims: Claim[], nonces: string[], ranges: ScanRanges, room: Room) {
   const first_slots: number[] = [];
   let slots = 0;
   for (const claim of claims) {
@@ -39,7 +66,7 @@ function parametersOf(queue: Queue, claims: Claim[], nonces: string[], ranges: S
   return {
     queue_id: queue.id,
     slots,
-    max_bytes: CLAIM_BYTES,
+    ...room,
     first_slots,
     nonces,
     lease_seconds: claims.map((claim) => claim.lease_seconds ?? queue.lease_seconds),
@@ -53,10 +80,11 @@ function parametersOf(queue: Queue, claims: Claim[], nonces: string[], ranges: S
 
 export function createLease(context: {
   db: Database;
+  memory: Memory;
   /** Told of claims when nobody knows whether they leased anything. */
   lost(queueId: number, nonces: string[], names: ClaimName[]): void;
 }) {
-  const { db, lost } = context;
+  const { db, memory, lost } = context;
   /** What this replica remembers of each queue, by name. */
   const memories = new Map<string, ReturnType<typeof newMemory>>();
   const newMemory = () => ({ floor: createScanFloor(), cursor: createFairnessCursor() });
@@ -95,10 +123,19 @@ export function createLease(context: {
 
   /** Leases ready jobs of one queue to claims, in their order, with one statement. */
   async function leaseJobs(queue: Queue, claims: Claim[], trip: RoundTrip): Promise<Leases> {
+    const hold = memory.hold();
+    try {
+      return await leaseWithin(roomFor(claims, hold), queue, claims, trip);
+    } finally {
+      hold.release();
+    }
+  }
+
+  async function leaseWithin(room: Room, queue: Queue, claims: Claim[], trip: RoundTrip): Promise<Leases> {
     const { floor } = memoryOf(queue.name);
     const { ranges, full } = floor.ranges();
     const nonces = claims.map(() => randomUUID());
-    const parameters = parametersOf(queue, claims, nonces, ranges);
+    const parameters = parametersOf(queue, claims, nonces, ranges, room);
     // A limited claim holds the lock of its queue, and a full scan takes long: neither may wait for the rest of a round trip.
     const on = full || hasClaimLimit(queue) ? trip.leave().db : trip.db;
     const started = performance.now();
@@ -119,13 +156,21 @@ export function createLease(context: {
     const cut = rows[0]?.cut ?? false;
     const jobs: LeasedJob[][] = claims.map(() => []);
     let at = 0;
+    let leased = 0;
     for (const row of rows) {
       while (row.slot >= (parameters.first_slots[at + 1] ?? Number.POSITIVE_INFINITY)) at++;
       // Jobs with a fairness key are found key by key. Only the others have a scan floor.
       if (row.fairness_key === null) floor.leased(row.priority, row.position);
-      (jobs[at] as LeasedJob[]).push(toLease(row, queue.name));
+      const job = toLease(row, queue.name);
+      (jobs[at] as LeasedJob[]).push(job);
+      const bytes = sizeOf(job);
+      leased += bytes;
+      (claims[at] as Claim).bytes += bytes;
+      if (bytes > SMALL_BYTES) claims[at]?.hold?.().add(bytes * (COPIES - 1));
     }
-    return { jobs, cut, opensInMs };
+    // A character of a JSON text is at most 3 bytes of UTF-8 here: 4 bytes make two UTF-16 units.
+    const isFull = leased * 3 >= room.max_bytes;
+    return { jobs, cut: cut || isFull, scarce: room === SCARCE, opensInMs };
   }
 
   return {

@@ -1,4 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { sizeOf } from '../job.ts';
+import { COPIES } from '../memory.ts';
 import type { Db } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import type { Queues } from '../queues/cache.ts';
@@ -65,6 +67,7 @@ export function repeatableClaims(context: { db: Db; queues: Queues; claim: MakeC
       if (replaced || gone) return [];
       const again = await leasesOf(names, name);
       if (replaced || gone) return [];
+      request.hold?.().take(again.reduce((sum, job) => sum + sizeOf(job), 0) * (COPIES - 1));
       if (again.length > 0) return again;
       made = claim(request, name);
       handover.opened(mark);

@@ -124,6 +124,7 @@ export interface StatementTypes {
       after: string | null;
       limit: number | null;
       queue: string | null;
+      max_bytes: number | null;
     };
     columns: {
       queue: string;
@@ -146,6 +147,7 @@ export interface StatementTypes {
       last_error: string;
       headers: string;
       progress: string;
+      found: number;
     };
   };
   'admin/list_oldest': {
@@ -157,6 +159,7 @@ export interface StatementTypes {
       after: string | null;
       limit: number | null;
       queue: string | null;
+      max_bytes: number | null;
     };
     columns: {
       queue: string;
@@ -179,6 +182,7 @@ export interface StatementTypes {
       last_error: string;
       headers: string;
       progress: string;
+      found: number;
     };
   };
   'admin/purge': {
@@ -388,6 +392,7 @@ export interface StatementTypes {
       last_ranks: (number | null)[] | null;
       first_slots: (number | null)[] | null;
       max_bytes: number | null;
+      most_bytes: number | null;
       nonces: (string | null)[] | null;
       lease_seconds: (number | null)[] | null;
       workers: (string | null)[] | Buffer | null;
@@ -441,6 +446,7 @@ export interface StatementTypes {
       last_ranks: (number | null)[] | null;
       first_slots: (number | null)[] | null;
       max_bytes: number | null;
+      most_bytes: number | null;
       nonces: (string | null)[] | null;
       lease_seconds: (number | null)[] | null;
       workers: (string | null)[] | Buffer | null;
@@ -488,6 +494,7 @@ export interface StatementTypes {
       last_ranks: (number | null)[] | null;
       first_slots: (number | null)[] | null;
       max_bytes: number | null;
+      most_bytes: number | null;
       nonces: (string | null)[] | null;
       lease_seconds: (number | null)[] | null;
       workers: (string | null)[] | Buffer | null;
@@ -1059,6 +1066,7 @@ export interface StatementTypes {
     parameters: {
       after: string | null;
       limit: number | null;
+      max_bytes: number | null;
     };
     columns: {
       name: string;
@@ -1069,6 +1077,7 @@ export interface StatementTypes {
       payload: string;
       next_run_at: string;
       last_run_at: string;
+      found: number;
     };
   };
   'schedules/next': {

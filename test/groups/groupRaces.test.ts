@@ -9,6 +9,7 @@ import { createCapacity } from '../../src/enqueue/capacity.ts';
 import { createEnqueue } from '../../src/enqueue/enqueue.ts';
 import { createGroupHeads } from '../../src/groups/heads.ts';
 import { createGroupRepair } from '../../src/groups/repair.ts';
+import { createMemory } from '../../src/memory.ts';
 import { databaseClock } from '../../src/postgres/clock.ts';
 import { openDatabase } from '../../src/postgres/pool.ts';
 import { queueCache } from '../../src/queues/cache.ts';
@@ -54,7 +55,7 @@ function bareEngine(url: string) {
     waiters,
     groups,
   });
-  const { leaseJobs } = createLease({ db, lost: () => undefined });
+  const { leaseJobs } = createLease({ memory: createMemory(), db, lost: () => undefined });
   return {
     db,
     errors,
