@@ -74,13 +74,6 @@ function* sortMany(items: Uint32Array, compare: Compare): Generator<void> {
   }
 }
 
-/** The members in the order of their names. */
-function* inOrder(object: OpenObject, compare: Compare): Generator<void, ArrayLike<number>> {
-  const order = Uint32Array.from(object.members, (_, i) => i);
-  yield* sortMany(order, compare);
-  return order;
-}
-
 /** Puts the members of an object that ends at `end` into this order. */
 function rearrange(
   text: Buffer,
@@ -99,65 +92,103 @@ function rearrange(
   }
 }
 
-/** The SHA-256, in hex, of what a body says. `json` is valid JSON, or empty. */
-export function* fingerprintOf(json: Buffer): Generator<void, string> {
-  const text = Buffer.allocUnsafe(json.length);
-  const open: OpenObject[] = [];
-  let top = ARRAY;
-  let at = 0;
+/** Puts the members of an object that ends at `end` into the order of their names. */
+function sortFewMembers(text: Buffer, object: OpenObject, end: number): void {
+  const compare = byName(text, object);
+  const { members } = object;
+  if (members.every((_, i) => i === 0 || compare(i - 1, i) < 0)) return;
+  rearrange(text, object, end, members.map((_, i) => i).sort(compare));
+}
 
-  function* sortMembers(): Generator<void> {
-    const compare = byName(text, top);
-    const { members } = top;
-    if (members.every((_, i) => i === 0 || compare(i - 1, i) < 0)) return;
-    const order =
-      members.length > FEW ? yield* inOrder(top, compare) : members.map((_, i) => i).sort(compare);
-    rearrange(text, top, at, order);
+function* sortManyMembers(text: Buffer, object: OpenObject, end: number): Generator<void> {
+  const order = Uint32Array.from(object.members, (_, i) => i);
+  yield* sortMany(order, byName(text, object));
+  rearrange(text, object, end, order);
+}
+
+/** The canonical text of a body, as it grows. */
+class Canonical {
+  readonly #json: Buffer;
+  readonly #text: Buffer;
+  readonly #open: OpenObject[] = [];
+  #top = ARRAY;
+  /** Where reading and writing go on. */
+  #from = 0;
+  #at = 0;
+  /** The object whose members are in order already. */
+  #sorted: OpenObject | undefined;
+
+  constructor(json: Buffer) {
+    this.#json = json;
+    this.#text = Buffer.allocUnsafe(json.length);
   }
 
-  function closeObject(): void {
-    text[at++] = BRACE_END;
-    if (at - top.start <= MOST_INLINE) return;
-    const hash = sha256(text.subarray(top.start, at));
-    text[top.start] = HASH_MARK;
-    at = top.start + 1 + hash.copy(text, top.start + 1);
+  /** Writes on, by about STEP_BYTES or to the end of an object with many members. Returns whether all is written. */
+  #step(): boolean {
+    const [json, text, open] = [this.#json, this.#text, this.#open];
+    const stop = Math.min(json.length, this.#from + STEP_BYTES);
+    let top = this.#top;
+    let at = this.#at;
+    let i = this.#from;
+    while (i < stop) {
+      const c = json[i] as number;
+      if (c === QUOTE) {
+        const end = endOfString(json, i);
+        at += json.copy(text, at, i, end);
+        i = end;
+        continue;
+      }
+      if (c === BRACE_END) {
+        if (top.members.length > FEW && top !== this.#sorted) break;
+        if (top.nameEnds.length > 1 && top.members.length <= FEW) sortFewMembers(text, top, at);
+        i++;
+        at = closed(text, top, at);
+        top = open.pop() ?? ARRAY;
+        continue;
+      }
+      i++;
+      if (c <= SPACE) continue;
+      text[at++] = c;
+      if (c === BRACE) {
+        open.push(top);
+        top = { start: at - 1, members: [at], nameEnds: [] };
+      } else if (c === BRACKET) {
+        open.push(top);
+        top = ARRAY;
+      } else if (c === BRACKET_END) {
+        top = open.pop() ?? ARRAY;
+      } else if (c === COMMA && top !== ARRAY) {
+        top.members.push(at);
+      } else if (c === COLON) {
+        top.nameEnds.push(at - 1);
+      }
+    }
+    this.#top = top;
+    this.#at = at;
+    this.#from = i;
+    return i >= json.length;
   }
 
-  let look = STEP_BYTES;
-  for (let i = 0; i < json.length; ) {
-    if (i > look) {
-      look = i + STEP_BYTES;
+  *hash(): Generator<void, string> {
+    while (!this.#step()) {
+      if (this.#top.members.length > FEW && this.#json[this.#from] === BRACE_END) {
+        yield* sortManyMembers(this.#text, this.#top, this.#at);
+        this.#sorted = this.#top;
+      }
       if (isSliceOver()) yield;
     }
-    const c = json[i] as number;
-    if (c === QUOTE) {
-      const end = endOfString(json, i);
-      at += json.copy(text, at, i, end);
-      i = end;
-      continue;
-    }
-    i++;
-    if (c <= SPACE) continue;
-    if (c === BRACE_END) {
-      if (top.nameEnds.length > 1) yield* sortMembers();
-      closeObject();
-      top = open.pop() ?? ARRAY;
-      continue;
-    }
-    text[at++] = c;
-    if (c === BRACE) {
-      open.push(top);
-      top = { start: at - 1, members: [at], nameEnds: [] };
-    } else if (c === BRACKET) {
-      open.push(top);
-      top = ARRAY;
-    } else if (c === BRACKET_END) {
-      top = open.pop() ?? ARRAY;
-    } else if (c === COMMA && top !== ARRAY) {
-      top.members.push(at);
-    } else if (c === COLON) {
-      top.nameEnds.push(at - 1);
-    }
+    return sha256(this.#text.subarray(0, this.#at)).toString('hex');
   }
-  return sha256(text.subarray(0, at)).toString('hex');
 }
+
+/** Closes an object at `end`. A long one is replaced by its hash. Returns where the text goes on. */
+function closed(text: Buffer, { start }: OpenObject, end: number): number {
+  text[end] = BRACE_END;
+  if (end + 1 - start <= MOST_INLINE) return end + 1;
+  const hash = sha256(text.subarray(start, end + 1));
+  text[start] = HASH_MARK;
+  return start + 1 + hash.copy(text, start + 1);
+}
+
+/** The SHA-256, in hex, of what a body says. `json` is valid JSON, or empty. */
+export const fingerprintOf = (json: Buffer): Generator<void, string> => new Canonical(json).hash();
