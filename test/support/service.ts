@@ -22,7 +22,13 @@ const document = openApiDocument(pino({ level: 'silent' }));
 
 /** A replica in this process, not listening, on a new database or the one at `databaseUrl`. */
 export async function startService(
-  options: { databaseUrl?: string; maxPayloadBytes?: number; maxMemoryBytes?: number } = {},
+  options: {
+    databaseUrl?: string;
+    maxPayloadBytes?: number;
+    maxMemoryBytes?: number;
+    requestTimeoutMs?: number;
+    answerTimeoutMs?: number;
+  } = {},
 ) {
   const database = options.databaseUrl ? undefined : await createDatabase();
   const databaseUrl = options.databaseUrl ?? (database?.url as string);
@@ -39,6 +45,8 @@ export async function startService(
     engine,
     logger: pino({ level: 'silent' }),
     maxPayloadBytes: options.maxPayloadBytes ?? 2 ** 20,
+    requestTimeoutMs: options.requestTimeoutMs,
+    answerTimeoutMs: options.answerTimeoutMs,
   });
   const check = answerChecker(await document);
 
