@@ -82,7 +82,9 @@ async function neverReading(url, count, request, seconds) {
     socket.pause();
     socket.write(request);
   }
-  return { requests: count, answers: await closing(clients, seconds) };
+  await sleep(seconds * 1000);
+  for (const { read } of clients) read();
+  return { requests: count, answers: await closing(clients, 5) };
 }
 
 async function fill(url, jobs, bytes) {

@@ -11,23 +11,25 @@ export const withLength = (method, path, bytes, more = '') =>
 
 /**
  * A client on a socket of its own. `answered` is the status of its first answer, or the word for how it ended without
- * one. It reads nothing when `reads` is false.
+ * one. When `reads` is false, it reads nothing until `read` is called.
  */
 export function open({ url, reads = true }) {
   const { hostname, port } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port), noDelay: true });
   let text = '';
+  let read;
   const answered = new Promise((resolve) => {
     const end = (how) => () => resolve(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1] ?? how);
-    if (reads)
+    read = () =>
       socket.on('data', (chunk) => {
         if (text.length < 1000) text += chunk.toString('latin1', 0, 1000);
         if (/^HTTP\/1\.1 \d+ /.test(text)) end('answered')();
       });
+    if (reads) read();
     socket.on('error', end('reset'));
     socket.on('close', end('closed'));
   });
-  return { socket, answered };
+  return { socket, answered, read: () => read().resume() };
 }
 
 /** Writes, and waits until the kernel has taken it. */

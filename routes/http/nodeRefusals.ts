@@ -58,11 +58,14 @@ export function refuseClient(error: { code?: string }, socket: Socket): void {
 
 /**
  * Lets a client read its refusal while it still sends a body. If the connection were closed with bytes that nobody has
- * read, the client would see a reset instead of the answer.
+ * read, the client would see a reset instead of the answer. What it sends is not read: that would cost as much as a body.
  */
 export function lingerAfterAnswer(socket: Socket): void {
   socket.destroySoon = () => {
     socket.end();
+    socket.pause();
+    // Node's server resumes it to throw away the rest of the body.
+    socket.resume = () => socket;
     setTimeout(() => socket.destroy(), LINGER_MS).unref();
   };
 }

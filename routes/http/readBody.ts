@@ -4,10 +4,20 @@ import { COPIES, SMALL_BYTES } from '../../src/memory.ts';
 import { holdOf } from './memory.ts';
 import { lingerAfterAnswer } from './nodeRefusals.ts';
 import { wholeBody } from './refusalOf.ts';
+import { createTurns } from './slices.ts';
 
 const KIB = 1024;
 const inWords = (bytes: number) =>
   bytes >= KIB * KIB ? `${Math.round((bytes / KIB / KIB) * 10) / 10} MiB` : `${Math.round(bytes / KIB)} KiB`;
+
+/**
+ * A client that sends tiny chunks waits for its turn after this number of them. Up to 16,384 chunks of one byte wait in the
+ * stream meanwhile.
+ */
+const MOST_CHUNKS = 1000;
+const WAITING_CHUNKS_BYTES = 2 * KIB * KIB;
+
+const turn = createTurns();
 
 /**
  * The bytes of a body as they arrive. They are copied into one buffer, because each chunk would cost an object, and a
@@ -88,8 +98,15 @@ export function readBody(request: FastifyRequest, done: (error: Error | null, bo
     if (error) refuse(error);
     else done(null, body.bytes());
   }
+  let chunks = 0;
   function add(chunk: Buffer): void {
+    chunks++;
     try {
+      if (chunks === MOST_CHUNKS) holdOf(request).take(WAITING_CHUNKS_BYTES);
+      if (chunks % MOST_CHUNKS === 0) {
+        raw.pause();
+        void turn().then(() => raw.resume());
+      }
       body.add(chunk);
     } catch (error) {
       end(error as Error);

@@ -20,12 +20,16 @@ export function atOnce<T>(work: Generator<void, T>): T {
   }
 }
 
-/** Only one piece of work runs a slice in each pass of the event loop. The others wait for the next. */
-let turns = Promise.resolve();
-function turn(): Promise<void> {
-  turns = turns.then(() => nextLoop());
-  return turns;
+/** Each call waits for its turn: one in each pass of the event loop. */
+export function createTurns(): () => Promise<void> {
+  let last = Promise.resolve();
+  return () => {
+    last = last.then(() => nextLoop());
+    return last;
+  };
 }
+
+const turn = createTurns();
 
 /** Runs work slice by slice. What comes after it begins in a turn of its own. */
 export async function inSlices<T>(work: Generator<void, T>): Promise<T> {

@@ -196,24 +196,20 @@ describe('an answer', () => {
 
   test('that is read slowly is not closed, however long it takes', async () => {
     await service.stop();
-    await start({ maxMemoryBytes: 128 * MIB, answerTimeoutMs: 600 });
+    await start({ maxMemoryBytes: 128 * MIB, answerTimeoutMs: 4000 });
     await jobsOf('large', 15, MIB - 100);
     const client = open('GET /jobs?include=payload HTTP/1.1\r\nHost: x\r\n\r\n', { reads: false });
     const { socket } = client;
     let bytes = 0;
-    for (const deadline = performance.now() + 2500; performance.now() < deadline; ) {
-      socket.pause();
-      await new Promise((resolve) => setTimeout(resolve, 100));
-      bytes += socket.read(256 * KIB)?.length ?? 0;
-    }
-    expect(bytes).toBeGreaterThan(0);
+    // A part each 40 ms: all of it takes longer than the time limit.
     socket.on('data', (chunk) => {
       bytes += chunk.length;
+      socket.pause();
+      setTimeout(() => socket.resume(), 40);
     });
-    socket.resume();
-    await until(() => bytes > 15 * (MIB - 100), { what: 'the whole answer' });
+    await until(() => bytes > 15 * (MIB - 100), { withinMs: 60_000, what: 'the whole answer' });
     await nothingIsHeld();
-  });
+  }, 120_000);
 
   test('too large for what is left is refused as overloaded, and a small one is not', async () => {
     const [large] = await jobsOf('large', 1, 200 * KIB);
