@@ -50,7 +50,8 @@ export function jobRoutes(app: App, engine: Engine): void {
         summary: 'List jobs, newest first',
         description:
           'Keyset pages: jobs that come or go meanwhile make no other job appear twice or be skipped. A cursor goes ' +
-          'with the filters that it was made with.',
+          'with the filters that it was made with. A page holds about 16 MiB at most, and may be shorter than `limit`: ' +
+          'the last one has no `next_cursor`.',
         answers: { 200: answer(ref(JobPage), 'A page of jobs.') },
         refusals: [400],
       }),

@@ -128,7 +128,13 @@ async function waitingClaims(url, count, seconds) {
 const dense = BODIES['1000 jobs of 16 KiB'];
 const PAGE = '/jobs?include=payload&limit=300&queue=large';
 
+async function nothing(seconds) {
+  await sleep(seconds * 1000);
+  return { requests: 0, answers: '' };
+}
+
 export const MEMORY = {
+  'none, to compare': { run: () => nothing(10) },
   'bodies that stop at 15 of 16 MiB': { run: (url) => stoppingBodies(url, 150, 15 * MIB, 45) },
   'bodies of a byte now and then': { run: (url) => trickling(url, 1500, false, 45) },
   'the same, chunked': { run: (url) => trickling(url, 1500, true, 45) },

@@ -89,6 +89,8 @@ describe('a body', () => {
   });
 
   test('in chunks of one byte takes the memory of its bytes, and not of its chunks', async () => {
+    await service.stop();
+    await start({ maxMemoryBytes: 12 * MIB });
     const body = `{"jobs":[{"payload":"${'x'.repeat(20 * KIB)}"}]}`;
     const chunks = [...body].map((c) => `1\r\n${c}\r\n`).join('');
     const client = open(`${head('/jobs/batch', 'Transfer-Encoding: chunked')}${chunks}0\r\n\r\n`);
@@ -187,7 +189,7 @@ describe('an answer', () => {
   test('that nobody reads is closed after a time, and gives its memory back', async () => {
     await service.stop();
     await start({ maxMemoryBytes: 128 * MIB, answerTimeoutMs: 600 });
-    await jobsOf('large', 15, MIB - 100);
+    await jobsOf('large', 10, MIB - 100);
     const client = open('GET /jobs?include=payload HTTP/1.1\r\nHost: x\r\n\r\n', { reads: false });
     client.socket.pause();
     await until(() => used() > 0, { what: 'an answer' });
@@ -197,7 +199,7 @@ describe('an answer', () => {
   test('that is read slowly is not closed, however long it takes', async () => {
     await service.stop();
     await start({ maxMemoryBytes: 128 * MIB, answerTimeoutMs: 4000 });
-    await jobsOf('large', 15, MIB - 100);
+    await jobsOf('large', 10, MIB - 100);
     const client = open('GET /jobs?include=payload HTTP/1.1\r\nHost: x\r\n\r\n', { reads: false });
     const { socket } = client;
     let bytes = 0;
@@ -207,7 +209,7 @@ describe('an answer', () => {
       socket.pause();
       setTimeout(() => socket.resume(), 40);
     });
-    await until(() => bytes > 15 * (MIB - 100), { withinMs: 60_000, what: 'the whole answer' });
+    await until(() => bytes > 10 * (MIB - 100), { withinMs: 60_000, what: 'the whole answer' });
     await nothingIsHeld();
   }, 120_000);
 
