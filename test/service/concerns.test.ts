@@ -104,7 +104,7 @@ describe('the verbs of an engine', () => {
 
   test('are all that an engine has, besides stopping it', () => {
     expect(Object.keys(engine).sort()).toEqual(
-      [...Object.keys(calls), 'waitingForJobs', 'stopWaiting', 'stop'].sort(),
+      [...Object.keys(calls), 'memory', 'waitingForJobs', 'stopWaiting', 'stop'].sort(),
     );
   });
 });
