@@ -5,6 +5,7 @@ import type { Config } from './src/config.ts';
 import { keepEmbedded } from './src/embedded/keep.ts';
 import { startEngine } from './src/engine.ts';
 import { isOutage, StartError } from './src/errors.ts';
+import { createMemory } from './src/memory.ts';
 import { isHopeless } from './src/postgres/errorClasses.ts';
 import { migrate } from './src/postgres/migrate.ts';
 import { causeOf, createOutageLog, type OutageLog } from './src/postgres/outageLog.ts';
@@ -75,6 +76,7 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
     undo.push(db.close);
     const engine = await startEngine({
       db,
+      memory: createMemory(config.maxMemoryBytes),
       listenUrl: config.listenUrl ?? url,
       log,
       logCall: logger.isLevelEnabled('debug')

@@ -9,14 +9,18 @@ import { describingApp, docsRoutes } from './http/docs.ts';
 import { type App, createApp } from './http/fastify.ts';
 import { closeWithLastAnswer } from './http/gracefulClose.ts';
 import { checkHeads } from './http/head.ts';
+import { holdAnswers } from './http/memory.ts';
 import { serveAnyExpectation } from './http/nodeRefusals.ts';
 import { handleError, methodNotAllowed, routeNotFound } from './http/problems.ts';
+import { closeUnread } from './http/unreadAnswers.ts';
 import { jobRoutes } from './jobs.ts';
 import { queueRoutes } from './queues.ts';
 import { scheduleRoutes } from './schedules.ts';
 import { namedSchemas } from './schemas/named.ts';
 import { settleRoute } from './settle.ts';
 import { systemRoutes } from './system.ts';
+
+const ANSWER_TIMEOUT_MS = 30_000;
 
 /** The methods that have a route, or a 405, on every path. */
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const;
@@ -83,8 +87,10 @@ export async function buildApp(options: {
   maxPayloadBytes: number;
   /** How long a request may take to arrive. */
   requestTimeoutMs?: number;
+  /** How long a client may take no byte of an answer. */
+  answerTimeoutMs?: number;
 }): Promise<App> {
-  const { engine, logger, maxPayloadBytes, requestTimeoutMs } = options;
+  const { engine, logger, maxPayloadBytes, requestTimeoutMs, answerTimeoutMs = ANSWER_TIMEOUT_MS } = options;
   const app = createApp(logger, requestTimeoutMs);
   const addRoutes = routesOf(engine, maxPayloadBytes);
   const routes: RouteOptions[] = [];
@@ -105,6 +111,8 @@ export async function buildApp(options: {
   });
   checkHeads(app);
   closeWithLastAnswer(app);
+  closeUnread(app, answerTimeoutMs);
+  holdAnswers(app, engine.memory);
   acceptJson(app);
   serveAnyExpectation(app);
   for (const schema of namedSchemas) app.addSchema(schema);

@@ -1,8 +1,9 @@
 import type { Engine } from '../src/engine.ts';
-import { rawShapes } from './http/body.ts';
+import { bodyLimits, rawShapes } from './http/body.ts';
 import type { App } from './http/fastify.ts';
 import { onHangup } from './http/hangup.ts';
 import { withFollowUps } from './http/jobBody.ts';
+import { holdOf } from './http/memory.ts';
 import { answer, operation } from './http/operation.ts';
 import { ackedJson, jobJson, jobListJson, nackedJson } from './http/serialize.ts';
 import { JobId, ref } from './schemas/common.ts';
@@ -22,6 +23,7 @@ const followUpAt = (i: number) => `/enqueue/${i}`;
 
 export function claimRoutes(app: App, engine: Engine, maxPayloadBytes: number): void {
   const raw = rawShapes(maxPayloadBytes);
+  const limits = bodyLimits(maxPayloadBytes);
 
   app.route({
     method: 'POST',
@@ -43,7 +45,11 @@ export function claimRoutes(app: App, engine: Engine, maxPayloadBytes: number): 
       }),
     },
     handler: async (request, reply) => {
-      const jobs = await engine.claim({ ...request.body, onHangup: (gone) => onHangup(reply, gone) });
+      const jobs = await engine.claim({
+        ...request.body,
+        hold: () => holdOf(request),
+        onHangup: (gone) => onHangup(reply, gone),
+      });
       return reply.type('application/json').send(jobListJson(jobs));
     },
   });
@@ -52,6 +58,7 @@ export function claimRoutes(app: App, engine: Engine, maxPayloadBytes: number): 
     method: 'POST',
     url: '/jobs/:id/ack',
     config: { raw: raw.ack },
+    bodyLimit: limits.jobs,
     schema: {
       params: JobId,
       body: ref(AckRequest),
@@ -78,6 +85,7 @@ export function claimRoutes(app: App, engine: Engine, maxPayloadBytes: number): 
     method: 'POST',
     url: '/jobs/:id/nack',
     config: { raw: raw.nack },
+    bodyLimit: limits.jobs,
     schema: {
       params: JobId,
       body: ref(NackRequest),
@@ -125,6 +133,7 @@ export function claimRoutes(app: App, engine: Engine, maxPayloadBytes: number): 
     method: 'POST',
     url: '/jobs/:id/extend',
     config: { raw: raw.extend },
+    bodyLimit: limits.progress,
     schema: {
       params: JobId,
       body: ref(ExtendRequest),

@@ -2,10 +2,11 @@ import { Type } from 'typebox';
 import type { Engine } from '../src/engine.ts';
 import type { Answer } from '../src/enqueue/keptAnswers.ts';
 import type { Job } from '../src/job.ts';
-import { rawShapes } from './http/body.ts';
+import { bodyLimits, rawShapes } from './http/body.ts';
 import type { App } from './http/fastify.ts';
 import { enqueuer, idempotencyHeaders, replayedHeader } from './http/idempotency.ts';
 import { enqueued, enqueuedOrFinishedAnswers, toNewJob } from './http/jobBody.ts';
+import { takeWait } from './http/memory.ts';
 import { answer, operation } from './http/operation.ts';
 import { finishedWithin, preferHeaders, preferredWait } from './http/prefer.ts';
 import { jobListJson } from './http/serialize.ts';
@@ -18,12 +19,14 @@ const answerAll = (jobs: Job[]): Answer => ({ status: 201, location: null, body:
 
 export function enqueueRoutes(app: App, engine: Engine, maxPayloadBytes: number): void {
   const raw = rawShapes(maxPayloadBytes);
+  const limits = bodyLimits(maxPayloadBytes);
   const enqueueAndReply = enqueuer(engine);
 
   app.route({
     method: 'POST',
     url: '/jobs',
     config: { raw: raw.job, idempotent: true },
+    bodyLimit: limits.job,
     schema: {
       headers: Type.Object({ ...idempotencyHeaders.properties, ...preferHeaders.properties }),
       body: ref(JobSpec),
@@ -43,6 +46,7 @@ export function enqueueRoutes(app: App, engine: Engine, maxPayloadBytes: number)
       const seconds = preferredWait(request.headers.prefer);
       const job = toNewJob(request.body);
       if (seconds === undefined) return enqueueAndReply(request, reply, [job], () => '', answerOne);
+      takeWait(request);
       reply.header('preference-applied', `wait=${seconds}`);
       const afterwards = finishedWithin(engine, seconds, request, reply);
       const waitedFor = { ...job, awaited_seconds: seconds };
@@ -54,6 +58,7 @@ export function enqueueRoutes(app: App, engine: Engine, maxPayloadBytes: number)
     method: 'POST',
     url: '/jobs/batch',
     config: { raw: raw.jobs, idempotent: true },
+    bodyLimit: limits.jobs,
     schema: {
       headers: idempotencyHeaders,
       body: ref(JobSpecList),

@@ -1,9 +1,12 @@
 import { Type } from 'typebox';
 import type { Engine } from '../src/engine.ts';
 import { isUuid } from '../src/ids.ts';
+import { sizeOf } from '../src/job.ts';
+import { LARGEST_BYTES } from '../src/memory.ts';
 import { pageOf } from './http/cursor.ts';
 import type { App } from './http/fastify.ts';
 import { onHangup } from './http/hangup.ts';
+import { takeAnswer, takeWait, withRoom } from './http/memory.ts';
 import { answer, operation } from './http/operation.ts';
 import { jobJson, jobPageJson } from './http/serialize.ts';
 import {
@@ -18,6 +21,9 @@ import {
   text,
 } from './schemas/common.ts';
 import { Job, JobPage } from './schemas/job.ts';
+
+/** Room for a job in a list without payloads. With more than that, the list is cut sooner. */
+const BYTES_OF_JOB = 16 * 1024;
 
 export function jobRoutes(app: App, engine: Engine): void {
   app.route({
@@ -44,7 +50,8 @@ export function jobRoutes(app: App, engine: Engine): void {
         summary: 'List jobs, newest first',
         description:
           'Keyset pages: jobs that come or go meanwhile make no other job appear twice or be skipped. A cursor goes ' +
-          'with the filters that it was made with.',
+          'with the filters that it was made with. A page holds about 16 MiB at most, and may be shorter than `limit`: ' +
+          'the last one has no `next_cursor`.',
         answers: { 200: answer(ref(JobPage), 'A page of jobs.') },
         refusals: [400],
       }),
@@ -53,7 +60,16 @@ export function jobRoutes(app: App, engine: Engine): void {
       const { include, queue, state, group, unique_key, order = 'newest' } = request.query;
       const filters = { queue, state, group, unique_key, order };
       const { items, next } = await pageOf({ of: 'jobs', ...filters }, request.query, {
-        list: (limit, after) => engine.listJobs({ ...filters, limit, after, payload: include === 'payload' }),
+        list: (limit, after) =>
+          withRoom(request, include ? LARGEST_BYTES : limit * BYTES_OF_JOB, async (max_bytes) => {
+            const payload = include === 'payload';
+            const { jobs, isCut } = await engine.listJobs({ ...filters, limit, after, payload, max_bytes });
+            takeAnswer(
+              request,
+              jobs.reduce((sum, job) => sum + sizeOf(job), 0),
+            );
+            return { items: jobs, isCut };
+          }),
         keyOf: ({ id }) => id,
         isKey: isUuid,
       });
@@ -94,9 +110,11 @@ export function jobRoutes(app: App, engine: Engine): void {
     handler: async (request, reply) => {
       const { id } = request.params;
       const { wait_seconds = 0 } = request.query;
+      if (wait_seconds > 0) takeWait(request);
       const job = await (wait_seconds === 0
         ? engine.getJob({ id })
         : engine.waitForJob({ id, wait_seconds, onHangup: (gone) => onHangup(reply, gone) }));
+      takeAnswer(request, sizeOf(job));
       return reply.type('application/json').send(jobJson(job));
     },
   });

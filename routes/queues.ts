@@ -61,7 +61,7 @@ export function queueRoutes(app: App, engine: Engine): void {
     },
     handler: async (request) => {
       const { items, next } = await pageOf({ of: 'queues' }, request.query, {
-        list: (limit, after) => engine.listQueues({ limit, after }),
+        list: async (limit, after) => ({ items: await engine.listQueues({ limit, after }) }),
         keyOf: ({ name }) => name,
         isKey: isQueueName,
       });

@@ -1,10 +1,12 @@
 import { Type } from 'typebox';
 import type { Engine } from '../src/engine.ts';
-import { rawShapes } from './http/body.ts';
+import { LARGEST_BYTES } from '../src/memory.ts';
+import { bodyLimits, rawShapes } from './http/body.ts';
 import { pageOf } from './http/cursor.ts';
 import type { App } from './http/fastify.ts';
 import { sendAnswer } from './http/idempotency.ts';
 import { enqueued, enqueuedAnswers, toNewJob } from './http/jobBody.ts';
+import { takeAnswer, withRoom } from './http/memory.ts';
 import { answer, operation } from './http/operation.ts';
 import { scheduleJson, schedulePageJson } from './http/serialize.ts';
 import { isScheduleName, pageQuery, ref, ScheduleName } from './schemas/common.ts';
@@ -30,7 +32,15 @@ export function scheduleRoutes(app: App, engine: Engine, maxPayloadBytes: number
     },
     handler: async (request, reply) => {
       const { items, next } = await pageOf({ of: 'schedules' }, request.query, {
-        list: (limit, after) => engine.listSchedules({ limit, after }),
+        list: (limit, after) =>
+          withRoom(request, LARGEST_BYTES, async (max_bytes) => {
+            const { schedules, isCut } = await engine.listSchedules({ limit, after, max_bytes });
+            takeAnswer(
+              request,
+              schedules.reduce((sum, { job, payload }) => sum + job.length + (payload?.length ?? 0), 0),
+            );
+            return { items: schedules, isCut };
+          }),
         keyOf: ({ name }) => name,
         isKey: isScheduleName,
       });
@@ -59,6 +69,7 @@ export function scheduleRoutes(app: App, engine: Engine, maxPayloadBytes: number
     method: 'PUT',
     url: '/schedules/:name',
     config: { raw: rawShapes(maxPayloadBytes).schedule },
+    bodyLimit: bodyLimits(maxPayloadBytes).job,
     schema: {
       params: Named,
       body: ref(ScheduleSpec),

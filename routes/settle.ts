@@ -2,7 +2,7 @@ import type { Engine } from '../src/engine.ts';
 import type { Job } from '../src/job.ts';
 import type { Acked, Extended, Nacked } from '../src/settle/requests.ts';
 import type { ItemAnswer } from '../src/settle/settleMany.ts';
-import { rawShapes } from './http/body.ts';
+import { bodyLimits, rawShapes } from './http/body.ts';
 import type { App } from './http/fastify.ts';
 import { withFollowUps } from './http/jobBody.ts';
 import { answer, operation } from './http/operation.ts';
@@ -41,6 +41,7 @@ export function settleRoute(app: App, engine: Engine, maxPayloadBytes: number): 
     method: 'POST',
     url: '/jobs/settle',
     config: { raw: rawShapes(maxPayloadBytes).settle },
+    bodyLimit: bodyLimits(maxPayloadBytes).jobs,
     schema: {
       body: ref(SettleRequest),
       ...operation({

@@ -1,3 +1,5 @@
+import { DEFAULT_MEMORY_BYTES, LEAST_MEMORY_BYTES } from './memory.ts';
+
 export interface Config {
   host: string;
   /** 0 picks a free port. */
@@ -10,6 +12,7 @@ export interface Config {
   poolSize: number;
   logLevel: string;
   maxPayloadBytes: number;
+  maxMemoryBytes: number;
 }
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
@@ -66,6 +69,7 @@ export function readConfig(env: Record<string, string | undefined>, { listens = 
     poolSize: integer('DATABASE_POOL_SIZE', 10, 2, 1000),
     logLevel: oneOf('LOG_LEVEL', 'info', LOG_LEVELS),
     maxPayloadBytes: integer('MAX_PAYLOAD_BYTES', 2 ** 20, 1, 16 * 2 ** 20),
+    maxMemoryBytes: integer('MAX_MEMORY_BYTES', DEFAULT_MEMORY_BYTES, LEAST_MEMORY_BYTES, 2 ** 40),
   };
   if (problems.length > 0) throw new ConfigError(problems.join('\n'));
   return config;

@@ -14,6 +14,7 @@ import type { NewJob } from './enqueue/newJob.ts';
 import { createGroupHeads } from './groups/heads.ts';
 import { createGroupRepair } from './groups/repair.ts';
 import { startDuties } from './maintenance/duties.ts';
+import { createMemory, type Memory } from './memory.ts';
 import { databaseClock } from './postgres/clock.ts';
 import { whyNotReady } from './postgres/migrate.ts';
 import type { Database } from './postgres/pool.ts';
@@ -44,6 +45,8 @@ const SEVERAL_TRANSACTIONS = [
 
 export interface EngineOptions {
   db: Database;
+  /** The memory budget of this replica. */
+  memory?: Memory;
   /** Where to LISTEN: a connection of its own, not through a transaction pooler. */
   listenUrl: string;
   log(error: unknown, message: string): void;
@@ -55,7 +58,7 @@ export interface EngineOptions {
  * The queue, without HTTP: every verb of the contract, and the duties that run beside them. Any number of engines may
  * work on one database. Verbs throw a Refusal (errors.ts) for a request that is not carried out.
  */
-export async function startEngine({ db, listenUrl, log, logCall }: EngineOptions) {
+export async function startEngine({ db, memory = createMemory(), listenUrl, log, logCall }: EngineOptions) {
   const queues = queueCache(db);
   const clock = databaseClock(db);
   const notifier = createNotifier({ db, url: listenUrl, log });
@@ -89,7 +92,12 @@ export async function startEngine({ db, listenUrl, log, logCall }: EngineOptions
     inTransactionSlot,
     groups,
   });
-  const claims = createClaims({ ...common, joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.claim), settlement });
+  const claims = createClaims({
+    ...common,
+    memory,
+    joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.claim),
+    settlement,
+  });
   const jobs = jobAdmin({ ...common, waiters, settlement, groups, claims });
   const waits = createJobWaits({ ...common, waiters, getJob: jobs.get });
   const enqueueOnce = idempotentEnqueue({ db, enqueueWithin, inTransactionSlot, closed: waits.closed });
@@ -177,6 +185,9 @@ export async function startEngine({ db, listenUrl, log, logCall }: EngineOptions
 
   return {
     ...withConcerns(verbs, concerns),
+
+    /** The memory budget of this replica. */
+    memory,
 
     /** How many requests wait here for the end of a job. */
     waitingForJobs: waits.waiting,

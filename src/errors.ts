@@ -20,7 +20,8 @@ export type RefusalCode =
   | 'queue_full'
   | 'headers_too_large'
   | 'internal'
-  | 'unavailable';
+  | 'unavailable'
+  | 'overloaded';
 
 /** A wrong field of a request. `path` is a JSON pointer (RFC 6901) into the part `in`, empty for the whole part. */
 export interface FieldError {
@@ -39,7 +40,7 @@ export type Outcome = 'not_done' | 'unknown';
 export class Refusal extends Error {
   readonly code: RefusalCode;
   readonly errors: FieldError[] | undefined;
-  /** Only of `unavailable`. */
+  /** Only of `unavailable` and `overloaded`. */
   readonly outcome: Outcome | undefined;
 
   constructor(code: RefusalCode, detail: string, errors?: FieldError[], outcome?: Outcome, cause?: unknown) {
@@ -109,15 +110,22 @@ export const unavailable = (
 
 /** An outage that came when a part of the work was done, or may have been. Other errors stay as they are. */
 export const withUnknownOutcome = (error: unknown): unknown =>
-  error instanceof Refusal && error.code === 'unavailable'
-    ? unavailable(error.message, 'unknown', error.cause)
+  error instanceof Refusal && error.outcome !== undefined
+    ? new Refusal(error.code, error.message, undefined, 'unknown', error.cause)
     : error;
 
-/** This replica holds as many waiting requests as its memory should. The request was refused before it began. */
+/** This replica holds as much as its memory should. The request was refused before it began. */
 export const overloaded = () =>
-  unavailable('Too many requests are waiting in this replica. Nothing was done. Try again later.');
+  new Refusal(
+    'overloaded',
+    'This replica holds as many requests as its memory allows. Nothing was done. Try again later.',
+    undefined,
+    'not_done',
+  );
 
-export const isOutage = (error: unknown) => error instanceof Refusal && error.code === 'unavailable';
+/** The database, or this replica, cannot serve now. */
+export const isOutage = (error: unknown) =>
+  error instanceof Refusal && (error.code === 'unavailable' || error.code === 'overloaded');
 
 /** Dibs cannot start, and waiting does not help. The message says why. */
 export class StartError extends Error {}

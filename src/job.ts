@@ -13,6 +13,14 @@ export const LONGEST_SECONDS = 366 * 86_400;
 
 export type JobState = (typeof JOB_STATES)[number];
 
+/** About how much memory a job takes, by the texts that users and workers sent with it. */
+export const sizeOf = ({ payload, headers, progress, result, last_error }: JobRow): number =>
+  headers.length +
+  (payload?.length ?? 0) +
+  (progress?.length ?? 0) +
+  (result?.length ?? 0) +
+  (last_error?.length ?? 0);
+
 /** The text of a JSON value, as it was sent. It is never parsed and written anew. */
 export class RawJson {
   readonly text: string;

@@ -15,7 +15,7 @@ async function start(args, env) {
   const { DATABASE_URL: _, ...inherited } = process.env;
   const child = spawn(process.execPath, args, {
     env: { ...inherited, HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'info', NODE_ENV: 'production', ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
   const exited = once(child, 'exit');
   const isAlive = () => child.exitCode === null && child.signalCode === null;
@@ -54,6 +54,7 @@ async function start(args, env) {
   return {
     url,
     pid: child.pid,
+    child,
     stop,
     complaints,
     /** Resident memory in MB, by Linux. */
@@ -64,9 +65,13 @@ async function start(args, env) {
   };
 }
 
-/** Starts a replica in a process of its own. `main` is the main.js of its build, by default of this one. */
-export async function startReplica(databaseUrl, env = {}, main = MAIN) {
-  const replica = await start([main, 'serve'], { DATABASE_URL: databaseUrl, ...env });
+/**
+ * Starts a replica in a process of its own. `main` is the main.js of its build, by default of this one. `probe` is a
+ * module that runs in the same process, before it.
+ */
+export async function startReplica(databaseUrl, env = {}, main = MAIN, probe = undefined) {
+  const preload = probe ? ['--import', probe] : [];
+  const replica = await start([...preload, main, 'serve'], { DATABASE_URL: databaseUrl, ...env });
   for (let tries = 50; (await fetch(`${replica.url}/readyz`)).status !== 200; tries--) {
     if (tries === 0) throw new Error('the replica is not ready');
     await sleep(100);

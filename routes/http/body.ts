@@ -1,8 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
+import { LARGEST_BYTES } from '../../src/memory.ts';
 import { MAX_SMALL_JSON_BYTES } from '../schemas/common.ts';
-import { takeFingerprint } from './idempotency.ts';
+import { fingerprintFor } from './idempotency.ts';
 import { parseKeepingRaw, type RawShape } from './rawJson.ts';
+import { readBody } from './readBody.ts';
 import { wholeBody } from './refusalOf.ts';
+import { atOnce, inSlices } from './slices.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -13,7 +16,24 @@ declare module 'fastify' {
   }
 }
 
-export const MAX_BODY_BYTES = 16 * 2 ** 20;
+const KIB = 1024;
+/** The fields of a job besides its payload, written with as many escapes as JSON allows: 32 headers take most. */
+const OTHER_FIELDS = 512 * KIB;
+
+/** How large the body of a route may be. */
+export const bodyLimits = (maxPayloadBytes: number) => ({
+  /** One job, or a schedule with one. */
+  job: Math.min(LARGEST_BYTES, maxPayloadBytes + OTHER_FIELDS),
+  /** A list of jobs, or a nack, whose `error` may have any length. */
+  jobs: LARGEST_BYTES,
+  /** A lease with its progress. */
+  progress: MAX_SMALL_JSON_BYTES + 16 * KIB,
+});
+/** All other bodies have a few short fields, or none. */
+export const BODY_LIMIT = 64 * KIB;
+
+/** A larger body is read in slices, and other requests in between. */
+const SLICED_BYTES = 64 * KIB;
 
 const small: RawShape = { maxBytes: MAX_SMALL_JSON_BYTES };
 
@@ -38,21 +58,35 @@ export function rawShapes(maxPayloadBytes: number) {
 export function acceptJson(app: FastifyInstance): void {
   app.decorateRequest('fingerprint', null);
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser(
-    'application/json',
-    { parseAs: 'buffer' },
-    (request: FastifyRequest, body: Buffer, done: (error: Error | null, body?: unknown) => void) => {
-      let parsed: unknown;
-      try {
-        if (body.length > 0) parsed = parseKeepingRaw(body, request.routeOptions.config.raw);
-        takeFingerprint(request, body);
-      } catch (error) {
-        done(error as Error);
-        return;
-      }
-      done(null, parsed);
-    },
+  app.addContentTypeParser('application/json', (request: FastifyRequest, _: unknown, done: Parsed) =>
+    readBody(request, (error, body) => {
+      if (error) done(error);
+      else parse(request, body as Buffer, done);
+    }),
   );
+}
+
+type Parsed = (error: Error | null, body?: unknown) => void;
+
+function* parsing(request: FastifyRequest, body: Buffer): Generator<void, unknown> {
+  const parsed = body.length > 0 ? yield* parseKeepingRaw(body, request.routeOptions.config.raw) : undefined;
+  request.fingerprint = yield* fingerprintFor(request, body);
+  return parsed;
+}
+
+function parse(request: FastifyRequest, body: Buffer, done: Parsed): void {
+  if (body.length > SLICED_BYTES) {
+    inSlices(parsing(request, body)).then((parsed) => done(null, parsed), done);
+    return;
+  }
+  let parsed: unknown;
+  try {
+    parsed = atOnce(parsing(request, body));
+  } catch (error) {
+    done(error as Error);
+    return;
+  }
+  done(null, parsed);
 }
 
 type Done = (error?: Error) => void;

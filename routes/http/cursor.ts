@@ -35,7 +35,8 @@ export async function pageOf<Item>(
     keyOf,
     isKey,
   }: {
-    list: (limit: number, after: string | undefined) => Promise<Item[]>;
+    /** `isCut`: more items follow, although these are fewer than the limit. */
+    list: (limit: number, after: string | undefined) => Promise<{ items: Item[]; isCut?: boolean }>;
     /** What the list is ordered by. */
     keyOf: (item: Item) => string;
     isKey: (text: string) => boolean;
@@ -43,8 +44,8 @@ export async function pageOf<Item>(
 ): Promise<{ items: Item[]; next: string | null }> {
   const after = cursor === undefined ? undefined : readCursor(listing, cursor, isKey);
   // One more than the page has: it tells whether another page follows.
-  const found = await list(limit + 1, after);
+  const { items: found, isCut = false } = await list(limit + 1, after);
   const items = found.slice(0, limit);
-  const next = found.length > limit ? writeCursor(listing, keyOf(items.at(-1) as Item)) : null;
+  const next = isCut || found.length > limit ? writeCursor(listing, keyOf(items.at(-1) as Item)) : null;
   return { items, next };
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import Fastify, { type FastifyBaseLogger, LogController } from 'fastify';
-import { MAX_BODY_BYTES } from './body.ts';
+import { BODY_LIMIT } from './body.ts';
 import { leaveRefusalsToUs, refuseClient } from './nodeRefusals.ts';
 import { handleError } from './problems.ts';
 import { buildValidator } from './validation.ts';
@@ -20,7 +20,7 @@ export const createApp = (logger: FastifyBaseLogger, requestTimeoutMs = REQUEST_
     logController: new LogController({ disableRequestLogging: true }),
     // No plugin waits for anything. On a busy machine Swagger UI may take longer than the 10 s of the default.
     pluginTimeout: 0,
-    bodyLimit: MAX_BODY_BYTES,
+    bodyLimit: BODY_LIMIT,
     requestTimeout: requestTimeoutMs,
     http: {
       ...leaveRefusalsToUs,

@@ -46,10 +46,10 @@ export const replayedHeader = {
   },
 };
 
-/** Sets the fingerprint of a request that needs one. `body` is valid JSON, or empty. */
-export function takeFingerprint(request: FastifyRequest, body: Buffer): void {
-  if (request.routeOptions.config.idempotent && request.headers[NAME] !== undefined)
-    request.fingerprint = fingerprintOf(body);
+/** The fingerprint of a request that needs one. `body` is valid JSON, or empty. */
+export function* fingerprintFor(request: FastifyRequest, body: Buffer): Generator<void, string | null> {
+  const needsOne = request.routeOptions.config.idempotent && request.headers[NAME] !== undefined;
+  return needsOne ? yield* fingerprintOf(body) : null;
 }
 
 /** The key of a request. @throws Refusal `invalid_request` when there is more than one */

@@ -86,15 +86,21 @@ function endOfPlain(bytes: Uint8Array, at: number): number {
   return i;
 }
 
-export function endOfString(bytes: Uint8Array, at: number): number {
-  if (bytes[at] !== QUOTE) throw unexpected(bytes, at);
-  for (let i = at + 1; ; ) {
+/** The end of the characters of a string: where its quote stands, or an escape behind the first `most` bytes. */
+export function endOfText(bytes: Uint8Array, at: number, most: number): number {
+  for (let i = at; ; ) {
     i = endOfPlain(bytes, i);
     const c = bytes[i];
-    if (c === QUOTE) return i + 1;
+    if (c === QUOTE) return i;
     if (c !== BACKSLASH) throw unexpected(bytes, i);
+    if (i - at > most) return i;
     i = endOfEscape(bytes, i);
   }
+}
+
+export function endOfString(bytes: Uint8Array, at: number): number {
+  if (bytes[at] !== QUOTE) throw unexpected(bytes, at);
+  return endOfText(bytes, at + 1, Number.POSITIVE_INFINITY) + 1;
 }
 
 function endOfEscape(bytes: Uint8Array, at: number): number {
@@ -129,50 +135,85 @@ export function endOfColon(bytes: Uint8Array, at: number): number {
 /** The name of a member, and the colon. */
 const endOfName = (bytes: Uint8Array, at: number) => endOfColon(bytes, endOfString(bytes, at));
 
-/** What `endOfValue` returns for a list or object that is too deep or too large. It looks no further than that. */
+/** What a ValueScan ends with for a list or object that is too deep or too large. It looks no further than that. */
 export const TOO_DEEP = -1;
 export const TOO_LARGE = -2;
 
 export const MAX_DEPTH = 1000;
-/** The brackets that close what is open in `endOfValue`. */
+/** The brackets that close what is open in the value that is scanned. */
 const closing = new Uint8Array(MAX_DEPTH);
 
-/** A value of any kind. Payloads of 16 MiB pass through this loop, so it calls no function for what is frequent. */
-export function endOfValue(bytes: Uint8Array, at: number, maxBytes: number): number {
-  let depth = 0;
-  let close = 0;
-  for (let i = at; ; ) {
-    let c = bytes[i] as number;
-    if (c <= SPACE) {
-      i = endOfSpace(bytes, i);
-      c = bytes[i] as number;
-    }
-    if (c === OPEN_OBJECT || c === OPEN_LIST) {
-      if (depth === MAX_DEPTH) return TOO_DEEP;
-      closing[depth++] = close;
-      close = c + TO_CLOSE;
-      i = endOfSpace(bytes, i + 1);
-      if (bytes[i] !== close) {
-        if (c === OPEN_OBJECT) i = endOfName(bytes, i);
-        continue;
-      }
-    } else {
-      i = endOfScalar(bytes, i);
-    }
-    // A value has ended, or an empty list or object is about to.
-    for (;;) {
-      if (depth === 0) return i;
-      c = bytes[i] as number;
+/** A value is scanned in steps of about so many bytes. */
+const STEP_BYTES = 64 * 1024;
+
+/** Looks for the end of a value of any kind. */
+export class ValueScan {
+  /** Where the scan goes on. When it is over: where the value ends, or TOO_DEEP, or TOO_LARGE. */
+  at: number;
+  readonly #largest: number;
+  #depth = 0;
+  #close = 0;
+  /** The brackets that close what is open, between two steps. */
+  #closing: Uint8Array | undefined;
+
+  constructor(at: number, maxBytes: number) {
+    this.at = at;
+    this.#largest = at + maxBytes;
+  }
+
+  /**
+   * One step. Returns whether the scan is over. Payloads of 16 MiB pass through this loop, so it calls no function for
+   * what is frequent.
+   */
+  next(bytes: Uint8Array): boolean {
+    if (this.#closing) closing.set(this.#closing);
+    const pauseAt = Math.min(this.at + STEP_BYTES, this.#largest);
+    let depth = this.#depth;
+    let close = this.#close;
+    for (let i = this.at; ; ) {
+      let c = bytes[i] as number;
       if (c <= SPACE) {
         i = endOfSpace(bytes, i);
         c = bytes[i] as number;
       }
-      if (c === COMMA) break;
-      if (c !== close) throw unexpected(bytes, i);
-      close = closing[--depth] as number;
-      i++;
+      if (c === OPEN_OBJECT || c === OPEN_LIST) {
+        if (depth === MAX_DEPTH) return this.#over(TOO_DEEP);
+        closing[depth++] = close;
+        close = c + TO_CLOSE;
+        i = endOfSpace(bytes, i + 1);
+        if (bytes[i] !== close) {
+          if (c === OPEN_OBJECT) i = endOfName(bytes, i);
+          continue;
+        }
+      } else {
+        i = endOfScalar(bytes, i);
+      }
+      // A value has ended, or an empty list or object is about to.
+      for (;;) {
+        if (depth === 0) return this.#over(i);
+        c = bytes[i] as number;
+        if (c <= SPACE) {
+          i = endOfSpace(bytes, i);
+          c = bytes[i] as number;
+        }
+        if (c === COMMA) break;
+        if (c !== close) throw unexpected(bytes, i);
+        close = closing[--depth] as number;
+        i++;
+      }
+      i = close === CLOSE_OBJECT ? endOfName(bytes, endOfSpace(bytes, i + 1)) : i + 1;
+      if (i <= pauseAt) continue;
+      if (i > this.#largest) return this.#over(TOO_LARGE);
+      this.at = i;
+      this.#depth = depth;
+      this.#close = close;
+      this.#closing = closing.slice(0, depth);
+      return false;
     }
-    i = close === CLOSE_OBJECT ? endOfName(bytes, endOfSpace(bytes, i + 1)) : i + 1;
-    if (i - at > maxBytes) return TOO_LARGE;
+  }
+
+  #over(at: number): true {
+    this.at = at;
+    return true;
   }
 }

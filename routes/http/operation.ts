@@ -6,13 +6,13 @@ const PROBLEMS = {
   404: 'There is no such job, queue or schedule (`job_not_found`, `queue_not_found`, `schedule_not_found`).',
   408: 'The request did not arrive in time (`request_timeout`).',
   409: 'The job or queue is not in a state for this (`lease_lost`, `job_leased`, `job_finished`, `queue_not_empty`, `unique_key_taken`).',
-  413: 'The body or a value in it is too large (`payload_too_large`).',
+  413: 'The body, or a value in it, is too large (`payload_too_large`): `detail` names the limit.',
   415: 'The body is not `application/json` in UTF-8, or is compressed (`unsupported_media_type`).',
   422: 'The `Idempotency-Key` was used with another body (`idempotency_key_reused`).',
   429: 'The queue is full; try again after `Retry-After` seconds (`queue_full`).',
   431: 'The headers are too large (`headers_too_large`).',
   500: 'A bug in Dibs (`internal`).',
-  503: 'The database does not answer; try again after `Retry-After` seconds (`unavailable`).',
+  503: 'The database does not answer (`unavailable`), or this replica holds as much as it can (`overloaded`). Try again after `Retry-After` seconds.',
 };
 
 const retryAfter = {

@@ -3,9 +3,11 @@ import { Type } from 'typebox';
 import type { Engine } from '../../src/engine.ts';
 import type { Afterwards } from '../../src/enqueue/idempotency.ts';
 import { Refusal } from '../../src/errors.ts';
+import { sizeOf } from '../../src/job.ts';
 import { isFinished } from '../../src/waiting/waiters.ts';
 import { MAX_WAIT_SECONDS } from '../schemas/common.ts';
 import { onHangup } from './hangup.ts';
+import { takeAnswer } from './memory.ts';
 import { jobJson } from './serialize.ts';
 
 export const preferHeaders = Type.Object({
@@ -59,10 +61,11 @@ export const finishedWithin = (
         onHangup: hasKey ? undefined : (gone) => onHangup(reply, gone),
       });
       if (!isFinished(finished.state)) return undefined;
+      takeAnswer(request, sizeOf(finished));
       const body = jobJson({ ...finished, deduplicated: job?.deduplicated });
       return { status: 200, location: `/jobs/${id}`, body };
     } catch (error) {
-      // The job was purged, or the database is away. The job was enqueued, and that is the answer.
+      // The job was purged, the database is away, or there is no memory for the whole job. The job was enqueued, and that is the answer.
       if (error instanceof Refusal) return undefined;
       throw error;
     }

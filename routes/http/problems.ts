@@ -25,6 +25,7 @@ const STATUS: Record<RefusalCode, number> = {
   headers_too_large: 431,
   internal: 500,
   unavailable: 503,
+  overloaded: 503,
 };
 
 const TITLES: Record<RefusalCode, string> = {
@@ -49,6 +50,7 @@ const TITLES: Record<RefusalCode, string> = {
   headers_too_large: 'The headers are too large',
   internal: 'Something went wrong in Dibs',
   unavailable: 'The service is temporarily unavailable',
+  overloaded: 'The replica holds as much as it can',
 };
 
 /** A problem document (RFC 9457). */

@@ -8,8 +8,7 @@ import {
   endOfColon,
   endOfScalar,
   endOfSpace,
-  endOfString,
-  endOfValue,
+  endOfText,
   LITERALS,
   MAX_DEPTH,
   OPEN_LIST,
@@ -18,9 +17,11 @@ import {
   TOO_DEEP,
   TOO_LARGE,
   unexpected,
+  ValueScan,
 } from './jsonTokens.ts';
 import { pointerTo } from './pointer.ts';
 import { wholeBody } from './refusalOf.ts';
+import { isSliceOver } from './slices.ts';
 
 /**
  * Reads JSON bodies. Nothing in a body of 16 MiB may keep a replica busy for long, so everything is bounded while it is
@@ -39,8 +40,11 @@ const MAX_ITEMS = 1000;
 /** Outside raw values: a batch of 1000 jobs with all their fields and 32 headers each has half as many. */
 const MAX_VALUES = 100_000;
 
-/** Up to this size, a body becomes one text. A slice of a larger one would keep all of it in memory. */
+/** Up to this size, a body becomes one text, and is read at once. A slice of a larger text would keep all of it in memory. */
 const SMALL_BYTES = 64 * 1024;
+
+/** The characters of a longer string are put together from parts of about this size. */
+const LONG_STRING = 256 * 1024;
 
 const NO_MEMBERS: Record<string, RawShape> = {};
 
@@ -67,8 +71,8 @@ class Reader {
   }
 
   /** The value of the whole body. */
-  body(shape: RawShape | undefined): unknown {
-    const value = ifRead(this.#value(shape));
+  *body(shape: RawShape | undefined): Generator<void, unknown> {
+    const value = ifRead(yield* this.#value(shape));
     const end = endOfSpace(this.#bytes, this.#at);
     if (end < this.#bytes.length) throw unexpected(this.#bytes, end);
     return value;
@@ -83,12 +87,13 @@ class Reader {
     return this.#text?.slice(start, end) ?? this.#bytes.toString('utf8', start, end);
   }
 
-  // Each of the following reads from `#at` on, and returns a value.
+  // Each of the following reads from `#at` on, and returns a value. Generators may pause.
 
-  #value(shape: RawShape | undefined): unknown {
+  *#value(shape: RawShape | undefined): Generator<void, unknown> {
     const start = endOfSpace(this.#bytes, this.#at);
     this.#at = start;
-    if (shape !== undefined && 'maxBytes' in shape) return this.#raw(shape.maxBytes);
+    if (isSliceOver()) yield;
+    if (shape !== undefined && 'maxBytes' in shape) return yield* this.#raw(shape.maxBytes);
     if (++this.#values > MAX_VALUES) {
       this.#path.length = 0;
       throw this.#refused(
@@ -101,39 +106,61 @@ class Reader {
         this.#path.length = 0;
         throw this.#tooDeep();
       }
-      const value = c === OPEN_LIST ? this.#list(shape) : this.#object(shape);
+      const value = yield* c === OPEN_LIST ? this.#list(shape) : this.#object(shape);
       this.#depth--;
       return value;
     }
-    if (c === QUOTE) return this.#string(start);
+    if (c === QUOTE) return this.#string(start) ?? (yield* this.#longString(start));
     this.#at = endOfScalar(this.#bytes, start);
     return LITERALS.has(c) ? LITERALS.get(c)?.[1] : Number(this.#slice(start, this.#at));
   }
 
-  #string(start: number): string {
-    this.#at = endOfString(this.#bytes, start);
-    const inside = this.#slice(start + 1, this.#at - 1);
-    return inside.includes('\\') ? (JSON.parse(`"${inside}"`) as string) : inside;
+  /** Undefined for a string that must be read in slices. */
+  #string(start: number): string | undefined {
+    if (this.#bytes[start] !== QUOTE) throw unexpected(this.#bytes, start);
+    const end = endOfText(this.#bytes, start + 1, LONG_STRING);
+    if (this.#bytes[end] !== QUOTE) return undefined;
+    this.#at = end + 1;
+    return this.#unescaped(start + 1, end);
   }
 
-  #raw(maxBytes: number): RawJson | Refusal {
+  #unescaped(start: number, end: number): string {
+    const text = this.#slice(start, end);
+    return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text;
+  }
+
+  *#longString(start: number): Generator<void, string> {
+    let text = '';
+    for (let from = start + 1; ; ) {
+      const to = endOfText(this.#bytes, from, LONG_STRING);
+      text += this.#unescaped(from, to);
+      this.#at = to + 1;
+      if (this.#bytes[to] === QUOTE) return text;
+      from = to;
+      if (isSliceOver()) yield;
+    }
+  }
+
+  *#raw(maxBytes: number): Generator<void, RawJson | Refusal> {
     const start = this.#at;
-    this.#at = endOfValue(this.#bytes, start, maxBytes);
+    const scan = new ValueScan(start, maxBytes);
+    while (!scan.next(this.#bytes)) if (isSliceOver()) yield;
+    this.#at = scan.at;
     if (this.#at === TOO_DEEP) throw this.#tooDeep();
     if (this.#at === TOO_LARGE) throw this.#tooLarge(maxBytes);
     if (this.#at - start > maxBytes) return this.#tooLarge(maxBytes);
     return new RawJson(this.#slice(start, this.#at));
   }
 
-  #object(shape: RawShape | undefined): object {
+  *#object(shape: RawShape | undefined): Generator<void, object> {
     const members = shape !== undefined && 'members' in shape ? shape.members : NO_MEMBERS;
     const object: Record<string, unknown> = {};
     let refused: Map<string, Refusal> | undefined;
     for (let count = 0; !this.#ends(CLOSE_OBJECT, count, 'members'); count++) {
-      const name = this.#string(this.#at);
+      const name = this.#string(this.#at) ?? (yield* this.#longString(this.#at));
       this.#at = endOfColon(this.#bytes, this.#at);
       this.#path.push(name);
-      const value = this.#value(Object.hasOwn(members, name) ? members[name] : undefined);
+      const value = yield* this.#value(Object.hasOwn(members, name) ? members[name] : undefined);
       this.#path.pop();
       // Of a repeated name the last value counts, as in JSON.parse: so a refusal waits for the end.
       if (value instanceof Refusal) refused = (refused ?? new Map<string, Refusal>()).set(name, value);
@@ -146,12 +173,12 @@ class Reader {
     return object;
   }
 
-  #list(shape: RawShape | undefined): unknown[] {
+  *#list(shape: RawShape | undefined): Generator<void, unknown[]> {
     const element = Array.isArray(shape) ? shape[0] : undefined;
     const list: unknown[] = [];
     for (let count = 0; !this.#ends(CLOSE_LIST, count, 'items'); count++) {
       this.#path.push(count);
-      list.push(ifRead(this.#value(element)));
+      list.push(ifRead(yield* this.#value(element)));
       this.#path.pop();
     }
     return list;
@@ -188,7 +215,7 @@ class Reader {
  * @throws SyntaxError when the body is not JSON
  * @throws Refusal when it is not UTF-8, for a raw value that is too large, and for what is too deep or has too many items
  */
-export function parseKeepingRaw(body: Buffer, shape: RawShape | undefined): unknown {
+export function* parseKeepingRaw(body: Buffer, shape: RawShape | undefined): Generator<void, unknown> {
   if (!isUtf8(body)) throw wholeBody('must be UTF-8');
-  return new Reader(body).body(shape);
+  return yield* new Reader(body).body(shape);
 }

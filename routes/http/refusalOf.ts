@@ -1,5 +1,5 @@
 import type { FastifyError } from 'fastify';
-import { type FieldError, invalidRequest, payloadTooLarge, Refusal } from '../../src/errors.ts';
+import { type FieldError, invalidRequest, Refusal } from '../../src/errors.ts';
 import { pointerTo } from './pointer.ts';
 
 const PARTS: Record<string, FieldError['in']> = {
@@ -47,15 +47,11 @@ export const wholeBody = (message: string) => invalidRequest([{ in: 'body', path
 /** The requests that Fastify itself refuses, by its error codes. */
 function fromFramework(error: FastifyError): Refusal | undefined {
   switch (error.code) {
-    case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return payloadTooLarge('The body is larger than 16 MiB.');
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new Refusal(
         'unsupported_media_type',
         'The body is not declared as JSON. Send it with the header "content-type: application/json".',
       );
-    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return wholeBody('must have the length that content-length says');
     case 'FST_ERR_BAD_URL':
       return invalidRequest([{ in: 'path', path: '', message: 'must be percent-encoded UTF-8' }]);
     default:

@@ -160,7 +160,10 @@ taken as materialized (
     cross join lateral (
       select *
       from (
-        select id, position, payload_bytes
+        select
+          id, position,
+          -- include shared/job_bytes.sql
+          as bytes
         from dibs.jobs
         where queue_id = :queue_id and state = 'ready' and fairness_key is not null
           and -priority = level.rank and fairness_key = walk.key
@@ -173,7 +176,10 @@ taken as materialized (
       union all
       select *
       from (
-        select id, position, payload_bytes
+        select
+          id, position,
+          -- include shared/job_bytes.sql
+          as bytes
         from dibs.jobs
         where queue_id = :queue_id and state = 'ready' and fairness_key is null
           and -priority = level.rank and position > level.floor and position <= level.ceiling
@@ -196,7 +202,8 @@ measured as (
   select
     id,
     row_number() over line as slot,
-    sum(payload_bytes) over line - payload_bytes as bytes_before
+    bytes,
+    sum(bytes) over line - bytes as bytes_before
   from ready
   window line as (order by rank, turn, no rows unbounded preceding)
 ),

@@ -9,7 +9,10 @@ ready as materialized (
   from unnest(:ranks::smallint[], :positions::bigint[], :last_ranks::smallint[], :last_positions::bigint[])
     as range (rank, position, last_rank, last_position)
   cross join lateral (
-    select id, priority, position, payload_bytes
+    select
+      id, priority, position,
+      -- include shared/job_bytes.sql
+      as bytes
     from dibs.jobs
     where queue_id = :queue_id
       and state = 'ready'
@@ -28,7 +31,8 @@ measured as (
   select
     id,
     row_number() over line as slot,
-    sum(payload_bytes) over line - payload_bytes as bytes_before
+    bytes,
+    sum(bytes) over line - bytes as bytes_before
   from ready
   window line as (order by -priority, position rows unbounded preceding)
 ),

@@ -19,9 +19,14 @@ const statements = {
   get: prepared('settle/job', row<JobRow>()),
   cancel: planned('admin/cancel', row<JobRow>()),
   retry: planned('admin/retry', row<JobRow>()),
-  newest: planned('admin/list_newest', row<Job>()),
-  oldest: planned('admin/list_oldest', row<Job>()),
+  newest: planned('admin/list_newest', row<Job & Found>()),
+  oldest: planned('admin/list_oldest', row<Job & Found>()),
 };
+
+/** How many items a page would have had, if it had not been cut. */
+interface Found {
+  found: number;
+}
 
 export interface JobFilter {
   queue?: string;
@@ -31,6 +36,8 @@ export interface JobFilter {
   payload: boolean;
   order: 'newest' | 'oldest';
   limit: number;
+  /** A page ends when its jobs have this number of bytes together. It has at least one job. */
+  max_bytes: number;
   /** The last id of the page before. */
   after?: string;
 }
@@ -74,9 +81,9 @@ export function jobAdmin(context: {
       return explanation;
     },
 
-    /** A page of jobs. A page shorter than its limit is the last one. */
-    list(filter: JobFilter): Promise<Job[]> {
-      return db.query(statements[filter.order], {
+    /** A page of jobs. It is the last one, if it is shorter than its limit and was not cut. */
+    async list(filter: JobFilter): Promise<{ jobs: Job[]; isCut: boolean }> {
+      const jobs = await db.query(statements[filter.order], {
         queue: filter.queue ?? null,
         state: filter.state ?? null,
         after: filter.after ?? null,
@@ -84,7 +91,9 @@ export function jobAdmin(context: {
         include_payload: filter.payload,
         group: filter.group ?? null,
         unique_key: filter.unique_key ?? null,
+        max_bytes: filter.max_bytes,
       });
+      return { jobs, isCut: (jobs[0]?.found ?? 0) > jobs.length };
     },
 
     /** Cancels a job that waits or is dead. A leased job comes back `leased`, and its worker is asked to stop. */

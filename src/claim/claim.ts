@@ -1,3 +1,4 @@
+import type { Hold } from '../memory.ts';
 import type { LeasedJob } from './leasedJob.ts';
 
 /*
@@ -15,6 +16,7 @@ import type { LeasedJob } from './leasedJob.ts';
  *   Claims that came earlier took the jobs ......... waitLine.ts
  *   `wait_seconds` is over, or the replica stops ... dispatcher.ts, `expire` and `close`
  *   A newer request has the same `claim_id` ........ repeatable.ts, sql/claim/own.sql
+ *   Memory is short, and the first job is large .... lease.ts, `SCARCE`; without a job the answer is 503 `overloaded`
  *   The consumer hung up ........................... dispatcher.ts, `abandon`; its jobs go back (lostLeases.ts)
  *
  * GET /queues/{queue}/explain tells which of the first five it is (admin/explainQueue.ts).
@@ -28,6 +30,8 @@ export interface ClaimRequest {
   wait_seconds?: number;
   worker?: string;
   claim_id?: string;
+  /** What the request holds of the memory budget. */
+  hold?: () => Hold;
 }
 
 /** Names a claim with a `claim_id` (`mark`, claimRows.ts), and the request that sent it. */
@@ -47,14 +51,18 @@ export interface Claim {
   worker: string | undefined;
   /** Only a claim with a `claim_id` has one. */
   name: ClaimName | undefined;
-  /** What it has leased so far. */
+  /** What it has leased so far, and about how many bytes that is. */
   jobs: LeasedJob[];
+  bytes: number;
+  hold: (() => Hold) | undefined;
   /** The queue that it looks at on its first pass. Behind the last one it waits for all of its queues at once. */
   visit: number;
   /** For each of its queues, how often the wait line had been woken when this claim last looked there. */
   seen: number[];
   /** In a statement at this moment. Other wait lines leave it alone, so that it never gets more than its limit. */
   busy: boolean;
+  /** When it last looked, there was no memory for any but small jobs. */
+  starved: boolean;
   /** Its `wait_seconds` are over, or a newer request with the same claim_id replaced it. */
   expired: boolean;
   /** Its consumer hung up. */
@@ -92,9 +100,12 @@ export function newClaim(request: ClaimRequest, name: ClaimName | undefined, arr
     worker: request.worker,
     name,
     jobs: [],
+    bytes: 0,
+    hold: request.hold,
     visit: 0,
     seen: queues.map(() => 0),
     busy: false,
+    starved: false,
     expired: !request.wait_seconds,
     gone: false,
     taken: false,

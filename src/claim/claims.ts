@@ -1,5 +1,6 @@
 import type { JoinRoundTrip } from '../batching/roundTrips.ts';
 import { refuseHalfPairs } from '../enqueue/checks.ts';
+import type { Memory } from '../memory.ts';
 import type { Database } from '../postgres/pool.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queues } from '../queues/cache.ts';
@@ -24,16 +25,18 @@ export interface HeldClaimRequest extends ClaimRequest {
 export function createClaims(context: {
   db: Database;
   arrivals: Arrivals;
+  memory: Memory;
   joinRoundTrip: JoinRoundTrip;
   queues: Queues;
   notifier: Notifier;
   settlement: Settlement;
   log: (error: unknown, message: string) => void;
 }) {
-  const { db, arrivals, joinRoundTrip, queues, notifier, settlement, log } = context;
+  const { db, arrivals, memory, joinRoundTrip, queues, notifier, settlement, log } = context;
   const lostLeases = createLostLeases({ db, settlement, log });
   const memories = createQueueMemories();
-  const { leaseJobs, fairnessCursor } = createLease({ db, arrivals, memories, lost: lostLeases.claimLost });
+  const lost = lostLeases.claimLost;
+  const { leaseJobs, fairnessCursor } = createLease({ db, arrivals, memory, memories, lost });
   const dispatcher = createDispatcher({
     leaseJobs,
     ownWithoutLeasing: (claims) => ownWithoutLeasing(db, claims),

@@ -2,7 +2,7 @@ import type { JoinRoundTrip, RoundTrip } from '../batching/roundTrips.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import { type Claim, type ClaimName, type ClaimRequest, isGivenUp, isWaiting, slotsOf } from './claim.ts';
-import type { Leases } from './lease.ts';
+import { CLAIM_BYTES, type Leases } from './lease.ts';
 import type { LeasedJob } from './leasedJob.ts';
 import { alarms } from './limits.ts';
 import { createLooks } from './looks.ts';
@@ -33,7 +33,7 @@ export function createDispatcher(options: {
   const wakeAfter = alarms((queue) => wake(queue));
   /** Decides what a claim does after a statement that served it, or that showed its queue to be empty. */
   function proceed(claim: Claim, line: WaitLine): void {
-    if (isGivenUp(claim) || slotsOf(claim) === 0) {
+    if (isGivenUp(claim) || slotsOf(claim) === 0 || claim.bytes >= CLAIM_BYTES) {
       finish(claim);
       return;
     }
@@ -57,7 +57,10 @@ export function createDispatcher(options: {
 
   /** Deals out what a statement leased to the claims that it served. */
   function dealOut(line: WaitLine, served: Claim[], leases: Leases, more: boolean): void {
-    for (const [i, claim] of served.entries()) claim.jobs.push(...(leases.jobs[i] as LeasedJob[]));
+    for (const [i, claim] of served.entries()) {
+      claim.jobs.push(...(leases.jobs[i] as LeasedJob[]));
+      claim.starved = leases.scarce ?? false;
+    }
     // Each claim stays busy until it proceeds: the ones before it pump other lines, which must not take it along.
     for (const [i, claim] of served.entries()) {
       claim.busy = false;

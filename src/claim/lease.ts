@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { RoundTrip } from '../batching/roundTrips.ts';
+import { sizeOf } from '../job.ts';
+import { COPIES, type Hold, LARGEST_BYTES, type Memory, SMALL_BYTES } from '../memory.ts';
 import { isClaimTaken } from '../postgres/errorClasses.ts';
 import { callOf } from '../postgres/pipeline.ts';
 import type { Database } from '../postgres/pool.ts';
@@ -21,11 +23,36 @@ const statements = {
 };
 
 /** One statement leases at most about this much payload, whatever its claims ask for. */
-export const CLAIM_BYTES = 16 * 2 ** 20;
+export const CLAIM_BYTES = LARGEST_BYTES;
+
+/** Room for a job of a claim, at first. */
+const JOB_BYTES = 2 ** 20;
+
+/** How much a statement may lease. */
+interface Room {
+  max_bytes: number;
+  /** The first job is leased, unless it is larger than this. */
+  most_bytes: number;
+}
+
+/** When memory is short, claims go on with small jobs. */
+const SCARCE: Room = { max_bytes: SMALL_BYTES, most_bytes: SMALL_BYTES };
+const ANY_SIZE = 2 ** 31 - 1;
+
+/** Takes room for what claims may lease. @throws Refusal `overloaded`, before anything is leased */
+function roomFor(claims: Claim[], hold: Hold): Room {
+  const slots = claims.reduce((sum, claim) => sum + slotsOf(claim), 0);
+  const max_bytes = hold.takeUpTo(Math.min(CLAIM_BYTES, slots * JOB_BYTES));
+  if (max_bytes !== undefined) return { max_bytes, most_bytes: ANY_SIZE };
+  hold.take(SMALL_BYTES, 'small');
+  return SCARCE;
+}
 
 /** What a statement leased to each claim. */
 export interface Leases {
   jobs: LeasedJob[][];
+  /** True when there was only room for small jobs. */
+  scarce?: boolean;
   /** True when the queue may hold more jobs, although the statement leased fewer than it was asked for. */
   cut: boolean;
   /** The time until the rate limit of the queue allows another job. None when it allows one now. */
@@ -33,7 +60,7 @@ export interface Leases {
 }
 
 /** What every claiming statement takes. Slots are numbered from 1 over all claims. */
-function parametersOf(queue: Queue, claims: Claim[], nonces: string[], ranges: ScanRanges) {
+function parametersOf(queue: Queue, claims: Claim[], nonces: string[], ranges: ScanRanges, room: Room) {
   const first_slots: number[] = [];
   let slots = 0;
   for (const claim of claims) {
@@ -44,7 +71,7 @@ function parametersOf(queue: Queue, claims: Claim[], nonces: string[], ranges: S
   return {
     queue_id: queue.id,
     slots,
-    max_bytes: CLAIM_BYTES,
+    ...room,
     first_slots,
     nonces,
     lease_seconds: claims.map((claim) => claim.lease_seconds ?? queue.lease_seconds),
@@ -58,11 +85,12 @@ function parametersOf(queue: Queue, claims: Claim[], nonces: string[], ranges: S
 export function createLease(context: {
   db: Database;
   arrivals: Arrivals;
+  memory: Memory;
   memories: QueueMemories;
   /** Told of claims when nobody knows whether they leased anything. */
   lost(queueId: number, nonces: string[], names: ClaimName[]): void;
 }) {
-  const { db, arrivals, memories, lost } = context;
+  const { db, arrivals, memory, memories, lost } = context;
   const { raise, checkSlow } = createRaiseFloor({ db, arrivals });
 
   /** Runs the claiming statement that the queue needs. */
@@ -103,17 +131,26 @@ export function createLease(context: {
 
   /** Leases ready jobs of one queue to claims, in their order, with one statement. */
   async function leaseJobs(queue: Queue, claims: Claim[], trip: RoundTrip): Promise<Leases> {
-    const memory = memories.of(queue);
-    memory.claimed = true;
+    const hold = memory.hold();
+    try {
+      return await leaseWithin(roomFor(claims, hold), queue, claims, trip);
+    } finally {
+      hold.release();
+    }
+  }
+
+  async function leaseWithin(room: Room, queue: Queue, claims: Claim[], trip: RoundTrip): Promise<Leases> {
+    const known = memories.of(queue);
+    known.claimed = true;
     const names = claims.flatMap((claim) => claim.name ?? []);
     // A limited claim holds the lock of its queue, and a claim with a name may fail because another request of it was
     // first: neither may hold up the rest of a round trip.
     const isAlone = hasClaimLimit(queue) || names.length > 0 || !arrivals.isFresh();
     const on = isAlone ? trip.leave().db : trip.db;
     if (!arrivals.isFresh()) await arrivals.refresh();
-    const { ranges, cut } = memory.floor.ranges(arrivals.settled() ?? arrivals.newest());
+    const { ranges, cut } = known.floor.ranges(arrivals.settled() ?? arrivals.newest());
     const nonces = claims.map(() => randomUUID());
-    const parameters = parametersOf(queue, claims, nonces, ranges);
+    const parameters = parametersOf(queue, claims, nonces, ranges, room);
     const startedAt = performance.now();
     let found: Awaited<ReturnType<typeof run>>;
     try {
@@ -124,7 +161,7 @@ export function createLease(context: {
         // The statement had no effect. It runs again for the others.
         return { jobs: claims.map(() => []), cut: true };
       }
-      memory.floor.failed();
+      known.floor.failed();
       arrivals.distrust();
       lost(
         queue.id,
@@ -136,21 +173,32 @@ export function createLease(context: {
     for (const claim of claims) claim.owned = true;
     const { rows, opensInMs } = found;
     const plain = rows.filter((row) => row.fairness_key === null);
-    noteFloors(memory, plain, startedAt);
-    void checkSlow(memory, performance.now() - startedAt);
+    noteFloors(known, plain, startedAt);
+    void checkSlow(known, performance.now() - startedAt);
     rows.sort((a, b) => a.slot - b.slot);
     const jobs: LeasedJob[][] = claims.map(() => []);
     let at = 0;
+    let leased = 0;
     for (const row of rows) {
       while (row.slot >= (parameters.first_slots[at + 1] ?? Number.POSITIVE_INFINITY)) at++;
-      (jobs[at] as LeasedJob[]).push(toLease(row, queue.name));
+      const job = toLease(row, queue.name);
+      (jobs[at] as LeasedJob[]).push(job);
+      const bytes = sizeOf(job);
+      leased += bytes;
+      (claims[at] as Claim).bytes += bytes;
+      if (bytes > SMALL_BYTES) claims[at]?.hold?.().add(bytes * (COPIES - 1));
     }
-    const leases: Leases = { jobs, cut: rows[0]?.cut ?? false, opensInMs };
+    // A character of a JSON text is at most 3 bytes of UTF-8 here: 4 bytes make two UTF-16 units.
+    const isFull = leased * 3 >= room.max_bytes;
+    const isCut = isFull || (rows[0]?.cut ?? false);
+    const leases: Leases = { jobs, cut: isCut, scarce: room === SCARCE, opensInMs };
+    // A job that is too large for the room stays the first: no floor may pass it.
+    if (room === SCARCE && rows.length === 0) return leases;
     // Jobs with fairness keys may take all slots, while those without lie behind the piece.
     if (!cut || (rows.length === parameters.slots && !(queue.fair && plain.length === 0))) return leases;
     try {
-      const { again, inMs } = await raise(memory, cut, rows.length === 0);
-      return { jobs, cut: leases.cut || again, opensInMs: opensInMs ?? inMs };
+      const { again, inMs } = await raise(known, cut, rows.length === 0);
+      return { ...leases, cut: isCut || again, opensInMs: opensInMs ?? inMs };
     } catch (error) {
       if (rows.length === 0) throw error;
       return leases;

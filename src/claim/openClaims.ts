@@ -1,10 +1,14 @@
 import { overloaded } from '../errors.ts';
+import { WAITING_BYTES } from '../memory.ts';
 import { type Claim, type ClaimName, type ClaimRequest, isGivenUp, isWaiting, newClaim } from './claim.ts';
 import type { LeasedJob } from './leasedJob.ts';
 import { join, type WaitLines } from './waitLine.ts';
 
 /** A replica holds this number of claims at once, of about 10 kB each. It refuses more, so that memory does not grow. */
 const MOST_CLAIMS = 20_000;
+
+/** What a claim takes in the wait line of each of its queues, if it is alone there. */
+const LINE_BYTES = 4 * 1024;
 
 /** A claim that a request has made. */
 export interface OpenClaim {
@@ -40,7 +44,8 @@ export function createOpenClaims(context: { lines: WaitLines; giveBack(jobs: Lea
     end(claim);
     // What a claim with a name got is not given back here: a repeat may answer for it (repeatable.ts).
     if (claim.gone && !claim.name) giveBack(claim.jobs.splice(0));
-    claim.answer(claim.jobs);
+    if (claim.starved && claim.jobs.length === 0 && !isGivenUp(claim)) claim.refuse(overloaded());
+    else claim.answer(claim.jobs);
   }
 
   /** Refuses a claim, unless it has jobs already. */
@@ -63,11 +68,12 @@ export function createOpenClaims(context: { lines: WaitLines; giveBack(jobs: Lea
     finish,
     fail,
 
-    /** Puts a claim into the wait lines of its queues. @throws Refusal `unavailable` when there are too many */
+    /** Puts a claim into the wait lines of its queues. @throws Refusal `overloaded` when there are too many */
     begin(request: ClaimRequest, name: ClaimName | undefined): Claim {
       if (open >= MOST_CLAIMS) throw overloaded();
-      open++;
       const claim = newClaim(request, name, arrivals++);
+      if (!claim.expired) claim.hold?.().take(WAITING_BYTES + claim.queues.length * LINE_BYTES, 'waiting');
+      open++;
       if (closed) claim.expired = true;
       if (!claim.expired)
         claim.timer = setTimeout(() => expire(claim), (request.wait_seconds as number) * 1000);

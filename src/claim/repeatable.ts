@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextLoop, setTimeout as sleep } from 'node:timers/promises';
 import { queueIdOf } from '../ids.ts';
+import { sizeOf } from '../job.ts';
+import { COPIES } from '../memory.ts';
 import type { Database } from '../postgres/pool.ts';
 import type { Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
@@ -97,6 +99,10 @@ export function repeatableClaims(context: {
     let answer: Answer | undefined;
     const waitSeconds = () => (replaced ? 0 : Math.max(0, (waitsUntil - performance.now()) / 1000));
 
+    /** For an answer that another claim has leased. @throws Refusal `overloaded` */
+    const takeMemory = (jobs: LeasedJob[]) =>
+      request.hold?.().take(jobs.reduce((sum, job) => sum + sizeOf(job), 0) * (COPIES - 1));
+
     /**
      * The leases of the claim, once no other request looks at its queues. Undefined when there are none. Then this request may
      * take the claim.
@@ -106,7 +112,11 @@ export function repeatableClaims(context: {
       try {
         while (!gone) {
           const { rows, looks, waiter } = await findLeases(db, name, { takes, waits: waitSeconds() > 0 });
-          if (rows.length > 0) return await inOrder(rows, names);
+          if (rows.length > 0) {
+            const jobs = await inOrder(rows, names);
+            takeMemory(jobs);
+            return jobs;
+          }
           if (!looks) {
             holdsLook = takes;
             if (waiter && takes) notifier.replaced(mark, waiter);
@@ -174,6 +184,7 @@ export function repeatableClaims(context: {
     async function take(): Promise<LeasedJob[]> {
       const found = await findAnswer();
       if (!found || gone) return [];
+      if (found.name !== name) takeMemory(found.jobs);
       answer = found;
       answer.requests++;
       return answer.jobs;

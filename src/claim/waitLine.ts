@@ -1,6 +1,6 @@
 import type { RoundTrip } from '../batching/roundTrips.ts';
 import { type Claim, isWaiting, slotsOf } from './claim.ts';
-import { CLAIM_BYTES, type Leases } from './lease.ts';
+import type { Leases } from './lease.ts';
 
 /** The claims that wait for a queue, or look at it for the first time, in the order in which they came. */
 export interface WaitLine {
@@ -78,15 +78,9 @@ export function nextBatch(line: WaitLine): { served: Claim[]; visitors: Claim[] 
 }
 
 /** Whether the queue may hold more than a statement leased. It also decides how many claims are served next. */
-export function mayHoldMore(line: WaitLine, slots: number, { jobs: leased, cut }: Leases): boolean {
-  let rows = 0;
-  let characters = 0;
-  for (const jobs of leased) {
-    rows += jobs.length;
-    for (const job of jobs) characters += job.payload.length;
-  }
-  // A character of a JSON text is at most 3 bytes of UTF-8 here: 4 bytes make two UTF-16 units.
-  const more = cut || rows === slots || characters * 3 >= CLAIM_BYTES;
+export function mayHoldMore(line: WaitLine, slots: number, { jobs, cut }: Leases): boolean {
+  const rows = jobs.reduce((sum, leased) => sum + leased.length, 0);
+  const more = cut || rows === slots;
   line.width = more ? Math.min(line.width * 4, WIDEST) : FIRST_WIDTH;
   return more;
 }

@@ -124,6 +124,7 @@ export interface StatementTypes {
       after: string | null;
       limit: number | null;
       queue: string | null;
+      max_bytes: number | null;
     };
     columns: {
       queue: string;
@@ -146,6 +147,7 @@ export interface StatementTypes {
       last_error: string;
       headers: string;
       progress: string;
+      found: number;
     };
   };
   'admin/list_oldest': {
@@ -157,6 +159,7 @@ export interface StatementTypes {
       after: string | null;
       limit: number | null;
       queue: string | null;
+      max_bytes: number | null;
     };
     columns: {
       queue: string;
@@ -179,6 +182,7 @@ export interface StatementTypes {
       last_error: string;
       headers: string;
       progress: string;
+      found: number;
     };
   };
   'admin/purge': {
@@ -389,6 +393,7 @@ export interface StatementTypes {
       last_positions: (number | null)[] | null;
       first_slots: (number | null)[] | null;
       max_bytes: number | null;
+      most_bytes: number | null;
       nonces: (string | null)[] | null;
       lease_seconds: (number | null)[] | null;
       workers: (string | null)[] | Buffer | null;
@@ -449,6 +454,7 @@ export interface StatementTypes {
       last_positions: (number | null)[] | null;
       first_slots: (number | null)[] | null;
       max_bytes: number | null;
+      most_bytes: number | null;
       nonces: (string | null)[] | null;
       lease_seconds: (number | null)[] | null;
       workers: (string | null)[] | Buffer | null;
@@ -526,6 +532,7 @@ export interface StatementTypes {
       last_positions: (number | null)[] | null;
       first_slots: (number | null)[] | null;
       max_bytes: number | null;
+      most_bytes: number | null;
       nonces: (string | null)[] | null;
       lease_seconds: (number | null)[] | null;
       workers: (string | null)[] | Buffer | null;
@@ -1188,6 +1195,7 @@ export interface StatementTypes {
     parameters: {
       after: string | null;
       limit: number | null;
+      max_bytes: number | null;
     };
     columns: {
       name: string;
@@ -1198,6 +1206,7 @@ export interface StatementTypes {
       payload: string;
       next_run_at: string;
       last_run_at: string;
+      found: number;
     };
   };
   'schedules/next': {

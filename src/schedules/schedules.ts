@@ -12,7 +12,7 @@ import type { Schedule, ScheduleSpec } from './schedule.ts';
 const statements = {
   now: planned('postgres/now', row<{ now: string }>()),
   find: planned('schedules/find', row<Schedule>()),
-  list: planned('schedules/list', row<Schedule>()),
+  list: planned('schedules/list', row<Schedule & { found: number }>()),
   put: planned('schedules/put', row<Schedule>()),
   delete: planned('schedules/delete'),
 };
@@ -55,9 +55,19 @@ export function scheduleAdmin(context: { db: Db; enqueue: Enqueue['enqueue'] }) 
   return {
     get,
 
-    /** A page of schedules by name, after the name `after`. A page shorter than its limit is the last one. */
-    list: ({ limit, after = '' }: { limit: number; after?: string | undefined }) =>
-      db.query(statements.list, { after, limit }),
+    /** A page of schedules by name, after the name `after`. It is the last one, if it is shorter than its limit and was not cut. */
+    async list({
+      limit,
+      max_bytes,
+      after = '',
+    }: {
+      limit: number;
+      max_bytes: number;
+      after?: string | undefined;
+    }) {
+      const schedules = await db.query(statements.list, { after, limit, max_bytes });
+      return { schedules, isCut: (schedules[0]?.found ?? 0) > schedules.length };
+    },
 
     /** Creates a schedule, or replaces all of it. @throws Refusal `invalid_request` */
     async put({ name, spec }: Named & { spec: ScheduleSpec }): Promise<Schedule> {

@@ -56,7 +56,7 @@ test('an item with bad data fails alone', async () => {
   ]);
 });
 
-test('a full batcher refuses more items as unavailable, and takes items again when batches have run', async () => {
+test('a full batcher refuses more items as overloaded, and takes items again when batches have run', async () => {
   const batched = createBatcher<number, number>({
     joinRoundTrip,
     maxWeight: 1,
@@ -66,7 +66,7 @@ test('a full batcher refuses more items as unavailable, and takes items again wh
   const outcomes = await Promise.allSettled(Array.from({ length: 30 }, (_, i) => batched(1, i)));
   const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
   expect(refused).toHaveLength(13);
-  for (const { reason } of refused) expect(reason.code).toBe('unavailable');
+  for (const { reason } of refused) expect(reason.code).toBe('overloaded');
   await expect(batched(1, 31)).resolves.toBe(31);
 });
 

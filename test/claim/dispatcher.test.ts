@@ -136,11 +136,11 @@ test('a claim whose wait runs out before its first statement still looks once', 
   dispatcher.close();
 });
 
-test('more claims than a replica can hold are refused as unavailable until others are answered', async () => {
+test('more claims than a replica can hold are refused as overloaded until others are answered', async () => {
   const { dispatcher } = setUp();
   const claim = () => dispatcher.claim({ queues: ['a'], wait_seconds: 60 });
   const last = Array.from({ length: 20_000 }, claim).at(-1);
-  expect(claim).toThrow(expect.objectContaining({ code: 'unavailable' }));
+  expect(claim).toThrow(expect.objectContaining({ code: 'overloaded' }));
   last?.abandon();
   await last?.jobs;
   claim();

@@ -89,12 +89,13 @@ describe("the README's table of variables", () => {
 
   test('shows the defaults', () => {
     expect(readConfig(Object.fromEntries(rows.map((row) => [row.name, row.value])))).toEqual(readConfig({}));
-    const { port, poolSize, maxPayloadBytes } = readConfig({});
+    const { port, poolSize, maxPayloadBytes, maxMemoryBytes } = readConfig({});
     const shown = Object.fromEntries(rows.map((row) => [row.name, row.value]));
     expect(shown).toMatchObject({
       PORT: `${port}`,
       DATABASE_POOL_SIZE: `${poolSize}`,
       MAX_PAYLOAD_BYTES: `${maxPayloadBytes}`,
+      MAX_MEMORY_BYTES: `${maxMemoryBytes}`,
     });
   });
 });

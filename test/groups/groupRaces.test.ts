@@ -10,6 +10,7 @@ import { createCapacity } from '../../src/enqueue/capacity.ts';
 import { createEnqueue } from '../../src/enqueue/enqueue.ts';
 import { createGroupHeads } from '../../src/groups/heads.ts';
 import { createGroupRepair } from '../../src/groups/repair.ts';
+import { createMemory } from '../../src/memory.ts';
 import { databaseClock } from '../../src/postgres/clock.ts';
 import { openDatabase } from '../../src/postgres/pool.ts';
 import { createArrivals } from '../../src/queues/arrivals.ts';
@@ -60,7 +61,14 @@ function bareEngine(url: string) {
     waiters,
     groups,
   });
-  const { leaseJobs } = createLease({ db, arrivals, memories: createQueueMemories(), lost: () => undefined });
+  const memories = createQueueMemories();
+  const { leaseJobs } = createLease({
+    db,
+    arrivals,
+    memory: createMemory(),
+    memories,
+    lost: () => undefined,
+  });
   return {
     db,
     errors,

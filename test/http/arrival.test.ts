@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildApp } from '../../routes/app.ts';
 import type { Engine } from '../../src/engine.ts';
+import { createMemory } from '../../src/memory.ts';
 import { until } from '../support/until.ts';
 
 const TIMEOUT_MS = 400;
@@ -15,7 +16,7 @@ const logged: string[] = [];
 beforeAll(async () => {
   const logger = pino({ level: 'warn' }, { write: (line) => logged.push(line) });
   const claim = () => new Promise((resolve) => setTimeout(() => resolve([]), 3 * TIMEOUT_MS));
-  const engine = { claim, enqueue: async () => [] } as unknown as Engine;
+  const engine = { memory: createMemory(), claim, enqueue: async () => [] } as unknown as Engine;
   app = await buildApp({ engine, logger, maxPayloadBytes: 2 ** 20, requestTimeoutMs: TIMEOUT_MS });
   port = Number(new URL(await app.listen({ host: '127.0.0.1', port: 0 })).port);
 });

@@ -3,12 +3,13 @@ import { expect, test } from 'vitest';
 import { buildApp } from '../../routes/app.ts';
 import type { Engine } from '../../src/engine.ts';
 import { unavailable } from '../../src/errors.ts';
+import { createMemory } from '../../src/memory.ts';
 
 /** The answer of a call that fails with this error, and the lines that it leaves in the log. */
 async function failing(error: Error) {
   const lines: { reqId?: string; level: number }[] = [];
   const logger = pino({}, { write: (line: string) => lines.push(JSON.parse(line)) });
-  const engine = { whyNotReady: () => Promise.reject(error) } as unknown as Engine;
+  const engine = { memory: createMemory(), whyNotReady: () => Promise.reject(error) } as unknown as Engine;
   const app = await buildApp({ engine, logger, maxPayloadBytes: 1 });
   const answer = await app.inject('/readyz');
   await app.close();

@@ -39,7 +39,9 @@ describe('the verbs of an engine', () => {
   const at = () => '';
   const job = { queue };
   /** A call of each verb. A verb that is missing here does not compile. */
-  const calls: { [V in Exclude<keyof Engine, 'waitingForJobs' | 'stopWaiting' | 'stop'>]: () => unknown } = {
+  const calls: {
+    [V in Exclude<keyof Engine, 'memory' | 'waitingForJobs' | 'stopWaiting' | 'stop'>]: () => unknown;
+  } = {
     enqueue: () => engine.enqueue({ jobs: [job], at }),
     enqueueOnce: () =>
       engine.enqueueOnce({
@@ -56,7 +58,7 @@ describe('the verbs of an engine', () => {
     settle: () => engine.settle({ acks: [{ id, lease_token }] }),
     getJob: () => engine.getJob({ id }),
     waitForJob: () => engine.waitForJob({ id, wait_seconds: 0 }),
-    listJobs: () => engine.listJobs({ payload: false, order: 'newest', limit: 1 }),
+    listJobs: () => engine.listJobs({ payload: false, order: 'newest', limit: 1, max_bytes: 1 }),
     explainJob: () => engine.explainJob({ id }),
     cancelJob: () => engine.cancelJob({ id }),
     retryJob: () => engine.retryJob({ id }),
@@ -70,7 +72,7 @@ describe('the verbs of an engine', () => {
     purgeQueue: () => engine.purgeQueue({ queue, states: ['dead'] }),
     redriveQueue: () => engine.redriveQueue({ queue }),
     getSchedule: () => engine.getSchedule({ name: 's' }),
-    listSchedules: () => engine.listSchedules({ limit: 1 }),
+    listSchedules: () => engine.listSchedules({ limit: 1, max_bytes: 1 }),
     putSchedule: () =>
       engine.putSchedule({ name: 'bad', spec: { cron: 'x', timezone: 'UTC', paused: false, job } }),
     deleteSchedule: () => engine.deleteSchedule({ name: 's' }),
@@ -102,7 +104,7 @@ describe('the verbs of an engine', () => {
 
   test('are all that an engine has, besides stopping it', () => {
     expect(Object.keys(engine).sort()).toEqual(
-      [...Object.keys(calls), 'waitingForJobs', 'stopWaiting', 'stop'].sort(),
+      [...Object.keys(calls), 'memory', 'waitingForJobs', 'stopWaiting', 'stop'].sort(),
     );
   });
 });

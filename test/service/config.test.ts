@@ -21,12 +21,15 @@ test('an empty environment serves loopback with a PostgreSQL of its own', () => 
     poolSize: 10,
     logLevel: 'info',
     maxPayloadBytes: 1_048_576,
+    maxMemoryBytes: 268_435_456,
   });
 });
 
 test('an empty variable counts as none', () => {
   const names = ['HOST', 'PORT', 'DATABASE_URL', 'DATABASE_LISTEN_URL', 'DATA_DIR', 'LOG_LEVEL', 'AUTH'];
-  const empty = Object.fromEntries([...names, 'DATABASE_POOL_SIZE', 'MAX_PAYLOAD_BYTES'].map((n) => [n, '']));
+  const empty = Object.fromEntries(
+    [...names, 'DATABASE_POOL_SIZE', 'MAX_PAYLOAD_BYTES', 'MAX_MEMORY_BYTES'].map((n) => [n, '']),
+  );
   expect(readConfig(empty)).toEqual(readConfig({}));
 });
 
@@ -43,6 +46,7 @@ test('every variable is read', () => {
       DATABASE_POOL_SIZE: '2',
       LOG_LEVEL: 'silent',
       MAX_PAYLOAD_BYTES: '16777216',
+      MAX_MEMORY_BYTES: '1073741824',
     }),
   ).toEqual({
     host: '0.0.0.0',
@@ -53,6 +57,7 @@ test('every variable is read', () => {
     poolSize: 2,
     logLevel: 'silent',
     maxPayloadBytes: 16_777_216,
+    maxMemoryBytes: 1_073_741_824,
   });
 });
 
@@ -60,6 +65,7 @@ test.each([
   ['PORT', ['-1', '65536', '80a', '8e1', '0x50', ' 80', '80.0', '１', '99999999999999999999']],
   ['DATABASE_POOL_SIZE', ['0', '1', '1001', 'ten']],
   ['MAX_PAYLOAD_BYTES', ['0', '16777217', '1MiB', '-5']],
+  ['MAX_MEMORY_BYTES', ['0', '1000000', '256MiB']],
   ['LOG_LEVEL', ['verbose', 'INFO', 'toString']],
   ['AUTH', ['true', 'no', 'OFF']],
   ['DATABASE_URL', ['db.example', 'mysql://db/dibs', '/var/run/postgresql', 'postgres']],

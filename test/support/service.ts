@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { buildApp, openApiDocument } from '../../routes/app.ts';
 import { startEngine } from '../../src/engine.ts';
+import { createMemory } from '../../src/memory.ts';
 import { openDatabase } from '../../src/postgres/pool.ts';
 import { createDatabase } from './database.ts';
 import { answerChecker } from './openapi.ts';
@@ -20,16 +21,32 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH' | 'HEAD' | 'OPT
 const document = openApiDocument(pino({ level: 'silent' }));
 
 /** A replica in this process, not listening, on a new database or the one at `databaseUrl`. */
-export async function startService(options: { databaseUrl?: string; maxPayloadBytes?: number } = {}) {
+export async function startService(
+  options: {
+    databaseUrl?: string;
+    maxPayloadBytes?: number;
+    maxMemoryBytes?: number;
+    requestTimeoutMs?: number;
+    answerTimeoutMs?: number;
+  } = {},
+) {
   const database = options.databaseUrl ? undefined : await createDatabase();
   const databaseUrl = options.databaseUrl ?? (database?.url as string);
   const errors: unknown[] = [];
   const db = openDatabase(databaseUrl, 10);
-  const engine = await startEngine({ db, listenUrl: databaseUrl, log: (error) => errors.push(error) });
+  const memory = createMemory(options.maxMemoryBytes);
+  const engine = await startEngine({
+    db,
+    memory,
+    listenUrl: databaseUrl,
+    log: (error) => errors.push(error),
+  });
   const app = await buildApp({
     engine,
     logger: pino({ level: 'silent' }),
     maxPayloadBytes: options.maxPayloadBytes ?? 2 ** 20,
+    requestTimeoutMs: options.requestTimeoutMs,
+    answerTimeoutMs: options.answerTimeoutMs,
   });
   const check = answerChecker(await document);
 

@@ -1,0 +1,181 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { client } from '../lib/http.mjs';
+import { BODIES } from './bodies.mjs';
+import { each, head, open, tally, withLength, write } from './sockets.mjs';
+
+/*
+ * The attacks: each takes the address of a replica, and returns how many requests it sent and how they were answered.
+ * `prepare` runs before memory is measured.
+ */
+
+const MIB = 2 ** 20;
+const BODY = 16 * MIB;
+const AT_ONCE = 50;
+
+/** Sends a part of a body of 16 MiB, and then nothing more. */
+async function stoppingBodies(url, count, bytes, seconds) {
+  const part = Buffer.alloc(64 * 1024, ' ');
+  const clients = [];
+  await each(count, AT_ONCE, async () => {
+    const client = open({ url });
+    clients.push(client);
+    await write(client.socket, withLength('POST', '/jobs/batch', BODY));
+    for (let sent = 0; sent < bytes && client.socket.writable; sent += part.length)
+      await Promise.race([write(client.socket, part), client.answered]);
+  });
+  return { requests: count, answers: await closing(clients, seconds) };
+}
+
+async function closing(clients, seconds) {
+  const answers = await tally(clients, seconds * 1000);
+  for (const { socket } of clients) socket.destroy();
+  return answers;
+}
+
+/** Sends a byte of a body now and then. */
+async function trickling(url, count, chunked, seconds) {
+  const start = chunked
+    ? head('POST', '/jobs/batch', 'transfer-encoding: chunked\r\n')
+    : withLength('POST', '/jobs/batch', BODY);
+  const clients = Array.from({ length: count }, () => open({ url }));
+  for (const { socket } of clients) socket.write(start);
+  const timer = setInterval(() => {
+    for (const { socket } of clients) if (socket.writable) socket.write(chunked ? '1\r\n \r\n' : ' ');
+  }, 2000);
+  const answers = await closing(clients, seconds);
+  clearInterval(timer);
+  return { requests: count, answers };
+}
+
+/** Sends whole bodies as fast as they are taken. */
+async function wholeBodies(url, count, [path, text], atOnce = AT_ONCE) {
+  const body = Buffer.from(text);
+  const clients = [];
+  await each(count, atOnce, async () => {
+    const client = open({ url });
+    clients.push(client);
+    await write(client.socket, withLength('POST', path, body.length));
+    await Promise.race([write(client.socket, body), client.answered]);
+    await client.answered;
+  });
+  return { requests: count, answers: await closing(clients, 30) };
+}
+
+/** Sends a body in chunks of one byte: six bytes on the wire for each. */
+async function tinyChunks(url, count) {
+  const part = Buffer.from('1\r\n \r\n'.repeat(20_000));
+  const clients = [];
+  await each(count, count, async () => {
+    const client = open({ url });
+    clients.push(client);
+    await write(client.socket, head('POST', '/jobs/batch', 'transfer-encoding: chunked\r\n'));
+    for (let i = 0; i < 100 && client.socket.writable; i++)
+      await Promise.race([write(client.socket, part), client.answered]);
+  });
+  return { requests: count, answers: await closing(clients, 40) };
+}
+
+/** Asks for large answers and never reads them. */
+async function neverReading(url, count, request, seconds) {
+  const clients = Array.from({ length: count }, () => open({ url, reads: false }));
+  for (const { socket } of clients) {
+    socket.pause();
+    socket.write(request);
+  }
+  await sleep(seconds * 1000);
+  for (const { read } of clients) read();
+  return { requests: count, answers: await closing(clients, 5) };
+}
+
+async function fill(url, jobs, bytes) {
+  const http = client(url, 4);
+  const payload = JSON.stringify('x'.repeat(bytes - 2));
+  const perBatch = Math.max(1, Math.min(1000, Math.floor((4 * MIB) / bytes)));
+  const body = `{"jobs":[${Array.from({ length: perBatch }, () => `{"queue":"large","payload":${payload}}`).join()}]}`;
+  for (let i = 0; i < jobs; i += perBatch) await http.post('/jobs/batch', body);
+  http.close();
+}
+
+const get = (path) => `GET ${path} HTTP/1.1\r\nhost: dibs\r\n\r\n`;
+const claim = (wish) => {
+  const body = JSON.stringify(wish);
+  return withLength('POST', '/jobs/claim', body.length) + body;
+};
+
+async function lists(url, count, query) {
+  const http = client(url, count);
+  const counts = {};
+  await each(count, count, async () => {
+    const { status } = await http.call('GET', query);
+    counts[status] = (counts[status] ?? 0) + 1;
+  });
+  http.close();
+  return { requests: count, answers: JSON.stringify(counts) };
+}
+
+async function waitingClaims(url, count, seconds) {
+  const clients = [];
+  await each(count, 200, async (i) => {
+    const client = open({ url });
+    clients.push(client);
+    const queues = Array.from({ length: 16 }, (_, q) => `unknown-${i}-${q}`);
+    await write(client.socket, claim({ queues, wait_seconds: 60 }));
+  });
+  await sleep(1000);
+  return { requests: count, answers: await closing(clients, seconds) };
+}
+
+const dense = BODIES['1000 jobs of 16 KiB'];
+const PAGE = '/jobs?include=payload&limit=300&queue=large';
+
+async function nothing(seconds) {
+  await sleep(seconds * 1000);
+  return { requests: 0, answers: '' };
+}
+
+export const MEMORY = {
+  'none, to compare': { run: () => nothing(10) },
+  'bodies that stop at 15 of 16 MiB': { run: (url) => stoppingBodies(url, 150, 15 * MIB, 45) },
+  'bodies of a byte now and then': { run: (url) => trickling(url, 1500, false, 45) },
+  'the same, chunked': { run: (url) => trickling(url, 1500, true, 45) },
+  'complete bodies of 16 MiB': { run: (url) => wholeBodies(url, 200, dense) },
+  'chunks of one byte': { run: (url) => tinyChunks(url, 20) },
+  'a list of 300 MB': { prepare: (url) => fill(url, 300, MIB), run: (url) => lists(url, 1, PAGE) },
+  '60 lists of 300 MB': { prepare: (url) => fill(url, 300, MIB), run: (url) => lists(url, 60, PAGE) },
+  'clients that never read a list': {
+    prepare: (url) => fill(url, 60, MIB),
+    run: (url) => neverReading(url, 60, get(PAGE), 50),
+  },
+  'clients that never read a claim': {
+    prepare: (url) => fill(url, 1000, MIB),
+    run: (url) => neverReading(url, 60, claim({ queues: ['large'], limit: 1000 }), 50),
+  },
+  'clients that never read a job, 100 times each': {
+    prepare: (url) => fill(url, 4, MIB),
+    async run(url) {
+      const http = client(url);
+      const [job] = (await http.json('GET', '/jobs?queue=large&limit=1')).body.jobs;
+      http.close();
+      return neverReading(url, 60, get(`/jobs/${job.id}`).repeat(100), 50);
+    },
+  },
+  'waiting claims of 16 unknown queues': { run: (url) => waitingClaims(url, 5000, 20) },
+};
+
+/** The largest delay of the event loop that one body causes. */
+export const FREEZES = Object.fromEntries(
+  Object.entries(BODIES).flatMap(([name, body]) => [
+    [name, { run: (url) => wholeBodies(url, 3, body, 1) }],
+    ...(body[0] === '/jobs/batch'
+      ? [[`${name}, with an Idempotency-Key`, { run: (url) => keyed(url, body) }]]
+      : []),
+  ]),
+);
+
+async function keyed(url, [path, text]) {
+  const body = Buffer.from(text);
+  const one = open({ url });
+  await write(one.socket, withLength('POST', path, body.length, `idempotency-key: ${Math.random()}\r\n`));
+  await Promise.race([write(one.socket, body), one.answered]);
+  return { requests: 1, answers: await closing([one], 60) };
+}
