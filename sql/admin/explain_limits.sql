@@ -23,7 +23,8 @@ cross join lateral (
       and state = 'leased'
       and not counted
       and (
-        select l.counting_since > statement_timestamp() - interval '10 seconds'
+        select
+          -- include shared/limit_is_marking.sql
         from dibs.claim_limits l
         where l.queue_id = :queue_id
       )

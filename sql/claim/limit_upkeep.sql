@@ -1,13 +1,15 @@
 -- Counts the leases that ran before the queue got its limit, and prunes the claim log.
--- For 10 s from when the limit is set, it marks leases that do not count yet. By then every statement that did not know
--- of the limit has ended. The ids ascend, so that this and a settling batch cannot deadlock.
+-- For 10 s from when the limit is set, and once more after that, it marks leases that do not count yet. By then every
+-- statement that did not know of the limit has ended. The ids ascend, so that this and a settling batch cannot deadlock.
 -- Every 10 s it deletes what has left the window of the rate, and raises the times from which leases and the log are
 -- read. An index keeps entries of deleted rows as long as any transaction is old (docs/decisions/0010-scan-from-a-floor.md).
 -- A lease ends later than the claim or the extend that set its end. 10 s are longer than either takes to commit.
 with claim_limit as materialized (
   select
     l.*,
-    l.counting_since > statement_timestamp() - interval '10 seconds' as marking,
+    l.counting_since > statement_timestamp() - interval '10 seconds' as is_new,
+    -- include shared/limit_is_marking.sql
+    as marking,
     l.pruned_at < statement_timestamp() - interval '10 seconds' as is_due,
     statement_timestamp() - coalesce(q.rate_seconds, 0) * interval '1 second' - interval '1 second' as window_began
   from dibs.claim_limits l
@@ -55,4 +57,4 @@ set
     statement_timestamp() - interval '10 seconds'
   )
 where l.queue_id = :queue_id
-  and (select is_due and not marking from claim_limit);
+  and (select is_due and not is_new from claim_limit);

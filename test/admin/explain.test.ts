@@ -133,6 +133,21 @@ describe('why is my job not running?', () => {
     expect(await explain(jobs[2].id)).toMatchObject({ code: 'next_in_line', ahead: 0 });
   });
 
+  test('max_leased_reached: leases that ran before the limit was set count, also when the first claim comes late', async () => {
+    const queue = at.newQueue();
+    const jobs = await at.enqueueAll(Array(5).fill({ queue }));
+    await at.claim(queue, { limit: 2 });
+    await at.configure(queue, { max_leased: 2 });
+    // As if 20 s had gone by without a claim.
+    await sql(
+      `update dibs.claim_limits set counting_since = counting_since - interval '20 s' where queue_id = (select id from dibs.queues where name = $1)`,
+      queue,
+    );
+    expect(await explain(jobs[2].id)).toMatchObject({ code: 'max_leased_reached' });
+    expect(await at.claim(queue, { limit: 5 })).toEqual([]);
+    expect(await explain(jobs[2].id)).toMatchObject({ code: 'max_leased_reached' });
+  });
+
   test('max_leased_reached: leases that ran before the limit was set count at once', async () => {
     const queue = at.newQueue();
     const jobs = await at.enqueueAll(Array.from({ length: 4 }, () => ({ queue })));

@@ -78,6 +78,16 @@ test('a purge leaves every job that comes, or comes back, after its call, whatev
   ]);
   const early = await openTransaction(service.databaseUrl);
   await early.query(`select dibs.enqueue($1, '"enqueued before, committed after"')`, [queue]);
+  await early.query('savepoint released');
+  await early.query(`select dibs.enqueue($1, '"in a savepoint that was released"')`, [queue]);
+  await early.query('release released');
+  await early.query('savepoint open');
+  await early.query(`select dibs.enqueue($1, '"in an open savepoint"')`, [queue]);
+  const onlyInside = await openTransaction(service.databaseUrl);
+  await onlyInside.query('savepoint inside');
+  await onlyInside.query(`select dibs.enqueue($1, '"only in a savepoint"')`, [queue]);
+  await onlyInside.query('release inside');
+  await at.enqueue({ queue, payload: 'there: committed after those' });
   const late = await openTransaction(service.databaseUrl);
   await late.query('select now()');
 
@@ -98,6 +108,7 @@ test('a purge leaves every job that comes, or comes back, after its call, whatev
     await late.query(`select dibs.enqueue($1, '"began before, enqueued after"')`, [queue]);
     await late.end('commit');
     await early.end('commit');
+    await onlyInside.end('commit');
   });
   expect(await left()).toEqual(
     [
@@ -107,6 +118,9 @@ test('a purge leaves every job that comes, or comes back, after its call, whatev
       'died',
       'enqueued',
       'enqueued before, committed after',
+      'in a savepoint that was released',
+      'in an open savepoint',
+      'only in a savepoint',
       'nacked',
       'nacked with a delay',
       'redriven',
@@ -117,7 +131,7 @@ test('a purge leaves every job that comes, or comes back, after its call, whatev
       'retried, was scheduled',
     ].sort(),
   );
-  expect(count).toBe(6);
+  expect(count).toBe(7);
 });
 
 test('a purge leaves a job whose delay ends after its call, and a job of a group that advances', async () => {
