@@ -108,10 +108,8 @@ export const oneFairClaim = (queue_id: number, slots: number) => ({
 export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
   'claim/plain': { batch: true, parameters: ({ queue }, ids) => oneClaim(queue, ids.length) },
   'claim/fair': { batch: true, parameters: ({ queue }, ids) => oneFairClaim(queue, ids.length) },
-  'claim/own': {
-    parameters: () => ({ marks: [TOKEN, TOKEN], holders: [TOKEN, TOKEN], waits: [true, false] }),
-  },
-  'claim/own_leased': { parameters: () => ({ marks: [TOKEN, TOKEN], holders: [TOKEN, TOKEN] }) },
+  'claim/own': { parameters: () => ({ marks: [TOKEN], holders: [TOKEN], waits: [true] }) },
+  'claim/own_leased': { parameters: () => ({ marks: [TOKEN], holders: [TOKEN] }) },
   'claim/repeat': { parameters: () => ({ mark: TOKEN, request: TOKEN, takes: true, waits: false }) },
   'claim/leave': { parameters: () => ({ mark: TOKEN, request: TOKEN }) },
   'claim/unname': { parameters: () => ({ mark: TOKEN }) },
