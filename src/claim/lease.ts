@@ -102,7 +102,8 @@ export function createLease(context: {
   ): Promise<{ rows: (LeasedRow & { cut?: boolean })[]; opensInMs?: number | undefined }> {
     const { cursor } = memories.of(queue);
     const fair = () => ({ ...parameters, ...cursor.parameters() });
-    const own = ownCalls(claims);
+    const isNamed = parameters.claim_holders !== null;
+    const own = isNamed ? ownCalls(claims) : { before: [], behind: [] };
     if (hasClaimLimit(queue)) {
       const found = queue.fair
         ? await withinClaimLimits(db, queue.id, statements.fair, fair(), own)
@@ -110,7 +111,7 @@ export function createLease(context: {
       if (queue.fair) cursor.leased(found.rows);
       return found;
     }
-    if (claims.some((claim) => claim.name)) {
+    if (isNamed) {
       const claiming = queue.fair ? callOf(statements.fair, fair()) : callOf(statements.plain, parameters);
       const results = await db.pipeline([...own.before, claiming, ...own.behind]);
       const rows = results[own.before.length] as never[];

@@ -1,4 +1,6 @@
+import { queueIdOf } from '../ids.ts';
 import type { Job, JobRow } from '../job.ts';
+import type { Queues } from '../queues/cache.ts';
 
 /** A job with a lease, as its claim is answered. */
 export interface LeasedJob extends Job {
@@ -22,3 +24,19 @@ export interface LeasedRow extends Omit<JobRow, keyof typeof LEASED | 'awaited'>
 /** Makes a lease of its row, in place. */
 export const toLease = (row: Omit<LeasedRow, 'slot'>, queue: string): LeasedJob =>
   Object.assign(row, LEASED, { queue });
+
+/** Makes leases of the rows of several queues. They come in the order of these queues, and of each queue. */
+export async function toLeases(
+  rows: Omit<LeasedRow, 'slot'>[],
+  names: string[],
+  queues: Queues,
+): Promise<LeasedJob[]> {
+  const leases: { job: LeasedJob; place: number; position: number }[] = [];
+  for (const row of rows) {
+    const queue = await queues.byId(queueIdOf(row.id) as number);
+    const name = queue?.name ?? '';
+    leases.push({ place: names.indexOf(name), position: row.position, job: toLease(row, name) });
+  }
+  leases.sort((a, b) => a.place - b.place || b.job.priority - a.job.priority || a.position - b.position);
+  return leases.map(({ job }) => job);
+}

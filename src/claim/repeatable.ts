@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextLoop, setTimeout as sleep } from 'node:timers/promises';
-import { queueIdOf } from '../ids.ts';
 import { sizeOf } from '../job.ts';
 import { COPIES } from '../memory.ts';
 import type { Database } from '../postgres/pool.ts';
 import type { Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import { type ClaimName, type ClaimRequest, queuesOf } from './claim.ts';
-import { type Found, findLeases, markOf, takenOf } from './claimRows.ts';
-import { type LeasedJob, toLease } from './leasedJob.ts';
+import { findLeases, markOf, takenOf } from './claimRows.ts';
+import { type LeasedJob, toLeases } from './leasedJob.ts';
 import type { OpenClaim } from './openClaims.ts';
 
 type MakeClaim = (request: ClaimRequest, name?: ClaimName) => OpenClaim;
@@ -63,18 +62,6 @@ export function repeatableClaims(context: {
     known.delete(oldest as string);
   }
 
-  /** Leases in the order of the queues of the claim. */
-  async function inOrder(rows: Found['rows'], names: string[]): Promise<LeasedJob[]> {
-    const leases: { job: LeasedJob; place: number; position: number }[] = [];
-    for (const row of rows) {
-      const queue = await queues.byId(queueIdOf(row.id) as number);
-      const name = queue?.name ?? '';
-      leases.push({ place: names.indexOf(name), position: row.position, job: toLease(row, name) });
-    }
-    leases.sort((a, b) => a.place - b.place || b.job.priority - a.job.priority || a.position - b.position);
-    return leases.map(({ job }) => job);
-  }
-
   /** Once all who wait for an answer have it, nobody may be left to take it. */
   function leaveIfUnused(answer: Answer): void {
     if (answer.jobs.length === 0) return;
@@ -113,7 +100,7 @@ export function repeatableClaims(context: {
         while (!gone) {
           const { rows, looks, waiter } = await findLeases(db, name, { takes, waits: waitSeconds() > 0 });
           if (rows.length > 0) {
-            const jobs = await inOrder(rows, names);
+            const jobs = await toLeases(rows, names, queues);
             takeMemory(jobs);
             return jobs;
           }

@@ -310,6 +310,21 @@ describe('a claim that is in its statement', () => {
     expect(await at.reaches(id, 'ready')).toMatchObject({ attempt: 0, deliveries: 1 });
   });
 
+  test('and has more queues to look at leases no more once a repeat is answered: both have the same jobs', async () => {
+    const queues = [at.newQueue(), at.newQueue()];
+    const { id } = await at.enqueue({ queue: queues[0] });
+    await at.enqueue({ queue: queues[1] });
+    const go = slow.hold();
+    const body = { queues, limit: 2, ...newClaim() };
+    const first = slow.engine.claim(body);
+    await at.reaches(id, 'leased');
+    const again = await service.engine.claim(body);
+    expect(again).toMatchObject([{ id }]);
+    go();
+    expect((await first).map((job) => job.lease_token)).toEqual([again[0]?.lease_token]);
+    expect(await at.claim(queues[1] as string)).toHaveLength(1);
+  });
+
   test('runs one statement when it has no claim_id', async () => {
     const queue = at.newQueue();
     await at.enqueue({ queue });

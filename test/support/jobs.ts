@@ -132,10 +132,8 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
       limit: 100,
     }),
   },
-  'claim/own': {
-    parameters: () => ({ marks: [TOKEN, TOKEN], holders: [TOKEN, TOKEN], waits: [true, false] }),
-  },
-  'claim/own_leased': { parameters: () => ({ marks: [TOKEN, TOKEN], holders: [TOKEN, TOKEN] }) },
+  'claim/own': { parameters: () => ({ marks: [TOKEN], holders: [TOKEN], waits: [true] }) },
+  'claim/own_leased': { parameters: () => ({ marks: [TOKEN], holders: [TOKEN] }) },
   'claim/repeat': { parameters: () => ({ mark: TOKEN, request: TOKEN, takes: true, waits: false }) },
   'claim/leave': { parameters: () => ({ mark: TOKEN, request: TOKEN }) },
   'claim/unname': { parameters: () => ({ mark: TOKEN }) },
