@@ -15,16 +15,20 @@ const CHUNK = 500_000;
 async function makeDead(url, count) {
   const db = new pg.Client(url);
   await db.connect();
-  for (let made = 0; made < count; made += CHUNK) {
+  const { rows } = await db.query('select id from dibs.queues where name = $1', [QUEUE]);
+  const idOf = `('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid`;
+  for (let first = 1; first <= count; first += CHUNK) {
+    const chunk = [rows[0].id, first, Math.min(count, first + CHUNK - 1)];
     await db.query(
       `insert into dibs.jobs (queue_id, id, state, run_at, priority, max_attempts, payload_bytes, headers, payload)
-       select q.id, dibs.new_id(q.id), 'ready', now(), 0, 5, 4, '{}', 'null'
-       from dibs.queues q cross join generate_series(1, $2) where q.name = $1`,
-      [QUEUE, Math.min(CHUNK, count - made)],
+       select $1, ${idOf}, 'ready', now(), 0, 5, 4, '{}', 'null' from generate_series($2::integer, $3::integer) n`,
+      chunk,
     );
-    await db.query(`delete from dibs.jobs where queue_id = (select id from dibs.queues where name = $1)`, [
-      QUEUE,
-    ]);
+    await db.query(
+      `delete from dibs.jobs where queue_id = $1 and id between
+         (select ${idOf} from (select $2::integer as n) as first) and (select ${idOf} from (select $3::integer as n) as last)`,
+      chunk,
+    );
   }
   await db.end();
 }
@@ -132,7 +136,7 @@ await benchmark(
     }
     const first = async (replica) => {
       await fill(replica.url, 1, jobText(QUEUE));
-      return [(await oneClaim(replica.url)).ms];
+      return [(await oneClaim(replica.url, { wait_seconds: 60 })).ms];
     };
     await measure('warm replica, no floor stored: first claim', () => first(warm));
     await measure('warm replica', () => cycles(warm.url, claims));
@@ -178,9 +182,13 @@ await benchmark(
       let ids = [];
       while (!ids.includes(id) && performance.now() < committed + 900_000)
         ({ ids } = await oneClaim(warm.url, { wait_seconds: 20 }));
-      report.say(
-        `A late job, ${what}, was claimed ${((performance.now() - committed) / 1000).toFixed(2)} s after its commit.`,
-      );
+      report.line({
+        number: 18,
+        what: `a late job, ${what}, is claimed after its commit, over ${jobs} dead entries`,
+        value: (performance.now() - committed) / 1000,
+        unit: ' s',
+        ...(commit === marked && { atMost: 2 }),
+      });
     }
     await release();
     if (warm.complaints.length > 0) report.say(`The log of the warm replica:\n${warm.complaints.join('\n')}`);

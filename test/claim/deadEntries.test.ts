@@ -257,6 +257,28 @@ test('a job that somebody keeps locked does not hide those far behind it', async
   expect((await claim('held', { wait_seconds: 20 })).map(({ id }) => id)).toEqual([first]);
 });
 
+test('a claim that waits for a locked job far from all others does not look all the time', async () => {
+  await queueId('waits');
+  const id = await enqueue('waits');
+  await client.query('begin');
+  await client.query('select from dibs.jobs where id = $1 for update', [id]);
+  await drawPositions();
+  const waiting = claim('waits', { wait_seconds: 6 });
+  await new Promise((resolve) => setTimeout(resolve, 2000));
+  const scans = async () =>
+    Number(
+      (await holder.query(`select idx_scan from pg_stat_all_indexes where indexrelname = 'jobs_ready'`))
+        .rows[0].idx_scan,
+    );
+  await holder.query('rollback');
+  const before = await scans();
+  await new Promise((resolve) => setTimeout(resolve, 3000));
+  // Once a second it looks by itself. A walk below the floors, and one survey of each rank, scan the index some hundred times.
+  expect((await scans()) - before).toBeLessThan(3000);
+  await client.query('rollback');
+  expect((await waiting).map((job) => job.id)).toEqual([id]);
+});
+
 test('a database set back in time is noticed at once', async () => {
   const own = await startService();
   const restored = new pg.Client(own.databaseUrl);

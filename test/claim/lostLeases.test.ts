@@ -2,7 +2,6 @@ import { afterAll, expect, test } from 'vitest';
 import { startEngine } from '../../src/engine.ts';
 import { unavailable } from '../../src/errors.ts';
 import { openDatabase } from '../../src/postgres/pool.ts';
-import type { Statement } from '../../src/postgres/statements.ts';
 import { createDatabase } from '../support/database.ts';
 
 const stops: (() => Promise<unknown>)[] = [];
@@ -19,12 +18,9 @@ test('a claim whose answer from the database is lost leaves no lost lease behind
     log: () => undefined,
     db: {
       ...db,
-      async query<Parameters extends object, Row>(
-        statement: Statement<Parameters, Row>,
-        parameters?: Parameters,
-      ) {
-        const rows = await db.query(statement, parameters);
-        if (losing && statement.name === 'claim/plain') throw unavailable();
+      async pipeline(calls, sent) {
+        const rows = await db.pipeline(calls, sent);
+        if (losing && calls.some(({ statement }) => statement.name === 'claim/plain')) throw unavailable();
         return rows;
       },
     },
