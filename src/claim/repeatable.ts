@@ -67,8 +67,11 @@ export function repeatableClaims(context: { db: Db; queues: Queues; claim: MakeC
       if (replaced || gone) return [];
       const again = await leasesOf(names, name);
       if (replaced || gone) return [];
-      request.hold?.().take(again.reduce((sum, job) => sum + sizeOf(job), 0) * (COPIES - 1));
-      if (again.length > 0) return again;
+      if (again.length > 0) {
+        const bytes = again.reduce((sum, job) => sum + sizeOf(job), 0);
+        request.hold?.().take(bytes * (COPIES - 1));
+        return again;
+      }
       made = claim(request, name);
       handover.opened(mark);
       return made.jobs;
