@@ -31,66 +31,56 @@ export const LARGEST_BYTES = 16 * 2 ** 20;
 export const LEAST_MEMORY_BYTES = (LARGEST_BYTES * COPIES) / SHARES.large;
 
 /** What one request holds of the budget. */
-export interface Hold {
+export class Hold {
+  readonly #used: Record<Share, number>;
+  readonly #maxBytes: number;
+  readonly #held: Record<Share, number> = { large: 0, waiting: 0, small: 0 };
+  #isReleased = false;
+
+  constructor(used: Record<Share, number>, maxBytes: number) {
+    this.#used = used;
+    this.#maxBytes = maxBytes;
+  }
+
   /** Takes more. @throws Refusal `overloaded`, and takes nothing, when the share has no room for it */
-  take(bytes: number, share?: Share): void;
-  /** Whether it took more. */
-  tryTake(bytes: number, share?: Share): boolean;
+  take(bytes: number, share: Share = 'large'): void {
+    if (this.#used[share] + bytes > this.#maxBytes * SHARES[share]) throw overloaded();
+    this.add(bytes, share);
+  }
+
   /**
    * Takes room for a number of bytes that are read from the database, with their copies: up to `wish`, but never more than
    * half of what is free. Returns the number, or undefined when it is less than SMALL_BYTES.
    */
-  takeUpTo(wish: number): number | undefined;
+  takeUpTo(wish: number): number | undefined {
+    const free = this.#maxBytes * SHARES.large - this.#used.large;
+    const bytes = Math.floor(Math.min(wish, free / 2 / COPIES));
+    if (bytes < Math.min(wish, SMALL_BYTES)) return undefined;
+    this.add(bytes * COPIES);
+    return bytes;
+  }
+
   /** Takes more even beyond the share: it is there already. */
-  add(bytes: number, share?: Share): void;
-  /** Gives all back. What is taken or added later is given back at once. */
-  release(): void;
+  add(bytes: number, share: Share = 'large'): void {
+    if (this.#isReleased) return;
+    this.#held[share] += bytes;
+    this.#used[share] += bytes;
+  }
+
+  /** Gives all back. What is added later is not counted any more. */
+  release(): void {
+    if (this.#isReleased) return;
+    this.#isReleased = true;
+    for (const share of Object.keys(this.#held) as Share[]) this.#used[share] -= this.#held[share];
+  }
 }
 
 export const DEFAULT_MEMORY_BYTES = 256 * 2 ** 20;
 
 export function createMemory(maxBytes = DEFAULT_MEMORY_BYTES) {
   const used: Record<Share, number> = { large: 0, waiting: 0, small: 0 };
-
-  function hold(): Hold {
-    const held: Record<Share, number> = { large: 0, waiting: 0, small: 0 };
-    let released = false;
-
-    function add(bytes: number, share: Share = 'large'): void {
-      if (released) return;
-      held[share] += bytes;
-      used[share] += bytes;
-    }
-
-    function tryTake(bytes: number, share: Share = 'large'): boolean {
-      if (used[share] + bytes > maxBytes * SHARES[share]) return false;
-      add(bytes, share);
-      return true;
-    }
-
-    return {
-      add,
-      tryTake,
-      take(bytes, share) {
-        if (!tryTake(bytes, share)) throw overloaded();
-      },
-      takeUpTo(wish) {
-        const free = maxBytes * SHARES.large - used.large;
-        const bytes = Math.floor(Math.min(wish, free / 2 / COPIES));
-        if (bytes < Math.min(wish, SMALL_BYTES)) return undefined;
-        add(bytes * COPIES);
-        return bytes;
-      },
-      release() {
-        if (released) return;
-        released = true;
-        for (const share of Object.keys(held) as Share[]) used[share] -= held[share];
-      },
-    };
-  }
-
   return {
-    hold,
+    hold: () => new Hold(used, maxBytes),
     /** The bytes that are held now. */
     used: (): number => used.large + used.waiting + used.small,
   };

@@ -24,19 +24,20 @@ const turn = createTurns();
  * client may send chunks of one byte. Memory is taken before it is used.
  */
 class Arriving {
+  readonly #expected: number | undefined;
   readonly #limit: number;
   readonly #take: (bytes: number) => void;
-  /** Where the length is known, it is the capacity from the start. */
-  #capacity: number;
+  #capacity = 0;
   #buffer: Buffer | undefined;
   length = 0;
 
-  constructor(length: number | undefined, limit: number, take: (bytes: number) => void) {
+  constructor(expected: number | undefined, limit: number, take: (bytes: number) => void) {
+    this.#expected = expected;
     this.#limit = limit;
     this.#take = take;
-    this.#capacity = length ?? SMALL_BYTES;
-    this.#check(length ?? 0);
-    take(this.#capacity);
+    this.#check(expected ?? 0);
+    // A small body takes what has arrived of it: a client that sends only heads must not use up the room for small ones.
+    if (expected !== undefined && expected > SMALL_BYTES) this.#reserve(expected);
   }
 
   #check(length: number): void {
@@ -44,20 +45,32 @@ class Arriving {
       throw payloadTooLarge(`The body is larger than ${inWords(this.#limit)}, the limit of this route.`);
   }
 
+  #reserve(capacity: number): void {
+    this.#take(capacity - this.#capacity);
+    this.#capacity = capacity;
+  }
+
   add(chunk: Buffer): void {
     const length = this.length + chunk.length;
     this.#check(length);
-    if (length > this.#capacity) {
-      const capacity = Math.min(this.#limit, Math.max(length, 2 * this.#capacity));
-      this.#take(capacity - this.#capacity);
-      this.#capacity = capacity;
-      const old = this.#buffer;
-      this.#buffer = Buffer.allocUnsafeSlow(capacity);
+    if (this.length === 0 && this.#capacity === 0) {
+      this.#reserve(length);
+      this.#buffer = chunk;
+    } else {
+      if (length > this.#capacity)
+        this.#reserve(Math.min(this.#expected ?? this.#limit, Math.max(length, 2 * this.#capacity)));
+      this.#copy(chunk);
+    }
+    this.length = length;
+  }
+
+  #copy(chunk: Buffer): void {
+    const old = this.#buffer;
+    if (old === undefined || old.length < this.#capacity) {
+      this.#buffer = Buffer.allocUnsafeSlow(this.#capacity);
       old?.copy(this.#buffer, 0, 0, this.length);
     }
-    this.#buffer ??= chunk.length === this.#capacity ? chunk : Buffer.allocUnsafeSlow(this.#capacity);
-    if (this.#buffer !== chunk) chunk.copy(this.#buffer, this.length);
-    this.length = length;
+    chunk.copy(this.#buffer as Buffer, this.length);
   }
 
   bytes(): Buffer {

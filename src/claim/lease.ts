@@ -179,18 +179,20 @@ export function createLease(context: {
     rows.sort((a, b) => a.slot - b.slot);
     const jobs: LeasedJob[][] = claims.map(() => []);
     let at = 0;
-    let leased = 0;
+    const bytes = claims.map(() => 0);
     for (const row of rows) {
       while (row.slot >= (parameters.first_slots[at + 1] ?? Number.POSITIVE_INFINITY)) at++;
       const job = toLease(row, queue.name);
       (jobs[at] as LeasedJob[]).push(job);
-      const bytes = sizeOf(job);
-      leased += bytes;
-      (claims[at] as Claim).bytes += bytes;
-      if (bytes > SMALL_BYTES) claims[at]?.hold?.().add(bytes * (COPIES - 1));
+      (bytes[at] as number) += sizeOf(job);
+    }
+    for (const [i, claim] of claims.entries()) {
+      const leased = bytes[i] as number;
+      claim.bytes += leased;
+      if (leased > SMALL_BYTES) claim.hold?.().add(leased * (COPIES - 1));
     }
     // A character of a JSON text is at most 3 bytes of UTF-8 here: 4 bytes make two UTF-16 units.
-    const isFull = leased * 3 >= room.max_bytes;
+    const isFull = bytes.reduce((sum, leased) => sum + leased, 0) * 3 >= room.max_bytes;
     const isCut = isFull || (rows[0]?.cut ?? false);
     const leases: Leases = { jobs, cut: isCut, scarce: room === SCARCE, opensInMs };
     // A job that is too large for the room stays the first: no floor may pass it.

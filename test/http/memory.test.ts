@@ -152,9 +152,9 @@ describe('a body that never arrives whole', () => {
     ],
   ])('is closed and gives its memory back, also if bytes of it come: %s', async (_, start, part) => {
     const client = open(start);
-    await until(() => used() > 0, { what: 'a body that arrives' });
     let parts = 0;
     const timer = setInterval(() => parts++ < 4 && client.socket.write(part), 20);
+    await until(() => used() > 0, { what: 'a body that arrives' });
     expect(await client.status()).toBe(408);
     clearInterval(timer);
     await client.closed;
