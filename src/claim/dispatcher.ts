@@ -103,13 +103,18 @@ export function createDispatcher(options: {
     line.woken = false;
     line.trip = trip;
     for (const claim of visitors) claim.seen[claim.queues.indexOf(line.name)] = line.wakes;
-    for (const claim of served) claim.busy = true;
+    for (const claim of served) {
+      claim.busy = true;
+      line.serving.add(claim);
+    }
     let leases: Leases;
     try {
       leases = await lease(line, queue, served, trip);
     } catch (error) {
       for (const claim of served) claim.busy = false;
       throw error;
+    } finally {
+      for (const claim of served) line.serving.delete(claim);
     }
     const more = mayHoldMore(line, slots, leases);
     if (more) line.woken = true;

@@ -6,6 +6,8 @@ import type { Leases } from './lease.ts';
 export interface WaitLine {
   name: string;
   claims: Claim[];
+  /** The claims in a statement of this line that is not dealt out yet. */
+  serving: Set<Claim>;
   /** It takes part in the next round trip of its queue. */
   joining: boolean;
   /** A statement outside of any round trip is under way. Later claims must not overtake those in it. */
@@ -32,6 +34,7 @@ export const MOMENTS = 50;
 const openLine = (name: string, moment: number): WaitLine => ({
   name,
   claims: [],
+  serving: new Set(),
   joining: false,
   held: false,
   woken: false,
@@ -60,6 +63,14 @@ const isVisiting = (line: WaitLine, claim: Claim) =>
 export const hasReason = (line: WaitLine): boolean =>
   line.claims.some((claim) => !claim.busy && (isVisiting(line, claim) || (line.woken && isWaiting(claim))));
 
+/**
+ * Whether the next claims would overtake one that is in a statement: it may get nothing there, and is the first in line then.
+ * While each claim gets something, nobody waits for that.
+ */
+const wouldOvertake = (line: WaitLine, eligible: Claim[]): boolean =>
+  line.width === FIRST_WIDTH &&
+  [...line.serving].some(({ arrival }) => arrival < (eligible[0]?.arrival ?? 0));
+
 /** The claims that the next statement serves: the first in line, as long as there is a reason to look at all. */
 export function nextBatch(line: WaitLine): { served: Claim[]; visitors: Claim[] } {
   const eligible = line.claims.filter(
@@ -67,6 +78,7 @@ export function nextBatch(line: WaitLine): { served: Claim[]; visitors: Claim[] 
   );
   const visitors = eligible.filter((claim) => isVisiting(line, claim));
   if (visitors.length === 0 && !line.woken) return { served: [], visitors };
+  if (wouldOvertake(line, eligible)) return { served: [], visitors };
   const served: Claim[] = [];
   let slots = 0;
   for (const claim of eligible) {

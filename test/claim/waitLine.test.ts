@@ -35,6 +35,28 @@ test('claims that wait for a queue are served in the order in which they came', 
   expect(answers).toEqual(ids.map((id, claim) => ({ claim, jobs: [id] })));
 });
 
+test('claims that wait are served in order while jobs come at any moment, and other claims come and go', async () => {
+  for (let round = 0; round < 4; round++) {
+    const queue = `moments.${round}`;
+    const { answers, all } = await wait(Array.from({ length: 60 }, () => ({ queues: [queue] })));
+    let ended = false;
+    // Each of these looks once, behind all that wait, and so gets nothing while one of them waits.
+    const passing = (async () => {
+      while (!ended) expect(await service.engine.claim({ queues: [queue] })).toEqual([]);
+    })();
+    await Promise.all(
+      Array.from({ length: 60 }, async () => {
+        await new Promise((resolve) => setTimeout(resolve, Math.random() * 200));
+        await enqueue(queue);
+      }),
+    );
+    await all;
+    ended = true;
+    await passing;
+    expect(answers.map(({ claim }) => claim)).toEqual(Array.from({ length: 60 }, (_, i) => i));
+  }
+});
+
 test('jobs that come together go to waiting claims in the order of the claims', async () => {
   const { answers, all } = await wait(Array.from({ length: 40 }, () => ({ queues: ['together'] })));
   const jobs = Array.from({ length: 40 }, () => ({ queue: 'together' }));
