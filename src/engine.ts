@@ -1,3 +1,4 @@
+import { setImmediate as nextLoop } from 'node:timers/promises';
 import { type JobFilter, jobAdmin } from './admin/jobs.ts';
 import { createPurge } from './admin/purge.ts';
 import { queueAdmin } from './admin/queues.ts';
@@ -197,8 +198,12 @@ export async function startEngine({ db, memory = createMemory(), listenUrl, log,
     /** Ends the duties and the notifications. Call it when no verb is running any more. */
     async stop(): Promise<void> {
       stopWaiting();
+      // Connections of consumers that hung up may be closing still. Node tells of that at the end of a loop.
+      for (let loops = 0; loops < 2; loops++) await nextLoop();
       await claims.idle();
       await duties.stop();
+      // What could not be given back at once would stay leased until it runs out.
+      await claims.giveBackLost().catch((error) => log(error, 'jobs of lost claims were not given back'));
       await notifier.stop();
     },
   };

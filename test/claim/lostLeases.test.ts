@@ -3,6 +3,9 @@ import { startEngine } from '../../src/engine.ts';
 import { unavailable } from '../../src/errors.ts';
 import { openDatabase } from '../../src/postgres/pool.ts';
 import { createDatabase } from '../support/database.ts';
+import { claimToHangUp } from '../support/hangup.ts';
+import { startService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const stops: (() => Promise<unknown>)[] = [];
 afterAll(async () => {
@@ -35,4 +38,25 @@ test('a claim whose answer from the database is lost leaves no lost lease behind
   losing = false;
   const [again] = await engine.claim({ queues: ['q'], wait_seconds: 20 });
   expect(again).toMatchObject({ id, attempt: 1, deliveries: 2 });
+});
+
+test('jobs of a consumer that hung up, which could not be given back at once, are given back when the service ends', async () => {
+  const service = await startService();
+  const ending = await startService({ databaseUrl: service.databaseUrl });
+  const { id } = (await service.call('POST', '/jobs', { queue: 'ending' })).body;
+  const { jobs, hangUp } = claimToHangUp(ending.engine, { queues: ['ending'] });
+  expect((await jobs).map((job) => job.id)).toEqual([id]);
+  const { query } = ending.db;
+  let failed = false;
+  ending.db.query = async (statement, parameters) => {
+    if (failed || statement.name !== 'settle/release')
+      return query.call(ending.db, statement, parameters) as never;
+    failed = true;
+    throw unavailable();
+  };
+  hangUp();
+  await until(() => failed);
+  await ending.stop();
+  expect((await service.call('GET', `/jobs/${id}`)).body).toMatchObject({ state: 'ready', attempt: 0 });
+  await service.stop();
 });
