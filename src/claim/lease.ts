@@ -8,7 +8,7 @@ import { type Claim, type ClaimName, slotsOf } from './claim.ts';
 import { type LeasedJob, type LeasedRow, toLease } from './leasedJob.ts';
 import { hasClaimLimit, withinClaimLimits } from './limits.ts';
 import type { QueueMemories, QueueMemory } from './queueMemories.ts';
-import { createRaiseFloor } from './raiseFloor.ts';
+import { createRaiseFloor, TOGETHER_MS } from './raiseFloor.ts';
 import type { ScanRanges } from './scanRanges.ts';
 
 const statements = {
@@ -127,7 +127,9 @@ export function createLease(context: {
     }
     const leases: Leases = { jobs, cut: rows[0]?.cut ?? false, opensInMs };
     // Jobs with fairness keys may take all slots, while those without lie behind the piece.
-    if (!cut || (rows.length === parameters.slots && !(queue.fair && plain.length === 0))) return leases;
+    const isHidden =
+      queue.fair && plain.length === 0 && performance.now() > memory.surveys.until + TOGETHER_MS;
+    if (!cut || (rows.length === parameters.slots && !isHidden)) return leases;
     try {
       const { again, inMs } = await raise(memory, cut, rows.length === 0);
       return { jobs, cut: leases.cut || again, opensInMs: opensInMs ?? inMs };
