@@ -13,7 +13,7 @@ import { noteTaken, ownCalls } from './claimRows.ts';
 import { type LeasedJob, type LeasedRow, toLease } from './leasedJob.ts';
 import { hasClaimLimit, withinClaimLimits } from './limits.ts';
 import type { QueueMemories, QueueMemory } from './queueMemories.ts';
-import { createRaiseFloor } from './raiseFloor.ts';
+import { createRaiseFloor, TOGETHER_MS } from './raiseFloor.ts';
 import type { ScanRanges } from './scanRanges.ts';
 
 const statements = {
@@ -198,7 +198,9 @@ export function createLease(context: {
     // A job that is too large for the room stays the first: no floor may pass it.
     if (room === SCARCE && rows.length === 0) return leases;
     // Jobs with fairness keys may take all slots, while those without lie behind the piece.
-    if (!cut || (rows.length === parameters.slots && !(queue.fair && plain.length === 0))) return leases;
+    const isHidden =
+      queue.fair && plain.length === 0 && performance.now() > memory.surveys.until + TOGETHER_MS;
+    if (!cut || (rows.length === parameters.slots && !isHidden)) return leases;
     try {
       const { again, inMs } = await raise(known, cut, rows.length === 0);
       return { ...leases, cut: isCut || again, opensInMs: opensInMs ?? inMs };

@@ -47,13 +47,8 @@ export function createQueueMemories() {
 
     all: (): Iterable<QueueMemory> => memories.values(),
 
-    /** Forgets the scan floors: positions may come again. */
-    forgetFloors(): void {
-      for (const memory of memories.values()) {
-        memory.floor.forget();
-        memory.storedReadAt = Number.NEGATIVE_INFINITY;
-      }
-    },
+    /** Positions may come again. What is under way still writes into the old memories. */
+    forget: (): void => memories.clear(),
   };
 }
 

@@ -14,11 +14,11 @@ interface Survey {
 
 /** A survey may not take longer, and the surveys between two claims take about this long together. */
 const SURVEY_LIMIT_MS = 200;
-const SURVEYS_MS = 25;
+const SURVEYS_MS = 200;
 /** Claims wait this long for surveys. Then those that do not wait for jobs are answered. */
 const LONGEST_MS = 2000;
 /** Surveys that come this soon after each other belong together. */
-const TOGETHER_MS = 500;
+export const TOGETHER_MS = 500;
 /** Stored floors are read at most this often. */
 const STORED_MS = 1000;
 /** A claim that took longer may have scanned too much. */
@@ -78,7 +78,6 @@ export function createRaiseFloor({ db, arrivals }: { db: Db; arrivals: Arrivals 
     const end = await settled();
     const until = now() + SURVEYS_MS;
     const done = new Set<number>();
-    floor.beginSurveys();
     do {
       const pieces = floor.behind(end, done);
       if (pieces.length === 0) break;
@@ -100,7 +99,10 @@ export function createRaiseFloor({ db, arrivals }: { db: Db; arrivals: Arrivals 
     /** A claim reached the end of `cut` and may find more behind it. */
     async raise(memory: QueueMemory, cut: Piece, gotNothing: boolean): Promise<Raised> {
       const { surveys } = memory;
-      if (now() > surveys.until + TOGETHER_MS) surveys.since = now();
+      if (now() > surveys.until + TOGETHER_MS) {
+        surveys.since = now();
+        memory.floor.beginSurveys();
+      }
       try {
         await readStored(memory);
         const raised = await surveyOn(memory, cut, gotNothing);

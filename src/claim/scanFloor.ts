@@ -219,12 +219,6 @@ export function createScanFloor(now: () => number = () => performance.now()) {
 
     /** The highest of the floors. */
     highest: (): number => Math.max(whole ? -1 : base, ...[...levels.values()].map(({ floor }) => floor)),
-
-    /** The database was set back in time. */
-    forget(): void {
-      levels.clear();
-      closeRanks();
-    },
   };
 }
 

@@ -50,7 +50,7 @@ export function recallPassedOver({ db, claims, arrivals, notifier }: Context): (
       marks.push(...found);
     },
     setBack() {
-      claims.memories.forgetFloors();
+      claims.memories.forget();
       marks = [];
       walk = undefined;
       isSetBack = true;
