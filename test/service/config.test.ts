@@ -27,7 +27,9 @@ test('an empty environment serves loopback with a PostgreSQL of its own', () => 
 
 test('an empty variable counts as none', () => {
   const names = ['HOST', 'PORT', 'DATABASE_URL', 'DATABASE_LISTEN_URL', 'DATA_DIR', 'LOG_LEVEL', 'AUTH'];
-  const empty = Object.fromEntries([...names, 'DATABASE_POOL_SIZE', 'MAX_PAYLOAD_BYTES', 'MAX_MEMORY_BYTES'].map((n) => [n, '']));
+  const empty = Object.fromEntries(
+    [...names, 'DATABASE_POOL_SIZE', 'MAX_PAYLOAD_BYTES', 'MAX_MEMORY_BYTES'].map((n) => [n, '']),
+  );
   expect(readConfig(empty)).toEqual(readConfig({}));
 });
 
