@@ -1,5 +1,6 @@
 import type { Engine } from '../src/engine.ts';
-import { bodyLimits, rawShapes } from './http/body.ts';
+import { rawShapes } from './http/body.ts';
+import { bodyLimits } from './http/bodyLimits.ts';
 import type { App } from './http/fastify.ts';
 import { onHangup } from './http/hangup.ts';
 import { withFollowUps } from './http/jobBody.ts';

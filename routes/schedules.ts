@@ -1,7 +1,8 @@
 import { Type } from 'typebox';
 import type { Engine } from '../src/engine.ts';
 import { LARGEST_BYTES } from '../src/memory.ts';
-import { bodyLimits, rawShapes } from './http/body.ts';
+import { rawShapes } from './http/body.ts';
+import { bodyLimits } from './http/bodyLimits.ts';
 import { pageOf } from './http/cursor.ts';
 import type { App } from './http/fastify.ts';
 import { sendAnswer } from './http/idempotency.ts';

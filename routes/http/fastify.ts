@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import Fastify, { type FastifyBaseLogger, LogController } from 'fastify';
-import { BODY_LIMIT } from './body.ts';
+import { BODY_LIMIT } from './bodyLimits.ts';
 import { leaveRefusalsToUs, refuseClient } from './nodeRefusals.ts';
 import { handleError } from './problems.ts';
 import { buildValidator } from './validation.ts';

