@@ -199,7 +199,7 @@ export function createLease(context: {
     if (room === SCARCE && rows.length === 0) return leases;
     // Jobs with fairness keys may take all slots, while those without lie behind the piece.
     const isHidden =
-      queue.fair && plain.length === 0 && performance.now() > memory.surveys.until + TOGETHER_MS;
+      queue.fair && plain.length === 0 && performance.now() > known.surveys.until + TOGETHER_MS;
     if (!cut || (rows.length === parameters.slots && !isHidden)) return leases;
     try {
       const { again, inMs } = await raise(known, cut, rows.length === 0);
