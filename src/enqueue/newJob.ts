@@ -73,7 +73,7 @@ export const newJobParameters = (ids: string[], jobs: JobToInsert[]) => ({
   priorities: jobs.map((j) => j.priority),
   max_attempts: jobs.map((j) => j.max_attempts),
   backoffs: jobs.map((j) => j.backoff),
-  headers: jobs.map((j) => j.headers),
+  headers: textArray(jobs.map((j) => j.headers)),
   payloads: textArray(jobs.map((j) => j.payload)),
   unique_keys: ifAny(jobs, (j) => j.unique_key),
   windows: ifAny(jobs, (j) => j.unique_for_seconds),
