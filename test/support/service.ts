@@ -58,7 +58,8 @@ export async function startService(
     headers: Record<string, string> = {},
   ): Promise<Answer> {
     const response = await app.inject({
-      method,
+      // Its types do not know TRACE.
+      method: method as Exclude<Method, 'TRACE'>,
       url: path,
       headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
       payload: body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body),
