@@ -92,7 +92,8 @@ export function createCapacity(db: Db) {
       return true;
     });
     known.uncounted = Math.max(0, left * UNCOUNTED_FRACTION);
-    known.full = left <= 0 && jobsUnderWay === 0;
+    // Until somebody is refused, a claim may free a place that nobody else wants.
+    known.full = left <= 0 && jobsUnderWay === 0 && begun.includes(false);
     known.until = ended + Math.min(HOLD * (ended - started), LONGEST_HOLD_MS);
     return begun;
   }

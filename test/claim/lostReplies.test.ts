@@ -116,7 +116,7 @@ test('however replies get lost, a repeat of a claim gets all of its leases, and 
     onServer<{ id: string }>(database.url, `select id from dibs.jobs where state = 'leased'`);
   // The leases of consumers that hung up are given back by now or in a moment.
   await until(async () => (await leased()).length === 0, {
-    withinMs: 5000,
+    withinMs: 30_000,
     what: 'the end of all leases',
   }).catch(async () => expect(await leased(), 'lost leases').toEqual([]));
   expect(missing).toEqual([]);

@@ -1,12 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { cutWhile } from '../support/cuts.ts';
 import { createDatabase, onServer } from '../support/database.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
 import { until } from '../support/until.ts';
-
-const CUT = `select pg_terminate_backend(pid) from pg_stat_activity
-  where application_name = 'dibs' and datname = current_database()`;
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
 let survivor: Replica;
@@ -109,7 +107,6 @@ test('kill -9 at any moment: a request that is repeated on another replica enque
 test('while connections to the database are cut, a request that is repeated until it is answered enqueues once', async () => {
   const queue = 'cuts';
   const keys = Array.from({ length: 300 }, (_, i) => `${i % 3 ? 'job' : 'batch'}-${i}`);
-  let done = false;
   const left = [...keys];
   const clients = Promise.all(
     Array.from({ length: 12 }, async () => {
@@ -118,13 +115,7 @@ test('while connections to the database are cut, a request that is repeated unti
         expect(await sendUntilDone(survivor, queue, key)).toBe(answer);
       }
     }),
-  ).finally(() => {
-    done = true;
-  });
-  while (!done) {
-    await onServer(database.url, CUT);
-    await sleep(Math.random() * 30);
-  }
-  await clients;
+  );
+  await cutWhile(database.url, clients);
   expect(await payloads(queue)).toEqual(keys.toSorted());
 });

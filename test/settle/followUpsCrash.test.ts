@@ -1,12 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Claimed, client } from '../support/client.ts';
+import { cutWhile } from '../support/cuts.ts';
 import { createDatabase, onServer } from '../support/database.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
 import { until } from '../support/until.ts';
-
-const CUT = `select pg_terminate_backend(pid) from pg_stat_activity
-  where application_name = 'dibs' and datname = current_database()`;
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
 let survivor: Replica;
@@ -117,7 +115,6 @@ test('kill -9 of a replica in the middle of many settlements: a follow-up exists
 
 test('while connections to the database are cut, a settlement that is repeated until it is answered has one follow-up', async () => {
   const all = await lease(300);
-  let done = false;
   const left = [...all.entries()];
   const answers: number[] = [];
   const workers = Promise.all(
@@ -131,13 +128,7 @@ test('while connections to the database are cut, a settlement that is repeated u
         expect([200, 404, 409]).toContain(answers[i]);
       }
     }),
-  ).finally(() => {
-    done = true;
-  });
-  while (!done) {
-    await onServer(database.url, CUT);
-    await sleep(Math.random() * 30);
-  }
-  await workers;
+  );
+  await cutWhile(database.url, workers);
   expect(await check(all, answers)).toBe(all.length);
 });
