@@ -95,8 +95,9 @@ export class Pipeline implements pg.Submittable {
     connection.stream.uncork();
   }
 
+  /** Of the statement that is answered. Behind the last one, the commit may still fail. */
   get #name(): string {
-    return (this.#calls[this.#at] as Call).statement.name ?? '';
+    return this.#calls[this.#at]?.statement.name ?? '';
   }
 
   handleRowDescription({ fields }: { fields: { name: string; dataTypeID: number }[] }): void {
