@@ -23,7 +23,7 @@ async function purgeWhile(meanwhile: () => Promise<unknown>, states = STATES): P
   let begun = false;
   service.db.query = async (statement, parameters) => {
     const rows = (await query.call(service.db, statement, parameters)) as never;
-    if (!begun && statement.text.includes('pg_snapshot_xmax')) {
+    if (!begun && statement.text.includes('as next_transaction')) {
       begun = true;
       await meanwhile();
     }
