@@ -99,6 +99,7 @@ export function createLease(context: {
     parameters: ReturnType<typeof parametersOf>,
     claims: Claim[],
     on: RoundTrip['db'],
+    filled: () => void,
   ): Promise<{ rows: (LeasedRow & { cut?: boolean })[]; opensInMs?: number | undefined }> {
     const { cursor } = memories.of(queue);
     const fair = () => ({ ...parameters, ...cursor.parameters() });
@@ -118,9 +119,14 @@ export function createLease(context: {
       if (queue.fair) cursor.leased(rows);
       return { rows };
     }
-    const rows = await (queue.fair
-      ? on.query(statements.fair, fair(), cursor.leased)
-      : on.query(statements.plain, parameters));
+    const rows = await on.query(
+      queue.fair ? statements.fair : statements.plain,
+      queue.fair ? fair() : parameters,
+      (rows) => {
+        if (queue.fair) cursor.leased(rows);
+        if (rows.length === parameters.slots) filled();
+      },
+    );
     return { rows };
   }
 
@@ -130,17 +136,31 @@ export function createLease(context: {
     for (const { position } of plain) arrivals.leased(position);
   }
 
-  /** Leases ready jobs of one queue to claims, in their order, with one statement. */
-  async function leaseJobs(queue: Queue, claims: Claim[], trip: RoundTrip): Promise<Leases> {
+  /**
+   * Leases ready jobs of one queue to claims, in their order, with one statement. Calls `filled` as soon as each claim is
+   * known to get all that it asked for.
+   */
+  async function leaseJobs(
+    queue: Queue,
+    claims: Claim[],
+    trip: RoundTrip,
+    filled: () => void = () => undefined,
+  ): Promise<Leases> {
     const hold = memory.hold();
     try {
-      return await leaseWithin(roomFor(claims, hold), queue, claims, trip);
+      return await leaseWithin(roomFor(claims, hold), queue, claims, trip, filled);
     } finally {
       hold.release();
     }
   }
 
-  async function leaseWithin(room: Room, queue: Queue, claims: Claim[], trip: RoundTrip): Promise<Leases> {
+  async function leaseWithin(
+    room: Room,
+    queue: Queue,
+    claims: Claim[],
+    trip: RoundTrip,
+    filled: () => void,
+  ): Promise<Leases> {
     const known = memories.of(queue);
     known.claimed = true;
     const names = claims.flatMap((claim) => claim.name ?? []);
@@ -155,7 +175,7 @@ export function createLease(context: {
     const startedAt = performance.now();
     let found: Awaited<ReturnType<typeof run>>;
     try {
-      found = await run(queue, parameters, claims, on);
+      found = await run(queue, parameters, claims, on, filled);
     } catch (error) {
       if (isClaimTaken(error)) {
         await noteTaken(db, claims);
