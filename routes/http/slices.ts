@@ -10,7 +10,8 @@ const SLICE_MS = 8;
 let sliceEnds = Number.POSITIVE_INFINITY;
 
 /** Whether the work that runs now has run long enough. */
-export const isSliceOver = (): boolean => performance.now() > sliceEnds;
+export const isSliceOver = (): boolean =>
+  sliceEnds !== Number.POSITIVE_INFINITY && performance.now() > sliceEnds;
 
 /** Runs work to its end, without a pause. */
 export function atOnce<T>(work: Generator<void, T>): T {
