@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import { payloadTooLarge } from '../../src/errors.ts';
 import { COPIES, type Hold, SMALL_BYTES } from '../../src/memory.ts';
@@ -10,8 +11,10 @@ const KIB = 1024;
 const inWords = (bytes: number) =>
   bytes >= KIB * KIB ? `${Math.round((bytes / KIB / KIB) * 10) / 10} MiB` : `${Math.round(bytes / KIB)} KiB`;
 
-/** A client that sends tiny chunks waits for its turn after this number of them. */
+/** A client that sends tiny chunks waits for its turn after this number of them, which takes some milliseconds. */
 const MOST_CHUNKS = 1000;
+/** Between two such turns. So all these clients together leave most of the time to others. */
+const REST_MS = 10;
 /** Meanwhile up to 64 KiB wait in the stream. In chunks of one byte they take 500 bytes each. */
 const WAITING_CHUNKS_BYTES = 32 * KIB * KIB;
 /** Larger ones do not count as tiny. */
@@ -19,7 +22,7 @@ const TINY_CHUNK = KIB;
 
 const EMPTY = Buffer.alloc(0);
 
-const turn = createTurns();
+const turn = createTurns(() => sleep(REST_MS));
 
 /**
  * The bytes of a body as they arrive. They are copied into one buffer, because each chunk would cost an object, and a

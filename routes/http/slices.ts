@@ -21,11 +21,11 @@ export function atOnce<T>(work: Generator<void, T>): T {
   }
 }
 
-/** Each call waits for its turn: one in each pass of the event loop. */
-export function createTurns(): () => Promise<void> {
+/** Each call waits for its turn: one in each pass of the event loop, or after each `rest`. */
+export function createTurns(rest: () => Promise<void> = nextLoop): () => Promise<void> {
   let last = Promise.resolve();
   return () => {
-    last = last.then(() => nextLoop());
+    last = last.then(rest);
     return last;
   };
 }
