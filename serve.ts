@@ -84,7 +84,8 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
         : undefined,
     });
     undo.push(engine.stop);
-    const app = await buildApp({ engine, logger, maxPayloadBytes: config.maxPayloadBytes });
+    const { maxPayloadBytes, webPages } = config;
+    const app = await buildApp({ engine, logger, maxPayloadBytes, webPages });
     undo.push(() => {
       engine.stopWaiting();
       return app.close();

@@ -13,6 +13,7 @@ import { holdAnswers } from './http/memory.ts';
 import { serveAnyExpectation } from './http/nodeRefusals.ts';
 import { handleError, methodNotAllowed, routeNotFound } from './http/problems.ts';
 import { closeUnread } from './http/unreadAnswers.ts';
+import type { WebPages } from './http/webPages.ts';
 import { jobRoutes } from './jobs.ts';
 import { queueRoutes } from './queues.ts';
 import { scheduleRoutes } from './schedules.ts';
@@ -85,12 +86,15 @@ export async function buildApp(options: {
   engine: Engine;
   logger: Logger;
   maxPayloadBytes: number;
+  /** Undefined: web pages of all sites may send requests. */
+  webPages?: WebPages | undefined;
   /** How long a request may take to arrive. */
   requestTimeoutMs?: number;
   /** How long a client may take no byte of an answer. */
   answerTimeoutMs?: number;
 }): Promise<App> {
-  const { engine, logger, maxPayloadBytes, requestTimeoutMs, answerTimeoutMs = ANSWER_TIMEOUT_MS } = options;
+  const { engine, logger, maxPayloadBytes, webPages } = options;
+  const { requestTimeoutMs, answerTimeoutMs = ANSWER_TIMEOUT_MS } = options;
   const app = createApp(logger, requestTimeoutMs);
   const addRoutes = routesOf(engine, maxPayloadBytes);
   const routes: RouteOptions[] = [];
@@ -109,7 +113,7 @@ export async function buildApp(options: {
     if (allowed) methodNotAllowed(allowed)(request, reply);
     else routeNotFound(request, reply);
   });
-  checkHeads(app);
+  checkHeads(app, webPages);
   closeWithLastAnswer(app);
   closeUnread(app, answerTimeoutMs);
   holdAnswers(app, engine.memory);

@@ -13,10 +13,16 @@ export interface Config {
   logLevel: string;
   maxPayloadBytes: number;
   maxMemoryBytes: number;
+  /** Who may send requests besides programs on this machine. Undefined with AUTH=off: everybody. */
+  webPages: { hosts: string[]; origins: string[] } | undefined;
 }
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/;
+const HOST_NAME = /^[a-z0-9._:-]+$/;
+
+/** Whether a name or address leads to this machine, whoever resolves it. */
+export const isLoopback = (host: string): boolean => LOOPBACK.test(host);
 
 /** Dibs cannot start with this environment. The message names every bad variable. */
 export class ConfigError extends Error {}
@@ -52,14 +58,28 @@ export function readConfig(env: Record<string, string | undefined>, { listens = 
     return text;
   }
 
+  function list(name: string, isValid: (item: string) => boolean, what: string): string[] {
+    const items = (env[name] ?? '').split(',').map((item) => item.trim().toLowerCase());
+    const given = items.filter((item) => item !== '');
+    for (const item of given)
+      if (!isValid(item)) problems.push(`${name} must be ${what}, separated by commas, not "${item}"`);
+    return given;
+  }
+
   const host = env.HOST || '127.0.0.1';
   const auth = oneOf('AUTH', 'on', ['on', 'off']);
-  if (listens && auth !== 'off' && !LOOPBACK.test(host))
+  if (listens && auth !== 'off' && !isLoopback(host))
     problems.push(
       `HOST=${host} lets in everybody who can reach it, because there are no access keys yet; ` +
         'use 127.0.0.1, or set AUTH=off if your network keeps strangers out',
     );
 
+  const hosts = list('ALLOWED_HOSTS', (item) => HOST_NAME.test(item), 'names of hosts without ports');
+  const origins = list(
+    'ALLOWED_ORIGINS',
+    (item) => URL.canParse(item) && new URL(item).origin === item,
+    'origins like http://localhost:3000',
+  );
   const config: Config = {
     host,
     port: integer('PORT', 8080, 0, 65535),
@@ -70,6 +90,7 @@ export function readConfig(env: Record<string, string | undefined>, { listens = 
     logLevel: oneOf('LOG_LEVEL', 'info', LOG_LEVELS),
     maxPayloadBytes: integer('MAX_PAYLOAD_BYTES', 2 ** 20, 1, 16 * 2 ** 20),
     maxMemoryBytes: integer('MAX_MEMORY_BYTES', DEFAULT_MEMORY_BYTES, LEAST_MEMORY_BYTES, 2 ** 40),
+    webPages: auth === 'off' ? undefined : { hosts, origins },
   };
   if (problems.length > 0) throw new ConfigError(problems.join('\n'));
   return config;

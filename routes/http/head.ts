@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { invalidRequest, Refusal } from '../../src/errors.ts';
 import { pointerTo } from './pointer.ts';
+import { pageCheck, type WebPages } from './webPages.ts';
 
 /** How often a header is in a request. Node drops or joins the repeated ones. */
 export function timesSent(rawHeaders: string[], name: string): number {
@@ -61,13 +62,15 @@ function checkEncodings({ method, headers }: FastifyRequest): void {
 }
 
 /**
- * Refuses a request by its head, before its body is read: without one `Host`, or with a query or body in an encoding
- * that Dibs would misread.
+ * Refuses a request by its head, before its body is read: without one `Host`, from a web page that may not send it, or
+ * with a query or body in an encoding that Dibs would misread.
  */
-export function checkHeads(app: FastifyInstance): void {
+export function checkHeads(app: FastifyInstance, webPages: WebPages | undefined): void {
+  const checkPage = webPages && pageCheck(webPages);
   app.addHook('onRequest', (request, _, done) => {
     try {
       checkHost(request.raw);
+      checkPage?.(request.headers);
       checkQuery(request.url);
       checkEncodings(request);
       done();

@@ -3,6 +3,7 @@ import { Problem, ref } from '../schemas/common.ts';
 
 const PROBLEMS = {
   400: 'The request is malformed: `errors` names each field (`invalid_request`).',
+  403: 'The request comes from a web page, or under a host name, that may not use Dibs (`forbidden`).',
   404: 'There is no such job, queue or schedule (`job_not_found`, `queue_not_found`, `schedule_not_found`).',
   408: 'The request did not arrive in time (`request_timeout`).',
   409: 'The job or queue is not in a state for this (`lease_lost`, `job_leased`, `job_finished`, `queue_not_empty`, `unique_key_taken`).',
@@ -54,6 +55,9 @@ export function operation({ answers, refusals = [], takesBody = false, ...descri
   const body: (keyof typeof PROBLEMS)[] = takesBody ? [400, 413, 415] : [];
   return {
     ...described,
-    response: { ...answers, ...problems([...new Set([...body, ...refusals, 408, 431, 500, 503] as const)]) },
+    response: {
+      ...answers,
+      ...problems([...new Set([...body, ...refusals, 403, 408, 431, 500, 503] as const)]),
+    },
   };
 }

@@ -31,7 +31,7 @@ const STATUS: Record<RefusalCode, number> = {
 const TITLES: Record<RefusalCode, string> = {
   invalid_request: 'The request is malformed',
   unauthorized: 'The access key is missing or unknown',
-  forbidden: 'The access key does not allow this',
+  forbidden: 'This caller may not do this',
   job_not_found: 'There is no such job',
   queue_not_found: 'There is no such queue',
   schedule_not_found: 'There is no such schedule',

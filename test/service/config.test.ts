@@ -22,11 +22,22 @@ test('an empty environment serves loopback with a PostgreSQL of its own', () => 
     logLevel: 'info',
     maxPayloadBytes: 1_048_576,
     maxMemoryBytes: 268_435_456,
+    webPages: { hosts: [], origins: [] },
   });
 });
 
 test('an empty variable counts as none', () => {
-  const names = ['HOST', 'PORT', 'DATABASE_URL', 'DATABASE_LISTEN_URL', 'DATA_DIR', 'LOG_LEVEL', 'AUTH'];
+  const names = [
+    'ALLOWED_HOSTS',
+    'ALLOWED_ORIGINS',
+    'HOST',
+    'PORT',
+    'DATABASE_URL',
+    'DATABASE_LISTEN_URL',
+    'DATA_DIR',
+    'LOG_LEVEL',
+    'AUTH',
+  ];
   const empty = Object.fromEntries(
     [...names, 'DATABASE_POOL_SIZE', 'MAX_PAYLOAD_BYTES', 'MAX_MEMORY_BYTES'].map((n) => [n, '']),
   );
@@ -58,6 +69,7 @@ test('every variable is read', () => {
     logLevel: 'silent',
     maxPayloadBytes: 16_777_216,
     maxMemoryBytes: 1_073_741_824,
+    webPages: undefined,
   });
 });
 
@@ -68,6 +80,8 @@ test.each([
   ['MAX_MEMORY_BYTES', ['0', '1000000', '256MiB']],
   ['LOG_LEVEL', ['verbose', 'INFO', 'toString']],
   ['AUTH', ['true', 'no', 'OFF']],
+  ['ALLOWED_HOSTS', ['http://a.example', 'a b', 'a,b/c']],
+  ['ALLOWED_ORIGINS', ['a.example', '*', 'http://a.example/', 'http://a.example,null']],
   ['DATABASE_URL', ['db.example', 'mysql://db/dibs', '/var/run/postgresql', 'postgres']],
   ['DATABASE_LISTEN_URL', ['db.example:5432', 'http://db/dibs']],
 ])('a bad %s is named', (name, values) => {
@@ -116,6 +130,18 @@ test('only loopback is served, unless AUTH=off', () => {
     expect(refusal({ HOST, AUTH: 'on' })).toBe(message);
     expect(readConfig({ HOST, AUTH: 'off' }).host).toBe(HOST);
   }
+});
+
+test('hosts and origins are lists, in small letters', () => {
+  const env = {
+    ALLOWED_HOSTS: 'Dibs.internal, b ',
+    ALLOWED_ORIGINS: 'http://localhost:3000,https://a.example',
+  };
+  expect(readConfig(env).webPages).toEqual({
+    hosts: ['dibs.internal', 'b'],
+    origins: ['http://localhost:3000', 'https://a.example'],
+  });
+  expect(readConfig({ ...env, AUTH: 'off' }).webPages).toBe(undefined);
 });
 
 test('a process that only migrates may have any HOST', () => {

@@ -28,6 +28,7 @@ export async function startService(
     maxMemoryBytes?: number;
     requestTimeoutMs?: number;
     answerTimeoutMs?: number;
+    webPages?: { hosts: string[]; origins: string[] };
   } = {},
 ) {
   const database = options.databaseUrl ? undefined : await createDatabase();
@@ -47,6 +48,7 @@ export async function startService(
     maxPayloadBytes: options.maxPayloadBytes ?? 2 ** 20,
     requestTimeoutMs: options.requestTimeoutMs,
     answerTimeoutMs: options.answerTimeoutMs,
+    webPages: options.webPages,
   });
   const check = answerChecker(await document);
 
