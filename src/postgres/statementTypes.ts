@@ -609,13 +609,12 @@ export interface StatementTypes {
     parameters: {
       ranks: (number | null)[] | null;
       positions: (number | null)[] | null;
-      last_ranks: (number | null)[] | null;
       last_positions: (number | null)[] | null;
       queue_id: number | null;
     };
     columns: {
       firsts: string;
-      ms: number;
+      ends: string;
       gives_freely: boolean;
     };
   };
@@ -809,7 +808,9 @@ export interface StatementTypes {
     };
   };
   'maintenance/drop_floors': {
-    parameters: Record<never, never>;
+    parameters: {
+      end: number | null;
+    };
     columns: Record<never, never>;
   };
   'maintenance/due_expiries': {
@@ -959,6 +960,8 @@ export interface StatementTypes {
       queue_ids: (number | null)[] | null;
       ranks: (number | null)[] | null;
       positions: (number | null)[] | null;
+      newest: number | null;
+      server: string | null;
     };
     columns: Record<never, never>;
   };
@@ -1063,7 +1066,7 @@ export interface StatementTypes {
     };
     columns: {
       last_value: number;
-      started: string;
+      server: string;
       snapshot: string;
       queue_id: number;
       first: number;

@@ -290,11 +290,15 @@ test('a database set back in time is noticed at once', async () => {
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   await restored.query(`insert into dibs.scan_floors select id, 0, 100 from dibs.queues`);
+  // This one belongs to the data that came back.
+  await restored.query(`insert into dibs.scan_floors select id, 5, 1 from dibs.queues`);
   await restored.query(`select setval('dibs.positions', 1)`);
   const { body: job } = await own.call('POST', '/jobs', { queue: 'restored' });
   const { body } = await own.call('POST', '/jobs/claim', { queues: ['restored'], wait_seconds: 20 });
   expect(body.jobs.map(({ id }: { id: string }) => id)).toEqual([job.id]);
-  await until(async () => (await restored.query('select from dibs.scan_floors')).rowCount === 0);
+  const floors = async () => (await restored.query('select rank from dibs.scan_floors')).rows;
+  await until(async () => (await floors()).length === 1);
+  expect(await floors()).toEqual([{ rank: 5 }]);
   await restored.end();
   await own.stop();
 });
