@@ -10,6 +10,8 @@ export interface StatementTypes {
       last_position: number;
       open_transactions: (string | null)[];
       next_transaction: number;
+      oldest: number;
+      looked_from: number;
     };
   };
   'admin/call_time': {
@@ -183,6 +185,15 @@ export interface StatementTypes {
       headers: string;
       progress: string;
       found: number;
+    };
+  };
+  'admin/open_between': {
+    parameters: {
+      first: number | null;
+      last: number | null;
+    };
+    columns: {
+      id: string;
     };
   };
   'admin/purge': {
