@@ -18,7 +18,7 @@ const POLL_MS = 1000;
  * until it is woken.
  */
 export function createDispatcher(options: {
-  leaseJobs(queue: Queue, claims: Claim[], trip: RoundTrip): Promise<Leases>;
+  leaseJobs(queue: Queue, claims: Claim[], trip: RoundTrip, filled: () => void): Promise<Leases>;
   /** Notes which claims with a name may not lease, of those that look at an empty queue. */
   ownWithoutLeasing(claims: Claim[]): Promise<void>;
   queues: Queues;
@@ -82,9 +82,10 @@ export function createDispatcher(options: {
     queue: Queue | undefined,
     claims: Claim[],
     trip: RoundTrip | undefined,
+    filled: () => void,
   ): Promise<Leases> {
     const leasing: Leases | Promise<Leases> =
-      queue && trip ? leaseJobs(queue, claims, trip) : leaseNothing(claims);
+      queue && trip ? leaseJobs(queue, claims, trip, filled) : leaseNothing(claims);
     line.held = trip?.number === undefined;
     try {
       const leases = await leasing;
@@ -105,16 +106,19 @@ export function createDispatcher(options: {
     for (const claim of visitors) claim.seen[claim.queues.indexOf(line.name)] = line.wakes;
     for (const claim of served) {
       claim.busy = true;
-      line.serving.add(claim);
+      line.uncertain.add(claim);
     }
+    const decided = () => {
+      for (const claim of served) line.uncertain.delete(claim);
+    };
     let leases: Leases;
     try {
-      leases = await lease(line, queue, served, trip);
+      leases = await lease(line, queue, served, trip, decided);
     } catch (error) {
       for (const claim of served) claim.busy = false;
       throw error;
     } finally {
-      for (const claim of served) line.serving.delete(claim);
+      decided();
     }
     const more = mayHoldMore(line, slots, leases);
     if (more) line.woken = true;

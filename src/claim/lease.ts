@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { RoundTrip } from '../batching/roundTrips.ts';
-import { sizeOf } from '../job.ts';
-import { COPIES, type Hold, LARGEST_BYTES, type Memory, SMALL_BYTES } from '../memory.ts';
+import { type Hold, LARGEST_BYTES, type Memory, SMALL_BYTES } from '../memory.ts';
 import { isClaimTaken } from '../postgres/errorClasses.ts';
 import { callOf } from '../postgres/pipeline.ts';
 import type { Database } from '../postgres/pool.ts';
@@ -10,7 +9,8 @@ import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queue } from '../queues/cache.ts';
 import { type Claim, type ClaimName, slotsOf } from './claim.ts';
 import { noteTaken, ownCalls } from './claimRows.ts';
-import { type LeasedJob, type LeasedRow, toLease } from './leasedJob.ts';
+import { dealRows } from './dealRows.ts';
+import type { LeasedJob, LeasedRow } from './leasedJob.ts';
 import { hasClaimLimit, withinClaimLimits } from './limits.ts';
 import type { QueueMemories, QueueMemory } from './queueMemories.ts';
 import { createRaiseFloor, TOGETHER_MS } from './raiseFloor.ts';
@@ -99,6 +99,7 @@ export function createLease(context: {
     parameters: ReturnType<typeof parametersOf>,
     claims: Claim[],
     on: RoundTrip['db'],
+    filled: () => void,
   ): Promise<{ rows: (LeasedRow & { cut?: boolean })[]; opensInMs?: number | undefined }> {
     const { cursor } = memories.of(queue);
     const fair = () => ({ ...parameters, ...cursor.parameters() });
@@ -118,9 +119,14 @@ export function createLease(context: {
       if (queue.fair) cursor.leased(rows);
       return { rows };
     }
-    const rows = await (queue.fair
-      ? on.query(statements.fair, fair(), cursor.leased)
-      : on.query(statements.plain, parameters));
+    const rows = await on.query(
+      queue.fair ? statements.fair : statements.plain,
+      queue.fair ? fair() : parameters,
+      (rows) => {
+        if (queue.fair) cursor.leased(rows);
+        if (rows.length === parameters.slots) filled();
+      },
+    );
     return { rows };
   }
 
@@ -130,17 +136,31 @@ export function createLease(context: {
     for (const { position } of plain) arrivals.leased(position);
   }
 
-  /** Leases ready jobs of one queue to claims, in their order, with one statement. */
-  async function leaseJobs(queue: Queue, claims: Claim[], trip: RoundTrip): Promise<Leases> {
+  /**
+   * Leases ready jobs of one queue to claims, in their order, with one statement. Calls `filled` as soon as each claim is
+   * known to get all that it asked for.
+   */
+  async function leaseJobs(
+    queue: Queue,
+    claims: Claim[],
+    trip: RoundTrip,
+    filled: () => void = () => undefined,
+  ): Promise<Leases> {
     const hold = memory.hold();
     try {
-      return await leaseWithin(roomFor(claims, hold), queue, claims, trip);
+      return await leaseWithin(roomFor(claims, hold), queue, claims, trip, filled);
     } finally {
       hold.release();
     }
   }
 
-  async function leaseWithin(room: Room, queue: Queue, claims: Claim[], trip: RoundTrip): Promise<Leases> {
+  async function leaseWithin(
+    room: Room,
+    queue: Queue,
+    claims: Claim[],
+    trip: RoundTrip,
+    filled: () => void,
+  ): Promise<Leases> {
     const names = claims.flatMap((claim) => claim.name ?? []);
     // A limited claim holds the lock of its queue, and a claim with a name may fail because another request of it was
     // first: neither may hold up the rest of a round trip.
@@ -156,7 +176,7 @@ export function createLease(context: {
     const startedAt = performance.now();
     let found: Awaited<ReturnType<typeof run>>;
     try {
-      found = await run(queue, parameters, claims, on);
+      found = await run(queue, parameters, claims, on, filled);
     } catch (error) {
       if (isClaimTaken(error)) {
         await noteTaken(db, claims);
@@ -172,28 +192,13 @@ export function createLease(context: {
       );
       throw error;
     }
-    for (const claim of claims) claim.owned = true;
     const { rows, opensInMs } = found;
     const plain = rows.filter((row) => row.fairness_key === null);
     noteFloors(known, plain, startedAt);
     void checkSlow(known, performance.now() - startedAt);
-    rows.sort((a, b) => a.slot - b.slot);
-    const jobs: LeasedJob[][] = claims.map(() => []);
-    let at = 0;
-    const bytes = claims.map(() => 0);
-    for (const row of rows) {
-      while (row.slot >= (parameters.first_slots[at + 1] ?? Number.POSITIVE_INFINITY)) at++;
-      const job = toLease(row, queue.name);
-      (jobs[at] as LeasedJob[]).push(job);
-      (bytes[at] as number) += sizeOf(job);
-    }
-    for (const [i, claim] of claims.entries()) {
-      const leased = bytes[i] as number;
-      claim.bytes += leased;
-      if (leased > SMALL_BYTES) claim.hold?.().add(leased * (COPIES - 1));
-    }
+    const { jobs, size } = dealRows(rows, queue, claims, parameters.first_slots);
     // A character of a JSON text is at most 3 bytes of UTF-8 here: 4 bytes make two UTF-16 units.
-    const isFull = bytes.reduce((sum, leased) => sum + leased, 0) * 3 >= room.max_bytes;
+    const isFull = size * 3 >= room.max_bytes;
     const isCut = isFull || (rows[0]?.cut ?? false);
     const leases: Leases = { jobs, cut: isCut, scarce: room === SCARCE, opensInMs };
     // A job that is too large for the room stays the first: no floor may pass it.

@@ -6,8 +6,8 @@ import type { Leases } from './lease.ts';
 export interface WaitLine {
   name: string;
   claims: Claim[];
-  /** The claims in a statement of this line that is not dealt out yet. */
-  serving: Set<Claim>;
+  /** The claims in a statement that may get nothing there, and are the first in line then. */
+  uncertain: Set<Claim>;
   /** It takes part in the next round trip of its queue. */
   joining: boolean;
   /** A statement outside of any round trip is under way. Later claims must not overtake those in it. */
@@ -34,7 +34,7 @@ export const MOMENTS = 50;
 const openLine = (name: string, moment: number): WaitLine => ({
   name,
   claims: [],
-  serving: new Set(),
+  uncertain: new Set(),
   joining: false,
   held: false,
   woken: false,
@@ -63,13 +63,11 @@ const isVisiting = (line: WaitLine, claim: Claim) =>
 export const hasReason = (line: WaitLine): boolean =>
   line.claims.some((claim) => !claim.busy && (isVisiting(line, claim) || (line.woken && isWaiting(claim))));
 
-/**
- * Whether the next claims would overtake one that is in a statement: it may get nothing there, and is the first in line then.
- * While each claim gets something, nobody waits for that.
- */
-const wouldOvertake = (line: WaitLine, eligible: Claim[]): boolean =>
-  line.width === FIRST_WIDTH &&
-  [...line.serving].some(({ arrival }) => arrival < (eligible[0]?.arrival ?? 0));
+/** Whether the next claims might overtake one that came before them. */
+function mightOvertake(line: WaitLine, next: Claim | undefined): boolean {
+  for (const { arrival } of line.uncertain) if (next && arrival < next.arrival) return true;
+  return false;
+}
 
 /** The claims that the next statement serves: the first in line, as long as there is a reason to look at all. */
 export function nextBatch(line: WaitLine): { served: Claim[]; visitors: Claim[] } {
@@ -78,7 +76,7 @@ export function nextBatch(line: WaitLine): { served: Claim[]; visitors: Claim[] 
   );
   const visitors = eligible.filter((claim) => isVisiting(line, claim));
   if (visitors.length === 0 && !line.woken) return { served: [], visitors };
-  if (wouldOvertake(line, eligible)) return { served: [], visitors };
+  if (mightOvertake(line, eligible[0])) return { served: [], visitors };
   const served: Claim[] = [];
   let slots = 0;
   for (const claim of eligible) {
