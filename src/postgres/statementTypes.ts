@@ -1134,6 +1134,10 @@ export interface StatementTypes {
     };
     columns: Record<never, never>;
   };
+  'queues/drop_foreign_marks': {
+    parameters: Record<never, never>;
+    columns: Record<never, never>;
+  };
   'queues/mark_arrivals': {
     parameters: {
       queue_ids: (number | null)[] | null;

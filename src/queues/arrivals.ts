@@ -20,6 +20,7 @@ const statements = {
   look: planned('queues/arrivals', row<Look>()),
   mark: planned('queues/mark_arrivals'),
   prune: planned('queues/prune_marks'),
+  dropForeign: planned('queues/drop_foreign_marks'),
 };
 
 interface Look {
@@ -54,6 +55,8 @@ export function createArrivals(db: Db, now: () => number = () => performance.now
   let ends: { position: number; at: number }[] = [];
   let highest = -1;
   let server: string | undefined;
+  /** The database may have been restored from another server. */
+  let isRestored = true;
   let snapshot: string | null = null;
   let looking: Promise<void> | undefined;
   /** Where jobs that may be late begin, by queue. They are not marked yet. */
@@ -69,6 +72,7 @@ export function createArrivals(db: Db, now: () => number = () => performance.now
     const isBehind = position < newest();
     const isSetBack = server !== undefined && (asked !== server || isBehind);
     if (isSetBack) {
+      isRestored = true;
       ends = [];
       highest = -1;
     }
@@ -90,6 +94,16 @@ export function createArrivals(db: Db, now: () => number = () => performance.now
     if (!first || !second || second.at > at - MARKS_KEPT_MS) return;
     snapshots.shift();
     await db.query(statements.prune, { after: first.snapshot, up_to: second.snapshot });
+  }
+
+  async function dropForeign(): Promise<void> {
+    isRestored = false;
+    try {
+      await db.query(statements.dropForeign);
+    } catch (error) {
+      isRestored = true;
+      throw error;
+    }
   }
 
   async function markLate(): Promise<void> {
@@ -120,6 +134,7 @@ export function createArrivals(db: Db, now: () => number = () => performance.now
     /** The duty. */
     async follow(): Promise<boolean> {
       await markLate();
+      if (isRestored) await dropForeign();
       await refresh();
       await prune();
       return false;

@@ -202,6 +202,23 @@ test('a mark is seen once, after the commit of its job, by each replica', async 
   await db.close();
 });
 
+test('marks that came with a database from another server are dropped, and seen by nobody', async () => {
+  const queue = await queueId('foreign');
+  await client.query(
+    `insert into dibs.arrival_marks values ((pg_current_xact_id()::text::bigint + 1000000)::text::xid8, $1, 0, 9)`,
+    [queue],
+  );
+  const db = openDatabase(service.databaseUrl, 2);
+  const replica = createArrivals(db);
+  const seen: ArrivalMark[] = [];
+  replica.listen({ marked: (marks) => seen.push(...marks), setBack: () => undefined });
+  for (let looks = 0; looks < 3; looks++) await replica.follow();
+  expect(seen.filter((mark) => mark.queue_id === queue)).toEqual([]);
+  const { rows } = await client.query('select from dibs.arrival_marks where queue_id = $1', [queue]);
+  expect(rows).toEqual([]);
+  await db.close();
+});
+
 test('a job that commits late is claimed within 2 s, with dead entries below the floor', async () => {
   const queue = await queueId('late');
   const producer = new pg.Client(service.databaseUrl);
