@@ -1,4 +1,4 @@
-import { withUnknownOutcome } from './errors.ts';
+import { unavailable, withUnknownOutcome } from './errors.ts';
 
 /*
  * The seam of the engine: what concerns every verb is put around all of them here. A concern chooses, when the engine
@@ -51,6 +51,31 @@ export const unknownWhenBroken =
           }
         }
       : undefined;
+
+/** How long a call of several transactions may take. Each transaction has a limit of its own, which is a bit shorter. */
+const CALL_MS = 4800;
+
+function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const late = setTimeout(
+      () => reject(unavailable('The database is slow. Try again later.', 'unknown')),
+      ms,
+    );
+    work.finally(() => clearTimeout(late)).then(resolve, reject);
+  });
+}
+
+/**
+ * For the verbs whose calls make several transactions, if `concerned` says so of a request: it is refused when they take too
+ * long together. What is under way goes on. Other calls have no timer: their transaction has a limit.
+ */
+export const refusedWhenSlow =
+  // biome-ignore lint/suspicious/noExplicitAny: a verb takes a request of its own type.
+    (concerned: Record<string, (request: any) => boolean>): Concern =>
+    (verb) => {
+      const isConcerned = concerned[verb];
+      return isConcerned && ((run, request) => (isConcerned(request) ? within(CALL_MS, run()) : run()));
+    };
 
 /** Logs a line for each call: the verb, how long it took, and the code of its refusal. */
 export const logCalls =

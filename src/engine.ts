@@ -6,11 +6,18 @@ import { createRedrive } from './admin/redrive.ts';
 import { createBulkThrottle } from './batching/bulkThrottle.ts';
 import { createRoundTrips, ORDER_IN_TRIP } from './batching/roundTrips.ts';
 import { createClaims } from './claim/claims.ts';
-import { type Concern, logCalls, noteServedClaims, unknownWhenBroken, withConcerns } from './concerns.ts';
+import {
+  type Concern,
+  logCalls,
+  noteServedClaims,
+  refusedWhenSlow,
+  unknownWhenBroken,
+  withConcerns,
+} from './concerns.ts';
 import { createCapacity } from './enqueue/capacity.ts';
 import type { PathOf } from './enqueue/checks.ts';
 import { createEnqueue } from './enqueue/enqueue.ts';
-import { idempotentEnqueue } from './enqueue/idempotency.ts';
+import { type IdempotentEnqueue, idempotentEnqueue } from './enqueue/idempotency.ts';
 import type { NewJob } from './enqueue/newJob.ts';
 import { createGroupHeads } from './groups/heads.ts';
 import { createGroupRepair } from './groups/repair.ts';
@@ -43,6 +50,36 @@ const SEVERAL_TRANSACTIONS = [
   'purgeQueue',
   'redriveQueue',
 ];
+
+const always = () => true;
+const hasFollowUps = ({ enqueue }: Ack | Nack) => enqueue !== undefined;
+
+/**
+ * The calls of several transactions that are answered in time all the same. Purges, redrives and deletions of queues may
+ * take as long as they need, and so does a client that waits for its job.
+ */
+const IN_TIME = {
+  enqueue: ({ jobs }: { jobs: NewJob[] }) =>
+    jobs.some(
+      (job) => job.queue !== jobs[0]?.queue || job.unique_key !== undefined || job.group !== undefined,
+    ),
+  enqueueOnce: ({ afterwards }: IdempotentEnqueue) => afterwards === undefined,
+  ack: hasFollowUps,
+  nack: hasFollowUps,
+  settle: ({ acks, nacks }: { acks?: Ack[]; nacks?: Nack[] }) =>
+    (acks?.some(hasFollowUps) || nacks?.some(hasFollowUps)) ?? false,
+  explainJob: always,
+  cancelJob: always,
+  retryJob: always,
+  getQueue: always,
+  listQueues: always,
+  explainQueue: always,
+  configureQueue: always,
+  pauseQueue: always,
+  resumeQueue: always,
+  putSchedule: always,
+  triggerSchedule: always,
+};
 
 export interface EngineOptions {
   db: Database;
@@ -149,7 +186,11 @@ export async function startEngine({ db, memory = createMemory(), listenUrl, log,
 
     whyNotReady: () => whyNotReady(db),
   };
-  const concerns: Concern[] = [noteServedClaims(throttle.served), unknownWhenBroken(SEVERAL_TRANSACTIONS)];
+  const concerns: Concern[] = [
+    noteServedClaims(throttle.served),
+    unknownWhenBroken(SEVERAL_TRANSACTIONS),
+    refusedWhenSlow(IN_TIME),
+  ];
   if (logCall) concerns.unshift(logCalls(logCall));
 
   // A database that has just gone again is no reason to give up: a duty adjusts the clock later.

@@ -10,8 +10,9 @@ with found as materialized (
     where queue_id = :queue_id
       and state = 'ready'
       and fairness_key is null
-      and (-priority, position) > (range.rank, range.position)
-      and (-priority, position) <= (range.rank, range.last_position)
+      and -priority = range.rank
+      and position > range.position
+      and position <= range.last_position
       and (expires_at is null or expires_at > statement_timestamp())
     order by queue_id, -priority, position
     limit (select :limit::integer)

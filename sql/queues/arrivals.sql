@@ -1,5 +1,5 @@
 -- The end of the order of arrival, and the marks that became visible since the snapshot :since (null: none). Of those it
--- leaves out the marks behind :highest: no scan floor is there. `started` is when the server started.
+-- leaves out the marks behind :highest: no scan floor is there.
 -- A mark that was not visible is from a transaction that was open then, or that began later. So it looks only there: an
 -- index keeps the entries of deleted marks as long as any transaction is old.
 with seen as (
@@ -19,7 +19,8 @@ with seen as (
 )
 select
   arrivals.last_value,
-  extract(epoch from pg_postmaster_start_time())::text as started,
+  -- include shared/server.sql
+  as server,
   pg_current_snapshot()::text as snapshot,
   seen.queue_id, seen.first, seen.last
 from dibs.positions as arrivals

@@ -2,8 +2,8 @@ const FIRST = 2 ** 15;
 const LEAST = 2 ** 10;
 
 /**
- * How many positions a statement goes over, so that it takes about `targetMs`: from 32,768 on, four times as many after a quick
- * one, half as many after a slow one, an eighth after one that failed by its time limit.
+ * How many positions a statement goes over, so that it takes about `targetMs`: from 32,768 on, by the time that the last one
+ * took, but at most four times as many. An eighth after one that failed by its time limit.
  */
 export function createAdaptiveWidth(targetMs: number) {
   let width = FIRST;
@@ -17,8 +17,7 @@ export function createAdaptiveWidth(targetMs: number) {
     },
 
     took(ms: number): void {
-      if (ms < targetMs / 4) width *= 4;
-      else if (ms > targetMs) width = Math.max(LEAST, Math.floor(width / 2));
+      width = Math.max(LEAST, Math.floor(width * Math.min(4, targetMs / Math.max(ms, 0.1))));
     },
 
     failed(): void {

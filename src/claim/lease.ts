@@ -161,14 +161,15 @@ export function createLease(context: {
     trip: RoundTrip,
     filled: () => void,
   ): Promise<Leases> {
-    const known = memories.of(queue);
-    known.claimed = true;
     const names = claims.flatMap((claim) => claim.name ?? []);
     // A limited claim holds the lock of its queue, and a claim with a name may fail because another request of it was
     // first: neither may hold up the rest of a round trip.
     const isAlone = hasClaimLimit(queue) || names.length > 0 || !arrivals.isFresh();
     const on = isAlone ? trip.leave().db : trip.db;
     if (!arrivals.isFresh()) await arrivals.refresh();
+    // Not before: the look may show that the database was set back.
+    const known = memories.of(queue);
+    known.claimed = true;
     const { ranges, cut } = known.floor.ranges(arrivals.settled() ?? arrivals.newest());
     const nonces = claims.map(() => randomUUID());
     const parameters = parametersOf(queue, claims, nonces, ranges, room);

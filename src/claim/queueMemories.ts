@@ -2,6 +2,13 @@ import type { Queue } from '../queues/cache.ts';
 import { createFairnessCursor } from './fairness.ts';
 import { createScanFloor } from './scanFloor.ts';
 
+/** Surveys that follow each other until the floors of a queue stand before jobs, or at the end of the order. */
+export interface SurveyRun {
+  /** The first jobs that are ready, by rank, and whether the queue gave jobs freely. */
+  firsts: Map<number, { position: number; givesFreely: boolean | null }>;
+  done: Promise<void>;
+}
+
 /** What a replica remembers of a queue that it serves claims of. */
 export interface QueueMemory {
   name: string;
@@ -10,7 +17,9 @@ export interface QueueMemory {
   cursor: ReturnType<typeof createFairnessCursor>;
   /** When the stored floors were read. */
   storedReadAt: number;
-  /** When surveys that follow each other began, and when the last one ended. */
+  /** The surveys that are under way (raiseFloor.ts). They go on without claims. */
+  run: SurveyRun | undefined;
+  /** When claims that follow each other began to wait for surveys, and when the last one did. */
   surveys: { since: number; until: number };
   /** When the cost of ranks that are scanned whole was checked. */
   checkedAt: number;
@@ -33,6 +42,7 @@ export function createQueueMemories() {
           floor: createScanFloor(),
           cursor: createFairnessCursor(),
           storedReadAt: Number.NEGATIVE_INFINITY,
+          run: undefined,
           surveys: { since: 0, until: Number.NEGATIVE_INFINITY },
           checkedAt: Number.NEGATIVE_INFINITY,
           claimed: true,

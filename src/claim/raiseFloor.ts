@@ -1,20 +1,25 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isTimeLimit } from '../postgres/errorClasses.ts';
 import type { Db } from '../postgres/pool.ts';
+import { createSemaphore } from '../postgres/semaphore.ts';
 import { planned, row, type Statement } from '../postgres/statements.ts';
 import { type Arrivals, LAG_MS } from '../queues/arrivals.ts';
-import type { QueueMemory } from './queueMemories.ts';
-import { type Piece, rangesOf, type ScanRanges } from './scanRanges.ts';
+import type { QueueMemory, SurveyRun } from './queueMemories.ts';
+import { type Piece, rangesOf } from './scanRanges.ts';
 
 interface Survey {
   firsts: string;
-  ms: number;
+  ends: string;
   gives_freely: boolean | null;
 }
 
-/** A survey may not take longer, and the surveys between two claims take about this long together. */
-const SURVEY_LIMIT_MS = 200;
-const SURVEYS_MS = 200;
+/** A survey may not take longer. When this number of them in a row did, the run ends. */
+const SURVEY_LIMIT_MS = 50;
+const MOST_FAILURES = 10;
+/** Surveys under way at once, of all queues. The pool's other connections serve other work. */
+const SURVEYS_AT_ONCE = 3;
+/** A claim looks again after this time, although surveys go on. */
+const SLICE_MS = 200;
 /** Claims wait this long for surveys. Then those that do not wait for jobs are answered. */
 const LONGEST_MS = 2000;
 /** Surveys that come this soon after each other belong together. */
@@ -48,13 +53,21 @@ export interface Raised {
 export function createRaiseFloor({ db, arrivals }: { db: Db; arrivals: Arrivals }) {
   const now = () => performance.now();
 
-  async function survey(
-    queue_id: number,
-    ranges: ScanRanges,
-  ): Promise<Omit<Survey, 'firsts'> & { firsts: (number | undefined)[] }> {
-    const [found] = await db.query(statements.survey, { queue_id, ...ranges });
-    const { firsts, ...rest } = found as Survey;
-    return { ...rest, firsts: firsts.split(',').map((text) => (text === '' ? undefined : Number(text))) };
+  const atOnce = createSemaphore(SURVEYS_AT_ONCE);
+
+  /** Finds the first job that is ready in each piece, and how long that took. */
+  async function survey(queue_id: number, pieces: Piece[]) {
+    const { ranks, positions, last_positions } = rangesOf(pieces);
+    const [found] = await atOnce(() =>
+      db.query(statements.survey, { queue_id, ranks, positions, last_positions }),
+    );
+    const { firsts, ends, gives_freely: givesFreely } = found as Survey;
+    const endsMs = ends.split(',').map(Number);
+    return {
+      firsts: firsts.split(',').map((text) => (text === '' ? undefined : Number(text))),
+      times: endsMs.map((end, i) => end - (endsMs[i - 1] ?? 0)),
+      givesFreely,
+    };
   }
 
   async function readStored(memory: QueueMemory): Promise<void> {
@@ -74,42 +87,65 @@ export function createRaiseFloor({ db, arrivals }: { db: Db; arrivals: Arrivals 
     }
   }
 
-  async function surveyOn({ queueId, floor }: QueueMemory, cut: Piece, gotNothing: boolean): Promise<Raised> {
+  async function surveyAll({ queueId, floor }: QueueMemory, found: SurveyRun['firsts']): Promise<void> {
     const end = await settled();
-    const until = now() + SURVEYS_MS;
     const done = new Set<number>();
-    do {
+    for (let failures = 0; ; ) {
       const pieces = floor.behind(end, done);
-      if (pieces.length === 0) break;
-      const { firsts, ms, gives_freely } = await survey(queueId, rangesOf(pieces));
-      floor.surveyed(pieces, firsts, ms);
-      for (const [i, { rank }] of pieces.entries()) {
-        const first = firsts[i];
-        if (first === undefined) continue;
-        done.add(rank);
-        const isLocked = gotNothing && rank === cut.rank && first <= cut.to;
-        if (isLocked && !gives_freely) return { again: false };
-        if (isLocked && !floor.passLocked(cut, first)) return { again: false, inMs: LAG_MS };
+      if (pieces.length === 0) return;
+      try {
+        const { firsts, times, givesFreely } = await survey(queueId, pieces);
+        failures = 0;
+        floor.surveyed(pieces, firsts, times);
+        for (const [i, { rank }] of pieces.entries()) {
+          const position = firsts[i];
+          if (position === undefined) continue;
+          done.add(rank);
+          found.set(rank, { position, givesFreely });
+        }
+      } catch (error) {
+        if (!isTimeLimit(error) || ++failures === MOST_FAILURES) throw error;
+        floor.surveyFailed();
       }
-    } while (now() < until);
-    return { again: true };
+    }
+  }
+
+  /** It goes on by itself, whether claims wait for it or not. */
+  function startRun(memory: QueueMemory): SurveyRun {
+    memory.floor.beginSurveys();
+    const firsts: SurveyRun['firsts'] = new Map();
+    const done = surveyAll(memory, firsts).finally(() => {
+      memory.run = undefined;
+      memory.floor.endSurveys();
+    });
+    // A claim that waits is told of the failure. Without one, the next claim starts another run.
+    done.catch(() => undefined);
+    return { firsts, done };
+  }
+
+  async function waitForRun(memory: QueueMemory, cut: Piece, gotNothing: boolean): Promise<Raised> {
+    const isOwn = memory.run === undefined;
+    memory.run ??= startRun(memory);
+    const { run } = memory;
+    await Promise.race([run.done, delay(SLICE_MS, undefined, { ref: false })]);
+    // What an earlier run found may have been leased since, and the claim got nothing for that reason.
+    const first = isOwn ? run.firsts.get(cut.rank) : undefined;
+    if (!first || !gotNothing || first.position > cut.to) return { again: true };
+    if (!first.givesFreely) return { again: false };
+    return memory.floor.passLocked(cut, first.position) ? { again: true } : { again: false, inMs: LAG_MS };
   }
 
   return {
     /** A claim reached the end of `cut` and may find more behind it. */
     async raise(memory: QueueMemory, cut: Piece, gotNothing: boolean): Promise<Raised> {
       const { surveys } = memory;
-      if (now() > surveys.until + TOGETHER_MS) {
-        surveys.since = now();
-        memory.floor.beginSurveys();
-      }
+      if (now() > surveys.until + TOGETHER_MS) surveys.since = now();
       try {
         await readStored(memory);
-        const raised = await surveyOn(memory, cut, gotNothing);
+        const raised = await waitForRun(memory, cut, gotNothing);
         return raised.again && now() > surveys.since + LONGEST_MS ? { again: false, inMs: 1 } : raised;
       } catch (error) {
         if (!isTimeLimit(error)) throw error;
-        memory.floor.surveyFailed();
         return { again: true };
       } finally {
         surveys.until = now();
@@ -119,11 +155,12 @@ export function createRaiseFloor({ db, arrivals }: { db: Db; arrivals: Arrivals 
     /** A claim took this long. Checks, now and then, that it was not for ranks that are scanned whole. */
     async checkSlow(memory: QueueMemory, ms: number): Promise<void> {
       if (ms < SLOW_CLAIM_MS || now() < memory.checkedAt + CHECK_MS) return;
-      const ranges = memory.floor.wholeRanks();
-      if (!ranges) return;
+      const pieces = memory.floor.wholeRanks();
+      if (pieces.length === 0) return;
       memory.checkedAt = now();
       try {
-        if ((await survey(memory.queueId, ranges)).ms > SLOW_WHOLE_MS) memory.floor.closeRanks();
+        const { times } = await survey(memory.queueId, pieces);
+        if (times.reduce((sum, ms) => sum + ms, 0) > SLOW_WHOLE_MS) memory.floor.closeRanks();
       } catch (error) {
         // An outage shows in the next claim.
         if (isTimeLimit(error)) memory.floor.closeRanks();

@@ -11,24 +11,29 @@ import {
   type ScanRanges,
 } from './scanRanges.ts';
 
-/** A claim scans at most about this number of positions. Fewer after a claim that failed. */
+/** A claim scans at most about this number of positions. Fewer after a claim that failed, and while surveys run. */
 const CLAIM_WIDTH = 2 ** 15;
 const LEAST_WIDTH = 2 ** 10;
 /** A survey takes about this long. */
-export const SURVEY_MS = 20;
+const SURVEY_MS = 20;
+/** A rank gets a level of its own when surveys of it took this long together. A quick look at a rank does not count. */
+const SLOW_RANK_MS = 20;
+const QUICK_MS = 1;
 /** Ranks without a level are scanned whole when all that was ever there takes less than this. */
 const WHOLE_MS = 30;
 const WHOLE_AGAIN_MS = 60_000;
-/** A replica stores the floor of a level when it has leased this number of jobs there, or when a survey of it was slow. */
+/** A replica stores the floor of a level when it has leased this number of jobs there, or when surveys of it took this long. */
 const STORED_JOBS = 10_000;
+const STORED_MS = 10;
 
 interface Level {
   /** Nothing up to here can be claimed any more. */
   floor: number;
   /** A position that was leased, and when: the floor to be. */
   next: { position: number; at: number } | undefined;
-  /** Jobs leased since the floor was stored. */
+  /** Jobs leased since the floor was stored, and how long surveys took since then. */
   jobs: number;
+  surveyMs: number;
   /** The first job that is ready lies here, but claims do not get it. */
   stuck: { position: number; since: number } | undefined;
 }
@@ -46,10 +51,15 @@ export function createScanFloor(now: () => number = () => performance.now()) {
   let base = -1;
   /** Ranks without a level are scanned whole, from their beginning: nothing was ever there. */
   let whole = false;
-  /** How long the surveys up to `base` took. */
+  /** How long the surveys up to `base` took, without those of ranks that have a level by now. */
   let baseMs = 0;
+  /** The part of it that slow surveys of single ranks took. */
+  let slowMs = new Map<number, number>();
   let baseAt = 0;
   let claimWidth = CLAIM_WIDTH;
+  let isSurveying = false;
+  /** The last survey was one of ranks without a level. */
+  let isBare = false;
   const surveyWidth = createAdaptiveWidth(SURVEY_MS);
 
   const floorOf = (rank: number): number => levels.get(rank)?.floor ?? base;
@@ -57,7 +67,7 @@ export function createScanFloor(now: () => number = () => performance.now()) {
   function levelOf(rank: number): Level {
     let level = levels.get(rank);
     if (!level) {
-      level = { floor: base, next: undefined, jobs: 0, stuck: undefined };
+      level = { floor: base, next: undefined, jobs: 0, surveyMs: 0, stuck: undefined };
       levels.set(rank, level);
     }
     return level;
@@ -73,6 +83,7 @@ export function createScanFloor(now: () => number = () => performance.now()) {
     whole = false;
     base = -1;
     baseMs = 0;
+    slowMs = new Map();
   }
 
   function openRanks(settled: number): void {
@@ -92,12 +103,13 @@ export function createScanFloor(now: () => number = () => performance.now()) {
       openRanks(settled);
       const ranks = ranksInUse();
       const ranges = newRanges();
+      const width = isSurveying ? LEAST_WIDTH : claimWidth;
       if (whole && ranks[0] !== FIRST_RANK)
         addRange(ranges, FIRST_RANK, -1, (ranks[0] ?? LAST_RANK + 1) - 1, END);
       for (const [i, rank] of ranks.entries()) {
         const floor = floorOf(rank);
         if (floor + claimWidth < settled) {
-          const cut = { rank, from: floor, to: floor + claimWidth };
+          const cut = { rank, from: floor, to: floor + width };
           addRange(ranges, rank, floor, rank, cut.to);
           return { ranges, cut };
         }
@@ -135,55 +147,62 @@ export function createScanFloor(now: () => number = () => performance.now()) {
       closeRanks();
     },
 
-    /** The ranges of the ranks without a level, if claims scan them whole. */
-    wholeRanks(): ScanRanges | undefined {
-      if (!whole) return undefined;
-      const ranges = newRanges();
-      let first = FIRST_RANK;
-      for (const rank of [...ranksInUse(), LAST_RANK + 1]) {
-        if (first < rank) addRange(ranges, first, -1, rank - 1, END);
-        first = rank + 1;
-      }
-      return ranges;
-    },
+    /** The ranks without a level, if claims scan them whole. */
+    wholeRanks: (): Piece[] =>
+      whole ? ALL_RANKS.filter((rank) => !levels.has(rank)).map((rank) => ({ rank, from: -1, to: END })) : [],
 
     closeRanks,
 
-    /** Pieces to survey for the next jobs, but for ranks that are `done`. */
+    /** Pieces to survey for the next jobs, but for ranks that are `done`. Ranks without a level come first. */
     behind(settled: number, done: Set<number>): Piece[] {
-      const pieces = ranksInUse()
-        .filter((rank) => !done.has(rank) && floorOf(rank) + claimWidth < settled)
-        .map((rank) => ({
-          rank,
-          from: floorOf(rank),
-          to: Math.min(floorOf(rank) + surveyWidth.get(), settled),
-        }));
-      const bare = pieces.filter(({ rank }) => !levels.has(rank));
-      return bare.length > 0 ? bare : pieces;
+      const behind = ranksInUse().filter((rank) => !done.has(rank) && floorOf(rank) + claimWidth < settled);
+      const bare = behind.filter((rank) => !levels.has(rank));
+      // What was quick there may be slow here: ranks with many dead entries have levels.
+      if (isBare && bare.length === 0) surveyWidth.begin();
+      isBare = bare.length > 0;
+      return (isBare ? bare : behind).map((rank) => ({
+        rank,
+        from: floorOf(rank),
+        to: Math.min(floorOf(rank) + surveyWidth.get(), settled),
+      }));
     },
 
-    /** A survey found the first jobs that are ready in these pieces, if there are any. */
-    surveyed(pieces: Piece[], firsts: (number | undefined)[], ms: number): void {
+    /** A survey found the first jobs that are ready in these pieces, if there are any. It took this long for each. */
+    surveyed(pieces: Piece[], firsts: (number | undefined)[], times: number[]): void {
+      const ms = times.reduce((sum, time) => sum + time, 0);
       surveyWidth.took(ms);
-      const bare = pieces.filter(({ rank }) => !levels.has(rank));
+      const bare = pieces.find(({ rank }) => !levels.has(rank));
+      if (bare) baseMs += ms;
       for (const [i, { rank, to }] of pieces.entries()) {
         const first = firsts[i];
-        if (first === undefined && !levels.has(rank)) continue;
+        const time = times[i] as number;
+        const rankMs = (slowMs.get(rank) ?? 0) + (time < QUICK_MS ? 0 : time);
+        if (first === undefined && rankMs < SLOW_RANK_MS && !levels.has(rank)) {
+          if (rankMs > 0) slowMs.set(rank, rankMs);
+          continue;
+        }
+        if (!levels.has(rank)) baseMs -= rankMs;
+        slowMs.delete(rank);
         const level = levelOf(rank);
+        level.surveyMs += rankMs;
         raise(level, first === undefined ? to : first - 1);
-        if (ms > SURVEY_MS) level.jobs = STORED_JOBS;
       }
-      const [piece] = bare;
-      if (!piece) return;
-      baseMs += ms;
+      if (!bare) return;
       baseAt = now();
-      base = Math.max(base, piece.to);
+      base = Math.max(base, bare.to);
     },
 
     surveyFailed: surveyWidth.failed,
 
-    /** A series of surveys begins. */
-    beginSurveys: surveyWidth.begin,
+    /** A series of surveys begins. Until it ends, claims do not scan what the surveys go over. */
+    beginSurveys(): void {
+      isSurveying = true;
+      surveyWidth.begin();
+    },
+
+    endSurveys(): void {
+      isSurveying = false;
+    },
 
     /**
      * A claim of this piece leased nothing, though a job is ready there: others have it locked. When they still have it
@@ -205,8 +224,13 @@ export function createScanFloor(now: () => number = () => performance.now()) {
 
     /** The floors that are to be stored, as they have much behind them. */
     takeUnstored(): { rank: number; position: number }[] {
-      const found = [...levels].filter(([, level]) => level.jobs >= STORED_JOBS);
-      for (const [, level] of found) level.jobs = 0;
+      const found = [...levels].filter(
+        ([, level]) => level.jobs >= STORED_JOBS || level.surveyMs >= STORED_MS,
+      );
+      for (const [, level] of found) {
+        level.jobs = 0;
+        level.surveyMs = 0;
+      }
       return found.map(([rank, level]) => ({ rank, position: level.floor }));
     },
 

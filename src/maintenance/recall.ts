@@ -40,7 +40,8 @@ interface Context {
  */
 export function recallPassedOver({ db, claims, arrivals, notifier }: Context): () => Promise<number> {
   let marks: ArrivalMark[] = [];
-  let isSetBack = false;
+  /** Where the order ended when it was set back, until the stored floors behind it are dropped. */
+  let setBackTo: number | undefined;
   /** The walk that has begun: where it goes on. */
   let walk: { memory: QueueMemory; from: number } | undefined;
   const width = createAdaptiveWidth(SEARCH_MS);
@@ -49,11 +50,11 @@ export function recallPassedOver({ db, claims, arrivals, notifier }: Context): (
     marked(found) {
       marks.push(...found);
     },
-    setBack() {
+    setBack(end) {
       claims.memories.forget();
       marks = [];
       walk = undefined;
-      isSetBack = true;
+      if (end !== undefined) setBackTo = Math.min(end, setBackTo ?? end);
       claims.wakeAll();
     },
   });
@@ -126,9 +127,10 @@ export function recallPassedOver({ db, claims, arrivals, notifier }: Context): (
   }
 
   return async () => {
-    if (isSetBack) {
-      await db.query(statements.drop);
-      isSetBack = false;
+    if (setBackTo !== undefined) {
+      const end = setBackTo;
+      await db.query(statements.drop, { end });
+      if (setBackTo === end) setBackTo = undefined;
     }
     if (marks.length > 0) await recallMarked();
     const ms = await walkOn();
@@ -147,9 +149,11 @@ function joined(marks: ArrivalMark[]): ArrivalMark[] {
   return found;
 }
 
-/** The duty that stores the floors of queues from which this replica leased many jobs, for replicas that start. */
-export function storeFloors({ db, claims }: Context): () => Promise<boolean> {
+/** The duty that stores the floors that have much behind them, for replicas that start. */
+export function storeFloors({ db, claims, arrivals }: Context): () => Promise<boolean> {
   return async () => {
+    const server = arrivals.server();
+    if (server === undefined) return false;
     const found = [...claims.memories.all()].flatMap(({ queueId, floor }) =>
       floor.takeUnstored().map((one) => ({ queueId, ...one })),
     );
@@ -158,6 +162,8 @@ export function storeFloors({ db, claims }: Context): () => Promise<boolean> {
       queue_ids: found.map(({ queueId }) => queueId),
       ranks: found.map(({ rank }) => rank),
       positions: found.map(({ position }) => position),
+      server,
+      newest: arrivals.newest(),
     });
     return false;
   };

@@ -10,6 +10,8 @@ export interface StatementTypes {
       last_position: number;
       open_transactions: (string | null)[];
       next_transaction: number;
+      oldest: number;
+      looked_from: number;
     };
   };
   'admin/call_time': {
@@ -183,6 +185,15 @@ export interface StatementTypes {
       headers: string;
       progress: string;
       found: number;
+    };
+  };
+  'admin/open_between': {
+    parameters: {
+      first: number | null;
+      last: number | null;
+    };
+    columns: {
+      id: string;
     };
   };
   'admin/purge': {
@@ -609,13 +620,12 @@ export interface StatementTypes {
     parameters: {
       ranks: (number | null)[] | null;
       positions: (number | null)[] | null;
-      last_ranks: (number | null)[] | null;
       last_positions: (number | null)[] | null;
       queue_id: number | null;
     };
     columns: {
       firsts: string;
-      ms: number;
+      ends: string;
       gives_freely: boolean;
     };
   };
@@ -809,7 +819,9 @@ export interface StatementTypes {
     };
   };
   'maintenance/drop_floors': {
-    parameters: Record<never, never>;
+    parameters: {
+      end: number | null;
+    };
     columns: Record<never, never>;
   };
   'maintenance/due_expiries': {
@@ -959,6 +971,8 @@ export interface StatementTypes {
       queue_ids: (number | null)[] | null;
       ranks: (number | null)[] | null;
       positions: (number | null)[] | null;
+      newest: number | null;
+      server: string | null;
     };
     columns: Record<never, never>;
   };
@@ -1063,7 +1077,7 @@ export interface StatementTypes {
     };
     columns: {
       last_value: number;
-      started: string;
+      server: string;
       snapshot: string;
       queue_id: number;
       first: number;
@@ -1118,6 +1132,10 @@ export interface StatementTypes {
     parameters: {
       name: string | null;
     };
+    columns: Record<never, never>;
+  };
+  'queues/drop_foreign_marks': {
+    parameters: Record<never, never>;
     columns: Record<never, never>;
   };
   'queues/mark_arrivals': {

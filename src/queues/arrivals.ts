@@ -20,11 +20,12 @@ const statements = {
   look: planned('queues/arrivals', row<Look>()),
   mark: planned('queues/mark_arrivals'),
   prune: planned('queues/prune_marks'),
+  dropForeign: planned('queues/drop_foreign_marks'),
 };
 
 interface Look {
   last_value: number;
-  started: string;
+  server: string;
   snapshot: string;
   queue_id: number | null;
   first: number | null;
@@ -41,8 +42,11 @@ export interface ArrivalMark {
 export interface ArrivalListeners {
   /** These marks became visible. */
   marked(marks: ArrivalMark[]): void;
-  /** The database was set back in time, or it is another server: positions may come again. */
-  setBack(): void;
+  /**
+   * The server is another one, or started again: what is known of positions may be wrong. If the order now ends before what
+   * was known, the database was set back in time, to `end`: positions behind it come again.
+   */
+  setBack(end: number | undefined): void;
 }
 
 export function createArrivals(db: Db, now: () => number = () => performance.now()) {
@@ -50,7 +54,9 @@ export function createArrivals(db: Db, now: () => number = () => performance.now
   /** Ends of the order, and when each was known: one that is at least LAG_MS old, and those behind it. */
   let ends: { position: number; at: number }[] = [];
   let highest = -1;
-  let started: string | undefined;
+  let server: string | undefined;
+  /** The database may have been restored from another server. */
+  let isRestored = true;
   let snapshot: string | null = null;
   let looking: Promise<void> | undefined;
   /** Where jobs that may be late begin, by queue. They are not marked yet. */
@@ -61,20 +67,22 @@ export function createArrivals(db: Db, now: () => number = () => performance.now
 
   async function look(): Promise<void> {
     const rows = await db.query(statements.look, { since: snapshot, highest });
-    const { last_value: position, started: server, snapshot: seen } = rows[0] as Look;
+    const { last_value: position, server: asked, snapshot: seen } = rows[0] as Look;
     const at = now();
-    const isSetBack = started !== undefined && (server !== started || position < newest());
+    const isBehind = position < newest();
+    const isSetBack = server !== undefined && (asked !== server || isBehind);
     if (isSetBack) {
+      isRestored = true;
       ends = [];
       highest = -1;
     }
-    started = server;
+    server = asked;
     snapshot = seen;
     ends.push({ position, at });
     while (ends[1] && ends[1].at <= at - LAG_MS) ends.shift();
     highest = Math.max(highest, position);
     const marks = rows.filter((row): row is Look & ArrivalMark => row.queue_id !== null);
-    if (isSetBack) listeners.setBack();
+    if (isSetBack) listeners.setBack(isBehind ? position : undefined);
     else if (marks.length > 0) listeners.marked(marks);
   }
 
@@ -86,6 +94,16 @@ export function createArrivals(db: Db, now: () => number = () => performance.now
     if (!first || !second || second.at > at - MARKS_KEPT_MS) return;
     snapshots.shift();
     await db.query(statements.prune, { after: first.snapshot, up_to: second.snapshot });
+  }
+
+  async function dropForeign(): Promise<void> {
+    isRestored = false;
+    try {
+      await db.query(statements.dropForeign);
+    } catch (error) {
+      isRestored = true;
+      throw error;
+    }
   }
 
   async function markLate(): Promise<void> {
@@ -116,6 +134,7 @@ export function createArrivals(db: Db, now: () => number = () => performance.now
     /** The duty. */
     async follow(): Promise<boolean> {
       await markLate();
+      if (isRestored) await dropForeign();
       await refresh();
       await prune();
       return false;
@@ -136,6 +155,9 @@ export function createArrivals(db: Db, now: () => number = () => performance.now
 
     /** The last position that is known. */
     newest,
+
+    /** The server that this is known of. */
+    server: (): string | undefined => server,
 
     /** All jobs up to this position have committed, or are marked. None when nothing was known long enough ago. */
     settled(): number | undefined {

@@ -22,12 +22,11 @@ async function purgeWhile(meanwhile: () => Promise<unknown>, states = STATES): P
   const { query } = service.db;
   let begun = false;
   service.db.query = async (statement, parameters) => {
-    const rows = (await query.call(service.db, statement, parameters)) as never;
-    if (!begun && statement.text.includes('as next_transaction')) {
+    if (!begun && parameters && 'next_transaction' in parameters) {
       begun = true;
       await meanwhile();
     }
-    return rows;
+    return query.call(service.db, statement, parameters) as never;
   };
   try {
     return (await at.ok('POST', `/queues/${queue}/purge`, { states })).count;
@@ -133,6 +132,32 @@ test('a purge leaves every job that comes, or comes back, after its call, whatev
   );
   expect(count).toBe(7);
 });
+
+test('a purge leaves the jobs of a transaction with savepoints, however many transactions began after it', async () => {
+  await at.configure(queue, {});
+  const old = await openTransaction(service.databaseUrl);
+  await old.query('savepoint released');
+  await old.query(`select dibs.enqueue($1, '"came late"')`, [queue]);
+  await old.query('release released');
+  const many = await openTransaction(service.databaseUrl);
+  await many.query('create temporary table used (n integer)');
+  await many.query(`
+    do $$
+    begin
+      for n in 1..210000 loop
+        begin
+          if n % 1000 = 0 then truncate used; end if;
+          insert into used values (n);
+        exception when division_by_zero then null;
+        end;
+      end loop;
+    end
+    $$`);
+  await many.end('commit');
+  await at.enqueue({ queue, payload: 'there' });
+  expect(await purgeWhile(() => old.end('commit'))).toBe(1);
+  expect(await left()).toEqual(['came late']);
+}, 120_000);
 
 test('a purge leaves a job whose delay ends after its call, and a job of a group that advances', async () => {
   await at.enqueueAll([

@@ -202,6 +202,23 @@ test('a mark is seen once, after the commit of its job, by each replica', async 
   await db.close();
 });
 
+test('marks that came with a database from another server are dropped, and seen by nobody', async () => {
+  const queue = await queueId('foreign');
+  await client.query(
+    `insert into dibs.arrival_marks values ((pg_current_xact_id()::text::bigint + 1000000)::text::xid8, $1, 0, 9)`,
+    [queue],
+  );
+  const db = openDatabase(service.databaseUrl, 2);
+  const replica = createArrivals(db);
+  const seen: ArrivalMark[] = [];
+  replica.listen({ marked: (marks) => seen.push(...marks), setBack: () => undefined });
+  for (let looks = 0; looks < 3; looks++) await replica.follow();
+  expect(seen.filter((mark) => mark.queue_id === queue)).toEqual([]);
+  const { rows } = await client.query('select from dibs.arrival_marks where queue_id = $1', [queue]);
+  expect(rows).toEqual([]);
+  await db.close();
+});
+
 test('a job that commits late is claimed within 2 s, with dead entries below the floor', async () => {
   const queue = await queueId('late');
   const producer = new pg.Client(service.databaseUrl);
@@ -294,11 +311,15 @@ test('a database set back in time is noticed at once', async () => {
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   await restored.query(`insert into dibs.scan_floors select id, 0, 100 from dibs.queues`);
+  // This one belongs to the data that came back.
+  await restored.query(`insert into dibs.scan_floors select id, 5, 1 from dibs.queues`);
   await restored.query(`select setval('dibs.positions', 1)`);
   const { body: job } = await own.call('POST', '/jobs', { queue: 'restored' });
   const { body } = await own.call('POST', '/jobs/claim', { queues: ['restored'], wait_seconds: 20 });
   expect(body.jobs.map(({ id }: { id: string }) => id)).toEqual([job.id]);
-  await until(async () => (await restored.query('select from dibs.scan_floors')).rowCount === 0);
+  const floors = async () => (await restored.query('select rank from dibs.scan_floors')).rows;
+  await until(async () => (await floors()).length === 1);
+  expect(await floors()).toEqual([{ rank: 5 }]);
   await restored.end();
   await own.stop();
 });

@@ -72,27 +72,60 @@ test('surveys come to the end of an order without jobs in a few steps', () => {
     floor.surveyed(
       pieces,
       pieces.map(() => undefined),
-      1,
+      pieces.map(() => 0.01),
     );
   }
   expect(surveys).toBeLessThan(15);
 });
 
-test('surveys of many dead entries become short, and each goes on where the last one ended', () => {
-  const { floor } = scanFloorAt(20_000_000);
-  let at = -1;
-  for (let surveys = 0; surveys < 20; surveys++) {
-    const pieces = floor.behind(20_000_000, new Set());
-    expect(pieces[0]?.from).toBe(at);
-    at = pieces[0]?.to as number;
-    floor.surveyed(
-      pieces,
-      pieces.map(() => undefined),
-      50,
-    );
+/** Surveys all that is behind once, without finding a job. Rank 0 takes this long for each position. */
+function survey(floor: ReturnType<typeof createScanFloor>, settled: number, msOfPosition: number): Piece[] {
+  const pieces = floor.behind(settled, new Set());
+  floor.surveyed(
+    pieces,
+    pieces.map(() => undefined),
+    pieces.map(({ rank, from, to }) => (rank === 0 ? (to - from) * msOfPosition : 0.01)),
+  );
+  return pieces;
+}
+
+test('surveys of dead entries take about as long each, and each goes on where the last one ended', () => {
+  const settled = 20_000_000;
+  for (const msOfPosition of [0.0003, 0.003]) {
+    const { floor } = scanFloorAt(settled);
+    let at = -1;
+    let surveys = 0;
+    for (let pieces = survey(floor, settled, msOfPosition); pieces.length > 0; surveys++) {
+      const dead = pieces.find(({ rank }) => rank === 0);
+      if (dead) {
+        expect(dead.from).toBe(at);
+        at = dead.to;
+        expect((dead.to - dead.from) * msOfPosition).toBeLessThan(100);
+      }
+      pieces = survey(floor, settled, msOfPosition);
+    }
+    expect(settled - at).toBeLessThanOrEqual(32_768);
+    expect(surveys).toBeLessThan((settled * msOfPosition) / 15 + 20);
   }
-  const [next] = floor.behind(20_000_000, new Set());
-  expect((next?.to as number) - (next?.from as number)).toBe(1024);
+});
+
+test('a priority with many dead entries gets a scan floor of its own, which is stored after its first surveys', () => {
+  const settled = 20_000_000;
+  const { floor } = scanFloorAt(settled);
+  // The first of these surveys take 20 ms for rank 0 together. No job was found.
+  while (!floor.behind(settled, new Set()).every(({ rank }) => rank === 0)) survey(floor, settled, 0.0004);
+  expect(floor.takeUnstored()).toEqual([{ rank: 0, position: expect.any(Number) }]);
+  expect(floor.takeUnstored()).toEqual([]);
+  const [piece] = survey(floor, settled, 0.0004);
+  expect(floor.takeUnstored()).toEqual([{ rank: 0, position: piece?.to }]);
+});
+
+test('while surveys run, a claim scans little of what they go over', () => {
+  const { floor, ranges } = scanFloorAt(20_000_000);
+  floor.beginSurveys();
+  expect(ranges().cut).toEqual({ rank: -100, from: -1, to: 1023 });
+  floor.endSurveys();
+  expect(ranges().cut).toEqual({ rank: -100, from: -1, to: 32_767 });
 });
 
 test('jobs that others keep locked do not hide those far behind them', () => {
