@@ -1,20 +1,19 @@
 import { isOutage } from '../errors.ts';
-import type { WaitLine } from './waitLine.ts';
 
 /** This number of looks runs at once. The pool's other connections serve the other verbs. */
 const AT_ONCE = 3;
 
 /**
- * The looks of wait lines that nobody woke: a few at once, in the order in which they were asked for. `look` returns
- * undefined when there is nothing to look for. When the database answers none of them, `fail` is called for the lines
- * that wait: each of them would wait as long for the same failure.
+ * Looks that nobody woke: a few at once, in the order in which they were asked for. `Lines` is what looks: a wait line, or
+ * some together. `look` returns undefined when there is nothing to look for. When the database answers none of them,
+ * `fail` is called for those that wait: each of them would wait as long for the same failure.
  */
-export function createLooks(context: {
-  look(line: WaitLine): Promise<void> | undefined;
-  fail(line: WaitLine, outage: unknown): void;
+export function createLooks<Lines extends object>(context: {
+  look(lines: Lines): Promise<void> | undefined;
+  fail(lines: Lines, outage: unknown): void;
 }) {
   const { look, fail } = context;
-  const waiting = new Set<WaitLine>();
+  const waiting = new Set<Lines>();
   let running = 0;
   /** The looks that met an outage since the last one that did not. */
   let failures = 0;
@@ -29,7 +28,7 @@ export function createLooks(context: {
       if (!isOutage(error) || ++failures < AT_ONCE) return;
       const others = [...waiting];
       waiting.clear();
-      for (const line of others) fail(line, error);
+      for (const lines of others) fail(lines, error);
     } finally {
       running--;
       next();
@@ -37,18 +36,18 @@ export function createLooks(context: {
   }
 
   function next(): void {
-    for (const line of waiting) {
+    for (const lines of waiting) {
       if (running >= AT_ONCE) return;
-      waiting.delete(line);
-      const looking = look(line);
+      waiting.delete(lines);
+      const looking = look(lines);
       if (looking) void run(looking);
     }
   }
 
   return {
-    /** A line looks, as soon as there is a place. */
-    ask(line: WaitLine): void {
-      waiting.add(line);
+    /** They look, as soon as there is a place. */
+    ask(lines: Lines): void {
+      waiting.add(lines);
       next();
     },
   };

@@ -1092,9 +1092,9 @@ export interface StatementTypes {
       has_marks: boolean;
     };
   };
-  'queues/by_name': {
+  'queues/by_names': {
     parameters: {
-      name: string | null;
+      names: (string | null)[] | Buffer | null;
     };
     columns: {
       id: number;
@@ -1150,7 +1150,7 @@ export interface StatementTypes {
   };
   'replicas/notify': {
     parameters: {
-      message: string | null;
+      messages: (string | null)[] | Buffer | null;
     };
     columns: {
       pg_notify: unknown;

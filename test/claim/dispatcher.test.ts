@@ -7,6 +7,12 @@ import { until } from '../support/until.ts';
 
 const job = (id: string) => ({ id, payload: 'null' }) as LeasedJob;
 
+/** A cache in which every queue exists. */
+const allExist = {
+  byName: async (name: string) => ({ id: 1, name }),
+  refresh: async (names: string[]) => new Set(names),
+} as never;
+
 /** A dispatcher whose statements return when the test says so. */
 function setUp() {
   const statements: {
@@ -29,7 +35,7 @@ function setUp() {
         if (waiter) waiter(statement);
         else statements.push(statement);
       }),
-    queues: { byName: async (name: string) => ({ id: 1, name }) } as never,
+    queues: allExist,
     joinRoundTrip: (_, work) => work({ number: undefined } as never),
     giveBack: (jobs) => givenBack.push(...jobs),
     notifier: { waiting: () => undefined } as never,
@@ -163,7 +169,7 @@ test('claims that wait for 1,000 queues look at them over the whole second, and 
       running--;
       return { jobs: claims.map(() => []), cut: false };
     },
-    queues: { byName: async (name: string) => ({ id: 1, name }) } as never,
+    queues: allExist,
     joinRoundTrip: (_, work) => work({ number: undefined } as never),
     giveBack: () => undefined,
     notifier: { waiting: () => undefined } as never,
@@ -195,7 +201,7 @@ test('an outage that one look meets fails the claims of every queue', async () =
       await new Promise((resolve) => setTimeout(resolve, 1500));
       throw unavailable();
     },
-    queues: { byName: async (name: string) => ({ id: 1, name }) } as never,
+    queues: allExist,
     joinRoundTrip: (_, work) => work({ number: undefined } as never),
     giveBack: () => undefined,
     notifier: { waiting: () => undefined } as never,

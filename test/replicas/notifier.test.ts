@@ -26,6 +26,7 @@ async function replica() {
     here: wake,
     coming: () => undefined,
     elsewhere: wake,
+    unnoticed: wake,
     finished: (ids) => ids.forEach(wake),
     blocked: (queue, group) => wake(`${queue}: ${group}`),
     replaced: () => undefined,
