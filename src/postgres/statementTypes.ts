@@ -1070,9 +1070,9 @@ export interface StatementTypes {
       last: number;
     };
   };
-  'queues/by_id': {
+  'queues/by_ids': {
     parameters: {
-      queue_id: number | null;
+      ids: (number | null)[] | null;
     };
     columns: {
       id: number;

@@ -29,11 +29,11 @@ interface FoundRow extends QueueRow {
 /** An entry older than this is looked up again. It serves meanwhile, until it is twice as old. */
 const FRESH_MS = 400;
 
-/** One statement looks up this number of names. */
-const MOST_NAMES = 1000;
+/** One statement looks up this number of queues. */
+const MOST_TOGETHER = 1000;
 
 const findByNames = prepared('queues/by_names', row<FoundRow>());
-const findById = prepared('queues/by_id', row<FoundRow>());
+const findByIds = prepared('queues/by_ids', row<FoundRow>());
 const makeFair = planned('queues/mark_fair');
 const create = prepared('queues/create');
 
@@ -61,10 +61,13 @@ export function queueCache(db: Database, opened: (name: string) => void = () => 
   let changes = 0;
   const waitForLocks = createLockWait();
 
-  const findByName = gathering(MOST_NAMES, async (names: string[]) => {
-    const rows = await db.query(findByNames, { names });
-    const found = new Map(rows.map((row) => [row.name, row]));
+  const findByName = gathering(MOST_TOGETHER, async (names: string[]) => {
+    const found = new Map((await db.query(findByNames, { names })).map((row) => [row.name, row]));
     return names.map((name) => found.get(name));
+  });
+  const findById = gathering(MOST_TOGETHER, async (ids: number[]) => {
+    const found = new Map((await db.query(findByIds, { ids })).map((row) => [row.id, row]));
+    return ids.map((id) => found.get(id));
   });
 
   function remember(row: QueueRow | undefined, key: string | number): Queue | undefined {
@@ -98,10 +101,7 @@ export function queueCache(db: Database, opened: (name: string) => void = () => 
     const underWay = asked.get(key);
     if (underWay) return underWay;
     const asOf = changes;
-    const found =
-      typeof key === 'string'
-        ? findByName(key)
-        : db.query(findById, { queue_id: key }).then(([row]) => row);
+    const found = typeof key === 'string' ? findByName(key) : findById(key);
     const answer = found
       .then((row) => row && withMark(row))
       .then((row) => (asOf === changes ? remember(row, key) : row && toQueue(row)))

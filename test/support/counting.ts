@@ -1,6 +1,6 @@
 import type { Database } from '../../src/postgres/pool.ts';
 
-/** A database that counts the statements that go to it. */
+/** A database that counts the round trips to it. */
 export function counting(db: Database) {
   let count = 0;
   return {
@@ -11,7 +11,7 @@ export function counting(db: Database) {
         return db.query(statement, parameters);
       },
       pipeline(calls, sent) {
-        count += calls.length;
+        count++;
         return db.pipeline(calls, sent);
       },
     } satisfies Database as Database,
