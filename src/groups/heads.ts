@@ -129,6 +129,9 @@ export function createGroupHeads(context: {
       if (queue && results[i]?.some((row) => row.is_new)) notifier.ready(queue.name);
   }
 
+  const oneByOne = (groupsOf: GroupsOfQueue[]) =>
+    Promise.all(groupsOf.map(([queueId, groups]) => inPlace(() => advance(queueId, groups))));
+
   /**
    * Advances groups of many queues, by the ids of the queues. A group whose next job was taken away at that moment stays
    * without a head.
@@ -136,14 +139,16 @@ export function createGroupHeads(context: {
   async function advanceMany(groupsOf: Iterable<GroupsOfQueue>): Promise<void> {
     for (const some of portionsOf(groupsOf)) {
       try {
-        await advanceTogether(some);
+        // Claims of a single queue can go in the same round trip.
+        if (some.length === 1) await oneByOne(some);
+        else await advanceTogether(some);
       } catch (error) {
         if (isOutage(error)) {
           log(error, TRIED_AGAIN);
           for (const [queueId, groups] of some) miss(queueId, groups);
         } else {
           // One queue holds up or fails all. Alone, it fails alone.
-          await Promise.all(some.map(([queueId, groups]) => inPlace(() => advance(queueId, groups))));
+          await oneByOne(some);
         }
       }
     }
