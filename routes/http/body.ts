@@ -1,7 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { MAX_SMALL_JSON_BYTES } from '../schemas/common.ts';
-import { fingerprintFor } from './idempotency.ts';
-import { parseKeepingRaw, type RawShape } from './rawJson.ts';
+import { fingerprintOf } from './fingerprint.ts';
+import { needsFingerprint } from './idempotency.ts';
+import type { RawShape } from './openJson.ts';
+import { readingJson, readJson } from './rawJson.ts';
 import { readBody } from './readBody.ts';
 import { wholeBody } from './refusalOf.ts';
 import { atOnce, inSlices } from './slices.ts';
@@ -52,8 +54,8 @@ export function acceptJson(app: FastifyInstance): void {
 type Parsed = (error: Error | null, body?: unknown) => void;
 
 function* parsing(request: FastifyRequest, body: Buffer): Generator<void, unknown> {
-  const parsed = body.length > 0 ? yield* parseKeepingRaw(body, request.routeOptions.config.raw) : undefined;
-  request.fingerprint = yield* fingerprintFor(request, body);
+  const parsed = yield* readingJson(body, request.routeOptions.config.raw);
+  if (needsFingerprint(request)) request.fingerprint = yield* fingerprintOf(body);
   return parsed;
 }
 
@@ -64,7 +66,8 @@ function parse(request: FastifyRequest, body: Buffer, done: Parsed): void {
   }
   let parsed: unknown;
   try {
-    parsed = atOnce(parsing(request, body));
+    if (body.length > 0) parsed = readJson(body, request.routeOptions.config.raw);
+    if (needsFingerprint(request)) request.fingerprint = atOnce(fingerprintOf(body));
   } catch (error) {
     done(error as Error);
     return;

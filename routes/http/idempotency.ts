@@ -7,7 +7,6 @@ import type { NewJob } from '../../src/enqueue/newJob.ts';
 import { invalidRequest } from '../../src/errors.ts';
 import type { Job } from '../../src/job.ts';
 import { text } from '../schemas/common.ts';
-import { fingerprintOf } from './fingerprint.ts';
 import { timesSent } from './head.ts';
 
 declare module 'fastify' {
@@ -46,11 +45,9 @@ export const replayedHeader = {
   },
 };
 
-/** The fingerprint of a request that needs one. `body` is valid JSON, or empty. */
-export function* fingerprintFor(request: FastifyRequest, body: Buffer): Generator<void, string | null> {
-  const needsOne = request.routeOptions.config.idempotent && request.headers[NAME] !== undefined;
-  return needsOne ? yield* fingerprintOf(body) : null;
-}
+/** Whether the body of a request has to be compared. */
+export const needsFingerprint = ({ headers, routeOptions }: FastifyRequest): boolean =>
+  headers[NAME] !== undefined && routeOptions.config.idempotent === true;
 
 /** The key of a request. @throws Refusal `invalid_request` when there is more than one */
 function keyOf({ headers, raw }: FastifyRequest): string | undefined {

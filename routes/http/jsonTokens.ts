@@ -15,8 +15,6 @@ export const OPEN_LIST = 0x5b;
 export const CLOSE_LIST = 0x5d;
 export const OPEN_OBJECT = 0x7b;
 export const CLOSE_OBJECT = 0x7d;
-/** In ASCII, `]` and `}` stand two places after `[` and `{`. */
-const TO_CLOSE = 2;
 
 const codes = (text: string) => [...text].map((c) => c.charCodeAt(0));
 /** For each byte, 1 if it is one of `text`. */
@@ -130,90 +128,4 @@ export function endOfColon(bytes: Uint8Array, at: number): number {
   const colon = endOfSpace(bytes, at);
   if (bytes[colon] !== COLON) throw unexpected(bytes, colon);
   return colon + 1;
-}
-
-/** The name of a member, and the colon. */
-const endOfName = (bytes: Uint8Array, at: number) => endOfColon(bytes, endOfString(bytes, at));
-
-/** What a ValueScan ends with for a list or object that is too deep or too large. It looks no further than that. */
-export const TOO_DEEP = -1;
-export const TOO_LARGE = -2;
-
-export const MAX_DEPTH = 1000;
-/** The brackets that close what is open in the value that is scanned. */
-const closing = new Uint8Array(MAX_DEPTH);
-
-/** A value is scanned in steps of about so many bytes. */
-const STEP_BYTES = 64 * 1024;
-
-/** Looks for the end of a value of any kind. */
-export class ValueScan {
-  /** Where the scan goes on. When it is over: where the value ends, or TOO_DEEP, or TOO_LARGE. */
-  at: number;
-  readonly #largest: number;
-  #depth = 0;
-  #close = 0;
-  /** The brackets that close what is open, between two steps. */
-  #closing: Uint8Array | undefined;
-
-  constructor(at: number, maxBytes: number) {
-    this.at = at;
-    this.#largest = at + maxBytes;
-  }
-
-  /**
-   * One step. Returns whether the scan is over. Payloads of 16 MiB pass through this loop, so it calls no function for
-   * what is frequent.
-   */
-  next(bytes: Uint8Array): boolean {
-    if (this.#closing) closing.set(this.#closing);
-    const pauseAt = Math.min(this.at + STEP_BYTES, this.#largest);
-    let depth = this.#depth;
-    let close = this.#close;
-    for (let i = this.at; ; ) {
-      let c = bytes[i] as number;
-      if (c <= SPACE) {
-        i = endOfSpace(bytes, i);
-        c = bytes[i] as number;
-      }
-      if (c === OPEN_OBJECT || c === OPEN_LIST) {
-        if (depth === MAX_DEPTH) return this.#over(TOO_DEEP);
-        closing[depth++] = close;
-        close = c + TO_CLOSE;
-        i = endOfSpace(bytes, i + 1);
-        if (bytes[i] !== close) {
-          if (c === OPEN_OBJECT) i = endOfName(bytes, i);
-          continue;
-        }
-      } else {
-        i = endOfScalar(bytes, i);
-      }
-      // A value has ended, or an empty list or object is about to.
-      for (;;) {
-        if (depth === 0) return this.#over(i);
-        c = bytes[i] as number;
-        if (c <= SPACE) {
-          i = endOfSpace(bytes, i);
-          c = bytes[i] as number;
-        }
-        if (c === COMMA) break;
-        if (c !== close) throw unexpected(bytes, i);
-        close = closing[--depth] as number;
-        i++;
-      }
-      i = close === CLOSE_OBJECT ? endOfName(bytes, endOfSpace(bytes, i + 1)) : i + 1;
-      if (i <= pauseAt) continue;
-      if (i > this.#largest) return this.#over(TOO_LARGE);
-      this.at = i;
-      this.#depth = depth;
-      this.#close = close;
-      this.#closing = closing.slice(0, depth);
-      return false;
-    }
-  }
-
-  #over(at: number): true {
-    this.at = at;
-    return true;
-  }
 }

@@ -1,24 +1,28 @@
 import { isAscii, isUtf8 } from 'node:buffer';
-import { invalidRequest, payloadTooLarge, Refusal } from '../../src/errors.ts';
+import { invalidRequest, payloadTooLarge, type Refusal } from '../../src/errors.ts';
 import { RawJson } from '../../src/job.ts';
 import {
-  CLOSE_LIST,
-  CLOSE_OBJECT,
+  LONG_STRING,
+  LongString,
+  MAX_DEPTH,
+  TOO_DEEP,
+  TOO_LARGE,
+  unescaped,
+  ValueScan,
+} from './jsonScans.ts';
+import {
   COMMA,
   endOfColon,
   endOfScalar,
   endOfSpace,
   endOfText,
   LITERALS,
-  MAX_DEPTH,
   OPEN_LIST,
   OPEN_OBJECT,
   QUOTE,
-  TOO_DEEP,
-  TOO_LARGE,
   unexpected,
-  ValueScan,
 } from './jsonTokens.ts';
+import { ifRead, OpenList, OpenObject, type RawShape } from './openJson.ts';
 import { pointerTo } from './pointer.ts';
 import { wholeBody } from './refusalOf.ts';
 import { isSliceOver } from './slices.ts';
@@ -29,193 +33,192 @@ import { isSliceOver } from './slices.ts';
  * checked and kept as texts. JSON.parse took seconds for a hostile body.
  */
 
-/**
- * Which values of a body are kept as texts. `{ maxBytes }` is such a value, `members` names members of an object, and a
- * one-element array stands for all elements. `{ members: { jobs: [{ maxBytes: 9 }] } }`: each element of `jobs`.
- */
-export type RawShape = { maxBytes: number } | [RawShape] | { members: Record<string, RawShape> };
-
 /** Outside raw values. No list of the API takes more elements, and no object as many members. */
 const MAX_ITEMS = 1000;
 /** Outside raw values: a batch of 1000 jobs with all their fields and 32 headers each has half as many. */
 const MAX_VALUES = 100_000;
 
-/** Up to this size, a body becomes one text, and is read at once. A slice of a larger text would keep all of it in memory. */
+const TOO_DEEP_IN_WORDS = `must nest at most ${MAX_DEPTH} levels deep`;
+
+/** Up to this size, a body becomes one text. A slice of a larger text would keep all of it in memory. */
 const SMALL_BYTES = 64 * 1024;
 
-/** The characters of a longer string are put together from parts of about this size. */
-const LONG_STRING = 256 * 1024;
+type Open = OpenList | OpenObject;
 
-const NO_MEMBERS: Record<string, RawShape> = {};
-
-/** @throws the refusal that a value is instead of being read */
-function ifRead(value: unknown): unknown {
-  if (value instanceof Refusal) throw value;
-  return value;
-}
-
-class Reader {
+/**
+ * Reads JSON, except for the values that `shape` names: they stay exactly the texts that were sent (RawJson).
+ * @throws SyntaxError when the body is not JSON
+ * @throws Refusal when it is not UTF-8, for a raw value that is too large, and for what is too deep or has too many items
+ */
+export class JsonReader {
+  /** What was read. */
+  value: unknown;
   readonly #bytes: Buffer;
+  readonly #shape: RawShape | undefined;
   /** The whole text of a small body, if each byte is a character: then slices of it cost least. */
   readonly #text: string | undefined;
-  /** Where the value that is read stands in the body. */
-  readonly #path: (string | number)[] = [];
+  /** The lists and objects around what is read now. */
+  readonly #open: Open[] = [];
+  /** The innermost of them. */
+  #top: Open | undefined;
+  /** What takes several steps. */
+  #scan: ValueScan | LongString | undefined;
   /** Where reading goes on. */
   #at = 0;
   #values = 0;
-  #depth = 0;
+  #isOver = false;
 
-  constructor(bytes: Buffer) {
+  constructor(bytes: Buffer, shape: RawShape | undefined) {
+    if (!isUtf8(bytes)) throw wholeBody('must be UTF-8');
     this.#bytes = bytes;
+    this.#shape = shape;
     this.#text = bytes.length <= SMALL_BYTES && isAscii(bytes) ? bytes.toString('latin1') : undefined;
   }
 
-  /** The value of the whole body. */
-  *body(shape: RawShape | undefined): Generator<void, unknown> {
-    const value = ifRead(yield* this.#value(shape));
-    const end = endOfSpace(this.#bytes, this.#at);
-    if (end < this.#bytes.length) throw unexpected(this.#bytes, end);
-    return value;
+  /** One step: about a value. Returns whether the body has been read. */
+  next(): boolean {
+    if (this.#scan) this.#goOn(this.#scan);
+    else if (this.#top?.awaitsName) this.#string();
+    else this.#begin();
+    return this.#isOver;
   }
 
-  #refused(message: string): Refusal {
-    const path = pointerTo(...this.#path);
-    return invalidRequest([{ in: 'body', path, message }]);
+  /** The shape of the value that is read now. */
+  #shapeHere(): RawShape | undefined {
+    return this.#top ? this.#top.shape : this.#shape;
+  }
+
+  /** Begins to read a value. Most are read at once. */
+  #begin(): void {
+    const start = endOfSpace(this.#bytes, this.#at);
+    this.#at = start;
+    const shape = this.#shapeHere();
+    if (shape !== undefined && 'maxBytes' in shape) {
+      this.#scan = new ValueScan(start, shape.maxBytes);
+      this.#goOn(this.#scan);
+      return;
+    }
+    if (++this.#values > MAX_VALUES)
+      throw wholeBody(`must have at most ${MAX_VALUES} values, apart from payloads, results and progress`);
+    const c = this.#bytes[start] as number;
+    if (c === OPEN_OBJECT || c === OPEN_LIST) {
+      if (this.#open.length === MAX_DEPTH) throw wholeBody(TOO_DEEP_IN_WORDS);
+      this.#top = c === OPEN_LIST ? new OpenList(shape) : new OpenObject(shape);
+      this.#open.push(this.#top);
+      this.#closeAll();
+    } else if (c === QUOTE) {
+      this.#string();
+    } else {
+      this.#at = endOfScalar(this.#bytes, start);
+      this.#add(LITERALS.has(c) ? LITERALS.get(c)?.[1] : Number(this.#slice(start, this.#at)));
+    }
   }
 
   #slice(start: number, end: number): string {
     return this.#text?.slice(start, end) ?? this.#bytes.toString('utf8', start, end);
   }
 
-  // Each of the following reads from `#at` on, and returns a value. Generators may pause.
-
-  *#value(shape: RawShape | undefined): Generator<void, unknown> {
-    const start = endOfSpace(this.#bytes, this.#at);
-    this.#at = start;
-    if (isSliceOver()) yield;
-    if (shape !== undefined && 'maxBytes' in shape) return yield* this.#raw(shape.maxBytes);
-    if (++this.#values > MAX_VALUES) {
-      this.#path.length = 0;
-      throw this.#refused(
-        `must have at most ${MAX_VALUES} values, apart from payloads, results and progress`,
-      );
-    }
-    const c = this.#bytes[start] as number;
-    if (c === OPEN_OBJECT || c === OPEN_LIST) {
-      if (++this.#depth > MAX_DEPTH) {
-        this.#path.length = 0;
-        throw this.#tooDeep();
-      }
-      const value = yield* c === OPEN_LIST ? this.#list(shape) : this.#object(shape);
-      this.#depth--;
-      return value;
-    }
-    if (c === QUOTE) return this.#string(start) ?? (yield* this.#longString(start));
-    this.#at = endOfScalar(this.#bytes, start);
-    return LITERALS.has(c) ? LITERALS.get(c)?.[1] : Number(this.#slice(start, this.#at));
-  }
-
-  /** Undefined for a string that must be read in slices. */
-  #string(start: number): string | undefined {
-    if (this.#bytes[start] !== QUOTE) throw unexpected(this.#bytes, start);
-    const end = endOfText(this.#bytes, start + 1, LONG_STRING);
-    if (this.#bytes[end] !== QUOTE) return undefined;
-    this.#at = end + 1;
-    return this.#unescaped(start + 1, end);
-  }
-
-  #unescaped(start: number, end: number): string {
-    const text = this.#slice(start, end);
-    return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text;
-  }
-
-  *#longString(start: number): Generator<void, string> {
-    let text = '';
-    for (let from = start + 1; ; ) {
-      const to = endOfText(this.#bytes, from, LONG_STRING);
-      text += this.#unescaped(from, to);
-      this.#at = to + 1;
-      if (this.#bytes[to] === QUOTE) return text;
-      from = to;
-      if (isSliceOver()) yield;
+  #string(): void {
+    const start = this.#at + 1;
+    if (this.#bytes[start - 1] !== QUOTE) throw unexpected(this.#bytes, start - 1);
+    const end = endOfText(this.#bytes, start, LONG_STRING);
+    if (this.#bytes[end] === QUOTE) {
+      this.#at = end + 1;
+      this.#add(unescaped(this.#slice(start, end)));
+    } else {
+      this.#scan = new LongString(start);
     }
   }
 
-  *#raw(maxBytes: number): Generator<void, RawJson | Refusal> {
+  #goOn(scan: ValueScan | LongString): void {
+    if (!scan.next(this.#bytes)) return;
+    this.#scan = undefined;
     const start = this.#at;
-    const scan = new ValueScan(start, maxBytes);
-    while (!scan.next(this.#bytes)) if (isSliceOver()) yield;
     this.#at = scan.at;
-    if (this.#at === TOO_DEEP) throw this.#tooDeep();
+    this.#add(scan instanceof LongString ? scan.text : this.#raw(start, this.#shapeHere()));
+  }
+
+  /** A raw value that was scanned, or the refusal that it is. */
+  #raw(start: number, shape: RawShape | undefined): RawJson | Refusal {
+    const { maxBytes } = shape as { maxBytes: number };
+    if (this.#at === TOO_DEEP)
+      throw invalidRequest([{ in: 'body', path: this.#path(), message: TOO_DEEP_IN_WORDS }]);
     if (this.#at === TOO_LARGE) throw this.#tooLarge(maxBytes);
     if (this.#at - start > maxBytes) return this.#tooLarge(maxBytes);
     return new RawJson(this.#slice(start, this.#at));
   }
 
-  *#object(shape: RawShape | undefined): Generator<void, object> {
-    const members = shape !== undefined && 'members' in shape ? shape.members : NO_MEMBERS;
-    const object: Record<string, unknown> = {};
-    let refused: Map<string, Refusal> | undefined;
-    for (let count = 0; !this.#ends(CLOSE_OBJECT, count, 'members'); count++) {
-      const name = this.#string(this.#at) ?? (yield* this.#longString(this.#at));
+  /** A string that was read may be the name of a member. Everything else is a value. */
+  #add(value: unknown): void {
+    const top = this.#top;
+    if (top === undefined) {
+      this.#end(value);
+    } else if (top.awaitsName) {
       this.#at = endOfColon(this.#bytes, this.#at);
-      this.#path.push(name);
-      const value = yield* this.#value(Object.hasOwn(members, name) ? members[name] : undefined);
-      this.#path.pop();
-      // Of a repeated name the last value counts, as in JSON.parse: so a refusal waits for the end.
-      if (value instanceof Refusal) refused = (refused ?? new Map<string, Refusal>()).set(name, value);
-      else refused?.delete(name);
-      if (name === '__proto__')
-        Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true });
-      else object[name] = value;
+      (top as OpenObject).named(value as string);
+    } else {
+      top.add(value);
+      this.#closeAll();
     }
-    for (const refusal of refused?.values() ?? []) throw refusal;
-    return object;
   }
 
-  *#list(shape: RawShape | undefined): Generator<void, unknown[]> {
-    const element = Array.isArray(shape) ? shape[0] : undefined;
-    const list: unknown[] = [];
-    for (let count = 0; !this.#ends(CLOSE_LIST, count, 'items'); count++) {
-      this.#path.push(count);
-      list.push(ifRead(yield* this.#value(element)));
-      this.#path.pop();
+  /** Closes what ends now: it is the next value of what is around it. If nothing ends, `#at` is where an item begins. */
+  #closeAll(): void {
+    while (this.#top && this.#closes(this.#top)) {
+      const value = this.#top.value();
+      this.#open.pop();
+      this.#top = this.#open.at(-1);
+      if (this.#top) this.#top.add(value);
+      else this.#end(value);
     }
-    return list;
   }
 
-  /** Whether a list or object ends after `count` items. If not, `#at` is where the next one begins. */
-  #ends(close: number, count: number, items: string): boolean {
+  #closes({ close, count, itemsInWords }: Open): boolean {
     // The first time, `#at` is at the bracket that opens.
     const i = endOfSpace(this.#bytes, count === 0 ? this.#at + 1 : this.#at);
     if (this.#bytes[i] === close) {
       this.#at = i + 1;
       return true;
     }
-    if (count === MAX_ITEMS) throw this.#refused(`must have at most ${MAX_ITEMS} ${items}`);
+    if (count === MAX_ITEMS) {
+      const path = pointerTo(...this.#open.slice(0, -1).map(({ key }) => key));
+      throw invalidRequest([{ in: 'body', path, message: `must have at most ${MAX_ITEMS} ${itemsInWords}` }]);
+    }
     if (count > 0 && this.#bytes[i] !== COMMA) throw unexpected(this.#bytes, i);
     this.#at = count === 0 ? i : endOfSpace(this.#bytes, i + 1);
     return false;
   }
 
-  #tooDeep(): Refusal {
-    return this.#refused(`must nest at most ${MAX_DEPTH} levels deep`);
+  #end(value: unknown): void {
+    const end = endOfSpace(this.#bytes, this.#at);
+    if (end < this.#bytes.length) throw unexpected(this.#bytes, end);
+    this.value = ifRead(value);
+    this.#isOver = true;
+  }
+
+  /** Where the value that is read now stands in the body. */
+  #path(): string {
+    return pointerTo(...this.#open.map(({ key }) => key));
   }
 
   #tooLarge(maxBytes: number): Refusal {
-    const path = pointerTo(...this.#path);
+    const path = this.#path();
     return payloadTooLarge(`${path} is larger than ${maxBytes} bytes.`, [
       { in: 'body', path, message: `must be at most ${maxBytes} bytes of JSON text` },
     ]);
   }
 }
 
-/**
- * Parses JSON, except for the values that `shape` names: they stay exactly the texts that were sent (RawJson).
- * @throws SyntaxError when the body is not JSON
- * @throws Refusal when it is not UTF-8, for a raw value that is too large, and for what is too deep or has too many items
- */
-export function* parseKeepingRaw(body: Buffer, shape: RawShape | undefined): Generator<void, unknown> {
-  if (!isUtf8(body)) throw wholeBody('must be UTF-8');
-  return yield* new Reader(body).body(shape);
+/** The value of a small body. */
+export function readJson(body: Buffer, shape: RawShape | undefined): unknown {
+  const reader = new JsonReader(body, shape);
+  while (!reader.next());
+  return reader.value;
+}
+
+/** The value of a large body, in slices. */
+export function* readingJson(body: Buffer, shape: RawShape | undefined): Generator<void, unknown> {
+  const reader = new JsonReader(body, shape);
+  while (!reader.next()) if (isSliceOver()) yield;
+  return reader.value;
 }

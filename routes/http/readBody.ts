@@ -1,6 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import { payloadTooLarge } from '../../src/errors.ts';
-import { COPIES, SMALL_BYTES } from '../../src/memory.ts';
+import { COPIES, type Hold, SMALL_BYTES } from '../../src/memory.ts';
 import { holdOf } from './memory.ts';
 import { lingerAfterAnswer } from './nodeRefusals.ts';
 import { wholeBody } from './refusalOf.ts';
@@ -10,106 +11,115 @@ const KIB = 1024;
 const inWords = (bytes: number) =>
   bytes >= KIB * KIB ? `${Math.round((bytes / KIB / KIB) * 10) / 10} MiB` : `${Math.round(bytes / KIB)} KiB`;
 
-/** A client that sends tiny chunks waits for its turn after this number of them. */
+/** A client that sends tiny chunks waits for its turn after this number of them, which takes some milliseconds. */
 const MOST_CHUNKS = 1000;
+/** Between two such turns. So all these clients together leave most of the time to others. */
+const REST_MS = 10;
 /** Meanwhile up to 64 KiB wait in the stream. In chunks of one byte they take 500 bytes each. */
 const WAITING_CHUNKS_BYTES = 32 * KIB * KIB;
 /** Larger ones do not count as tiny. */
 const TINY_CHUNK = KIB;
 
-const turn = createTurns();
+const EMPTY = Buffer.alloc(0);
+
+const turn = createTurns(() => sleep(REST_MS));
 
 /**
  * The bytes of a body as they arrive. They are copied into one buffer, because each chunk would cost an object, and a
  * client may send chunks of one byte. Memory is taken before it is used.
  */
 class Arriving {
+  readonly #request: FastifyRequest;
+  /** Its length, if the client told it. */
   readonly #expected: number | undefined;
-  readonly #limit: number;
-  readonly #take: (bytes: number) => void;
+  #small: Hold | undefined;
+  #heldAsLarge = 0;
   #capacity = 0;
   #buffer: Buffer | undefined;
-  length = 0;
+  #length = 0;
 
-  constructor(expected: number | undefined, limit: number, take: (bytes: number) => void) {
-    this.#expected = expected;
-    this.#limit = limit;
-    this.#take = take;
-    this.#check(expected ?? 0);
+  constructor(request: FastifyRequest) {
+    this.#request = request;
+    const declared = request.headers['content-length'];
+    this.#expected = declared === undefined ? undefined : Number(declared);
+  }
+
+  /** @throws Refusal, before anything is read, for a body that is too large or has no room */
+  begin(): void {
+    const expected = this.#expected ?? 0;
+    this.#check(expected);
     // A small body takes what has arrived of it: a client that sends only heads must not use up the room for small ones.
-    if (expected !== undefined && expected > SMALL_BYTES) this.#reserve(expected);
+    if (expected > SMALL_BYTES) this.#reserve(expected);
   }
 
   #check(length: number): void {
-    if (length > this.#limit)
-      throw payloadTooLarge(`The body is larger than ${inWords(this.#limit)}, the limit of this route.`);
+    const limit = this.#request.routeOptions.bodyLimit;
+    if (length > limit)
+      throw payloadTooLarge(`The body is larger than ${inWords(limit)}, the limit of this route.`);
   }
 
+  /** Takes room for this number of bytes in all: a large body until the request is answered, a small one while it arrives. */
   #reserve(capacity: number): void {
-    this.#take(capacity - this.#capacity);
+    if (capacity <= SMALL_BYTES) {
+      this.#small ??= this.#request.server.memory.hold();
+      this.#small.take(capacity - this.#capacity, 'small');
+    } else {
+      holdOf(this.#request).take(capacity * COPIES - this.#heldAsLarge);
+      this.#heldAsLarge = capacity * COPIES;
+    }
     this.#capacity = capacity;
   }
 
   add(chunk: Buffer): void {
-    const length = this.length + chunk.length;
-    this.#check(length);
-    if (this.length === 0 && this.#capacity === 0) {
-      this.#reserve(length);
+    const length = this.#length + chunk.length;
+    if (this.#buffer === undefined && chunk.length <= SMALL_BYTES && length === this.#expected) {
+      // Nearly every body is small, and arrives at once.
       this.#buffer = chunk;
     } else {
-      if (length > this.#capacity)
-        this.#reserve(Math.min(this.#expected ?? this.#limit, Math.max(length, 2 * this.#capacity)));
+      this.#check(length);
+      if (length > this.#capacity) {
+        const limit = this.#expected ?? this.#request.routeOptions.bodyLimit;
+        this.#reserve(Math.min(limit, Math.max(length, 2 * this.#capacity)));
+      }
       this.#copy(chunk);
     }
-    this.length = length;
+    this.#length = length;
   }
 
   #copy(chunk: Buffer): void {
     const old = this.#buffer;
     if (old === undefined || old.length < this.#capacity) {
       this.#buffer = Buffer.allocUnsafeSlow(this.#capacity);
-      old?.copy(this.#buffer, 0, 0, this.length);
+      old?.copy(this.#buffer, 0, 0, this.#length);
     }
-    chunk.copy(this.#buffer as Buffer, this.length);
+    chunk.copy(this.#buffer as Buffer, this.#length);
   }
 
-  bytes(): Buffer {
-    return this.#buffer?.subarray(0, this.length) ?? Buffer.alloc(0);
+  get isWhole(): boolean {
+    return this.#expected === undefined || this.#length === this.#expected;
+  }
+
+  /** The bytes that arrived. No more will. */
+  end(): Buffer {
+    this.#small?.release();
+    return this.#buffer?.subarray(0, this.#length) ?? EMPTY;
   }
 }
 
-/**
- * Reads the body of a request, and passes it to `done`. Before a byte of it is read, it must have room in the memory budget:
- * a large body until the request is answered, a small one while it arrives.
- */
+/** Reads the body of a request, and passes it to `done`. Before a byte of it is read, it must have room in the memory budget. */
 export function readBody(request: FastifyRequest, done: (error: Error | null, body?: Buffer) => void): void {
   const { raw } = request;
-  const declared = request.headers['content-length'];
-  const expected = declared === undefined ? undefined : Number(declared);
-  const arrival = request.server.memory.hold();
-  let capacity = 0;
-  let heldAsLarge = 0;
-  function take(bytes: number): void {
-    capacity += bytes;
-    if (capacity <= SMALL_BYTES) {
-      arrival.take(bytes, 'small');
-      return;
-    }
-    holdOf(request).take(capacity * COPIES - heldAsLarge);
-    heldAsLarge = capacity * COPIES;
-  }
+  const body = new Arriving(request);
 
-  function refuse(error: Error): void {
-    lingerAfterAnswer(raw.socket);
-    done(error);
-  }
-
-  let body: Arriving;
   function end(error: Error | null): void {
     raw.off('data', add).off('end', whole).off('error', end).off('close', gone);
-    arrival.release();
-    if (error) refuse(error);
-    else done(null, body.bytes());
+    const bytes = body.end();
+    if (error) {
+      lingerAfterAnswer(raw.socket);
+      done(error);
+    } else {
+      done(null, bytes);
+    }
   }
   let tinyChunks = 0;
   function add(chunk: Buffer): void {
@@ -124,17 +134,13 @@ export function readBody(request: FastifyRequest, done: (error: Error | null, bo
       end(error as Error);
     }
   }
-  function whole(): void {
-    const isWhole = expected === undefined || body.length === expected;
-    end(isWhole ? null : wholeBody('must have the length that content-length says'));
-  }
+  const whole = () => end(body.isWhole ? null : wholeBody('must have the length that content-length says'));
   const gone = () => end(wholeBody('must arrive whole'));
 
   try {
-    body = new Arriving(expected, request.routeOptions.bodyLimit, take);
+    body.begin();
   } catch (error) {
-    arrival.release();
-    refuse(error as Error);
+    end(error as Error);
     return;
   }
   raw.on('data', add).on('end', whole).on('error', end).on('close', gone);

@@ -10,7 +10,8 @@ const SLICE_MS = 8;
 let sliceEnds = Number.POSITIVE_INFINITY;
 
 /** Whether the work that runs now has run long enough. */
-export const isSliceOver = (): boolean => performance.now() > sliceEnds;
+export const isSliceOver = (): boolean =>
+  sliceEnds !== Number.POSITIVE_INFINITY && performance.now() > sliceEnds;
 
 /** Runs work to its end, without a pause. */
 export function atOnce<T>(work: Generator<void, T>): T {
@@ -20,11 +21,11 @@ export function atOnce<T>(work: Generator<void, T>): T {
   }
 }
 
-/** Each call waits for its turn: one in each pass of the event loop. */
-export function createTurns(): () => Promise<void> {
+/** Each call waits for its turn: one in each pass of the event loop, or after each `rest`. */
+export function createTurns(rest: () => Promise<void> = nextLoop): () => Promise<void> {
   let last = Promise.resolve();
   return () => {
-    last = last.then(() => nextLoop());
+    last = last.then(rest);
     return last;
   };
 }

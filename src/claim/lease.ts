@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { RoundTrip } from '../batching/roundTrips.ts';
-import { sizeOf } from '../job.ts';
-import { COPIES, type Hold, LARGEST_BYTES, type Memory, SMALL_BYTES } from '../memory.ts';
+import { type Hold, LARGEST_BYTES, type Memory, SMALL_BYTES } from '../memory.ts';
 import { isClaimTaken } from '../postgres/errorClasses.ts';
 import { callOf } from '../postgres/pipeline.ts';
 import type { Database } from '../postgres/pool.ts';
@@ -10,7 +9,8 @@ import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queue } from '../queues/cache.ts';
 import { type Claim, type ClaimName, slotsOf } from './claim.ts';
 import { noteTaken, ownCalls } from './claimRows.ts';
-import { type LeasedJob, type LeasedRow, toLease } from './leasedJob.ts';
+import { dealRows } from './dealRows.ts';
+import type { LeasedJob, LeasedRow } from './leasedJob.ts';
 import { hasClaimLimit, withinClaimLimits } from './limits.ts';
 import type { QueueMemories, QueueMemory } from './queueMemories.ts';
 import { createRaiseFloor, TOGETHER_MS } from './raiseFloor.ts';
@@ -191,28 +191,13 @@ export function createLease(context: {
       );
       throw error;
     }
-    for (const claim of claims) claim.owned = true;
     const { rows, opensInMs } = found;
     const plain = rows.filter((row) => row.fairness_key === null);
     noteFloors(known, plain, startedAt);
     void checkSlow(known, performance.now() - startedAt);
-    rows.sort((a, b) => a.slot - b.slot);
-    const jobs: LeasedJob[][] = claims.map(() => []);
-    let at = 0;
-    const bytes = claims.map(() => 0);
-    for (const row of rows) {
-      while (row.slot >= (parameters.first_slots[at + 1] ?? Number.POSITIVE_INFINITY)) at++;
-      const job = toLease(row, queue.name);
-      (jobs[at] as LeasedJob[]).push(job);
-      (bytes[at] as number) += sizeOf(job);
-    }
-    for (const [i, claim] of claims.entries()) {
-      const leased = bytes[i] as number;
-      claim.bytes += leased;
-      if (leased > SMALL_BYTES) claim.hold?.().add(leased * (COPIES - 1));
-    }
+    const { jobs, size } = dealRows(rows, queue, claims, parameters.first_slots);
     // A character of a JSON text is at most 3 bytes of UTF-8 here: 4 bytes make two UTF-16 units.
-    const isFull = bytes.reduce((sum, leased) => sum + leased, 0) * 3 >= room.max_bytes;
+    const isFull = size * 3 >= room.max_bytes;
     const isCut = isFull || (rows[0]?.cut ?? false);
     const leases: Leases = { jobs, cut: isCut, scarce: room === SCARCE, opensInMs };
     // A job that is too large for the room stays the first: no floor may pass it.

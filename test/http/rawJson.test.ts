@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseKeepingRaw, type RawShape } from '../../routes/http/rawJson.ts';
+import type { RawShape } from '../../routes/http/openJson.ts';
+import { readingJson, readJson } from '../../routes/http/rawJson.ts';
 import { atOnce } from '../../routes/http/slices.ts';
 import { Refusal } from '../../src/errors.ts';
 import { RawJson } from '../../src/job.ts';
@@ -99,10 +100,9 @@ const brokenText = fc
     }, text),
   );
 
-const parse = (text: string, shape: RawShape | undefined) =>
-  atOnce(parseKeepingRaw(Buffer.from(text), shape));
+const parse = (text: string, shape: RawShape | undefined) => readJson(Buffer.from(text), shape);
 
-describe('parseKeepingRaw', () => {
+describe('readJson', () => {
   test('rejects exactly what JSON.parse rejects, whatever the shape', () => {
     const texts = fc.oneof(valueText, brokenText, brokenText, fc.string(), fc.json());
     fc.assert(
@@ -246,7 +246,7 @@ describe('parseKeepingRaw', () => {
       const body = Buffer.from(text);
       const times = Array.from({ length: 3 }, () => {
         const start = performance.now();
-        outcome(() => atOnce(parseKeepingRaw(body, limited)));
+        outcome(() => atOnce(readingJson(body, limited)));
         return performance.now() - start;
       });
       return Math.min(...times);
