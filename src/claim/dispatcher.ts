@@ -225,16 +225,14 @@ export function createDispatcher(options: {
     pump(line);
   }
 
+  /** The moments at which a look-up of queues is under way. */
+  const asking = new Set<Set<WaitLine>>();
+
   /** Looks at the lines of one moment. One statement asks for the queues of all of them. */
   async function lookForQueues(moment: Set<WaitLine>): Promise<void> {
     const asked = [...moment];
-    let existing: Set<string>;
-    try {
-      existing = await queues.refresh(asked.map(({ name }) => name));
-    } catch (error) {
-      for (const line of asked) failAll(line, error);
-      throw error;
-    }
+    asking.add(moment);
+    const existing = await queues.refresh(asked.map(({ name }) => name)).finally(() => asking.delete(moment));
     for (const line of asked) {
       if (line.missing && !existing.has(line.name)) continue;
       notifier.waiting(line.name);
@@ -252,7 +250,7 @@ export function createDispatcher(options: {
   const looks = createLooks<WaitLine | Set<WaitLine>>({
     look(what) {
       if (!(what instanceof Set)) return look(what);
-      return what.size > 0 ? lookForQueues(what) : undefined;
+      return what.size > 0 && !asking.has(what) ? lookForQueues(what) : undefined;
     },
     fail(what, error) {
       for (const line of what instanceof Set ? what : [what]) failAll(line, error);

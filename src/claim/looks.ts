@@ -15,20 +15,28 @@ export function createLooks<Lines extends object>(context: {
   const { look, fail } = context;
   const waiting = new Set<Lines>();
   let running = 0;
-  /** The looks that met an outage since the last one that did not. */
+  /** The looks that met an outage since the last one that did not, and those of them whose lines wait on. */
   let failures = 0;
+  const met = new Set<Lines>();
 
-  async function run(looking: Promise<void>): Promise<void> {
+  async function run(lines: Lines, looking: Promise<void>): Promise<void> {
     running++;
     try {
       await looking;
       failures = 0;
+      met.clear();
     } catch (error) {
-      // A single one may have waited too long for a connection.
-      if (!isOutage(error) || ++failures < AT_ONCE) return;
-      const others = [...waiting];
+      if (!isOutage(error)) {
+        fail(lines, error);
+        return;
+      }
+      met.add(lines);
+      // A single one may have waited too long for a connection. The next ones will show it.
+      if (++failures < AT_ONCE && running + waiting.size >= AT_ONCE) return;
+      const failed = [...met, ...waiting];
+      met.clear();
       waiting.clear();
-      for (const lines of others) fail(lines, error);
+      for (const each of failed) fail(each, error);
     } finally {
       running--;
       next();
@@ -40,7 +48,7 @@ export function createLooks<Lines extends object>(context: {
       if (running >= AT_ONCE) return;
       waiting.delete(lines);
       const looking = look(lines);
-      if (looking) void run(looking);
+      if (looking) void run(lines, looking);
     }
   }
 
