@@ -243,10 +243,10 @@ test('a claim gets a ready job even while clients begin to wait for it', async (
   }
 });
 
-test('hundreds of clients that wait on two replicas use no connection, and each sees the end of its job', async () => {
+test('a hundred clients that wait on two replicas use no connection, and each sees the end of its job', async () => {
   const queue = at.newQueue();
-  const jobs = await at.enqueueAll(Array.from({ length: 400 }, (_, i) => ({ queue, payload: i })));
-  /** On a slow machine, hundreds of requests at once may be refused at first. */
+  const jobs = await at.enqueueAll(Array.from({ length: 100 }, (_, i) => ({ queue, payload: i })));
+  /** On a slow machine, a hundred requests at once may be refused at first. */
   async function endOf(id: string, service: Service) {
     for (;;) {
       const answer = await service.call('GET', `/jobs/${id}?wait_seconds=60`);
@@ -256,10 +256,10 @@ test('hundreds of clients that wait on two replicas use no connection, and each 
   const answers = jobs.map(({ id }, i) => endOf(id, i % 2 ? here : there));
   await until(async () => {
     const [row] = await sql<{ n: string }>('select count(awaited_until) as n from dibs.jobs');
-    return Number(row?.n) >= 400;
+    return Number(row?.n) >= 100;
   });
-  for (let done = 0; done < 400; ) {
-    const acks = (await at.claim(queue, { limit: 60 })).map(({ id, lease_token, payload }) => ({
+  for (let done = 0; done < 100; ) {
+    const acks = (await at.claim(queue, { limit: 30 })).map(({ id, lease_token, payload }) => ({
       id,
       lease_token,
       result: payload,
