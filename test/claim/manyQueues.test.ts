@@ -42,7 +42,7 @@ test('while claims wait for 2,400 queues, enqueues into another queue do not wai
     await sleep(10);
   }
   took.sort((a, b) => a - b);
-  // Measured beside 4,800 queues on a busy machine: 15 ms, and 32 ms at p99. dispatcher.test.ts holds that few look at once.
+  // docs/reliability.md has what was measured. dispatcher.test.ts holds that few look at once.
   expect(took[Math.floor(took.length * 0.9)]).toBeLessThan(1000);
   // A lost notification still costs a second or two.
   await onServer(service.databaseUrl, `select dibs.enqueue('waited-2000', '1')`);
