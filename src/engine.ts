@@ -97,9 +97,9 @@ export interface EngineOptions {
  * work on one database. Verbs throw a Refusal (errors.ts) for a request that is not carried out.
  */
 export async function startEngine({ db, memory = createMemory(), listenUrl, log, logCall }: EngineOptions) {
-  const queues = queueCache(db);
   const clock = databaseClock(db);
   const notifier = createNotifier({ db, url: listenUrl, log });
+  const queues = queueCache(db, notifier.opened);
   const waiters = createWaiters({ tell: notifier.finished });
   const throttle = createBulkThrottle();
   const inTransactionSlot = createSemaphore(TRANSACTIONS);
@@ -199,6 +199,7 @@ export async function startEngine({ db, memory = createMemory(), listenUrl, log,
     here: claims.wake,
     coming: claims.expect,
     elsewhere: claims.wake,
+    unnoticed: claims.lookAt,
     blocked: repair.blocked,
     replaced: claims.replaced,
     finished: waiters.wake,

@@ -113,12 +113,21 @@ async function lists(url, count, query) {
   return { requests: count, answers: JSON.stringify(counts) };
 }
 
+const sixteen = (i) => Array.from({ length: 16 }, (_, q) => `waited-${i}-${q}`);
+
+async function createQueues(url, names) {
+  const http = client(url, AT_ONCE);
+  await each(names.length, AT_ONCE, (i) => http.call('PUT', `/queues/${names[i]}`, {}));
+  http.close();
+}
+
+/** Each claim waits for 16 queues of its own. */
 async function waitingClaims(url, count, seconds) {
   const clients = [];
   await each(count, 200, async (i) => {
     const client = open({ url });
     clients.push(client);
-    const queues = Array.from({ length: 16 }, (_, q) => `unknown-${i}-${q}`);
+    const queues = sixteen(i);
     await write(client.socket, claim({ queues, wait_seconds: 60 }));
   });
   await sleep(1000);
@@ -160,6 +169,10 @@ export const MEMORY = {
     },
   },
   'waiting claims of 16 unknown queues': { run: (url) => waitingClaims(url, 5000, 20) },
+  'waiting claims of 4,800 queues': {
+    prepare: (url) => createQueues(url, Array.from({ length: 300 }, (_, i) => sixteen(i)).flat()),
+    run: (url) => waitingClaims(url, 300, 20),
+  },
 };
 
 /** The largest delay of the event loop that one body causes. */

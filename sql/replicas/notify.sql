@@ -1,3 +1,4 @@
--- Sends a notification to every replica, in a transaction of its own. Inside the transactions of enqueues, NOTIFY would
+-- Sends notifications to every replica, in a transaction of its own. Inside the transactions of enqueues, NOTIFY would
 -- make all enqueues wait for each other.
-select pg_notify('dibs', :message);
+select pg_notify('dibs', message)
+from unnest(:messages::text[]) as message;

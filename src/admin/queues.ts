@@ -132,7 +132,8 @@ export function queueAdmin(context: {
         );
         return true;
       });
-      // A limit may have been raised.
+      // It may be new, or a limit may have been raised.
+      notifier.opened(name);
       notifier.ready(name);
       return status(queue);
     },

@@ -66,6 +66,7 @@ export function createClaims(context: {
 
     wake: dispatcher.wake,
     expect: dispatcher.expect,
+    lookAt: dispatcher.lookAt,
     replaced: repeatable.replaced,
 
     /** Notifications may have been lost. */

@@ -49,7 +49,7 @@ export function createDispatcher(options: {
     }
     for (const [i, name] of claim.queues.entries()) {
       const other = lines.of(name);
-      if (visiting) notifier.waiting(name);
+      if (visiting && !other.missing) notifier.waiting(name);
       if (visiting && other.wakes !== claim.seen[i]) other.woken = true;
       if (other !== line && other.woken) pump(other);
     }
@@ -150,6 +150,20 @@ export function createDispatcher(options: {
     running.add(run);
   }
 
+  /** The queue of a line. The line tells other replicas that it waits as soon as it has one. */
+  async function find(line: WaitLine): Promise<Queue | undefined> {
+    let queue: Queue | undefined;
+    let wakes: number;
+    do {
+      wakes = line.wakes;
+      queue = await queues.byName(line.name);
+      // Somebody may have created it after the look-up, and woken the line.
+    } while (!queue && line.wakes !== wakes);
+    if (queue && line.missing) notifier.waiting(line.name);
+    line.missing = !queue;
+    return queue;
+  }
+
   async function serveNext(line: WaitLine): Promise<void> {
     let joined = false;
     const hasJoined = () => {
@@ -157,7 +171,7 @@ export function createDispatcher(options: {
       joined = true;
     };
     try {
-      const queue = await queues.byName(line.name);
+      const queue = await find(line);
       if (!queue) {
         hasJoined();
         return await serve(line, undefined, undefined);
@@ -211,29 +225,47 @@ export function createDispatcher(options: {
     pump(line);
   }
 
-  const looks = createLooks({
-    look(line) {
-      if (lines.find(line.name) !== line) return undefined;
-      line.wakes++;
-      line.woken = true;
-      return pump(line);
+  /** The moments at which a look-up of queues is under way. */
+  const asking = new Set<Set<WaitLine>>();
+
+  /** Looks at the lines of one moment. One statement asks for the queues of all of them. */
+  async function lookForQueues(moment: Set<WaitLine>): Promise<void> {
+    const asked = [...moment];
+    asking.add(moment);
+    const existing = await queues.refresh(asked.map(({ name }) => name)).finally(() => asking.delete(moment));
+    for (const line of asked) {
+      if (line.missing && !existing.has(line.name)) continue;
+      notifier.waiting(line.name);
+      looks.ask(line);
+    }
+  }
+
+  function look(line: WaitLine): Promise<void> | undefined {
+    if (lines.find(line.name) !== line) return undefined;
+    line.wakes++;
+    line.woken = true;
+    return pump(line);
+  }
+
+  const looks = createLooks<WaitLine | Set<WaitLine>>({
+    look(what) {
+      if (!(what instanceof Set)) return look(what);
+      return what.size > 0 && !asking.has(what) ? lookForQueues(what) : undefined;
     },
-    fail: failAll,
+    fail(what, error) {
+      for (const line of what instanceof Set ? what : [what]) failAll(line, error);
+    },
   });
 
   function wakeAll(): void {
-    for (const line of lines.all()) looks.ask(line);
+    for (let moment = 0; moment < MOMENTS; moment++) looks.ask(lines.ofMoment(moment));
   }
 
   const momentNow = () => Math.floor((performance.now() * MOMENTS) / POLL_MS);
   let moment = momentNow();
   const poll = setInterval(() => {
     // A busy process may have missed some moments.
-    for (const now = momentNow(); moment < now; moment++)
-      for (const line of lines.ofMoment(moment)) {
-        notifier.waiting(line.name);
-        looks.ask(line);
-      }
+    for (const now = momentNow(); moment < now; moment++) looks.ask(lines.ofMoment(moment));
   }, POLL_MS / MOMENTS);
   poll.unref();
 
@@ -241,6 +273,12 @@ export function createDispatcher(options: {
     wake,
     expect,
     wakeAll,
+
+    /** Has the claims of a queue look again, as soon as there is a place. */
+    lookAt(name: string): void {
+      const line = lines.find(name);
+      if (line) looks.ask(line);
+    },
 
     /** Leases up to `limit` jobs, and waits up to `wait_seconds` for the first. */
     claim(request: ClaimRequest, name?: ClaimName): OpenClaim {

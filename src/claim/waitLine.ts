@@ -14,6 +14,8 @@ export interface WaitLine {
   held: boolean;
   /** Something may be ready that was not when the line last looked. */
   woken: boolean;
+  /** There was no queue of this name when it last looked. */
+  missing: boolean;
   /** When in each second it looks without being woken. */
   moment: number;
   /** The round trip in which it last looked. */
@@ -38,6 +40,7 @@ const openLine = (name: string, moment: number): WaitLine => ({
   joining: false,
   held: false,
   woken: false,
+  missing: false,
   moment,
   trip: undefined,
   wakes: 0,
@@ -112,7 +115,7 @@ export function createWaitLines() {
     dropIfEmpty,
     find: (name: string): WaitLine | undefined => lines.get(name),
     all: (): WaitLine[] => [...lines.values()],
-    ofMoment: (moment: number): WaitLine[] => [...(byMoment[moment % MOMENTS] ?? [])],
+    ofMoment: (moment: number): Set<WaitLine> => byMoment[moment % MOMENTS] as Set<WaitLine>,
     claims: (): Claim[] => [...lines.values()].flatMap((line) => line.claims),
 
     of(name: string): WaitLine {

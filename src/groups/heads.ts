@@ -1,21 +1,28 @@
 import { createBatcher } from '../batching/batcher.ts';
 import type { JoinRoundTrip } from '../batching/roundTrips.ts';
+import { isOutage } from '../errors.ts';
 import { queueIdOf } from '../ids.ts';
 import type { JobState } from '../job.ts';
+import { lockLimit, SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
+import { callOf } from '../postgres/pipeline.ts';
 import type { Database } from '../postgres/pool.ts';
+import { createSemaphore } from '../postgres/semaphore.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queues } from '../queues/cache.ts';
 import { nextPositions } from '../queues/positions.ts';
 import type { Notifier } from '../replicas/notifier.ts';
+import { type GroupsOfQueue, MOST_GROUPS, portionsOf } from './portions.ts';
 
 const statement = prepared(
   'groups/advance',
   row<Head & { group: string; is_head: boolean; is_new: boolean }>(),
 );
 
-/** At most this number of groups goes in a statement. */
-const MOST = 1000;
+/** When queues are advanced one by one, this number is at once. */
+const QUEUES_AT_ONCE = 4;
+
+const TRIED_AGAIN = 'groups were not advanced, this will be tried again';
 
 /** The job of a group that may run. It is ready, leased, or backs off. */
 interface Head {
@@ -51,8 +58,9 @@ export function createGroupHeads(context: {
   log: (error: unknown, message: string) => void;
 }) {
   const { db, joinRoundTrip, queues, arrivals, notifier, log } = context;
+  const inPlace = createSemaphore(QUEUES_AT_ONCE);
   /** Groups that could not be advanced, by the ids of their queues. */
-  let missed = new Map<number, Set<string>>();
+  const missed = new Map<number, Set<string>>();
 
   async function headsOf(queueId: number, groups: string[]): Promise<Map<string, Head>> {
     const heads = new Map<string, Head>();
@@ -77,7 +85,7 @@ export function createGroupHeads(context: {
   }
 
   const batched = createBatcher<string, Head | undefined>({
-    weigh: () => 1 / MOST,
+    weigh: () => 1 / MOST_GROUPS,
     maxWeight: 1,
     async run(queueId, groups) {
       const heads = await headsOf(queueId, [...new Set(groups)]);
@@ -85,25 +93,70 @@ export function createGroupHeads(context: {
     },
   });
 
+  const miss = (queueId: number, groups: string[]) =>
+    missed.set(queueId, new Set([...(missed.get(queueId) ?? []), ...groups]));
+
   /** Gives a head to those of the groups that have none. Returns the heads. `catchUp` tries again what fails. */
   async function advance(queueId: number, groups: Iterable<string>): Promise<Map<string, Head>> {
     const heads = new Map<string, Head>();
     const asked = [...groups];
-    for (let at = 0; at < asked.length; at += MOST) {
-      const some = asked.slice(at, at + MOST);
+    for (let at = 0; at < asked.length; at += MOST_GROUPS) {
+      const some = asked.slice(at, at + MOST_GROUPS);
       try {
         const found = await Promise.all(some.map((group) => batched(queueId, group)));
         for (const [i, head] of found.entries()) if (head) heads.set(some[i] as string, head);
       } catch (error) {
-        log(error, 'groups were not advanced, this will be tried again');
-        missed.set(queueId, new Set([...(missed.get(queueId) ?? []), ...some]));
+        log(error, TRIED_AGAIN);
+        miss(queueId, some);
       }
     }
     return heads;
   }
 
+  /** Advances groups of several queues in one transaction. Nobody holds their jobs for long. */
+  async function advanceTogether(groupsOf: GroupsOfQueue[]): Promise<void> {
+    const found = await Promise.all(groupsOf.map(([queueId]) => queues.byId(queueId)));
+    const count = groupsOf.reduce((sum, [, groups]) => sum + groups.length, 0);
+    const advanceAll = async () => {
+      const positions = await nextPositions(db, count);
+      const calls = groupsOf.map(([queue_id, groups]) =>
+        callOf(statement, { queue_id, groups, positions: positions.splice(0, groups.length) }),
+      );
+      return db.pipeline([lockLimit(SHORT_LOCK_WAIT_MS), ...calls]);
+    };
+    const [, ...results] = await arrivals.watch(() => groupsOf.map(([queueId]) => queueId), advanceAll);
+    for (const [i, queue] of found.entries())
+      if (queue && results[i]?.some((row) => row.is_new)) notifier.ready(queue.name);
+  }
+
+  const oneByOne = (groupsOf: GroupsOfQueue[]) =>
+    Promise.all(groupsOf.map(([queueId, groups]) => inPlace(() => advance(queueId, groups))));
+
+  /**
+   * Advances groups of many queues, by the ids of the queues. A group whose next job was taken away at that moment stays
+   * without a head.
+   */
+  async function advanceMany(groupsOf: Iterable<GroupsOfQueue>): Promise<void> {
+    for (const some of portionsOf(groupsOf)) {
+      try {
+        // Claims of a single queue can go in the same round trip.
+        if (some.length === 1) await oneByOne(some);
+        else await advanceTogether(some);
+      } catch (error) {
+        if (isOutage(error)) {
+          log(error, TRIED_AGAIN);
+          for (const [queueId, groups] of some) miss(queueId, groups);
+        } else {
+          // One queue holds up or fails all. Alone, it fails alone.
+          await oneByOne(some);
+        }
+      }
+    }
+  }
+
   return {
     advance,
+    advanceMany,
 
     /** Advances the groups of these jobs, after the commit that moved them. Sets the jobs that are heads now to `ready`. */
     async advanceAfter(jobs: Moved[]): Promise<void> {
@@ -127,9 +180,9 @@ export function createGroupHeads(context: {
 
     /** Advances the groups that could not be advanced before. */
     async catchUp(): Promise<void> {
-      const again = missed;
-      missed = new Map();
-      for (const [queueId, groups] of again) await advance(queueId, groups);
+      const again = [...missed].map(([queueId, groups]): GroupsOfQueue => [queueId, [...groups]]);
+      missed.clear();
+      await advanceMany(again);
     },
   };
 }

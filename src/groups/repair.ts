@@ -1,5 +1,4 @@
 import type { Db } from '../postgres/pool.ts';
-import { createSemaphore } from '../postgres/semaphore.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Queues } from '../queues/cache.ts';
 import { restAfter } from '../shareOfTime.ts';
@@ -17,13 +16,14 @@ const headless = planned('groups/headless', row<Headless>());
 
 /** One statement looks at this number of groups, of any number of queues. */
 const PAGE = 1000;
-/** The groups of this number of queues are advanced at once. */
-const QUEUES_AT_ONCE = 4;
 /** The looks take this share of the time, as long as a page takes some 10 ms. A look at all queues begins LOOK_MS after the end of the last one. */
 const SHARE = 1 / 20;
 const LOOK_MS = 500;
 /** On a busy machine a look takes long because it waits. It has not cost more for that. */
 const MOST_REST_MS = 200;
+/** Where heads are missing, a replica may have died. Then the looks take more of the time. */
+const LOST_SHARE = 1 / 4;
+const MOST_REST_LOST_MS = 30;
 
 /** A group, and the queues behind it up to `to_queue_id`. */
 interface Place {
@@ -50,26 +50,27 @@ export function createGroupRepair(context: {
   /** The looks at single queues, by name. `again` asks for one more look after the rest. */
   const looking = new Map<string, { again: boolean }>();
   let stopped = false;
-  const inPlace = createSemaphore(QUEUES_AT_ONCE);
 
   const failed = (error: unknown) => log(error, 'the groups of a queue were not checked');
 
   /**
    * Looks at the next groups behind a place, and advances those without a head. Returns the place behind them, or
-   * undefined when there were none, and how long the look took.
+   * undefined when there were none, how long the look took, and whether heads were missing.
    */
-  async function page(from: Place): Promise<{ next: Place | undefined; lookMs: number }> {
+  async function page(from: Place): Promise<{ next: Place | undefined; lookMs: number; lost: boolean }> {
     const started = performance.now();
     const [found] = await db.query(headless, { ...from, limit: PAGE });
     const lookMs = performance.now() - started;
     const groupsOf = new Map<number, string[]>();
     for (const [i, queueId] of (found?.queue_ids ?? []).entries())
       groupsOf.set(queueId, [...(groupsOf.get(queueId) ?? []), found?.groups?.[i] as string]);
-    await Promise.all([...groupsOf].map(([queueId, some]) => inPlace(() => groups.advance(queueId, some))));
-    if (!found || found.last_queue_id === null) return { next: undefined, lookMs };
+    await groups.advanceMany(groupsOf);
+    const lost = groupsOf.size > 0;
+    if (!found || found.last_queue_id === null) return { next: undefined, lookMs, lost };
     return {
       next: { ...from, queue_id: found.last_queue_id, after: found.last_group as string },
       lookMs,
+      lost,
     };
   }
 
@@ -115,10 +116,12 @@ export function createGroupRepair(context: {
     /** The duty: one page of the look at all queues. Returns the time in milliseconds until the next page. */
     async run(): Promise<number> {
       await groups.catchUp();
-      const { next, lookMs } = await page(place);
+      const { next, lookMs, lost } = await page(place);
       place = next ?? ALL_QUEUES;
-      const rest = Math.min(MOST_REST_MS, restAfter(lookMs, SHARE));
-      return next ? rest : LOOK_MS;
+      if (!next) return LOOK_MS;
+      return lost
+        ? Math.min(MOST_REST_LOST_MS, restAfter(lookMs, LOST_SHARE))
+        : Math.min(MOST_REST_MS, restAfter(lookMs, SHARE));
     },
 
     /** Jobs came into this group of a queue (into any of its groups, if none is named), and nobody has advanced it. */

@@ -1,6 +1,6 @@
 import { unavailable } from '../errors.ts';
 import { isLockTimeout } from './errorClasses.ts';
-import { callOf } from './pipeline.ts';
+import { type Call, callOf } from './pipeline.ts';
 import type { Database, Db } from './pool.ts';
 import { createSemaphore } from './semaphore.ts';
 import { prepared, type Statement } from './statements.ts';
@@ -23,6 +23,9 @@ const WAITING_AT_ONCE = 3;
 /** A duration as PostgreSQL's setting `lock_timeout` takes it. */
 export const lockTimeoutOf = (ms: number): string => `${Math.ceil(ms)}ms`;
 
+/** Goes before statements in their transaction. Each of them waits for a lock at most this long. */
+export const lockLimit = (ms: number): Call => callOf(lockTimeout, { lock_timeout: lockTimeoutOf(ms) });
+
 /** Limits how long the statements of an open transaction wait for a lock, from now on. */
 export const limitLockWait = (transaction: Db, ms: number) =>
   transaction.query(lockTimeout, { lock_timeout: lockTimeoutOf(ms) });
@@ -33,8 +36,7 @@ export const withLockTimeout = (db: Database, ms: number): Db => ({
     statement: Statement<Parameters, Row>,
     parameters?: Parameters,
   ) {
-    const limit = callOf(lockTimeout, { lock_timeout: lockTimeoutOf(ms) });
-    const [, rows] = await db.pipeline([limit, { statement, parameters: parameters ?? {} }]);
+    const [, rows] = await db.pipeline([lockLimit(ms), { statement, parameters: parameters ?? {} }]);
     return rows as Row[];
   },
 });

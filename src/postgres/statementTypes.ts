@@ -1084,9 +1084,9 @@ export interface StatementTypes {
       last: number;
     };
   };
-  'queues/by_id': {
+  'queues/by_ids': {
     parameters: {
-      queue_id: number | null;
+      ids: (number | null)[] | null;
     };
     columns: {
       id: number;
@@ -1106,9 +1106,9 @@ export interface StatementTypes {
       has_marks: boolean;
     };
   };
-  'queues/by_name': {
+  'queues/by_names': {
     parameters: {
-      name: string | null;
+      names: (string | null)[] | Buffer | null;
     };
     columns: {
       id: number;
@@ -1168,7 +1168,7 @@ export interface StatementTypes {
   };
   'replicas/notify': {
     parameters: {
-      message: string | null;
+      messages: (string | null)[] | Buffer | null;
     };
     columns: {
       pg_notify: unknown;

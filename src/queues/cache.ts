@@ -1,5 +1,6 @@
 import { isOutage, jobNotFound } from '../errors.ts';
 import { queueIdOf } from '../ids.ts';
+import { gathering } from '../postgres/gathering.ts';
 import { createLockWait, SHORT_LOCK_WAIT_MS, withLockTimeout } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned, prepared, row } from '../postgres/statements.ts';
@@ -28,8 +29,11 @@ interface FoundRow extends QueueRow {
 /** An entry older than this is looked up again. It serves meanwhile, until it is twice as old. */
 const FRESH_MS = 400;
 
-const findByName = prepared('queues/by_name', row<FoundRow>());
-const findById = prepared('queues/by_id', row<FoundRow>());
+/** One statement looks up this number of queues. */
+const MOST_TOGETHER = 1000;
+
+const findByNames = prepared('queues/by_names', row<FoundRow>());
+const findByIds = prepared('queues/by_ids', row<FoundRow>());
 const makeFair = planned('queues/mark_fair');
 const create = prepared('queues/create');
 
@@ -45,14 +49,26 @@ interface Entry {
   at: number;
 }
 
-/** The queues by name and by id, at most 0.8 s old. A missing queue is not remembered. */
-export function queueCache(db: Database) {
+/**
+ * The queues by name and by id, at most 0.8 s old. A missing queue is not remembered. `opened` hears of queues that may be
+ * new.
+ */
+export function queueCache(db: Database, opened: (name: string) => void = () => undefined) {
   const byName = new Map<string, Entry>();
   const byId = new Map<number, Entry>();
   const asked = new Map<string | number, Promise<Queue | undefined>>();
   const creating = new Map<string, Promise<void>>();
   let changes = 0;
   const waitForLocks = createLockWait();
+
+  const findByName = gathering(MOST_TOGETHER, async (names: string[]) => {
+    const found = new Map((await db.query(findByNames, { names })).map((row) => [row.name, row]));
+    return names.map((name) => found.get(name));
+  });
+  const findById = gathering(MOST_TOGETHER, async (ids: number[]) => {
+    const found = new Map((await db.query(findByIds, { ids })).map((row) => [row.id, row]));
+    return ids.map((id) => found.get(id));
+  });
 
   function remember(row: QueueRow | undefined, key: string | number): Queue | undefined {
     const stale = typeof key === 'string' ? byName.get(key) : byId.get(key);
@@ -85,10 +101,9 @@ export function queueCache(db: Database) {
     const underWay = asked.get(key);
     if (underWay) return underWay;
     const asOf = changes;
-    const found =
-      typeof key === 'string' ? db.query(findByName, { name: key }) : db.query(findById, { queue_id: key });
+    const found = typeof key === 'string' ? findByName(key) : findById(key);
     const answer = found
-      .then(([row]) => row && withMark(row))
+      .then((row) => row && withMark(row))
       .then((row) => (asOf === changes ? remember(row, key) : row && toQueue(row)))
       .finally(() => asked.get(key) === answer && asked.delete(key));
     asked.set(key, answer);
@@ -106,6 +121,19 @@ export function queueCache(db: Database) {
     return ask(key);
   }
 
+  /** Looks up those of the queues that are not known well, with one statement. Returns the names of those that exist. */
+  async function refresh(names: string[]): Promise<Set<string>> {
+    const freshSince = performance.now() - FRESH_MS;
+    const asked = names.filter((name) => !((byName.get(name)?.at ?? Number.NEGATIVE_INFINITY) > freshSince));
+    const missing = new Set(asked);
+    const asOf = changes;
+    for (const row of asked.length > 0 ? await db.query(findByNames, { names: asked }) : []) {
+      missing.delete(row.name);
+      if (!row.has_marks && asOf === changes) remember(row, row.name);
+    }
+    return new Set(names.filter((name) => !missing.has(name)));
+  }
+
   /** A queue was changed: drops its entry, and the answers of look-ups that are under way. */
   function changed(name: string): void {
     changes++;
@@ -119,7 +147,7 @@ export function queueCache(db: Database) {
     const underWay = creating.get(name);
     if (underWay) return underWay;
     const done = waitForLocks((lockWaitMs) => withLockTimeout(db, lockWaitMs).query(create, { name }))
-      .then(() => undefined)
+      .then(() => opened(name))
       .finally(() => creating.delete(name));
     creating.set(name, done);
     return done;
@@ -138,6 +166,7 @@ export function queueCache(db: Database) {
   return {
     byName: (name: string) => lookUp(name),
     byId: (id: number) => lookUp(id),
+    refresh,
 
     /** The queue of a job. @throws Refusal `job_not_found` for an id of no queue */
     async ofJob(id: string): Promise<Queue> {

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { gathering } from '../postgres/gathering.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned } from '../postgres/statements.ts';
 import { createListener } from './listener.ts';
@@ -7,7 +8,8 @@ import { createListener } from './listener.ts';
  * What replicas tell each other, by NOTIFY on one channel. A notification is a verb, its sender, and what it is about:
  *
  *   wait <sender> <queue>              A claim waits for this queue with the sender, from now on for INTEREST_MS.
- *   ready <sender> <queue>             The queue has a ready job. A replica sends it only while a claim waits on another.
+ *   ready <sender> <queue>             The queue has a ready job. A replica sends it only while a claim waits on another, and
+ *                                      for each new queue: claims may wait for a queue that does not exist yet.
  *   blocked <sender> <queue> [<group>] Jobs came into the group, or into some group, and nobody advanced it. SQL sends it.
  *   done <sender> <id>,<id>,...        These jobs are finished, and clients may wait for them.
  *   hello <sender>                     The sender has begun to listen. The others tell it again where claims wait.
@@ -25,9 +27,23 @@ const RENEW_MS = 5_000;
 const QUIET_MS = 50;
 /** How long a `wait` may take to reach the other replicas. */
 const HEARD_MS = 50;
-const MOST_ANNOUNCED = 10_000;
+/** So many notifications go in one transaction. */
+const MOST_TOGETHER = 500;
 /** A notification has less than 8000 bytes. */
 const MOST_IDS = 200;
+
+/** When a queue was last named. The queues named least recently come first. */
+type Times = Map<string, number>;
+
+function note(times: Times, queue: string): void {
+  const now = performance.now();
+  times.delete(queue);
+  times.set(queue, now);
+  for (const [oldest, at] of times) {
+    if (at > now - INTEREST_MS) return;
+    times.delete(oldest);
+  }
+}
 
 /** What the notifier calls. */
 export interface NotifierListeners {
@@ -39,6 +55,8 @@ export interface NotifierListeners {
   coming(queue: string): void;
   /** Another replica, or SQL, made something ready in a queue. */
   elsewhere(queue: string): void;
+  /** A queue may have something ready that nobody notified us of. */
+  unnoticed(queue: string): void;
   /** Another replica finished jobs that clients may wait for. */
   finished(ids: string[]): void;
   /** Jobs came into this group of a queue, or into a group that is not named, and nobody advanced it. */
@@ -57,31 +75,35 @@ export function createNotifier(options: {
 }) {
   const { db, url, log } = options;
   const self = randomBytes(6).toString('hex');
-  /** Queues for which claims wait on other replicas, and until when that holds. */
-  const interest = new Map<string, number>();
-  /** Queues for which this replica sent a `wait`, and when. */
-  const announced = new Map<string, number>();
+  /** Queues for which another replica sent a `wait`, or may be about to. */
+  const interest: Times = new Map();
+  /** Queues for which this replica sent a `wait`. */
+  const announced: Times = new Map();
   /** Queues for which this replica just sent a `ready`, and whether to send another. */
   const quiet = new Map<string, { again: boolean }>();
   let listeners: NotifierListeners = {
     here: () => undefined,
     coming: () => undefined,
     elsewhere: () => undefined,
+    unnoticed: () => undefined,
     finished: () => undefined,
     blocked: () => undefined,
     replaced: () => undefined,
     anywhere: () => undefined,
   };
 
-  function send(verb: 'wait' | 'ready' | 'hello' | 'done' | 'replaced', about = ''): Promise<unknown> {
-    return db
-      .query(notify, { message: `${verb} ${self} ${about}` })
-      .catch((error: Error) => log(error, 'a notification was not sent'));
-  }
+  const sendTogether = gathering(MOST_TOGETHER, (messages: string[]) =>
+    db.query(notify, { messages }).catch((error: Error) => {
+      log(error, 'notifications were not sent');
+      return [];
+    }),
+  );
+  const send = (verb: 'wait' | 'ready' | 'hello' | 'done' | 'replaced', about = ''): Promise<unknown> =>
+    sendTogether(`${verb} ${self} ${about}`);
 
   /** Another replica did not notify us of a job that came before it knew that a claim waits here. One look finds it. */
   function lookAgain(queue: string): void {
-    setTimeout(() => listeners.elsewhere(queue), HEARD_MS).unref();
+    setTimeout(() => listeners.unnoticed(queue), HEARD_MS).unref();
   }
 
   function sendReady(queue: string): void {
@@ -105,7 +127,7 @@ export function createNotifier(options: {
     if (verb === 'ready') listeners.elsewhere(about);
     // The name of a group may have spaces.
     else if (verb === 'blocked') listeners.blocked(about, rest.join(' ') || undefined);
-    else if (verb === 'wait') interest.set(about, performance.now() + INTEREST_MS);
+    else if (verb === 'wait') note(interest, about);
     else if (verb === 'done') listeners.finished(about.split(','));
     else if (verb === 'hello') announced.clear();
     else if (verb === 'replaced') {
@@ -142,10 +164,14 @@ export function createNotifier(options: {
     /** A queue has something ready, in a transaction that has committed. */
     ready(queue: string, roundTrip?: number): void {
       listeners.here(queue, roundTrip);
-      const until = interest.get(queue);
-      if (until === undefined) return;
-      if (until > performance.now()) sendReady(queue);
-      else interest.delete(queue);
+      const at = interest.get(queue) ?? Number.NEGATIVE_INFINITY;
+      if (at > performance.now() - INTEREST_MS) sendReady(queue);
+    },
+
+    /** A queue may be new. Nobody has told us yet whether claims wait for it. */
+    opened(queue: string): void {
+      note(interest, queue);
+      void send('ready', queue);
     },
 
     /** Tells the other replicas that jobs are finished that clients may wait for. */
@@ -162,8 +188,7 @@ export function createNotifier(options: {
       const now = performance.now();
       const last = announced.get(queue) ?? Number.NEGATIVE_INFINITY;
       if (last > now - RENEW_MS) return;
-      if (announced.size >= MOST_ANNOUNCED) announced.clear();
-      announced.set(queue, now);
+      note(announced, queue);
       const sent = send('wait', queue);
       if (last < now - INTEREST_MS) void sent.then(() => lookAgain(queue));
     },

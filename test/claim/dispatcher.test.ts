@@ -7,6 +7,12 @@ import { until } from '../support/until.ts';
 
 const job = (id: string) => ({ id, payload: 'null' }) as LeasedJob;
 
+/** A cache in which every queue exists. */
+const allExist = {
+  byName: async (name: string) => ({ id: 1, name }),
+  refresh: async (names: string[]) => new Set(names),
+} as never;
+
 /** A dispatcher whose statements return when the test says so. */
 function setUp() {
   const statements: {
@@ -29,7 +35,7 @@ function setUp() {
         if (waiter) waiter(statement);
         else statements.push(statement);
       }),
-    queues: { byName: async (name: string) => ({ id: 1, name }) } as never,
+    queues: allExist,
     joinRoundTrip: (_, work) => work({ number: undefined } as never),
     giveBack: (jobs) => givenBack.push(...jobs),
     notifier: { waiting: () => undefined } as never,
@@ -163,7 +169,7 @@ test('claims that wait for 1,000 queues look at them over the whole second, and 
       running--;
       return { jobs: claims.map(() => []), cut: false };
     },
-    queues: { byName: async (name: string) => ({ id: 1, name }) } as never,
+    queues: allExist,
     joinRoundTrip: (_, work) => work({ number: undefined } as never),
     giveBack: () => undefined,
     notifier: { waiting: () => undefined } as never,
@@ -195,7 +201,7 @@ test('an outage that one look meets fails the claims of every queue', async () =
       await new Promise((resolve) => setTimeout(resolve, 1500));
       throw unavailable();
     },
-    queues: { byName: async (name: string) => ({ id: 1, name }) } as never,
+    queues: allExist,
     joinRoundTrip: (_, work) => work({ number: undefined } as never),
     giveBack: () => undefined,
     notifier: { waiting: () => undefined } as never,
@@ -211,5 +217,51 @@ test('an outage that one look meets fails the claims of every queue', async () =
     expect(answer).toMatchObject({ status: 'rejected', reason: { code: 'unavailable' } });
   // All of them look within a second. 1.5 s later the first look fails, and those that stand behind it.
   expect(performance.now() - started).toBeLessThan(5000);
+  dispatcher.close();
+});
+
+/** A dispatcher whose queues do not exist. `refresh` stands for the look-up of all queues of a moment. */
+const withoutQueues = (refresh: () => Promise<Set<string>>) =>
+  createDispatcher({
+    ownWithoutLeasing: async () => undefined,
+    leaseJobs: async () => ({ jobs: [], cut: false }),
+    queues: { byName: async () => undefined, refresh } as never,
+    joinRoundTrip: (_, work) => work({ number: undefined } as never),
+    giveBack: () => undefined,
+    notifier: { waiting: () => undefined } as never,
+  });
+
+test('a look-up of queues that fails once fails no claim beside many others, and an outage fails them all', async () => {
+  let away = false;
+  let asked = 0;
+  const dispatcher = withoutQueues(async () => {
+    const fails = ++asked === 1 || away;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    if (fails) throw unavailable();
+    return new Set();
+  });
+  let answered = 0;
+  const claims = Array.from({ length: 500 }, (_, i) =>
+    dispatcher.claim({ queues: [`unknown ${i}`], wait_seconds: 60 }).jobs.finally(() => answered++),
+  );
+  const answers = Promise.allSettled(claims);
+  await until(() => asked >= 60);
+  expect(answered).toBe(0);
+  away = true;
+  for (const answer of await answers)
+    expect(answer).toMatchObject({ status: 'rejected', reason: { code: 'unavailable' } });
+  dispatcher.close();
+});
+
+test('an outage fails a claim of an unknown queue that waits alone with its first look-up', async () => {
+  let asked = 0;
+  const dispatcher = withoutQueues(async () => {
+    asked++;
+    await new Promise((resolve) => setTimeout(resolve, 2500));
+    throw unavailable();
+  });
+  const { jobs } = dispatcher.claim({ queues: ['unknown'], wait_seconds: 60 });
+  await expect(jobs).rejects.toMatchObject({ code: 'unavailable' });
+  expect(asked).toBe(1);
   dispatcher.close();
 });

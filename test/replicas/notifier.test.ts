@@ -1,7 +1,8 @@
 import { once } from 'node:events';
-import { afterAll, beforeAll, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openDatabase } from '../../src/postgres/pool.ts';
 import { createNotifier } from '../../src/replicas/notifier.ts';
+import { counting } from '../support/counting.ts';
 import { createDatabase, onServer } from '../support/database.ts';
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
@@ -26,6 +27,7 @@ async function replica() {
     here: wake,
     coming: () => undefined,
     elsewhere: wake,
+    unnoticed: wake,
     finished: (ids) => ids.forEach(wake),
     blocked: (queue, group) => wake(`${queue}: ${group}`),
     replaced: () => undefined,
@@ -60,4 +62,22 @@ test('the other replicas hear of all finished jobs, however many they are', asyn
   const told = Promise.all(ids.map((id) => there.woken(id)));
   here.notifier.finished(ids);
   await told;
+});
+
+test('claims that wait for 12,000 queues are announced together, and not again at once', async () => {
+  const db = openDatabase(database.url, 2);
+  const { db: counted, count } = counting(db);
+  const notifier = createNotifier({ db: counted, url: database.url, log: () => undefined });
+  undo.push(db.close);
+  const announceAll = () => {
+    for (let i = 0; i < 12_000; i++) notifier.waiting(`crowd-${i}`);
+  };
+  const { woken } = await replica();
+  const last = woken('crowd-11999');
+  announceAll();
+  announceAll();
+  // It comes behind them.
+  notifier.opened('crowd-11999');
+  await last;
+  expect(count()).toBeLessThan(100);
 });

@@ -1,7 +1,7 @@
--- A queue by name.
+-- Those of the queues with the ids :ids that exist.
 select
   -- include shared/queue_columns.sql
   ,
   -- include shared/queue_has_marks.sql
 from dibs.queues
-where name = :name;
+where id = any (:ids::integer[]);

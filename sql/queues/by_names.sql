@@ -1,7 +1,7 @@
--- A queue by its id, which stands in the ids of its jobs.
+-- Those of the queues :names that exist.
 select
   -- include shared/queue_columns.sql
   ,
   -- include shared/queue_has_marks.sql
 from dibs.queues
-where id = :queue_id;
+where name = any (:names::text[]);

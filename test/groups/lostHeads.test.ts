@@ -1,0 +1,89 @@
+import pg from 'pg';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { createRoundTrips, ORDER_IN_TRIP } from '../../src/batching/roundTrips.ts';
+import { createGroupHeads } from '../../src/groups/heads.ts';
+import { createGroupRepair } from '../../src/groups/repair.ts';
+import { type Database, openDatabase } from '../../src/postgres/pool.ts';
+import { createArrivals } from '../../src/queues/arrivals.ts';
+import { queueCache } from '../../src/queues/cache.ts';
+import { createNotifier } from '../../src/replicas/notifier.ts';
+import { counting } from '../support/counting.ts';
+import { createDatabase, onServer } from '../support/database.ts';
+
+const QUEUES = 300;
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let pool: Database;
+let counted: ReturnType<typeof counting>;
+let repair: ReturnType<typeof createGroupRepair>;
+const errors: unknown[] = [];
+beforeAll(async () => {
+  database = await createDatabase();
+  pool = openDatabase(database.url, 4);
+  counted = counting(pool);
+  const { db } = counted;
+  const log = (error: unknown) => errors.push(error);
+  const queues = queueCache(db);
+  const groups = createGroupHeads({
+    db,
+    log,
+    queues,
+    notifier: createNotifier({ db, url: database.url, log }),
+    arrivals: createArrivals(db),
+    joinRoundTrip: createRoundTrips(db)(ORDER_IN_TRIP.advance),
+  });
+  repair = createGroupRepair({ db, log, queues, groups });
+  await onServer(
+    database.url,
+    `insert into dibs.queues (name) select 'q' || n from generate_series(1, ${QUEUES}) n`,
+  );
+  await onServer(
+    database.url,
+    `insert into dibs.jobs (queue_id, id, state, run_at, max_attempts, payload_bytes, priority, headers, payload, group_key)
+     select id, gen_random_uuid(), 'blocked', now(), 5, 1, 0, '{}', '1', 'g' || n
+     from dibs.queues cross join generate_series(1, 2) n`,
+  );
+});
+afterAll(async () => {
+  await pool.close();
+  await database.drop();
+});
+
+/** As after the crash of a replica that was about to advance all of these groups. */
+const behead = () => onServer(database.url, `update dibs.jobs set state = 'blocked', is_head = false`);
+const headless = () =>
+  onServer<{ name: string }>(
+    database.url,
+    `select q.name from dibs.jobs j join dibs.queues q on q.id = j.queue_id where j.state = 'blocked' and not j.is_head`,
+  );
+
+/** A look at all groups. Behind the last of them it rests for long. */
+async function lookAtAll(): Promise<void> {
+  while ((await repair.run()) < 500);
+}
+
+test('600 groups of 300 queues get their heads with few round trips', async () => {
+  const before = counted.count();
+  await lookAtAll();
+  expect(await headless()).toEqual([]);
+  // One for each queue would be 300.
+  expect(counted.count() - before).toBeLessThan(30);
+  expect(errors).toEqual([]);
+});
+
+test('a job that somebody holds keeps only its own group without a head', async () => {
+  await behead();
+  const holder = new pg.Client(database.url);
+  onTestFinished(() => holder.end());
+  await holder.connect();
+  await holder.query('begin');
+  await holder.query(
+    `select from dibs.jobs j join dibs.queues q on q.id = j.queue_id where q.name = 'q150' and group_key = 'g1' for update of j`,
+  );
+  await lookAtAll();
+  const left = (await headless()).map(({ name }) => name);
+  expect([...new Set(left)]).toEqual(['q150']);
+  await holder.query('rollback');
+  await lookAtAll();
+  expect(await headless()).toEqual([]);
+});
