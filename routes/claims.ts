@@ -51,7 +51,7 @@ export function claimRoutes(app: App, engine: Engine, maxPayloadBytes: number): 
         hold: () => holdOf(request),
         onHangup: (gone) => onHangup(reply, gone),
       });
-      return reply.type('application/json').send(jobListJson(jobs));
+      return reply.type('application/json').send(await jobListJson(jobs));
     },
   });
 
@@ -78,7 +78,7 @@ export function claimRoutes(app: App, engine: Engine, maxPayloadBytes: number): 
     },
     handler: async (request, reply) => {
       const item = withFollowUps({ ...request.body, id: request.params.id, at: followUpAt });
-      return reply.type('application/json').send(ackedJson(await engine.ack(item)));
+      return reply.type('application/json').send(await ackedJson(await engine.ack(item)));
     },
   });
 
@@ -104,7 +104,7 @@ export function claimRoutes(app: App, engine: Engine, maxPayloadBytes: number): 
     },
     handler: async (request, reply) => {
       const item = withFollowUps({ ...request.body, id: request.params.id, at: followUpAt });
-      return reply.type('application/json').send(nackedJson(await engine.nack(item)));
+      return reply.type('application/json').send(await nackedJson(await engine.nack(item)));
     },
   });
 

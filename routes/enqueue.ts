@@ -16,7 +16,11 @@ import { JobList, JobSpec, JobSpecList } from './schemas/job.ts';
 
 const answerOne = ([job]: Job[]): Answer => enqueued(job as Job);
 
-const answerAll = (jobs: Job[]): Answer => ({ status: 201, location: null, body: jobListJson(jobs) });
+const answerAll = async (jobs: Job[]): Promise<Answer> => ({
+  status: 201,
+  location: null,
+  body: await jobListJson(jobs),
+});
 
 export function enqueueRoutes(app: App, engine: Engine, maxPayloadBytes: number): void {
   const raw = rawShapes(maxPayloadBytes);

@@ -73,7 +73,7 @@ export function jobRoutes(app: App, engine: Engine): void {
         keyOf: ({ id }) => id,
         isKey: isUuid,
       });
-      return reply.type('application/json').send(jobPageJson(items, next));
+      return reply.type('application/json').send(await jobPageJson(items, next));
     },
   });
 

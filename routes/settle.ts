@@ -20,20 +20,28 @@ const membersOf = (object: object) => JSON.stringify(object).slice(1, -1);
 
 /** The result of a nack or release: a few fields of the job. */
 const released = ({ state, run_at }: Job) => membersOf({ state, run_at });
-const acked = ({ state, enqueued }: Acked) => `${membersOf({ state })},"enqueued":${jobsJson(enqueued)}`;
-const nacked = ({ enqueued, ...job }: Nacked) =>
-  enqueued ? `${released(job)},"enqueued":${jobsJson(enqueued)}` : released(job);
+const acked = async ({ state, enqueued }: Acked) =>
+  `${membersOf({ state })},"enqueued":${await jobsJson(enqueued)}`;
+const nacked = async ({ enqueued, ...job }: Nacked) =>
+  enqueued ? `${released(job)},"enqueued":${await jobsJson(enqueued)}` : released(job);
 const extended = ({ state, lease_expires_at, cancel_requested }: Extended) =>
   membersOf({ state, lease_expires_at, cancel_requested });
 
 /** The results of a list of items, in the order of the request. */
-function resultsJson<Result>(answers: ItemAnswer<Result>[], membersOfResult: (result: Result) => string) {
-  const results = answers.map((item) => {
+async function resultsJson<Result>(
+  answers: ItemAnswer<Result>[],
+  membersOfResult: (result: Result) => string | Promise<string>,
+) {
+  const results: string[] = [];
+  for (const item of answers) {
     const { id } = item;
-    if ('result' in item) return `{${membersOf({ id, status: 200 })},${membersOfResult(item.result)}}`;
-    const problem = toProblem(item.refusal);
-    return JSON.stringify({ id, status: problem.status, problem });
-  });
+    if ('result' in item) {
+      results.push(`{${membersOf({ id, status: 200 })},${await membersOfResult(item.result)}}`);
+    } else {
+      const problem = toProblem(item.refusal);
+      results.push(JSON.stringify({ id, status: problem.status, problem }));
+    }
+  }
   return `[${results.join(',')}]`;
 }
 
@@ -67,8 +75,9 @@ export function settleRoute(app: App, engine: Engine, maxPayloadBytes: number): 
         extends: extensions,
       });
       const body =
-        `{"acks":${resultsJson(settled.acks, acked)},"nacks":${resultsJson(settled.nacks, nacked)}` +
-        `,"releases":${resultsJson(settled.releases, released)},"extends":${resultsJson(settled.extends, extended)}}`;
+        `{"acks":${await resultsJson(settled.acks, acked)},"nacks":${await resultsJson(settled.nacks, nacked)}` +
+        `,"releases":${await resultsJson(settled.releases, released)}` +
+        `,"extends":${await resultsJson(settled.extends, extended)}}`;
       return reply.type('application/json').send(body);
     },
   });

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { client } from '../lib/http.mjs';
-import { BODIES } from './bodies.mjs';
+import { BODIES, SETTLEMENTS } from './bodies.mjs';
 import { each, head, open, tally, withLength, write } from './sockets.mjs';
 
 /*
@@ -176,14 +176,46 @@ export const MEMORY = {
 };
 
 /** The largest delay of the event loop that one body causes. */
-export const FREEZES = Object.fromEntries(
-  Object.entries(BODIES).flatMap(([name, body]) => [
+export const FREEZES = Object.fromEntries([
+  ...Object.entries(SETTLEMENTS).map(([name, settlement]) => [
+    name,
+    { prepare: fillKeeping, run: (url) => settlements(url, settlement) },
+  ]),
+  ...Object.entries(BODIES).flatMap(([name, body]) => [
     [name, { run: (url) => wholeBodies(url, 3, body, 1) }],
     ...(body[0] === '/jobs/batch'
       ? [[`${name}, with an Idempotency-Key`, { run: (url) => keyed(url, body) }]]
       : []),
   ]),
-);
+]);
+
+const TIMES = 3;
+
+/** Jobs of a queue that keeps results. */
+async function fillKeeping(url) {
+  const http = client(url);
+  await http.call('PUT', '/queues/kept', JSON.stringify({ retention_seconds: 3600 }));
+  for (let i = 0; i < TIMES; i++)
+    await http.post('/jobs/batch', `{"jobs":[${Array(1000).fill('{"queue":"kept"}').join()}]}`);
+  http.close();
+}
+
+/** Settles 1000 leases at once, some times. */
+async function settlements(url, [list, members]) {
+  const http = client(url);
+  const answers = [];
+  for (let i = 0; i < TIMES; i++) {
+    const wish = JSON.stringify({ queues: ['kept'], limit: 1000, lease_seconds: 600 });
+    const { jobs } = (await http.json('POST', '/jobs/claim', wish)).body;
+    const items = jobs.map(
+      ({ id, lease_token }) => `{"id":"${id}","lease_token":"${lease_token}",${members}}`,
+    );
+    const done = await wholeBodies(url, 1, ['/jobs/settle', `{"${list}":[${items.join()}]}`], 1);
+    answers.push(done.answers);
+  }
+  http.close();
+  return { requests: TIMES, answers: answers.join(', ') };
+}
 
 async function keyed(url, [path, text]) {
   const body = Buffer.from(text);

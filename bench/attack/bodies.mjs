@@ -49,5 +49,22 @@ export const BODIES = {
     '/jobs/settle',
     `{"nacks":[{"id":"019aa5b2-7c1e-7a3f-9d2c-4b1e5f000001","lease_token":"6f1d2c3b-4a59-4876-8e1d-0c9b8a7f6e5d","error":${filled('"', '\\n', '"', MOST - 1000)}}]}`,
   ],
+  'a group of 16 MiB of escapes': [
+    '/jobs/batch',
+    `{"jobs":[{"group":${filled('"', '\\n', '"', MOST - 1000)}}]}`,
+  ],
+  '1000 acks with 95 follow-ups each': [
+    '/jobs/settle',
+    `{"acks":[${Array.from({ length: 1000 }, () => `{"id":"019aa5b2-7c1e-7a3f-9d2c-4b1e5f000001","lease_token":"6f1d2c3b-4a59-4876-8e1d-0c9b8a7f6e5d","enqueue":[${'{},'.repeat(94)}{}]}`).join()}]}`,
+  ],
   'a space of 16 MiB': ['/jobs/batch', `${' '.repeat(MOST - 100)}{"jobs":[{"queue":"attack"}]}`],
+};
+
+const quotes = filled('[""', ',""', ']', 16_000);
+
+/** Bodies of `POST /jobs/settle` for 1000 leases: the list that they are in, and what stands beside each lease. */
+export const SETTLEMENTS = {
+  '1000 results full of quotes': ['acks', `"result":${quotes}`],
+  '1000 texts of progress full of quotes': ['extends', `"lease_seconds":60,"progress":${quotes}`],
+  '1000 errors full of quotes': ['nacks', `"error":${filled('"', '\\"', '"', 16_000)}`],
 };

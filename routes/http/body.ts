@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
+import { atOnce, inSlices } from '../../src/slices.ts';
 import { MAX_SMALL_JSON_BYTES } from '../schemas/common.ts';
 import { fingerprintOf } from './fingerprint.ts';
 import { needsFingerprint } from './idempotency.ts';
@@ -6,7 +7,6 @@ import type { RawShape } from './openJson.ts';
 import { readingJson, readJson } from './rawJson.ts';
 import { readBody } from './readBody.ts';
 import { wholeBody } from './refusalOf.ts';
-import { atOnce, inSlices } from './slices.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isSliceOver } from '../../src/slices.ts';
 import {
   CLOSE_LIST,
   CLOSE_OBJECT,
@@ -10,7 +11,6 @@ import {
   QUOTE,
   SPACE,
 } from './jsonTokens.ts';
-import { isSliceOver } from './slices.ts';
 
 /*
  * Tells whether two bodies are the same JSON: members of objects may stand in any order, and white space anywhere.

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Engine } from '../../src/engine.ts';
-import type { Afterwards } from '../../src/enqueue/idempotency.ts';
+import type { Afterwards, AnswerOf } from '../../src/enqueue/idempotency.ts';
 import type { Answer } from '../../src/enqueue/keptAnswers.ts';
 import type { NewJob } from '../../src/enqueue/newJob.ts';
 import { invalidRequest } from '../../src/errors.ts';
@@ -65,7 +65,7 @@ export function sendAnswer(reply: FastifyReply, { status, location, body, replay
   return reply.code(status).type('application/json').send(body);
 }
 
-const firstAnswer = async (jobs: Job[], answerOf: (jobs: Job[]) => Answer, afterwards?: Afterwards) =>
+const firstAnswer = async (jobs: Job[], answerOf: AnswerOf, afterwards?: Afterwards) =>
   (await afterwards?.answer(jobs)) ?? answerOf(jobs);
 
 /**
@@ -78,7 +78,7 @@ export function enqueuer(engine: Engine) {
     reply: FastifyReply,
     jobs: NewJob[],
     at: (i: number) => string,
-    answerOf: (jobs: Job[]) => Answer,
+    answerOf: AnswerOf,
     afterwards?: Afterwards,
   ): Promise<FastifyReply> {
     const key = keyOf(request);

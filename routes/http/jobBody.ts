@@ -24,8 +24,8 @@ export function completeBackoff(asked: Partial<Backoff>): Backoff {
 }
 
 /** The job that a body asks for. */
-export const toNewJob = ({ backoff, ...job }: Static<typeof JobSpec>): NewJob =>
-  backoff ? { ...job, backoff: completeBackoff(backoff) } : job;
+export const toNewJob = (job: Static<typeof JobSpec>): NewJob =>
+  job.backoff ? { ...job, backoff: completeBackoff(job.backoff) } : (job as NewJob);
 
 /** An ack or nack whose follow-ups are jobs for the engine. */
 export const withFollowUps = <I extends { enqueue?: Static<typeof JobSpec>[] }>(item: I) => ({

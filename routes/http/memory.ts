@@ -2,8 +2,8 @@ import type { ServerResponse } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { overloaded } from '../../src/errors.ts';
 import { COPIES, type Hold, type Memory, SMALL_BYTES, WAITING_BYTES } from '../../src/memory.ts';
+import { inSlices, utf8Of } from '../../src/slices.ts';
 import type { App } from './fastify.ts';
-import { createTurns } from './slices.ts';
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -25,9 +25,8 @@ interface Held {
   isClosed: boolean;
 }
 
-/** Larger answers are written one in each pass of the event loop. */
+/** Larger answers are encoded in slices. */
 const LARGE_ANSWER = 128 * 1024;
-const turn = createTurns();
 
 function settle(held: Held): void {
   if (held.isAnswered && held.isClosed) held.hold.release();
@@ -72,7 +71,7 @@ export function holdAnswers(app: App, memory: Memory): void {
     }
     holdOf(request).add(payload.length);
     // For a string, Node takes three times its length, and fills that with zeros first.
-    if (payload.length > LARGE_ANSWER) void turn().then(() => answered(Buffer.from(payload)));
+    if (payload.length > LARGE_ANSWER) void inSlices(utf8Of(payload)).then(answered);
     else answered();
   });
 }

@@ -1,6 +1,7 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { invalidRequest, payloadTooLarge, type Refusal } from '../../src/errors.ts';
 import { RawJson } from '../../src/job.ts';
+import { isSliceOver } from '../../src/slices.ts';
 import {
   LONG_STRING,
   LongString,
@@ -25,7 +26,6 @@ import {
 import { ifRead, OpenList, OpenObject, type RawShape } from './openJson.ts';
 import { pointerTo } from './pointer.ts';
 import { wholeBody } from './refusalOf.ts';
-import { isSliceOver } from './slices.ts';
 
 /**
  * Reads JSON bodies. Nothing in a body of 16 MiB may keep a replica busy for long, so everything is bounded while it is

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import { payloadTooLarge } from '../../src/errors.ts';
 import { COPIES, type Hold, SMALL_BYTES } from '../../src/memory.ts';
+import { createTurns } from '../../src/slices.ts';
 import { holdOf } from './memory.ts';
 import { lingerAfterAnswer } from './nodeRefusals.ts';
 import { wholeBody } from './refusalOf.ts';
-import { createTurns } from './slices.ts';
 
 const KIB = 1024;
 const inWords = (bytes: number) =>

@@ -1,6 +1,7 @@
-import type { Job } from '../../src/job.ts';
+import { type Job, sizeOf } from '../../src/job.ts';
 import type { Schedule } from '../../src/schedules/schedule.ts';
 import type { Acked, Nacked } from '../../src/settle/requests.ts';
+import { inSlicesIf, isSliceOver } from '../../src/slices.ts';
 
 const text = (value: string | null) => (value === null ? 'null' : JSON.stringify(value));
 /** For a text that needs no escaping: an id, a time. */
@@ -25,18 +26,40 @@ export function jobJson(job: Job): string {
   );
 }
 
-export const jobsJson = (jobs: Job[]): string => `[${jobs.map(jobJson).join(',')}]`;
+/** Above this size, jobs are written in slices. */
+const LARGE = 256 * 1024;
+const JOBS_AT_ONCE = 10;
 
-export const ackedJson = ({ id, state, enqueued }: Acked): string =>
-  `{"id":"${id}","state":"${state}","enqueued":${jobsJson(enqueued)}}`;
+function* writeJobs(jobs: Job[]): Generator<void, string> {
+  const parts: string[] = [];
+  for (let at = 0; at < jobs.length; at += JOBS_AT_ONCE) {
+    // The join makes one flat text. Thousands of short texts that are only put together take long when they are sent.
+    parts.push(
+      jobs
+        .slice(at, at + JOBS_AT_ONCE)
+        .map(jobJson)
+        .join(','),
+    );
+    if (isSliceOver()) yield;
+  }
+  return `[${parts.join(',')}]`;
+}
 
-export const nackedJson = ({ enqueued, ...job }: Nacked): string =>
-  enqueued ? `${jobJson(job).slice(0, -1)},"enqueued":${jobsJson(enqueued)}}` : jobJson(job);
+export function jobsJson(jobs: Job[]): string | Promise<string> {
+  const bytes = jobs.reduce((sum, job) => sum + sizeOf(job), 0);
+  return inSlicesIf(bytes > LARGE, writeJobs(jobs));
+}
 
-export const jobListJson = (jobs: Job[]): string => `{"jobs":${jobsJson(jobs)}}`;
+export const ackedJson = async ({ id, state, enqueued }: Acked): Promise<string> =>
+  `{"id":"${id}","state":"${state}","enqueued":${await jobsJson(enqueued)}}`;
 
-export const jobPageJson = (jobs: Job[], nextCursor: string | null): string =>
-  `{"jobs":${jobsJson(jobs)},"next_cursor":${JSON.stringify(nextCursor)}}`;
+export const nackedJson = async ({ enqueued, ...job }: Nacked): Promise<string> =>
+  enqueued ? `${jobJson(job).slice(0, -1)},"enqueued":${await jobsJson(enqueued)}}` : jobJson(job);
+
+export const jobListJson = async (jobs: Job[]): Promise<string> => `{"jobs":${await jobsJson(jobs)}}`;
+
+export const jobPageJson = async (jobs: Job[], nextCursor: string | null): Promise<string> =>
+  `{"jobs":${await jobsJson(jobs)},"next_cursor":${JSON.stringify(nextCursor)}}`;
 
 /** The JSON of a schedule. The payload of its job is the text that was sent. */
 export function scheduleJson({ job, payload, ...schedule }: Schedule): string {

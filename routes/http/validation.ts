@@ -1,6 +1,7 @@
 import { Ajv, type AnySchema, type FormatDefinition, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
 import type { FastifyServerOptions } from 'fastify';
+import { patternOf, quickLengths } from './quickChecks.ts';
 
 type SchemaController = NonNullable<FastifyServerOptions['schemaController']>;
 type BuildValidator = NonNullable<NonNullable<SchemaController['compilersFactory']>['buildValidator']>;
@@ -63,12 +64,14 @@ export const buildValidator = ((sharedSchemas: Record<string, AnySchema>) => {
   const schemas = Object.values(sharedSchemas);
   const ajv = new Ajv({
     ...OURS,
+    code: { regExp: patternOf },
     removeAdditional: false,
     allErrors: false,
     strictTypes: false,
     coerceTypes: false,
-    schemas,
   });
+  for (const keyword of quickLengths) ajv.removeKeyword(keyword.keyword).addKeyword(keyword);
+  ajv.addSchema(schemas);
   addFormats.default(ajv, ['double']);
   ajv.addFormat('date-time', isTime);
   return ({ schema, httpPart }: RoutePart) => {

@@ -51,6 +51,9 @@ interface QueueTrips {
   waiting: Waiting[];
 }
 
+/** So many queues begin their round trips in one pass of the event loop. */
+const BEGUN_AT_ONCE = 100;
+
 /** Work outside of any round trip: each statement goes by itself. */
 function outside(db: Database): RoundTrip {
   const trip: RoundTrip = {
@@ -121,6 +124,18 @@ export function createRoundTrips(db: Database) {
   const alone = outside(db);
   const queues = new Map<number, QueueTrips>();
   let number = 0;
+  /** Queues that wait for the beginning of their first round trip. */
+  let beginning = 0;
+
+  /**
+   * Begins the round trips of a queue. One pass of the event loop reads all sockets that are ready, and their requests go
+   * along. A request for 1000 queues must not begin them all in one pass.
+   */
+  async function begin(queue: QueueTrips): Promise<void> {
+    for (let passes = Math.floor(beginning++ / BEGUN_AT_ONCE); passes >= 0; passes--) await nextLoop();
+    beginning--;
+    next(queue, () => undefined);
+  }
 
   /** Runs statements again, each by itself: one of them failed and undid all, and the others must not fail for it. */
   async function runAlone(calls: TripCall[]): Promise<void> {
@@ -190,8 +205,7 @@ export function createRoundTrips(db: Database) {
         } else {
           const opened = { id: queueId, waiting: [entry] };
           queues.set(queueId, opened);
-          // One pass of the event loop reads all sockets that are ready. Their requests go along.
-          void nextLoop().then(() => next(opened, () => undefined));
+          void begin(opened);
         }
       });
 }

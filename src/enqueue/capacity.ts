@@ -2,6 +2,7 @@ import { createBatcher } from '../batching/batcher.ts';
 import { queueFull, Refusal } from '../errors.ts';
 import type { Db } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
+import { textArray } from '../postgres/textArray.ts';
 import type { Queue } from '../queues/cache.ts';
 import { queueIdsOf } from './enqueueWithin.ts';
 import { firstOfKeys, hasUniqueKey } from './insert.ts';
@@ -132,7 +133,10 @@ export function createCapacity(db: Db) {
   async function withoutDuplicates(queue: Queue, jobs: JobToInsert[]): Promise<JobToInsert[]> {
     const unique_keys = jobs.flatMap((job) => job.unique_key ?? []);
     if (unique_keys.length === 0) return jobs;
-    const rows = await db.query(statements.heldKeys, { queue_id: queue.id, unique_keys });
+    const rows = await db.query(statements.heldKeys, {
+      queue_id: queue.id,
+      unique_keys: textArray(unique_keys),
+    });
     const held = new Set(rows.map((row) => row.unique_key));
     return jobs.filter((job) => !hasUniqueKey(job) || !held.has(job.unique_key as string));
   }

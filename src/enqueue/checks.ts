@@ -20,6 +20,10 @@ export function refuseHalfPairs(names: Record<string, string | undefined>, at: s
       throw refuse(`${at}/${field}`, 'must not contain half of a surrogate pair');
 }
 
+/** Whether checkKeys can refuse a job. */
+export const hasKeys = ({ unique_key, unique_for_seconds, group, fairness_key }: NewJob): boolean =>
+  (unique_key ?? unique_for_seconds ?? group ?? fairness_key) !== undefined;
+
 /** @throws Refusal `invalid_request`, with the path of the field below `at` */
 export function checkKeys(job: NewJob, at: string): void {
   const { unique_key, group, fairness_key } = job;

@@ -10,8 +10,9 @@ import type { Database } from '../postgres/pool.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
+import { inSlicesIf, isSliceOver } from '../slices.ts';
 import type { Capacity } from './capacity.ts';
-import { checkKeys, type PathOf, runAtOf } from './checks.ts';
+import { checkKeys, hasKeys, type PathOf, runAtOf } from './checks.ts';
 import { createTransact, queueIdsOf, type Within } from './enqueueWithin.ts';
 import { createInsert, hasUniqueKey } from './insert.ts';
 import { type JobToInsert, type NewJob, toInsert } from './newJob.ts';
@@ -19,6 +20,24 @@ import { createUniqueBatcher, dealOut } from './uniqueBatcher.ts';
 import { isHeavy, weigh } from './weight.ts';
 
 const queueNameOf = (job: NewJob) => job.queue ?? 'default';
+
+/** More jobs are prepared in slices: their headers may take 16 MiB. */
+const PREPARED_AT_ONCE = 100;
+
+/** The jobs whose queues are found. */
+function* toInsertIfFound(
+  jobs: NewJob[],
+  found: Map<string, Queue>,
+  times: (Date | null)[],
+): Generator<void, JobToInsert[]> {
+  const known: JobToInsert[] = [];
+  for (const [i, job] of jobs.entries()) {
+    const queue = found.get(queueNameOf(job));
+    if (queue) known.push(toInsert(job, queue, times[i] ?? null));
+    if (isSliceOver()) yield;
+  }
+  return known;
+}
 
 export function createEnqueue(context: {
   db: Database;
@@ -62,8 +81,9 @@ export function createEnqueue(context: {
 
   /** The times of the jobs. @throws Refusal `invalid_request` */
   function checked(jobs: NewJob[], at: PathOf): (Date | null)[] {
-    for (const [i, job] of jobs.entries()) checkKeys(job, at(i));
-    return jobs.map((job, i) => runAtOf(job, at(i), clock.now()));
+    for (const [i, job] of jobs.entries()) if (hasKeys(job)) checkKeys(job, at(i));
+    const now = clock.now();
+    return jobs.map((job, i) => (job.run_at === undefined ? null : runAtOf(job, at(i), now)));
   }
 
   async function enqueueIntoOne(jobs: JobToInsert[], queue: Queue): Promise<Job[]> {
@@ -100,12 +120,8 @@ export function createEnqueue(context: {
         const queue = await queues.find(name, fair.has(name));
         if (queue) found.set(name, queue);
       }
-      const inFound = () =>
-        jobs.flatMap((job, i) => {
-          const queue = found.get(queueNameOf(job));
-          return queue ? toInsert(job, queue, times[i] ?? null) : [];
-        });
-      const known = inFound();
+      const inFound = () => inSlicesIf(jobs.length > PREPARED_AT_ONCE, toInsertIfFound(jobs, found, times));
+      const known = await inFound();
       const open = async () => {
         if (known.length === jobs.length) return known;
         for (const name of names)

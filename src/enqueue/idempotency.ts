@@ -27,13 +27,15 @@ export interface Afterwards {
   answer(jobs: Job[]): Promise<Answer | undefined>;
 }
 
+/** The answer of a request that has enqueued these jobs. */
+export type AnswerOf = (jobs: Job[]) => Answer | Promise<Answer>;
+
 /** Jobs to enqueue once for each key. */
 export interface IdempotentEnqueue {
   request: IdempotentRequest;
   jobs: NewJob[];
   at: PathOf;
-  /** The answer of a request that has enqueued these jobs. */
-  answerOf(jobs: Job[]): Answer;
+  answerOf: AnswerOf;
   afterwards?: Afterwards | undefined;
 }
 
@@ -63,7 +65,7 @@ export function idempotentEnqueue(context: {
         if (!(await takeKey(transaction, request)))
           return { given: (await recall(transaction, request)) as KeptAnswer };
         const written = await enqueueIn();
-        const given = answerOf(written);
+        const given = await answerOf(written);
         await keepAnswer(transaction, request, given, afterwards?.seconds);
         return { given, written };
       },

@@ -65,6 +65,11 @@ export const toInsert = (job: NewJob, queue: Queue, run_at: Date | null): JobToI
 const ifAny = <T>(jobs: JobToInsert[], pick: (job: JobToInsert) => T | null): (T | null)[] | null =>
   jobs.some((job) => pick(job) !== null) ? jobs.map(pick) : null;
 
+const textsIfAny = (jobs: JobToInsert[], pick: (job: JobToInsert) => string | null) => {
+  const texts = ifAny(jobs, pick);
+  return texts && textArray(texts);
+};
+
 /** The parameters of sql/shared/new_jobs.sql. */
 export const newJobParameters = (ids: string[], jobs: JobToInsert[]) => ({
   ids,
@@ -72,13 +77,13 @@ export const newJobParameters = (ids: string[], jobs: JobToInsert[]) => ({
   run_ats: jobs.map((j) => j.run_at?.toISOString() ?? null),
   priorities: jobs.map((j) => j.priority),
   max_attempts: jobs.map((j) => j.max_attempts),
-  backoffs: jobs.map((j) => j.backoff),
+  backoffs: textsIfAny(jobs, (j) => j.backoff),
   headers: textArray(jobs.map((j) => j.headers)),
   payloads: textArray(jobs.map((j) => j.payload)),
-  unique_keys: ifAny(jobs, (j) => j.unique_key),
+  unique_keys: textsIfAny(jobs, (j) => j.unique_key),
   windows: ifAny(jobs, (j) => j.unique_for_seconds),
-  groups: ifAny(jobs, (j) => j.group),
-  fairness_keys: ifAny(jobs, (j) => j.fairness_key),
+  groups: textsIfAny(jobs, (j) => j.group),
+  fairness_keys: textsIfAny(jobs, (j) => j.fairness_key),
   expiries: ifAny(jobs, (j) => j.expires_in_seconds),
   waits: ifAny(jobs, (j) => j.awaited_seconds),
 });

@@ -8,6 +8,7 @@ import { callOf } from '../postgres/pipeline.ts';
 import type { Database } from '../postgres/pool.ts';
 import { createSemaphore } from '../postgres/semaphore.ts';
 import { prepared, row } from '../postgres/statements.ts';
+import { textArray } from '../postgres/textArray.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queues } from '../queues/cache.ts';
 import { nextPositions } from '../queues/positions.ts';
@@ -71,7 +72,11 @@ export function createGroupHeads(context: {
         const positions = await nextPositions(db, asked.length);
         notifier.coming(queue.name);
         return joinRoundTrip(queueId, async (trip) => {
-          const found = await trip.db.query(statement, { queue_id: queueId, groups: asked, positions });
+          const found = await trip.db.query(statement, {
+            queue_id: queueId,
+            groups: textArray(asked),
+            positions,
+          });
           if (found.some((row) => row.is_new)) notifier.ready(queue.name, trip.number);
           return found;
         });

@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { bindInParts, Encoded } from './encoded.ts';
 import { prepared, type Statement, valuesOf } from './statements.ts';
 
 /** A statement with the values of its parameters. One without a name is parsed and planned for this call. */
@@ -43,8 +44,8 @@ function element(value: unknown): string {
 /**
  * A parameter in the text format of PostgreSQL (manual, "Array Input and Output Syntax"). A Buffer is binary already.
  */
-function parameter(value: unknown): string | Buffer | null {
-  if (value instanceof Buffer) return value;
+function parameter(value: unknown): string | Buffer | Encoded | null {
+  if (value instanceof Buffer || value instanceof Encoded) return value;
   if (Array.isArray(value)) return `{${value.map(element).join()}}`;
   return value === null ? null : String(value);
 }
@@ -87,7 +88,13 @@ export class Pipeline implements pg.Submittable {
       const isNew = !this.#known.has(name) && !this.#described.has(name);
       if (isNew) this.#described.set(name, []);
       if (isNew) connection.parse({ name, text, types: [] }, true);
-      connection.bind({ statement: name, values: valuesOf(statement, parameters).map(parameter) }, true);
+      const values = valuesOf(statement, parameters).map(parameter);
+      const inParts = values.some((value) => value instanceof Encoded);
+      // As the driver does it: a connection that is gone is told of by its own event.
+      if (inParts && connection.stream.writable)
+        for (const part of bindInParts(name, values)) connection.stream.write(part);
+      else if (!inParts)
+        connection.bind({ statement: name, values: values as (string | Buffer | null)[] }, true);
       if (isNew) connection.describe({ type: 'P', name: '' }, true);
       connection.execute(null, true);
     }

@@ -9,6 +9,7 @@ import {
   isStalePlan,
   outageAsRefusal,
 } from './errorClasses.ts';
+import { withLongEncoded } from './longParameters.ts';
 import type { OutageLog } from './outageLog.ts';
 import { type Call, Pipeline, ROUND_TRIP_MS, type Rows } from './pipeline.ts';
 import type { Statement } from './statements.ts';
@@ -35,6 +36,16 @@ export interface Database extends Db {
 
 /** How long a transaction may take in all, from the wait for a connection to the commit. */
 const TRANSACTION_MS = 4500;
+
+const dbOf = (run: (calls: Call[]) => Promise<Rows[]>): Db => ({
+  async query<Parameters extends object, Row>(
+    statement: Statement<Parameters, Row>,
+    parameters?: Parameters,
+  ) {
+    const [rows] = await run(await withLongEncoded([{ statement, parameters: parameters ?? {} }]));
+    return rows as Row[];
+  },
+});
 
 /** The driver knows `query_timeout` for a single statement. Its types do not. */
 const timed = (text: string, query_timeout: number): pg.QueryConfig =>
@@ -78,16 +89,6 @@ export function openDatabase(url: string, size: number, log?: OutageLog): Databa
       if (limitMs !== undefined) pipeline.query_timeout = limitMs;
       client.query(pipeline);
     });
-
-  async function queryOn<Parameters extends object, Row>(
-    client: pg.PoolClient,
-    statement: Statement<Parameters, Row>,
-    parameters?: Parameters,
-    limitMs?: number,
-  ): Promise<Row[]> {
-    const [rows] = await runOn(client, [{ statement, parameters: parameters ?? {} }], limitMs);
-    return rows as Row[];
-  }
 
   async function withRetries<T>(attempt: () => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries++) {
@@ -134,17 +135,18 @@ export function openDatabase(url: string, size: number, log?: OutageLog): Databa
     });
 
   return {
-    query: (statement, parameters) =>
-      withConnection((client) => queryOn(client, statement, parameters), { whole: true }),
-    pipeline: (calls, sent) =>
-      withConnection(
+    ...dbOf((calls) => withConnection((client) => runOn(client, calls), { whole: true })),
+    async pipeline(calls, sent) {
+      const encoded = await withLongEncoded(calls);
+      return withConnection(
         (client) => {
-          const results = runOn(client, calls);
+          const results = runOn(client, encoded);
           sent?.();
           return results;
         },
         { whole: true },
-      ),
+      );
+    },
 
     async transaction(work) {
       const until = performance.now() + TRANSACTION_MS;
@@ -152,9 +154,7 @@ export function openDatabase(url: string, size: number, log?: OutageLog): Databa
       return withConnection(
         async (client) => {
           await client.query(timed('begin', left()));
-          const result = await work({
-            query: (statement, parameters) => queryOn(client, statement, parameters, left()),
-          });
+          const result = await work(dbOf((calls) => runOn(client, calls, left())));
           await client.query(timed('commit', left()));
           return result;
         },

@@ -2,6 +2,7 @@ import { withUnknownOutcome } from '../errors.ts';
 import type { Moved } from '../groups/heads.ts';
 import type { Db } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
+import { textArray } from '../postgres/textArray.ts';
 import type { Queue } from '../queues/cache.ts';
 import type { Changed } from '../waiting/waiters.ts';
 import type { Ack, Acked } from './requests.ts';
@@ -28,7 +29,7 @@ export async function completeJobs(queue: Queue, items: Ack[], on: Db): Promise<
     queue_id: queue.id,
     ids: ids(rest),
     lease_tokens: tokens(rest),
-    results: rest.map((i) => i.result?.text ?? null),
+    results: textArray(rest.map((i) => i.result?.text ?? null)),
   });
   try {
     return gone.concat(await kept);

@@ -11,6 +11,7 @@ import type { Semaphore } from '../postgres/semaphore.ts';
 import { planned, prepared, row } from '../postgres/statements.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
+import { inSlicesIf, isSliceOver } from '../slices.ts';
 import type { Waiters } from '../waiting/waiters.ts';
 import { ackedAs, completeJobs } from './complete.ts';
 import { currentJobs, prepareNack } from './giveBack.ts';
@@ -23,6 +24,19 @@ const statements = {
   limits: planned('postgres/transaction_limits'),
   keepFollowUps: planned('settle/keep_follow_ups'),
 };
+
+/** The text of more follow-ups is written in slices. */
+const WRITTEN_AT_ONCE = 100;
+
+/** The text of the follow-ups that a completed job keeps. */
+function* textOf(jobs: Job[]): Generator<void, string> {
+  const texts: string[] = [];
+  for (const job of jobs) {
+    texts.push(JSON.stringify(job));
+    if (isSliceOver()) yield;
+  }
+  return `[${texts.join()}]`;
+}
 
 /**
  * Acks and nacks with follow-ups. Each runs in a transaction of its own: its follow-ups exist if and only if it
@@ -77,13 +91,14 @@ export function createFollowUps(context: {
       if (!row) return undefined;
       const enqueued = await enqueueIn();
       if (!row.state) return { row, enqueued };
-      const answered = JSON.stringify(enqueued);
+      // A repeat is answered the same. So the answer does not show what becomes of the follow-ups after the commit.
+      const answered = enqueued.map((job) => ({ ...job }));
       await transaction.query(statements.keepFollowUps, {
         queue_id: queue.id,
         id: row.id,
-        enqueued: answered,
+        enqueued: await inSlicesIf(enqueued.length > WRITTEN_AT_ONCE, textOf(answered)),
       });
-      return { row, enqueued: JSON.parse(answered) as Job[] };
+      return { row, enqueued: answered };
     });
     if (done) {
       waiters.changed([done.row]);

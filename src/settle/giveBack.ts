@@ -1,6 +1,7 @@
 import type { Job, JobRow } from '../job.ts';
 import type { Db } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
+import { textArray } from '../postgres/textArray.ts';
 import type { Queue } from '../queues/cache.ts';
 import { nextPositions } from '../queues/positions.ts';
 import { clip } from './clip.ts';
@@ -32,7 +33,7 @@ export async function prepareNack(db: Db, queue: Queue, items: Nack[], late = fa
       delays: items.map((i) => i.delay_seconds ?? null),
       refusals: items.map((i) => i.retry === false),
       jitter_shares: items.map(() => Math.random()),
-      errors: items.map((i) => (i.error === undefined ? null : clip(i.error))),
+      errors: textArray(items.map((i) => (i.error === undefined ? null : clip(i.error)))),
       late,
     });
 }

@@ -2,6 +2,7 @@ import type { PathOf } from '../enqueue/checks.ts';
 import type { NewJob } from '../enqueue/newJob.ts';
 import { isOutage, Refusal, withUnknownOutcome } from '../errors.ts';
 import type { Job } from '../job.ts';
+import { inSlicesIf, isSliceOver } from '../slices.ts';
 import type { Ack, Acked, Extend, Extended, Nack, Nacked, Release } from './requests.ts';
 
 /** Verbs for many leases in one request. */
@@ -38,9 +39,22 @@ async function answersTo<Item extends { id: string }, Result>(
   );
 }
 
+/** More follow-ups are checked in slices: there may be nearly 100,000 of them. */
+const CHECKED_AT_ONCE = 100;
+
+type Check = (jobs: NewJob[], at: PathOf) => void;
+
+function* checkFollowUps(request: SettleRequest, check: Check): Generator<void, void> {
+  for (const list of ['acks', 'nacks'] as const)
+    for (const [i, { enqueue }] of (request[list] ?? []).entries()) {
+      if (enqueue) check(enqueue, pathOf(list, i));
+      if (isSliceOver()) yield;
+    }
+}
+
 /** Settles many jobs at once. A follow-up that would be refused refuses the whole call, before anything is settled. */
 export function createSettleMany(verbs: {
-  check(jobs: NewJob[], at: PathOf): void;
+  check: Check;
   ack(item: Ack, at: PathOf): Promise<Acked>;
   nack(item: Nack, at: PathOf): Promise<Nacked>;
   release(item: Release): Promise<Job>;
@@ -48,9 +62,10 @@ export function createSettleMany(verbs: {
 }) {
   const { check, ack, nack, release, extend } = verbs;
   return async (request: SettleRequest) => {
-    for (const list of ['acks', 'nacks'] as const)
-      for (const [i, { enqueue }] of (request[list] ?? []).entries())
-        if (enqueue) check(enqueue, pathOf(list, i));
+    const followUps = [request.acks, request.nacks]
+      .flatMap((items: (Ack | Nack)[] = []) => items)
+      .reduce((count, { enqueue }) => count + (enqueue?.length ?? 0), 0);
+    if (followUps > 0) await inSlicesIf(followUps > CHECKED_AT_ONCE, checkFollowUps(request, check));
     const [acks, nacks, releases, extended] = await Promise.all([
       answersTo(request.acks, (item, i) => ack(item, pathOf('acks', i))),
       answersTo(request.nacks, (item, i) => nack(item, pathOf('nacks', i))),

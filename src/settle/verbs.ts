@@ -3,6 +3,7 @@ import type { GroupHeads, Moved } from '../groups/heads.ts';
 import type { Job } from '../job.ts';
 import type { Database } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
+import { textArray } from '../postgres/textArray.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
@@ -91,7 +92,7 @@ export function createSettlement(context: Context) {
           ids: ids(items),
           lease_tokens: tokens(items),
           lease_seconds: items.map((i) => i.lease_seconds),
-          progress: items.map((i) => i.progress?.text ?? null),
+          progress: textArray(items.map((i) => i.progress?.text ?? null)),
         });
         return rows.map((row) => ({ ...row, state: 'leased' }));
       },

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { fingerprintOf } from '../../routes/http/fingerprint.ts';
-import { atOnce } from '../../routes/http/slices.ts';
+import { atOnce } from '../../src/slices.ts';
 
 const of = (text: string) => atOnce(fingerprintOf(Buffer.from(text)));
 

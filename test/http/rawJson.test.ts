@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { RawShape } from '../../routes/http/openJson.ts';
 import { readingJson, readJson } from '../../routes/http/rawJson.ts';
-import { atOnce } from '../../routes/http/slices.ts';
 import { Refusal } from '../../src/errors.ts';
 import { RawJson } from '../../src/job.ts';
+import { atOnce } from '../../src/slices.ts';
 
 const any: RawShape = { maxBytes: 2 ** 30 };
 const SHAPES: (RawShape | undefined)[] = [

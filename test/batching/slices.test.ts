@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createTurns } from '../../routes/http/slices.ts';
+import { createTurns } from '../../src/slices.ts';
 
 test('a turn comes after the rests of all that asked before', async () => {
   const ends: (() => void)[] = [];

@@ -43,6 +43,10 @@ export async function inSlices<T>(work: Generator<void, T>): Promise<T> {
   }
 }
 
+/** Runs small work at once, and large work in slices. */
+export const inSlicesIf = <T>(isLarge: boolean, work: Generator<void, T>): T | Promise<T> =>
+  isLarge ? inSlices(work) : atOnce(work);
+
 function slice<T>(work: Generator<void, T>): IteratorResult<void, T> {
   sliceEnds = performance.now() + SLICE_MS;
   try {
@@ -50,4 +54,34 @@ function slice<T>(work: Generator<void, T>): IteratorResult<void, T> {
   } finally {
     sliceEnds = Number.POSITIVE_INFINITY;
   }
+}
+
+const PIECE = 256 * 1024;
+
+const isHighSurrogate = (unit: number) => unit >= 0xd800 && unit < 0xdc00;
+
+/** The pieces of a text. No character is cut in two. */
+function* piecesOf(text: string): Generator<string> {
+  for (let at = 0; at < text.length; ) {
+    let end = Math.min(at + PIECE, text.length);
+    if (end < text.length && isHighSurrogate(text.charCodeAt(end - 1))) end--;
+    yield text.slice(at, end);
+    at = end;
+  }
+}
+
+/** A long text in UTF-8. */
+export function* utf8Of(text: string): Generator<void, Buffer> {
+  let bytes = 0;
+  for (const piece of piecesOf(text)) {
+    bytes += Buffer.byteLength(piece);
+    if (isSliceOver()) yield;
+  }
+  const buffer = Buffer.allocUnsafeSlow(bytes);
+  let at = 0;
+  for (const piece of piecesOf(text)) {
+    at += buffer.write(piece, at);
+    if (isSliceOver()) yield;
+  }
+  return buffer;
 }
