@@ -6,7 +6,7 @@ import { onHangup } from './http/hangup.ts';
 import { withFollowUps } from './http/jobBody.ts';
 import { holdOf } from './http/memory.ts';
 import { answer, operation } from './http/operation.ts';
-import { ackedJson, jobJson, jobListJson, nackedJson } from './http/serialize.ts';
+import { ackedJson, jobJson, jobListJson, nackedJson, sendJson } from './http/serialize.ts';
 import { JobId, ref } from './schemas/common.ts';
 import { Job, LeasedJobList } from './schemas/job.ts';
 import {
@@ -51,7 +51,7 @@ export function claimRoutes(app: App, engine: Engine, maxPayloadBytes: number): 
         hold: () => holdOf(request),
         onHangup: (gone) => onHangup(reply, gone),
       });
-      return reply.type('application/json').send(await jobListJson(jobs));
+      return sendJson(reply, jobListJson(jobs));
     },
   });
 
@@ -78,7 +78,7 @@ export function claimRoutes(app: App, engine: Engine, maxPayloadBytes: number): 
     },
     handler: async (request, reply) => {
       const item = withFollowUps({ ...request.body, id: request.params.id, at: followUpAt });
-      return reply.type('application/json').send(await ackedJson(await engine.ack(item)));
+      return sendJson(reply, ackedJson(await engine.ack(item)));
     },
   });
 
@@ -104,7 +104,7 @@ export function claimRoutes(app: App, engine: Engine, maxPayloadBytes: number): 
     },
     handler: async (request, reply) => {
       const item = withFollowUps({ ...request.body, id: request.params.id, at: followUpAt });
-      return reply.type('application/json').send(await nackedJson(await engine.nack(item)));
+      return sendJson(reply, nackedJson(await engine.nack(item)));
     },
   });
 

@@ -9,7 +9,7 @@ import { withFollowUps } from './http/jobBody.ts';
 import { answer, operation } from './http/operation.ts';
 import { toProblem } from './http/problems.ts';
 import { wholeBody } from './http/refusalOf.ts';
-import { jobsJson } from './http/serialize.ts';
+import { withJobs } from './http/serialize.ts';
 import { ref } from './schemas/common.ts';
 import { SettleRequest, SettleResults } from './schemas/lease.ts';
 
@@ -20,10 +20,10 @@ const membersOf = (object: object) => JSON.stringify(object).slice(1, -1);
 
 /** The result of a nack or release: a few fields of the job. */
 const released = ({ state, run_at }: Job) => membersOf({ state, run_at });
-const acked = async ({ state, enqueued }: Acked) =>
-  `${membersOf({ state })},"enqueued":${await jobsJson(enqueued)}`;
-const nacked = async ({ enqueued, ...job }: Nacked) =>
-  enqueued ? `${released(job)},"enqueued":${await jobsJson(enqueued)}` : released(job);
+const acked = ({ state, enqueued }: Acked) =>
+  withJobs(enqueued, (json) => `${membersOf({ state })},"enqueued":${json}`);
+const nacked = ({ enqueued, ...job }: Nacked) =>
+  enqueued ? withJobs(enqueued, (json) => `${released(job)},"enqueued":${json}`) : released(job);
 const extended = ({ state, lease_expires_at, cancel_requested }: Extended) =>
   membersOf({ state, lease_expires_at, cancel_requested });
 
@@ -36,7 +36,9 @@ async function resultsJson<Result>(
   for (const item of answers) {
     const { id } = item;
     if ('result' in item) {
-      results.push(`{${membersOf({ id, status: 200 })},${await membersOfResult(item.result)}}`);
+      const members = membersOfResult(item.result);
+      const written = typeof members === 'string' ? members : await members;
+      results.push(`{${membersOf({ id, status: 200 })},${written}}`);
     } else {
       const problem = toProblem(item.refusal);
       results.push(JSON.stringify({ id, status: problem.status, problem }));

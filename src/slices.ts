@@ -43,6 +43,14 @@ export async function inSlices<T>(work: Generator<void, T>): Promise<T> {
   }
 }
 
+/** Does something with each of many items. */
+export function* eachOf<T>(items: T[], work: (item: T, i: number) => void): Generator<void> {
+  for (const [i, item] of items.entries()) {
+    work(item, i);
+    if (isSliceOver()) yield;
+  }
+}
+
 /** Runs small work at once, and large work in slices. */
 export const inSlicesIf = <T>(isLarge: boolean, work: Generator<void, T>): T | Promise<T> =>
   isLarge ? inSlices(work) : atOnce(work);

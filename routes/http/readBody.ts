@@ -112,7 +112,7 @@ export function readBody(request: FastifyRequest, done: (error: Error | null, bo
   const body = new Arriving(request);
 
   function end(error: Error | null): void {
-    raw.off('data', add).off('end', whole).off('error', end).off('close', gone);
+    raw.off('data', add).off('end', whole).off('close', gone);
     const bytes = body.end();
     if (error) {
       lingerAfterAnswer(raw.socket);
@@ -143,6 +143,7 @@ export function readBody(request: FastifyRequest, done: (error: Error | null, bo
     end(error as Error);
     return;
   }
-  raw.on('data', add).on('end', whole).on('error', end).on('close', gone);
+  // A broken connection ends with `close`, too.
+  raw.on('data', add).on('end', whole).on('close', gone);
   raw.resume();
 }

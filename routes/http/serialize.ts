@@ -1,7 +1,8 @@
+import type { FastifyReply } from 'fastify';
 import { type Job, sizeOf } from '../../src/job.ts';
 import type { Schedule } from '../../src/schedules/schedule.ts';
 import type { Acked, Nacked } from '../../src/settle/requests.ts';
-import { inSlicesIf, isSliceOver } from '../../src/slices.ts';
+import { inSlices, isSliceOver } from '../../src/slices.ts';
 
 const text = (value: string | null) => (value === null ? 'null' : JSON.stringify(value));
 /** For a text that needs no escaping: an id, a time. */
@@ -45,21 +46,32 @@ function* writeJobs(jobs: Job[]): Generator<void, string> {
   return `[${parts.join(',')}]`;
 }
 
-export function jobsJson(jobs: Job[]): string | Promise<string> {
-  const bytes = jobs.reduce((sum, job) => sum + sizeOf(job), 0);
-  return inSlicesIf(bytes > LARGE, writeJobs(jobs));
+/** Only a large text has to be awaited: each promise costs some of the time of a small request. */
+type Json = string | Promise<string>;
+
+/** Puts the JSON of jobs into a text. */
+export function withJobs(jobs: Job[], write: (json: string) => string): Json {
+  let bytes = 0;
+  for (const job of jobs) bytes += sizeOf(job);
+  return bytes > LARGE ? inSlices(writeJobs(jobs)).then(write) : write(`[${jobs.map(jobJson).join(',')}]`);
 }
 
-export const ackedJson = async ({ id, state, enqueued }: Acked): Promise<string> =>
-  `{"id":"${id}","state":"${state}","enqueued":${await jobsJson(enqueued)}}`;
+/** Replies with JSON. */
+export function sendJson(reply: FastifyReply, json: Json): FastifyReply | Promise<FastifyReply> {
+  reply.type('application/json');
+  return typeof json === 'string' ? reply.send(json) : json.then((text) => reply.send(text));
+}
 
-export const nackedJson = async ({ enqueued, ...job }: Nacked): Promise<string> =>
-  enqueued ? `${jobJson(job).slice(0, -1)},"enqueued":${await jobsJson(enqueued)}}` : jobJson(job);
+export const ackedJson = ({ id, state, enqueued }: Acked): Json =>
+  withJobs(enqueued, (json) => `{"id":"${id}","state":"${state}","enqueued":${json}}`);
 
-export const jobListJson = async (jobs: Job[]): Promise<string> => `{"jobs":${await jobsJson(jobs)}}`;
+export const nackedJson = ({ enqueued, ...job }: Nacked): Json =>
+  enqueued ? withJobs(enqueued, (json) => `${jobJson(job).slice(0, -1)},"enqueued":${json}}`) : jobJson(job);
 
-export const jobPageJson = async (jobs: Job[], nextCursor: string | null): Promise<string> =>
-  `{"jobs":${await jobsJson(jobs)},"next_cursor":${JSON.stringify(nextCursor)}}`;
+export const jobListJson = (jobs: Job[]): Json => withJobs(jobs, (json) => `{"jobs":${json}}`);
+
+export const jobPageJson = (jobs: Job[], nextCursor: string | null): Json =>
+  withJobs(jobs, (json) => `{"jobs":${json},"next_cursor":${JSON.stringify(nextCursor)}}`);
 
 /** The JSON of a schedule. The payload of its job is the text that was sent. */
 export function scheduleJson({ job, payload, ...schedule }: Schedule): string {

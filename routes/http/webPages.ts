@@ -25,12 +25,21 @@ const nameIn = (host: string): string =>
  * whose name leads to this machine (DNS rebinding) cannot leave out its name in `Host`.
  */
 export function pageCheck({ hosts, origins }: WebPages): (headers: IncomingHttpHeaders) => void {
-  return ({ host, origin, 'sec-fetch-site': site }) => {
-    if (host !== undefined && !isLoopback(nameIn(host)) && !hosts.includes(nameIn(host)))
+  /** Most requests have the same `Host` as the one before. */
+  let allowed: string | undefined;
+
+  function checkHost(host: string): void {
+    const name = nameIn(host);
+    if (!isLoopback(name) && !hosts.includes(name))
       throw forbidden(
         `Without access keys, Dibs answers to loopback names only, not to the host ${JSON.stringify(host)}. ` +
           'ALLOWED_HOSTS adds names.',
       );
+    allowed = host;
+  }
+
+  return ({ host, origin, 'sec-fetch-site': site }) => {
+    if (host !== undefined && host !== allowed) checkHost(host);
     if (origin !== undefined && origins.includes(origin)) return;
     const isOwn = origin === undefined || origin === `http://${host}`;
     if (isOwn && (site === undefined || site === 'same-origin' || site === 'none')) return;

@@ -10,7 +10,7 @@ import type { Database } from '../postgres/pool.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
-import { inSlicesIf, isSliceOver } from '../slices.ts';
+import { eachOf, inSlices } from '../slices.ts';
 import type { Capacity } from './capacity.ts';
 import { checkKeys, hasKeys, type PathOf, runAtOf } from './checks.ts';
 import { createTransact, queueIdsOf, type Within } from './enqueueWithin.ts';
@@ -25,18 +25,21 @@ const queueNameOf = (job: NewJob) => job.queue ?? 'default';
 const PREPARED_AT_ONCE = 100;
 
 /** The jobs whose queues are found. */
-function* toInsertIfFound(
+function toInsertIfFound(
   jobs: NewJob[],
   found: Map<string, Queue>,
   times: (Date | null)[],
-): Generator<void, JobToInsert[]> {
-  const known: JobToInsert[] = [];
-  for (const [i, job] of jobs.entries()) {
+): JobToInsert[] | Promise<JobToInsert[]> {
+  const prepared: JobToInsert[] = [];
+  const prepare = (job: NewJob, i: number) => {
     const queue = found.get(queueNameOf(job));
-    if (queue) known.push(toInsert(job, queue, times[i] ?? null));
-    if (isSliceOver()) yield;
+    if (queue) prepared.push(toInsert(job, queue, times[i] ?? null));
+  };
+  if (jobs.length <= PREPARED_AT_ONCE) {
+    jobs.forEach(prepare);
+    return prepared;
   }
-  return known;
+  return inSlices(eachOf(jobs, prepare)).then(() => prepared);
 }
 
 export function createEnqueue(context: {
@@ -120,8 +123,9 @@ export function createEnqueue(context: {
         const queue = await queues.find(name, fair.has(name));
         if (queue) found.set(name, queue);
       }
-      const inFound = () => inSlicesIf(jobs.length > PREPARED_AT_ONCE, toInsertIfFound(jobs, found, times));
-      const known = await inFound();
+      const inFound = () => toInsertIfFound(jobs, found, times);
+      const prepared = inFound();
+      const known = Array.isArray(prepared) ? prepared : await prepared;
       const open = async () => {
         if (known.length === jobs.length) return known;
         for (const name of names)

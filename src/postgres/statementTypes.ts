@@ -1109,7 +1109,7 @@ export interface StatementTypes {
   };
   'queues/by_names': {
     parameters: {
-      names: (string | null)[] | Buffer | null;
+      names: (string | null)[] | TextArray | null;
     };
     columns: {
       id: number;
@@ -1169,7 +1169,7 @@ export interface StatementTypes {
   };
   'replicas/notify': {
     parameters: {
-      messages: (string | null)[] | Buffer | null;
+      messages: (string | null)[] | TextArray | null;
     };
     columns: {
       pg_notify: unknown;
