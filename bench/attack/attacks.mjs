@@ -96,7 +96,7 @@ async function fill(url, jobs, bytes) {
   http.close();
 }
 
-const get = (path) => `GET ${path} HTTP/1.1\r\nhost: dibs\r\n\r\n`;
+const get = (path) => `GET ${path} HTTP/1.1\r\nhost: localhost\r\n\r\n`;
 const claim = (wish) => {
   const body = JSON.stringify(wish);
   return withLength('POST', '/jobs/claim', body.length) + body;

@@ -4,7 +4,7 @@ const JSON_TYPE = 'content-type: application/json\r\n';
 
 /** The head of a request, with what a client says about its body. */
 export const head = (method, path, more = '') =>
-  `${method} ${path} HTTP/1.1\r\nhost: dibs\r\n${JSON_TYPE}${more}\r\n`;
+  `${method} ${path} HTTP/1.1\r\nhost: localhost\r\n${JSON_TYPE}${more}\r\n`;
 
 export const withLength = (method, path, bytes, more = '') =>
   head(method, path, `${more}content-length: ${bytes}\r\n`);
