@@ -5,7 +5,7 @@ import {
   CLOSE_OBJECT,
   COLON,
   COMMA,
-  endOfString,
+  endOfText,
   OPEN_LIST,
   OPEN_OBJECT,
   QUOTE,
@@ -111,6 +111,8 @@ class Canonical {
   /** Where reading and writing go on. */
   #from = 0;
   #at = 0;
+  /** Reading stands in a long string. */
+  #inString = false;
   /** The object whose members are in order already. */
   #sorted: OpenObject | undefined;
 
@@ -126,12 +128,15 @@ class Canonical {
     let top = this.#top;
     let at = this.#at;
     let i = this.#from;
+    let inString = this.#inString;
     while (i < stop) {
       const c = json[i] as number;
-      if (c === QUOTE) {
-        const end = endOfString(json, i);
-        at += json.copy(text, at, i, end);
-        i = end;
+      if (c === QUOTE || inString) {
+        const end = endOfText(json, inString ? i : i + 1, STEP_BYTES);
+        inString = json[end] !== QUOTE;
+        const next = inString ? end : end + 1;
+        at += json.copy(text, at, i, next);
+        i = next;
         continue;
       }
       if (c === CLOSE_OBJECT) {
@@ -162,12 +167,14 @@ class Canonical {
     this.#top = top;
     this.#at = at;
     this.#from = i;
+    this.#inString = inString;
     return i >= json.length;
   }
 
   *hash(): Generator<void, string> {
     while (!this.#step()) {
-      if (this.#top.members.length > FEW && this.#json[this.#from] === CLOSE_OBJECT) {
+      const isAtEnd = !this.#inString && this.#json[this.#from] === CLOSE_OBJECT;
+      if (isAtEnd && this.#top.members.length > FEW) {
         yield* sortManyMembers(this.#text, this.#top, this.#at);
         this.#sorted = this.#top;
       }

@@ -62,9 +62,9 @@ function endOfNumber(bytes: Uint8Array, at: number): number {
 
 const endsPlain = (bytes: Uint8Array, at: number) => ENDS_PLAIN[bytes[at] as number] as number;
 
-/** The bytes of a string that need no look at what follows. Eight at a time, because payloads may be long. */
-function endOfPlain(bytes: Uint8Array, at: number): number {
-  const last = bytes.length - 8;
+/** The bytes of a string that need no look at what follows, up to `stop`. Eight at a time, because payloads may be long. */
+function endOfPlain(bytes: Uint8Array, at: number, stop: number): number {
+  const last = Math.min(bytes.length, stop) - 8;
   let i = at;
   while (i <= last) {
     const first =
@@ -80,20 +80,28 @@ function endOfPlain(bytes: Uint8Array, at: number): number {
       break;
     i += 8;
   }
-  while (endsPlain(bytes, i) === 0) i++;
+  while (i < stop && endsPlain(bytes, i) === 0) i++;
   return i;
 }
 
-/** The end of the characters of a string: where its quote stands, or an escape behind the first `most` bytes. */
+/** The end of the characters of a string: where its quote stands, or a character after about `most` bytes. */
 export function endOfText(bytes: Uint8Array, at: number, most: number): number {
+  const stop = at + most;
   for (let i = at; ; ) {
-    i = endOfPlain(bytes, i);
-    const c = bytes[i];
+    i = endOfPlain(bytes, i, stop);
+    const c = bytes[i] as number;
     if (c === QUOTE) return i;
+    if (i >= stop) return startOfCharacter(bytes, i);
     if (c !== BACKSLASH) throw unexpected(bytes, i);
-    if (i - at > most) return i;
     i = endOfEscape(bytes, i);
   }
+}
+
+/** Where the UTF-8 character of this byte begins. */
+function startOfCharacter(bytes: Uint8Array, at: number): number {
+  let i = at;
+  while (((bytes[i] as number) & 0xc0) === 0x80) i--;
+  return i;
 }
 
 export function endOfString(bytes: Uint8Array, at: number): number {

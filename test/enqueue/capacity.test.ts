@@ -9,7 +9,8 @@ test('a queue that an enqueue filled takes another job as soon as that one is cl
   // A slow count, as of a large queue: what it found about a full queue holds for a while.
   const db = { query: () => sleep(50).then(() => [{ capacity }]) } as unknown as Db;
   const { within } = createCapacity(db);
-  const job = { queue: { id: 1, name: 'q', max_ready: 1 }, delay_seconds: 0, payload: '1' } as JobToInsert;
+  const queue = { id: 1, name: 'q', max_ready: 1 };
+  const job = { queue, delay_seconds: 0, payload: '1', headers: '{}' } as JobToInsert;
   const enqueue = () => within([job], 0, async () => capacity--);
 
   await enqueue();

@@ -51,6 +51,17 @@ test('any JSON has the same fingerprint with its members in another order', () =
   );
 });
 
+test('a long string is read in parts, whatever is in it', () => {
+  const members = Array.from({ length: 1100 }, (_, i) => `"m${i}":${i}`);
+  for (const text of ['}', 'ü}', '\\"}', '\\\\', '{\\"a\\":1},']) {
+    const long = `"long":"${text.repeat(60_000)}"`;
+    const one = `{${[long, ...members].join(',')}}`;
+    expect(() => JSON.parse(one)).not.toThrow();
+    expect(of(one)).toBe(of(`{${[...members, long].reverse().join(', ')}}`));
+    expect(of(one)).not.toBe(of(one.replace('"long":"', '"long":"x')));
+  }
+});
+
 test('any two bodies that say different things have different fingerprints', () => {
   const sorted = (value: unknown): unknown =>
     typeof value !== 'object' || value === null

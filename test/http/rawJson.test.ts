@@ -257,6 +257,30 @@ describe('readJson', () => {
     for (const [name, text] of Object.entries(hostile)) expect(timeOf(text) / plain, name).toBeLessThan(30);
   });
 
+  test('a long string is read in parts, and no character is cut in two', () => {
+    for (const text of ['x', 'ü', '€x', '😀', 'x\\n', '\\ud83d\\ude00']) {
+      for (const start of ['', 'a', 'ab', 'abc']) {
+        const string = `"${start}${text.repeat(200_000)}"`;
+        const body = `{"${'é'.repeat(200_000)}":${string},"next":[${string},1]}`;
+        expect(parse(body, undefined)).toEqual(JSON.parse(body));
+      }
+    }
+    expect(() => parse(`"${'x'.repeat(300_000)}`, undefined)).toThrow(SyntaxError);
+    expect(() => parse(`"${'x'.repeat(300_000)}\n"`, undefined)).toThrow(SyntaxError);
+  });
+
+  test('any space may stand between tokens', () => {
+    const space = ' \n\r\t'.repeat(100);
+    for (const length of [0, 1, 63, 64, 65, 66, 72, 73, 80, 400]) {
+      const between = space.slice(0, length);
+      const body = ['', '{', '"a"', ':', '[', '1', ',', '2', ']', ',', '"b"', ':', '{', '}', '}', ''].join(
+        between,
+      );
+      expect(parse(body, undefined)).toEqual({ a: [1, 2], b: {} });
+      expect(() => parse(`${between}\v1`, undefined)).toThrow(SyntaxError);
+    }
+  });
+
   test('a hostile text is read in linear time', () => {
     for (const text of [
       `"${'\\\\'.repeat(4e6)}"`,
