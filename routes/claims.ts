@@ -125,9 +125,7 @@ export function claimRoutes(app: App, engine: Engine, maxPayloadBytes: number): 
       }),
     },
     handler: async (request, reply) =>
-      reply
-        .type('application/json')
-        .send(jobJson(await engine.release({ ...request.body, id: request.params.id }))),
+      sendJson(reply, jobJson(await engine.release({ ...request.body, id: request.params.id }))),
   });
 
   app.route({

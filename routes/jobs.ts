@@ -8,7 +8,7 @@ import type { App } from './http/fastify.ts';
 import { onHangup } from './http/hangup.ts';
 import { takeAnswer, takeWait, withRoom } from './http/memory.ts';
 import { answer, operation } from './http/operation.ts';
-import { jobJson, jobPageJson } from './http/serialize.ts';
+import { jobJson, jobPageJson, sendJson } from './http/serialize.ts';
 import {
   decimal,
   JobId,
@@ -73,7 +73,7 @@ export function jobRoutes(app: App, engine: Engine): void {
         keyOf: ({ id }) => id,
         isKey: isUuid,
       });
-      return reply.type('application/json').send(await jobPageJson(items, next));
+      return sendJson(reply, jobPageJson(items, next));
     },
   });
 
@@ -115,7 +115,7 @@ export function jobRoutes(app: App, engine: Engine): void {
         ? engine.getJob({ id })
         : engine.waitForJob({ id, wait_seconds, onHangup: (gone) => onHangup(reply, gone) }));
       takeAnswer(request, sizeOf(job));
-      return reply.type('application/json').send(jobJson(job));
+      return sendJson(reply, jobJson(job));
     },
   });
 
@@ -141,10 +141,7 @@ export function jobRoutes(app: App, engine: Engine): void {
     },
     handler: async (request, reply) => {
       const job = await engine.cancelJob(request.params);
-      return reply
-        .code(job.state === 'leased' ? 202 : 200)
-        .type('application/json')
-        .send(jobJson(job));
+      return sendJson(reply.code(job.state === 'leased' ? 202 : 200), jobJson(job));
     },
   });
 
@@ -165,7 +162,6 @@ export function jobRoutes(app: App, engine: Engine): void {
         takesBody: true,
       }),
     },
-    handler: async (request, reply) =>
-      reply.type('application/json').send(jobJson(await engine.retryJob(request.params))),
+    handler: async (request, reply) => sendJson(reply, jobJson(await engine.retryJob(request.params))),
   });
 }

@@ -9,7 +9,7 @@ import { sendAnswer } from './http/idempotency.ts';
 import { enqueued, enqueuedAnswers, toNewJob } from './http/jobBody.ts';
 import { takeAnswer, withRoom } from './http/memory.ts';
 import { answer, operation } from './http/operation.ts';
-import { scheduleJson, schedulePageJson } from './http/serialize.ts';
+import { scheduleJson, schedulePageJson, sendJson } from './http/serialize.ts';
 import { isScheduleName, pageQuery, ref, ScheduleName } from './schemas/common.ts';
 import { DEFAULT_TIMEZONE, Schedule, SchedulePage, ScheduleSpec } from './schemas/schedule.ts';
 
@@ -45,7 +45,7 @@ export function scheduleRoutes(app: App, engine: Engine, maxPayloadBytes: number
         keyOf: ({ name }) => name,
         isKey: isScheduleName,
       });
-      return reply.type('application/json').send(schedulePageJson(items, next));
+      return sendJson(reply, schedulePageJson(items, next));
     },
   });
 
@@ -63,7 +63,7 @@ export function scheduleRoutes(app: App, engine: Engine, maxPayloadBytes: number
       }),
     },
     handler: async (request, reply) =>
-      reply.type('application/json').send(scheduleJson(await engine.getSchedule(request.params))),
+      sendJson(reply, scheduleJson(await engine.getSchedule(request.params))),
   });
 
   app.route({
@@ -90,7 +90,7 @@ export function scheduleRoutes(app: App, engine: Engine, maxPayloadBytes: number
       const { cron, timezone = DEFAULT_TIMEZONE, paused = false, job } = request.body;
       const spec = { cron, timezone, paused, job: toNewJob(job) };
       const schedule = await engine.putSchedule({ ...request.params, spec });
-      return reply.type('application/json').send(scheduleJson(schedule));
+      return sendJson(reply, scheduleJson(schedule));
     },
   });
 

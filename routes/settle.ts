@@ -9,7 +9,7 @@ import { withFollowUps } from './http/jobBody.ts';
 import { answer, operation } from './http/operation.ts';
 import { toProblem } from './http/problems.ts';
 import { wholeBody } from './http/refusalOf.ts';
-import { withJobs } from './http/serialize.ts';
+import { sendJson, withJobs } from './http/serialize.ts';
 import { ref } from './schemas/common.ts';
 import { SettleRequest, SettleResults } from './schemas/lease.ts';
 
@@ -80,7 +80,7 @@ export function settleRoute(app: App, engine: Engine, maxPayloadBytes: number): 
         `{"acks":${await resultsJson(settled.acks, acked)},"nacks":${await resultsJson(settled.nacks, nacked)}` +
         `,"releases":${await resultsJson(settled.releases, released)}` +
         `,"extends":${await resultsJson(settled.extends, extended)}}`;
-      return reply.type('application/json').send(body);
+      return sendJson(reply, body);
     },
   });
 }

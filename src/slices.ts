@@ -44,7 +44,7 @@ export async function inSlices<T>(work: Generator<void, T>): Promise<T> {
 }
 
 /** Does something with each of many items. */
-export function* eachOf<T>(items: T[], work: (item: T, i: number) => void): Generator<void> {
+export function* eachOf<T>(items: T[], work: (item: T, i: number) => unknown): Generator<void> {
   for (const [i, item] of items.entries()) {
     work(item, i);
     if (isSliceOver()) yield;

@@ -11,7 +11,7 @@ import type { Semaphore } from '../postgres/semaphore.ts';
 import { planned, prepared, row } from '../postgres/statements.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
-import { inSlicesIf, isSliceOver } from '../slices.ts';
+import { eachOf, inSlicesIf } from '../slices.ts';
 import type { Waiters } from '../waiting/waiters.ts';
 import { ackedAs, completeJobs } from './complete.ts';
 import { currentJobs, prepareNack } from './giveBack.ts';
@@ -31,10 +31,7 @@ const WRITTEN_AT_ONCE = 100;
 /** The text of the follow-ups that a completed job keeps. */
 function* textOf(jobs: Job[]): Generator<void, string> {
   const texts: string[] = [];
-  for (const job of jobs) {
-    texts.push(JSON.stringify(job));
-    if (isSliceOver()) yield;
-  }
+  yield* eachOf(jobs, (job) => texts.push(JSON.stringify(job)));
   return `[${texts.join()}]`;
 }
 

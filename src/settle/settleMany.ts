@@ -2,7 +2,7 @@ import type { PathOf } from '../enqueue/checks.ts';
 import type { NewJob } from '../enqueue/newJob.ts';
 import { isOutage, Refusal, withUnknownOutcome } from '../errors.ts';
 import type { Job } from '../job.ts';
-import { inSlicesIf, isSliceOver } from '../slices.ts';
+import { eachOf, inSlicesIf } from '../slices.ts';
 import type { Ack, Acked, Extend, Extended, Nack, Nacked, Release } from './requests.ts';
 
 /** Verbs for many leases in one request. */
@@ -46,10 +46,9 @@ type Check = (jobs: NewJob[], at: PathOf) => void;
 
 function* checkFollowUps(request: SettleRequest, check: Check): Generator<void, void> {
   for (const list of ['acks', 'nacks'] as const)
-    for (const [i, { enqueue }] of (request[list] ?? []).entries()) {
+    yield* eachOf<Ack | Nack>(request[list] ?? [], ({ enqueue }, i) => {
       if (enqueue) check(enqueue, pathOf(list, i));
-      if (isSliceOver()) yield;
-    }
+    });
 }
 
 /** Settles many jobs at once. A follow-up that would be refused refuses the whole call, before anything is settled. */
