@@ -1,9 +1,11 @@
 import type { RouteOptions } from 'fastify';
 import type { Logger } from 'pino';
+import { type Access, OPEN } from '../src/access/access.ts';
 import type { Engine } from '../src/engine.ts';
 import { claimRoutes } from './claims.ts';
 import { enqueueRoutes } from './enqueue.ts';
 import { explainRoutes } from './explain.ts';
+import { authenticate, checkDeclaration } from './http/authenticate.ts';
 import { acceptJson, checkPresenceOfBody } from './http/body.ts';
 import { describingApp, docsRoutes } from './http/docs.ts';
 import { type App, createApp } from './http/fastify.ts';
@@ -66,13 +68,13 @@ function allowedAt(url: string, methodsOf: Map<string, Set<string>>): string[] |
 
 const routesOf = (engine: Engine, maxPayloadBytes: number) => (app: App) => {
   systemRoutes(app, engine);
-  enqueueRoutes(app, engine, maxPayloadBytes);
-  jobRoutes(app, engine);
-  explainRoutes(app, engine);
-  claimRoutes(app, engine, maxPayloadBytes);
-  settleRoute(app, engine, maxPayloadBytes);
-  queueRoutes(app, engine);
-  scheduleRoutes(app, engine, maxPayloadBytes);
+  enqueueRoutes(app, maxPayloadBytes);
+  jobRoutes(app);
+  explainRoutes(app);
+  claimRoutes(app, maxPayloadBytes);
+  settleRoute(app, maxPayloadBytes);
+  queueRoutes(app);
+  scheduleRoutes(app, maxPayloadBytes);
 };
 
 /** The OpenAPI document, without an engine behind it. */
@@ -86,6 +88,8 @@ export async function buildApp(options: {
   engine: Engine;
   logger: Logger;
   maxPayloadBytes: number;
+  /** Tells who sends a request. Without it, nobody needs a key. */
+  access?: Access | undefined;
   /** Undefined: web pages of all sites may send requests. */
   webPages?: WebPages | undefined;
   /** How long a request may take to arrive. */
@@ -93,7 +97,7 @@ export async function buildApp(options: {
   /** How long a client may take no byte of an answer. */
   answerTimeoutMs?: number;
 }): Promise<App> {
-  const { engine, logger, maxPayloadBytes, webPages } = options;
+  const { engine, logger, maxPayloadBytes, webPages, access = OPEN } = options;
   const { requestTimeoutMs, answerTimeoutMs = ANSWER_TIMEOUT_MS } = options;
   const app = createApp(logger, requestTimeoutMs);
   const addRoutes = routesOf(engine, maxPayloadBytes);
@@ -113,7 +117,8 @@ export async function buildApp(options: {
     if (allowed) methodNotAllowed(allowed)(request, reply);
     else routeNotFound(request, reply);
   });
-  checkHeads(app, webPages);
+  checkHeads(app, access, webPages);
+  authenticate(app, engine, access);
   closeWithLastAnswer(app);
   closeUnread(app, answerTimeoutMs);
   holdAnswers(app, engine.memory);
@@ -123,6 +128,7 @@ export async function buildApp(options: {
 
   app.addHook('onRoute', (route) => {
     checkPresenceOfBody(route);
+    checkDeclaration(route);
     routes.push(route);
   });
   addRoutes(app);

@@ -1,5 +1,4 @@
 import { Type } from 'typebox';
-import type { Engine } from '../src/engine.ts';
 import { isUuid } from '../src/ids.ts';
 import { sizeOf } from '../src/job.ts';
 import { LARGEST_BYTES } from '../src/memory.ts';
@@ -25,10 +24,11 @@ import { Job, JobPage } from './schemas/job.ts';
 /** Room for a job in a list without payloads. With more than that, the list is cut sooner. */
 const BYTES_OF_JOB = 16 * 1024;
 
-export function jobRoutes(app: App, engine: Engine): void {
+export function jobRoutes(app: App): void {
   app.route({
     method: 'GET',
     url: '/jobs',
+    config: { verb: 'listJobs' },
     schema: {
       querystring: Type.Object(
         {
@@ -63,7 +63,13 @@ export function jobRoutes(app: App, engine: Engine): void {
         list: (limit, after) =>
           withRoom(request, include ? LARGEST_BYTES : limit * BYTES_OF_JOB, async (max_bytes) => {
             const payload = include === 'payload';
-            const { jobs, isCut } = await engine.listJobs({ ...filters, limit, after, payload, max_bytes });
+            const { jobs, isCut } = await request.verbs.listJobs({
+              ...filters,
+              limit,
+              after,
+              payload,
+              max_bytes,
+            });
             takeAnswer(
               request,
               jobs.reduce((sum, job) => sum + sizeOf(job), 0),
@@ -80,6 +86,7 @@ export function jobRoutes(app: App, engine: Engine): void {
   app.route({
     method: 'GET',
     url: '/jobs/:id',
+    config: { verb: 'getJob' },
     schema: {
       params: JobId,
       querystring: Type.Object(
@@ -112,8 +119,8 @@ export function jobRoutes(app: App, engine: Engine): void {
       const { wait_seconds = 0 } = request.query;
       if (wait_seconds > 0) takeWait(request);
       const job = await (wait_seconds === 0
-        ? engine.getJob({ id })
-        : engine.waitForJob({ id, wait_seconds, onHangup: (gone) => onHangup(reply, gone) }));
+        ? request.verbs.getJob({ id })
+        : request.verbs.waitForJob({ id, wait_seconds, onHangup: (gone) => onHangup(reply, gone) }));
       takeAnswer(request, sizeOf(job));
       return sendJson(reply, jobJson(job));
     },
@@ -122,6 +129,7 @@ export function jobRoutes(app: App, engine: Engine): void {
   app.route({
     method: 'DELETE',
     url: '/jobs/:id',
+    config: { verb: 'cancelJob' },
     schema: {
       params: JobId,
       ...operation({
@@ -140,7 +148,7 @@ export function jobRoutes(app: App, engine: Engine): void {
       }),
     },
     handler: async (request, reply) => {
-      const job = await engine.cancelJob(request.params);
+      const job = await request.verbs.cancelJob(request.params);
       return sendJson(reply.code(job.state === 'leased' ? 202 : 200), jobJson(job));
     },
   });
@@ -148,6 +156,7 @@ export function jobRoutes(app: App, engine: Engine): void {
   app.route({
     method: 'POST',
     url: '/jobs/:id/retry',
+    config: { verb: 'retryJob' },
     schema: {
       params: JobId,
       ...operation({
@@ -162,6 +171,6 @@ export function jobRoutes(app: App, engine: Engine): void {
         takesBody: true,
       }),
     },
-    handler: async (request, reply) => sendJson(reply, jobJson(await engine.retryJob(request.params))),
+    handler: async (request, reply) => sendJson(reply, jobJson(await request.verbs.retryJob(request.params))),
   });
 }

@@ -1,4 +1,3 @@
-import type { Engine } from '../src/engine.ts';
 import type { Job } from '../src/job.ts';
 import type { Acked, Extended, Nacked } from '../src/settle/requests.ts';
 import type { ItemAnswer } from '../src/settle/settleMany.ts';
@@ -47,11 +46,11 @@ async function resultsJson<Result>(
   return `[${results.join(',')}]`;
 }
 
-export function settleRoute(app: App, engine: Engine, maxPayloadBytes: number): void {
+export function settleRoute(app: App, maxPayloadBytes: number): void {
   app.route({
     method: 'POST',
     url: '/jobs/settle',
-    config: { raw: rawShapes(maxPayloadBytes).settle },
+    config: { verb: 'settle', raw: rawShapes(maxPayloadBytes).settle },
     bodyLimit: bodyLimits(maxPayloadBytes).jobs,
     schema: {
       body: ref(SettleRequest),
@@ -70,7 +69,7 @@ export function settleRoute(app: App, engine: Engine, maxPayloadBytes: number): 
       const { acks, nacks, releases, extends: extensions } = request.body;
       const count = [acks, nacks, releases, extensions].reduce((sum, list) => sum + (list?.length ?? 0), 0);
       if (count > MAX_ITEMS) throw wholeBody(`must have at most ${MAX_ITEMS} items in all`);
-      const settled = await engine.settle({
+      const settled = await request.verbs.settle({
         acks: acks?.map(withFollowUps),
         nacks: nacks?.map(withFollowUps),
         releases,

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Access } from '../../src/access/access.ts';
 import { invalidRequest, Refusal } from '../../src/errors.ts';
 import { pointerTo } from './pointer.ts';
 import { pageCheck, type WebPages } from './webPages.ts';
@@ -65,12 +66,12 @@ function checkEncodings({ method, headers }: FastifyRequest): void {
  * Refuses a request by its head, before its body is read: without one `Host`, from a web page that may not send it, or
  * with a query or body in an encoding that Dibs would misread.
  */
-export function checkHeads(app: FastifyInstance, webPages: WebPages | undefined): void {
+export function checkHeads(app: FastifyInstance, access: Access, webPages: WebPages | undefined): void {
   const checkPage = webPages && pageCheck(webPages);
   app.addHook('onRequest', (request, _, done) => {
     try {
       checkHost(request.raw);
-      checkPage?.(request.headers);
+      if (access.isOpen()) checkPage?.(request.headers);
       checkQuery(request.url);
       checkEncodings(request);
       done();

@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Engine } from '../../src/engine.ts';
 import type { Afterwards, AnswerOf } from '../../src/enqueue/idempotency.ts';
 import type { Answer } from '../../src/enqueue/keptAnswers.ts';
 import type { NewJob } from '../../src/enqueue/newJob.ts';
@@ -72,30 +71,28 @@ const firstAnswer = async (jobs: Job[], answerOf: AnswerOf, afterwards?: Afterwa
  * Enqueues jobs, once for each Idempotency-Key, and replies. The answer comes from `afterwards`, which may wait for the
  * jobs to finish, or else from `answerOf`. `at` gives the JSON pointer to each job in the body.
  */
-export function enqueuer(engine: Engine) {
-  return async function enqueueAndReply(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    jobs: NewJob[],
-    at: (i: number) => string,
-    answerOf: AnswerOf,
-    afterwards?: Afterwards,
-  ): Promise<FastifyReply> {
-    const key = keyOf(request);
-    const given =
-      key === undefined
-        ? await firstAnswer(await engine.enqueue({ jobs, at }), answerOf, afterwards)
-        : await engine.enqueueOnce({
-            request: {
-              route: `${request.method} ${request.routeOptions.url}`,
-              key,
-              fingerprint: request.fingerprint as string,
-            },
-            jobs,
-            at,
-            answerOf,
-            afterwards,
-          });
-    return sendAnswer(reply, given);
-  };
+export async function enqueueAndReply(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  jobs: NewJob[],
+  at: (i: number) => string,
+  answerOf: AnswerOf,
+  afterwards?: Afterwards,
+): Promise<FastifyReply> {
+  const key = keyOf(request);
+  const given =
+    key === undefined
+      ? await firstAnswer(await request.verbs.enqueue({ jobs, at }), answerOf, afterwards)
+      : await request.verbs.enqueueOnce({
+          request: {
+            route: `${request.method} ${request.routeOptions.url}`,
+            key,
+            fingerprint: request.fingerprint as string,
+          },
+          jobs,
+          at,
+          answerOf,
+          afterwards,
+        });
+  return sendAnswer(reply, given);
 }

@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import { buildApp, openApiDocument } from '../../routes/app.ts';
+import type { Access } from '../../src/access/access.ts';
 import { startEngine } from '../../src/engine.ts';
 import { createMemory } from '../../src/memory.ts';
 import { openDatabase } from '../../src/postgres/pool.ts';
@@ -29,6 +30,7 @@ export async function startService(
     requestTimeoutMs?: number;
     answerTimeoutMs?: number;
     webPages?: { hosts: string[]; origins: string[] };
+    access?: Access;
   } = {},
 ) {
   const database = options.databaseUrl ? undefined : await createDatabase();
@@ -49,6 +51,7 @@ export async function startService(
     requestTimeoutMs: options.requestTimeoutMs,
     answerTimeoutMs: options.answerTimeoutMs,
     webPages: options.webPages,
+    access: options.access,
   });
   const check = answerChecker(await document);
 
