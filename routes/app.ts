@@ -5,12 +5,13 @@ import type { Engine } from '../src/engine.ts';
 import { claimRoutes } from './claims.ts';
 import { enqueueRoutes } from './enqueue.ts';
 import { explainRoutes } from './explain.ts';
-import { authenticate, checkDeclaration } from './http/authenticate.ts';
+import { authenticate } from './http/authenticate.ts';
 import { acceptJson, checkPresenceOfBody } from './http/body.ts';
 import { describingApp, docsRoutes } from './http/docs.ts';
 import { type App, createApp } from './http/fastify.ts';
 import { closeWithLastAnswer } from './http/gracefulClose.ts';
 import { checkHeads } from './http/head.ts';
+import { knowRoutes } from './http/knownRoute.ts';
 import { holdAnswers } from './http/memory.ts';
 import { serveAnyExpectation } from './http/nodeRefusals.ts';
 import { handleError, methodNotAllowed, routeNotFound } from './http/problems.ts';
@@ -118,6 +119,7 @@ export async function buildApp(options: {
     else routeNotFound(request, reply);
   });
   checkHeads(app, access, webPages);
+  knowRoutes(app);
   authenticate(app, engine, access);
   closeWithLastAnswer(app);
   closeUnread(app, answerTimeoutMs);
@@ -128,7 +130,6 @@ export async function buildApp(options: {
 
   app.addHook('onRoute', (route) => {
     checkPresenceOfBody(route);
-    checkDeclaration(route);
     routes.push(route);
   });
   addRoutes(app);

@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
+import type { FastifyRequest, RouteOptions } from 'fastify';
 import type { Access } from '../../src/access/access.ts';
 import { ANYBODY, type Caller } from '../../src/access/caller.ts';
 import { checkScope } from '../../src/access/guard.ts';
@@ -7,6 +7,7 @@ import type { CallerVerbs, Engine } from '../../src/engine.ts';
 import { invalidRequest } from '../../src/errors.ts';
 import type { App } from './fastify.ts';
 import { timesSent } from './head.ts';
+import { addOnRequest } from './knownRoute.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -19,10 +20,12 @@ declare module 'fastify' {
   }
 }
 
-/** @throws Error for a route that is documented, and does not say what it needs */
-export function checkDeclaration({ config, schema, method, url }: RouteOptions): void {
-  if (config?.verb === undefined && schema?.hide !== true)
+/** The verb of a route, or undefined where anybody may ask. @throws Error for a route that does not say what it needs */
+function verbOf({ config, schema, method, url }: RouteOptions): VerbName | undefined {
+  const verb = config?.verb;
+  if (verb === undefined && schema?.hide !== true)
     throw new Error(`${method} ${url} must name its verb in its config, or 'none'`);
+  return verb === 'none' ? undefined : verb;
 }
 
 function credentialOf({ headers, raw }: FastifyRequest) {
@@ -40,23 +43,22 @@ export function authenticate(app: App, engine: Pick<Engine, 'as'>, access: Acces
     request.verbs = engine.as(caller);
   }
 
-  app.addHook('onRequest', (request: FastifyRequest, _: FastifyReply, done: (error?: Error) => void) => {
-    const { verb } = request.routeOptions.config;
-    try {
-      // A route without a declaration gets no verbs.
-      if (verb === undefined || verb === 'none') {
-        done();
-        return;
+  app.addHook('onRoute', (route) => {
+    const verb = verbOf(route);
+    // Such a route gets no verbs.
+    if (verb === undefined) return;
+    addOnRequest(route, (request, _, done) => {
+      try {
+        const caller = access.isOpen() ? ANYBODY : access.identify(credentialOf(request));
+        if (caller instanceof Promise) {
+          caller.then((known) => letIn(request, verb, known)).then(() => done(), done);
+        } else {
+          letIn(request, verb, caller);
+          done();
+        }
+      } catch (error) {
+        done(error as Error);
       }
-      const caller = access.isOpen() ? ANYBODY : access.identify(credentialOf(request));
-      if (!(caller instanceof Promise)) {
-        letIn(request, verb, caller);
-        done();
-        return;
-      }
-      caller.then((known) => letIn(request, verb, known)).then(() => done(), done);
-    } catch (error) {
-      done(error as Error);
-    }
+    });
   });
 }
