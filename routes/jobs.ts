@@ -19,7 +19,7 @@ import {
   ref,
   text,
 } from './schemas/common.ts';
-import { Job, JobPage } from './schemas/job.ts';
+import { Job, JobPage, payloadFormat } from './schemas/job.ts';
 
 /** Room for a job in a list without payloads. With more than that, the list is cut sooner. */
 const BYTES_OF_JOB = 16 * 1024;
@@ -37,6 +37,7 @@ export function jobRoutes(app: App): void {
           group: Type.Optional(text(256, { description: 'The group that they are of.' })),
           unique_key: Type.Optional(text(256, { description: 'Only those with this `unique_key`.' })),
           include: Type.Optional(oneOf(['payload'], { description: 'What else to show.' })),
+          payload_format: payloadFormat,
           order: Type.Optional(
             oneOf(['newest', 'oldest'], { default: 'newest', description: 'By when they were enqueued.' }),
           ),
@@ -57,7 +58,7 @@ export function jobRoutes(app: App): void {
       }),
     },
     handler: async (request, reply) => {
-      const { include, queue, state, group, unique_key, order = 'newest' } = request.query;
+      const { include, queue, state, group, unique_key, order = 'newest', payload_format } = request.query;
       const filters = { queue, state, group, unique_key, order };
       const { items, next } = await pageOf({ of: 'jobs', ...filters }, request.query, {
         list: (limit, after) =>
@@ -79,7 +80,7 @@ export function jobRoutes(app: App): void {
         keyOf: ({ id }) => id,
         isKey: isUuid,
       });
-      return sendJson(reply, jobPageJson(items, next));
+      return sendJson(reply, jobPageJson(items, next, payload_format));
     },
   });
 
@@ -99,6 +100,7 @@ export function jobRoutes(app: App): void {
               description: 'How long to wait for the end of the job; the client must be as patient.',
             }),
           ),
+          payload_format: payloadFormat,
         },
         { additionalProperties: false },
       ),
@@ -116,13 +118,13 @@ export function jobRoutes(app: App): void {
     },
     handler: async (request, reply) => {
       const { id } = request.params;
-      const { wait_seconds = 0 } = request.query;
+      const { wait_seconds = 0, payload_format } = request.query;
       if (wait_seconds > 0) takeWait(request);
       const job = await (wait_seconds === 0
         ? request.verbs.getJob({ id })
         : request.verbs.waitForJob({ id, wait_seconds, onHangup: (gone) => onHangup(reply, gone) }));
       takeAnswer(request, sizeOf(job));
-      return sendJson(reply, jobJson(job));
+      return sendJson(reply, jobJson(job, payload_format));
     },
   });
 
