@@ -7,6 +7,7 @@ import { createRedrive } from './admin/redrive.ts';
 import { createBulkThrottle } from './batching/bulkThrottle.ts';
 import { createRoundTrips, ORDER_IN_TRIP } from './batching/roundTrips.ts';
 import { createClaims } from './claim/claims.ts';
+import { createSettleAndClaim } from './claim/settleAndClaim.ts';
 import {
   type Concern,
   logCalls,
@@ -226,7 +227,8 @@ export async function startEngine({ db, memory = createMemory(), listenUrl, log,
     waits.close();
   }
 
-  const all = withConcerns(verbs, concerns);
+  const wrapped = withConcerns(verbs, concerns);
+  const all = { ...wrapped, settleAndClaim: createSettleAndClaim(wrapped) };
 
   return {
     ...all,

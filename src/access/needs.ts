@@ -1,4 +1,4 @@
-import type { Ack, Nack } from '../settle/requests.ts';
+import type { SettleRequest } from '../settle/settleMany.ts';
 import type { Scope } from './caller.ts';
 
 /**
@@ -30,6 +30,10 @@ export interface Need<R = any> {
 interface Job {
   queue?: string;
 }
+interface Claim {
+  queues?: string[];
+  claim_id?: string;
+}
 interface Named {
   queue: string;
 }
@@ -40,6 +44,15 @@ const followUpsOf = ({ enqueue = [] }: { enqueue?: Job[] | undefined }) => enque
 const named = ({ queue }: Named) => [queue];
 const enqueued = ({ jobs }: { jobs: Job[] }) => new Set(jobs.map(queueOf));
 
+const claimed = ({ queues = [DEFAULT] }: Claim) => queues;
+const ownClaim = <C extends Claim>(claim: C, caller: string): C =>
+  claim.claim_id === undefined ? claim : { ...claim, claim_id: `${caller} ${claim.claim_id}` };
+
+const settle = {
+  scope: 'consume',
+  items: true,
+  followUps: ({ acks = [], nacks = [] }: SettleRequest) => new Set([...acks, ...nacks].flatMap(followUpsOf)),
+} as const;
 const read = { scope: 'read' } as const;
 const consume = { scope: 'consume', job: true } as const;
 const admin = { scope: 'admin' } as const;
@@ -58,19 +71,18 @@ export const NEEDS = {
 
   claim: {
     scope: 'consume',
-    queues: ({ queues = [DEFAULT] }: { queues?: string[] }) => queues,
-    own: (request, caller) =>
-      request.claim_id === undefined ? request : { ...request, claim_id: `${caller} ${request.claim_id}` },
+    queues: claimed,
+    own: ownClaim,
   },
   ack: { ...consume, followUps: followUpsOf },
   nack: { ...consume, followUps: followUpsOf },
   release: consume,
   extend: consume,
-  settle: {
-    scope: 'consume',
-    items: true,
-    followUps: ({ acks = [], nacks = [] }: { acks?: Ack[]; nacks?: Nack[] }) =>
-      new Set([...acks, ...nacks].flatMap(followUpsOf)),
+  settle,
+  settleAndClaim: {
+    ...settle,
+    queues: ({ claim }: { claim: Claim }) => claimed(claim),
+    own: (request, caller) => ({ ...request, claim: ownClaim(request.claim, caller) }),
   },
 
   getJob: { ...read, job: true },

@@ -4,7 +4,7 @@ import type { ItemAnswer, SettleRequest } from '../settle/settleMany.ts';
 interface Item {
   id: string;
 }
-type Lists<T> = { [list in keyof Required<SettleRequest>]: T[] };
+type Lists<T> = { [list in (typeof LISTS)[number]]: T[] };
 type Settled = Lists<ItemAnswer<unknown>>;
 
 const LISTS = ['acks', 'nacks', 'releases', 'extends'] as const;
@@ -33,9 +33,8 @@ export async function settleVisible(
       if (may) visible.add(id);
     }),
   );
-  const settled = await settle(
-    perList((list) => ((request[list] ?? []) as Item[]).filter(({ id }) => visible.has(id))) as SettleRequest,
-  );
+  const own = perList((list) => ((request[list] ?? []) as Item[]).filter(({ id }) => visible.has(id)));
+  const settled = await settle({ ...request, ...own } as SettleRequest);
   const at = { acks: 0, nacks: 0, releases: 0, extends: 0 };
   return perList((list) =>
     ((request[list] ?? []) as Item[]).map(({ id }) =>

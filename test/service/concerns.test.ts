@@ -38,7 +38,16 @@ describe('the verbs of an engine', () => {
   const queue = 'q';
   const at = () => '';
   const job = { queue };
-  const NO_VERBS = ['as', 'whyNotReady', 'memory', 'waitingForJobs', 'stopWaiting', 'stop'] as const;
+  /** settleAndClaim calls two verbs, and each is wrapped. */
+  const NO_VERBS = [
+    'settleAndClaim',
+    'as',
+    'whyNotReady',
+    'memory',
+    'waitingForJobs',
+    'stopWaiting',
+    'stop',
+  ] as const;
   /** A call of each verb. A verb that is missing here does not compile. */
   const calls: {
     [V in Exclude<keyof Engine, (typeof NO_VERBS)[number]>]: () => unknown;
