@@ -70,7 +70,7 @@ function allowedAt(url: string, methodsOf: Map<string, Set<string>>): string[] |
 const routesOf = (engine: Engine, maxPayloadBytes: number) => (app: App) => {
   systemRoutes(app, engine);
   enqueueRoutes(app, maxPayloadBytes);
-  jobRoutes(app);
+  jobRoutes(app, maxPayloadBytes);
   explainRoutes(app);
   claimRoutes(app, maxPayloadBytes);
   settleRoute(app, maxPayloadBytes);

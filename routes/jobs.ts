@@ -2,6 +2,8 @@ import { Type } from 'typebox';
 import { isUuid } from '../src/ids.ts';
 import { sizeOf } from '../src/job.ts';
 import { LARGEST_BYTES } from '../src/memory.ts';
+import { rawShapes } from './http/body.ts';
+import { bodyLimits } from './http/bodyLimits.ts';
 import { pageOf } from './http/cursor.ts';
 import type { App } from './http/fastify.ts';
 import { onHangup } from './http/hangup.ts';
@@ -19,12 +21,12 @@ import {
   ref,
   text,
 } from './schemas/common.ts';
-import { Job, JobPage, payloadFormat } from './schemas/job.ts';
+import { Job, JobChange, JobPage, payloadFormat } from './schemas/job.ts';
 
 /** Room for a job in a list without payloads. With more than that, the list is cut sooner. */
 const BYTES_OF_JOB = 16 * 1024;
 
-export function jobRoutes(app: App): void {
+export function jobRoutes(app: App, maxPayloadBytes: number): void {
   app.route({
     method: 'GET',
     url: '/jobs',
@@ -174,5 +176,30 @@ export function jobRoutes(app: App): void {
       }),
     },
     handler: async (request, reply) => sendJson(reply, jobJson(await request.verbs.retryJob(request.params))),
+  });
+  app.route({
+    method: 'PATCH',
+    url: '/jobs/:id',
+    config: { verb: 'changeJob', raw: rawShapes(maxPayloadBytes).job },
+    bodyLimit: bodyLimits(maxPayloadBytes).job,
+    schema: {
+      params: JobId,
+      body: ref(JobChange),
+      ...operation({
+        operationId: 'changeJob',
+        tags: ['Jobs'],
+        summary: 'Change a job that waits or is dead',
+        description:
+          'A ready job that gets another priority goes behind the others of that priority. A dead job stays dead: retry it ' +
+          'when it is changed. The payload is left out of the answer.',
+        answers: { 200: answer(ref(Job), 'The job.') },
+        refusals: [404, 409],
+        takesBody: true,
+      }),
+    },
+    handler: async (request, reply) => {
+      const job = await request.verbs.changeJob({ ...request.params, change: request.body });
+      return sendJson(reply, jobJson(job));
+    },
   });
 }

@@ -1,5 +1,6 @@
 import { setImmediate as nextLoop } from 'node:timers/promises';
 import { guard } from './access/guard.ts';
+import { createChangeJob } from './admin/changeJob.ts';
 import { type JobFilter, jobAdmin } from './admin/jobs.ts';
 import { createPurge } from './admin/purge.ts';
 import { queueAdmin } from './admin/queues.ts';
@@ -73,6 +74,7 @@ const IN_TIME = {
   explainJob: always,
   cancelJob: always,
   retryJob: always,
+  changeJob: always,
   getQueue: always,
   listQueues: always,
   explainQueue: always,
@@ -170,6 +172,7 @@ export async function startEngine({ db, memory = createMemory(), listenUrl, log,
     explainJob: ({ id }: { id: string }) => jobs.explain(id),
     cancelJob: ({ id }: { id: string }) => jobs.cancel(id),
     retryJob: ({ id }: { id: string }) => jobs.retry(id),
+    changeJob: createChangeJob({ ...common, clock, groups, getJob: jobs.get }),
 
     getQueue: admin.get,
     listQueues: admin.list,

@@ -133,6 +133,42 @@ export const JobSpec = Type.Object(
   },
 );
 
+export const JobChange = Type.Object(
+  {
+    payload: Type.Optional(anyJson('Any JSON value, in place of the one before.')),
+    headers: Type.Optional(ref(JobHeaders)),
+    priority: Type.Optional(Type.Integer({ minimum: -100, maximum: 100, description: 'Higher first.' })),
+    run_at: Type.Optional(
+      Type.String({
+        format: 'date-time',
+        description:
+          'When the job becomes ready (RFC 3339, with an offset), within 366 days; the past means now. It changes nothing of ' +
+          'a dead job, which waits to be retried.',
+        examples: [TIME_EXAMPLE],
+      }),
+    ),
+    max_attempts: Type.Optional(
+      maxAttempts({
+        description: 'How often it is tried; more than the attempts of a job that waits so far.',
+      }),
+    ),
+    expires_in_seconds: Type.Optional(
+      decimal({
+        exclusiveMinimum: 0,
+        maximum: LONGEST_SECONDS,
+        description: 'How long from now it may be claimed.',
+      }),
+    ),
+  },
+  {
+    $id: 'JobChange',
+    additionalProperties: false,
+    minProperties: 1,
+    description: 'What to change of a job. What is left out stays as it is.',
+    examples: [{ payload: { to: 'ada@example.com' }, priority: 9 }],
+  },
+);
+
 export const JobSpecList = Type.Object(
   { jobs: Type.Array(ref(JobSpec), { minItems: 1, maxItems: 1000 }) },
   {

@@ -91,6 +91,7 @@ export const NEEDS = {
   listJobs: { ...read, queues: ({ queue }: Job) => (queue === undefined ? [] : [queue]), narrowed: true },
   cancelJob: { ...admin, job: true },
   retryJob: { ...admin, job: true },
+  changeJob: { ...admin, job: true },
 
   getQueue: { ...read, queues: named },
   listQueues: { ...read, narrowed: true },

@@ -73,6 +73,7 @@ describe('the verbs of an engine', () => {
     explainJob: () => engine.explainJob({ id }),
     cancelJob: () => engine.cancelJob({ id }),
     retryJob: () => engine.retryJob({ id }),
+    changeJob: () => engine.changeJob({ id, change: { priority: 1 } }),
     getQueue: () => engine.getQueue({ queue }),
     listQueues: () => engine.listQueues({ limit: 1 }),
     explainQueue: () => engine.explainQueue({ queue }),
@@ -102,6 +103,7 @@ describe('the verbs of an engine', () => {
         'explainJob',
         'cancelJob',
         'retryJob',
+        'changeJob',
       ].map((verb) => [verb, 'job_not_found']),
     ),
     ...Object.fromEntries(
