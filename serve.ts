@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { buildApp } from './routes/app.ts';
+import { openCertificates } from './routes/http/certificates.ts';
 import type { Config } from './src/config.ts';
 import { keepEmbedded } from './src/embedded/keep.ts';
 import { startEngine } from './src/engine.ts';
@@ -39,7 +40,9 @@ async function migrateWhenThere(
 /** Listens. @throws StartError when the address is not to be had */
 async function listen(app: Awaited<ReturnType<typeof buildApp>>, { host, port }: Config): Promise<void> {
   const listenTextResolver = (at: string) => `Dibs is ready at ${at}`;
-  await app.listen({ host, port, listenTextResolver }).catch((error) => {
+  // For `localhost`, Fastify would open a second server, without the limits and certificates of this one.
+  const address = host === 'localhost' ? '127.0.0.1' : host;
+  await app.listen({ host: address, port, listenTextResolver }).catch((error) => {
     if (!/^(EADDRINUSE|EADDRNOTAVAIL|EACCES|ENOTFOUND)$/.test(error.code)) throw error;
     throw new StartError(`Dibs cannot listen on HOST=${host} PORT=${port}: ${error.message}.`);
   });
@@ -50,6 +53,7 @@ async function listen(app: Awaited<ReturnType<typeof buildApp>>, { host, port }:
  * jobs they have, finishes the running requests and closes. When a step fails, everything already started is stopped.
  */
 export async function serve(config: Config, logger: Logger, stop: AbortSignal): Promise<void> {
+  const certificates = config.tls && (await openCertificates(config.tls));
   const undo: (() => Promise<unknown>)[] = [];
   try {
     let url = config.databaseUrl;
@@ -84,8 +88,16 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
         : undefined,
     });
     undo.push(engine.stop);
-    const { maxPayloadBytes, webPages } = config;
-    const app = await buildApp({ engine, logger, maxPayloadBytes, webPages });
+    const { maxPayloadBytes, webPages, trustProxy, limits } = config;
+    const app = await buildApp({
+      engine,
+      logger,
+      maxPayloadBytes,
+      webPages,
+      certificates,
+      trustProxy,
+      limits,
+    });
     undo.push(() => {
       engine.stopWaiting();
       return app.close();

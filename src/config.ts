@@ -1,11 +1,16 @@
 import { readDatabaseUrl } from './config/databaseUrl.ts';
+import { type HttpLimits, readLimits } from './config/limits.ts';
 import { type Reach, readReach } from './config/reach.ts';
+import { readTls, type TlsPaths } from './config/tls.ts';
 import { createVariables } from './config/variables.ts';
 import { DEFAULT_MEMORY_BYTES, LEAST_MEMORY_BYTES } from './memory.ts';
 
 export { isLoopback } from './config/reach.ts';
 
 export interface Config extends Reach {
+  /** Undefined: plain HTTP. */
+  tls: TlsPaths | undefined;
+  limits: HttpLimits;
   /** Undefined means an embedded PostgreSQL with its data under `dataDir`. */
   databaseUrl: string | undefined;
   /** For LISTEN. It is needed when `databaseUrl` leads through a transaction pooler. */
@@ -31,6 +36,8 @@ export function readConfig(env: Record<string, string | undefined>, { listens = 
   const { text, integer, oneOf, problems } = variables;
   const config: Config = {
     ...readReach(variables, { listens }),
+    tls: readTls(variables),
+    limits: readLimits(variables),
     databaseUrl: readDatabaseUrl(variables, 'DATABASE_URL'),
     listenUrl: readDatabaseUrl(variables, 'DATABASE_LISTEN_URL'),
     dataDir: text('DATA_DIR') ?? './data',

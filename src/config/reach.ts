@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import type { Variables } from './variables.ts';
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/;
@@ -13,6 +14,16 @@ export interface Reach {
   port: number;
   /** Who may send requests besides programs on this machine. Undefined with AUTH=off: everybody. */
   webPages: { hosts: string[]; origins: string[] } | undefined;
+  /** The proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` count: addresses, CIDRs, `loopback`. */
+  trustProxy: string[];
+}
+
+/** Everybody (`0.0.0.0/0`) is no proxy: whoever sends a header would choose the address that limits and audits see. */
+function isProxy(item: string): boolean {
+  const [address = '', bits, ...rest] = item.split('/');
+  const version = isIP(address);
+  if (version === 0 || rest.length > 0) return item === 'loopback';
+  return bits === undefined || (/^[1-9]\d*$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
 }
 
 /** HOST is checked only for a process that listens. */
@@ -37,5 +48,6 @@ export function readReach(
     host,
     port: integer('PORT', 8080, 0, 65535),
     webPages: auth === 'off' ? undefined : { hosts, origins },
+    trustProxy: list('TRUST_PROXY', isProxy, 'addresses, CIDRs like 10.0.0.0/8, or loopback'),
   };
 }
