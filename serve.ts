@@ -7,12 +7,20 @@ import { keepEmbedded } from './src/embedded/keep.ts';
 import { startEngine } from './src/engine.ts';
 import { isOutage, StartError } from './src/errors.ts';
 import { createMemory } from './src/memory.ts';
+import { tryConnection } from './src/postgres/connection.ts';
 import { isHopeless } from './src/postgres/errorClasses.ts';
 import { migrate } from './src/postgres/migrate.ts';
 import { causeOf, createOutageLog, type OutageLog } from './src/postgres/outageLog.ts';
 import { openDatabase } from './src/postgres/pool.ts';
 
 const RETRY_MS = 1000;
+
+/** @throws StartError for an outage that waiting does not mend */
+function throwIfHopeless(error: unknown, variable: string): void {
+  const { cause } = error as Error;
+  if (isHopeless(cause))
+    throw new StartError(`The database of ${variable} and Dibs cannot work together: ${causeOf(cause)}.`);
+}
 
 /** Migrates as soon as the database answers. @throws StartError when waiting does not help */
 async function migrateWhenThere(
@@ -28,10 +36,8 @@ async function migrateWhenThere(
       return;
     } catch (error) {
       if (!isOutage(error)) throw error;
-      const { cause } = error as Error;
-      if (isHopeless(cause))
-        throw new StartError(`The database refuses to work for Dibs: ${causeOf(cause)}.`);
-      log.failed(cause);
+      throwIfHopeless(error, 'DATABASE_URL');
+      log.failed((error as Error).cause);
       await sleep(RETRY_MS, undefined, { signal: stop });
     }
   }
@@ -73,6 +79,10 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
     });
     await migrateWhenThere(url, outages, logger, stop);
 
+    const { listenUrl = url } = config;
+    if (listenUrl !== url)
+      await tryConnection(listenUrl).catch((error) => throwIfHopeless(error, 'DATABASE_LISTEN_URL'));
+
     // The log of outages says why, once. What fails by an outage is noted only for those who look closely.
     const log = (error: unknown, message: string) =>
       isOutage(error) ? logger.debug(message) : logger.error(error, message);
@@ -81,7 +91,7 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
     const engine = await startEngine({
       db,
       memory: createMemory(config.maxMemoryBytes),
-      listenUrl: config.listenUrl ?? url,
+      listenUrl,
       log,
       logCall: logger.isLevelEnabled('debug')
         ? (fields, message) => logger.debug(fields, message)

@@ -2,11 +2,10 @@ import { constants } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Server } from 'node:https';
 import { createSecureContext, type SecureContextOptions, type TlsOptions } from 'node:tls';
-import type { FastifyBaseLogger } from 'fastify';
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { certificatesIn } from '../../src/config/pem.ts';
 import type { TlsPaths } from '../../src/config/tls.ts';
 import { ConfigError } from '../../src/config.ts';
-import type { App } from './fastify.ts';
 
 const LOOK_MS = 5000;
 
@@ -118,7 +117,7 @@ export async function openCertificates(paths: TlsPaths, lookMs = LOOK_MS) {
 export type Certificates = Awaited<ReturnType<typeof openCertificates>>;
 
 /** Keeps the certificates of an app fresh, until it is closed. */
-export function keepCertificates(app: App, certificates: Certificates): void {
+export function keepCertificates(app: FastifyInstance, certificates: Certificates): void {
   const end = certificates.keepFresh(app.server as unknown as Server, app.log);
   app.addHook('onClose', async () => end());
 }

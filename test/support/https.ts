@@ -30,4 +30,4 @@ export function tlsClient(url: string, bytes = '', options: ConnectionOptions = 
 }
 
 export const GET = (path: string, connection = 'close') =>
-  `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: ${connection}\r\n\r\n`;
+  `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: ${connection}\r\n\r\n`;
