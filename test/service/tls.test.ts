@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -47,11 +48,12 @@ describe('a replica with TLS_CERT and TLS_KEY', () => {
     const replica = await startReplica({ DATABASE_URL: database.url, TLS_CERT: cert, TLS_KEY: key });
     expect(replica.url).toMatch(/^https:/);
     const served = async () => {
-      const client = tlsClient(replica.url, GET('/readyz'), { ca: ca.cert, rejectUnauthorized: true });
-      await until(() => client.answer !== '');
-      expect(client.answer).toMatch(/^HTTP\/1\.1 200/);
+      const client = tlsClient(replica.url, '', { ca: ca.cert, rejectUnauthorized: true });
+      await once(client.socket, 'secureConnect');
       const { CN } = client.socket.getPeerCertificate().subject;
+      client.socket.write(GET('/readyz'));
       await client.closed;
+      expect(client.answer).toMatch(/^HTTP\/1\.1 200/);
       return CN;
     };
     expect(await served()).toBe('one');
