@@ -115,6 +115,17 @@ describe('sslmode means what it means in libpq', () => {
       expect(await outcome(server.url(secure, { role: 'certified' }))).toBe('28000');
     });
 
+    test('a handshake without a request for it works, and so does its cancel request', async () => {
+      const url = server.url({ sslmode: 'verify-full', sslrootcert: ca.certPath, sslnegotiation: 'direct' });
+      expect(await outcome(url)).toBe('TLS');
+      const busy = new pg.Client({ ...connectionOptions(url), query_timeout: 0 });
+      await busy.connect();
+      const slow = busy.query('select pg_sleep(100)').catch((error) => error);
+      cancel(busy, connectionOptions(url));
+      expect(await slow).toMatchObject({ code: '57014' });
+      await busy.end();
+    });
+
     test('the driver’s own parameter changes nothing', async () => {
       for (const uselibpqcompat of ['true', 'false']) {
         expect(await outcome(server.url({ sslmode: 'require', uselibpqcompat }))).toBe('TLS');

@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -7,6 +8,7 @@ import { certificateMaker, type Pair } from '../support/certificates.ts';
 import { createDatabase } from '../support/database.ts';
 import { GET, tlsClient } from '../support/https.ts';
 import { ended, http, startReplica } from '../support/replica.ts';
+import { textOf } from '../support/sources.ts';
 import { tlsPostgres } from '../support/tlsPostgres.ts';
 import { until } from '../support/until.ts';
 
@@ -19,6 +21,15 @@ beforeAll(async () => {
   own = maker.signed(ca, { subject: '/CN=one', names: ['IP:127.0.0.1'] });
 });
 afterAll(() => maker.remove());
+
+/** The exit code of the image's health check, on a replica at this URL. */
+async function health(url: string, cert: string): Promise<number> {
+  const [program, ...args] = JSON.parse(
+    /HEALTHCHECK.*?CMD (\[.*?\])\n/s.exec(textOf('Dockerfile'))?.[1] ?? '',
+  );
+  const child = spawn(program, args, { env: { ...process.env, PORT: new URL(url).port, TLS_CERT: cert } });
+  return (await once(child, 'close'))[0];
+}
 
 describe('a replica with TLS_CERT and TLS_KEY', () => {
   let database: Awaited<ReturnType<typeof createDatabase>>;
@@ -59,6 +70,9 @@ describe('a replica with TLS_CERT and TLS_KEY', () => {
     expect(await served()).toBe('one');
     put(maker.signed(ca, { subject: '/CN=two', names: ['IP:127.0.0.1'] }));
     await until(async () => (await served()) === 'two');
+
+    expect(await health(replica.url, cert)).toBe(0);
+    expect(await health('https://127.0.0.1:1', cert)).toBe(1);
 
     // One that never begins its handshake, and one that waits.
     const { hostname, port } = new URL(replica.url);
