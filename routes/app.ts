@@ -1,10 +1,12 @@
 import type { RouteOptions } from 'fastify';
 import type { Logger } from 'pino';
+import { type Access, OPEN } from '../src/access/access.ts';
 import { HTTP_LIMITS, type HttpLimits } from '../src/config/limits.ts';
 import type { Engine } from '../src/engine.ts';
 import { claimRoutes } from './claims.ts';
 import { enqueueRoutes } from './enqueue.ts';
 import { explainRoutes } from './explain.ts';
+import { authenticate } from './http/authenticate.ts';
 import { acceptJson, checkPresenceOfBody } from './http/body.ts';
 import { type Certificates, keepCertificates } from './http/certificates.ts';
 import { limitConnections, logRefusedCertificates } from './http/connections.ts';
@@ -12,6 +14,7 @@ import { describingApp, docsRoutes } from './http/docs.ts';
 import { type App, createApp } from './http/fastify.ts';
 import { closeWithLastAnswer } from './http/gracefulClose.ts';
 import { checkHeads } from './http/head.ts';
+import { knowRoutes } from './http/knownRoute.ts';
 import { holdAnswers } from './http/memory.ts';
 import { serveAnyExpectation } from './http/nodeRefusals.ts';
 import { handleError, methodNotAllowed, routeNotFound } from './http/problems.ts';
@@ -67,13 +70,13 @@ function allowedAt(url: string, methodsOf: Map<string, Set<string>>): string[] |
 
 const routesOf = (engine: Engine, maxPayloadBytes: number) => (app: App) => {
   systemRoutes(app, engine);
-  enqueueRoutes(app, engine, maxPayloadBytes);
-  jobRoutes(app, engine);
-  explainRoutes(app, engine);
-  claimRoutes(app, engine, maxPayloadBytes);
-  settleRoute(app, engine, maxPayloadBytes);
-  queueRoutes(app, engine);
-  scheduleRoutes(app, engine, maxPayloadBytes);
+  enqueueRoutes(app, maxPayloadBytes);
+  jobRoutes(app);
+  explainRoutes(app);
+  claimRoutes(app, maxPayloadBytes);
+  settleRoute(app, maxPayloadBytes);
+  queueRoutes(app);
+  scheduleRoutes(app, maxPayloadBytes);
 };
 
 /** The OpenAPI document, without an engine behind it. */
@@ -87,6 +90,8 @@ export async function buildApp(options: {
   engine: Engine;
   logger: Logger;
   maxPayloadBytes: number;
+  /** Tells who sends a request. Without it, nobody needs a key. */
+  access?: Access | undefined;
   /** Undefined: web pages of all sites may send requests. */
   webPages?: WebPages | undefined;
   /** Undefined: plain HTTP. */
@@ -94,7 +99,8 @@ export async function buildApp(options: {
   trustProxy?: string[] | undefined;
   limits?: Partial<HttpLimits> | undefined;
 }): Promise<App> {
-  const { engine, logger, maxPayloadBytes, webPages, certificates, trustProxy } = options;
+  const { engine, logger, maxPayloadBytes, webPages, access = OPEN } = options;
+  const { certificates, trustProxy } = options;
   const limits = { ...HTTP_LIMITS, ...options.limits };
   const app = createApp(logger, { limits, certificates, trustProxy });
   const addRoutes = routesOf(engine, maxPayloadBytes);
@@ -114,12 +120,14 @@ export async function buildApp(options: {
     if (allowed) methodNotAllowed(allowed)(request, reply);
     else routeNotFound(request, reply);
   });
-  checkHeads(app, { webPages, maxHeaders: limits.maxHeaders });
+  checkHeads(app, { access, webPages, maxHeaders: limits.maxHeaders });
   limitConnections(app, limits.maxConnections);
   if (certificates) {
     keepCertificates(app, certificates);
     logRefusedCertificates(app);
   }
+  knowRoutes(app);
+  authenticate(app, engine, access);
   closeWithLastAnswer(app);
   closeUnread(app, limits);
   holdAnswers(app, engine.memory);

@@ -1,4 +1,3 @@
-import type { Engine } from '../src/engine.ts';
 import { rawShapes } from './http/body.ts';
 import { bodyLimits } from './http/bodyLimits.ts';
 import type { App } from './http/fastify.ts';
@@ -22,14 +21,14 @@ import {
 /** Where a follow-up stands in the body, for problem details. */
 const followUpAt = (i: number) => `/enqueue/${i}`;
 
-export function claimRoutes(app: App, engine: Engine, maxPayloadBytes: number): void {
+export function claimRoutes(app: App, maxPayloadBytes: number): void {
   const raw = rawShapes(maxPayloadBytes);
   const limits = bodyLimits(maxPayloadBytes);
 
   app.route({
     method: 'POST',
     url: '/jobs/claim',
-    config: { optionalBody: true },
+    config: { verb: 'claim', optionalBody: true },
     schema: {
       body: ref(ClaimRequest),
       ...operation({
@@ -46,19 +45,19 @@ export function claimRoutes(app: App, engine: Engine, maxPayloadBytes: number): 
       }),
     },
     handler: async (request, reply) => {
-      const jobs = await engine.claim({
+      const jobs = await request.verbs.claim({
         ...request.body,
         hold: () => holdOf(request),
         onHangup: (gone) => onHangup(reply, gone),
       });
-      return sendJson(reply, jobListJson(jobs));
+      return sendJson(reply, jobListJson(jobs, request.body.payload_format));
     },
   });
 
   app.route({
     method: 'POST',
     url: '/jobs/:id/ack',
-    config: { raw: raw.ack },
+    config: { verb: 'ack', raw: raw.ack },
     bodyLimit: limits.jobs,
     schema: {
       params: JobId,
@@ -78,14 +77,14 @@ export function claimRoutes(app: App, engine: Engine, maxPayloadBytes: number): 
     },
     handler: async (request, reply) => {
       const item = withFollowUps({ ...request.body, id: request.params.id, at: followUpAt });
-      return sendJson(reply, ackedJson(await engine.ack(item)));
+      return sendJson(reply, ackedJson(await request.verbs.ack(item)));
     },
   });
 
   app.route({
     method: 'POST',
     url: '/jobs/:id/nack',
-    config: { raw: raw.nack },
+    config: { verb: 'nack', raw: raw.nack },
     bodyLimit: limits.jobs,
     schema: {
       params: JobId,
@@ -104,13 +103,14 @@ export function claimRoutes(app: App, engine: Engine, maxPayloadBytes: number): 
     },
     handler: async (request, reply) => {
       const item = withFollowUps({ ...request.body, id: request.params.id, at: followUpAt });
-      return sendJson(reply, nackedJson(await engine.nack(item)));
+      return sendJson(reply, nackedJson(await request.verbs.nack(item)));
     },
   });
 
   app.route({
     method: 'POST',
     url: '/jobs/:id/release',
+    config: { verb: 'release' },
     schema: {
       params: JobId,
       body: ref(ReleaseRequest),
@@ -125,13 +125,13 @@ export function claimRoutes(app: App, engine: Engine, maxPayloadBytes: number): 
       }),
     },
     handler: async (request, reply) =>
-      sendJson(reply, jobJson(await engine.release({ ...request.body, id: request.params.id }))),
+      sendJson(reply, jobJson(await request.verbs.release({ ...request.body, id: request.params.id }))),
   });
 
   app.route({
     method: 'POST',
     url: '/jobs/:id/extend',
-    config: { raw: raw.extend },
+    config: { verb: 'extend', raw: raw.extend },
     bodyLimit: limits.progress,
     schema: {
       params: JobId,
@@ -146,6 +146,6 @@ export function claimRoutes(app: App, engine: Engine, maxPayloadBytes: number): 
         takesBody: true,
       }),
     },
-    handler: (request) => engine.extend({ ...request.body, id: request.params.id }),
+    handler: (request) => request.verbs.extend({ ...request.body, id: request.params.id }),
   });
 }

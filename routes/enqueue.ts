@@ -1,11 +1,10 @@
 import { Type } from 'typebox';
-import type { Engine } from '../src/engine.ts';
 import type { Answer } from '../src/enqueue/keptAnswers.ts';
 import type { Job } from '../src/job.ts';
 import { rawShapes } from './http/body.ts';
 import { bodyLimits } from './http/bodyLimits.ts';
 import type { App } from './http/fastify.ts';
-import { enqueuer, idempotencyHeaders, replayedHeader } from './http/idempotency.ts';
+import { enqueueAndReply, idempotencyHeaders, replayedHeader } from './http/idempotency.ts';
 import { enqueued, enqueuedOrFinishedAnswers, toNewJob } from './http/jobBody.ts';
 import { takeWait } from './http/memory.ts';
 import { answer, operation } from './http/operation.ts';
@@ -22,15 +21,14 @@ const answerAll = async (jobs: Job[]): Promise<Answer> => ({
   body: await jobListJson(jobs),
 });
 
-export function enqueueRoutes(app: App, engine: Engine, maxPayloadBytes: number): void {
+export function enqueueRoutes(app: App, maxPayloadBytes: number): void {
   const raw = rawShapes(maxPayloadBytes);
   const limits = bodyLimits(maxPayloadBytes);
-  const enqueueAndReply = enqueuer(engine);
 
   app.route({
     method: 'POST',
     url: '/jobs',
-    config: { raw: raw.job, idempotent: true },
+    config: { verb: 'enqueue', raw: raw.job, idempotent: true },
     bodyLimit: limits.job,
     schema: {
       headers: Type.Object({ ...idempotencyHeaders.properties, ...preferHeaders.properties }),
@@ -53,7 +51,7 @@ export function enqueueRoutes(app: App, engine: Engine, maxPayloadBytes: number)
       if (seconds === undefined) return enqueueAndReply(request, reply, [job], () => '', answerOne);
       takeWait(request);
       reply.header('preference-applied', `wait=${seconds}`);
-      const afterwards = finishedWithin(engine, seconds, request, reply);
+      const afterwards = finishedWithin(seconds, request, reply);
       const waitedFor = { ...job, awaited_seconds: seconds };
       return enqueueAndReply(request, reply, [waitedFor], () => '', answerOne, afterwards);
     },
@@ -62,7 +60,7 @@ export function enqueueRoutes(app: App, engine: Engine, maxPayloadBytes: number)
   app.route({
     method: 'POST',
     url: '/jobs/batch',
-    config: { raw: raw.jobs, idempotent: true },
+    config: { verb: 'enqueue', raw: raw.jobs, idempotent: true },
     bodyLimit: limits.jobs,
     schema: {
       headers: idempotencyHeaders,

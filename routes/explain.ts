@@ -1,13 +1,13 @@
-import type { Engine } from '../src/engine.ts';
 import type { App } from './http/fastify.ts';
 import { answer, operation } from './http/operation.ts';
 import { InQueue, JobId, ref } from './schemas/common.ts';
 import { Explanation, QueueExplanation } from './schemas/explain.ts';
 
-export function explainRoutes(app: App, engine: Engine): void {
+export function explainRoutes(app: App): void {
   app.route({
     method: 'GET',
     url: '/jobs/:id/explain',
+    config: { verb: 'explainJob' },
     schema: {
       params: JobId,
       ...operation({
@@ -19,12 +19,13 @@ export function explainRoutes(app: App, engine: Engine): void {
         refusals: [400, 404],
       }),
     },
-    handler: (request) => engine.explainJob(request.params),
+    handler: (request) => request.verbs.explainJob(request.params),
   });
 
   app.route({
     method: 'GET',
     url: '/queues/:queue/explain',
+    config: { verb: 'explainQueue' },
     schema: {
       params: InQueue,
       ...operation({
@@ -38,6 +39,6 @@ export function explainRoutes(app: App, engine: Engine): void {
         refusals: [400, 404],
       }),
     },
-    handler: (request) => engine.explainQueue(request.params),
+    handler: (request) => request.verbs.explainQueue(request.params),
   });
 }

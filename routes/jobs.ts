@@ -1,5 +1,4 @@
 import { Type } from 'typebox';
-import type { Engine } from '../src/engine.ts';
 import { isUuid } from '../src/ids.ts';
 import { sizeOf } from '../src/job.ts';
 import { LARGEST_BYTES } from '../src/memory.ts';
@@ -20,15 +19,16 @@ import {
   ref,
   text,
 } from './schemas/common.ts';
-import { Job, JobPage } from './schemas/job.ts';
+import { Job, JobPage, payloadFormat } from './schemas/job.ts';
 
 /** Room for a job in a list without payloads. With more than that, the list is cut sooner. */
 const BYTES_OF_JOB = 16 * 1024;
 
-export function jobRoutes(app: App, engine: Engine): void {
+export function jobRoutes(app: App): void {
   app.route({
     method: 'GET',
     url: '/jobs',
+    config: { verb: 'listJobs' },
     schema: {
       querystring: Type.Object(
         {
@@ -37,6 +37,7 @@ export function jobRoutes(app: App, engine: Engine): void {
           group: Type.Optional(text(256, { description: 'The group that they are of.' })),
           unique_key: Type.Optional(text(256, { description: 'Only those with this `unique_key`.' })),
           include: Type.Optional(oneOf(['payload'], { description: 'What else to show.' })),
+          payload_format: payloadFormat,
           order: Type.Optional(
             oneOf(['newest', 'oldest'], { default: 'newest', description: 'By when they were enqueued.' }),
           ),
@@ -57,13 +58,19 @@ export function jobRoutes(app: App, engine: Engine): void {
       }),
     },
     handler: async (request, reply) => {
-      const { include, queue, state, group, unique_key, order = 'newest' } = request.query;
+      const { include, queue, state, group, unique_key, order = 'newest', payload_format } = request.query;
       const filters = { queue, state, group, unique_key, order };
       const { items, next } = await pageOf({ of: 'jobs', ...filters }, request.query, {
         list: (limit, after) =>
           withRoom(request, include ? LARGEST_BYTES : limit * BYTES_OF_JOB, async (max_bytes) => {
             const payload = include === 'payload';
-            const { jobs, isCut } = await engine.listJobs({ ...filters, limit, after, payload, max_bytes });
+            const { jobs, isCut } = await request.verbs.listJobs({
+              ...filters,
+              limit,
+              after,
+              payload,
+              max_bytes,
+            });
             takeAnswer(
               request,
               jobs.reduce((sum, job) => sum + sizeOf(job), 0),
@@ -73,13 +80,14 @@ export function jobRoutes(app: App, engine: Engine): void {
         keyOf: ({ id }) => id,
         isKey: isUuid,
       });
-      return sendJson(reply, jobPageJson(items, next));
+      return sendJson(reply, jobPageJson(items, next, payload_format));
     },
   });
 
   app.route({
     method: 'GET',
     url: '/jobs/:id',
+    config: { verb: 'getJob' },
     schema: {
       params: JobId,
       querystring: Type.Object(
@@ -92,6 +100,7 @@ export function jobRoutes(app: App, engine: Engine): void {
               description: 'How long to wait for the end of the job; the client must be as patient.',
             }),
           ),
+          payload_format: payloadFormat,
         },
         { additionalProperties: false },
       ),
@@ -109,19 +118,20 @@ export function jobRoutes(app: App, engine: Engine): void {
     },
     handler: async (request, reply) => {
       const { id } = request.params;
-      const { wait_seconds = 0 } = request.query;
+      const { wait_seconds = 0, payload_format } = request.query;
       if (wait_seconds > 0) takeWait(request);
       const job = await (wait_seconds === 0
-        ? engine.getJob({ id })
-        : engine.waitForJob({ id, wait_seconds, onHangup: (gone) => onHangup(reply, gone) }));
+        ? request.verbs.getJob({ id })
+        : request.verbs.waitForJob({ id, wait_seconds, onHangup: (gone) => onHangup(reply, gone) }));
       takeAnswer(request, sizeOf(job));
-      return sendJson(reply, jobJson(job));
+      return sendJson(reply, jobJson(job, payload_format));
     },
   });
 
   app.route({
     method: 'DELETE',
     url: '/jobs/:id',
+    config: { verb: 'cancelJob' },
     schema: {
       params: JobId,
       ...operation({
@@ -140,7 +150,7 @@ export function jobRoutes(app: App, engine: Engine): void {
       }),
     },
     handler: async (request, reply) => {
-      const job = await engine.cancelJob(request.params);
+      const job = await request.verbs.cancelJob(request.params);
       return sendJson(reply.code(job.state === 'leased' ? 202 : 200), jobJson(job));
     },
   });
@@ -148,6 +158,7 @@ export function jobRoutes(app: App, engine: Engine): void {
   app.route({
     method: 'POST',
     url: '/jobs/:id/retry',
+    config: { verb: 'retryJob' },
     schema: {
       params: JobId,
       ...operation({
@@ -162,6 +173,6 @@ export function jobRoutes(app: App, engine: Engine): void {
         takesBody: true,
       }),
     },
-    handler: async (request, reply) => sendJson(reply, jobJson(await engine.retryJob(request.params))),
+    handler: async (request, reply) => sendJson(reply, jobJson(await request.verbs.retryJob(request.params))),
   });
 }

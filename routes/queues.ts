@@ -1,6 +1,5 @@
 import { Type } from 'typebox';
 import type { QueueStatus } from '../src/admin/queues.ts';
-import type { Engine } from '../src/engine.ts';
 import { pageOf } from './http/cursor.ts';
 import type { App } from './http/fastify.ts';
 import { completeBackoff } from './http/jobBody.ts';
@@ -45,10 +44,11 @@ function toQueue(status: QueueStatus) {
   };
 }
 
-export function queueRoutes(app: App, engine: Engine): void {
+export function queueRoutes(app: App): void {
   app.route({
     method: 'GET',
     url: '/queues',
+    config: { verb: 'listQueues' },
     schema: {
       querystring: Type.Object(pageQuery, { additionalProperties: false }),
       ...operation({
@@ -61,7 +61,7 @@ export function queueRoutes(app: App, engine: Engine): void {
     },
     handler: async (request) => {
       const { items, next } = await pageOf({ of: 'queues' }, request.query, {
-        list: async (limit, after) => ({ items: await engine.listQueues({ limit, after }) }),
+        list: async (limit, after) => ({ items: await request.verbs.listQueues({ limit, after }) }),
         keyOf: ({ name }) => name,
         isKey: isQueueName,
       });
@@ -72,6 +72,7 @@ export function queueRoutes(app: App, engine: Engine): void {
   app.route({
     method: 'GET',
     url: '/queues/:queue',
+    config: { verb: 'getQueue' },
     schema: {
       params: InQueue,
       ...operation({
@@ -82,12 +83,13 @@ export function queueRoutes(app: App, engine: Engine): void {
         refusals: [400, 404],
       }),
     },
-    handler: async (request) => toQueue(await engine.getQueue(request.params)),
+    handler: async (request) => toQueue(await request.verbs.getQueue(request.params)),
   });
 
   app.route({
     method: 'PUT',
     url: '/queues/:queue',
+    config: { verb: 'configureQueue' },
     schema: {
       params: InQueue,
       body: ref(QueueConfig),
@@ -107,13 +109,14 @@ export function queueRoutes(app: App, engine: Engine): void {
         ...request.body,
         backoff: completeBackoff(request.body.backoff ?? {}),
       };
-      return toQueue(await engine.configureQueue({ ...request.params, config }));
+      return toQueue(await request.verbs.configureQueue({ ...request.params, config }));
     },
   });
 
   app.route({
     method: 'DELETE',
     url: '/queues/:queue',
+    config: { verb: 'deleteQueue' },
     schema: {
       params: InQueue,
       querystring: Type.Object(
@@ -134,7 +137,7 @@ export function queueRoutes(app: App, engine: Engine): void {
       }),
     },
     handler: async (request, reply) => {
-      await engine.deleteQueue({ ...request.params, force: request.query.force ?? false });
+      await request.verbs.deleteQueue({ ...request.params, force: request.query.force ?? false });
       return reply.code(204).send();
     },
   });
@@ -143,6 +146,7 @@ export function queueRoutes(app: App, engine: Engine): void {
     app.route({
       method: 'POST',
       url: `/queues/:queue/${paused ? 'pause' : 'resume'}`,
+      config: { verb: paused ? 'pauseQueue' : 'resumeQueue' },
       schema: {
         params: InQueue,
         ...operation({
@@ -155,13 +159,14 @@ export function queueRoutes(app: App, engine: Engine): void {
         }),
       },
       handler: async (request) =>
-        toQueue(await (paused ? engine.pauseQueue : engine.resumeQueue)(request.params)),
+        toQueue(await (paused ? request.verbs.pauseQueue : request.verbs.resumeQueue)(request.params)),
     });
   }
 
   app.route({
     method: 'POST',
     url: '/queues/:queue/purge',
+    config: { verb: 'purgeQueue' },
     schema: {
       params: InQueue,
       body: ref(PurgeRequest),
@@ -176,14 +181,14 @@ export function queueRoutes(app: App, engine: Engine): void {
       }),
     },
     handler: async (request) => ({
-      count: await engine.purgeQueue({ ...request.params, ...request.body }),
+      count: await request.verbs.purgeQueue({ ...request.params, ...request.body }),
     }),
   });
 
   app.route({
     method: 'POST',
     url: '/queues/:queue/redrive',
-    config: { optionalBody: true },
+    config: { verb: 'redriveQueue', optionalBody: true },
     schema: {
       params: InQueue,
       body: ref(RedriveRequest),
@@ -198,7 +203,7 @@ export function queueRoutes(app: App, engine: Engine): void {
       }),
     },
     handler: async (request) => ({
-      count: await engine.redriveQueue({ ...request.params, ...request.body }),
+      count: await request.verbs.redriveQueue({ ...request.params, ...request.body }),
     }),
   });
 }

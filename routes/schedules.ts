@@ -1,5 +1,4 @@
 import { Type } from 'typebox';
-import type { Engine } from '../src/engine.ts';
 import { LARGEST_BYTES } from '../src/memory.ts';
 import { rawShapes } from './http/body.ts';
 import { bodyLimits } from './http/bodyLimits.ts';
@@ -17,10 +16,11 @@ const Named = Type.Object({ name: ref(ScheduleName) });
 const scheduleAnswer = { 200: answer(ref(Schedule), 'The schedule.') };
 const tags = ['Schedules'];
 
-export function scheduleRoutes(app: App, engine: Engine, maxPayloadBytes: number): void {
+export function scheduleRoutes(app: App, maxPayloadBytes: number): void {
   app.route({
     method: 'GET',
     url: '/schedules',
+    config: { verb: 'listSchedules' },
     schema: {
       querystring: Type.Object(pageQuery, { additionalProperties: false }),
       ...operation({
@@ -35,7 +35,7 @@ export function scheduleRoutes(app: App, engine: Engine, maxPayloadBytes: number
       const { items, next } = await pageOf({ of: 'schedules' }, request.query, {
         list: (limit, after) =>
           withRoom(request, LARGEST_BYTES, async (max_bytes) => {
-            const { schedules, isCut } = await engine.listSchedules({ limit, after, max_bytes });
+            const { schedules, isCut } = await request.verbs.listSchedules({ limit, after, max_bytes });
             takeAnswer(
               request,
               schedules.reduce((sum, { job, payload }) => sum + job.length + (payload?.length ?? 0), 0),
@@ -52,6 +52,7 @@ export function scheduleRoutes(app: App, engine: Engine, maxPayloadBytes: number
   app.route({
     method: 'GET',
     url: '/schedules/:name',
+    config: { verb: 'getSchedule' },
     schema: {
       params: Named,
       ...operation({
@@ -63,13 +64,13 @@ export function scheduleRoutes(app: App, engine: Engine, maxPayloadBytes: number
       }),
     },
     handler: async (request, reply) =>
-      sendJson(reply, scheduleJson(await engine.getSchedule(request.params))),
+      sendJson(reply, scheduleJson(await request.verbs.getSchedule(request.params))),
   });
 
   app.route({
     method: 'PUT',
     url: '/schedules/:name',
-    config: { raw: rawShapes(maxPayloadBytes).schedule },
+    config: { verb: 'putSchedule', raw: rawShapes(maxPayloadBytes).schedule },
     bodyLimit: bodyLimits(maxPayloadBytes).job,
     schema: {
       params: Named,
@@ -89,7 +90,7 @@ export function scheduleRoutes(app: App, engine: Engine, maxPayloadBytes: number
     handler: async (request, reply) => {
       const { cron, timezone = DEFAULT_TIMEZONE, paused = false, job } = request.body;
       const spec = { cron, timezone, paused, job: toNewJob(job) };
-      const schedule = await engine.putSchedule({ ...request.params, spec });
+      const schedule = await request.verbs.putSchedule({ ...request.params, spec });
       return sendJson(reply, scheduleJson(schedule));
     },
   });
@@ -97,6 +98,7 @@ export function scheduleRoutes(app: App, engine: Engine, maxPayloadBytes: number
   app.route({
     method: 'DELETE',
     url: '/schedules/:name',
+    config: { verb: 'deleteSchedule' },
     schema: {
       params: Named,
       ...operation({
@@ -110,7 +112,7 @@ export function scheduleRoutes(app: App, engine: Engine, maxPayloadBytes: number
       }),
     },
     handler: async (request, reply) => {
-      await engine.deleteSchedule(request.params);
+      await request.verbs.deleteSchedule(request.params);
       return reply.code(204).send();
     },
   });
@@ -118,6 +120,7 @@ export function scheduleRoutes(app: App, engine: Engine, maxPayloadBytes: number
   app.route({
     method: 'POST',
     url: '/schedules/:name/trigger',
+    config: { verb: 'triggerSchedule' },
     schema: {
       params: Named,
       ...operation({
@@ -131,6 +134,6 @@ export function scheduleRoutes(app: App, engine: Engine, maxPayloadBytes: number
       }),
     },
     handler: async (request, reply) =>
-      sendAnswer(reply, enqueued(await engine.triggerSchedule(request.params))),
+      sendAnswer(reply, enqueued(await request.verbs.triggerSchedule(request.params))),
   });
 }

@@ -9,9 +9,11 @@ export function systemRoutes(app: App, engine: Engine): void {
   app.route({
     method: 'GET',
     url: '/healthz',
+    config: { verb: 'none' },
     schema: operation({
       operationId: 'getHealth',
       tags: ['Health'],
+      isPublic: true,
       summary: 'Does the process live?',
       answers: { 200: answer(ref(Health), 'It does, whatever the database does.') },
     }),
@@ -21,9 +23,11 @@ export function systemRoutes(app: App, engine: Engine): void {
   app.route({
     method: 'GET',
     url: '/readyz',
+    config: { verb: 'none' },
     schema: operation({
       operationId: 'getReadiness',
       tags: ['Health'],
+      isPublic: true,
       summary: 'Does the database answer, and is it migrated?',
       answers: { 200: answer(ref(Health), 'It does, and is.') },
     }),

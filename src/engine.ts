@@ -1,4 +1,5 @@
 import { setImmediate as nextLoop } from 'node:timers/promises';
+import { guard } from './access/guard.ts';
 import { type JobFilter, jobAdmin } from './admin/jobs.ts';
 import { createPurge } from './admin/purge.ts';
 import { queueAdmin } from './admin/queues.ts';
@@ -6,6 +7,7 @@ import { createRedrive } from './admin/redrive.ts';
 import { createBulkThrottle } from './batching/bulkThrottle.ts';
 import { createRoundTrips, ORDER_IN_TRIP } from './batching/roundTrips.ts';
 import { createClaims } from './claim/claims.ts';
+import { createSettleAndClaim } from './claim/settleAndClaim.ts';
 import {
   type Concern,
   logCalls,
@@ -152,6 +154,7 @@ export async function startEngine({ db, memory = createMemory(), listenUrl, log,
   const verbs = {
     enqueue: ({ jobs, at }: { jobs: NewJob[]; at: PathOf }) => enqueue(jobs, at),
     enqueueOnce,
+    waitForEnqueued: waits.wait,
 
     claim: claims.claim,
 
@@ -183,8 +186,6 @@ export async function startEngine({ db, memory = createMemory(), listenUrl, log,
     putSchedule: schedules.put,
     deleteSchedule: schedules.remove,
     triggerSchedule: schedules.trigger,
-
-    whyNotReady: () => whyNotReady(db),
   };
   const concerns: Concern[] = [
     noteServedClaims(throttle.served),
@@ -226,8 +227,17 @@ export async function startEngine({ db, memory = createMemory(), listenUrl, log,
     waits.close();
   }
 
+  const wrapped = withConcerns(verbs, concerns);
+  const all = { ...wrapped, settleAndClaim: createSettleAndClaim(wrapped) };
+
   return {
-    ...withConcerns(verbs, concerns),
+    ...all,
+
+    /** The verbs as a caller may use them. Each throws `forbidden` for what the caller may not do. */
+    as: guard(all, queues),
+
+    /** Why enqueues would fail now. Undefined: they would not. */
+    whyNotReady: () => whyNotReady(db),
 
     /** The memory budget of this replica. */
     memory,
@@ -252,3 +262,6 @@ export async function startEngine({ db, memory = createMemory(), listenUrl, log,
 }
 
 export type Engine = Awaited<ReturnType<typeof startEngine>>;
+
+/** The verbs that a caller uses. */
+export type CallerVerbs = ReturnType<Engine['as']>;

@@ -86,8 +86,17 @@ function keepFresh(
       if (wrong.looks === 2) logger.warn(`${message}. Dibs goes on with the files of before.`);
     }
   }
-  const timer = setInterval(look, lookMs).unref();
-  return () => clearInterval(timer);
+  // The next look begins after this one: a file system may be slow.
+  let timer: NodeJS.Timeout | undefined;
+  let isOver = false;
+  function lookLater(): void {
+    if (!isOver) timer = setTimeout(() => void look().then(lookLater), lookMs).unref();
+  }
+  lookLater();
+  return () => {
+    isOver = true;
+    clearTimeout(timer);
+  };
 }
 
 /** @throws ConfigError for files with which Dibs cannot serve HTTPS */

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Access } from '../../src/access/access.ts';
 import { invalidRequest, Refusal } from '../../src/errors.ts';
 import { pointerTo } from './pointer.ts';
 import { pageCheck, type WebPages } from './webPages.ts';
@@ -68,19 +69,20 @@ function checkEncodings({ method, headers }: FastifyRequest): void {
 }
 
 /**
- * Refuses a request by its head, before its body is read: with too many headers, without one `Host`, from a web page that may not send it, or
- * with a query or body in an encoding that Dibs would misread.
+ * Refuses a request by its head, before its body is read: with too many headers, without one `Host`, from a web page that
+ * may not send it, or with a query or body in an encoding that Dibs would misread.
  */
 export function checkHeads(
   app: FastifyInstance,
-  { webPages, maxHeaders }: { webPages: WebPages | undefined; maxHeaders: number },
+  options: { access: Access; webPages: WebPages | undefined; maxHeaders: number },
 ): void {
+  const { access, webPages, maxHeaders } = options;
   const checkPage = webPages && pageCheck(webPages);
   app.addHook('onRequest', (request, _, done) => {
     try {
       checkNumber(request.raw.rawHeaders, maxHeaders);
       checkHost(request.raw);
-      checkPage?.(request);
+      if (access.isOpen()) checkPage?.(request);
       checkQuery(request.url);
       checkEncodings(request);
       done();

@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Engine } from '../../src/engine.ts';
 import type { Afterwards, AnswerOf } from '../../src/enqueue/idempotency.ts';
 import type { Answer } from '../../src/enqueue/keptAnswers.ts';
 import type { NewJob } from '../../src/enqueue/newJob.ts';
@@ -46,8 +45,8 @@ export const replayedHeader = {
 };
 
 /** Whether the body of a request has to be compared. */
-export const needsFingerprint = ({ headers, routeOptions }: FastifyRequest): boolean =>
-  headers[NAME] !== undefined && routeOptions.config.idempotent === true;
+export const needsFingerprint = ({ headers, route }: FastifyRequest): boolean =>
+  headers[NAME] !== undefined && route.isIdempotent;
 
 /** The key of a request. @throws Refusal `invalid_request` when there is more than one */
 function keyOf({ headers, raw }: FastifyRequest): string | undefined {
@@ -72,30 +71,28 @@ const firstAnswer = async (jobs: Job[], answerOf: AnswerOf, afterwards?: Afterwa
  * Enqueues jobs, once for each Idempotency-Key, and replies. The answer comes from `afterwards`, which may wait for the
  * jobs to finish, or else from `answerOf`. `at` gives the JSON pointer to each job in the body.
  */
-export function enqueuer(engine: Engine) {
-  return async function enqueueAndReply(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    jobs: NewJob[],
-    at: (i: number) => string,
-    answerOf: AnswerOf,
-    afterwards?: Afterwards,
-  ): Promise<FastifyReply> {
-    const key = keyOf(request);
-    const given =
-      key === undefined
-        ? await firstAnswer(await engine.enqueue({ jobs, at }), answerOf, afterwards)
-        : await engine.enqueueOnce({
-            request: {
-              route: `${request.method} ${request.routeOptions.url}`,
-              key,
-              fingerprint: request.fingerprint as string,
-            },
-            jobs,
-            at,
-            answerOf,
-            afterwards,
-          });
-    return sendAnswer(reply, given);
-  };
+export async function enqueueAndReply(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  jobs: NewJob[],
+  at: (i: number) => string,
+  answerOf: AnswerOf,
+  afterwards?: Afterwards,
+): Promise<FastifyReply> {
+  const key = keyOf(request);
+  const given =
+    key === undefined
+      ? await firstAnswer(await request.verbs.enqueue({ jobs, at }), answerOf, afterwards)
+      : await request.verbs.enqueueOnce({
+          request: {
+            route: request.route.name,
+            key,
+            fingerprint: request.fingerprint as string,
+          },
+          jobs,
+          at,
+          answerOf,
+          afterwards,
+        });
+  return sendAnswer(reply, given);
 }

@@ -1,4 +1,5 @@
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
+import { needOf } from '../../src/access/needs.ts';
 import { version } from '../../src/version.ts';
 
 interface Path {
@@ -12,7 +13,10 @@ const optionalBodies = new Set<string>();
 export const openApi: FastifyDynamicSwaggerOptions = {
   transform: ({ schema, url, route }) => {
     if (route.config?.optionalBody) optionalBodies.add(schema.operationId as string);
-    return { schema, url };
+    const verb = route.config?.verb;
+    if (verb === undefined || verb === 'none') return { schema, url };
+    // Without a key is the first choice, so that a client made before there were keys stays as it is.
+    return { schema: { ...schema, security: [{}, { accessKey: [needOf(verb).scope] }] }, url };
   },
   transformObject: (document) => {
     const openapiObject = 'openapiObject' in document ? document.openapiObject : {};
@@ -31,6 +35,17 @@ export const openApi: FastifyDynamicSwaggerOptions = {
         'A durable job queue behind a plain REST API, on PostgreSQL. Every answer that is not 2xx is a problem ' +
         'document (RFC 9457) with a stable `code`.',
       license: { name: 'MIT', identifier: 'MIT' },
+    },
+    components: {
+      securitySchemes: {
+        accessKey: {
+          type: 'http',
+          scheme: 'bearer',
+          description:
+            'An access key (`dibs_...`) or a token of your own issuer. Each operation names the scope that it needs. A key ' +
+            'with `admin` has all scopes. Without keys, Dibs serves only its own machine.',
+        },
+      },
     },
     tags: [
       { name: 'Producing', description: 'Put jobs in.' },

@@ -3,7 +3,8 @@ import { Problem, ref } from '../schemas/common.ts';
 
 const PROBLEMS = {
   400: 'The request is malformed: `errors` names each field (`invalid_request`).',
-  403: 'The request comes from a web page, or under a host name, that may not use Dibs (`forbidden`).',
+  401: 'There is no access key in `Authorization`, or it is not valid (`unauthorized`).',
+  403: 'The access key does not allow this; or, without keys, the request comes from a web page, or under a host name, that may not use Dibs (`forbidden`).',
   404: 'There is no such job, queue or schedule (`job_not_found`, `queue_not_found`, `schedule_not_found`).',
   408: 'The request did not arrive in time (`request_timeout`).',
   409: 'The job or queue is not in a state for this (`lease_lost`, `job_leased`, `job_finished`, `queue_not_empty`, `unique_key_taken`).',
@@ -46,18 +47,27 @@ export interface Operation {
   answers: Record<number, object>;
   /** The problems besides those that any request may meet and those of reading a body. */
   refusals?: (keyof typeof PROBLEMS)[];
+  /** Anybody may ask, without an access key. */
+  isPublic?: boolean;
   /** True for all methods but GET: a body is read, and may be refused, even where none is needed. */
   takesBody?: boolean;
 }
 
 /** The part of a route's schema that documents it. Adds the problem answers. */
-export function operation({ answers, refusals = [], takesBody = false, ...described }: Operation) {
+export function operation({
+  answers,
+  refusals = [],
+  isPublic = false,
+  takesBody = false,
+  ...described
+}: Operation) {
   const body: (keyof typeof PROBLEMS)[] = takesBody ? [400, 413, 415] : [];
+  const access: (keyof typeof PROBLEMS)[] = isPublic ? [] : [401];
   return {
     ...described,
     response: {
       ...answers,
-      ...problems([...new Set([...body, ...refusals, 403, 408, 431, 500, 503] as const)]),
+      ...problems([...new Set([...body, ...refusals, ...access, 403, 408, 431, 500, 503] as const)]),
     },
   };
 }

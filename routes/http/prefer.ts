@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Engine } from '../../src/engine.ts';
 import type { Afterwards } from '../../src/enqueue/idempotency.ts';
 import { Refusal } from '../../src/errors.ts';
 import { sizeOf } from '../../src/job.ts';
@@ -43,7 +42,6 @@ export function preferredWait(header: string | string[] | undefined): number | u
  * job is not finished by then, or the client hangs up.
  */
 export const finishedWithin = (
-  engine: Engine,
   seconds: number,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -54,7 +52,7 @@ export const finishedWithin = (
     try {
       // With an Idempotency-Key the wait goes on: another request with that key may wait for the same answer.
       const hasKey = request.headers['idempotency-key'] !== undefined;
-      const finished = await engine.waitForJob({
+      const finished = await request.verbs.waitForEnqueued({
         id,
         wait_seconds: seconds,
         announced: !job?.deduplicated,

@@ -83,6 +83,7 @@ export function toProblem({ code, message, errors, outcome }: Refusal, isChange 
 export function sendProblem(reply: FastifyReply, refusal: Refusal): FastifyReply {
   const { method } = reply.request;
   const problem = toProblem(refusal, method !== 'GET' && method !== 'HEAD');
+  if (problem.status === 401) reply.header('www-authenticate', 'Bearer realm="dibs"');
   if (problem.status === 503 || problem.status === 429) reply.header('retry-after', RETRY_AFTER_SECONDS);
   return reply
     .header('x-request-id', reply.request.id)

@@ -150,6 +150,24 @@ export const JobSpecList = Type.Object(
   },
 );
 
+const PAYLOAD_FORMATS = ['json', 'text'] as const;
+export type PayloadFormat = (typeof PAYLOAD_FORMATS)[number];
+
+/** How payloads are answered, as a field of a body or of a query. */
+export const payloadFormat = Type.Optional(
+  oneOf(PAYLOAD_FORMATS, {
+    description:
+      '`json`: each payload as it was sent, in `payload`. `text`: its JSON text as a string, in `payload_text`. A client ' +
+      'then decodes each payload by itself: one that it cannot read does not keep it from the others. Default: `json`.',
+  }),
+);
+
+const payloadText = Type.Optional(
+  Type.String({
+    description: 'The JSON text of the payload, in place of `payload`: with `payload_format` `text`.',
+  }),
+);
+
 const jobProperties = {
   id: Type.String({ description: 'Opaque; ids of later jobs sort higher.' }),
   queue: ref(QueueName),
@@ -207,6 +225,7 @@ export const Job = Type.Object(
     payload: Type.Optional(
       anyJson('As it was sent; in `GET /jobs/{id}`, and in lists with `include=payload`.'),
     ),
+    payload_text: payloadText,
     enqueued: Type.Optional(
       Type.Unsafe<object[]>({
         type: 'array',
@@ -235,14 +254,22 @@ const LEASED_EXAMPLE = {
   worker: 'mailer-1',
   payload: { to: 'ada@example.com' },
   lease_token: '6f1d2c3b-4a59-4876-8e1d-0c9b8a7f6e5d',
+  lease_seconds: 30,
 };
 
 export const LeasedJob = Type.Object(
   {
     ...jobProperties,
-    payload: anyJson('As it was sent, byte for byte.'),
+    payload: Type.Optional(
+      anyJson('As it was sent, byte for byte. Only `payload_format` `text` leaves it out.'),
+    ),
+    payload_text: payloadText,
     lease_expires_at: time('When the lease runs out, unless settled or extended before.'),
     lease_token: Type.String({ description: 'Proves this lease, in whatever settles or extends it.' }),
+    lease_seconds: decimal({
+      description:
+        'How long the lease was given for. So a worker needs no clock of its own to extend it in time.',
+    }),
   },
   { $id: 'LeasedJob', description: 'A job, leased to the claimant.', examples: [LEASED_EXAMPLE] },
 );

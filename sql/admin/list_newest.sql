@@ -4,7 +4,7 @@
       order by id desc
       limit (select :limit::integer)
     ) as j
-    where :queue::text is null or q.name = :queue
+    where (:queue::text is null or q.name = :queue) and (:visible::text[] is null or q.name like any (:visible))
     order by j.id desc
     limit :limit
   ) as page

@@ -2,6 +2,6 @@
 select
   -- include shared/queue_columns.sql
 from dibs.queues
-where name > :after
+where name > :after and (:visible::text[] is null or name like any (:visible))
 order by name
 limit :limit;

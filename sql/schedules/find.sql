@@ -2,4 +2,7 @@
 select
   -- include shared/schedule_columns.sql
 from dibs.schedules
-where name = :name;
+where name = :name
+  and
+  -- include shared/visible_schedule.sql
+;

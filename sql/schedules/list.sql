@@ -12,6 +12,8 @@ from (
     select *, octet_length(job::text) + coalesce(octet_length(payload::text), 0) as bytes
     from dibs.schedules
     where name > :after
+      and
+      -- include shared/visible_schedule.sql
     order by name
     limit :limit
   ) as page

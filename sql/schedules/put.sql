@@ -1,5 +1,6 @@
 -- Creates a schedule, or replaces all of it but the time of its last tick. A due tick that is not taken yet outlives a
--- replacement with the same cron. Otherwise a client that puts its schedules at each start would now and then lose one.
+-- replacement with the same cron. Otherwise a client that puts its schedules at each start would now and then lose one. No row comes back
+-- when the name is taken by a schedule that the caller may not see.
 insert into dibs.schedules as old (name, cron, timezone, paused, job, payload, next_run_at, revision)
 values (:name, :cron, :timezone, :paused, :job, :payload, :next_run_at, :revision)
 on conflict (name) do update set
@@ -14,6 +15,7 @@ on conflict (name) do update set
     else excluded.next_run_at
   end,
   revision = excluded.revision
+where :visible::text[] is null or coalesce(old.job ->> 'queue', 'default') like any (:visible)
 returning
   -- include shared/schedule_columns.sql
 ;

@@ -40,6 +40,8 @@ export interface JobFilter {
   max_bytes: number;
   /** The last id of the page before. */
   after?: string;
+  /** Only jobs of queues that are like one of these patterns. */
+  visible?: string[];
 }
 
 /** The verbs that look at single jobs, cancel them and retry them. */
@@ -92,6 +94,7 @@ export function jobAdmin(context: {
         group: filter.group ?? null,
         unique_key: filter.unique_key ?? null,
         max_bytes: filter.max_bytes,
+        visible: filter.visible ?? null,
       });
       return { jobs, isCut: (jobs[0]?.found ?? 0) > jobs.length };
     },

@@ -33,6 +33,13 @@ interface Named {
   queue: string;
 }
 
+/** Which queues to list: those behind the name `after`, that are like one of the patterns `visible`. */
+interface QueuePage {
+  limit: number;
+  after?: string | undefined;
+  visible?: string[] | null;
+}
+
 /** The verbs that look at queues and change them. */
 export function queueAdmin(context: {
   db: Database;
@@ -106,9 +113,9 @@ export function queueAdmin(context: {
     /** What a claim would get now. If it would get nothing: why. */
     explain: async ({ queue }: Named): Promise<QueueExplanation> => explainQueue(db, await current(queue)),
 
-    /** A page of queues by name, behind the name `after`. A page shorter than its limit is the last one. */
-    async list({ limit, after = '' }: { limit: number; after?: string | undefined }): Promise<QueueStatus[]> {
-      const rows = await db.query(statements.list, { after, limit });
+    /** A page of queues by name. A page shorter than its limit is the last one. */
+    async list({ limit, after = '', visible = null }: QueuePage): Promise<QueueStatus[]> {
+      const rows = await db.query(statements.list, { after, limit, visible });
       return statuses(rows.map(toQueue), 'amongOthers');
     },
 

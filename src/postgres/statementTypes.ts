@@ -127,6 +127,7 @@ export interface StatementTypes {
       after: string | null;
       limit: number | null;
       queue: string | null;
+      visible: (string | null)[] | TextArray | null;
       max_bytes: number | null;
     };
     columns: {
@@ -162,6 +163,7 @@ export interface StatementTypes {
       after: string | null;
       limit: number | null;
       queue: string | null;
+      visible: (string | null)[] | TextArray | null;
       max_bytes: number | null;
     };
     columns: {
@@ -292,6 +294,7 @@ export interface StatementTypes {
   'admin/queue_list': {
     parameters: {
       after: string | null;
+      visible: (string | null)[] | TextArray | null;
       limit: number | null;
     };
     columns: {
@@ -1178,6 +1181,7 @@ export interface StatementTypes {
   'schedules/delete': {
     parameters: {
       name: string | null;
+      visible: (string | null)[] | TextArray | null;
     };
     columns: {
       name: string;
@@ -1198,6 +1202,7 @@ export interface StatementTypes {
   'schedules/find': {
     parameters: {
       name: string | null;
+      visible: (string | null)[] | TextArray | null;
     };
     columns: {
       name: string;
@@ -1213,6 +1218,7 @@ export interface StatementTypes {
   'schedules/list': {
     parameters: {
       after: string | null;
+      visible: (string | null)[] | TextArray | null;
       limit: number | null;
       max_bytes: number | null;
     };
@@ -1245,6 +1251,7 @@ export interface StatementTypes {
       payload: string | null;
       next_run_at: string | null;
       revision: string | null;
+      visible: (string | null)[] | TextArray | null;
     };
     columns: {
       name: string;

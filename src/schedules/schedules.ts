@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { checkKeys, refuse } from '../enqueue/checks.ts';
 import type { Enqueue } from '../enqueue/enqueue.ts';
 import type { NewJob } from '../enqueue/newJob.ts';
-import { scheduleNotFound } from '../errors.ts';
+import { Refusal, scheduleNotFound } from '../errors.ts';
 import { type Job, RawJson } from '../job.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
@@ -40,14 +40,16 @@ function firstTick({ cron, timezone, job }: ScheduleSpec, after: Date): string |
 /** A request about one schedule. @throws Refusal `schedule_not_found` */
 interface Named {
   name: string;
+  /** Only a schedule for a queue that is like one of these patterns. */
+  visible?: string[] | null;
 }
 
 /** Shows schedules and changes them. ticker.ts runs them. */
 export function scheduleAdmin(context: { db: Db; enqueue: Enqueue['enqueue'] }) {
   const { db, enqueue } = context;
 
-  async function get({ name }: Named): Promise<Schedule> {
-    const [row] = await db.query(statements.find, { name });
+  async function get({ name, visible = null }: Named): Promise<Schedule> {
+    const [row] = await db.query(statements.find, { name, visible });
     if (!row) throw scheduleNotFound(name);
     return row;
   }
@@ -60,17 +62,19 @@ export function scheduleAdmin(context: { db: Db; enqueue: Enqueue['enqueue'] }) 
       limit,
       max_bytes,
       after = '',
+      visible = null,
     }: {
       limit: number;
       max_bytes: number;
       after?: string | undefined;
+      visible?: string[] | null;
     }) {
-      const schedules = await db.query(statements.list, { after, limit, max_bytes });
+      const schedules = await db.query(statements.list, { after, limit, max_bytes, visible });
       return { schedules, isCut: (schedules[0]?.found ?? 0) > schedules.length };
     },
 
     /** Creates a schedule, or replaces all of it. @throws Refusal `invalid_request` */
-    async put({ name, spec }: Named & { spec: ScheduleSpec }): Promise<Schedule> {
+    async put({ name, spec, visible = null }: Named & { spec: ScheduleSpec }): Promise<Schedule> {
       const [row] = await db.query(statements.now);
       const first = firstTick(spec, new Date((row as { now: string }).now));
       const { payload, ...job } = spec.job;
@@ -83,19 +87,21 @@ export function scheduleAdmin(context: { db: Db; enqueue: Enqueue['enqueue'] }) 
         payload: payload?.text ?? null,
         next_run_at: spec.paused ? null : first,
         revision: randomUUID(),
+        visible,
       });
-      return schedule as Schedule;
+      if (!schedule) throw new Refusal('forbidden', 'Another queue has a schedule of this name.');
+      return schedule;
     },
 
     /** Deletes a schedule. The jobs that it made stay. */
-    async remove({ name }: Named): Promise<void> {
-      const rows = await db.query(statements.delete, { name });
+    async remove({ name, visible = null }: Named): Promise<void> {
+      const rows = await db.query(statements.delete, { name, visible });
       if (rows.length === 0) throw scheduleNotFound(name);
     },
 
     /** Enqueues the job of a schedule now, in addition to its ticks, also while the schedule is paused. */
-    async trigger({ name }: Named): Promise<Job> {
-      const [job] = await enqueue([jobOf(await get({ name }))], () => '');
+    async trigger(named: Named): Promise<Job> {
+      const [job] = await enqueue([jobOf(await get(named))], () => '');
       return job as Job;
     },
   };

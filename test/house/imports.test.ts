@@ -33,6 +33,7 @@ const ROOMS = [
   'src/claim/',
   'src/maintenance/',
   'src/admin/',
+  'src/access/',
   'src/engine.ts',
   'routes/schemas/',
   'routes/http/',

@@ -16,7 +16,8 @@ const logged: string[] = [];
 beforeAll(async () => {
   const logger = pino({ level: 'warn' }, { write: (line) => logged.push(line) });
   const claim = () => new Promise((resolve) => setTimeout(() => resolve([]), 3 * TIMEOUT_MS));
-  const engine = { memory: createMemory(), claim, enqueue: async () => [] } as unknown as Engine;
+  const verbs = { claim, enqueue: async () => [] };
+  const engine = { memory: createMemory(), as: () => verbs } as unknown as Engine;
   app = await buildApp({
     engine,
     logger,

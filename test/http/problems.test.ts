@@ -149,12 +149,13 @@ describe('every code has its status and a problem document', () => {
   });
 
   test('internal is 500, and reveals nothing of the inside', async () => {
-    const original = service.engine.listQueues;
-    service.engine.listQueues = () => {
+    const { as } = service.engine;
+    const listQueues = () => {
       throw new Error('select secret from dibs.jobs: at /srv/dibs/src/admin.ts:1');
     };
+    service.engine.as = (caller) => ({ ...as(caller), listQueues });
     const answer = await refused(['GET', '/queues'], 500, 'internal');
-    service.engine.listQueues = original;
+    service.engine.as = as;
     expect(answer.text).not.toMatch(/select|secret|dibs\.jobs|\.ts|stack/i);
   });
 

@@ -51,7 +51,8 @@ async function start({ clientCa, limits }: { clientCa?: string; limits?: Partial
   names = [];
   paths = { cert: join(maker.path, 'tls.crt'), key: join(maker.path, 'tls.key'), clientCa };
   put(own);
-  const engine = { memory: createMemory(), claim: () => new Promise(() => undefined) } as unknown as Engine;
+  const verbs = { claim: () => new Promise(() => undefined) };
+  const engine = { memory: createMemory(), as: () => verbs } as unknown as Engine;
   app = await buildApp({
     engine,
     logger: pino({ level: 'info' }, { write: (line) => logged.push(JSON.parse(line).msg) }),

@@ -357,6 +357,7 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
       limit: 100,
       max_bytes: 2 ** 24,
       include_payload: true,
+      visible: null,
     }),
   },
   'admin/list_oldest': {
@@ -371,6 +372,7 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
       limit: 100,
       max_bytes: 2 ** 24,
       include_payload: false,
+      visible: null,
     }),
   },
 };

@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { buildApp, openApiDocument } from '../../routes/app.ts';
 import type { Certificates } from '../../routes/http/certificates.ts';
+import type { Access } from '../../src/access/access.ts';
 import type { HttpLimits } from '../../src/config/limits.ts';
 import { startEngine } from '../../src/engine.ts';
 import { createMemory } from '../../src/memory.ts';
@@ -34,6 +35,7 @@ export async function startService(
     /** Each line of the log, as an object. */
     onLog?: (line: Json) => void;
     webPages?: { hosts: string[]; origins: string[] };
+    access?: Access;
   } = {},
 ) {
   const database = options.databaseUrl ? undefined : await createDatabase();
@@ -58,6 +60,7 @@ export async function startService(
     certificates: options.certificates,
     trustProxy: options.trustProxy,
     webPages: options.webPages,
+    access: options.access,
   });
   const check = answerChecker(await document);
 
