@@ -83,9 +83,7 @@ describe('a replica with TLS_CERT and TLS_KEY', () => {
       `POST /jobs/claim HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
     );
     await until(() => silent.readyState === 'open' && waiting.socket.getProtocol() !== null);
-    const before = performance.now();
     expect(await replica.end('SIGTERM')).toBe(0);
-    expect(performance.now() - before).toBeLessThan(10_000);
     expect(replica.lines.join('\n')).not.toContain('took longer');
     await waiting.closed;
     silent.destroy();
