@@ -3,8 +3,9 @@ import { pino } from 'pino';
 import { serve } from './serve.ts';
 import { type Config, ConfigError, readConfig } from './src/config.ts';
 import { EmbeddedError } from './src/embedded/errors.ts';
-import { StartError } from './src/errors.ts';
+import { isOutage, StartError } from './src/errors.ts';
 import { migrate } from './src/postgres/migrate.ts';
+import { causeOf } from './src/postgres/outageLog.ts';
 import { version } from './src/version.ts';
 
 const USAGE = `Usage: dibs <command>
@@ -37,7 +38,9 @@ async function runMigrations(config: Config): Promise<void> {
     throw new ConfigError(
       'DATABASE_URL must name the database to migrate; `dibs serve` migrates the embedded one',
     );
-  const names = await migrate(config.databaseUrl);
+  const names = await migrate(config.databaseUrl).catch((error) => {
+    throw isOutage(error) ? new StartError(`The database cannot serve: ${causeOf(error.cause)}.`) : error;
+  });
   process.stdout.write(
     names.length > 0 ? `Migrated: ${names.join(', ')}\n` : 'The database is up to date.\n',
   );

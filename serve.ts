@@ -1,17 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { buildApp } from './routes/app.ts';
+import { openCertificates } from './routes/http/certificates.ts';
 import type { Config } from './src/config.ts';
 import { keepEmbedded } from './src/embedded/keep.ts';
 import { startEngine } from './src/engine.ts';
 import { isOutage, StartError } from './src/errors.ts';
 import { createMemory } from './src/memory.ts';
+import { tryConnection } from './src/postgres/connection.ts';
 import { isHopeless } from './src/postgres/errorClasses.ts';
 import { migrate } from './src/postgres/migrate.ts';
 import { causeOf, createOutageLog, type OutageLog } from './src/postgres/outageLog.ts';
 import { openDatabase } from './src/postgres/pool.ts';
 
 const RETRY_MS = 1000;
+
+/** @throws StartError for an outage that waiting does not mend */
+function throwIfHopeless(error: unknown, variable: string): void {
+  const { cause } = error as Error;
+  if (isHopeless(cause))
+    throw new StartError(`The database of ${variable} and Dibs cannot work together: ${causeOf(cause)}.`);
+}
 
 /** Migrates as soon as the database answers. @throws StartError when waiting does not help */
 async function migrateWhenThere(
@@ -27,10 +36,8 @@ async function migrateWhenThere(
       return;
     } catch (error) {
       if (!isOutage(error)) throw error;
-      const { cause } = error as Error;
-      if (isHopeless(cause))
-        throw new StartError(`The database refuses to work for Dibs: ${causeOf(cause)}.`);
-      log.failed(cause);
+      throwIfHopeless(error, 'DATABASE_URL');
+      log.failed((error as Error).cause);
       await sleep(RETRY_MS, undefined, { signal: stop });
     }
   }
@@ -39,7 +46,9 @@ async function migrateWhenThere(
 /** Listens. @throws StartError when the address is not to be had */
 async function listen(app: Awaited<ReturnType<typeof buildApp>>, { host, port }: Config): Promise<void> {
   const listenTextResolver = (at: string) => `Dibs is ready at ${at}`;
-  await app.listen({ host, port, listenTextResolver }).catch((error) => {
+  // For `localhost`, Fastify would open a second server, without the limits and certificates of this one.
+  const address = host === 'localhost' ? '127.0.0.1' : host;
+  await app.listen({ host: address, port, listenTextResolver }).catch((error) => {
     if (!/^(EADDRINUSE|EADDRNOTAVAIL|EACCES|ENOTFOUND)$/.test(error.code)) throw error;
     throw new StartError(`Dibs cannot listen on HOST=${host} PORT=${port}: ${error.message}.`);
   });
@@ -50,6 +59,7 @@ async function listen(app: Awaited<ReturnType<typeof buildApp>>, { host, port }:
  * jobs they have, finishes the running requests and closes. When a step fails, everything already started is stopped.
  */
 export async function serve(config: Config, logger: Logger, stop: AbortSignal): Promise<void> {
+  const certificates = config.tls && (await openCertificates(config.tls));
   const undo: (() => Promise<unknown>)[] = [];
   try {
     let url = config.databaseUrl;
@@ -69,6 +79,10 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
     });
     await migrateWhenThere(url, outages, logger, stop);
 
+    const { listenUrl = url } = config;
+    if (listenUrl !== url)
+      await tryConnection(listenUrl).catch((error) => throwIfHopeless(error, 'DATABASE_LISTEN_URL'));
+
     // The log of outages says why, once. What fails by an outage is noted only for those who look closely.
     const log = (error: unknown, message: string) =>
       isOutage(error) ? logger.debug(message) : logger.error(error, message);
@@ -77,15 +91,23 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
     const engine = await startEngine({
       db,
       memory: createMemory(config.maxMemoryBytes),
-      listenUrl: config.listenUrl ?? url,
+      listenUrl,
       log,
       logCall: logger.isLevelEnabled('debug')
         ? (fields, message) => logger.debug(fields, message)
         : undefined,
     });
     undo.push(engine.stop);
-    const { maxPayloadBytes, webPages } = config;
-    const app = await buildApp({ engine, logger, maxPayloadBytes, webPages });
+    const { maxPayloadBytes, webPages, trustProxy, limits } = config;
+    const app = await buildApp({
+      engine,
+      logger,
+      maxPayloadBytes,
+      webPages,
+      certificates,
+      trustProxy,
+      limits,
+    });
     undo.push(() => {
       engine.stopWaiting();
       return app.close();

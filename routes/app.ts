@@ -1,12 +1,15 @@
 import type { RouteOptions } from 'fastify';
 import type { Logger } from 'pino';
 import { type Access, OPEN } from '../src/access/access.ts';
+import { HTTP_LIMITS, type HttpLimits } from '../src/config/limits.ts';
 import type { Engine } from '../src/engine.ts';
 import { claimRoutes } from './claims.ts';
 import { enqueueRoutes } from './enqueue.ts';
 import { explainRoutes } from './explain.ts';
 import { authenticate } from './http/authenticate.ts';
 import { acceptJson, checkPresenceOfBody } from './http/body.ts';
+import { type Certificates, keepCertificates } from './http/certificates.ts';
+import { limitConnections, logRefusedCertificates } from './http/connections.ts';
 import { describingApp, docsRoutes } from './http/docs.ts';
 import { type App, createApp } from './http/fastify.ts';
 import { closeWithLastAnswer } from './http/gracefulClose.ts';
@@ -23,8 +26,6 @@ import { scheduleRoutes } from './schedules.ts';
 import { namedSchemas } from './schemas/named.ts';
 import { settleRoute } from './settle.ts';
 import { systemRoutes } from './system.ts';
-
-const ANSWER_TIMEOUT_MS = 30_000;
 
 /** The methods that have a route, or a 405, on every path. */
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const;
@@ -93,14 +94,15 @@ export async function buildApp(options: {
   access?: Access | undefined;
   /** Undefined: web pages of all sites may send requests. */
   webPages?: WebPages | undefined;
-  /** How long a request may take to arrive. */
-  requestTimeoutMs?: number;
-  /** How long a client may take no byte of an answer. */
-  answerTimeoutMs?: number;
+  /** Undefined: plain HTTP. */
+  certificates?: Certificates | undefined;
+  trustProxy?: string[] | undefined;
+  limits?: Partial<HttpLimits> | undefined;
 }): Promise<App> {
   const { engine, logger, maxPayloadBytes, webPages, access = OPEN } = options;
-  const { requestTimeoutMs, answerTimeoutMs = ANSWER_TIMEOUT_MS } = options;
-  const app = createApp(logger, requestTimeoutMs);
+  const { certificates, trustProxy } = options;
+  const limits = { ...HTTP_LIMITS, ...options.limits };
+  const app = createApp(logger, { limits, certificates, trustProxy });
   const addRoutes = routesOf(engine, maxPayloadBytes);
   const routes: RouteOptions[] = [];
   let methodsOf = new Map<string, Set<string>>();
@@ -118,11 +120,16 @@ export async function buildApp(options: {
     if (allowed) methodNotAllowed(allowed)(request, reply);
     else routeNotFound(request, reply);
   });
-  checkHeads(app, access, webPages);
+  checkHeads(app, { access, webPages, maxHeaders: limits.maxHeaders });
+  limitConnections(app, limits.maxConnections);
+  if (certificates) {
+    keepCertificates(app, certificates);
+    logRefusedCertificates(app);
+  }
   knowRoutes(app);
   authenticate(app, engine, access);
   closeWithLastAnswer(app);
-  closeUnread(app, answerTimeoutMs);
+  closeUnread(app, limits);
   holdAnswers(app, engine.memory);
   acceptJson(app);
   serveAnyExpectation(app);

@@ -1,17 +1,39 @@
 import { randomUUID } from 'node:crypto';
+import type { Server } from 'node:http';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import Fastify, { type FastifyBaseLogger, LogController } from 'fastify';
+import Fastify, { type FastifyBaseLogger, type FastifyHttpOptions, LogController } from 'fastify';
+import { HTTP_LIMITS, type HttpLimits } from '../../src/config/limits.ts';
 import { BODY_LIMIT } from './bodyLimits.ts';
+import type { Certificates } from './certificates.ts';
 import { leaveRefusalsToUs, refuseClient } from './nodeRefusals.ts';
 import { handleError } from './problems.ts';
 import { buildValidator } from './validation.ts';
 
-/** How long a request may take to arrive, with its body. The slowest client for which this is enough sends 4.5 Mbit/s. */
-const REQUEST_TIMEOUT_MS = 30_000;
+export interface ServerOptions {
+  limits?: HttpLimits | undefined;
+  /** Undefined: plain HTTP. */
+  certificates?: Certificates | undefined;
+  trustProxy?: string[] | undefined;
+}
+
+/** What Node's server needs to know. */
+function serverOptions({ limits = HTTP_LIMITS, certificates }: ServerOptions) {
+  const { requestTimeoutMs, maxHeaderBytes } = limits;
+  const http = {
+    ...leaveRefusalsToUs,
+    requestTimeout: requestTimeoutMs,
+    headersTimeout: requestTimeoutMs,
+    connectionsCheckingInterval: Math.ceil(requestTimeoutMs / 10),
+    maxHeaderSize: maxHeaderBytes,
+  };
+  if (certificates === undefined) return { http };
+  return { https: { ...http, ...certificates.options, handshakeTimeout: requestTimeoutMs } };
+}
 
 /** Fastify without routes. Its options decide which requests are accepted. */
-export const createApp = (logger: FastifyBaseLogger, requestTimeoutMs = REQUEST_TIMEOUT_MS) =>
-  Fastify({
+export function createApp(logger: FastifyBaseLogger, options: ServerOptions = {}) {
+  const { limits = HTTP_LIMITS, trustProxy = [] } = options;
+  const app = Fastify({
     loggerInstance: logger,
     genReqId: () => randomUUID(),
     // A logger for each request costs 1 to 2 µs. Each log line about a request names its id itself.
@@ -21,13 +43,10 @@ export const createApp = (logger: FastifyBaseLogger, requestTimeoutMs = REQUEST_
     // No plugin waits for anything. On a busy machine Swagger UI may take longer than the 10 s of the default.
     pluginTimeout: 0,
     bodyLimit: BODY_LIMIT,
-    requestTimeout: requestTimeoutMs,
-    http: {
-      ...leaveRefusalsToUs,
-      requestTimeout: requestTimeoutMs,
-      headersTimeout: requestTimeoutMs,
-      connectionsCheckingInterval: Math.ceil(requestTimeoutMs / 10),
-    },
+    requestTimeout: limits.requestTimeoutMs,
+    keepAliveTimeout: limits.keepAliveMs,
+    trustProxy: trustProxy.length > 0 ? trustProxy : false,
+    ...serverOptions(options),
     routerOptions: { maxParamLength: 16_384 },
     // JSON.stringify or our own code writes the answers, so Fastify's serialiser is not loaded.
     schemaController: { compilersFactory: { buildValidator, buildSerializer: () => () => JSON.stringify } },
@@ -37,7 +56,12 @@ export const createApp = (logger: FastifyBaseLogger, requestTimeoutMs = REQUEST_
     frameworkErrors: (error, request, reply) => {
       handleError(error, request, reply);
     },
-    clientErrorHandler: refuseClient,
-  }).withTypeProvider<TypeBoxTypeProvider>();
+    clientErrorHandler: (error, socket) => refuseClient(error, socket, limits.maxHeaderBytes),
+    // The server of HTTPS has all that the routes use of the server of HTTP.
+  } as FastifyHttpOptions<Server, FastifyBaseLogger>).withTypeProvider<TypeBoxTypeProvider>();
+  // Node would silently leave out headers beyond a number. Those beyond maxHeaders are refused (head.ts).
+  app.server.maxHeadersCount = 0;
+  return app;
+}
 
 export type App = ReturnType<typeof createApp>;

@@ -12,6 +12,12 @@ export function timesSent(rawHeaders: string[], name: string): number {
   return times;
 }
 
+/** @throws Refusal for too many headers */
+function checkNumber(rawHeaders: string[], maxHeaders: number): void {
+  if (rawHeaders.length > 2 * maxHeaders)
+    throw new Refusal('headers_too_large', `The request has more than ${maxHeaders} headers.`);
+}
+
 /** @throws Refusal unless there is one `Host`; HTTP/1.0 needs none */
 function checkHost({ rawHeaders, httpVersionMinor }: FastifyRequest['raw']): void {
   const hosts = timesSent(rawHeaders, 'host');
@@ -63,15 +69,20 @@ function checkEncodings({ method, headers }: FastifyRequest): void {
 }
 
 /**
- * Refuses a request by its head, before its body is read: without one `Host`, from a web page that may not send it, or
- * with a query or body in an encoding that Dibs would misread.
+ * Refuses a request by its head, before its body is read: with too many headers, without one `Host`, from a web page that
+ * may not send it, or with a query or body in an encoding that Dibs would misread.
  */
-export function checkHeads(app: FastifyInstance, access: Access, webPages: WebPages | undefined): void {
+export function checkHeads(
+  app: FastifyInstance,
+  options: { access: Access; webPages: WebPages | undefined; maxHeaders: number },
+): void {
+  const { access, webPages, maxHeaders } = options;
   const checkPage = webPages && pageCheck(webPages);
   app.addHook('onRequest', (request, _, done) => {
     try {
+      checkNumber(request.raw.rawHeaders, maxHeaders);
       checkHost(request.raw);
-      if (access.isOpen()) checkPage?.(request.headers);
+      if (access.isOpen()) checkPage?.(request);
       checkQuery(request.url);
       checkEncodings(request);
       done();

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { maxHeaderSize, STATUS_CODES } from 'node:http';
+import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { payloadTooLarge, Refusal } from '../../src/errors.ts';
@@ -9,7 +9,7 @@ import { toProblem } from './problems.ts';
 export const leaveRefusalsToUs = { requireHostHeader: false };
 
 /** The refusal of a request that never reaches a route, by Node's error code. */
-function refusalOfClient({ code }: { code?: string }): Refusal {
+function refusalOfClient(code: string | undefined, maxHeaderBytes: number): Refusal {
   switch (code) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new Refusal(
@@ -19,7 +19,7 @@ function refusalOfClient({ code }: { code?: string }): Refusal {
     case 'HPE_HEADER_OVERFLOW':
       return new Refusal(
         'headers_too_large',
-        `The request line and the headers are larger than ${maxHeaderSize} bytes.`,
+        `The request line and the headers are larger than ${maxHeaderBytes} bytes.`,
       );
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return payloadTooLarge('The chunk extensions of the body are too large.');
@@ -47,12 +47,13 @@ const LINGER_MS = 1000;
  * Answers a request that is not valid HTTP, too large in its headers, or too late. Then it ends the connection, also if
  * the client never closes its side.
  */
-export function refuseClient(error: { code?: string }, socket: Socket): void {
-  if (!socket.writable) {
+export function refuseClient({ code }: { code?: string }, socket: Socket, maxHeaderBytes: number): void {
+  // Where the handshake of TLS failed, the client could not read an answer.
+  if (!socket.writable || /^ERR_(SSL|TLS)_/.test(code ?? '')) {
     socket.destroy();
     return;
   }
-  socket.end(rawAnswer(refusalOfClient(error)));
+  socket.end(rawAnswer(refusalOfClient(code, maxHeaderBytes)));
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }
 

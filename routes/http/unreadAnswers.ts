@@ -1,19 +1,23 @@
 import type { Socket } from 'node:net';
+import type { HttpLimits } from '../../src/config/limits.ts';
+import { onConnection } from './connections.ts';
 import type { App } from './fastify.ts';
 
 /** How often it looks for clients that do not read. */
 const LOOKS = 6;
 
 /**
- * Closes a connection whose client takes no byte of an answer for `timeoutMs`. A client that reads slowly may take as
- * long as it needs. A request that waits for a job has no answer yet, so its connection stays.
+ * Closes a connection whose client takes no byte of an answer for `answerTimeoutMs`. A client that reads slowly may take
+ * as long as it needs. A request that waits for a job has no answer yet, so its connection stays.
  */
-export function closeUnread(app: App, timeoutMs: number): void {
+export function closeUnread(app: App, { answerTimeoutMs }: Pick<HttpLimits, 'answerTimeoutMs'>): void {
+  // A fraction tells this limit from the one of idle connections, which Node's server sets.
+  const timeoutMs = answerTimeoutMs + 0.5;
   const sockets = new Set<Socket>();
   /** Those with a part of an answer that the kernel has not taken. The socket itself watches whether it takes more. */
   const watched = new Set<Socket>();
 
-  app.server.on('connection', (socket: Socket) => {
+  onConnection(app, (socket) => {
     sockets.add(socket);
     socket.once('close', () => {
       sockets.delete(socket);

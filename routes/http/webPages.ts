@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { FastifyRequest } from 'fastify';
 import { isLoopback } from '../../src/config.ts';
 import { Refusal } from '../../src/errors.ts';
 
@@ -24,7 +24,7 @@ const nameIn = (host: string): string =>
  * site may act on Dibs: it cannot leave out `Origin` or `Sec-Fetch-Site` (Fetch Metadata Request Headers, W3C). A site
  * whose name leads to this machine (DNS rebinding) cannot leave out its name in `Host`.
  */
-export function pageCheck({ hosts, origins }: WebPages): (headers: IncomingHttpHeaders) => void {
+export function pageCheck({ hosts, origins }: WebPages) {
   /** Most requests have the same `Host` as the one before. */
   let allowed: string | undefined;
 
@@ -38,10 +38,11 @@ export function pageCheck({ hosts, origins }: WebPages): (headers: IncomingHttpH
     allowed = host;
   }
 
-  return ({ host, origin, 'sec-fetch-site': site }) => {
+  return ({ headers, protocol }: Pick<FastifyRequest, 'headers' | 'protocol'>): void => {
+    const { host, origin, 'sec-fetch-site': site } = headers;
     if (host !== undefined && host !== allowed) checkHost(host);
     if (origin !== undefined && origins.includes(origin)) return;
-    const isOwn = origin === undefined || origin === `http://${host}`;
+    const isOwn = origin === undefined || origin === `${protocol}://${host}`;
     if (isOwn && (site === undefined || site === 'same-origin' || site === 'none')) return;
     throw forbidden(
       'Without access keys, no web page of another site may send requests to Dibs. ALLOWED_ORIGINS adds origins.',

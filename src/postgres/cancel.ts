@@ -9,16 +9,26 @@ const GIVE_UP_MS = 1500;
  */
 export function cancel(victim: pg.ClientBase, options: pg.ClientConfig): void {
   const { processID, secretKey } = victim as unknown as { processID: number; secretKey: number };
-  const { connection, host, port } = new pg.Client(options) as unknown as {
+  const { connection, host, port, ssl, sslNegotiation } = new pg.Client(options) as unknown as {
     connection: pg.Connection & {
       connect(port: number | string, host?: string): void;
+      requestSsl(): void;
       cancel(processID: number, secretKey: number): void;
     };
     host: string;
     port: number;
+    ssl: object | false;
+    sslNegotiation: string;
   };
   connection.on('error', () => undefined);
-  connection.on('connect', () => connection.cancel(processID, secretKey));
+  connection.on('connect', () => {
+    if (!ssl) connection.cancel(processID, secretKey);
+    else if (sslNegotiation !== 'direct') connection.requestSsl();
+  });
+  // The key goes to nobody but the server that the certificate is of.
+  connection.on('sslconnect', () =>
+    connection.stream.once('secureConnect', () => connection.cancel(processID, secretKey)),
+  );
   if (host.startsWith('/')) connection.connect(`${host}/.s.PGSQL.${port}`);
   else connection.connect(port, host);
   setTimeout(() => connection.stream.destroy(), GIVE_UP_MS).unref();

@@ -7,9 +7,13 @@ import { Refusal, unavailable } from '../errors.ts';
 const OUTAGE = /^(08...|53...|57P0.|57014|25006|25P03|3D000|3F000|28...|42501|42P01)$/;
 /** A start that meets one of these meets it again: authentication, no such role or database, missing privileges. */
 const HOPELESS = /^(28...|3D000|42501)$/;
+/** Codes of OpenSSL and Node for a certificate that does not hold: of a stranger, of another host, or expired. */
+const UNTRUSTED =
+  /^(CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_|PATH_LENGTH_|HOSTNAME_MISMATCH|ERR_TLS_CERT_)/;
+const NO_TLS = 'The server does not support SSL connections';
 /** Messages of the driver, which have no code, about a connection that is gone or silent. */
 const FROM_DRIVER =
-  /^(Connection terminated|timeout (exceeded|expired)|Query read timeout|Client (was|has)|Cannot use a pool after)/;
+  /^(Connection terminated|timeout (exceeded|expired)|Query read timeout|Client (was|has)|Cannot use a pool after|There was an error establishing an SSL)/;
 
 function sqlState(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined;
@@ -46,8 +50,23 @@ export const isLockTimeout = (error: unknown): boolean => sqlState(error) === '5
 /** Whether another request has the claim of a request that was about to lease (sql/functions/refuse_claim.sql). */
 export const isClaimTaken = (error: unknown): boolean => sqlState(error) === 'DB001';
 
+const codeOf = (error: unknown): string =>
+  (error instanceof Error && (error as { code?: string }).code) || '';
+
+/** Whether Dibs does not trust the certificate of the server. */
+export const isUntrusted = (error: unknown): boolean =>
+  !(error instanceof pg.DatabaseError) && UNTRUSTED.test(codeOf(error));
+
+/** Whether TLS with the server failed, before anything was sent. */
+const isWithoutTls = (error: unknown): boolean =>
+  isUntrusted(error) || (error instanceof Error && error.message === NO_TLS);
+
+/** Whether OpenSSL failed, here or on the server: in a handshake, or later. */
+const isTlsError = (error: unknown): boolean => /^(ERR_(SSL|OSSL)_|EPROTO$)/.test(codeOf(error));
+
 /** Whether waiting for the database can't help. */
-export const isHopeless = (error: unknown): boolean => HOPELESS.test(sqlState(error) ?? '');
+export const isHopeless = (error: unknown): boolean =>
+  HOPELESS.test(sqlState(error) ?? '') || isWithoutTls(error) || isTlsError(error);
 
 /** Whether the client gave up: the server may still be at work. */
 export const isClientTimeout = (error: unknown): boolean =>
@@ -77,8 +96,9 @@ export function outageAsRefusal(error: unknown): unknown {
       ? unavailable(undefined, ENDED.test(state) ? 'unknown' : 'not_done', error)
       : error;
   if (!(error instanceof Error)) return error;
+  if (isWithoutTls(error)) return unavailable(undefined, 'not_done', error);
   const fromSocket = 'syscall' in error || error instanceof AggregateError;
-  if (!fromSocket && !FROM_DRIVER.test(error.message)) return error;
+  if (!fromSocket && !isTlsError(error) && !FROM_DRIVER.test(error.message)) return error;
   const wasSent = !NOT_SENT.test(error.message) && (error as { syscall?: string }).syscall !== 'connect';
   return unavailable(undefined, wasSent ? 'unknown' : 'not_done', error);
 }

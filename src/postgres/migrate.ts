@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import pg from 'pg';
 import { StartError } from '../errors.ts';
+import { addressOptions } from './connection.ts';
 import { outageAsRefusal } from './errorClasses.ts';
 import { functions } from './functions.ts';
 import type { Db } from './pool.ts';
@@ -79,7 +80,7 @@ async function apply(client: pg.Client): Promise<string[]> {
  */
 export async function migrate(url: string): Promise<string[]> {
   // A connection of its own, without a time limit: a migration may be slow, here or on a replica that holds the lock.
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5000, keepAlive: true });
+  const client = new pg.Client({ ...addressOptions(url), connectionTimeoutMillis: 5000, keepAlive: true });
   client.on('error', () => undefined);
   try {
     await client.connect();

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { isUntrusted } from './errorClasses.ts';
 
 /** One line for the same cause in this time, however many calls meet it. */
 const AGAIN_MS = 10_000;
@@ -7,6 +8,10 @@ const MOST_CAUSES = 50;
 /** Why the database did not serve a call: its SQLSTATE and message, or what the driver says. */
 export function causeOf(error: unknown): string {
   if (error instanceof pg.DatabaseError) return `${error.message} (SQLSTATE ${error.code})`;
+  if (isUntrusted(error)) {
+    const { message, code } = error as { message: string; code: string };
+    return `Dibs does not trust the database's certificate: ${message} (${code})`;
+  }
   if (error instanceof AggregateError) return error.errors.map(causeOf).join('; ');
   return error instanceof Error ? error.message : String(error);
 }

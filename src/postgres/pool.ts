@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { cancel } from './cancel.ts';
 import { columnTypes } from './columnTypes.ts';
+import { connectionOptions } from './connection.ts';
 import {
   isClientTimeout,
   isDataError,
@@ -51,21 +52,15 @@ const dbOf = (run: (calls: Call[]) => Promise<Rows[]>): Db => ({
 const timed = (text: string, query_timeout: number): pg.QueryConfig =>
   ({ text, query_timeout }) as pg.QueryConfig;
 
-/** How a connection is made. A call that the database does not answer fails within 4.5 s in all. */
-export function connectionOptions(url: string): pg.ClientConfig {
-  return {
-    connectionString: url,
-    application_name: 'dibs',
-    connectionTimeoutMillis: 1500,
-    query_timeout: ROUND_TRIP_MS,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 10_000,
-  };
-}
-
 /** Opens the pool. It makes connections when they are needed. `log` hears of outages and of their ends. */
 export function openDatabase(url: string, size: number, log?: OutageLog): Database {
-  const pool = new pg.Pool({ ...connectionOptions(url), types: columnTypes, max: size });
+  const options = () => ({ ...connectionOptions(url), types: columnTypes });
+  class Client extends pg.Client {
+    constructor() {
+      super(options());
+    }
+  }
+  const pool = new pg.Pool({ ...options(), max: size, Client });
   let closing = false;
   pool.on('error', (error) => {
     // The end of the pool does not wait for the last message of each connection. A server that stops cuts them short.

@@ -1,6 +1,6 @@
 import pg from 'pg';
+import { connectionOptions } from '../postgres/connection.ts';
 import { outageAsRefusal } from '../postgres/errorClasses.ts';
-import { connectionOptions } from '../postgres/pool.ts';
 
 const RECONNECT_MS = 500;
 

@@ -89,13 +89,19 @@ describe("the README's table of variables", () => {
 
   test('shows the defaults', () => {
     expect(readConfig(Object.fromEntries(rows.map((row) => [row.name, row.value])))).toEqual(readConfig({}));
-    const { port, poolSize, maxPayloadBytes, maxMemoryBytes } = readConfig({});
+    const { port, poolSize, maxPayloadBytes, maxMemoryBytes, limits } = readConfig({});
     const shown = Object.fromEntries(rows.map((row) => [row.name, row.value]));
     expect(shown).toMatchObject({
       PORT: `${port}`,
       DATABASE_POOL_SIZE: `${poolSize}`,
       MAX_PAYLOAD_BYTES: `${maxPayloadBytes}`,
       MAX_MEMORY_BYTES: `${maxMemoryBytes}`,
+      MAX_CONNECTIONS: `${limits.maxConnections}`,
+      MAX_HEADERS: `${limits.maxHeaders}`,
+      MAX_HEADER_BYTES: `${limits.maxHeaderBytes}`,
+      KEEP_ALIVE_SECONDS: `${limits.keepAliveMs / 1000}`,
+      REQUEST_TIMEOUT_SECONDS: `${limits.requestTimeoutMs / 1000}`,
+      ANSWER_TIMEOUT_SECONDS: `${limits.answerTimeoutMs / 1000}`,
     });
   });
 });

@@ -18,7 +18,12 @@ beforeAll(async () => {
   const claim = () => new Promise((resolve) => setTimeout(() => resolve([]), 3 * TIMEOUT_MS));
   const verbs = { claim, enqueue: async () => [] };
   const engine = { memory: createMemory(), as: () => verbs } as unknown as Engine;
-  app = await buildApp({ engine, logger, maxPayloadBytes: 2 ** 20, requestTimeoutMs: TIMEOUT_MS });
+  app = await buildApp({
+    engine,
+    logger,
+    maxPayloadBytes: 2 ** 20,
+    limits: { requestTimeoutMs: TIMEOUT_MS },
+  });
   port = Number(new URL(await app.listen({ host: '127.0.0.1', port: 0 })).port);
 });
 afterAll(() => app.close());

@@ -139,7 +139,7 @@ describe('a body', () => {
 describe('a body that never arrives whole', () => {
   beforeEach(async () => {
     await service.stop();
-    await start({ requestTimeoutMs: 400 });
+    await start({ limits: { requestTimeoutMs: 400 } });
   });
 
   test.each([
@@ -188,7 +188,7 @@ test('thousands of requests that break off leave nothing of the budget held', as
 describe('an answer', () => {
   test('that nobody reads is closed after a time, and gives its memory back', async () => {
     await service.stop();
-    await start({ maxMemoryBytes: 128 * MIB, answerTimeoutMs: 600 });
+    await start({ maxMemoryBytes: 128 * MIB, limits: { answerTimeoutMs: 600 } });
     await jobsOf('large', 10, MIB - 100);
     const client = open('GET /jobs?include=payload HTTP/1.1\r\nHost: x\r\n\r\n', { reads: false });
     client.socket.pause();
@@ -198,7 +198,7 @@ describe('an answer', () => {
 
   test('that is read slowly is not closed, however long it takes', async () => {
     await service.stop();
-    await start({ maxMemoryBytes: 128 * MIB, answerTimeoutMs: 4000 });
+    await start({ maxMemoryBytes: 128 * MIB, limits: { answerTimeoutMs: 4000 } });
     await jobsOf('large', 10, MIB - 100);
     const client = open('GET /jobs?include=payload HTTP/1.1\r\nHost: x\r\n\r\n', { reads: false });
     const { socket } = client;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { cancel } from '../../src/postgres/cancel.ts';
-import { connectionOptions } from '../../src/postgres/pool.ts';
+import { connectionOptions } from '../../src/postgres/connection.ts';
 import { temporaryDirectory } from '../support/postgres.ts';
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;

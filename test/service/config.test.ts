@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ConfigError, readConfig } from '../../src/config.ts';
 
 function refusal(env: Record<string, string>): string {
@@ -23,6 +23,16 @@ test('an empty environment serves loopback with a PostgreSQL of its own', () => 
     maxPayloadBytes: 1_048_576,
     maxMemoryBytes: 268_435_456,
     webPages: { hosts: [], origins: [] },
+    trustProxy: [],
+    tls: undefined,
+    limits: {
+      maxConnections: 10_000,
+      maxHeaderBytes: 16_384,
+      maxHeaders: 100,
+      keepAliveMs: 75_000,
+      requestTimeoutMs: 30_000,
+      answerTimeoutMs: 30_000,
+    },
   });
 });
 
@@ -37,6 +47,16 @@ test('an empty variable counts as none', () => {
     'DATA_DIR',
     'LOG_LEVEL',
     'AUTH',
+    'TRUST_PROXY',
+    'TLS_CERT',
+    'TLS_KEY',
+    'TLS_CLIENT_CA',
+    'MAX_CONNECTIONS',
+    'MAX_HEADERS',
+    'MAX_HEADER_BYTES',
+    'KEEP_ALIVE_SECONDS',
+    'REQUEST_TIMEOUT_SECONDS',
+    'ANSWER_TIMEOUT_SECONDS',
   ];
   const empty = Object.fromEntries(
     [...names, 'DATABASE_POOL_SIZE', 'MAX_PAYLOAD_BYTES', 'MAX_MEMORY_BYTES'].map((n) => [n, '']),
@@ -58,6 +78,16 @@ test('every variable is read', () => {
       LOG_LEVEL: 'silent',
       MAX_PAYLOAD_BYTES: '16777216',
       MAX_MEMORY_BYTES: '1073741824',
+      TRUST_PROXY: '10.0.0.0/8, 2001:DB8::/32,192.0.2.1,loopback',
+      TLS_CERT: '/tls/tls.crt',
+      TLS_KEY: '/tls/tls.key',
+      TLS_CLIENT_CA: '/tls/ca.crt',
+      MAX_CONNECTIONS: '500',
+      MAX_HEADERS: '20',
+      MAX_HEADER_BYTES: '32768',
+      KEEP_ALIVE_SECONDS: '620',
+      REQUEST_TIMEOUT_SECONDS: '60',
+      ANSWER_TIMEOUT_SECONDS: '20',
     }),
   ).toEqual({
     host: '0.0.0.0',
@@ -70,6 +100,16 @@ test('every variable is read', () => {
     maxPayloadBytes: 16_777_216,
     maxMemoryBytes: 1_073_741_824,
     webPages: undefined,
+    trustProxy: ['10.0.0.0/8', '2001:db8::/32', '192.0.2.1', 'loopback'],
+    tls: { cert: '/tls/tls.crt', key: '/tls/tls.key', clientCa: '/tls/ca.crt' },
+    limits: {
+      maxConnections: 500,
+      maxHeaderBytes: 32_768,
+      maxHeaders: 20,
+      keepAliveMs: 620_000,
+      requestTimeoutMs: 60_000,
+      answerTimeoutMs: 20_000,
+    },
   });
 });
 
@@ -78,6 +118,27 @@ test.each([
   ['DATABASE_POOL_SIZE', ['0', '1', '1001', 'ten']],
   ['MAX_PAYLOAD_BYTES', ['0', '16777217', '1MiB', '-5']],
   ['MAX_MEMORY_BYTES', ['0', '1000000', '256MiB']],
+  ['MAX_CONNECTIONS', ['0', '1000001', 'many']],
+  ['MAX_HEADERS', ['0', '9', '10001']],
+  ['MAX_HEADER_BYTES', ['0', '1023', '262145', '16k']],
+  ['KEEP_ALIVE_SECONDS', ['0', '3601', '1.5', '60s']],
+  ['REQUEST_TIMEOUT_SECONDS', ['0', '3601', '-1']],
+  ['ANSWER_TIMEOUT_SECONDS', ['0', '3601', '30s']],
+  [
+    'TRUST_PROXY',
+    [
+      'true',
+      '1',
+      '*',
+      'proxy.example',
+      '0.0.0.0/0',
+      '::/0',
+      '10.0.0.0/33',
+      '10.0.0.0/',
+      '10.0.0/8',
+      'uniquelocal',
+    ],
+  ],
   ['LOG_LEVEL', ['verbose', 'INFO', 'toString']],
   ['AUTH', ['true', 'no', 'OFF']],
   ['ALLOWED_HOSTS', ['http://a.example', 'a b', 'a,b/c']],
@@ -86,6 +147,68 @@ test.each([
   ['DATABASE_LISTEN_URL', ['db.example:5432', 'http://db/dibs']],
 ])('a bad %s is named', (name, values) => {
   for (const value of values) expect(refusal({ [name]: value })).toMatch(new RegExp(`^${name}\\b`));
+});
+
+test('TLS needs a certificate and its key', () => {
+  expect(refusal({ TLS_CERT: '/tls.crt' })).toMatch(/^TLS_KEY is missing/);
+  expect(refusal({ TLS_KEY: '/tls.key' })).toMatch(/^TLS_CERT is missing/);
+  expect(refusal({ TLS_CLIENT_CA: '/ca.crt' })).toMatch(/^TLS_CLIENT_CA works with TLS only/);
+});
+
+describe('TLS to the database', () => {
+  const URL_OF = 'postgres://user:hunter2@db.example/dibs';
+  test.each([
+    ['sslmode=prefer', /^DATABASE_URL: sslmode=prefer goes on without TLS/],
+    ['sslmode=allow', /^DATABASE_URL: sslmode=allow goes on without TLS/],
+    ['sslmode=no-verify', /^DATABASE_URL: sslmode must be one of disable, require, verify-ca, verify-full/],
+    ['sslmode=VERIFY-FULL', /^DATABASE_URL: sslmode must be one of/],
+    ['ssl=true', /^DATABASE_URL: ssl is not known/],
+    ['sslmode=verify-full&sslcrl=/crl.pem', /^DATABASE_URL: sslcrl is not known/],
+    ['sslrootcert=/ca.crt', /^DATABASE_URL: sslrootcert needs an sslmode/],
+    ['sslmode=verify-ca', /^DATABASE_URL: sslmode=verify-ca needs an sslrootcert/],
+    ['sslmode=require&sslrootcert=system', /^DATABASE_URL: sslrootcert=system needs sslmode=verify-full/],
+    ['sslmode=require&sslcert=/a.crt', /^DATABASE_URL: sslcert and sslkey need each other/],
+    ['sslmode=require&sslnegotiation=fast', /^DATABASE_URL: sslnegotiation must be one of/],
+    [
+      'sslmode=verify-full&sslrootcert=/nowhere.crt',
+      /^DATABASE_URL: sslrootcert=\/nowhere\.crt cannot be read/,
+    ],
+    [
+      'sslmode=verify-full&sslrootcert=package.json',
+      /^DATABASE_URL: sslrootcert=package\.json has no PEM certificate/,
+    ],
+    ['sslmode=disable&sslmode=prefer', /^DATABASE_URL: sslmode=prefer/],
+  ])('a bad parameter is named: %s', (query, message) => {
+    const said = refusal({ DATABASE_URL: `${URL_OF}?${query}` });
+    expect(said).toMatch(message);
+    expect(said).not.toContain('hunter2');
+  });
+
+  test.each([
+    '',
+    '?sslmode=disable',
+    '?sslmode=require',
+    '?sslmode=verify-full',
+    '?sslmode=verify-full&sslrootcert=system',
+    '?sslrootcert=system',
+    '?sslmode=require&sslnegotiation=direct',
+    '?uselibpqcompat=true&sslmode=require',
+    '?application_name=a%20b',
+  ])('a good URL is taken as it is: %s', (query) => {
+    expect(readConfig({ DATABASE_URL: URL_OF + query }).databaseUrl).toBe(URL_OF + query);
+  });
+
+  test('the environment has what the URL leaves out, as for psql', () => {
+    const env = {
+      PGSSLMODE: 'require',
+      DATABASE_URL: URL_OF,
+      DATABASE_LISTEN_URL: `${URL_OF}?sslmode=disable`,
+    };
+    const { databaseUrl, listenUrl } = readConfig(env);
+    expect(databaseUrl).toBe(`${URL_OF}?sslmode=require`);
+    expect(listenUrl).toBe(env.DATABASE_LISTEN_URL);
+    expect(refusal({ ...env, PGSSLMODE: 'prefer' })).toMatch(/^DATABASE_URL: sslmode=prefer/);
+  });
 });
 
 test('all bad variables are named at once, one on each line', () => {

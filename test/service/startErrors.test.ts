@@ -1,11 +1,10 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createDatabase, onServer, urlOf } from '../support/database.ts';
-import { http, startReplica } from '../support/replica.ts';
+import { ended, http, startReplica } from '../support/replica.ts';
 import { type Service, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
@@ -14,21 +13,6 @@ beforeAll(async () => {
   database = await createDatabase();
 });
 afterAll(() => database.drop());
-
-/** Runs `dibs serve` until it ends by itself. */
-async function ended(env: Record<string, string>): Promise<{ code: number | null; said: string }> {
-  const { DATABASE_URL: _, ...inherited } = process.env;
-  const child = spawn(process.execPath, ['dist/main.js', 'serve'], {
-    env: { ...inherited, PORT: '0', DATABASE_URL: database.url, ...env },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  let said = '';
-  child.stderr.on('data', (chunk) => {
-    said += chunk;
-  });
-  const [code] = await once(child, 'close');
-  return { code, said };
-}
 
 describe('a start that waiting cannot mend ends with one line that says why', () => {
   const changed = (change: (url: URL) => void) => {
@@ -53,11 +37,21 @@ describe('a start that waiting cannot mend ends with one line that says why', ()
     expect(said).toMatch(/^dibs: .*\(SQLSTATE 28...\)\.\n$/);
   });
 
+  test('a database for LISTEN that is not there, and one to migrate', async () => {
+    const missing = urlOf(database.url, 'no_such_database');
+    const listening = await ended({ DATABASE_URL: database.url, DATABASE_LISTEN_URL: missing });
+    expect(listening.code).toBe(1);
+    expect(listening.said).toMatch(/^dibs: .*DATABASE_LISTEN_URL.*\(SQLSTATE 3D000\)\.\n$/);
+    const migrating = await ended({ DATABASE_URL: missing }, 'migrate');
+    expect(migrating.code).toBe(1);
+    expect(migrating.said).toMatch(/^dibs: .*\(SQLSTATE 3D000\)\.\n$/);
+  });
+
   test('a port that somebody else has', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as { port: number };
-    const { code, said } = await ended({ PORT: `${port}` });
+    const { code, said } = await ended({ DATABASE_URL: database.url, PORT: `${port}` });
     other.close();
     expect(code).toBe(1);
     expect(said).toMatch(

@@ -24,7 +24,7 @@ export async function startReplica(env: Record<string, string>, folder = '.'): P
   const url = await new Promise<string>((resolve, reject) => {
     createInterface({ input: child.stdout }).on('line', (line) => {
       lines.push(line);
-      const ready = /ready at (http:\S+?)"/.exec(line);
+      const ready = /ready at (https?:\S+?)"/.exec(line);
       if (ready) resolve(ready[1] as string);
     });
     child.once('exit', (code) => reject(new Error(`dibs ended with ${code}:\n${lines.join('\n')}`)));
@@ -40,6 +40,24 @@ export async function startReplica(env: Record<string, string>, folder = '.'): P
       return code;
     },
   };
+}
+
+/** Runs a command of Dibs, as built in dist/, until it ends by itself. */
+export async function ended(
+  env: Record<string, string>,
+  command: 'serve' | 'migrate' = 'serve',
+): Promise<{ code: number | null; said: string }> {
+  const { DATABASE_URL: _, ...inherited } = process.env;
+  const child = spawn(process.execPath, ['dist/main.js', command], {
+    env: { ...inherited, PORT: '0', ...env },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let said = '';
+  child.stderr.on('data', (chunk) => {
+    said += chunk;
+  });
+  const [code] = await once(child, 'close');
+  return { code, said };
 }
 
 /** A request to a replica over a real socket. */

@@ -1,6 +1,8 @@
 import { pino } from 'pino';
 import { buildApp, openApiDocument } from '../../routes/app.ts';
+import type { Certificates } from '../../routes/http/certificates.ts';
 import type { Access } from '../../src/access/access.ts';
+import type { HttpLimits } from '../../src/config/limits.ts';
 import { startEngine } from '../../src/engine.ts';
 import { createMemory } from '../../src/memory.ts';
 import { openDatabase } from '../../src/postgres/pool.ts';
@@ -27,14 +29,18 @@ export async function startService(
     databaseUrl?: string;
     maxPayloadBytes?: number;
     maxMemoryBytes?: number;
-    requestTimeoutMs?: number;
-    answerTimeoutMs?: number;
+    limits?: Partial<HttpLimits>;
+    certificates?: Certificates;
+    trustProxy?: string[];
+    /** Each line of the log, as an object. */
+    onLog?: (line: Json) => void;
     webPages?: { hosts: string[]; origins: string[] };
     access?: Access;
   } = {},
 ) {
   const database = options.databaseUrl ? undefined : await createDatabase();
   const databaseUrl = options.databaseUrl ?? (database?.url as string);
+  const { onLog } = options;
   const errors: unknown[] = [];
   const db = openDatabase(databaseUrl, 10);
   const memory = createMemory(options.maxMemoryBytes);
@@ -46,10 +52,13 @@ export async function startService(
   });
   const app = await buildApp({
     engine,
-    logger: pino({ level: 'silent' }),
+    logger: onLog
+      ? pino({ level: 'info' }, { write: (line) => onLog(JSON.parse(line)) })
+      : pino({ level: 'silent' }),
     maxPayloadBytes: options.maxPayloadBytes ?? 2 ** 20,
-    requestTimeoutMs: options.requestTimeoutMs,
-    answerTimeoutMs: options.answerTimeoutMs,
+    limits: options.limits,
+    certificates: options.certificates,
+    trustProxy: options.trustProxy,
     webPages: options.webPages,
     access: options.access,
   });
