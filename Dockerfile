@@ -7,6 +7,7 @@ RUN npm ci --ignore-scripts
 COPY tsconfig.json tsconfig.build.json main.ts serve.ts ./
 COPY scripts ./scripts
 COPY sql ./sql
+COPY commands ./commands
 COPY src ./src
 COPY routes ./routes
 RUN npm run build

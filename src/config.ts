@@ -13,6 +13,10 @@ export interface Config {
   logLevel: string;
   maxPayloadBytes: number;
   maxMemoryBytes: number;
+  /** Whether requests need an access key. Undefined: as soon as there is one. */
+  auth: 'keys' | 'off' | undefined;
+  /** A file with an access key that may do everything. */
+  adminKeyFile: string | undefined;
   /** Who may send requests besides programs on this machine. Undefined with AUTH=off: everybody. */
   webPages: { hosts: string[]; origins: string[] } | undefined;
 }
@@ -27,11 +31,8 @@ export const isLoopback = (host: string): boolean => LOOPBACK.test(host);
 /** Dibs cannot start with this environment. The message names every bad variable. */
 export class ConfigError extends Error {}
 
-/**
- * Reads the configuration. HOST is checked only for a process that listens.
- * @throws ConfigError
- */
-export function readConfig(env: Record<string, string | undefined>, { listens = true } = {}): Config {
+/** @throws ConfigError */
+export function readConfig(env: Record<string, string | undefined>): Config {
   const problems: string[] = [];
 
   function integer(name: string, fallback: number, least: number, most: number): number {
@@ -45,7 +46,8 @@ export function readConfig(env: Record<string, string | undefined>, { listens = 
 
   function oneOf(name: string, fallback: string, values: string[]): string {
     const text = env[name] || fallback;
-    if (!values.includes(text)) problems.push(`${name} must be one of ${values.join(', ')}, not "${text}"`);
+    if (!values.includes(text))
+      problems.push(`${name} must be one of ${values.filter(Boolean).join(', ')}, not "${text}"`);
     return text;
   }
 
@@ -66,14 +68,7 @@ export function readConfig(env: Record<string, string | undefined>, { listens = 
     return given;
   }
 
-  const host = env.HOST || '127.0.0.1';
-  const auth = oneOf('AUTH', 'on', ['on', 'off']);
-  if (listens && auth !== 'off' && !isLoopback(host))
-    problems.push(
-      `HOST=${host} lets in everybody who can reach it, because there are no access keys yet; ` +
-        'use 127.0.0.1, or set AUTH=off if your network keeps strangers out',
-    );
-
+  const auth = (oneOf('AUTH', '', ['', 'keys', 'off']) || undefined) as Config['auth'];
   const hosts = list('ALLOWED_HOSTS', (item) => HOST_NAME.test(item), 'names of hosts without ports');
   const origins = list(
     'ALLOWED_ORIGINS',
@@ -81,7 +76,7 @@ export function readConfig(env: Record<string, string | undefined>, { listens = 
     'origins like http://localhost:3000',
   );
   const config: Config = {
-    host,
+    host: env.HOST || '127.0.0.1',
     port: integer('PORT', 8080, 0, 65535),
     databaseUrl: databaseUrl('DATABASE_URL'),
     listenUrl: databaseUrl('DATABASE_LISTEN_URL'),
@@ -90,6 +85,8 @@ export function readConfig(env: Record<string, string | undefined>, { listens = 
     logLevel: oneOf('LOG_LEVEL', 'info', LOG_LEVELS),
     maxPayloadBytes: integer('MAX_PAYLOAD_BYTES', 2 ** 20, 1, 16 * 2 ** 20),
     maxMemoryBytes: integer('MAX_MEMORY_BYTES', DEFAULT_MEMORY_BYTES, LEAST_MEMORY_BYTES, 2 ** 40),
+    auth,
+    adminKeyFile: env.ADMIN_KEY_FILE || undefined,
     webPages: auth === 'off' ? undefined : { hosts, origins },
   };
   if (problems.length > 0) throw new ConfigError(problems.join('\n'));

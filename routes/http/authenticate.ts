@@ -1,10 +1,9 @@
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import type { Access } from '../../src/access/access.ts';
-import { ANYBODY, type Caller } from '../../src/access/caller.ts';
+import type { Caller } from '../../src/access/caller.ts';
 import { checkScope } from '../../src/access/guard.ts';
 import { needOf, type VerbName } from '../../src/access/needs.ts';
 import type { CallerVerbs, Engine } from '../../src/engine.ts';
-import { invalidRequest } from '../../src/errors.ts';
 import type { App } from './fastify.ts';
 import { timesSent } from './head.ts';
 
@@ -26,9 +25,9 @@ export function checkDeclaration({ config, schema, method, url }: RouteOptions):
 }
 
 function credentialOf({ headers, raw }: FastifyRequest) {
-  if (headers.authorization !== undefined && timesSent(raw.rawHeaders, 'authorization') > 1)
-    throw invalidRequest([{ in: 'header', path: '/authorization', message: 'must not be sent twice' }]);
-  return { authorization: headers.authorization, certificate: undefined };
+  const { authorization } = headers;
+  const isRepeated = authorization !== undefined && timesSent(raw.rawHeaders, 'authorization') > 1;
+  return { authorization, isRepeated, certificate: undefined };
 }
 
 /** Finds out who sends each request, before its body is read. Refuses a caller without the scope of the route. */
@@ -48,7 +47,7 @@ export function authenticate(app: App, engine: Pick<Engine, 'as'>, access: Acces
         done();
         return;
       }
-      const caller = access.isOpen() ? ANYBODY : access.identify(credentialOf(request));
+      const caller = access.identify(credentialOf(request));
       if (!(caller instanceof Promise)) {
         letIn(request, verb, caller);
         done();

@@ -22,9 +22,10 @@ export interface Caller {
   mayUse(queue: string): boolean;
 }
 
-const PATTERN = /^([A-Za-z0-9._:-]{1,128}|[A-Za-z0-9._:-]{0,127}\*)$/;
+/** A queue pattern, for JSON Schema, too. */
+export const QUEUE_PATTERN = /^([A-Za-z0-9._:-]{1,128}|[A-Za-z0-9._:-]{0,127}\*)$/;
 
-export const isQueuePattern = (text: string): boolean => PATTERN.test(text);
+export const isQueuePattern = (text: string): boolean => QUEUE_PATTERN.test(text);
 
 const toLike = (pattern: string) => pattern.replaceAll('_', '\\_').replace(/\*$/, '%');
 

@@ -99,6 +99,12 @@ export const NEEDS = {
   },
   deleteSchedule: { ...admin, narrowed: true },
   triggerSchedule: { ...admin, narrowed: true },
+
+  // A caller for some queues could make a key for all of them.
+  listKeys: { ...admin, everywhere: true },
+  createKey: { ...admin, everywhere: true },
+  revokeKey: { ...admin, everywhere: true },
+  rotateKey: { ...admin, everywhere: true },
 } satisfies Record<string, Need>;
 
 /** A verb of the engine that callers may ask for. */

@@ -40,6 +40,7 @@ const ROOMS = [
   /^routes\/(?!app\.ts$)[^/]+\.ts$/,
   'routes/app.ts',
   'serve.ts',
+  'commands/',
   'main.ts',
 ];
 const roomOf = (file: string) =>

@@ -38,7 +38,7 @@ describe('the verbs of an engine', () => {
   const queue = 'q';
   const at = () => '';
   const job = { queue };
-  const NO_VERBS = ['as', 'whyNotReady', 'memory', 'waitingForJobs', 'stopWaiting', 'stop'] as const;
+  const NO_VERBS = ['as', 'keys', 'whyNotReady', 'memory', 'waitingForJobs', 'stopWaiting', 'stop'] as const;
   /** A call of each verb. A verb that is missing here does not compile. */
   const calls: {
     [V in Exclude<keyof Engine, (typeof NO_VERBS)[number]>]: () => unknown;
@@ -79,6 +79,10 @@ describe('the verbs of an engine', () => {
       engine.putSchedule({ name: 'bad', spec: { cron: 'x', timezone: 'UTC', paused: false, job } }),
     deleteSchedule: () => engine.deleteSchedule({ name: 's' }),
     triggerSchedule: () => engine.triggerSchedule({ name: 's' }),
+    listKeys: () => engine.listKeys({ limit: 1 }),
+    createKey: () => engine.createKey({ name: 'k', scopes: ['read'] }),
+    revokeKey: () => engine.revokeKey({ id }),
+    rotateKey: () => engine.rotateKey({ id }),
   };
   const REFUSED: Record<string, string> = {
     ...Object.fromEntries(
@@ -99,6 +103,8 @@ describe('the verbs of an engine', () => {
       ['getSchedule', 'deleteSchedule', 'triggerSchedule'].map((verb) => [verb, 'schedule_not_found']),
     ),
     deleteQueue: 'queue_not_found',
+    revokeKey: 'key_not_found',
+    rotateKey: 'key_not_found',
     putSchedule: 'invalid_request',
   };
 
