@@ -129,7 +129,11 @@ async function run(command: string, target: string, values: Options, keys: KeyAd
 
 /** `dibs keys`. The configuration is read only if a database is needed. */
 export async function keysCommand(args: string[], readConfig: () => Config): Promise<void> {
-  const [command = '', ...rest] = args;
+  const [command = '--help', ...rest] = args;
+  if (command === '--help' || command === 'help') {
+    process.stderr.write(USAGE);
+    return;
+  }
   if (!Object.hasOwn(COMMANDS, command)) throw misused(`There is no command "dibs keys ${command}".`);
   const { values, positionals } = parse(rest);
   checkOptions(command, values);

@@ -4,7 +4,7 @@ import { unavailable } from '../errors.ts';
 import type { Clock } from '../postgres/clock.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, prepared, row } from '../postgres/statements.ts';
-import { type Caller, createCaller, type Scope } from './caller.ts';
+import { type Caller, createCaller, type OnEnd, type Scope } from './caller.ts';
 import { hashOf, idDigitsIn } from './keyFormat.ts';
 
 interface KeyRow {
@@ -32,6 +32,9 @@ interface Entry {
   isRevoked: boolean;
 }
 
+/** What callers wait for, by the entries of their keys. */
+type Waits = Map<Entry, Set<() => void>>;
+
 const statements = {
   state: prepared('access/state', row<{ version: string; has_had_keys: boolean }>()),
   snapshot: planned('access/snapshot', row<KeyRow>()),
@@ -46,19 +49,35 @@ const PATIENCE_MS = 4000;
 /** What an unknown key is compared with, so that it takes as long as a wrong secret of a known key. */
 const NO_HASH = randomBytes(32);
 
-function toEntry(row: KeyRow, text: string): Entry {
+/** Keeps what to do when the key of an entry ends. */
+const keepingEnds =
+  (waits: Waits, entryOf: () => Entry): OnEnd =>
+  (ended) => {
+    const entry = entryOf();
+    const ends = waits.get(entry) ?? new Set();
+    waits.set(entry, ends.add(ended));
+    return () => {
+      ends.delete(ended);
+      if (ends.size === 0 && waits.get(entry) === ends) waits.delete(entry);
+    };
+  };
+
+const digitsOf = ({ id }: { id: string }) => id.replaceAll('-', '');
+
+function toEntry(row: KeyRow, text: string, waits: Waits): Entry {
   const { id, name, hash, old_hash, old_hash_expires_at, expires_at, revoked_at } = row;
-  return {
+  const entry: Entry = {
     text,
     id,
     name,
-    caller: createCaller({ id, name }, row),
+    caller: createCaller({ id, name, onEnd: keepingEnds(waits, () => entry) }, row),
     hash: Buffer.from(hash, 'base64'),
     oldHash: old_hash === null ? NO_HASH : Buffer.from(old_hash, 'base64'),
     oldHashUntil: old_hash_expires_at === null ? 0 : Date.parse(old_hash_expires_at),
     expiresAt: expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(expires_at),
     isRevoked: revoked_at !== null,
   };
+  return entry;
 }
 
 /**
@@ -72,15 +91,16 @@ export function createKeys({ db, clock }: { db: Db; clock: Clock }) {
   let byId = new Map<string, Entry>();
   let byName = new Map<string, Entry>();
   const used = new Set<string>();
+  const waits: Waits = new Map();
 
   function remember(rows: KeyRow[]): void {
     const [idsBefore, ids, names] = [byId, new Map<string, Entry>(), new Map<string, Entry>()];
     for (const row of rows) {
-      const digits = row.id.replaceAll('-', '');
+      const digits = digitsOf(row);
       const text = JSON.stringify(row);
       const before = idsBefore.get(digits);
       // The same entry has the same caller, whose verbs are made already.
-      const entry = before?.text === text ? before : toEntry(row, text);
+      const entry = before?.text === text ? before : toEntry(row, text, waits);
       ids.set(digits, entry);
       if (!entry.isRevoked) names.set(entry.name, entry);
     }
@@ -91,10 +111,21 @@ export function createKeys({ db, clock }: { db: Db; clock: Clock }) {
   /** The version is read first: keys that are newer than it are read once more, and none is missed. */
   async function look(): Promise<void> {
     const [state] = await db.query(statements.state);
-    if (!state || state.version === version) return;
-    remember(await db.query(statements.snapshot));
-    hasHadKeys = state.has_had_keys;
-    version = state.version;
+    if (state && state.version !== version) {
+      remember(await db.query(statements.snapshot));
+      hasHadKeys = state.has_had_keys;
+      version = state.version;
+    }
+    endWaits();
+  }
+
+  /** Nobody waits for jobs with a key that was revoked or rotated, or has expired. */
+  function endWaits(): void {
+    for (const [entry, ends] of waits) {
+      if (byId.get(digitsOf(entry)) === entry && !isOver(entry)) continue;
+      waits.delete(entry);
+      for (const end of ends) end();
+    }
   }
 
   let running: Promise<void> = Promise.resolve();

@@ -21,6 +21,8 @@ export interface Need<R = any> {
   items?: true;
   /** The verb takes `visible`: the patterns of the queues that it may show and touch. */
   narrowed?: true;
+  /** The request may wait for up to `wait_seconds`. It waits no longer when its caller ends. */
+  waits?: true;
   /** It concerns every queue, so it needs the pattern `*`. */
   everywhere?: true;
   /** The request with the names that it chose itself, such as a `claim_id`, made different from those of other callers. */
@@ -54,10 +56,11 @@ export const NEEDS = {
       request: { ...request.request, route: `${request.request.route} ${caller}` },
     }),
   },
-  waitForEnqueued: { scope: 'produce', job: true },
+  waitForEnqueued: { scope: 'produce', job: true, waits: true },
 
   claim: {
     scope: 'consume',
+    waits: true,
     queues: ({ queues = [DEFAULT] }: { queues?: string[] }) => queues,
     own: (request, caller) =>
       request.claim_id === undefined ? request : { ...request, claim_id: `${caller} ${request.claim_id}` },
@@ -74,7 +77,7 @@ export const NEEDS = {
   },
 
   getJob: { ...read, job: true },
-  waitForJob: { ...read, job: true },
+  waitForJob: { ...read, job: true, waits: true },
   explainJob: { ...read, job: true },
   listJobs: { ...read, queues: ({ queue }: Job) => (queue === undefined ? [] : [queue]), narrowed: true },
   cancelJob: { ...admin, job: true },

@@ -1,7 +1,15 @@
 import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { hashOf, idIn, KEY_LENGTH, KEY_PATTERN, newKey, newKeyId, typoIn } from '../../src/access/keyFormat.ts';
+import {
+  hashOf,
+  idIn,
+  KEY_LENGTH,
+  KEY_PATTERN,
+  newKey,
+  newKeyId,
+  typoIn,
+} from '../../src/access/keyFormat.ts';
 import { isUuid } from '../../src/ids.ts';
 import { textOf } from '../support/sources.ts';
 
@@ -45,5 +53,7 @@ test('one wrong character is a typo, wherever it stands, and so is a key cut sho
 });
 
 test('what Dibs keeps is the SHA-256 of the whole key', () => {
-  expect(hashOf('abc').toString('hex')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
+  expect(hashOf('abc').toString('hex')).toBe(
+    'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad',
+  );
 });

@@ -76,7 +76,10 @@ describe('POST /keys', () => {
     [{ name: 'a', scopes: ['read'], expires_at: '2020-01-01T00:00:00Z' }, '/expires_at'],
     [{ name: 'a', scopes: ['read'], expires_at: '2220-01-01T00:00:00Z' }, '/expires_at'],
     [{ name: 'a', scopes: ['read'], expires_at: '2220-01-01T00:00:00' }, '/expires_at'],
-    [{ name: 'a', scopes: ['read'], expires_at: '2220-01-01T00:00:00Z', expires_in_seconds: 5 }, '/expires_at'],
+    [
+      { name: 'a', scopes: ['read'], expires_at: '2220-01-01T00:00:00Z', expires_in_seconds: 5 },
+      '/expires_at',
+    ],
     [{ name: 'a', scopes: ['read'], key: 'mine' }, '/key'],
   ])('%j is 400', async (fields, path) => {
     const { status, body } = await call('POST', '/keys', fields);
@@ -113,7 +116,7 @@ describe('GET /keys', () => {
     for (let cursor = ''; ; ) {
       const { status, body, text } = await call('GET', `/keys?limit=2${cursor}`);
       expect(status).toBe(200);
-      expect(text).not.toMatch(/dibs_|hash/);
+      expect(text).not.toMatch(/dibs_|"\w*hash"/);
       names.push(...body.keys.map(({ name }: { name: string }) => name));
       if (body.next_cursor === null) break;
       cursor = `&cursor=${body.next_cursor}`;
@@ -142,7 +145,10 @@ describe('DELETE /keys/{id}', () => {
   });
 
   test.each([UNKNOWN, 'nonsense', '%00'])('an unknown id is 404: %s', async (id) => {
-    expect(await call('DELETE', `/keys/${id}`)).toMatchObject({ status: 404, body: { code: 'key_not_found' } });
+    expect(await call('DELETE', `/keys/${id}`)).toMatchObject({
+      status: 404,
+      body: { code: 'key_not_found' },
+    });
   });
 });
 
@@ -199,9 +205,9 @@ describe('a key', () => {
   test('ends when it says, by the clock of the database', async () => {
     const { key, expires_at } = await keys.create({ name: 'ends', scopes: ['read'], expires_in_seconds: 1 });
     await until(async () => (await look(key)).status === 401, { what: 'the end of the key' });
-    const [{ over }] = (await sql('select now() >= $1::timestamptz - interval \'50 ms\' as over', [expires_at])) as [
-      { over: boolean },
-    ];
+    const [{ over }] = (await sql("select now() >= $1::timestamptz - interval '50 ms' as over", [
+      expires_at,
+    ])) as [{ over: boolean }];
     expect(over).toBe(true);
     const soon = new Date(Date.now() + 60_000).toISOString();
     const later = await keys.create({ name: 'ends later', scopes: ['read'], expires_at: soon });
@@ -214,7 +220,8 @@ describe('a key', () => {
     const asked = Date.now();
     await look(key);
     const used = await until(
-      async () => ((await list()).find((it) => it.id === id) as unknown as { last_used_at: string }).last_used_at,
+      async () =>
+        ((await list()).find((it) => it.id === id) as unknown as { last_used_at: string }).last_used_at,
       { what: 'the last use' },
     );
     expect(used).toMatch(/:00\.000Z$/);
@@ -230,7 +237,9 @@ describe('a key', () => {
     expect(made).not.toEqual(before);
     await sql('update dibs.access_keys set last_used_at = null');
     await look(keys.admin);
-    await until(async () => (await sql('select from dibs.access_keys where last_used_at is not null')).length > 0);
+    await until(
+      async () => (await sql('select from dibs.access_keys where last_used_at is not null')).length > 0,
+    );
     expect(await version()).toEqual(made);
   });
 });
@@ -258,7 +267,7 @@ describe('old keys', () => {
     const add = (name: string, columns: string, values: string) =>
       sql(
         `insert into dibs.access_keys (id, name, hash, scopes, queues, ${columns})
-         values (gen_random_uuid(), $1, sha256($1::bytea), '{read}', '{*}', ${values})`,
+         values (gen_random_uuid(), $1, sha256(gen_random_uuid()::text::bytea), '{read}', '{*}', ${values})`,
         [name],
       );
     await add('revoked long ago', 'revoked_at', "now() - interval '169 hours'");
@@ -268,7 +277,9 @@ describe('old keys', () => {
     await add('from a file', 'revoked_at, is_from_file', "now() - interval '169 hours', true");
     await add('alive', 'expires_at', "now() + interval '1 hour'");
     const left = async () => (await list()).map(({ name }) => name);
-    await until(async () => !(await left()).some((name) => name.endsWith('long ago')), { what: 'the pruner' });
+    await until(async () => !(await left()).some((name) => name.endsWith('long ago')), {
+      what: 'the pruner',
+    });
     await sleep(100);
     expect(await left()).toEqual(
       expect.arrayContaining(['revoked lately', 'expired lately', 'from a file', 'alive']),
