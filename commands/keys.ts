@@ -62,11 +62,12 @@ function seconds(values: Options, name: 'expires-in-seconds' | 'overlap-seconds'
 }
 
 const out = (text: string) => process.stdout.write(`${text}\n`);
-/** For people. Scripts read standard output, which has the key alone. */
+/** For people who look at a terminal. Standard output has the key alone. */
 const say = (text: string) => process.stderr.write(`${text}\n`);
 
 function show(made: MadeKey, values: Options, what: string): void {
-  if (!values.json) say(`${what} the access key "${made.name}" (${made.id}). It is shown this once.`);
+  if (!values.json && process.stdout.isTTY)
+    say(`${what} the access key "${made.name}" (${made.id}). It is shown this once.`);
   out(values.json ? JSON.stringify(made) : made.key);
 }
 
