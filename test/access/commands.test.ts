@@ -36,7 +36,8 @@ async function replica(env: Record<string, string>): Promise<Replica> {
 async function dibs(env: Record<string, string>, ...args: string[]) {
   const { DATABASE_URL: _, ...inherited } = process.env;
   const child = spawn(process.execPath, ['dist/main.js', ...args], { env: { ...inherited, ...env } });
-  const [out, err]: string[][] = [[], []];
+  const out: string[] = [];
+  const err: string[] = [];
   child.stdout.on('data', (chunk) => out.push(String(chunk)));
   child.stderr.on('data', (chunk) => err.push(String(chunk)));
   const [status] = await once(child, 'close');
