@@ -112,7 +112,12 @@ export const MadeKey = Type.Object(
       description: 'The key. It is shown this once: Dibs keeps only its hash.',
     }),
   },
-  { $id: 'MadeKey', description: 'An access key that was just made, with the key itself.' },
+  {
+    $id: 'MadeKey',
+    description: 'An access key that was just made, with the key itself.',
+    // Its checksum is wrong, so that no scanner takes it for a leak.
+    examples: [{ ...EXAMPLE, key: `dibs_${EXAMPLE.id.replaceAll('-', '')}${'0'.repeat(49)}` }],
+  },
 );
 
 export const KeyPage = Type.Object(
