@@ -7,6 +7,7 @@ RUN npm ci --ignore-scripts
 COPY tsconfig.json tsconfig.build.json main.ts serve.ts ./
 COPY scripts ./scripts
 COPY sql ./sql
+COPY commands ./commands
 COPY src ./src
 COPY routes ./routes
 RUN npm run build
@@ -19,8 +20,8 @@ RUN npm ci --omit=dev --omit=optional --ignore-scripts
 
 FROM node:22-slim
 ENV NODE_ENV=production
-# Nobody outside can reach a container's loopback, so Dibs listens on all addresses. It then asks for
-# AUTH=off, which says that the network is safe.
+# Nobody outside can reach a container's loopback, so Dibs listens on all addresses. For that it needs an access
+# key (ADMIN_KEY_FILE), or AUTH=off, which says that the network is safe.
 ENV HOST=0.0.0.0
 WORKDIR /dibs
 COPY --from=dependencies /dibs/node_modules ./node_modules

@@ -1,54 +1,32 @@
 #!/usr/bin/env node
-import { pino } from 'pino';
-import { serve } from './serve.ts';
-import { type Config, ConfigError, readConfig } from './src/config.ts';
+import { UsageError } from './commands/usage.ts';
+import { ConfigError, readConfig } from './src/config.ts';
 import { EmbeddedError } from './src/embedded/errors.ts';
-import { isOutage, StartError } from './src/errors.ts';
-import { migrate } from './src/postgres/migrate.ts';
-import { causeOf } from './src/postgres/outageLog.ts';
+import { Refusal, StartError } from './src/errors.ts';
 import { version } from './src/version.ts';
 
 const USAGE = `Usage: dibs <command>
 
   serve       run the service; the environment configures it, see the README
   migrate     bring the database at DATABASE_URL up to date, and exit
+  keys        create, list, rotate or revoke access keys in that database, or in the embedded one
   --version   print the version
 `;
 
-/** The shutdown may take this long after SIGTERM. Then the process ends anyway. */
-const GRACE_MS = 9000;
-
-async function runService(config: Config): Promise<void> {
-  const logger = pino({ level: config.logLevel });
-  const stop = new AbortController();
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.on(signal, () => {
-      stop.abort();
-      setTimeout(() => {
-        logger.warn(`the shutdown took longer than ${GRACE_MS / 1000} s after ${signal}, ending anyway`);
-        process.exit(0);
-      }, GRACE_MS).unref();
-    });
+/** Loads only what the command needs: the whole service takes half a second. */
+async function main(command: string | undefined, args: string[]): Promise<void> {
+  if (command === 'serve') {
+    const { serveCommand } = await import('./commands/serve.ts');
+    return serveCommand(readConfig(process.env));
   }
-  await serve(config, logger, stop.signal);
-}
-
-async function runMigrations(config: Config): Promise<void> {
-  if (config.databaseUrl === undefined)
-    throw new ConfigError(
-      'DATABASE_URL must name the database to migrate; `dibs serve` migrates the embedded one',
-    );
-  const names = await migrate(config.databaseUrl).catch((error) => {
-    throw isOutage(error) ? new StartError(`The database cannot serve: ${causeOf(error.cause)}.`) : error;
-  });
-  process.stdout.write(
-    names.length > 0 ? `Migrated: ${names.join(', ')}\n` : 'The database is up to date.\n',
-  );
-}
-
-async function main(command: string | undefined): Promise<void> {
-  if (command === 'serve') return runService(readConfig(process.env));
-  if (command === 'migrate') return runMigrations(readConfig(process.env, { listens: false }));
+  if (command === 'migrate') {
+    const { migrateCommand } = await import('./commands/migrate.ts');
+    return migrateCommand(readConfig(process.env));
+  }
+  if (command === 'keys') {
+    const { keysCommand } = await import('./commands/keys.ts');
+    return keysCommand(args, () => readConfig(process.env));
+  }
   if (command === '--version') {
     process.stdout.write(`${version}\n`);
     return;
@@ -58,12 +36,16 @@ async function main(command: string | undefined): Promise<void> {
 }
 
 try {
-  await main(process.argv[2]);
+  await main(process.argv[2], process.argv.slice(3));
 } catch (error) {
   const isForUser =
-    error instanceof ConfigError || error instanceof EmbeddedError || error instanceof StartError;
+    error instanceof ConfigError ||
+    error instanceof EmbeddedError ||
+    error instanceof StartError ||
+    error instanceof UsageError ||
+    error instanceof Refusal;
   process.stderr.write(
     `dibs: ${error instanceof Error ? (isForUser ? error.message : (error.stack ?? error.message)) : error}\n`,
   );
-  process.exitCode = 1;
+  process.exitCode = error instanceof UsageError ? 2 : 1;
 }

@@ -2,7 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { buildApp } from './routes/app.ts';
 import { openCertificates } from './routes/http/certificates.ts';
-import type { Config } from './src/config.ts';
+import { createAccess } from './src/access/access.ts';
+import { putAdminKey } from './src/access/adminKeyFile.ts';
+import { createRefusedLog } from './src/access/refusedLog.ts';
+import { type Config, isLoopback } from './src/config.ts';
 import { keepEmbedded } from './src/embedded/keep.ts';
 import { startEngine } from './src/engine.ts';
 import { isOutage, StartError } from './src/errors.ts';
@@ -22,18 +25,13 @@ function throwIfHopeless(error: unknown, variable: string): void {
     throw new StartError(`The database of ${variable} and Dibs cannot work together: ${causeOf(cause)}.`);
 }
 
-/** Migrates as soon as the database answers. @throws StartError when waiting does not help */
-async function migrateWhenThere(
-  url: string,
-  log: OutageLog,
-  logger: Logger,
-  stop: AbortSignal,
-): Promise<void> {
+/** Works as soon as the database answers. @throws StartError when waiting does not help */
+async function whenThere<T>(work: () => Promise<T>, log: OutageLog, stop: AbortSignal): Promise<T> {
   for (;;) {
     try {
-      for (const name of await migrate(url)) logger.info(`migrated: ${name}`);
+      const done = await work();
       log.served();
-      return;
+      return done;
     } catch (error) {
       if (!isOutage(error)) throw error;
       throwIfHopeless(error, 'DATABASE_URL');
@@ -41,6 +39,16 @@ async function migrateWhenThere(
       await sleep(RETRY_MS, undefined, { signal: stop });
     }
   }
+}
+
+/** @throws StartError for an address that others reach, where nobody would need a key */
+function checkReach({ host, auth }: Config, hasKeys: boolean): void {
+  if (auth !== undefined || hasKeys || isLoopback(host)) return;
+  throw new StartError(
+    `HOST=${host} would let in everybody who can reach it, because there is no access key yet. Make the first one with ` +
+      '"dibs keys create admin --scope admin", or name a file with one in ADMIN_KEY_FILE. Or use HOST=127.0.0.1, or set ' +
+      'AUTH=off if your network keeps strangers out.',
+  );
 }
 
 /** Listens. @throws StartError when the address is not to be had */
@@ -77,7 +85,9 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
       warn: (line) => logger.warn(line),
       info: (line) => logger.info(line),
     });
-    await migrateWhenThere(url, outages, logger, stop);
+    const database = url;
+    for (const name of await whenThere(() => migrate(database), outages, stop))
+      logger.info(`migrated: ${name}`);
 
     const { listenUrl = url } = config;
     if (listenUrl !== url)
@@ -98,11 +108,22 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
         : undefined,
     });
     undo.push(engine.stop);
-    const { maxPayloadBytes, webPages, trustProxy, limits } = config;
+    const { maxPayloadBytes, webPages, auth, adminKeyFile, trustProxy, limits } = config;
+    if (adminKeyFile !== undefined)
+      await whenThere(() => putAdminKey(adminKeyFile, db, (line) => logger.warn(line)), outages, stop);
+    // Before the keys are known, nobody can say who needs one.
+    await whenThere(engine.keys.refresh, outages, stop);
+    checkReach(config, engine.keys.exist());
+    const access = createAccess({
+      auth,
+      keys: engine.keys,
+      refused: createRefusedLog((fields, message) => logger.info(fields, message)),
+    });
     const app = await buildApp({
       engine,
       logger,
       maxPayloadBytes,
+      access,
       webPages,
       certificates,
       trustProxy,

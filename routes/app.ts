@@ -21,6 +21,7 @@ import { handleError, methodNotAllowed, routeNotFound } from './http/problems.ts
 import { closeUnread } from './http/unreadAnswers.ts';
 import type { WebPages } from './http/webPages.ts';
 import { jobRoutes } from './jobs.ts';
+import { keyRoutes } from './keys.ts';
 import { queueRoutes } from './queues.ts';
 import { scheduleRoutes } from './schedules.ts';
 import { namedSchemas } from './schemas/named.ts';
@@ -77,6 +78,7 @@ const routesOf = (engine: Engine, maxPayloadBytes: number) => (app: App) => {
   settleRoute(app, maxPayloadBytes);
   queueRoutes(app);
   scheduleRoutes(app, maxPayloadBytes);
+  keyRoutes(app);
 };
 
 /** The OpenAPI document, without an engine behind it. */

@@ -1,4 +1,4 @@
-// Builds dist/ from main.ts, serve.ts, src, routes and sql. Several builds in one clone may run at once, and replicas may run
+// Builds dist/ from main.ts, serve.ts, commands, src, routes and sql. Several builds in one clone may run at once, and replicas may run
 // from dist/ meanwhile:
 // - It builds only what is stale. dist/.stamp says which sources dist/ was built from, and which files it has.
 // - It builds into a folder of its own, and then moves the files into dist/ one by one. At each moment every file is
@@ -28,6 +28,7 @@ process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 const SOURCES = [
   'main.ts',
   'serve.ts',
+  'commands',
   'src',
   'routes',
   'sql',

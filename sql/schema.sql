@@ -478,6 +478,36 @@ $function$;
 
 -- tables
 
+create table dibs.access_keys (
+  id uuid not null,
+  name text not null,
+  hash bytea not null,
+  old_hash bytea,
+  old_hash_expires_at timestamp with time zone,
+  scopes text[] not null,
+  queues text[] not null,
+  is_from_file boolean not null default false,
+  created_at timestamp with time zone not null default now(),
+  expires_at timestamp with time zone,
+  revoked_at timestamp with time zone,
+  last_used_at timestamp with time zone,
+  constraint access_key_hashes CHECK (((octet_length(hash) = 32) AND (octet_length(old_hash) = 32))),
+  constraint access_key_name CHECK ((name ~ '^[ -~]{1,128}$'::text)),
+  constraint access_key_overlap CHECK (((old_hash IS NULL) = (old_hash_expires_at IS NULL))),
+  constraint access_key_queues CHECK (((cardinality(queues) >= 1) AND (cardinality(queues) <= 64))),
+  constraint access_key_scopes CHECK (((scopes <@ ARRAY['produce'::text, 'consume'::text, 'read'::text, 'admin'::text]) AND ((cardinality(scopes) >= 1) AND (cardinality(scopes) <= 4)))),
+  constraint access_keys_pkey PRIMARY KEY (id)
+)
+with (fillfactor=70);
+
+create table dibs.access_state (
+  is_only boolean not null default true,
+  version uuid not null,
+  has_had_keys boolean not null default false,
+  constraint access_state_only CHECK (is_only),
+  constraint access_state_pkey PRIMARY KEY (is_only)
+);
+
 create table dibs.arrival_marks (
   xid xid8 not null default pg_current_xact_id(),
   queue_id integer not null,
@@ -658,6 +688,10 @@ create table dibs.unique_windows (
 );
 
 -- indexes
+
+CREATE UNIQUE INDEX access_keys_name ON dibs.access_keys USING btree (name) WHERE (revoked_at IS NULL);
+
+CREATE INDEX access_keys_over ON dibs.access_keys USING btree (LEAST(revoked_at, expires_at));
 
 CREATE INDEX arrival_marks_xid ON dibs.arrival_marks USING btree (xid);
 

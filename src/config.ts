@@ -27,15 +27,12 @@ const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'
 /** Dibs cannot start with this environment. The message names every bad variable. */
 export class ConfigError extends Error {}
 
-/**
- * Reads the configuration. HOST is checked only for a process that listens.
- * @throws ConfigError
- */
-export function readConfig(env: Record<string, string | undefined>, { listens = true } = {}): Config {
+/** @throws ConfigError */
+export function readConfig(env: Record<string, string | undefined>): Config {
   const variables = createVariables(env);
   const { text, integer, oneOf, problems } = variables;
   const config: Config = {
-    ...readReach(variables, { listens }),
+    ...readReach(variables),
     tls: readTls(variables),
     limits: readLimits(variables),
     databaseUrl: readDatabaseUrl(variables, 'DATABASE_URL'),

@@ -1,5 +1,7 @@
 import { setImmediate as nextLoop } from 'node:timers/promises';
 import { guard } from './access/guard.ts';
+import { keyAdmin } from './access/keyAdmin.ts';
+import { createKeys } from './access/keys.ts';
 import { createChangeJob } from './admin/changeJob.ts';
 import { type JobFilter, jobAdmin } from './admin/jobs.ts';
 import { createPurge } from './admin/purge.ts';
@@ -152,6 +154,8 @@ export async function startEngine({ db, memory = createMemory(), listenUrl, log,
   const purge = createPurge({ db, throttle, groups });
   const admin = queueAdmin({ ...common, purge, redrive: createRedrive({ ...common, throttle, groups }) });
   const schedules = scheduleAdmin({ db, enqueue });
+  const keys = createKeys({ db, clock });
+  const keyring = keyAdmin({ db, changed: keys.refresh });
 
   const verbs = {
     enqueue: ({ jobs, at }: { jobs: NewJob[]; at: PathOf }) => enqueue(jobs, at),
@@ -189,6 +193,11 @@ export async function startEngine({ db, memory = createMemory(), listenUrl, log,
     putSchedule: schedules.put,
     deleteSchedule: schedules.remove,
     triggerSchedule: schedules.trigger,
+
+    listKeys: keyring.list,
+    createKey: keyring.create,
+    revokeKey: keyring.revoke,
+    rotateKey: keyring.rotate,
   };
   const concerns: Concern[] = [
     noteServedClaims(throttle.served),
@@ -208,6 +217,7 @@ export async function startEngine({ db, memory = createMemory(), listenUrl, log,
     replaced: claims.replaced,
     finished: waiters.wake,
     anywhere: claims.wakeAll,
+    keysChanged: () => void keys.refresh().catch((error) => log(error, 'the access keys were not read')),
   });
   const duties = startDuties({
     ...common,
@@ -218,6 +228,7 @@ export async function startEngine({ db, memory = createMemory(), listenUrl, log,
     groups,
     repair,
     claims,
+    keys,
     enqueueWithin,
   });
   // The duties have their connections by then. While the routes are compiled, which takes long on a slow machine, nothing
@@ -239,6 +250,9 @@ export async function startEngine({ db, memory = createMemory(), listenUrl, log,
     /** The verbs as a caller may use them. Each throws `forbidden` for what the caller may not do. */
     as: guard(all, queues),
 
+    /** The access keys, as this replica knows them. */
+    keys,
+
     /** Why enqueues would fail now. Undefined: they would not. */
     whyNotReady: () => whyNotReady(db),
 
@@ -257,6 +271,7 @@ export async function startEngine({ db, memory = createMemory(), listenUrl, log,
       for (let loops = 0; loops < 2; loops++) await nextLoop();
       await claims.idle();
       await duties.stop();
+      await keys.noteUse().catch((error) => log(error, 'the last use of access keys was not noted'));
       // What could not be given back at once would stay leased until it runs out.
       await claims.giveBackLost().catch((error) => log(error, 'jobs of lost claims were not given back'));
       await notifier.stop();

@@ -6,6 +6,7 @@ export type RefusalCode =
   | 'job_not_found'
   | 'queue_not_found'
   | 'schedule_not_found'
+  | 'key_not_found'
   | 'route_not_found'
   | 'method_not_allowed'
   | 'request_timeout'
@@ -14,6 +15,8 @@ export type RefusalCode =
   | 'job_finished'
   | 'queue_not_empty'
   | 'unique_key_taken'
+  | 'key_name_taken'
+  | 'too_many_keys'
   | 'payload_too_large'
   | 'unsupported_media_type'
   | 'idempotency_key_reused'
@@ -72,6 +75,22 @@ export const queueNotFound = (name: string) =>
 
 export const scheduleNotFound = (name: string) =>
   new Refusal('schedule_not_found', `There is no schedule ${JSON.stringify(name)}.`);
+
+/** Says the same whatever is wrong with the credential: a stranger learns nothing. */
+export const unauthorized = () =>
+  new Refusal('unauthorized', 'This needs a valid access key: send it as "Authorization: Bearer <key>".');
+
+export const keyNotFound = (id: string) =>
+  new Refusal('key_not_found', `There is no access key ${JSON.stringify(id)}.`);
+
+export const keyNameTaken = (name: string) =>
+  new Refusal(
+    'key_name_taken',
+    `Another access key has the name ${JSON.stringify(name)}. Revoke that key, or choose another name.`,
+  );
+
+export const tooManyKeys = (most: number) =>
+  new Refusal('too_many_keys', `There are ${most} access keys, and there can be no more. Revoke some first.`);
 
 export const leaseLost = (id: string) =>
   new Refusal(

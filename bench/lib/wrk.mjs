@@ -33,7 +33,7 @@ export async function run(command, args, { seconds, env = {}, input } = {}) {
 }
 
 /** Runs wrk with a script of bench/load; returns its counters. A connection sends one request at a time. */
-export async function wrk(url, { script, connections, seconds, args = [], threads = 1 }) {
+export async function wrk(url, { script, connections, seconds, args = [], threads = 1, key }) {
   const out = await run(
     'wrk',
     [
@@ -47,6 +47,7 @@ export async function wrk(url, { script, connections, seconds, args = [], thread
         '--timeout',
         '10s',
       ].map(String),
+      ...(key ? ['-H', `Authorization: Bearer ${key}`] : []),
       ...['-s', `${LOAD}/${script}.lua`, url, '--', ...args],
     ],
     { seconds: seconds + 30, env: { LUA_PATH: `${LOAD}/?.lua;;` } },
@@ -59,8 +60,8 @@ export async function wrk(url, { script, connections, seconds, args = [], thread
 }
 
 /** Runs the mixed cycle on a queue. Returns `cycles` a second, and the failures in `trouble`. */
-export async function cycle(url, queue, job, { connections, seconds, script = 'cycle' }) {
-  const result = await wrk(url, { script, connections, seconds, args: [queue, job] });
+export async function cycle(url, queue, job, { connections, seconds, script = 'cycle', key }) {
+  const result = await wrk(url, { script, connections, seconds, args: [queue, job], key });
   return { ...result, cycles: result.acked / result.seconds, trouble: trouble(result) };
 }
 

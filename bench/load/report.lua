@@ -25,10 +25,16 @@ function M.done(counters)
   end
 end
 
+local authorization
+local function credentials()
+  authorization = authorization or (wrk.headers["Authorization"] and "\r\nAuthorization: " .. wrk.headers["Authorization"] or "")
+  return authorization
+end
+
 -- A request as text. wrk.format walks over tables each time, which takes processor time from the service.
 function M.post(path, body)
   return "POST " .. path .. " HTTP/1.1\r\nHost: " .. wrk.headers["Host"] ..
-    "\r\nContent-Type: application/json\r\nContent-Length: " .. #body .. "\r\n\r\n" .. body
+    credentials() .. "\r\nContent-Type: application/json\r\nContent-Length: " .. #body .. "\r\n\r\n" .. body
 end
 
 return M

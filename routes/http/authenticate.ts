@@ -1,10 +1,10 @@
 import type { FastifyRequest, RouteOptions } from 'fastify';
 import type { Access } from '../../src/access/access.ts';
-import { ANYBODY, type Caller } from '../../src/access/caller.ts';
+import type { Caller } from '../../src/access/caller.ts';
 import { checkScope } from '../../src/access/guard.ts';
 import { needOf, type VerbName } from '../../src/access/needs.ts';
 import type { CallerVerbs, Engine } from '../../src/engine.ts';
-import { invalidRequest } from '../../src/errors.ts';
+import { clientName } from './clientCertificate.ts';
 import type { App } from './fastify.ts';
 import { timesSent } from './head.ts';
 import { addOnRequest } from './knownRoute.ts';
@@ -28,10 +28,11 @@ function verbOf({ config, schema, method, url }: RouteOptions): VerbName | undef
   return verb === 'none' ? undefined : verb;
 }
 
-function credentialOf({ headers, raw }: FastifyRequest) {
-  if (headers.authorization !== undefined && timesSent(raw.rawHeaders, 'authorization') > 1)
-    throw invalidRequest([{ in: 'header', path: '/authorization', message: 'must not be sent twice' }]);
-  return { authorization: headers.authorization, certificate: undefined };
+function credentialOf(request: FastifyRequest) {
+  const { headers, raw } = request;
+  const { authorization } = headers;
+  const isRepeated = authorization !== undefined && timesSent(raw.rawHeaders, 'authorization') > 1;
+  return { authorization, isRepeated, certificate: clientName(request) };
 }
 
 /** Finds out who sends each request, before its body is read. Refuses a caller without the scope of the route. */
@@ -49,7 +50,7 @@ export function authenticate(app: App, engine: Pick<Engine, 'as'>, access: Acces
     if (verb === undefined) return;
     addOnRequest(route, (request, _, done) => {
       try {
-        const caller = access.isOpen() ? ANYBODY : access.identify(credentialOf(request));
+        const caller = access.identify(credentialOf(request));
         if (caller instanceof Promise) {
           caller.then((known) => letIn(request, verb, known)).then(() => done(), done);
         } else {

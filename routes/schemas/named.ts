@@ -3,6 +3,7 @@ import * as common from './common.ts';
 import * as explain from './explain.ts';
 import * as health from './health.ts';
 import * as job from './job.ts';
+import * as key from './key.ts';
 import * as lease from './lease.ts';
 import * as queue from './queue.ts';
 import * as schedule from './schedule.ts';
@@ -14,6 +15,7 @@ export const namedSchemas = Object.values<unknown>({
   ...common,
   ...explain,
   ...job,
+  ...key,
   ...lease,
   ...queue,
   ...schedule,

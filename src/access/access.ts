@@ -1,9 +1,14 @@
+import { unauthorized } from '../errors.ts';
 import { ANYBODY, type Caller } from './caller.ts';
+import { idIn, KEY_PREFIX, typoIn } from './keyFormat.ts';
+import type { Keys } from './keys.ts';
 
 /** What a client shows to say who it is. */
 export interface Credential {
   /** The header `Authorization`. */
   authorization: string | undefined;
+  /** The header came more than once. */
+  isRepeated: boolean;
   /** The common name in a client certificate that was verified. */
   certificate: string | undefined;
 }
@@ -21,3 +26,91 @@ export interface Access {
 
 /** Nobody needs a key. */
 export const OPEN: Access = { isOpen: () => true, identify: () => ANYBODY };
+
+/** Tokens of an issuer, which are no keys of Dibs. */
+export interface Tokens {
+  /** The caller with a token that was checked before. */
+  known(token: string): Caller | undefined;
+  identify(token: string): Promise<Caller>;
+}
+
+/** The value of AUTH. Undefined: keys are needed as soon as there is one, or an issuer. */
+export type Auth = 'keys' | 'off' | undefined;
+
+/** Why a credential was refused. For the log only: the caller never hears it. */
+export interface RefusedCredential {
+  reason: string;
+  key_id?: string;
+  key_name?: string;
+}
+
+const LONGEST_HEADER = 8 * 1024;
+const BEARER = 'Bearer ';
+
+/** The token in `Authorization: Bearer <token>`. */
+function tokenIn(authorization: string): string | undefined {
+  if (authorization.startsWith(BEARER)) return authorization.slice(BEARER.length).trimStart();
+  return /^bearer +(.*)$/i.exec(authorization)?.[1];
+}
+
+/** Tells by access keys, and by the tokens of an issuer where there is one, who sends a request. */
+export function createAccess(options: {
+  auth: Auth;
+  keys: Keys;
+  tokens?: Tokens | undefined;
+  refused(why: RefusedCredential): void;
+}): Access {
+  const { auth, keys, tokens, refused } = options;
+
+  const isOpen = () => auth === 'off' || (auth === undefined && tokens === undefined && !keys.exist());
+
+  /** Whoever shows what is no credential is anybody, as long as nobody needs one. */
+  function refuse(why: RefusedCredential): Caller {
+    if (isOpen()) return ANYBODY;
+    refused(why);
+    throw unauthorized();
+  }
+
+  /** A caller that is not known may have got its key a moment ago. */
+  async function lookFor(find: () => Caller | undefined, why: () => RefusedCredential): Promise<Caller> {
+    await keys.refresh();
+    return find() ?? refuse(why());
+  }
+
+  function byKey(key: string): Caller | Promise<Caller> {
+    const typo = typoIn(key);
+    if (typo !== undefined) return refuse({ reason: typo });
+    return lookFor(
+      () => keys.known(key),
+      () => ({ key_id: idIn(key), ...keys.whyUnknown(key) }),
+    );
+  }
+
+  function byCertificate(name: string): Caller | Promise<Caller> {
+    const find = () => keys.named(name);
+    return (
+      find() ?? lookFor(find, () => ({ reason: 'no key has the name of the certificate', key_name: name }))
+    );
+  }
+
+  return {
+    isOpen,
+
+    identify({ authorization, isRepeated, certificate }) {
+      if (auth === 'off') return ANYBODY;
+      if (authorization === undefined)
+        return certificate === undefined
+          ? refuse({ reason: 'there is no Authorization' })
+          : byCertificate(certificate);
+      if (isRepeated) return refuse({ reason: 'there are two headers Authorization' });
+      if (authorization.length > LONGEST_HEADER)
+        return refuse({ reason: 'the header Authorization is too long' });
+      const token = tokenIn(authorization);
+      if (token === undefined)
+        return refuse({ reason: 'the header Authorization has another scheme than Bearer' });
+      if (token.startsWith(KEY_PREFIX)) return keys.known(token) ?? byKey(token);
+      if (tokens) return tokens.known(token) ?? tokens.identify(token);
+      return refuse({ reason: 'the token is no key of Dibs' });
+    },
+  };
+}

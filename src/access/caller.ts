@@ -20,15 +20,23 @@ export interface Caller {
   readonly visible: string[] | undefined;
   may(scope: Scope): boolean;
   mayUse(queue: string): boolean;
+  /** `ended` is called when the caller may do nothing any more. Returns how to forget it. Undefined: that never happens. */
+  readonly onEnd: OnEnd | undefined;
 }
 
-const PATTERN = /^([A-Za-z0-9._:-]{1,128}|[A-Za-z0-9._:-]{0,127}\*)$/;
+export type OnEnd = (ended: () => void) => () => void;
 
-export const isQueuePattern = (text: string): boolean => PATTERN.test(text);
+/** A queue pattern, for JSON Schema, too. */
+export const QUEUE_PATTERN = /^([A-Za-z0-9._:-]{1,128}|[A-Za-z0-9._:-]{0,127}\*)$/;
+
+export const isQueuePattern = (text: string): boolean => QUEUE_PATTERN.test(text);
 
 const toLike = (pattern: string) => pattern.replaceAll('_', '\\_').replace(/\*$/, '%');
 
-export function createCaller({ id, name }: { id: string | undefined; name: string }, grant: Grant): Caller {
+export function createCaller(
+  { id, name, onEnd }: { id: string | undefined; name: string; onEnd?: OnEnd },
+  grant: Grant,
+): Caller {
   const scopes = new Set(grant.scopes);
   const names = new Set(grant.queues.filter((pattern) => !pattern.endsWith('*')));
   const beginnings = grant.queues.filter((p) => p.endsWith('*')).map((p) => p.slice(0, -1));
@@ -39,6 +47,7 @@ export function createCaller({ id, name }: { id: string | undefined; name: strin
     everywhere,
     visible: everywhere ? undefined : grant.queues.map(toLike),
     may: (scope) => scopes.has(scope) || scopes.has('admin'),
+    onEnd,
     mayUse: (queue) => everywhere || names.has(queue) || beginnings.some((start) => queue.startsWith(start)),
   };
 }

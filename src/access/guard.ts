@@ -1,7 +1,7 @@
 import type { Verbs } from '../concerns.ts';
 import { jobNotFound, Refusal } from '../errors.ts';
 import type { Queues } from '../queues/cache.ts';
-import type { Caller, Scope } from './caller.ts';
+import type { Caller, OnEnd, Scope } from './caller.ts';
 import { type Need, needOf, type VerbName } from './needs.ts';
 import { settleVisible } from './settleVisible.ts';
 
@@ -19,6 +19,25 @@ function checkQueues(caller: Caller, queues: Iterable<string>): void {
     if (!caller.mayUse(queue))
       throw new Refusal('forbidden', `This access key may not use the queue ${JSON.stringify(queue)}.`);
 }
+
+interface Wait {
+  wait_seconds?: number;
+  onHangup?: ((gone: () => void) => void) | undefined;
+}
+type Run = (request: unknown) => Promise<unknown>;
+
+/** Ends what a caller waits for when its key is revoked: the request is answered as if its time was over. */
+const untilEnd = (run: Run, onEnd: OnEnd) => async (request: Wait & { claim?: Wait }) => {
+  const wait = request.claim ?? request;
+  if (!wait.wait_seconds || !wait.onHangup) return run(request);
+  let forget = () => {};
+  const onHangup = (gone: () => void) => {
+    wait.onHangup?.(gone);
+    forget = onEnd(gone);
+  };
+  const ended = { ...wait, onHangup };
+  return run(request.claim ? { ...request, claim: ended } : ended).finally(() => forget());
+};
 
 /**
  * The verbs as one caller may use them. What each verb needs stands in needs.ts, and every protocol uses the verbs through
@@ -42,10 +61,11 @@ export function guard<V extends Verbs & Record<VerbName, unknown>>(verbs: V, que
 
   function guarded(caller: Caller, name: VerbName): (request: never) => Promise<unknown> {
     const need = needOf(name);
-    const verb = verbs[name] as (request: unknown) => Promise<unknown>;
+    const verb = verbs[name] as Run;
     const { own } = need;
     const isOwn = own === undefined || caller.id === undefined;
-    const run = isOwn ? verb : (request: unknown) => verb(own(request, caller.id as string));
+    const named = isOwn ? verb : (request: unknown) => verb(own(request, caller.id as string));
+    const run = need.waits && caller.onEnd ? (untilEnd(named, caller.onEnd) as Run) : named;
     if (caller.everywhere && caller.may('admin')) return run;
     return async (request: { id: string }) => {
       check(caller, need, request);

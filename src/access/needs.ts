@@ -21,6 +21,8 @@ export interface Need<R = any> {
   items?: true;
   /** The verb takes `visible`: the patterns of the queues that it may show and touch. */
   narrowed?: true;
+  /** The request may wait for up to `wait_seconds`. It waits no longer when its caller ends. */
+  waits?: true;
   /** It concerns every queue, so it needs the pattern `*`. */
   everywhere?: true;
   /** The request with the names that it chose itself, such as a `claim_id`, made different from those of other callers. */
@@ -67,10 +69,11 @@ export const NEEDS = {
       request: { ...request.request, route: `${request.request.route} ${caller}` },
     }),
   },
-  waitForEnqueued: { scope: 'produce', job: true },
+  waitForEnqueued: { scope: 'produce', job: true, waits: true },
 
   claim: {
     scope: 'consume',
+    waits: true,
     queues: claimed,
     own: ownClaim,
   },
@@ -81,12 +84,13 @@ export const NEEDS = {
   settle,
   settleAndClaim: {
     ...settle,
+    waits: true,
     queues: ({ claim }: { claim: Claim }) => claimed(claim),
     own: (request, caller) => ({ ...request, claim: ownClaim(request.claim, caller) }),
   },
 
   getJob: { ...read, job: true },
-  waitForJob: { ...read, job: true },
+  waitForJob: { ...read, job: true, waits: true },
   explainJob: { ...read, job: true },
   listJobs: { ...read, queues: ({ queue }: Job) => (queue === undefined ? [] : [queue]), narrowed: true },
   cancelJob: { ...admin, job: true },
@@ -112,6 +116,12 @@ export const NEEDS = {
   },
   deleteSchedule: { ...admin, narrowed: true },
   triggerSchedule: { ...admin, narrowed: true },
+
+  // A caller for some queues could make a key for all of them.
+  listKeys: { ...admin, everywhere: true },
+  createKey: { ...admin, everywhere: true },
+  revokeKey: { ...admin, everywhere: true },
+  rotateKey: { ...admin, everywhere: true },
 } satisfies Record<string, Need>;
 
 /** A verb of the engine that callers may ask for. */

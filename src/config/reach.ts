@@ -12,6 +12,10 @@ export interface Reach {
   host: string;
   /** 0 picks a free port. */
   port: number;
+  /** Whether requests need an access key. Undefined: as soon as there is one. */
+  auth: 'keys' | 'off' | undefined;
+  /** A file with an access key that may do everything. */
+  adminKeyFile: string | undefined;
   /** Who may send requests besides programs on this machine. Undefined with AUTH=off: everybody. */
   webPages: { hosts: string[]; origins: string[] } | undefined;
   /** The proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` count: addresses, CIDRs, `loopback`. */
@@ -26,18 +30,8 @@ function isProxy(item: string): boolean {
   return bits === undefined || (/^[1-9]\d*$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
 }
 
-/** HOST is checked only for a process that listens. */
-export function readReach(
-  { text, integer, oneOf, list, problems }: Variables,
-  { listens }: { listens: boolean },
-): Reach {
-  const host = text('HOST') ?? '127.0.0.1';
-  const auth = oneOf('AUTH', 'on', ['on', 'off']);
-  if (listens && auth !== 'off' && !isLoopback(host))
-    problems.push(
-      `HOST=${host} lets in everybody who can reach it, because there are no access keys yet; ` +
-        'use 127.0.0.1, or set AUTH=off if your network keeps strangers out',
-    );
+export function readReach({ text, integer, oneOf, list }: Variables): Reach {
+  const auth = (oneOf('AUTH', '', ['', 'keys', 'off']) || undefined) as Reach['auth'];
   const hosts = list('ALLOWED_HOSTS', (item) => HOST_NAME.test(item), 'names of hosts without ports');
   const origins = list(
     'ALLOWED_ORIGINS',
@@ -45,8 +39,10 @@ export function readReach(
     'origins like http://localhost:3000',
   );
   return {
-    host,
+    host: text('HOST') ?? '127.0.0.1',
     port: integer('PORT', 8080, 0, 65535),
+    auth,
+    adminKeyFile: text('ADMIN_KEY_FILE'),
     webPages: auth === 'off' ? undefined : { hosts, origins },
     trustProxy: list('TRUST_PROXY', isProxy, 'addresses, CIDRs like 10.0.0.0/8, or loopback'),
   };

@@ -22,7 +22,7 @@ export function createVariables(env: Record<string, string | undefined>) {
     oneOf(name: string, fallback: string, values: string[]): string {
       const given = text(name) ?? fallback;
       if (!values.includes(given))
-        problems.push(`${name} must be one of ${values.join(', ')}, not "${given}"`);
+        problems.push(`${name} must be one of ${values.filter(Boolean).join(', ')}, not "${given}"`);
       return given;
     },
 

@@ -12,7 +12,7 @@ import { scheduleTicks } from '../schedules/ticker.ts';
 import type { Settlement } from '../settle/verbs.ts';
 import type { Waiters } from '../waiting/waiters.ts';
 import { startDuty } from './duty.ts';
-import { pruneAnswers, pruneClaims, pruneJobs, pruneWindows } from './pruner.ts';
+import { pruneAnswers, pruneClaims, pruneJobs, pruneKeys, pruneWindows } from './pruner.ts';
 import { recallPassedOver, storeFloors } from './recall.ts';
 import { expireJobs, promoteScheduled, rescueLeases } from './sweeper.ts';
 
@@ -24,6 +24,9 @@ const STORE_FLOORS_MS = 2000;
 const LOST_LEASES_MS = 1000;
 const SCHEDULES_MS = 1000;
 const CLOCK_MS = 10_000;
+/** A revoked key is refused within a second, also where no notification arrives. */
+const KEYS_MS = 500;
+const KEY_USE_MS = 5000;
 /** At the latest. The repair asks for an earlier time itself. */
 const GROUPS_MS = 60_000;
 
@@ -39,11 +42,12 @@ export function startDuties(context: {
   groups: GroupHeads;
   repair: GroupRepair;
   claims: Claims;
+  keys: { follow(): Promise<boolean>; noteUse(): Promise<boolean> };
   arrivals: Arrivals;
   enqueueWithin: Enqueue['enqueueWithin'];
   log: (error: unknown, message: string) => void;
 }) {
-  const { clock, repair, claims, arrivals, log } = context;
+  const { clock, repair, claims, keys, arrivals, log } = context;
   const failed = (error: unknown) => log(error, 'a background duty failed, it will run again');
   const start = (everyMs: number, run: () => Promise<boolean | number>) =>
     startDuty({ everyMs, failed, run });
@@ -60,6 +64,9 @@ export function startDuties(context: {
     start(PRUNE_MS, pruneAnswers(context)),
     start(PRUNE_MS, pruneWindows(context)),
     start(PRUNE_MS, pruneClaims(context)),
+    start(PRUNE_MS, pruneKeys(context)),
+    start(KEYS_MS, keys.follow),
+    start(KEY_USE_MS, keys.noteUse),
     start(SCHEDULES_MS, scheduleTicks(context)),
     start(CLOCK_MS, () => clock.adjust().then(() => false)),
   ];

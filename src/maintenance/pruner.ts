@@ -29,13 +29,14 @@ const statements = {
   answers: planned('maintenance/prune_answers', row<Expired>()),
   windows: planned('maintenance/prune_windows', row<Expired>()),
   claims: planned('maintenance/prune_claims', row<Expired>()),
+  keys: planned('maintenance/prune_keys', row<Expired>()),
 };
 
 /** A pass that has much to do looks this often for queues that have something to prune by now. */
 const LOOK_MS = 1000;
 const BEGINNING: Last = { after_finished_at: '-infinity', after_id: FIRST_ID };
 
-/** The number of rows that prune_answers.sql, prune_windows.sql and prune_claims.sql take at once. */
+/** The number of rows that prune_answers.sql, prune_windows.sql, prune_claims.sql and prune_keys.sql take at once. */
 const BATCH = 1000;
 
 /** Deletes finished jobs that outlived the retention of their queue. Queues take turns, a chunk each. */
@@ -92,3 +93,6 @@ export const pruneWindows = (context: { db: Db; clock: Clock }) => pruneExpired(
 
 /** Deletes the rows of claims with a claim_id that have no leases any more. */
 export const pruneClaims = (context: { db: Db; clock: Clock }) => pruneExpired(context, statements.claims);
+
+/** Deletes access keys that were revoked, or expired, long ago. */
+export const pruneKeys = (context: { db: Db; clock: Clock }) => pruneExpired(context, statements.keys);

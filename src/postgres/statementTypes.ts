@@ -5,6 +5,141 @@ import type { TextArray } from './textArray.ts';
 
 /** The parameters and columns of each statement. */
 export interface StatementTypes {
+  'access/change': {
+    parameters: {
+      creates: boolean | null;
+    };
+    columns: {
+      sent: string;
+    };
+  };
+  'access/create': {
+    parameters: {
+      id: string | null;
+      name: string | null;
+      hash: string | null;
+      scopes: (string | null)[] | TextArray | null;
+      queues: (string | null)[] | TextArray | null;
+      expires_at: string | null;
+      expires_in_seconds: number | null;
+    };
+    columns: {
+      id: string;
+      name: string;
+      scopes: (string | null)[];
+      queues: (string | null)[];
+      created_at: string;
+      expires_at: string;
+      revoked_at: string;
+      last_used_at: string;
+      old_key_expires_at: string;
+    };
+  };
+  'access/find': {
+    parameters: {
+      id: string | null;
+    };
+    columns: {
+      revoked_at: string;
+      expires_at: string;
+      hash: string;
+    };
+  };
+  'access/find_named': {
+    parameters: {
+      text: string | null;
+    };
+    columns: {
+      id: string;
+    };
+  };
+  'access/list': {
+    parameters: {
+      after: string | null;
+      limit: number | null;
+    };
+    columns: {
+      id: string;
+      name: string;
+      scopes: (string | null)[];
+      queues: (string | null)[];
+      created_at: string;
+      expires_at: string;
+      revoked_at: string;
+      last_used_at: string;
+      old_key_expires_at: string;
+    };
+  };
+  'access/note_use': {
+    parameters: {
+      ids: (string | null)[] | null;
+    };
+    columns: Record<never, never>;
+  };
+  'access/put_from_file': {
+    parameters: {
+      id: string | null;
+      name: string | null;
+      hash: string | null;
+    };
+    columns: Record<never, never>;
+  };
+  'access/revoke': {
+    parameters: {
+      id: string | null;
+    };
+    columns: {
+      id: string;
+    };
+  };
+  'access/rotate': {
+    parameters: {
+      hash: string | null;
+      overlap_seconds: number | null;
+      id: string | null;
+    };
+    columns: {
+      id: string;
+      name: string;
+      scopes: (string | null)[];
+      queues: (string | null)[];
+      created_at: string;
+      expires_at: string;
+      revoked_at: string;
+      last_used_at: string;
+      old_key_expires_at: string;
+    };
+  };
+  'access/snapshot': {
+    parameters: Record<never, never>;
+    columns: {
+      id: string;
+      name: string;
+      scopes: (string | null)[];
+      queues: (string | null)[];
+      hash: string;
+      old_hash: string;
+      old_hash_expires_at: string;
+      expires_at: string;
+      revoked_at: string;
+    };
+  };
+  'access/state': {
+    parameters: Record<never, never>;
+    columns: {
+      version: string;
+      has_had_keys: boolean;
+    };
+  };
+  'access/taken': {
+    parameters: {
+      name: string | null;
+    };
+    columns: {
+      keys: number;
+      has_name: boolean;
+    };
+  };
   'admin/call_point': {
     parameters: Record<never, never>;
     columns: {
@@ -967,6 +1102,14 @@ export interface StatementTypes {
       count: number;
       after_finished_at: string;
       after_id: string;
+    };
+  };
+  'maintenance/prune_keys': {
+    parameters: {
+      from: string | null;
+    };
+    columns: {
+      ended_at: string;
     };
   };
   'maintenance/prune_windows': {

@@ -14,6 +14,7 @@ import { createListener } from './listener.ts';
  *   done <sender> <id>,<id>,...        These jobs are finished, and clients may wait for them.
  *   hello <sender>                     The sender has begun to listen. The others tell it again where claims wait.
  *   replaced <sender> <mark>,<request> The claim was repeated with the sender, and this request may not wait any longer.
+ *   keys <sender>                      Access keys have changed. SQL sends it, with the change.
  *
  * A lost notification costs latency, never a job: claims and clients that wait also look by themselves, now and then.
  */
@@ -63,6 +64,8 @@ export interface NotifierListeners {
   blocked(queue: string, group: string | undefined): void;
   /** Another replica has a newer request of this claim. */
   replaced(mark: string, request: string): void;
+  /** Access keys have changed. */
+  keysChanged(): void;
   /** Notifications may be lost: any queue may have something ready. */
   anywhere(): void;
 }
@@ -89,6 +92,7 @@ export function createNotifier(options: {
     finished: () => undefined,
     blocked: () => undefined,
     replaced: () => undefined,
+    keysChanged: () => undefined,
     anywhere: () => undefined,
   };
 
@@ -130,6 +134,7 @@ export function createNotifier(options: {
     else if (verb === 'wait') note(interest, about);
     else if (verb === 'done') listeners.finished(about.split(','));
     else if (verb === 'hello') announced.clear();
+    else if (verb === 'keys') listeners.keysChanged();
     else if (verb === 'replaced') {
       const [mark = '', request = ''] = about.split(',');
       listeners.replaced(mark, request);

@@ -23,8 +23,14 @@ const steady = (text: string) =>
     .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<uuid>')
     .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, '<time>');
 
-async function bash(script: string): Promise<{ status: number | null; stderr: string }> {
-  const child = spawn('bash', ['-c', script], { stdio: ['ignore', 'inherit', 'pipe'] });
+async function bash(
+  script: string,
+  env: Record<string, string>,
+): Promise<{ status: number | null; stderr: string }> {
+  const child = spawn('bash', ['-c', script], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'inherit', 'pipe'],
+  });
   let stderr = '';
   child.stderr.on('data', (chunk) => {
     stderr += chunk;
@@ -57,7 +63,10 @@ describe.each([
     const script = steps
       .map(({ typed }, i) => `{\n${typed.replaceAll(address, url)}} > ${folder}/${i}\n`)
       .join('');
-    const { status, stderr } = await bash(`set -euo pipefail\n${script}`);
+    const { status, stderr } = await bash(`set -euo pipefail\n${script}`, {
+      // `npm start` and `dibs keys` have the same database by themselves.
+      DATABASE_URL: service.databaseUrl,
+    });
     expect(stderr).toBe('');
     expect(status).toBe(0);
     for (const [i, { printed }] of steps.entries())

@@ -62,7 +62,7 @@ function expectValid(schema: Json, example: unknown) {
 
 let service: Service;
 beforeAll(async () => {
-  service = await startService();
+  service = await startService({ auth: 'off' });
 });
 afterAll(() => service.stop());
 

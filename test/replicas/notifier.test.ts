@@ -31,6 +31,7 @@ async function replica() {
     finished: (ids) => ids.forEach(wake),
     blocked: (queue, group) => wake(`${queue}: ${group}`),
     replaced: () => undefined,
+    keysChanged: () => undefined,
     anywhere: () => undefined,
   });
   undo.push(db.close, notifier.stop);

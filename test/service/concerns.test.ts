@@ -42,6 +42,7 @@ describe('the verbs of an engine', () => {
   const NO_VERBS = [
     'settleAndClaim',
     'as',
+    'keys',
     'whyNotReady',
     'memory',
     'waitingForJobs',
@@ -89,6 +90,10 @@ describe('the verbs of an engine', () => {
       engine.putSchedule({ name: 'bad', spec: { cron: 'x', timezone: 'UTC', paused: false, job } }),
     deleteSchedule: () => engine.deleteSchedule({ name: 's' }),
     triggerSchedule: () => engine.triggerSchedule({ name: 's' }),
+    listKeys: () => engine.listKeys({ limit: 1 }),
+    createKey: () => engine.createKey({ name: 'k', scopes: ['read'] }),
+    revokeKey: () => engine.revokeKey({ id }),
+    rotateKey: () => engine.rotateKey({ id }),
   };
   const REFUSED: Record<string, string> = {
     ...Object.fromEntries(
@@ -110,6 +115,8 @@ describe('the verbs of an engine', () => {
       ['getSchedule', 'deleteSchedule', 'triggerSchedule'].map((verb) => [verb, 'schedule_not_found']),
     ),
     deleteQueue: 'queue_not_found',
+    revokeKey: 'key_not_found',
+    rotateKey: 'key_not_found',
     putSchedule: 'invalid_request',
   };
 

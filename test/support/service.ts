@@ -1,7 +1,7 @@
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import { buildApp, openApiDocument } from '../../routes/app.ts';
 import type { Certificates } from '../../routes/http/certificates.ts';
-import type { Access } from '../../src/access/access.ts';
+import { type Access, type Auth, createAccess, type RefusedCredential } from '../../src/access/access.ts';
 import type { HttpLimits } from '../../src/config/limits.ts';
 import { startEngine } from '../../src/engine.ts';
 import { createMemory } from '../../src/memory.ts';
@@ -36,6 +36,10 @@ export async function startService(
     onLog?: (line: Json) => void;
     webPages?: { hosts: string[]; origins: string[] };
     access?: Access;
+    auth?: Auth;
+    /** Where to LISTEN, if not at `databaseUrl`. */
+    listenUrl?: string;
+    logger?: Logger;
   } = {},
 ) {
   const database = options.databaseUrl ? undefined : await createDatabase();
@@ -47,20 +51,25 @@ export async function startService(
   const engine = await startEngine({
     db,
     memory,
-    listenUrl: databaseUrl,
+    listenUrl: options.listenUrl ?? databaseUrl,
     log: (error) => errors.push(error),
   });
+  const refused: RefusedCredential[] = [];
   const app = await buildApp({
     engine,
-    logger: onLog
-      ? pino({ level: 'info' }, { write: (line) => onLog(JSON.parse(line)) })
-      : pino({ level: 'silent' }),
+    logger:
+      options.logger ??
+      (onLog
+        ? pino({ level: 'info' }, { write: (line) => onLog(JSON.parse(line)) })
+        : pino({ level: 'silent' })),
     maxPayloadBytes: options.maxPayloadBytes ?? 2 ** 20,
     limits: options.limits,
     certificates: options.certificates,
     trustProxy: options.trustProxy,
     webPages: options.webPages,
-    access: options.access,
+    access:
+      options.access ??
+      createAccess({ auth: options.auth, keys: engine.keys, refused: (why) => refused.push(why) }),
   });
   const check = answerChecker(await document);
 
@@ -99,6 +108,8 @@ export async function startService(
     call,
     /** The errors that the engine logged. */
     errors,
+    /** Why credentials were refused. */
+    refused,
     /** Listens on a free port, and returns the base URL. */
     listen: () => app.listen({ host: '127.0.0.1', port: 0 }),
     async stop() {

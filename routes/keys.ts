@@ -1,0 +1,111 @@
+import { Type } from 'typebox';
+import { isUuid } from '../src/ids.ts';
+import { pageOf } from './http/cursor.ts';
+import type { App } from './http/fastify.ts';
+import { answer, operation } from './http/operation.ts';
+import { pageQuery, ref } from './schemas/common.ts';
+import { KeyId, KeyPage, KeyRotation, MadeKey, NewKey } from './schemas/key.ts';
+
+const tags = ['Keys'];
+
+/** No cache on the way keeps an answer with a key. */
+const noStore = {
+  'Cache-Control': { type: 'string', enum: ['no-store'], description: 'The answer has a secret.' },
+};
+
+export function keyRoutes(app: App): void {
+  app.route({
+    method: 'GET',
+    url: '/keys',
+    config: { verb: 'listKeys' },
+    schema: {
+      querystring: Type.Object(pageQuery, { additionalProperties: false }),
+      ...operation({
+        operationId: 'listKeys',
+        tags,
+        summary: 'List access keys, oldest first',
+        description: 'Needs a key with the scope `admin` for all queues, as all operations on keys do.',
+        answers: { 200: answer(ref(KeyPage), 'A page of access keys.') },
+        refusals: [400],
+      }),
+    },
+    handler: async (request) => {
+      const { items, next } = await pageOf({ of: 'keys' }, request.query, {
+        list: async (limit, after) => ({ items: await request.verbs.listKeys({ limit, after }) }),
+        keyOf: ({ id }) => id,
+        isKey: isUuid,
+      });
+      return { keys: items, next_cursor: next };
+    },
+  });
+
+  app.route({
+    method: 'POST',
+    url: '/keys',
+    config: { verb: 'createKey' },
+    schema: {
+      body: ref(NewKey),
+      ...operation({
+        operationId: 'createKey',
+        tags,
+        summary: 'Create an access key',
+        description:
+          'The answer shows the key, once. From the first key on, every request needs one, on every replica within a second.',
+        answers: { 201: answer(ref(MadeKey), 'The access key, with its `key`.', noStore) },
+        refusals: [409],
+        takesBody: true,
+      }),
+    },
+    handler: async (request, reply) =>
+      reply
+        .code(201)
+        .header('cache-control', 'no-store')
+        .send(await request.verbs.createKey(request.body)),
+  });
+
+  app.route({
+    method: 'DELETE',
+    url: '/keys/:id',
+    config: { verb: 'revokeKey' },
+    schema: {
+      params: KeyId,
+      ...operation({
+        operationId: 'revokeKey',
+        tags,
+        summary: 'Revoke an access key',
+        description: 'Every replica refuses it within a second. It stays in the list for 7 days.',
+        answers: { 204: { type: 'null', description: 'It is revoked.' } },
+        refusals: [404],
+        takesBody: true,
+      }),
+    },
+    handler: async (request, reply) => {
+      await request.verbs.revokeKey(request.params);
+      return reply.code(204).send();
+    },
+  });
+
+  app.route({
+    method: 'POST',
+    url: '/keys/:id/rotate',
+    config: { verb: 'rotateKey' },
+    schema: {
+      params: KeyId,
+      body: ref(KeyRotation),
+      ...operation({
+        operationId: 'rotateKey',
+        tags,
+        summary: 'Give an access key a new secret',
+        description:
+          'Name, scopes and queues stay. The old key goes on for `overlap_seconds`; a key from before an earlier rotation ends now.',
+        answers: { 200: answer(ref(MadeKey), 'The access key, with its new `key`.', noStore) },
+        refusals: [404],
+        takesBody: true,
+      }),
+    },
+    handler: async (request, reply) =>
+      reply
+        .header('cache-control', 'no-store')
+        .send(await request.verbs.rotateKey({ ...request.params, ...request.body })),
+  });
+}
