@@ -14,6 +14,8 @@ declare module 'fastify' {
     verb?: VerbName | 'none';
   }
   interface FastifyRequest {
+    /** Who sends the request. Null for a route that anybody may use. */
+    caller: Caller | null;
     /** The verbs as the caller may use them. A route reaches the engine through them only. */
     verbs: CallerVerbs;
   }
@@ -33,9 +35,11 @@ function credentialOf({ headers, raw }: FastifyRequest) {
 
 /** Finds out who sends each request, before its body is read. Refuses a caller without the scope of the route. */
 export function authenticate(app: App, engine: Pick<Engine, 'as'>, access: Access): void {
+  app.decorateRequest('caller', null);
   app.decorateRequest('verbs', undefined as never);
 
   function letIn(request: FastifyRequest, verb: VerbName, caller: Caller): void {
+    request.caller = caller;
     checkScope(caller, needOf(verb).scope);
     request.verbs = engine.as(caller);
   }
