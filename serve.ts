@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { buildApp } from './routes/app.ts';
+import { createTokenAccess } from './src/access/tokenAccess.ts';
+import { createTokens } from './src/access/tokens.ts';
 import type { Config } from './src/config.ts';
 import { keepEmbedded } from './src/embedded/keep.ts';
 import { startEngine } from './src/engine.ts';
@@ -52,6 +54,8 @@ async function listen(app: Awaited<ReturnType<typeof buildApp>>, { host, port }:
 export async function serve(config: Config, logger: Logger, stop: AbortSignal): Promise<void> {
   const undo: (() => Promise<unknown>)[] = [];
   try {
+    const tokens = config.tokens && createTokens(config.tokens, (why) => logger.info(why));
+    await tokens?.checkFiles();
     let url = config.databaseUrl;
     if (url === undefined) {
       const embedded = await keepEmbedded({
@@ -85,7 +89,8 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
     });
     undo.push(engine.stop);
     const { maxPayloadBytes, webPages } = config;
-    const app = await buildApp({ engine, logger, maxPayloadBytes, webPages });
+    const access = tokens && createTokenAccess(tokens);
+    const app = await buildApp({ engine, logger, maxPayloadBytes, webPages, access });
     undo.push(() => {
       engine.stopWaiting();
       return app.close();

@@ -1,5 +1,6 @@
 import { readDatabaseUrl } from './config/databaseUrl.ts';
 import { type Reach, readReach } from './config/reach.ts';
+import { readTokens, type TokenConfig } from './config/tokens.ts';
 import { createVariables } from './config/variables.ts';
 import { DEFAULT_MEMORY_BYTES, LEAST_MEMORY_BYTES } from './memory.ts';
 
@@ -15,6 +16,8 @@ export interface Config extends Reach {
   logLevel: string;
   maxPayloadBytes: number;
   maxMemoryBytes: number;
+  /** Undefined: there is no issuer whose tokens count. */
+  tokens: TokenConfig | undefined;
 }
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
@@ -38,6 +41,7 @@ export function readConfig(env: Record<string, string | undefined>, { listens = 
     logLevel: oneOf('LOG_LEVEL', 'info', LOG_LEVELS),
     maxPayloadBytes: integer('MAX_PAYLOAD_BYTES', 2 ** 20, 1, 16 * 2 ** 20),
     maxMemoryBytes: integer('MAX_MEMORY_BYTES', DEFAULT_MEMORY_BYTES, LEAST_MEMORY_BYTES, 2 ** 40),
+    tokens: readTokens(variables),
   };
   if (problems.length > 0) throw new ConfigError(problems.join('\n'));
   return config;

@@ -76,6 +76,10 @@ export const queueNotFound = (name: string) =>
 export const scheduleNotFound = (name: string) =>
   new Refusal('schedule_not_found', `There is no schedule ${JSON.stringify(name)}.`);
 
+/** Says the same whatever is wrong with the credential: a stranger learns nothing. */
+export const unauthorized = () =>
+  new Refusal('unauthorized', 'This needs a valid access key: send it as "Authorization: Bearer <key>".');
+
 export const leaseLost = (id: string) =>
   new Refusal(
     'lease_lost',

@@ -84,7 +84,8 @@ export function sendProblem(reply: FastifyReply, refusal: Refusal): FastifyReply
   const { method } = reply.request;
   const problem = toProblem(refusal, method !== 'GET' && method !== 'HEAD');
   if (problem.status === 401) reply.header('www-authenticate', 'Bearer realm="dibs"');
-  if (problem.status === 503 || problem.status === 429) reply.header('retry-after', refusal.retryAfterSeconds);
+  if (problem.status === 503 || problem.status === 429)
+    reply.header('retry-after', refusal.retryAfterSeconds);
   return reply
     .header('x-request-id', reply.request.id)
     .code(problem.status)

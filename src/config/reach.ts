@@ -22,7 +22,7 @@ export function readReach(
 ): Reach {
   const host = text('HOST') ?? '127.0.0.1';
   const auth = oneOf('AUTH', 'on', ['on', 'off']);
-  if (listens && auth !== 'off' && !isLoopback(host))
+  if (listens && auth !== 'off' && text('JWT_ISSUER') === undefined && !isLoopback(host))
     problems.push(
       `HOST=${host} lets in everybody who can reach it, because there are no access keys yet; ` +
         'use 127.0.0.1, or set AUTH=off if your network keeps strangers out',
