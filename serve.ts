@@ -88,9 +88,9 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
         : undefined,
     });
     undo.push(engine.stop);
-    const { maxPayloadBytes, webPages } = config;
+    const { maxPayloadBytes, webPages, rates } = config;
     const access = tokens && createTokenAccess(tokens);
-    const app = await buildApp({ engine, logger, maxPayloadBytes, webPages, access });
+    const app = await buildApp({ engine, logger, maxPayloadBytes, webPages, access, rates });
     undo.push(() => {
       engine.stopWaiting();
       return app.close();

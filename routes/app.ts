@@ -1,6 +1,8 @@
 import type { RouteOptions } from 'fastify';
 import type { Logger } from 'pino';
 import { type Access, OPEN } from '../src/access/access.ts';
+import { createFailures } from '../src/access/failures.ts';
+import type { Rates } from '../src/config/rates.ts';
 import type { Engine } from '../src/engine.ts';
 import { claimRoutes } from './claims.ts';
 import { enqueueRoutes } from './enqueue.ts';
@@ -14,6 +16,7 @@ import { checkHeads } from './http/head.ts';
 import { holdAnswers } from './http/memory.ts';
 import { serveAnyExpectation } from './http/nodeRefusals.ts';
 import { handleError, methodNotAllowed, routeNotFound } from './http/problems.ts';
+import { createCountRequest } from './http/requestRate.ts';
 import { closeUnread } from './http/unreadAnswers.ts';
 import type { WebPages } from './http/webPages.ts';
 import { jobRoutes } from './jobs.ts';
@@ -90,6 +93,8 @@ export async function buildApp(options: {
   maxPayloadBytes: number;
   /** Tells who sends a request. Without it, nobody needs a key. */
   access?: Access | undefined;
+  /** How many requests a second a caller may send, and how many wrong keys a minute an address. None: as many as they like. */
+  rates?: Partial<Rates>;
   /** Undefined: web pages of all sites may send requests. */
   webPages?: WebPages | undefined;
   /** How long a request may take to arrive. */
@@ -97,7 +102,7 @@ export async function buildApp(options: {
   /** How long a client may take no byte of an answer. */
   answerTimeoutMs?: number;
 }): Promise<App> {
-  const { engine, logger, maxPayloadBytes, webPages, access = OPEN } = options;
+  const { engine, logger, maxPayloadBytes, webPages, access = OPEN, rates = {} } = options;
   const { requestTimeoutMs, answerTimeoutMs = ANSWER_TIMEOUT_MS } = options;
   const app = createApp(logger, requestTimeoutMs);
   const addRoutes = routesOf(engine, maxPayloadBytes);
@@ -118,7 +123,10 @@ export async function buildApp(options: {
     else routeNotFound(request, reply);
   });
   checkHeads(app, access, webPages);
-  authenticate(app, engine, access);
+  authenticate(app, engine, access, {
+    count: rates.requestsPerSecond ? await createCountRequest(app, rates.requestsPerSecond) : undefined,
+    failures: rates.failuresPerMinute ? createFailures(rates.failuresPerMinute) : undefined,
+  });
   closeWithLastAnswer(app);
   closeUnread(app, answerTimeoutMs);
   holdAnswers(app, engine.memory);

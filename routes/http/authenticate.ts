@@ -1,12 +1,14 @@
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
-import type { Access } from '../../src/access/access.ts';
+import type { Access, Credential } from '../../src/access/access.ts';
 import { ANYBODY, type Caller } from '../../src/access/caller.ts';
+import type { Failures } from '../../src/access/failures.ts';
 import { checkScope } from '../../src/access/guard.ts';
 import { needOf, type VerbName } from '../../src/access/needs.ts';
 import type { CallerVerbs, Engine } from '../../src/engine.ts';
-import { invalidRequest } from '../../src/errors.ts';
+import { invalidRequest, Refusal } from '../../src/errors.ts';
 import type { App } from './fastify.ts';
 import { timesSent } from './head.ts';
+import type { CountRequest } from './requestRate.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -33,18 +35,63 @@ function credentialOf({ headers, raw }: FastifyRequest) {
   return { authorization: headers.authorization, certificate: undefined };
 }
 
+/** What bounds how often somebody may ask. */
+export interface RequestLimits {
+  /** Undefined: no caller sends too many requests. */
+  count: CountRequest | undefined;
+  failures: Failures | undefined;
+}
+
 /** Finds out who sends each request, before its body is read. Refuses a caller without the scope of the route. */
-export function authenticate(app: App, engine: Pick<Engine, 'as'>, access: Access): void {
+export function authenticate(
+  app: App,
+  engine: Pick<Engine, 'as'>,
+  access: Access,
+  { count, failures }: RequestLimits,
+): void {
   app.decorateRequest('caller', null);
   app.decorateRequest('verbs', undefined as never);
 
-  function letIn(request: FastifyRequest, verb: VerbName, caller: Caller): void {
-    request.caller = caller;
+  function failed(request: FastifyRequest, credential: Credential, error: unknown): never {
+    if (error instanceof Refusal && error.code === 'unauthorized') failures?.failed(request.ip, credential);
+    throw error;
+  }
+
+  function identify(request: FastifyRequest): Caller | Promise<Caller> {
+    if (access.isOpen()) return ANYBODY;
+    const credential = credentialOf(request);
+    if (failures?.isAnyBlocked()) {
+      const known = access.known(credential);
+      if (known) return known;
+      failures.checkMayTry(request.ip, credential);
+    }
+    try {
+      const caller = access.identify(credential);
+      if (!(caller instanceof Promise)) return caller;
+      return caller.then(
+        (good) => {
+          failures?.succeeded(credential);
+          return good;
+        },
+        (error) => failed(request, credential, error),
+      );
+    } catch (error) {
+      return failed(request, credential, error);
+    }
+  }
+
+  function admit(request: FastifyRequest, verb: VerbName, caller: Caller): void {
     checkScope(caller, needOf(verb).scope);
     request.verbs = engine.as(caller);
   }
 
-  app.addHook('onRequest', (request: FastifyRequest, _: FastifyReply, done: (error?: Error) => void) => {
+  function letIn(request: FastifyRequest, reply: FastifyReply, verb: VerbName, caller: Caller) {
+    request.caller = caller;
+    if (count) return count(request, reply).then(() => admit(request, verb, caller));
+    return admit(request, verb, caller);
+  }
+
+  app.addHook('onRequest', (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => {
     const { verb } = request.routeOptions.config;
     try {
       // A route without a declaration gets no verbs.
@@ -52,13 +99,13 @@ export function authenticate(app: App, engine: Pick<Engine, 'as'>, access: Acces
         done();
         return;
       }
-      const caller = access.isOpen() ? ANYBODY : access.identify(credentialOf(request));
-      if (!(caller instanceof Promise)) {
-        letIn(request, verb, caller);
-        done();
-        return;
-      }
-      caller.then((known) => letIn(request, verb, known)).then(() => done(), done);
+      const caller = identify(request);
+      const admitted =
+        caller instanceof Promise
+          ? caller.then((known) => letIn(request, reply, verb, known))
+          : letIn(request, reply, verb, caller);
+      if (admitted instanceof Promise) admitted.then(() => done(), done);
+      else done();
     } catch (error) {
       done(error as Error);
     }

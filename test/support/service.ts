@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { buildApp, openApiDocument } from '../../routes/app.ts';
 import type { Access } from '../../src/access/access.ts';
+import type { Rates } from '../../src/config/rates.ts';
 import { startEngine } from '../../src/engine.ts';
 import { createMemory } from '../../src/memory.ts';
 import { openDatabase } from '../../src/postgres/pool.ts';
@@ -31,6 +32,7 @@ export async function startService(
     answerTimeoutMs?: number;
     webPages?: { hosts: string[]; origins: string[] };
     access?: Access;
+    rates?: Partial<Rates>;
   } = {},
 ) {
   const database = options.databaseUrl ? undefined : await createDatabase();
@@ -52,6 +54,7 @@ export async function startService(
     answerTimeoutMs: options.answerTimeoutMs,
     webPages: options.webPages,
     access: options.access,
+    rates: options.rates,
   });
   const check = answerChecker(await document);
 
