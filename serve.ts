@@ -88,9 +88,17 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
         : undefined,
     });
     undo.push(engine.stop);
-    const { maxPayloadBytes, webPages, rates } = config;
+    const { maxPayloadBytes, webPages, allowedOrigins, rates } = config;
     const access = tokens && createTokenAccess(tokens);
-    const app = await buildApp({ engine, logger, maxPayloadBytes, webPages, access, rates });
+    const app = await buildApp({
+      engine,
+      logger,
+      maxPayloadBytes,
+      webPages,
+      allowedOrigins,
+      access,
+      rates,
+    });
     undo.push(() => {
       engine.stopWaiting();
       return app.close();

@@ -9,6 +9,7 @@ import { enqueueRoutes } from './enqueue.ts';
 import { explainRoutes } from './explain.ts';
 import { authenticate, checkDeclaration } from './http/authenticate.ts';
 import { acceptJson, checkPresenceOfBody } from './http/body.ts';
+import { allowOrigins } from './http/cors.ts';
 import { describingApp, docsRoutes } from './http/docs.ts';
 import { type App, createApp } from './http/fastify.ts';
 import { closeWithLastAnswer } from './http/gracefulClose.ts';
@@ -17,6 +18,7 @@ import { holdAnswers } from './http/memory.ts';
 import { serveAnyExpectation } from './http/nodeRefusals.ts';
 import { handleError, methodNotAllowed, routeNotFound } from './http/problems.ts';
 import { createCountRequest } from './http/requestRate.ts';
+import { setSafeHeaders } from './http/safeHeaders.ts';
 import { closeUnread } from './http/unreadAnswers.ts';
 import type { WebPages } from './http/webPages.ts';
 import { jobRoutes } from './jobs.ts';
@@ -95,6 +97,8 @@ export async function buildApp(options: {
   access?: Access | undefined;
   /** How many requests a second a caller may send, and how many wrong keys a minute an address. None: as many as they like. */
   rates?: Partial<Rates>;
+  /** The origins whose pages may read answers. `*`: all. */
+  allowedOrigins?: string[];
   /** Undefined: web pages of all sites may send requests. */
   webPages?: WebPages | undefined;
   /** How long a request may take to arrive. */
@@ -102,7 +106,15 @@ export async function buildApp(options: {
   /** How long a client may take no byte of an answer. */
   answerTimeoutMs?: number;
 }): Promise<App> {
-  const { engine, logger, maxPayloadBytes, webPages, access = OPEN, rates = {} } = options;
+  const {
+    engine,
+    logger,
+    maxPayloadBytes,
+    webPages,
+    access = OPEN,
+    rates = {},
+    allowedOrigins = [],
+  } = options;
   const { requestTimeoutMs, answerTimeoutMs = ANSWER_TIMEOUT_MS } = options;
   const app = createApp(logger, requestTimeoutMs);
   const addRoutes = routesOf(engine, maxPayloadBytes);
@@ -111,6 +123,8 @@ export async function buildApp(options: {
 
   app.setErrorHandler(handleError);
   app.setNotFoundHandler(routeNotFound);
+  setSafeHeaders(app);
+  await allowOrigins(app, allowedOrigins);
   // Answers before the body is read, as for a wrong method.
   app.addHook('onRequest', (request, reply, done) => {
     if (!request.is404) {

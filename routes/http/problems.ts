@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { type FieldError, type Outcome, Refusal, type RefusalCode } from '../../src/errors.ts';
 import { refusalOf, wholeBody } from './refusalOf.ts';
+import { NO_SNIFF } from './safeHeaders.ts';
 
 /** The only map from codes to statuses. */
 const STATUS: Record<RefusalCode, number> = {
@@ -88,6 +89,7 @@ export function sendProblem(reply: FastifyReply, refusal: Refusal): FastifyReply
     reply.header('retry-after', refusal.retryAfterSeconds);
   return reply
     .header('x-request-id', reply.request.id)
+    .header(...NO_SNIFF)
     .code(problem.status)
     .type('application/problem+json')
     .serializer(JSON.stringify)

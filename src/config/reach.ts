@@ -13,6 +13,8 @@ export interface Reach {
   port: number;
   /** Who may send requests besides programs on this machine. Undefined with AUTH=off: everybody. */
   webPages: { hosts: string[]; origins: string[] } | undefined;
+  /** The origins whose pages may read answers. `*`: all; without access keys, pages of other sites are refused all the same. */
+  allowedOrigins: string[];
 }
 
 /** HOST is checked only for a process that listens. */
@@ -30,12 +32,13 @@ export function readReach(
   const hosts = list('ALLOWED_HOSTS', (item) => HOST_NAME.test(item), 'names of hosts without ports');
   const origins = list(
     'ALLOWED_ORIGINS',
-    (item) => URL.canParse(item) && new URL(item).origin === item,
-    'origins like http://localhost:3000',
+    (item) => item === '*' || (URL.canParse(item) && new URL(item).origin === item),
+    'origins like http://localhost:3000, or * for all',
   );
   return {
     host,
     port: integer('PORT', 8080, 0, 65535),
     webPages: auth === 'off' ? undefined : { hosts, origins },
+    allowedOrigins: origins,
   };
 }

@@ -23,6 +23,8 @@ test('an empty environment serves loopback with a PostgreSQL of its own', () => 
     maxPayloadBytes: 1_048_576,
     maxMemoryBytes: 268_435_456,
     webPages: { hosts: [], origins: [] },
+    allowedOrigins: [],
+    rates: { requestsPerSecond: 0, failuresPerMinute: 20 },
   });
 });
 
@@ -58,6 +60,8 @@ test('every variable is read', () => {
       LOG_LEVEL: 'silent',
       MAX_PAYLOAD_BYTES: '16777216',
       MAX_MEMORY_BYTES: '1073741824',
+      RATE_LIMIT_REQUESTS_PER_SECOND: '100',
+      RATE_LIMIT_FAILURES_PER_MINUTE: '0',
     }),
   ).toEqual({
     host: '0.0.0.0',
@@ -70,6 +74,8 @@ test('every variable is read', () => {
     maxPayloadBytes: 16_777_216,
     maxMemoryBytes: 1_073_741_824,
     webPages: undefined,
+    allowedOrigins: [],
+    rates: { requestsPerSecond: 100, failuresPerMinute: 0 },
   });
 });
 
@@ -81,7 +87,7 @@ test.each([
   ['LOG_LEVEL', ['verbose', 'INFO', 'toString']],
   ['AUTH', ['true', 'no', 'OFF']],
   ['ALLOWED_HOSTS', ['http://a.example', 'a b', 'a,b/c']],
-  ['ALLOWED_ORIGINS', ['a.example', '*', 'http://a.example/', 'http://a.example,null']],
+  ['ALLOWED_ORIGINS', ['a.example', '*.example', 'http://a.example/', 'http://a.example,null']],
   ['DATABASE_URL', ['db.example', 'mysql://db/dibs', '/var/run/postgresql', 'postgres']],
   ['DATABASE_LISTEN_URL', ['db.example:5432', 'http://db/dibs']],
 ])('a bad %s is named', (name, values) => {
@@ -142,6 +148,8 @@ test('hosts and origins are lists, in small letters', () => {
     origins: ['http://localhost:3000', 'https://a.example'],
   });
   expect(readConfig({ ...env, AUTH: 'off' }).webPages).toBe(undefined);
+  expect(readConfig({ ...env, AUTH: 'off' }).allowedOrigins).toHaveLength(2);
+  expect(readConfig({ ALLOWED_ORIGINS: '*' }).allowedOrigins).toEqual(['*']);
 });
 
 test('a process that only migrates may have any HOST', () => {

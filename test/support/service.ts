@@ -33,6 +33,7 @@ export async function startService(
     webPages?: { hosts: string[]; origins: string[] };
     access?: Access;
     rates?: Partial<Rates>;
+    allowedOrigins?: string[];
   } = {},
 ) {
   const database = options.databaseUrl ? undefined : await createDatabase();
@@ -55,6 +56,7 @@ export async function startService(
     webPages: options.webPages,
     access: options.access,
     rates: options.rates,
+    allowedOrigins: options.allowedOrigins,
   });
   const check = answerChecker(await document);
 
