@@ -3,8 +3,8 @@ import { maxHeaderSize, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { payloadTooLarge, Refusal } from '../../src/errors.ts';
+import { NO_SNIFF } from './noSniff.ts';
 import { toProblem } from './problems.ts';
-import { NO_SNIFF } from './safeHeaders.ts';
 
 /** With these options, Node's server passes on a request without `Host`, instead of refusing it with an empty body. */
 export const leaveRefusalsToUs = { requireHostHeader: false };

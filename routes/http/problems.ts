@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { type FieldError, type Outcome, Refusal, type RefusalCode } from '../../src/errors.ts';
+import { NO_SNIFF } from './noSniff.ts';
 import { refusalOf, wholeBody } from './refusalOf.ts';
-import { NO_SNIFF } from './safeHeaders.ts';
 
 /** The only map from codes to statuses. */
 const STATUS: Record<RefusalCode, number> = {

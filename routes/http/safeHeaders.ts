@@ -1,11 +1,9 @@
 import { Server as TlsServer } from 'node:tls';
 import type { FastifyHelmetOptions } from '@fastify/helmet';
 import type { App } from './fastify.ts';
+import { NO_SNIFF } from './noSniff.ts';
 
 const HSTS_SECONDS = 365 * 86_400;
-
-/** No browser takes an answer for something else than its content type says. */
-export const NO_SNIFF = ['x-content-type-options', 'nosniff'] as const;
 
 export const isOverTls = (app: App) => app.server instanceof TlsServer;
 
