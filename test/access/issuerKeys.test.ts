@@ -1,13 +1,15 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createTokens } from '../../src/access/tokens.ts';
 import { Refusal, StartError } from '../../src/errors.ts';
 import { createSigner, type Issuer, inSeconds, startIssuer } from '../support/issuer.ts';
 
 const signer = await createSigner();
 const other = await createSigner();
+const elsewhere = await startIssuer(signer);
+afterAll(() => elsewhere.stop());
 
 let issuer: Issuer;
 let folder: string;
@@ -100,7 +102,7 @@ describe('while the keys are away', () => {
     ['answer 500', ({ serve }) => serve((response) => response.writeHead(500).end())],
     [
       'lead elsewhere',
-      ({ serve }) => serve((r) => r.writeHead(302, { location: 'https://evil.test/' }).end()),
+      ({ serve }) => serve((r) => r.writeHead(302, { location: elsewhere.config.jwks }).end()),
     ],
     ['are not JSON', ({ serveText }) => serveText('<html>')],
     ['are no key set', ({ serveText }) => serveText('[]')],

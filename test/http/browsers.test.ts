@@ -1,5 +1,8 @@
 import { connect } from 'node:net';
+import Fastify from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { App } from '../../routes/http/fastify.ts';
+import { setSafeHeaders } from '../../routes/http/safeHeaders.ts';
 import type { Access } from '../../src/access/access.ts';
 import { createCaller } from '../../src/access/caller.ts';
 import { unauthorized } from '../../src/errors.ts';
@@ -200,6 +203,14 @@ test('refusals that Node makes have nosniff, too', async () => {
   await new Promise((closed) => socket.once('close', closed));
   expect(text).toMatch(/^HTTP\/1\.1 400 /);
   expect(text).toContain('\r\nx-content-type-options: nosniff\r\n');
+});
+
+test('answers over TLS have HSTS', async () => {
+  const app = Fastify({ https: {} });
+  setSafeHeaders(app as unknown as App);
+  const { headers } = await app.inject('/');
+  expect(headers['strict-transport-security']).toBe('max-age=31536000');
+  expect(headers['x-content-type-options']).toBe('nosniff');
 });
 
 describe('pages', () => {
