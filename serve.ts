@@ -5,6 +5,7 @@ import { openCertificates } from './routes/http/certificates.ts';
 import { createAccess } from './src/access/access.ts';
 import { putAdminKey } from './src/access/adminKeyFile.ts';
 import { createRefusedLog } from './src/access/refusedLog.ts';
+import { createTokens } from './src/access/tokens.ts';
 import { type Config, isLoopback } from './src/config.ts';
 import { keepEmbedded } from './src/embedded/keep.ts';
 import { startEngine } from './src/engine.ts';
@@ -42,8 +43,8 @@ async function whenThere<T>(work: () => Promise<T>, log: OutageLog, stop: AbortS
 }
 
 /** @throws StartError for an address that others reach, where nobody would need a key */
-function checkReach({ host, auth }: Config, hasKeys: boolean): void {
-  if (auth !== undefined || hasKeys || isLoopback(host)) return;
+function checkReach({ host, auth, tokens }: Config, hasKeys: boolean): void {
+  if (auth !== undefined || tokens !== undefined || hasKeys || isLoopback(host)) return;
   throw new StartError(
     `HOST=${host} would let in everybody who can reach it, because there is no access key yet. Make the first one with ` +
       '"dibs keys create admin --scope admin", or name a file with one in ADMIN_KEY_FILE. Or use HOST=127.0.0.1, or set ' +
@@ -70,6 +71,8 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
   const certificates = config.tls && (await openCertificates(config.tls));
   const undo: (() => Promise<unknown>)[] = [];
   try {
+    const tokens = config.tokens && createTokens(config.tokens, (why) => logger.info(why));
+    await tokens?.checkFiles();
     let url = config.databaseUrl;
     if (url === undefined) {
       const embedded = await keepEmbedded({
@@ -108,7 +111,8 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
         : undefined,
     });
     undo.push(engine.stop);
-    const { maxPayloadBytes, webPages, auth, adminKeyFile, trustProxy, limits } = config;
+    const { maxPayloadBytes, webPages, allowedOrigins, auth, adminKeyFile, trustProxy, limits, rates } =
+      config;
     if (adminKeyFile !== undefined)
       await whenThere(() => putAdminKey(adminKeyFile, db, (line) => logger.warn(line)), outages, stop);
     // Before the keys are known, nobody can say who needs one.
@@ -117,6 +121,7 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
     const access = createAccess({
       auth,
       keys: engine.keys,
+      tokens,
       refused: createRefusedLog((fields, message) => logger.info(fields, message)),
     });
     const app = await buildApp({
@@ -125,9 +130,11 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
       maxPayloadBytes,
       access,
       webPages,
+      allowedOrigins,
       certificates,
       trustProxy,
       limits,
+      rates,
     });
     undo.push(() => {
       engine.stopWaiting();

@@ -1,7 +1,9 @@
 import type { RouteOptions } from 'fastify';
 import type { Logger } from 'pino';
 import { type Access, OPEN } from '../src/access/access.ts';
+import { createFailures } from '../src/access/failures.ts';
 import { HTTP_LIMITS, type HttpLimits } from '../src/config/limits.ts';
+import type { Rates } from '../src/config/rates.ts';
 import type { Engine } from '../src/engine.ts';
 import { claimRoutes } from './claims.ts';
 import { enqueueRoutes } from './enqueue.ts';
@@ -10,6 +12,7 @@ import { authenticate } from './http/authenticate.ts';
 import { acceptJson, checkPresenceOfBody } from './http/body.ts';
 import { type Certificates, keepCertificates } from './http/certificates.ts';
 import { limitConnections, logRefusedCertificates } from './http/connections.ts';
+import { allowOrigins } from './http/cors.ts';
 import { describingApp, docsRoutes } from './http/docs.ts';
 import { type App, createApp } from './http/fastify.ts';
 import { closeWithLastAnswer } from './http/gracefulClose.ts';
@@ -18,6 +21,8 @@ import { knowRoutes } from './http/knownRoute.ts';
 import { holdAnswers } from './http/memory.ts';
 import { serveAnyExpectation } from './http/nodeRefusals.ts';
 import { handleError, methodNotAllowed, routeNotFound } from './http/problems.ts';
+import { createCountRequest } from './http/requestRate.ts';
+import { setSafeHeaders } from './http/safeHeaders.ts';
 import { closeUnread } from './http/unreadAnswers.ts';
 import type { WebPages } from './http/webPages.ts';
 import { jobRoutes } from './jobs.ts';
@@ -94,6 +99,10 @@ export async function buildApp(options: {
   maxPayloadBytes: number;
   /** Tells who sends a request. Without it, nobody needs a key. */
   access?: Access | undefined;
+  /** How many requests a second a caller may send, and how many wrong keys a minute an address. None: as many as they like. */
+  rates?: Partial<Rates>;
+  /** The origins whose pages may read answers. `*`: all. */
+  allowedOrigins?: string[];
   /** Undefined: web pages of all sites may send requests. */
   webPages?: WebPages | undefined;
   /** Undefined: plain HTTP. */
@@ -102,7 +111,7 @@ export async function buildApp(options: {
   limits?: Partial<HttpLimits> | undefined;
 }): Promise<App> {
   const { engine, logger, maxPayloadBytes, webPages, access = OPEN } = options;
-  const { certificates, trustProxy } = options;
+  const { certificates, trustProxy, rates = {}, allowedOrigins = [] } = options;
   const limits = { ...HTTP_LIMITS, ...options.limits };
   const app = createApp(logger, { limits, certificates, trustProxy });
   const addRoutes = routesOf(engine, maxPayloadBytes);
@@ -111,6 +120,8 @@ export async function buildApp(options: {
 
   app.setErrorHandler(handleError);
   app.setNotFoundHandler(routeNotFound);
+  setSafeHeaders(app);
+  await allowOrigins(app, allowedOrigins);
   // Answers before the body is read, as for a wrong method.
   app.addHook('onRequest', (request, reply, done) => {
     if (!request.is404) {
@@ -129,7 +140,10 @@ export async function buildApp(options: {
     logRefusedCertificates(app);
   }
   knowRoutes(app);
-  authenticate(app, engine, access);
+  authenticate(app, engine, access, {
+    count: rates.requestsPerSecond ? await createCountRequest(app, rates.requestsPerSecond) : undefined,
+    failures: rates.failuresPerMinute ? createFailures(rates.failuresPerMinute) : undefined,
+  });
   closeWithLastAnswer(app);
   closeUnread(app, limits);
   holdAnswers(app, engine.memory);

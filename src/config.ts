@@ -1,7 +1,9 @@
 import { readDatabaseUrl } from './config/databaseUrl.ts';
 import { type HttpLimits, readLimits } from './config/limits.ts';
+import { type Rates, readRates } from './config/rates.ts';
 import { type Reach, readReach } from './config/reach.ts';
 import { readTls, type TlsPaths } from './config/tls.ts';
+import { readTokens, type TokenConfig } from './config/tokens.ts';
 import { createVariables } from './config/variables.ts';
 import { DEFAULT_MEMORY_BYTES, LEAST_MEMORY_BYTES } from './memory.ts';
 
@@ -20,6 +22,9 @@ export interface Config extends Reach {
   logLevel: string;
   maxPayloadBytes: number;
   maxMemoryBytes: number;
+  rates: Rates;
+  /** Undefined: there is no issuer whose tokens count. */
+  tokens: TokenConfig | undefined;
 }
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
@@ -42,6 +47,8 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     logLevel: oneOf('LOG_LEVEL', 'info', LOG_LEVELS),
     maxPayloadBytes: integer('MAX_PAYLOAD_BYTES', 2 ** 20, 1, 16 * 2 ** 20),
     maxMemoryBytes: integer('MAX_MEMORY_BYTES', DEFAULT_MEMORY_BYTES, LEAST_MEMORY_BYTES, 2 ** 40),
+    rates: readRates(variables),
+    tokens: readTokens(variables),
   };
   if (problems.length > 0) throw new ConfigError(problems.join('\n'));
   return config;

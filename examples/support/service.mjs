@@ -9,15 +9,19 @@ import { fileURLToPath } from 'node:url';
 
 const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
-/** The service at DIBS_URL, or a new one on a free port with its data in a temporary folder. */
-export async function openService() {
-  if (process.env.DIBS_URL) return { url: process.env.DIBS_URL.replace(/\/$/, ''), async close() {} };
+/**
+ * The service at DIBS_URL, or a new one on a free port with its data in a temporary folder. With `settings`, variables that
+ * the example needs, it is always a new one.
+ */
+export async function openService(settings) {
+  if (process.env.DIBS_URL && !settings)
+    return { url: process.env.DIBS_URL.replace(/\/$/, ''), async close() {} };
   if (!existsSync(main)) throw new Error('There is no dist/main.js yet: run `npm run build` first');
 
   const dataDir = await mkdtemp(join(tmpdir(), 'dibs-example-'));
   const { DATABASE_URL: _, ...env } = process.env;
   const child = spawn(process.execPath, [main, 'serve'], {
-    env: { ...env, HOST: '127.0.0.1', PORT: '0', DATA_DIR: dataDir, LOG_LEVEL: 'info' },
+    env: { ...env, HOST: '127.0.0.1', PORT: '0', DATA_DIR: dataDir, LOG_LEVEL: 'info', ...settings },
     stdio: ['ignore', 'pipe', 'inherit'],
     // A process group of its own, so that Ctrl-C does not reach it: close() stops it, after the workers.
     detached: true,
@@ -44,10 +48,10 @@ export async function openService() {
 }
 
 /** Sends a request to the service. Throws the detail of the problem document when the status is not 2xx. */
-export async function call(url, method, path, body) {
+export async function call(url, method, path, body, headers = {}) {
   const response = await fetch(url + path, {
     method,
-    headers: body === undefined ? {} : { 'content-type': 'application/json' },
+    headers: body === undefined ? headers : { 'content-type': 'application/json', ...headers },
     body: body === undefined ? undefined : JSON.stringify(body),
   });
   const text = await response.text();

@@ -1,13 +1,17 @@
-import type { FastifyRequest, RouteOptions } from 'fastify';
-import type { Access } from '../../src/access/access.ts';
-import type { Caller } from '../../src/access/caller.ts';
+import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
+import type { Access, Credential } from '../../src/access/access.ts';
+import { ANYBODY, type Caller } from '../../src/access/caller.ts';
+import type { Failures } from '../../src/access/failures.ts';
 import { checkScope } from '../../src/access/guard.ts';
 import { needOf, type VerbName } from '../../src/access/needs.ts';
 import type { CallerVerbs, Engine } from '../../src/engine.ts';
+import { Refusal } from '../../src/errors.ts';
+import { clientAddress } from './clientAddress.ts';
 import { clientName } from './clientCertificate.ts';
 import type { App } from './fastify.ts';
 import { timesSent } from './head.ts';
 import { addOnRequest } from './knownRoute.ts';
+import type { CountRequest } from './requestRate.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -15,6 +19,8 @@ declare module 'fastify' {
     verb?: VerbName | 'none';
   }
   interface FastifyRequest {
+    /** Who sends the request. Null for a route that anybody may use. */
+    caller: Caller | null;
     /** The verbs as the caller may use them. A route reaches the engine through them only. */
     verbs: CallerVerbs;
   }
@@ -35,28 +41,76 @@ function credentialOf(request: FastifyRequest) {
   return { authorization, isRepeated, certificate: clientName(request) };
 }
 
+/** What bounds how often somebody may ask. */
+export interface RequestLimits {
+  /** Undefined: no caller sends too many requests. */
+  count: CountRequest | undefined;
+  failures: Failures | undefined;
+}
+
 /** Finds out who sends each request, before its body is read. Refuses a caller without the scope of the route. */
-export function authenticate(app: App, engine: Pick<Engine, 'as'>, access: Access): void {
+export function authenticate(
+  app: App,
+  engine: Pick<Engine, 'as'>,
+  access: Access,
+  { count, failures }: RequestLimits,
+): void {
+  app.decorateRequest('caller', null);
   app.decorateRequest('verbs', undefined as never);
 
-  function letIn(request: FastifyRequest, verb: VerbName, caller: Caller): void {
+  function failed(request: FastifyRequest, credential: Credential, error: unknown): never {
+    if (error instanceof Refusal && error.code === 'unauthorized')
+      failures?.failed(clientAddress(request), credential);
+    throw error;
+  }
+
+  function identify(request: FastifyRequest): Caller | Promise<Caller> {
+    if (access.isOpen()) return ANYBODY;
+    const credential = credentialOf(request);
+    if (failures?.isAnyBlocked()) {
+      const known = access.known(credential);
+      if (known) return known;
+      failures.checkMayTry(clientAddress(request), credential);
+    }
+    try {
+      const caller = access.identify(credential);
+      if (!(caller instanceof Promise)) return caller;
+      return caller.then(
+        (good) => {
+          failures?.succeeded(credential);
+          return good;
+        },
+        (error) => failed(request, credential, error),
+      );
+    } catch (error) {
+      return failed(request, credential, error);
+    }
+  }
+
+  function admit(request: FastifyRequest, verb: VerbName, caller: Caller): void {
     checkScope(caller, needOf(verb).scope);
     request.verbs = engine.as(caller);
+  }
+
+  function letIn(request: FastifyRequest, reply: FastifyReply, verb: VerbName, caller: Caller) {
+    request.caller = caller;
+    if (count) return count(request, reply).then(() => admit(request, verb, caller));
+    return admit(request, verb, caller);
   }
 
   app.addHook('onRoute', (route) => {
     const verb = verbOf(route);
     // Such a route gets no verbs.
     if (verb === undefined) return;
-    addOnRequest(route, (request, _, done) => {
+    addOnRequest(route, (request, reply, done) => {
       try {
-        const caller = access.identify(credentialOf(request));
-        if (caller instanceof Promise) {
-          caller.then((known) => letIn(request, verb, known)).then(() => done(), done);
-        } else {
-          letIn(request, verb, caller);
-          done();
-        }
+        const caller = identify(request);
+        const admitted =
+          caller instanceof Promise
+            ? caller.then((known) => letIn(request, reply, verb, known))
+            : letIn(request, reply, verb, caller);
+        if (admitted instanceof Promise) admitted.then(() => done(), done);
+        else done();
       } catch (error) {
         done(error as Error);
       }

@@ -3,10 +3,16 @@ import { namedSchemas } from '../schemas/named.ts';
 import { type App, createApp } from './fastify.ts';
 import { openApi } from './openapi.ts';
 import { handleError, routeNotFound } from './problems.ts';
+import { isOverTls, pageHeaders } from './safeHeaders.ts';
 
 /** A second app with the same routes. It serves the OpenAPI document and Swagger UI. */
-export async function describingApp(addRoutes: (app: App) => void, logger: FastifyBaseLogger): Promise<App> {
-  const [{ default: swagger }, { default: swaggerUi }] = await Promise.all([
+export async function describingApp(
+  addRoutes: (app: App) => void,
+  logger: FastifyBaseLogger,
+  isTls = false,
+): Promise<App> {
+  const [{ default: helmet }, { default: swagger }, { default: swaggerUi }] = await Promise.all([
+    import('@fastify/helmet'),
     import('@fastify/swagger'),
     import('@fastify/swagger-ui'),
   ]);
@@ -17,6 +23,7 @@ export async function describingApp(addRoutes: (app: App) => void, logger: Fasti
   );
   app.setNotFoundHandler(routeNotFound);
   for (const schema of namedSchemas) app.addSchema(schema);
+  await app.register(helmet, pageHeaders(isTls));
   await app.register(swagger, openApi);
   await app.register(swaggerUi, { routePrefix: '/docs' });
   addRoutes(app);
@@ -39,11 +46,13 @@ export function docsRoutes(app: App, addRoutes: (app: App) => void): void {
       url,
       schema: { hide: true },
       handler: async (request, reply) => {
-        describing ??= describingApp(addRoutes, app.log).catch((error) => {
+        describing ??= describingApp(addRoutes, app.log, isOverTls(app)).catch((error) => {
           describing = undefined;
           throw error;
         });
         const { routing } = await describing;
+        for (const [name, value] of Object.entries(reply.getHeaders()))
+          if (value !== undefined) reply.raw.setHeader(name, value);
         reply.hijack();
         routing(request.raw, reply.raw);
       },

@@ -3,6 +3,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { payloadTooLarge, Refusal } from '../../src/errors.ts';
+import { NO_SNIFF } from './noSniff.ts';
 import { toProblem } from './problems.ts';
 
 /** With these options, Node's server passes on a request without `Host`, instead of refusing it with an empty body. */
@@ -36,7 +37,7 @@ function rawAnswer(refusal: Refusal): string {
   const body = JSON.stringify(problem);
   return (
     `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\ncontent-type: application/problem+json\r\n` +
-    `content-length: ${Buffer.byteLength(body)}\r\nx-request-id: ${randomUUID()}\r\nconnection: close\r\n\r\n${body}`
+    `content-length: ${Buffer.byteLength(body)}\r\nx-request-id: ${randomUUID()}\r\n${NO_SNIFF.join(': ')}\r\nconnection: close\r\n\r\n${body}`
   );
 }
 

@@ -11,14 +11,21 @@ const PROBLEMS = {
   413: 'The body, or a value in it, is too large (`payload_too_large`): `detail` names the limit.',
   415: 'The body is not `application/json` in UTF-8, or is compressed (`unsupported_media_type`).',
   422: 'The `Idempotency-Key` was used with another body (`idempotency_key_reused`).',
-  429: 'The queue is full; try again after `Retry-After` seconds (`queue_full`).',
+  429: 'The queue is full (`queue_full`), or this access key sends too many requests, or this address too many wrong keys (`rate_limited`). Try again after `Retry-After` seconds.',
   431: 'The headers are too large (`headers_too_large`).',
   500: 'A bug in Dibs (`internal`).',
   503: 'The database does not answer (`unavailable`), or this replica holds as much as it can (`overloaded`). Try again after `Retry-After` seconds.',
 };
 
 const retryAfter = {
-  headers: { 'Retry-After': { type: 'integer', description: 'Seconds until it is worth trying again.' } },
+  'Retry-After': { type: 'integer', description: 'Seconds until it is worth trying again.' },
+};
+
+/** Where there is a limit, all answers have them. They are described once, so that the document stays small. */
+const rateLimitHeaders = {
+  'RateLimit-Limit': { type: 'integer', description: 'The requests a second that this access key may send.' },
+  'RateLimit-Remaining': { type: 'integer', description: 'How many of them are left.' },
+  'RateLimit-Reset': { type: 'integer', description: 'Seconds until the count begins anew.' },
 };
 
 function problems(statuses: (keyof typeof PROBLEMS)[]) {
@@ -27,7 +34,8 @@ function problems(statuses: (keyof typeof PROBLEMS)[]) {
       status,
       {
         description: PROBLEMS[status],
-        ...(status === 503 || status === 429 ? retryAfter : {}),
+        ...(status === 503 ? { headers: retryAfter } : {}),
+        ...(status === 429 ? { headers: { ...retryAfter, ...rateLimitHeaders } } : {}),
         content: { 'application/problem+json': { schema: ref(Problem) } },
       },
     ]),
@@ -62,7 +70,7 @@ export function operation({
   ...described
 }: Operation) {
   const body: (keyof typeof PROBLEMS)[] = takesBody ? [400, 413, 415] : [];
-  const access: (keyof typeof PROBLEMS)[] = isPublic ? [] : [401];
+  const access: (keyof typeof PROBLEMS)[] = isPublic ? [] : [401, 429];
   return {
     ...described,
     response: {

@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { type FieldError, type Outcome, Refusal, type RefusalCode } from '../../src/errors.ts';
+import { NO_SNIFF } from './noSniff.ts';
 import { refusalOf, wholeBody } from './refusalOf.ts';
 
 /** The only map from codes to statuses. */
@@ -25,6 +26,7 @@ const STATUS: Record<RefusalCode, number> = {
   unsupported_media_type: 415,
   idempotency_key_reused: 422,
   queue_full: 429,
+  rate_limited: 429,
   headers_too_large: 431,
   internal: 500,
   unavailable: 503,
@@ -53,6 +55,7 @@ const TITLES: Record<RefusalCode, string> = {
   unsupported_media_type: 'The body is not JSON in UTF-8',
   idempotency_key_reused: 'The idempotency key was used for another request',
   queue_full: 'The queue is full',
+  rate_limited: 'Too many requests',
   headers_too_large: 'The headers are too large',
   internal: 'Something went wrong in Dibs',
   unavailable: 'The service is temporarily unavailable',
@@ -69,8 +72,6 @@ export interface Problem {
   errors?: FieldError[];
   outcome?: Outcome;
 }
-
-const RETRY_AFTER_SECONDS = 1;
 
 /** `isChange`: the call that is refused would have changed something. */
 export function toProblem({ code, message, errors, outcome }: Refusal, isChange = false): Problem {
@@ -90,9 +91,11 @@ export function sendProblem(reply: FastifyReply, refusal: Refusal): FastifyReply
   const { method } = reply.request;
   const problem = toProblem(refusal, method !== 'GET' && method !== 'HEAD');
   if (problem.status === 401) reply.header('www-authenticate', 'Bearer realm="dibs"');
-  if (problem.status === 503 || problem.status === 429) reply.header('retry-after', RETRY_AFTER_SECONDS);
+  if (problem.status === 503 || problem.status === 429)
+    reply.header('retry-after', refusal.retryAfterSeconds);
   return reply
     .header('x-request-id', reply.request.id)
+    .header(...NO_SNIFF)
     .code(problem.status)
     .type('application/problem+json')
     .serializer(JSON.stringify)

@@ -22,10 +22,12 @@ export interface Access {
    * @throws Refusal `unauthorized`. The message never says what is wrong with the credential.
    */
   identify(credential: Credential): Caller | Promise<Caller>;
+  /** The caller, if its credential need not be checked for that. */
+  known(credential: Credential): Caller | undefined;
 }
 
 /** Nobody needs a key. */
-export const OPEN: Access = { isOpen: () => true, identify: () => ANYBODY };
+export const OPEN: Access = { isOpen: () => true, identify: () => ANYBODY, known: () => ANYBODY };
 
 /** Tokens of an issuer, which are no keys of Dibs. */
 export interface Tokens {
@@ -93,8 +95,19 @@ export function createAccess(options: {
     );
   }
 
+  /** The caller with this bearer token, if it need not be looked for. */
+  const knownBearer = (token: string) =>
+    token.startsWith(KEY_PREFIX) ? keys.known(token) : tokens?.known(token);
+
   return {
     isOpen,
+
+    known({ authorization = '', isRepeated, certificate }) {
+      if (isRepeated || authorization.length > LONGEST_HEADER) return undefined;
+      const token = tokenIn(authorization);
+      if (token !== undefined) return knownBearer(token);
+      return authorization === '' && certificate !== undefined ? keys.named(certificate) : undefined;
+    },
 
     identify({ authorization, isRepeated, certificate }) {
       if (auth === 'off') return ANYBODY;
@@ -108,9 +121,10 @@ export function createAccess(options: {
       const token = tokenIn(authorization);
       if (token === undefined)
         return refuse({ reason: 'the header Authorization has another scheme than Bearer' });
-      if (token.startsWith(KEY_PREFIX)) return keys.known(token) ?? byKey(token);
-      if (tokens) return tokens.known(token) ?? tokens.identify(token);
-      return refuse({ reason: 'the token is no key of Dibs' });
+      const caller = knownBearer(token);
+      if (caller) return caller;
+      if (token.startsWith(KEY_PREFIX)) return byKey(token);
+      return tokens?.identify(token) ?? refuse({ reason: 'the token is no key of Dibs' });
     },
   };
 }

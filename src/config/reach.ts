@@ -18,6 +18,8 @@ export interface Reach {
   adminKeyFile: string | undefined;
   /** Who may send requests besides programs on this machine. Undefined with AUTH=off: everybody. */
   webPages: { hosts: string[]; origins: string[] } | undefined;
+  /** The origins whose pages may read answers. `*`: all; without access keys, pages of other sites are refused all the same. */
+  allowedOrigins: string[];
   /** The proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` count: addresses, CIDRs, `loopback`. */
   trustProxy: string[];
 }
@@ -35,8 +37,8 @@ export function readReach({ text, integer, oneOf, list }: Variables): Reach {
   const hosts = list('ALLOWED_HOSTS', (item) => HOST_NAME.test(item), 'names of hosts without ports');
   const origins = list(
     'ALLOWED_ORIGINS',
-    (item) => URL.canParse(item) && new URL(item).origin === item,
-    'origins like http://localhost:3000',
+    (item) => item === '*' || (URL.canParse(item) && new URL(item).origin === item),
+    'origins like http://localhost:3000, or * for all',
   );
   return {
     host: text('HOST') ?? '127.0.0.1',
@@ -44,6 +46,7 @@ export function readReach({ text, integer, oneOf, list }: Variables): Reach {
     auth,
     adminKeyFile: text('ADMIN_KEY_FILE'),
     webPages: auth === 'off' ? undefined : { hosts, origins },
+    allowedOrigins: origins,
     trustProxy: list('TRUST_PROXY', isProxy, 'addresses, CIDRs like 10.0.0.0/8, or loopback'),
   };
 }

@@ -35,6 +35,8 @@ test('an empty environment serves loopback with a PostgreSQL of its own', () => 
       requestTimeoutMs: 30_000,
       answerTimeoutMs: 30_000,
     },
+    allowedOrigins: [],
+    rates: { requestsPerSecond: 0, failuresPerMinute: 20 },
   });
 });
 
@@ -92,6 +94,8 @@ test('every variable is read', () => {
       KEEP_ALIVE_SECONDS: '620',
       REQUEST_TIMEOUT_SECONDS: '60',
       ANSWER_TIMEOUT_SECONDS: '20',
+      RATE_LIMIT_REQUESTS_PER_SECOND: '100',
+      RATE_LIMIT_FAILURES_PER_MINUTE: '0',
     }),
   ).toEqual({
     host: '0.0.0.0',
@@ -116,6 +120,8 @@ test('every variable is read', () => {
       requestTimeoutMs: 60_000,
       answerTimeoutMs: 20_000,
     },
+    allowedOrigins: [],
+    rates: { requestsPerSecond: 100, failuresPerMinute: 0 },
   });
 });
 
@@ -148,7 +154,7 @@ test.each([
   ['LOG_LEVEL', ['verbose', 'INFO', 'toString']],
   ['AUTH', ['true', 'no', 'OFF', 'on']],
   ['ALLOWED_HOSTS', ['http://a.example', 'a b', 'a,b/c']],
-  ['ALLOWED_ORIGINS', ['a.example', '*', 'http://a.example/', 'http://a.example,null']],
+  ['ALLOWED_ORIGINS', ['a.example', '*.example', 'http://a.example/', 'http://a.example,null']],
   ['DATABASE_URL', ['db.example', 'mysql://db/dibs', '/var/run/postgresql', 'postgres']],
   ['DATABASE_LISTEN_URL', ['db.example:5432', 'http://db/dibs']],
 ])('a bad %s is named', (name, values) => {
@@ -250,4 +256,6 @@ test('hosts and origins are lists, in small letters', () => {
     origins: ['http://localhost:3000', 'https://a.example'],
   });
   expect(readConfig({ ...env, AUTH: 'off' }).webPages).toBe(undefined);
+  expect(readConfig({ ...env, AUTH: 'off' }).allowedOrigins).toHaveLength(2);
+  expect(readConfig({ ALLOWED_ORIGINS: '*' }).allowedOrigins).toEqual(['*']);
 });

@@ -21,12 +21,16 @@ function loadedPackages(): string[] {
   return [...new Set(files.map((file) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(file)?.[1] as string))];
 }
 
-test('a replica loads nothing for the OpenAPI document, Swagger UI or serialisers before it is needed', () => {
+test('a replica loads nothing for the OpenAPI document, Swagger UI, serialisers, tokens or limits before it is needed', () => {
   const packages = loadedPackages();
   expect(packages).toEqual(expect.arrayContaining(['fastify', 'pg', 'ajv']));
   for (const heavy of [
     '@fastify/swagger',
     '@fastify/swagger-ui',
+    '@fastify/helmet',
+    '@fastify/cors',
+    '@fastify/rate-limit',
+    'jose',
     'yaml',
     '@fastify/static',
     '@fastify/fast-json-stringify-compiler',

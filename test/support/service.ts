@@ -1,8 +1,15 @@
 import { type Logger, pino } from 'pino';
 import { buildApp, openApiDocument } from '../../routes/app.ts';
 import type { Certificates } from '../../routes/http/certificates.ts';
-import { type Access, type Auth, createAccess, type RefusedCredential } from '../../src/access/access.ts';
+import {
+  type Access,
+  type Auth,
+  createAccess,
+  type RefusedCredential,
+  type Tokens,
+} from '../../src/access/access.ts';
 import type { HttpLimits } from '../../src/config/limits.ts';
+import type { Rates } from '../../src/config/rates.ts';
 import { startEngine } from '../../src/engine.ts';
 import { createMemory } from '../../src/memory.ts';
 import { openDatabase } from '../../src/postgres/pool.ts';
@@ -37,9 +44,13 @@ export async function startService(
     webPages?: { hosts: string[]; origins: string[] };
     access?: Access;
     auth?: Auth;
+    /** Whose tokens count beside keys. */
+    tokens?: Tokens;
     /** Where to LISTEN, if not at `databaseUrl`. */
     listenUrl?: string;
     logger?: Logger;
+    rates?: Partial<Rates>;
+    allowedOrigins?: string[];
   } = {},
 ) {
   const database = options.databaseUrl ? undefined : await createDatabase();
@@ -69,7 +80,14 @@ export async function startService(
     webPages: options.webPages,
     access:
       options.access ??
-      createAccess({ auth: options.auth, keys: engine.keys, refused: (why) => refused.push(why) }),
+      createAccess({
+        auth: options.auth,
+        keys: engine.keys,
+        tokens: options.tokens,
+        refused: (why) => refused.push(why),
+      }),
+    rates: options.rates,
+    allowedOrigins: options.allowedOrigins,
   });
   const check = answerChecker(await document);
 

@@ -1,0 +1,14 @@
+import type { Variables } from './variables.ts';
+
+/** How often somebody may ask. 0: as often as they like. */
+export interface Rates {
+  /** Requests that a caller may send to a replica. */
+  requestsPerSecond: number;
+  /** Wrong keys and tokens that an address may send. */
+  failuresPerMinute: number;
+}
+
+export const readRates = ({ integer }: Variables): Rates => ({
+  requestsPerSecond: integer('RATE_LIMIT_REQUESTS_PER_SECOND', 0, 0, 1_000_000),
+  failuresPerMinute: integer('RATE_LIMIT_FAILURES_PER_MINUTE', 20, 0, 1_000_000),
+});
