@@ -33,7 +33,7 @@ export async function run(command, args, { seconds, env = {}, input } = {}) {
 }
 
 /** Runs wrk with a script of bench/load; returns its counters. A connection sends one request at a time. */
-export async function wrk(url, { script, connections, seconds, args = [], threads = 1, authorization }) {
+export async function wrk(url, { script, connections, seconds, args = [], threads = 1, key }) {
   const out = await run(
     'wrk',
     [
@@ -47,12 +47,10 @@ export async function wrk(url, { script, connections, seconds, args = [], thread
         '--timeout',
         '10s',
       ].map(String),
+      ...(key ? ['-H', `Authorization: Bearer ${key}`] : []),
       ...['-s', `${LOAD}/${script}.lua`, url, '--', ...args],
     ],
-    {
-      seconds: seconds + 30,
-      env: { LUA_PATH: `${LOAD}/?.lua;;`, ...(authorization && { AUTHORIZATION: authorization }) },
-    },
+    { seconds: seconds + 30, env: { LUA_PATH: `${LOAD}/?.lua;;` } },
   );
   const line = /^RESULT (.*)$/m.exec(out)?.[1];
   if (!line) throw new Error(`wrk printed no result:\n${out}`);
@@ -62,8 +60,8 @@ export async function wrk(url, { script, connections, seconds, args = [], thread
 }
 
 /** Runs the mixed cycle on a queue. Returns `cycles` a second, and the failures in `trouble`. */
-export async function cycle(url, queue, job, { connections, seconds, script = 'cycle', authorization }) {
-  const result = await wrk(url, { script, connections, seconds, args: [queue, job], authorization });
+export async function cycle(url, queue, job, { connections, seconds, script = 'cycle', key }) {
+  const result = await wrk(url, { script, connections, seconds, args: [queue, job], key });
   return { ...result, cycles: result.acked / result.seconds, trouble: trouble(result) };
 }
 

@@ -1,4 +1,4 @@
-// #19: what it costs to know who asks, to count the requests, and to let pages read the answers, against a Dibs without.
+// #20: what it costs to know who asks, to count the requests, and to let pages read the answers, against a Dibs without.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
@@ -20,7 +20,7 @@ const AT_LEAST = 0.95;
 
 /** An issuer with its key set in a file, and a token of the size that Kubernetes issues. */
 async function createIssuer() {
-  const folder = await mkdtemp(join(workDir(), 'dibs-access-'));
+  const folder = await mkdtemp(join(workDir(), 'dibs-tokens-'));
   atEnd(() => rm(folder, { recursive: true, force: true }));
   const { privateKey, publicKey } = await generateKeyPair('RS256');
   const jwks = join(folder, 'jwks.json');
@@ -45,40 +45,40 @@ async function createIssuer() {
 
 await benchmark(
   {
-    name: 'access',
-    title: 'What access control costs',
+    name: 'tokens',
+    title: 'What tokens, rate limits and CORS cost',
     full: { rounds: 7, seconds: 8, connections: [64, 256] },
     short: { rounds: 3, seconds: 2 },
     maxSeconds: 3600,
   },
   async ({ options: { rounds, seconds, connections }, postgres, report }) => {
     const { settings, token } = await createIssuer();
-    const authorization = `Bearer ${token}`;
+    const key = token;
     const kinds = [
       { name: PLAIN, env: {} },
-      { name: 'JWT', env: settings, authorization },
+      { name: 'JWT', env: settings, key },
       {
         name: 'JWT and a rate limit',
         env: { ...settings, RATE_LIMIT_REQUESTS_PER_SECOND: '1000000' },
-        authorization,
+        key,
       },
       { name: 'no key, CORS', env: { ALLOWED_ORIGINS: 'https://app.example' } },
     ];
     const sides = [];
     for (const [i, kind] of kinds.entries()) {
-      const url = await postgres.database(`dibs_access_${i}`);
+      const url = await postgres.database(`dibs_tokens_${i}`);
       const filler = await startReplica(url);
       await fill(filler.url, READY, jobText(QUEUE));
       await filler.stop();
       sides.push({ ...kind, url, replica: await startReplica(url, kind.env) });
     }
 
-    async function run({ replica, authorization }, count, time) {
+    async function run({ replica, key }, count, time) {
       const before = cpuSecondsOf(replica.pid);
       const result = await cycle(replica.url, QUEUE, jobText(QUEUE), {
         connections: count,
         seconds: time,
-        authorization,
+        key,
       });
       return { ...result, cpu: ((cpuSecondsOf(replica.pid) - before) * 1e6) / result.acked };
     }
@@ -116,7 +116,7 @@ await benchmark(
       for (const [name, { rates, ratio }] of found)
         if (name !== PLAIN)
           report.line({
-            number: 19,
+            number: 20,
             what: `cycles/s at ${count} connections, ${name}: ${Math.round(median(rates))}/s`,
             against: `${PLAIN}: ${Math.round(median(found.get(PLAIN).rates))}/s`,
             value: median(ratio),
