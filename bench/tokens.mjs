@@ -1,4 +1,4 @@
-// #20: what it costs to know who asks, to count the requests, and to let pages read the answers, against a Dibs without.
+// #21: what it costs to know who asks, to count the requests, and to let pages read the answers, against a Dibs without.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';

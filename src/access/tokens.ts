@@ -21,7 +21,7 @@ export interface Tokens {
 /** A public key verifies each of them. A shared secret (HS256) or none would let in whoever knows the public key. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'];
 
-const MAX_TOKEN_LENGTH = 16 * 1024;
+const MAX_TOKEN_LENGTH = 8 * 1024;
 const MAX_SUBJECT_LENGTH = 512;
 /** Of keys that look alike: without a `kid`, each may have signed the token. */
 const MAX_KEYS_TRIED = 10;
