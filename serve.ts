@@ -7,13 +7,13 @@ import { startEngine } from './src/engine.ts';
 import { isOutage, StartError } from './src/errors.ts';
 import { createMemory } from './src/memory.ts';
 import { isHopeless } from './src/postgres/errorClasses.ts';
-import { migrate } from './src/postgres/migrate.ts';
+import { migrateOrCheck } from './src/postgres/migrate.ts';
 import { causeOf, createOutageLog, type OutageLog } from './src/postgres/outageLog.ts';
 import { openDatabase } from './src/postgres/pool.ts';
 
 const RETRY_MS = 1000;
 
-/** Migrates as soon as the database answers. @throws StartError when waiting does not help */
+/** Migrates, or sees that it is done, as soon as the database answers. @throws StartError when waiting does not help */
 async function migrateWhenThere(
   url: string,
   log: OutageLog,
@@ -22,7 +22,7 @@ async function migrateWhenThere(
 ): Promise<void> {
   for (;;) {
     try {
-      for (const name of await migrate(url)) logger.info(`migrated: ${name}`);
+      for (const name of await migrateOrCheck(url)) logger.info(`migrated: ${name}`);
       log.served();
       return;
     } catch (error) {
