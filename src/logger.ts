@@ -36,12 +36,11 @@ function messageOf(error: Error & Fields): string {
   return quotes ? '(not logged: it may quote data)' : error.message;
 }
 
-/** The lines of a stack that say where. What stands before them repeats the message. */
-const framesOf = ({ stack = '' }: Error): string =>
-  stack
-    .split('\n')
-    .filter((line) => /^ {4}at /.test(line))
-    .join('\n');
+/** The lines of a stack that say where. The message stands before them, and may have lines that look the same. */
+function framesOf({ stack = '', message }: Error): string {
+  const at = stack.indexOf(message);
+  return at < 0 ? '' : stack.slice(at + message.length);
+}
 
 /** An error as it is logged. */
 export function loggable(error: unknown, depth = 0): unknown {
@@ -49,7 +48,7 @@ export function loggable(error: unknown, depth = 0): unknown {
   const fields = error as Error & Fields;
   const shown: Fields = { type: error.name, message: messageOf(fields) };
   for (const name of SAFE) if (fields[name] !== undefined) shown[name] = fields[name];
-  shown.stack = `${error.name}: ${shown.message}\n${framesOf(error)}`;
+  shown.stack = `${error.name}: ${shown.message}${framesOf(error)}`;
   if (depth >= MOST_CAUSES) return shown;
   if (error.cause !== undefined) shown.cause = loggable(error.cause, depth + 1);
   if (error instanceof AggregateError)
