@@ -1,8 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { onServer } from '../support/database.ts';
-import { startReplica } from '../support/replica.ts';
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { asRole, onServer } from '../support/database.ts';
+import { http, startReplica } from '../support/replica.ts';
 import { type DatabaseWithRoles, databaseWithRoles } from '../support/roles.ts';
+import { textOf } from '../support/sources.ts';
 
 let at: DatabaseWithRoles;
 beforeAll(async () => {
@@ -123,4 +125,46 @@ describe('dibs migrate', () => {
       expect(status).toBe(2);
     }
   });
+});
+
+test('the commands of docs/operating.md give three roles, also to an administrator who is no superuser', async () => {
+  const roles = textOf('docs/operating.md').split('\n### Roles\n')[1] as string;
+  const block = (language: string) =>
+    (roles.split(`\`\`\`${language}\n`)[1] as string).split('\n```')[0] as string;
+  const tag = randomBytes(4).toString('hex');
+  const named = (text: string) => text.replaceAll(/\b(dibs_owner|dibs_app|shop)\b/g, `$1_${tag}`);
+  const sql = named(block('sql')).replaceAll('database dibs ', `database dibs_${tag} `);
+  const serverUrl = inject('postgresUrl');
+  const admin = `admin_${tag}`;
+  await onServer(serverUrl, `create role ${admin} login createrole createdb password '${admin}'`);
+  try {
+    for (const statement of sql.split('\n').map((line) => line.replace(/;.*$/, '')))
+      await onServer(asRole(serverUrl, admin), statement);
+    const commands = named(block('sh'))
+      .replaceAll('@db/dibs', `@${new URL(serverUrl).host}/dibs_${tag}`)
+      .split('\n');
+    const parsed = commands.map(
+      (command) => /^DATABASE_URL=(\S+) dibs (.*)$/.exec(command) as RegExpExecArray,
+    );
+    const [[, ownerUrl, migrate], [, appUrl]] = parsed as unknown as [
+      [string, string, string],
+      [string, string],
+    ];
+    const migrated = dibs(ownerUrl, ...migrate.split(' '));
+    expect(migrated.stderr).toBe('');
+    expect(migrated.stdout).toContain(`dibs_app_${tag} may serve.\nshop_${tag} may call dibs.enqueue.\n`);
+    const replica = await startReplica({ DATABASE_URL: appUrl });
+    const shop = ownerUrl.replace(`dibs_owner_${tag}:secret-1`, `shop_${tag}:secret-3`);
+    await onServer(shop, `select dibs.enqueue('orders', '1')`);
+    expect((await http(replica.url, 'POST', '/jobs/claim', { queues: ['orders'] })).body.jobs).toHaveLength(
+      1,
+    );
+    await replica.end('SIGTERM');
+    await expect(onServer(shop, 'create temp table mine ()')).rejects.toMatchObject({ code: '42501' });
+  } finally {
+    await onServer(serverUrl, `drop database if exists dibs_${tag} with (force)`);
+    for (const role of ['dibs_owner', 'dibs_app', 'shop'])
+      await onServer(serverUrl, `drop role if exists ${role}_${tag}`);
+    await onServer(serverUrl, `drop role ${admin}`);
+  }
 });
