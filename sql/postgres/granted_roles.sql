@@ -1,4 +1,4 @@
--- The roles that were given the right to serve, or to produce. The first may insert into dibs.jobs, the others may execute
+-- The roles that were given the right to serve, or to produce. The first may insert jobs, the others may execute
 -- dibs.enqueue. So the database itself remembers them: by any name, in a dump too, and until somebody revokes it.
 select
   role.rolname as role,

@@ -399,6 +399,22 @@ describe('grants last', () => {
     expect(await codeOf(at.urlAs('produce'), `select dibs.enqueue('q')`)).toBeUndefined();
   });
 
+  test('and a migrate that changes nothing touches no catalog: no replica plans anew', async () => {
+    const versions = async () =>
+      (
+        await admin.query(
+          `select oid, xmin::text from pg_class where relnamespace = 'dibs'::regnamespace
+           union all select oid, xmin::text from pg_proc where pronamespace = 'dibs'::regnamespace
+           union all select oid, xmin::text from pg_type where typnamespace = 'dibs'::regnamespace
+           union all select oid, xmin::text from pg_namespace where nspname = 'dibs'
+           order by oid`,
+        )
+      ).rows;
+    const before = await versions();
+    await migrate(at.urlAs('owner'), { serve: [at.serve], produce: [at.produce] });
+    expect(await versions()).toEqual(before);
+  });
+
   test('until somebody revokes them: then no migration gives them back', async () => {
     for (const kind of ['tables', 'sequences', 'functions'])
       await onServer(at.urlAs('owner'), `revoke all on all ${kind} in schema dibs from ${at.serve}`);
