@@ -14,6 +14,7 @@ const statements = {
   become: planned('postgres/become'),
   ownLacks: planned('postgres/own_lacks'),
   lock: planned('postgres/migrations_lock'),
+  schema: planned('postgres/migrations_schema'),
   table: planned('postgres/migrations_table'),
   applied: planned('postgres/migrations_applied', row<{ version: number | null }>()),
   readiness: planned('postgres/readiness'),
@@ -93,6 +94,7 @@ async function apply(client: pg.Client, grants: Grants): Promise<string[]> {
   const { role, owner } = await schemaState(client);
   if (owner !== null && owner !== role) await client.query(queryOf(statements.become, { role: owner }));
   const held = await grantedRoles(client);
+  if (owner === null) await client.query(statements.schema.text);
   await client.query(statements.table.text);
   const from = await appliedVersion(client);
   const missing = migrations.filter((m) => m.version > from);

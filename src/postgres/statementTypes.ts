@@ -1044,6 +1044,10 @@ export interface StatementTypes {
     };
     columns: Record<never, never>;
   };
+  'postgres/migrations_schema': {
+    parameters: Record<never, never>;
+    columns: Record<never, never>;
+  };
   'postgres/migrations_server': {
     parameters: Record<never, never>;
     columns: {

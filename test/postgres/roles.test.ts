@@ -206,7 +206,8 @@ describe('a serving role', () => {
 });
 
 /** Statements that only the owner runs. */
-const OF_THE_OWNER = /^(embedded\/create|postgres\/(migrations_record|migrations_table|functions_record))$/;
+const OF_THE_OWNER =
+  /^(embedded\/create|postgres\/(migrations_record|migrations_schema|migrations_table|functions_record))$/;
 
 /** What a plan does not show: defaults, and what functions do. */
 const CALLS = [
@@ -478,5 +479,18 @@ test('one role becomes two: the owner takes the schema, and the role goes on ser
     expect(await codeOf(one.urlAs('nobody'), 'select from dibs.jobs')).toBeUndefined();
   } finally {
     await one.drop();
+  }
+});
+
+test('an owner who was given the schema, and may create none, migrates; so does a superuser for that owner', async () => {
+  const given = await databaseWithRoles();
+  try {
+    await onServer(given.url, 'drop schema dibs cascade');
+    await onServer(given.url, `create schema dibs authorization ${given.nobody}`);
+    await migrate(given.urlAs('nobody'), { serve: [given.serve], produce: [] });
+    expect(await migrate(given.url)).toEqual([]);
+    expect(await codeOf(given.urlAs('serve'), 'select from dibs.jobs')).toBeUndefined();
+  } finally {
+    await given.drop();
   }
 });
