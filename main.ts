@@ -3,12 +3,15 @@ import { UsageError } from './commands/usage.ts';
 import { ConfigError, readConfig } from './src/config.ts';
 import { EmbeddedError } from './src/embedded/errors.ts';
 import { Refusal, StartError } from './src/errors.ts';
+import { loggable } from './src/logger.ts';
 import { version } from './src/version.ts';
 
 const USAGE = `Usage: dibs <command>
 
   serve       run the service; the environment configures it, see the README
   migrate     bring the database at DATABASE_URL up to date, and exit
+                --grant-serve ROLE     also give a role what \`dibs serve\` needs
+                --grant-produce ROLE   also let a role call dibs.enqueue
   keys        create, list, rotate or revoke access keys in that database, or in the embedded one
   --version   print the version
 `;
@@ -21,7 +24,7 @@ async function main(command: string | undefined, args: string[]): Promise<void> 
   }
   if (command === 'migrate') {
     const { migrateCommand } = await import('./commands/migrate.ts');
-    return migrateCommand(readConfig(process.env));
+    return migrateCommand(readConfig(process.env), args);
   }
   if (command === 'keys') {
     const { keysCommand } = await import('./commands/keys.ts');
@@ -35,17 +38,23 @@ async function main(command: string | undefined, args: string[]): Promise<void> 
   process.exitCode = command === undefined || command === 'help' || command === '--help' ? 0 : 2;
 }
 
-try {
-  await main(process.argv[2], process.argv.slice(3));
-} catch (error) {
+/** Says why the process ends, without what an error may quote. */
+function endWith(error: unknown): void {
   const isForUser =
     error instanceof ConfigError ||
+    error instanceof UsageError ||
     error instanceof EmbeddedError ||
     error instanceof StartError ||
-    error instanceof UsageError ||
     error instanceof Refusal;
-  process.stderr.write(
-    `dibs: ${error instanceof Error ? (isForUser ? error.message : (error.stack ?? error.message)) : error}\n`,
-  );
+  const { stack } = loggable(error) as { stack?: string };
+  process.stderr.write(`dibs: ${isForUser ? error.message : (stack ?? loggable(error))}\n`);
   process.exitCode = error instanceof UsageError ? 2 : 1;
 }
+
+// Node would print every field of the error.
+process.on('uncaughtException', (error) => {
+  endWith(error);
+  process.exit();
+});
+
+await main(process.argv[2], process.argv.slice(3)).catch(endWith);

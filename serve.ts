@@ -13,7 +13,7 @@ import { isOutage, StartError } from './src/errors.ts';
 import { createMemory } from './src/memory.ts';
 import { tryConnection } from './src/postgres/connection.ts';
 import { isHopeless } from './src/postgres/errorClasses.ts';
-import { migrate } from './src/postgres/migrate.ts';
+import { migrateOrCheck } from './src/postgres/migrate.ts';
 import { causeOf, createOutageLog, type OutageLog } from './src/postgres/outageLog.ts';
 import { openDatabase } from './src/postgres/pool.ts';
 
@@ -89,7 +89,7 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
       info: (line) => logger.info(line),
     });
     const database = url;
-    for (const name of await whenThere(() => migrate(database), outages, stop))
+    for (const name of await whenThere(() => migrateOrCheck(database), outages, stop))
       logger.info(`migrated: ${name}`);
 
     const { listenUrl = url } = config;

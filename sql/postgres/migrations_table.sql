@@ -1,5 +1,4 @@
--- The table of applied migrations, and its schema. No migration makes these two.
-create schema if not exists dibs;
+-- The table of applied migrations. No migration makes this one.
 create table if not exists dibs.migrations (
   version integer primary key,
   name text not null,

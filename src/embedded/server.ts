@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Cluster, pathFor } from './cluster.ts';
 import { EmbeddedError, instead } from './errors.ts';
+import { withoutValues } from './logLines.ts';
 import { readPidFile } from './pidfile.ts';
 import { endProcess } from './stop.ts';
 import { clearTheWay } from './takeover.ts';
@@ -35,7 +36,15 @@ const defaults = {
   shared_buffers: '128MB',
   timezone: 'UTC',
   log_timezone: 'UTC',
-  log_line_prefix: '[%p] ',
+};
+
+/** The log shows no rows: no details, statements or parameters. withoutValues() needs the SQLSTATE. */
+const quiet = {
+  log_line_prefix: '[%p %e] ',
+  log_error_verbosity: 'terse',
+  log_min_error_statement: 'panic',
+  log_parameter_max_length: '0',
+  log_parameter_max_length_on_error: '0',
 };
 
 /** Starts the server. Returns when it accepts connections, however long its recovery takes. */
@@ -64,7 +73,7 @@ type Launched = Server & { pid: number | undefined; lastLines: string[] };
 function launch({ cluster, native, user, log, settings }: Setup, port: number): Launched {
   // Ours come last and win: only this machine may connect, and nothing is written outside the data directory.
   const fixed = { port: String(port), listen_addresses: '127.0.0.1', unix_socket_directories: '' };
-  const all = Object.entries({ ...defaults, ...settings, ...fixed });
+  const all = Object.entries({ ...defaults, ...settings, ...quiet, ...fixed });
   const args = [
     '-D',
     pathFor(cluster.data, user),
@@ -79,7 +88,10 @@ function launch({ cluster, native, user, log, settings }: Setup, port: number): 
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const lastLines: string[] = [];
-  createInterface({ input: child.stderr }).on('line', (line) => {
+  const readable = withoutValues();
+  createInterface({ input: child.stderr }).on('line', (text) => {
+    const line = readable(text);
+    if (line === undefined) return;
     lastLines.push(line);
     if (lastLines.length > 20) lastLines.shift();
     log(line);

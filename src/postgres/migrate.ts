@@ -5,12 +5,17 @@ import { addressOptions } from './connection.ts';
 import { outageAsRefusal } from './errorClasses.ts';
 import { functions } from './functions.ts';
 import type { Db } from './pool.ts';
+import { type Grants, grant, grantedRoles } from './roles.ts';
 import { planned, queryOf, row } from './statements.ts';
 
 const folder = new URL('../../sql/migrations/', import.meta.url);
 const statements = {
   server: planned('postgres/migrations_server'),
+  state: planned('postgres/schema_state'),
+  become: planned('postgres/become'),
+  ownLacks: planned('postgres/own_lacks'),
   lock: planned('postgres/migrations_lock'),
+  schema: planned('postgres/migrations_schema'),
   table: planned('postgres/migrations_table'),
   applied: planned('postgres/migrations_applied', row<{ version: number | null }>()),
   readiness: planned('postgres/readiness'),
@@ -36,10 +41,14 @@ const migrations: Migration[] = readdirSync(folder)
 
 const latest = migrations.at(-1)?.version ?? 0;
 
+const functionsMade = async (client: pg.Client): Promise<Map<string, string>> => {
+  const { rows } = await client.query<{ name: string; checksum: string }>(statements.functionsMade.text);
+  return new Map(rows.map((row) => [row.name, row.checksum]));
+};
+
 /** Makes the functions that are new, or whose texts have changed since they were made. */
 async function makeFunctions(client: pg.Client): Promise<void> {
-  const { rows } = await client.query<{ name: string; checksum: string }>(statements.functionsMade.text);
-  const made = new Map(rows.map((row) => [row.name, row.checksum]));
+  const made = await functionsMade(client);
   for (const { name, text, checksum } of functions) {
     if (made.get(name) === checksum) continue;
     await client.query(text);
@@ -47,50 +56,123 @@ async function makeFunctions(client: pg.Client): Promise<void> {
   }
 }
 
-async function apply(client: pg.Client): Promise<string[]> {
+/** @throws StartError for a server that is too old, or has another encoding than UTF8 */
+async function assertServer(client: pg.Client): Promise<void> {
   const server = await client.query<{ version: number; encoding: string }>(statements.server.text);
   const { version, encoding } = server.rows[0] as { version: number; encoding: string };
   if (version < 140000) throw new StartError('Dibs needs PostgreSQL 14 or newer.');
   if (encoding !== 'UTF8')
     throw new StartError(`Dibs needs a database in UTF8, but this one is in ${encoding}.`);
+}
 
+/** The last migration applied. @throws StartError when a newer Dibs applied it */
+async function appliedVersion(client: pg.Client): Promise<number> {
+  const applied = await client.query<{ version: number | null }>(statements.applied.text);
+  const version = applied.rows[0]?.version ?? 0;
+  if (version > latest)
+    throw new StartError(
+      `The database is at migration ${version}, but this Dibs knows only ${latest}. Run a newer Dibs.`,
+    );
+  return version;
+}
+
+interface SchemaState {
+  role: string;
+  /** Null when there is no schema yet. */
+  owner: string | null;
+  may_migrate: boolean;
+  may_use: boolean | null;
+  has_migrations: boolean;
+}
+
+const schemaState = async (client: pg.Client): Promise<SchemaState> =>
+  (await client.query<SchemaState>(statements.state.text)).rows[0] as SchemaState;
+
+async function apply(client: pg.Client, grants: Grants): Promise<string[]> {
   await client.query('begin');
   await client.query(statements.lock.text);
+  // What a member of the owner, or a superuser, makes must belong to the owner too: dibs.enqueue runs with its rights.
+  const { role, owner } = await schemaState(client);
+  if (owner !== null && owner !== role) await client.query(queryOf(statements.become, { role: owner }));
+  const held = await grantedRoles(client);
+  if (owner === null) await client.query(statements.schema.text);
   await client.query(statements.table.text);
-  const applied = await client.query<{ version: number | null }>(statements.applied.text);
-  const from = applied.rows[0]?.version ?? 0;
-  if (from > latest)
-    throw new StartError(
-      `The database is at migration ${from}, but this Dibs knows only ${latest}. Run a newer Dibs.`,
-    );
+  const from = await appliedVersion(client);
   const missing = migrations.filter((m) => m.version > from);
   for (const { version, name, text } of missing) {
     await client.query(text);
     await client.query(queryOf(statements.record, { version, name }));
   }
   await makeFunctions(client);
+  await grant(client, {
+    serve: [...held.serve, ...grants.serve],
+    produce: [...held.produce, ...grants.produce],
+  });
   await client.query('commit');
   return missing.map((m) => m.name);
 }
 
-/**
- * Applies the migrations that are missing and makes the functions that have changed, all in one transaction. Returns
- * the names of these migrations. When many replicas start at once, one does it, and the others wait for its lock.
- * @throws Error for a server that is too old, has another encoding than UTF8, or was migrated by a newer Dibs
- */
-export async function migrate(url: string): Promise<string[]> {
+async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   // A connection of its own, without a time limit: a migration may be slow, here or on a replica that holds the lock.
   const client = new pg.Client({ ...addressOptions(url), connectionTimeoutMillis: 5000, keepAlive: true });
   client.on('error', () => undefined);
   try {
     await client.connect();
-    return await apply(client);
+    await assertServer(client);
+    return await work(client);
   } catch (error) {
     throw outageAsRefusal(error);
   } finally {
     await client.end().catch(() => undefined);
   }
 }
+
+/**
+ * Applies the migrations that are missing, makes the functions that have changed, and gives the roles what they need, all
+ * in one transaction. Returns the names of these migrations. When many replicas start at once, one does it, and the others
+ * wait for its lock.
+ * @throws StartError for a server that is too old, has another encoding than UTF8, or was migrated by a newer Dibs, and
+ * for a role that does not exist
+ */
+export const migrate = (url: string, grants: Grants = { serve: [], produce: [] }): Promise<string[]> =>
+  withClient(url, (client) => apply(client, grants));
+
+/**
+ * Why a role that may not migrate cannot serve. Undefined when it can. A function whose text has changed is no reason:
+ * any version of the functions serves.
+ */
+async function whyNotServing(client: pg.Client, state: SchemaState): Promise<string | undefined> {
+  const { role } = state;
+  const asOwner = state.owner === null ? 'a role that may create schemas' : `its owner ${state.owner}`;
+  const then = `Run \`dibs migrate --grant-serve ${role}\` as ${asOwner}.`;
+  if (!state.has_migrations)
+    return `The database has no schema dibs, and the role ${role} may not create it. ${then}`;
+  if (!state.may_use) return `The role ${role} may not use the schema dibs. ${then}`;
+  const { lacks } = (await client.query<{ lacks: string | null }>(statements.ownLacks.text)).rows[0] ?? {};
+  if (lacks) return `The role ${role} lacks what it needs to serve: ${lacks}. ${then}`;
+  const version = await appliedVersion(client);
+  if (version < latest)
+    return `The database is at migration ${version}, this Dibs needs ${latest}, and the role ${role} may not migrate it. ${then}`;
+  const made = await functionsMade(client);
+  const missing = functions.filter(({ name }) => !made.has(name)).map(({ name }) => name);
+  if (missing.length > 0)
+    return `The database lacks functions of this Dibs (${missing.join(', ')}), and the role ${role} may not make them. ${then}`;
+  return undefined;
+}
+
+/**
+ * Migrates where the role of `url` may. Where it may not, looks whether somebody else did. Returns the names of the
+ * migrations that were applied.
+ * @throws StartError also when the schema is behind, or the role lacks something, and the role cannot mend it
+ */
+export const migrateOrCheck = (url: string): Promise<string[]> =>
+  withClient(url, async (client) => {
+    const state = await schemaState(client);
+    if (state.may_migrate) return apply(client, { serve: [], produce: [] });
+    const reason = await whyNotServing(client, state);
+    if (reason) throw new StartError(reason);
+    return [];
+  });
 
 /** Why an enqueue would not work. Undefined when it would. */
 export async function whyNotReady(db: Db): Promise<string | undefined> {
@@ -100,6 +182,6 @@ export async function whyNotReady(db: Db): Promise<string | undefined> {
   if ((found.version ?? 0) < latest)
     return `The database is at migration ${found.version}, this Dibs needs ${latest}.`;
   if (found.is_read_only) return 'The database is read-only.';
-  if (!found.may_write) return 'The role of DATABASE_URL may not write to dibs.jobs.';
+  if (found.lacks) return `The role of DATABASE_URL lacks what it needs to serve: ${found.lacks}.`;
   return undefined;
 }

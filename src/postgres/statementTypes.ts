@@ -1156,6 +1156,14 @@ export interface StatementTypes {
     };
     columns: Record<never, never>;
   };
+  'postgres/become': {
+    parameters: {
+      role: string | null;
+    };
+    columns: {
+      set_config: string;
+    };
+  };
   'postgres/functions_made': {
     parameters: Record<never, never>;
     columns: {
@@ -1178,6 +1186,14 @@ export interface StatementTypes {
       statement_timeout: string;
       plan_cache_mode: string;
       jit: string;
+    };
+  };
+  'postgres/granted_roles': {
+    parameters: Record<never, never>;
+    columns: {
+      role: string;
+      serves: boolean;
+      produces: boolean;
     };
   };
   'postgres/lock_timeout': {
@@ -1207,6 +1223,10 @@ export interface StatementTypes {
     };
     columns: Record<never, never>;
   };
+  'postgres/migrations_schema': {
+    parameters: Record<never, never>;
+    columns: Record<never, never>;
+  };
   'postgres/migrations_server': {
     parameters: Record<never, never>;
     columns: {
@@ -1224,13 +1244,59 @@ export interface StatementTypes {
       now: string;
     };
   };
+  'postgres/own_lacks': {
+    parameters: Record<never, never>;
+    columns: {
+      lacks: string;
+    };
+  };
+  'postgres/producing_grants': {
+    parameters: {
+      role: string | null;
+    };
+    columns: {
+      command: string;
+    };
+  };
+  'postgres/public_revokes': {
+    parameters: Record<never, never>;
+    columns: {
+      command: string;
+    };
+  };
   'postgres/readiness': {
     parameters: Record<never, never>;
     columns: {
       version: number;
       is_read_only: boolean;
       has_jobs: boolean;
-      may_write: boolean;
+      lacks: string;
+    };
+  };
+  'postgres/role_exists': {
+    parameters: {
+      role: string | null;
+    };
+    columns: {
+      role: string;
+    };
+  };
+  'postgres/schema_state': {
+    parameters: Record<never, never>;
+    columns: {
+      role: string;
+      owner: string;
+      may_migrate: boolean;
+      has_migrations: boolean;
+      may_use: boolean;
+    };
+  };
+  'postgres/serving_grants': {
+    parameters: {
+      role: string | null;
+    };
+    columns: {
+      command: string;
     };
   };
   'postgres/time_limit': {

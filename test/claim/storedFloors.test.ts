@@ -19,7 +19,7 @@ let service: Service;
 beforeAll(async () => {
   postgres = await unreliablePostgres();
   await migrate(postgres.url);
-  service = await startService({ databaseUrl: postgres.url });
+  service = await startService({ databaseUrl: postgres.url, asOwner: true });
 }, 60_000);
 afterAll(async () => {
   await service?.stop();

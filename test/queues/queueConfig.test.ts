@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { adHoc } from '../support/adHoc.ts';
+import { onServer } from '../support/database.ts';
 import { eventually, expectProblem, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
 
@@ -133,8 +133,8 @@ test('dead jobs are kept for the dead_retention_seconds of the queue', async () 
 
 test('configuring and pausing an existing queue uses up no queue ids', async () => {
   const last = async () => {
-    const lastId = adHoc<{ id: number }>('select last_value::integer as id from dibs.queue_ids');
-    return (await service.db.query(lastId))[0]?.id;
+    const lastId = 'select last_value::integer as id from dibs.queue_ids';
+    return (await onServer<{ id: number }>(service.databaseUrl, lastId))[0]?.id;
   };
   await at.configure(queue, {});
   const before = await last();

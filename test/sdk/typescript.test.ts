@@ -11,7 +11,7 @@ async function installGenerators(): Promise<void> {
   const lock = readFileSync(join(here, 'package-lock.json'), 'utf8');
   const installed = join(here, 'node_modules/.installed');
   if (existsSync(installed) && readFileSync(installed, 'utf8') === lock) return;
-  await run('npm', ['ci', '--no-audit', '--no-fund'], { cwd: here });
+  await run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: here });
   await writeFile(installed, lock);
 }
 

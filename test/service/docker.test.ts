@@ -1,4 +1,5 @@
 import { existsSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { describe, expect, test } from 'vitest';
 import { ROOT, textOf } from '../support/sources.ts';
 
@@ -18,6 +19,40 @@ describe('the image', () => {
   test('everything that tsc builds is copied into it', () => {
     const { include } = JSON.parse(textOf('tsconfig.build.json')) as { include: string[] };
     expect(include.filter((path) => !copied.includes(path))).toEqual([]);
+  });
+
+  const dockerfile = textOf('Dockerfile');
+
+  test('it is built on one exact version of Node, which Dibs serves', () => {
+    const [, image] = /^ARG NODE_IMAGE=(\S+)$/m.exec(dockerfile) ?? [];
+    expect(image).toMatch(/^node:24\.\d+\.\d+-slim(@sha256:[0-9a-f]{64})?$/);
+    const bases = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map((match) => match[1]);
+    expect([...new Set(bases)]).toEqual([`$\{NODE_IMAGE}`]);
+  });
+
+  test('it runs as a user with a number, who owns nothing in it', () => {
+    const last = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '));
+    expect(last).toMatch(/\nUSER [1-9]\d*:[1-9]\d*\n/);
+    // Nothing is copied or run after that, and nothing is given to that user.
+    expect(last.slice(last.indexOf('\nUSER '))).not.toMatch(/^(COPY|ADD|RUN|USER root)/m);
+    expect(dockerfile).not.toMatch(/--chown|--chmod|\bADD\b|\bcurl\b|apt-get/);
+  });
+
+  test('it has its SBOM', () => {
+    expect(dockerfile).toMatch(/^RUN npm sbom .*> sbom\.json$/m);
+    expect(dockerfile).toMatch(/^COPY --from=dependencies \/dibs\/sbom\.json \.\/$/m);
+  });
+
+  test('compose runs it without capabilities, on a read-only file system', () => {
+    const { parse } = createRequire(import.meta.url)('yaml') as { parse(text: string): unknown };
+    const { services } = parse(textOf('compose.yaml')) as { services: Record<string, object> };
+    expect(services.dibs).toMatchObject({
+      read_only: true,
+      cap_drop: ['ALL'],
+      security_opt: ['no-new-privileges:true'],
+    });
+    expect(services.dibs).not.toHaveProperty('privileged');
+    expect(services.dibs).not.toHaveProperty('volumes');
   });
 
   test('.ci/run is executable', () => {

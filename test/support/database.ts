@@ -4,6 +4,16 @@ import { inject } from 'vitest';
 
 export const TEMPLATE = 'dibs_template';
 
+/** The role that serves in the tests. It can do no more than `dibs migrate --grant-serve` gives. */
+export const SERVING_ROLE = 'dibs_test_serve';
+
+export function asRole(url: string, role: string): string {
+  const changed = new URL(url);
+  changed.username = role;
+  changed.password = role;
+  return changed.href;
+}
+
 export function urlOf(serverUrl: string, database: string): string {
   const url = new URL(serverUrl);
   url.pathname = `/${database}`;

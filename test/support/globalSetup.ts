@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { startEmbedded } from '../../src/embedded/index.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
-import { onServer, TEMPLATE, urlOf } from './database.ts';
+import { onServer, SERVING_ROLE, TEMPLATE, urlOf } from './database.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -21,7 +21,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const url = embedded?.url ?? (process.env.TEST_DATABASE_URL as string);
   await onServer(url, `drop database if exists ${TEMPLATE}`);
   await onServer(url, `create database ${TEMPLATE} encoding 'UTF8' template template0`);
-  await migrate(urlOf(url, TEMPLATE));
+  await onServer(url, `create role ${SERVING_ROLE} login password '${SERVING_ROLE}'`).catch((error) => {
+    if (error.code !== '42710') throw error;
+  });
+  await migrate(urlOf(url, TEMPLATE), { serve: [SERVING_ROLE], produce: [] });
   project.provide('postgresUrl', url);
 
   return async () => {

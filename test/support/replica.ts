@@ -12,10 +12,17 @@ export interface Replica {
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
 
-/** Starts `dibs serve` on a free port. `env` sets DATABASE_URL, DATA_DIR and so on. `folder` is where Dibs was built. */
-export async function startReplica(env: Record<string, string>, folder = '.'): Promise<Replica> {
+/**
+ * Starts `dibs serve` on a free port. `env` sets DATABASE_URL, DATA_DIR and so on. `folder` is where Dibs was built.
+ * `command` runs it.
+ */
+export async function startReplica(
+  env: Record<string, string>,
+  folder = '.',
+  [command, ...args]: [string, ...string[]] = [process.execPath],
+): Promise<Replica> {
   const { DATABASE_URL: _, ...inherited } = process.env;
-  const child = spawn(process.execPath, [`${folder}/dist/main.js`, 'serve'], {
+  const child = spawn(command, [...args, `${folder}/dist/main.js`, 'serve'], {
     env: { ...inherited, PORT: '0', LOG_LEVEL: 'info', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

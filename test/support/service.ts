@@ -13,7 +13,7 @@ import type { Rates } from '../../src/config/rates.ts';
 import { startEngine } from '../../src/engine.ts';
 import { createMemory } from '../../src/memory.ts';
 import { openDatabase } from '../../src/postgres/pool.ts';
-import { createDatabase } from './database.ts';
+import { asRole, createDatabase, SERVING_ROLE } from './database.ts';
 import { answerChecker } from './openapi.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every kind.
@@ -30,10 +30,15 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH' | 'HEAD' | 'OPT
 
 const document = openApiDocument(pino({ level: 'silent' }));
 
-/** A replica in this process, not listening, on a new database or the one at `databaseUrl`. */
+/**
+ * A replica in this process, not listening, on a new database or the one at `databaseUrl`. It serves with the privileges
+ * of the serving role.
+ */
 export async function startService(
   options: {
     databaseUrl?: string;
+    /** Serves as the role of `databaseUrl`. */
+    asOwner?: boolean;
     maxPayloadBytes?: number;
     maxMemoryBytes?: number;
     limits?: Partial<HttpLimits>;
@@ -57,12 +62,13 @@ export async function startService(
   const databaseUrl = options.databaseUrl ?? (database?.url as string);
   const { onLog } = options;
   const errors: unknown[] = [];
-  const db = openDatabase(databaseUrl, 10);
+  const servingUrl = options.asOwner ? databaseUrl : asRole(databaseUrl, SERVING_ROLE);
+  const db = openDatabase(servingUrl, 10);
   const memory = createMemory(options.maxMemoryBytes);
   const engine = await startEngine({
     db,
     memory,
-    listenUrl: options.listenUrl ?? databaseUrl,
+    listenUrl: options.listenUrl ?? servingUrl,
     log: (error) => errors.push(error),
   });
   const refused: RefusedCredential[] = [];
