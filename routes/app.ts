@@ -2,6 +2,7 @@ import type { RouteOptions } from 'fastify';
 import type { Logger } from 'pino';
 import { type Access, OPEN } from '../src/access/access.ts';
 import type { Engine } from '../src/engine.ts';
+import { auditRoute } from './audit.ts';
 import { claimRoutes } from './claims.ts';
 import { enqueueRoutes } from './enqueue.ts';
 import { explainRoutes } from './explain.ts';
@@ -46,6 +47,7 @@ function refuseOtherMethods(app: App, methodsOf: Map<string, Set<string>>): void
     app.route({
       method: others,
       url,
+      config: { verb: 'none' },
       schema: { hide: true },
       // Answers before the body is read: a bad body does not matter here.
       onRequest: methodNotAllowed([...methods].sort()),
@@ -75,6 +77,7 @@ const routesOf = (engine: Engine, maxPayloadBytes: number) => (app: App) => {
   settleRoute(app, maxPayloadBytes);
   queueRoutes(app);
   scheduleRoutes(app, maxPayloadBytes);
+  auditRoute(app);
 };
 
 /** The OpenAPI document, without an engine behind it. */

@@ -1,4 +1,5 @@
 import { setImmediate as nextLoop } from 'node:timers/promises';
+import { createAudit } from './access/audit.ts';
 import { guard } from './access/guard.ts';
 import { type JobFilter, jobAdmin } from './admin/jobs.ts';
 import { createPurge } from './admin/purge.ts';
@@ -91,13 +92,16 @@ export interface EngineOptions {
   log(error: unknown, message: string): void;
   /** Is given a line for each call of a verb, where somebody wants to read them. */
   logCall?: ((fields: object, message: string) => void) | undefined;
+  /** Is given a line for each act that needs the scope `admin`. */
+  logAct?: (fields: object, message: string) => void;
 }
 
 /**
  * The queue, without HTTP: every verb of the contract, and the duties that run beside them. Any number of engines may
  * work on one database. Verbs throw a Refusal (errors.ts) for a request that is not carried out.
  */
-export async function startEngine({ db, memory = createMemory(), listenUrl, log, logCall }: EngineOptions) {
+export async function startEngine(options: EngineOptions) {
+  const { db, memory = createMemory(), listenUrl, log, logCall, logAct = () => undefined } = options;
   const clock = databaseClock(db);
   const notifier = createNotifier({ db, url: listenUrl, log });
   const queues = queueCache(db, notifier.opened);
@@ -149,6 +153,7 @@ export async function startEngine({ db, memory = createMemory(), listenUrl, log,
   const purge = createPurge({ db, throttle, groups });
   const admin = queueAdmin({ ...common, purge, redrive: createRedrive({ ...common, throttle, groups }) });
   const schedules = scheduleAdmin({ db, enqueue });
+  const audit = createAudit({ db, log, logAct });
 
   const verbs = {
     enqueue: ({ jobs, at }: { jobs: NewJob[]; at: PathOf }) => enqueue(jobs, at),
@@ -185,6 +190,8 @@ export async function startEngine({ db, memory = createMemory(), listenUrl, log,
     putSchedule: schedules.put,
     deleteSchedule: schedules.remove,
     triggerSchedule: schedules.trigger,
+
+    listAudit: audit.list,
   };
   const concerns: Concern[] = [
     noteServedClaims(throttle.served),
@@ -231,8 +238,8 @@ export async function startEngine({ db, memory = createMemory(), listenUrl, log,
   return {
     ...all,
 
-    /** The verbs as a caller may use them. Each throws `forbidden` for what the caller may not do. */
-    as: guard(all, queues),
+    /** The verbs as a caller may use them. */
+    ...guard(all, queues, audit),
 
     /** Why enqueues would fail now. Undefined: they would not. */
     whyNotReady: () => whyNotReady(db),

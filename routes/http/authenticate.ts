@@ -1,10 +1,9 @@
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import type { Access } from '../../src/access/access.ts';
 import { ANYBODY, type Caller } from '../../src/access/caller.ts';
-import { checkScope } from '../../src/access/guard.ts';
-import { needOf, type VerbName } from '../../src/access/needs.ts';
+import type { VerbName } from '../../src/access/needs.ts';
 import type { CallerVerbs, Engine } from '../../src/engine.ts';
-import { invalidRequest } from '../../src/errors.ts';
+import { Refusal } from '../../src/errors.ts';
 import type { App } from './fastify.ts';
 import { timesSent } from './head.ts';
 
@@ -19,31 +18,30 @@ declare module 'fastify' {
   }
 }
 
-/** @throws Error for a route that is documented, and does not say what it needs */
-export function checkDeclaration({ config, schema, method, url }: RouteOptions): void {
-  if (config?.verb === undefined && schema?.hide !== true)
+/** @throws Error for a route that does not say what it needs. One that is hidden from the document must say it, too. */
+export function checkDeclaration({ config, method, url }: RouteOptions): void {
+  if (config?.verb === undefined)
     throw new Error(`${method} ${url} must name its verb in its config, or 'none'`);
 }
 
 function credentialOf({ headers, raw }: FastifyRequest) {
   if (headers.authorization !== undefined && timesSent(raw.rawHeaders, 'authorization') > 1)
-    throw invalidRequest([{ in: 'header', path: '/authorization', message: 'must not be sent twice' }]);
+    throw new Refusal('unauthorized', 'Send one access key.');
   return { authorization: headers.authorization, certificate: undefined };
 }
 
 /** Finds out who sends each request, before its body is read. Refuses a caller without the scope of the route. */
-export function authenticate(app: App, engine: Pick<Engine, 'as'>, access: Access): void {
+export function authenticate(app: App, engine: Pick<Engine, 'admit'>, access: Access): void {
   app.decorateRequest('verbs', undefined as never);
 
   function letIn(request: FastifyRequest, verb: VerbName, caller: Caller): void {
-    checkScope(caller, needOf(verb).scope);
-    request.verbs = engine.as(caller);
+    request.verbs = engine.admit(caller, verb, () => ({ address: request.ip, request_id: request.id }));
   }
 
   app.addHook('onRequest', (request: FastifyRequest, _: FastifyReply, done: (error?: Error) => void) => {
     const { verb } = request.routeOptions.config;
     try {
-      // A route without a declaration gets no verbs.
+      // What has no route has no verb. It is answered 404 or 405.
       if (verb === undefined || verb === 'none') {
         done();
         return;

@@ -53,6 +53,7 @@ export const openApi: FastifyDynamicSwaggerOptions = {
       { name: 'Jobs', description: 'Look at single jobs and change their fate.' },
       { name: 'Queues', description: 'Look at queues, configure them, and work on all their jobs.' },
       { name: 'Schedules', description: 'Enqueue a job at every tick of a cron.' },
+      { name: 'Access', description: 'Who did what.' },
       { name: 'Health', description: 'Whether the service can serve.' },
     ],
   },

@@ -26,7 +26,7 @@ const PATTERN = /^([A-Za-z0-9._:-]{1,128}|[A-Za-z0-9._:-]{0,127}\*)$/;
 
 export const isQueuePattern = (text: string): boolean => PATTERN.test(text);
 
-const toLike = (pattern: string) => pattern.replaceAll('_', '\\_').replace(/\*$/, '%');
+const toLike = (pattern: string) => pattern.replaceAll(/[\\%_]/g, '\\$&').replace(/\*$/, '%');
 
 export function createCaller({ id, name }: { id: string | undefined; name: string }, grant: Grant): Caller {
   const scopes = new Set(grant.scopes);

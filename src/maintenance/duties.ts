@@ -12,7 +12,7 @@ import { scheduleTicks } from '../schedules/ticker.ts';
 import type { Settlement } from '../settle/verbs.ts';
 import type { Waiters } from '../waiting/waiters.ts';
 import { startDuty } from './duty.ts';
-import { pruneAnswers, pruneClaims, pruneJobs, pruneWindows } from './pruner.ts';
+import { pruneAnswers, pruneAudit, pruneClaims, pruneJobs, pruneWindows } from './pruner.ts';
 import { recallPassedOver, storeFloors } from './recall.ts';
 import { expireJobs, promoteScheduled, rescueLeases } from './sweeper.ts';
 
@@ -60,6 +60,7 @@ export function startDuties(context: {
     start(PRUNE_MS, pruneAnswers(context)),
     start(PRUNE_MS, pruneWindows(context)),
     start(PRUNE_MS, pruneClaims(context)),
+    start(PRUNE_MS, pruneAudit(context)),
     start(SCHEDULES_MS, scheduleTicks(context)),
     start(CLOCK_MS, () => clock.adjust().then(() => false)),
   ];

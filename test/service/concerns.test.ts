@@ -38,7 +38,7 @@ describe('the verbs of an engine', () => {
   const queue = 'q';
   const at = () => '';
   const job = { queue };
-  const NO_VERBS = ['as', 'whyNotReady', 'memory', 'waitingForJobs', 'stopWaiting', 'stop'] as const;
+  const NO_VERBS = ['as', 'admit', 'whyNotReady', 'memory', 'waitingForJobs', 'stopWaiting', 'stop'] as const;
   /** A call of each verb. A verb that is missing here does not compile. */
   const calls: {
     [V in Exclude<keyof Engine, (typeof NO_VERBS)[number]>]: () => unknown;
@@ -79,6 +79,7 @@ describe('the verbs of an engine', () => {
       engine.putSchedule({ name: 'bad', spec: { cron: 'x', timezone: 'UTC', paused: false, job } }),
     deleteSchedule: () => engine.deleteSchedule({ name: 's' }),
     triggerSchedule: () => engine.triggerSchedule({ name: 's' }),
+    listAudit: () => engine.listAudit({ limit: 1 }),
   };
   const REFUSED: Record<string, string> = {
     ...Object.fromEntries(

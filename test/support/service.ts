@@ -36,6 +36,7 @@ export async function startService(
   const database = options.databaseUrl ? undefined : await createDatabase();
   const databaseUrl = options.databaseUrl ?? (database?.url as string);
   const errors: unknown[] = [];
+  const acts: Json[] = [];
   const db = openDatabase(databaseUrl, 10);
   const memory = createMemory(options.maxMemoryBytes);
   const engine = await startEngine({
@@ -43,6 +44,7 @@ export async function startService(
     memory,
     listenUrl: databaseUrl,
     log: (error) => errors.push(error),
+    logAct: (fields) => acts.push(fields),
   });
   const app = await buildApp({
     engine,
@@ -90,6 +92,8 @@ export async function startService(
     call,
     /** The errors that the engine logged. */
     errors,
+    /** The lines that the engine logged of acts. */
+    acts,
     /** Listens on a free port, and returns the base URL. */
     listen: () => app.listen({ host: '127.0.0.1', port: 0 }),
     async stop() {
