@@ -3,8 +3,10 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { ANYBODY, type Caller, createCaller, isQueuePattern, SCOPES } from '../../src/access/caller.ts';
 
-const callerFor = (queues: string[], scopes: Caller['may'] extends (s: infer S) => boolean ? S[] : never = []) =>
-  createCaller({ id: 'k', name: 'k' }, { scopes, queues });
+const callerFor = (
+  queues: string[],
+  scopes: Caller['may'] extends (s: infer S) => boolean ? S[] : never = [],
+) => createCaller({ id: 'k', name: 'k' }, { scopes, queues });
 
 const mayUse = (pattern: string, queue: string) => callerFor([pattern]).mayUse(queue);
 
