@@ -68,19 +68,14 @@ describe('the order of refusals', () => {
       ['POST', '/jobs', { queue: '{q}' }],
       ['POST', '/jobs/claim', { queues: ['{q}'] }],
     ] as const) {
-      const [there, nowhere] = await Promise.all(
-        ['there', 'nowhere'].map((queue) =>
-          mail(
-            method,
-            path.replace('{q}', queue),
-            JSON.parse(JSON.stringify(body ?? null).replace('{q}', queue)) ?? undefined,
-          ),
-        ),
-      );
-      for (const answer of [there, nowhere] as Answer[]) expectProblem(answer, 403, 'forbidden');
-      expect(there?.text.replaceAll('there', 'nowhere').replaceAll('nowherefore', 'therefore')).toBe(
-        nowhere?.text,
-      );
+      const texts = [];
+      for (const queue of ['there', 'nowhere']) {
+        const sent = body && JSON.parse(JSON.stringify(body).replace('{q}', queue));
+        const answer = await mail(method, path.replace('{q}', queue), sent);
+        expectProblem(answer, 403, 'forbidden');
+        texts.push(answer.text.replace(`\\"${queue}\\"`, 'QUEUE'));
+      }
+      expect(texts[0]).toBe(texts[1]);
     }
     expect(await isThere('nowhere')).toBe(false);
     expect(await countOf('there')).toMatchObject({ ready: 1 });
@@ -258,15 +253,6 @@ describe('names that clients choose', () => {
       id: idOf(first),
       replayed: 'true',
     });
-    const other = await two(
-      'POST',
-      path,
-      { ...body, extra: undefined, ...(path === '/jobs' ? { priority: 1 } : {}) },
-      {
-        'idempotency-key': 'k2',
-      },
-    );
-    expect(other.status).toBe(201);
   });
 
   test('callers whose ids have spaces never meet, neither at one moment nor later', async () => {
