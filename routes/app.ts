@@ -1,6 +1,7 @@
 import type { RouteOptions } from 'fastify';
 import type { Logger } from 'pino';
 import { type Access, OPEN } from '../src/access/access.ts';
+import type { VerbName } from '../src/access/needs.ts';
 import type { Engine } from '../src/engine.ts';
 import { auditRoute } from './audit.ts';
 import { claimRoutes } from './claims.ts';
@@ -84,6 +85,29 @@ const routesOf = (engine: Engine, maxPayloadBytes: number) => (app: App) => {
 export async function openApiDocument(logger: Logger): Promise<object> {
   const app = await describingApp(routesOf({} as Engine, 1), logger);
   return app.swagger();
+}
+
+/** An operation of the document, and the verb that says what it needs. */
+export interface Declared {
+  method: string;
+  /** As the document writes it: `/jobs/{id}`. */
+  path: string;
+  operationId: string;
+  verb: VerbName | 'none';
+}
+
+/** Every operation of the document, in its order. */
+export function declaredOperations(logger: Logger): Declared[] {
+  const app = createApp(logger);
+  const declared: Declared[] = [];
+  app.addHook('onRoute', ({ method, url, schema, config }) => {
+    const { operationId } = (schema ?? {}) as { operationId?: string };
+    if (operationId === undefined || method === 'HEAD') return;
+    const verb = config?.verb as Declared['verb'];
+    declared.push({ method: String(method), path: url.replaceAll(/:(\w+)/g, '{$1}'), operationId, verb });
+  });
+  routesOf({} as Engine, 1)(app);
+  return declared;
 }
 
 /** The HTTP service on an engine, not yet listening. */
