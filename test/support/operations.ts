@@ -182,7 +182,7 @@ export const OPERATIONS: Record<string, Entry> = {
   claimJobs: {
     ...one('POST', 200, 403, ({ queue }) => ({
       path: '/jobs/claim',
-      body: { queues: [queue], claim_id: 'c' },
+      body: { queues: [queue], claim_id: 'c', lease_seconds: 43_200 },
     })),
     mixed: {
       'a claim of 16 queues': {
