@@ -7,12 +7,13 @@ import { auditRoute } from './audit.ts';
 import { claimRoutes } from './claims.ts';
 import { enqueueRoutes } from './enqueue.ts';
 import { explainRoutes } from './explain.ts';
-import { authenticate, checkDeclaration } from './http/authenticate.ts';
+import { authenticate } from './http/authenticate.ts';
 import { acceptJson, checkPresenceOfBody } from './http/body.ts';
 import { describingApp, docsRoutes } from './http/docs.ts';
 import { type App, createApp } from './http/fastify.ts';
 import { closeWithLastAnswer } from './http/gracefulClose.ts';
 import { checkHeads } from './http/head.ts';
+import { knowRoutes } from './http/knownRoute.ts';
 import { holdAnswers } from './http/memory.ts';
 import { serveAnyExpectation } from './http/nodeRefusals.ts';
 import { handleError, methodNotAllowed, routeNotFound } from './http/problems.ts';
@@ -72,7 +73,7 @@ function allowedAt(url: string, methodsOf: Map<string, Set<string>>): string[] |
 const routesOf = (engine: Engine, maxPayloadBytes: number) => (app: App) => {
   systemRoutes(app, engine);
   enqueueRoutes(app, maxPayloadBytes);
-  jobRoutes(app);
+  jobRoutes(app, maxPayloadBytes);
   explainRoutes(app);
   claimRoutes(app, maxPayloadBytes);
   settleRoute(app, maxPayloadBytes);
@@ -145,6 +146,7 @@ export async function buildApp(options: {
     else routeNotFound(request, reply);
   });
   checkHeads(app, access, webPages);
+  knowRoutes(app);
   authenticate(app, engine, access);
   closeWithLastAnswer(app);
   closeUnread(app, answerTimeoutMs);
@@ -155,7 +157,6 @@ export async function buildApp(options: {
 
   app.addHook('onRoute', (route) => {
     checkPresenceOfBody(route);
-    checkDeclaration(route);
     routes.push(route);
   });
   addRoutes(app);

@@ -50,7 +50,7 @@ export function claimRoutes(app: App, maxPayloadBytes: number): void {
         hold: () => holdOf(request),
         onHangup: (gone) => onHangup(reply, gone),
       });
-      return sendJson(reply, jobListJson(jobs));
+      return sendJson(reply, jobListJson(jobs, request.body.payload_format));
     },
   });
 

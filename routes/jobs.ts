@@ -2,6 +2,8 @@ import { Type } from 'typebox';
 import { isUuid } from '../src/ids.ts';
 import { sizeOf } from '../src/job.ts';
 import { LARGEST_BYTES } from '../src/memory.ts';
+import { rawShapes } from './http/body.ts';
+import { bodyLimits } from './http/bodyLimits.ts';
 import { pageOf } from './http/cursor.ts';
 import type { App } from './http/fastify.ts';
 import { onHangup } from './http/hangup.ts';
@@ -19,12 +21,12 @@ import {
   ref,
   text,
 } from './schemas/common.ts';
-import { Job, JobPage } from './schemas/job.ts';
+import { Job, JobChange, JobPage, payloadFormat } from './schemas/job.ts';
 
 /** Room for a job in a list without payloads. With more than that, the list is cut sooner. */
 const BYTES_OF_JOB = 16 * 1024;
 
-export function jobRoutes(app: App): void {
+export function jobRoutes(app: App, maxPayloadBytes: number): void {
   app.route({
     method: 'GET',
     url: '/jobs',
@@ -37,6 +39,7 @@ export function jobRoutes(app: App): void {
           group: Type.Optional(text(256, { description: 'The group that they are of.' })),
           unique_key: Type.Optional(text(256, { description: 'Only those with this `unique_key`.' })),
           include: Type.Optional(oneOf(['payload'], { description: 'What else to show.' })),
+          payload_format: payloadFormat,
           order: Type.Optional(
             oneOf(['newest', 'oldest'], { default: 'newest', description: 'By when they were enqueued.' }),
           ),
@@ -57,7 +60,7 @@ export function jobRoutes(app: App): void {
       }),
     },
     handler: async (request, reply) => {
-      const { include, queue, state, group, unique_key, order = 'newest' } = request.query;
+      const { include, queue, state, group, unique_key, order = 'newest', payload_format } = request.query;
       const filters = { queue, state, group, unique_key, order };
       const { items, next } = await pageOf({ of: 'jobs', ...filters }, request.query, {
         list: (limit, after) =>
@@ -79,7 +82,7 @@ export function jobRoutes(app: App): void {
         keyOf: ({ id }) => id,
         isKey: isUuid,
       });
-      return sendJson(reply, jobPageJson(items, next));
+      return sendJson(reply, jobPageJson(items, next, payload_format));
     },
   });
 
@@ -99,6 +102,7 @@ export function jobRoutes(app: App): void {
               description: 'How long to wait for the end of the job; the client must be as patient.',
             }),
           ),
+          payload_format: payloadFormat,
         },
         { additionalProperties: false },
       ),
@@ -116,13 +120,13 @@ export function jobRoutes(app: App): void {
     },
     handler: async (request, reply) => {
       const { id } = request.params;
-      const { wait_seconds = 0 } = request.query;
+      const { wait_seconds = 0, payload_format } = request.query;
       if (wait_seconds > 0) takeWait(request);
       const job = await (wait_seconds === 0
         ? request.verbs.getJob({ id })
         : request.verbs.waitForJob({ id, wait_seconds, onHangup: (gone) => onHangup(reply, gone) }));
       takeAnswer(request, sizeOf(job));
-      return sendJson(reply, jobJson(job));
+      return sendJson(reply, jobJson(job, payload_format));
     },
   });
 
@@ -172,5 +176,30 @@ export function jobRoutes(app: App): void {
       }),
     },
     handler: async (request, reply) => sendJson(reply, jobJson(await request.verbs.retryJob(request.params))),
+  });
+  app.route({
+    method: 'PATCH',
+    url: '/jobs/:id',
+    config: { verb: 'changeJob', raw: rawShapes(maxPayloadBytes).job },
+    bodyLimit: bodyLimits(maxPayloadBytes).job,
+    schema: {
+      params: JobId,
+      body: ref(JobChange),
+      ...operation({
+        operationId: 'changeJob',
+        tags: ['Jobs'],
+        summary: 'Change a job that waits or is dead',
+        description:
+          'A ready job that gets another priority goes behind the others of that priority. A dead job stays dead: retry it ' +
+          'when it is changed. The payload is left out of the answer.',
+        answers: { 200: answer(ref(Job), 'The job.') },
+        refusals: [404, 409],
+        takesBody: true,
+      }),
+    },
+    handler: async (request, reply) => {
+      const job = await request.verbs.changeJob({ ...request.params, change: request.body });
+      return sendJson(reply, jobJson(job));
+    },
   });
 }

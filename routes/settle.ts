@@ -1,10 +1,12 @@
 import type { Job } from '../src/job.ts';
 import type { Acked, Extended, Nacked } from '../src/settle/requests.ts';
-import type { ItemAnswer } from '../src/settle/settleMany.ts';
+import type { ItemAnswer, Settled } from '../src/settle/settleMany.ts';
 import { rawShapes } from './http/body.ts';
 import { bodyLimits } from './http/bodyLimits.ts';
 import type { App } from './http/fastify.ts';
+import { onHangup } from './http/hangup.ts';
 import { withFollowUps } from './http/jobBody.ts';
+import { holdOf } from './http/memory.ts';
 import { answer, operation } from './http/operation.ts';
 import { toProblem } from './http/problems.ts';
 import { wholeBody } from './http/refusalOf.ts';
@@ -46,6 +48,10 @@ async function resultsJson<Result>(
   return `[${results.join(',')}]`;
 }
 
+const listsJson = async ({ acks, nacks, releases, extends: extensions }: Settled): Promise<string> =>
+  `"acks":${await resultsJson(acks, acked)},"nacks":${await resultsJson(nacks, nacked)}` +
+  `,"releases":${await resultsJson(releases, released)},"extends":${await resultsJson(extensions, extended)}`;
+
 export function settleRoute(app: App, maxPayloadBytes: number): void {
   app.route({
     method: 'POST',
@@ -60,26 +66,34 @@ export function settleRoute(app: App, maxPayloadBytes: number): void {
         summary: 'Ack, nack, release and extend many jobs at once',
         description:
           'Each item has its own result, with the status of the single call: one stale lease spoils nothing for the ' +
-          'others. A malformed item refuses all.',
+          'others. A malformed item refuses all. With `claim`, which is that of `POST /jobs/claim`, a worker needs one ' +
+          'request for each job: the items are settled first, whatever becomes of the claim.',
         answers: { 200: answer(ref(SettleResults), 'A result per item.') },
         takesBody: true,
       }),
     },
     handler: async (request, reply) => {
-      const { acks, nacks, releases, extends: extensions } = request.body;
+      const { acks, nacks, releases, extends: extensions, claim } = request.body;
       const count = [acks, nacks, releases, extensions].reduce((sum, list) => sum + (list?.length ?? 0), 0);
       if (count > MAX_ITEMS) throw wholeBody(`must have at most ${MAX_ITEMS} items in all`);
-      const settled = await request.verbs.settle({
+      const items = {
         acks: acks?.map(withFollowUps),
         nacks: nacks?.map(withFollowUps),
         releases,
         extends: extensions,
+      };
+      if (claim === undefined)
+        return sendJson(reply, `{${await listsJson(await request.verbs.settle(items))}}`);
+      const done = await request.verbs.settleAndClaim({
+        ...items,
+        claim: { ...claim, hold: () => holdOf(request), onHangup: (gone) => onHangup(reply, gone) },
       });
-      const body =
-        `{"acks":${await resultsJson(settled.acks, acked)},"nacks":${await resultsJson(settled.nacks, nacked)}` +
-        `,"releases":${await resultsJson(settled.releases, released)}` +
-        `,"extends":${await resultsJson(settled.extends, extended)}}`;
-      return sendJson(reply, body);
+      const problem = done.refusal ? `,"problem":${JSON.stringify(toProblem(done.refusal, true))}` : '';
+      const settled = await listsJson(done);
+      return sendJson(
+        reply,
+        withJobs(done.jobs, (jobs) => `{${settled},"jobs":${jobs}${problem}}`, claim.payload_format),
+      );
     },
   });
 }

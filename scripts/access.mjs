@@ -28,6 +28,7 @@ function looksAt(operationId, path, need) {
     pairs.push([what, '403']);
   }
   if (need.followUps) pairs.push(['each queue in `enqueue`: needs `produce`', '403']);
+  if (operationId === 'settleJobs') pairs.push(['each queue in `claim`', '403']);
   if (need.narrowed && isList(operationId)) pairs.push(['what it lists', 'left out']);
   if (need.narrowed && !isList(operationId)) {
     pairs.push([

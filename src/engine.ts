@@ -1,6 +1,7 @@
 import { setImmediate as nextLoop } from 'node:timers/promises';
 import { createAudit } from './access/audit.ts';
 import { guard } from './access/guard.ts';
+import { createChangeJob } from './admin/changeJob.ts';
 import { type JobFilter, jobAdmin } from './admin/jobs.ts';
 import { createPurge } from './admin/purge.ts';
 import { queueAdmin } from './admin/queues.ts';
@@ -8,6 +9,7 @@ import { createRedrive } from './admin/redrive.ts';
 import { createBulkThrottle } from './batching/bulkThrottle.ts';
 import { createRoundTrips, ORDER_IN_TRIP } from './batching/roundTrips.ts';
 import { createClaims } from './claim/claims.ts';
+import { createSettleAndClaim } from './claim/settleAndClaim.ts';
 import {
   type Concern,
   logCalls,
@@ -73,6 +75,7 @@ const IN_TIME = {
   explainJob: always,
   cancelJob: always,
   retryJob: always,
+  changeJob: always,
   getQueue: always,
   listQueues: always,
   explainQueue: always,
@@ -174,6 +177,7 @@ export async function startEngine(options: EngineOptions) {
     explainJob: ({ id }: { id: string }) => jobs.explain(id),
     cancelJob: ({ id }: { id: string }) => jobs.cancel(id),
     retryJob: ({ id }: { id: string }) => jobs.retry(id),
+    changeJob: createChangeJob({ ...common, clock, groups, getJob: jobs.get }),
 
     getQueue: admin.get,
     listQueues: admin.list,
@@ -233,7 +237,8 @@ export async function startEngine(options: EngineOptions) {
     waits.close();
   }
 
-  const all = withConcerns(verbs, concerns);
+  const wrapped = withConcerns(verbs, concerns);
+  const all = { ...wrapped, settleAndClaim: createSettleAndClaim(wrapped) };
 
   return {
     ...all,

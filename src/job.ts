@@ -52,6 +52,8 @@ export interface JobRow {
   result: string | null;
   payload?: string | null;
   lease_token?: string;
+  /** How long the lease was given for. */
+  lease_seconds?: number;
   /** Whether a client waits for the end of the job. */
   awaited?: boolean | null;
 }

@@ -54,7 +54,7 @@ export function acceptJson(app: FastifyInstance): void {
 type Parsed = (error: Error | null, body?: unknown) => void;
 
 function* parsing(request: FastifyRequest, body: Buffer): Generator<void, unknown> {
-  const parsed = yield* readingJson(body, request.routeOptions.config.raw);
+  const parsed = yield* readingJson(body, request.route.raw);
   if (needsFingerprint(request)) request.fingerprint = yield* fingerprintOf(body);
   return parsed;
 }
@@ -66,7 +66,7 @@ function parse(request: FastifyRequest, body: Buffer, done: Parsed): void {
   }
   let parsed: unknown;
   try {
-    if (body.length > 0) parsed = readJson(body, request.routeOptions.config.raw);
+    if (body.length > 0) parsed = readJson(body, request.route.raw);
     if (needsFingerprint(request)) request.fingerprint = atOnce(fingerprintOf(body));
   } catch (error) {
     done(error as Error);

@@ -45,8 +45,8 @@ export const replayedHeader = {
 };
 
 /** Whether the body of a request has to be compared. */
-export const needsFingerprint = ({ headers, routeOptions }: FastifyRequest): boolean =>
-  headers[NAME] !== undefined && routeOptions.config.idempotent === true;
+export const needsFingerprint = ({ headers, route }: FastifyRequest): boolean =>
+  headers[NAME] !== undefined && route.isIdempotent;
 
 /** The key of a request. @throws Refusal `invalid_request` when there is more than one */
 function keyOf({ headers, raw }: FastifyRequest): string | undefined {
@@ -85,7 +85,7 @@ export async function enqueueAndReply(
       ? await firstAnswer(await request.verbs.enqueue({ jobs, at }), answerOf, afterwards)
       : await request.verbs.enqueueOnce({
           request: {
-            route: `${request.method} ${request.routeOptions.url}`,
+            route: request.route.name,
             key,
             fingerprint: request.fingerprint as string,
           },

@@ -32,6 +32,12 @@ function settle(held: Held): void {
   if (held.isAnswered && held.isClosed) held.hold.release();
 }
 
+function answered({ held }: FastifyRequest): void {
+  if (!held) return;
+  held.isAnswered = true;
+  settle(held);
+}
+
 /** The hold of a request. Most requests are small and need none, so it is made at its first use. */
 export function holdOf(request: FastifyRequest): Hold {
   if (request.held) return request.held.hold;
@@ -58,21 +64,19 @@ export function holdAnswers(app: App, memory: Memory): void {
     done();
   });
   app.addHook('onSend', (request, _, payload, done) => {
-    const answered = (bytes?: Buffer) => {
-      if (request.held) {
-        request.held.isAnswered = true;
-        settle(request.held);
+    if (typeof payload === 'string' && payload.length > SMALL_BYTES) {
+      holdOf(request).add(payload.length);
+      // For a string, Node takes three times its length, and fills that with zeros first.
+      if (payload.length > LARGE_ANSWER) {
+        void inSlices(utf8Of(payload)).then((bytes) => {
+          answered(request);
+          done(null, bytes);
+        });
+        return;
       }
-      done(null, bytes ?? payload);
-    };
-    if (typeof payload !== 'string' || payload.length <= SMALL_BYTES) {
-      answered();
-      return;
     }
-    holdOf(request).add(payload.length);
-    // For a string, Node takes three times its length, and fills that with zeros first.
-    if (payload.length > LARGE_ANSWER) void inSlices(utf8Of(payload)).then(answered);
-    else answered();
+    answered(request);
+    done(null, payload);
   });
 }
 

@@ -53,7 +53,7 @@ class Arriving {
   }
 
   #check(length: number): void {
-    const limit = this.#request.routeOptions.bodyLimit;
+    const limit = this.#request.route.bodyLimit;
     if (length > limit)
       throw payloadTooLarge(`The body is larger than ${inWords(limit)}, the limit of this route.`);
   }
@@ -78,7 +78,7 @@ class Arriving {
     } else {
       this.#check(length);
       if (length > this.#capacity) {
-        const limit = this.#expected ?? this.#request.routeOptions.bodyLimit;
+        const limit = this.#expected ?? this.#request.route.bodyLimit;
         this.#reserve(Math.min(limit, Math.max(length, 2 * this.#capacity)));
       }
       this.#copy(chunk);

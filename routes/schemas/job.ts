@@ -133,6 +133,42 @@ export const JobSpec = Type.Object(
   },
 );
 
+export const JobChange = Type.Object(
+  {
+    payload: Type.Optional(anyJson('Any JSON value, in place of the one before.')),
+    headers: Type.Optional(ref(JobHeaders)),
+    priority: Type.Optional(Type.Integer({ minimum: -100, maximum: 100, description: 'Higher first.' })),
+    run_at: Type.Optional(
+      Type.String({
+        format: 'date-time',
+        description:
+          'When the job becomes ready (RFC 3339, with an offset), within 366 days; the past means now. It changes nothing of ' +
+          'a dead job, which waits to be retried.',
+        examples: [TIME_EXAMPLE],
+      }),
+    ),
+    max_attempts: Type.Optional(
+      maxAttempts({
+        description: 'How often it is tried; more than the attempts of a job that waits so far.',
+      }),
+    ),
+    expires_in_seconds: Type.Optional(
+      decimal({
+        exclusiveMinimum: 0,
+        maximum: LONGEST_SECONDS,
+        description: 'How long from now it may be claimed.',
+      }),
+    ),
+  },
+  {
+    $id: 'JobChange',
+    additionalProperties: false,
+    minProperties: 1,
+    description: 'What to change of a job. What is left out stays as it is.',
+    examples: [{ payload: { to: 'ada@example.com' }, priority: 9 }],
+  },
+);
+
 export const JobSpecList = Type.Object(
   { jobs: Type.Array(ref(JobSpec), { minItems: 1, maxItems: 1000 }) },
   {
@@ -148,6 +184,24 @@ export const JobSpecList = Type.Object(
       },
     ],
   },
+);
+
+const PAYLOAD_FORMATS = ['json', 'text'] as const;
+export type PayloadFormat = (typeof PAYLOAD_FORMATS)[number];
+
+/** How payloads are answered, as a field of a body or of a query. */
+export const payloadFormat = Type.Optional(
+  oneOf(PAYLOAD_FORMATS, {
+    description:
+      '`json`: each payload as it was sent, in `payload`. `text`: its JSON text as a string, in `payload_text`. A client ' +
+      'then decodes each payload by itself: one that it cannot read does not keep it from the others. Default: `json`.',
+  }),
+);
+
+const payloadText = Type.Optional(
+  Type.String({
+    description: 'The JSON text of the payload, in place of `payload`: with `payload_format` `text`.',
+  }),
 );
 
 const jobProperties = {
@@ -207,6 +261,7 @@ export const Job = Type.Object(
     payload: Type.Optional(
       anyJson('As it was sent; in `GET /jobs/{id}`, and in lists with `include=payload`.'),
     ),
+    payload_text: payloadText,
     enqueued: Type.Optional(
       Type.Unsafe<object[]>({
         type: 'array',
@@ -235,14 +290,22 @@ const LEASED_EXAMPLE = {
   worker: 'mailer-1',
   payload: { to: 'ada@example.com' },
   lease_token: '6f1d2c3b-4a59-4876-8e1d-0c9b8a7f6e5d',
+  lease_seconds: 30,
 };
 
 export const LeasedJob = Type.Object(
   {
     ...jobProperties,
-    payload: anyJson('As it was sent, byte for byte.'),
+    payload: Type.Optional(
+      anyJson('As it was sent, byte for byte. Only `payload_format` `text` leaves it out.'),
+    ),
+    payload_text: payloadText,
     lease_expires_at: time('When the lease runs out, unless settled or extended before.'),
     lease_token: Type.String({ description: 'Proves this lease, in whatever settles or extends it.' }),
+    lease_seconds: decimal({
+      description:
+        'How long the lease was given for. So a worker needs no clock of its own to extend it in time.',
+    }),
   },
   { $id: 'LeasedJob', description: 'A job, leased to the claimant.', examples: [LEASED_EXAMPLE] },
 );

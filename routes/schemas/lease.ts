@@ -13,7 +13,7 @@ import {
   text,
   time,
 } from './common.ts';
-import { Job, JobSpec } from './job.ts';
+import { Job, JobSpec, LeasedJob, payloadFormat } from './job.ts';
 
 const TOKEN = '6f1d2c3b-4a59-4876-8e1d-0c9b8a7f6e5d';
 const ID = '019aa5b2-7c1e-7a3f-9d2c-4b1e5f000001';
@@ -49,6 +49,7 @@ export const ClaimRequest = Type.Object(
           'again, so that a lost reply loses none. A repeat while the first still waits takes its place.',
       }),
     ),
+    payload_format: payloadFormat,
   },
   {
     $id: 'ClaimRequest',
@@ -150,12 +151,21 @@ const items = <S extends Parameters<typeof ref>[0]>(item: S) =>
   Type.Optional(Type.Array(ref(item), { maxItems: 1000 }));
 
 export const SettleRequest = Type.Object(
-  { acks: items(AckItem), nacks: items(NackItem), releases: items(ReleaseItem), extends: items(ExtendItem) },
   {
-    ...closed('SettleRequest', 'Up to 1000 items in all, each the body of the single call plus `id`.', {
-      acks: [{ id: ID, lease_token: TOKEN }],
-    }),
+    acks: items(AckItem),
+    nacks: items(NackItem),
+    releases: items(ReleaseItem),
+    extends: items(ExtendItem),
+    claim: Type.Optional(ref(ClaimRequest)),
   },
+  closed(
+    'SettleRequest',
+    'Up to 1000 items in all, each the body of the single call plus `id`. With `claim`, the answer also has the next jobs.',
+    {
+      acks: [{ id: ID, lease_token: TOKEN }],
+      claim: { queues: ['mail.welcome'], limit: 1, wait_seconds: 20 },
+    },
+  ),
 );
 
 export const Acked = Type.Object(
@@ -207,10 +217,22 @@ export const SettleResult = Type.Object(
 
 const results = Type.Array(ref(SettleResult));
 export const SettleResults = Type.Object(
-  { acks: results, nacks: results, releases: results, extends: results },
+  {
+    acks: results,
+    nacks: results,
+    releases: results,
+    extends: results,
+    jobs: Type.Optional(
+      Type.Array(ref(LeasedJob), {
+        description: 'With `claim`: the jobs that it leased; none is fine, too.',
+      }),
+    ),
+    problem: Type.Optional(ref(Problem)),
+  },
   {
     $id: 'SettleResults',
-    description: 'One result per item, in the order of the request.',
+    description:
+      'One result per item, in the order of the request. `problem` says why the claim was refused, after the items were settled.',
     examples: [
       {
         acks: [{ id: ID, status: 200, state: 'completed', enqueued: [] }],

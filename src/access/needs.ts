@@ -1,4 +1,4 @@
-import type { Ack, Nack } from '../settle/requests.ts';
+import type { SettleRequest } from '../settle/settleMany.ts';
 import type { Scope } from './caller.ts';
 
 /** What an act was about. An audit line has nothing but names, ids and numbers. */
@@ -45,6 +45,10 @@ export interface Need<R = any> {
 interface Job {
   queue?: string;
 }
+interface Claim {
+  queues?: string[];
+  claim_id?: string;
+}
 interface Named {
   queue: string;
 }
@@ -55,6 +59,17 @@ const followUpsOf = ({ enqueue = [] }: { enqueue?: Job[] | undefined }) => enque
 const named = ({ queue }: Named) => [queue];
 const enqueued = ({ jobs }: { jobs: Job[] }) => new Set(jobs.map(queueOf));
 
+const claimed = ({ queues = [DEFAULT] }: Claim) => queues;
+/** Makes a name that a client chose different from the same name of another caller. */
+const ownName = (caller: string, name: string) => `${JSON.stringify(caller)} ${name}`;
+const ownClaim = <C extends Claim>(claim: C, caller: string): C =>
+  claim.claim_id === undefined ? claim : { ...claim, claim_id: ownName(caller, claim.claim_id) };
+
+const settle = {
+  scope: 'consume',
+  items: true,
+  followUps: ({ acks = [], nacks = [] }: SettleRequest) => new Set([...acks, ...nacks].flatMap(followUpsOf)),
+} as const;
 const read = { scope: 'read' } as const;
 const consume = { scope: 'consume', job: true } as const;
 const admin = { scope: 'admin', about: ({ queue }: { queue?: string }): Subject => ({ queue }) } as const;
@@ -81,9 +96,6 @@ const adminOfSchedule = {
   about: ({ name }: { name: string }): Subject => ({ schedule: name }),
 } as const;
 
-/** Makes a name that a client chose different from the same name of another caller. */
-const ownName = (caller: string, name: string) => `${JSON.stringify(caller)} ${name}`;
-
 export const NEEDS = {
   enqueue: { scope: 'produce', queues: enqueued },
   enqueueOnce: {
@@ -103,19 +115,18 @@ export const NEEDS = {
 
   claim: {
     scope: 'consume',
-    queues: ({ queues = [DEFAULT] }: { queues?: string[] }) => queues,
-    own: (request, caller) =>
-      request.claim_id === undefined ? request : { ...request, claim_id: ownName(caller, request.claim_id) },
+    queues: claimed,
+    own: ownClaim,
   },
   ack: { ...consume, followUps: followUpsOf },
   nack: { ...consume, followUps: followUpsOf },
   release: consume,
   extend: consume,
-  settle: {
-    scope: 'consume',
-    items: true,
-    followUps: ({ acks = [], nacks = [] }: { acks?: Ack[]; nacks?: Nack[] }) =>
-      new Set([...acks, ...nacks].flatMap(followUpsOf)),
+  settle,
+  settleAndClaim: {
+    ...settle,
+    queues: ({ claim }: { claim: Claim }) => claimed(claim),
+    own: (request, caller) => ({ ...request, claim: ownClaim(request.claim, caller) }),
   },
 
   getJob: { ...read, job: true },
@@ -124,6 +135,7 @@ export const NEEDS = {
   listJobs: { ...read, queues: ({ queue }: Job) => (queue === undefined ? [] : [queue]), narrowed: true },
   cancelJob: adminOfJob,
   retryJob: adminOfJob,
+  changeJob: adminOfJob,
 
   getQueue: { ...read, queues: named },
   listQueues: { ...read, narrowed: true },

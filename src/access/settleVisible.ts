@@ -4,7 +4,7 @@ import type { ItemAnswer, SettleRequest } from '../settle/settleMany.ts';
 interface Item {
   id: string;
 }
-type Lists<T> = { [list in keyof Required<SettleRequest>]: T[] };
+type Lists<T> = { [list in (typeof LISTS)[number]]: T[] };
 type Settled = Lists<ItemAnswer<unknown>>;
 
 const LISTS = ['acks', 'nacks', 'releases', 'extends'] as const;
@@ -40,14 +40,15 @@ export async function settleVisible(
       if (may) visible.add(id);
     }),
   );
-  const settled = await settle(
-    perList((list) =>
-      itemsOf(list).map((item) => (visible.has(item.id) ? item : { ...item, id: NO_JOB })),
-    ) as SettleRequest,
+  const own = perList((list) =>
+    itemsOf(list).map((item) => (visible.has(item.id) ? item : { ...item, id: NO_JOB })),
   );
-  return perList((list) =>
+  const settled = await settle({ ...request, ...own } as SettleRequest);
+  const answers = perList((list) =>
     itemsOf(list).map(({ id }, i) =>
       visible.has(id) ? (settled[list][i] as ItemAnswer<unknown>) : { id, refusal: jobNotFound(id) },
     ),
   );
+  // The jobs of a claim that goes along stay as they are.
+  return { ...settled, ...answers };
 }

@@ -21,6 +21,10 @@ export interface HeldClaimRequest extends ClaimRequest {
   onHangup?(gone: () => void): void;
 }
 
+/** @throws Refusal `invalid_request` for names that the database cannot store. `at` is where the claim stands in the body */
+export const checkClaim = ({ claim_id, worker }: ClaimRequest, at: string): void =>
+  refuseHalfPairs({ claim_id, worker }, at);
+
 /** The claims of this replica: how they are served, woken, repeated and given back. */
 export function createClaims(context: {
   db: Database;
@@ -57,8 +61,7 @@ export function createClaims(context: {
   return {
     /** Leases jobs, and waits for the first if it is asked to. Once the consumer is gone, its jobs go back uncharged. */
     async claim(request: HeldClaimRequest): Promise<LeasedJob[]> {
-      const { claim_id, worker } = request;
-      refuseHalfPairs({ claim_id, worker }, '');
+      checkClaim(request, '');
       const claim = repeatable.claim(request);
       request.onHangup?.(claim.abandon);
       return claim.jobs;

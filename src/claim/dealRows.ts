@@ -22,7 +22,7 @@ export function dealRows(
     const leased: LeasedJob[] = [];
     let own = 0;
     for (let row = rows[at]; row && row.slot < end; row = rows[++at]) {
-      const job = toLease(row, queue.name);
+      const job = toLease(row, queue, claim.lease_seconds);
       leased.push(job);
       own += sizeOf(job);
     }

@@ -1,12 +1,12 @@
-import { queueIdOf } from '../ids.ts';
 import type { Job, JobRow } from '../job.ts';
-import type { Queues } from '../queues/cache.ts';
+import type { Queue, Queues } from '../queues/cache.ts';
 
 /** A job with a lease, as its claim is answered. */
 export interface LeasedJob extends Job {
   payload: string;
   lease_token: string;
   lease_expires_at: string;
+  lease_seconds: number;
 }
 
 /** What is the same for every lease: statements do not return it. */
@@ -22,20 +22,23 @@ export interface LeasedRow extends Omit<JobRow, keyof typeof LEASED | 'awaited'>
 }
 
 /** Makes a lease of its row, in place. */
-export const toLease = (row: Omit<LeasedRow, 'slot'>, queue: string): LeasedJob =>
-  Object.assign(row, LEASED, { queue });
+export const toLease = (
+  row: Omit<LeasedRow, 'slot'>,
+  queue: Pick<Queue, 'name' | 'lease_seconds'>,
+  lease_seconds = queue.lease_seconds,
+): LeasedJob => Object.assign(row, LEASED, { queue: queue.name, lease_seconds });
 
 /** Makes leases of the rows of several queues. They come in the order of these queues, and of each queue. */
 export async function toLeases(
   rows: Omit<LeasedRow, 'slot'>[],
-  names: string[],
+  { names, lease_seconds }: { names: string[]; lease_seconds: number | undefined },
   queues: Queues,
 ): Promise<LeasedJob[]> {
   const leases: { job: LeasedJob; place: number; position: number }[] = [];
   for (const row of rows) {
-    const queue = await queues.byId(queueIdOf(row.id) as number);
-    const name = queue?.name ?? '';
-    leases.push({ place: names.indexOf(name), position: row.position, job: toLease(row, name) });
+    const queue = await queues.ofJob(row.id);
+    const job = toLease(row, queue, lease_seconds);
+    leases.push({ place: names.indexOf(queue.name), position: row.position, job });
   }
   leases.sort((a, b) => a.place - b.place || b.job.priority - a.job.priority || a.position - b.position);
   return leases.map(({ job }) => job);

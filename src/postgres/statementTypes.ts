@@ -90,6 +90,39 @@ export interface StatementTypes {
       progress: string;
     };
   };
+  'admin/change': {
+    parameters: {
+      priority: number | null;
+      run_at: string | null;
+      queue_id: number | null;
+      id: string | null;
+      max_attempts: number | null;
+      position: number | null;
+      headers: string | null;
+      payload: string | null;
+      expires_in_seconds: number | null;
+    };
+    columns: {
+      state: JobState;
+      finished_at: string;
+      result: string;
+      id: string;
+      priority: number;
+      attempt: number;
+      max_attempts: number;
+      deliveries: number;
+      run_at: string;
+      created_at: string;
+      group: string;
+      fairness_key: string;
+      unique_key: string;
+      lease_expires_at: string;
+      worker: string;
+      last_error: string;
+      headers: string;
+      progress: string;
+    };
+  };
   'admin/counts': {
     parameters: {
       queue_ids: (number | null)[] | null;

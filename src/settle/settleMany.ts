@@ -16,6 +16,14 @@ export interface SettleRequest {
 /** The answer for one item: that of the single call, or its refusal. */
 export type ItemAnswer<Result> = { id: string; result: Result } | { id: string; refusal: Refusal };
 
+/** The answers for the items of each list, in the order of the request. */
+export interface Settled {
+  acks: ItemAnswer<Acked>[];
+  nacks: ItemAnswer<Nacked>[];
+  releases: ItemAnswer<Job>[];
+  extends: ItemAnswer<Extended>[];
+}
+
 /** The path of a follow-up within the request. */
 const pathOf =
   (list: string, item: number): PathOf =>
@@ -60,7 +68,7 @@ export function createSettleMany(verbs: {
   extend(item: Extend): Promise<Extended>;
 }) {
   const { check, ack, nack, release, extend } = verbs;
-  return async (request: SettleRequest) => {
+  return async (request: SettleRequest): Promise<Settled> => {
     const followUps = [request.acks, request.nacks]
       .flatMap((items: (Ack | Nack)[] = []) => items)
       .reduce((count, { enqueue }) => count + (enqueue?.length ?? 0), 0);

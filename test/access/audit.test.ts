@@ -55,6 +55,12 @@ const ACTS: [string, Method, (at: Jobs) => [string, unknown?], (at: Jobs) => obj
     (a) => [`/jobs/${a.dead}/retry`],
     (a) => ({ queue: a.queue, job_id: a.dead, count: 1 }),
   ],
+  [
+    'changeJob',
+    'PATCH',
+    (a) => [`/jobs/${a.ready}`, { payload: 'secret' }],
+    (a) => ({ queue: a.queue, job_id: a.ready, count: 1 }),
+  ],
   ['configureQueue', 'PUT', (a) => [`/queues/${a.queue}`, {}], (a) => ({ queue: a.queue })],
   ['pauseQueue', 'POST', (a) => [`/queues/${a.queue}/pause`], (a) => ({ queue: a.queue })],
   ['resumeQueue', 'POST', (a) => [`/queues/${a.queue}/resume`], (a) => ({ queue: a.queue })],

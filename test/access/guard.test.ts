@@ -228,6 +228,32 @@ describe('settle', () => {
     }
   });
 
+  test('with a claim answers the jobs that it leased, and leases nothing where a foreign queue is among its queues', async () => {
+    const worker = as(service, 'consume@settled.claims');
+    const queue = 'settled.claims';
+    const { id, lease_token } = await lease(queue);
+    const other = await lease('sms');
+    await at.enqueue({ queue });
+    const acks = [{ id: other.id, lease_token: other.lease_token }];
+    for (const queues of [[queue, 'sms'], ['sms']])
+      expectProblem(await worker('POST', '/jobs/settle', { acks, claim: { queues } }), 403, 'forbidden');
+    const { body } = await worker('POST', '/jobs/settle', {
+      acks: [...acks, { id, lease_token }],
+      claim: { queues: [queue], claim_id: 'c' },
+    });
+    expect(body).toMatchObject({
+      acks: [{ status: 404 }, { status: 200 }],
+      jobs: [{ queue, state: 'leased' }],
+    });
+    expect(await stateOf(other.id)).toBe('leased');
+    // The claim_id is this caller's own.
+    const again = { queues: [queue], claim_id: 'c' };
+    expect((await worker('POST', '/jobs/claim', again)).body.jobs).toMatchObject([{ id: body.jobs[0].id }]);
+    expect((await as(service, 'consume@settled.claims#2')('POST', '/jobs/claim', again)).body.jobs).toEqual(
+      [],
+    );
+  });
+
   test('an empty `enqueue` needs no `produce`', async () => {
     const { id, lease_token } = await lease('mail');
     const answer = await as(service, 'consume@mail')('POST', `/jobs/${id}/ack`, { lease_token, enqueue: [] });

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { declaredOperations } from '../../routes/app.ts';
-import { checkDeclaration } from '../../routes/http/authenticate.ts';
+import { verbOf } from '../../routes/http/authenticate.ts';
 import { SCOPES, type Scope } from '../../src/access/caller.ts';
 import { needOf, type VerbName } from '../../src/access/needs.ts';
 import { as, speakingAccess } from '../support/access.ts';
@@ -229,9 +229,9 @@ describe.each(
 describe('beside the document', () => {
   test('a route without a declaration fails the build, hidden ones too', () => {
     const route = { method: 'GET', url: '/x', handler: () => undefined } as const;
-    expect(() => checkDeclaration({ ...route, schema: {} })).toThrow('GET /x must name its verb');
-    expect(() => checkDeclaration({ ...route, schema: { hide: true } })).toThrow('must name its verb');
-    expect(() => checkDeclaration({ ...route, config: { verb: 'none' } })).not.toThrow();
+    expect(() => verbOf({ ...route, schema: {} })).toThrow('GET /x must name its verb');
+    expect(() => verbOf({ ...route, schema: { hide: true } })).toThrow('must name its verb');
+    expect(() => verbOf({ ...route, config: { verb: 'none' } })).not.toThrow();
   });
 
   test.each([

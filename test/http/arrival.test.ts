@@ -16,7 +16,8 @@ const logged: string[] = [];
 beforeAll(async () => {
   const logger = pino({ level: 'warn' }, { write: (line) => logged.push(line) });
   const claim = () => new Promise((resolve) => setTimeout(() => resolve([]), 3 * TIMEOUT_MS));
-  const engine = { memory: createMemory(), claim, enqueue: async () => [] } as unknown as Engine;
+  const verbs = { claim, enqueue: async () => [] };
+  const engine = { memory: createMemory(), as: () => verbs } as unknown as Engine;
   app = await buildApp({ engine, logger, maxPayloadBytes: 2 ** 20, requestTimeoutMs: TIMEOUT_MS });
   port = Number(new URL(await app.listen({ host: '127.0.0.1', port: 0 })).port);
 });

@@ -38,7 +38,17 @@ describe('the verbs of an engine', () => {
   const queue = 'q';
   const at = () => '';
   const job = { queue };
-  const NO_VERBS = ['as', 'admit', 'whyNotReady', 'memory', 'waitingForJobs', 'stopWaiting', 'stop'] as const;
+  /** settleAndClaim calls two verbs, and each is wrapped. */
+  const NO_VERBS = [
+    'settleAndClaim',
+    'as',
+    'admit',
+    'whyNotReady',
+    'memory',
+    'waitingForJobs',
+    'stopWaiting',
+    'stop',
+  ] as const;
   /** A call of each verb. A verb that is missing here does not compile. */
   const calls: {
     [V in Exclude<keyof Engine, (typeof NO_VERBS)[number]>]: () => unknown;
@@ -64,6 +74,7 @@ describe('the verbs of an engine', () => {
     explainJob: () => engine.explainJob({ id }),
     cancelJob: () => engine.cancelJob({ id }),
     retryJob: () => engine.retryJob({ id }),
+    changeJob: () => engine.changeJob({ id, change: { priority: 1 } }),
     getQueue: () => engine.getQueue({ queue }),
     listQueues: () => engine.listQueues({ limit: 1 }),
     explainQueue: () => engine.explainQueue({ queue }),
@@ -94,6 +105,7 @@ describe('the verbs of an engine', () => {
         'explainJob',
         'cancelJob',
         'retryJob',
+        'changeJob',
       ].map((verb) => [verb, 'job_not_found']),
     ),
     ...Object.fromEntries(

@@ -199,8 +199,30 @@ export const OPERATIONS: Record<string, Entry> = {
   releaseJob: settling('release'),
   extendLease: settling('extend', { lease_seconds: 600 }),
   settleJobs: {
-    ...one('POST', 200, 'item 404', ({ leased }) => ({ path: '/jobs/settle', body: { acks: [leased] } })),
+    method: 'POST',
+    cases: {
+      plain: {
+        call: ({ leased }) => ({ path: '/jobs/settle', body: { acks: [leased] } }),
+        allowed: 200,
+        foreign: 'item 404',
+      },
+      'with a claim': {
+        call: ({ leased, queue }) => ({
+          path: '/jobs/settle',
+          body: { acks: [leased], claim: { queues: [queue], lease_seconds: 43_200 } },
+        }),
+        allowed: 200,
+        foreign: 403,
+      },
+    },
     mixed: {
+      'a claim of the foreign queue': {
+        call: (mine, theirs) => ({
+          path: '/jobs/settle',
+          body: { acks: [mine.leased], claim: { queues: [mine.queue, theirs.queue] } },
+        }),
+        status: 403,
+      },
       'a lease in each queue': {
         call: (mine, theirs) => ({
           path: '/jobs/settle',
@@ -240,6 +262,7 @@ export const OPERATIONS: Record<string, Entry> = {
     },
   },
   cancelJob: one('DELETE', 200, 404, ({ ready }) => ({ path: `/jobs/${ready}` })),
+  changeJob: one('PATCH', 200, 404, ({ ready }) => ({ path: `/jobs/${ready}`, body: { priority: 7 } })),
   retryJob: one('POST', 200, 404, ({ dead }) => ({ path: `/jobs/${dead}/retry` })),
   explainJob: one('GET', 200, 404, ({ ready }) => ({ path: `/jobs/${ready}/explain` })),
 

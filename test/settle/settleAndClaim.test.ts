@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createSettleAndClaim } from '../../src/claim/settleAndClaim.ts';
+import { unavailable } from '../../src/errors.ts';
+import { moves, UNKNOWN_TOKEN } from '../support/moves.ts';
+import { type Service, startService } from '../support/service.ts';
+import { until } from '../support/until.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every kind.
+type Json = any;
+
+let service: Service;
+let at: ReturnType<typeof moves>;
+let url: string;
+beforeAll(async () => {
+  service = await startService();
+  at = moves(service);
+  url = await service.listen();
+});
+afterAll(() => service.stop());
+
+const settle = (body: unknown, headers?: Record<string, string>) =>
+  service.call('POST', '/jobs/settle', body, headers);
+const item = ({ id, lease_token }: Json) => ({ id, lease_token });
+
+/** A queue with this number of jobs, the first of which is leased. */
+async function loop(count: number) {
+  const queue = at.newQueue();
+  await at.enqueueAll(Array(count).fill({ queue, payload: 'p' }));
+  const [first] = await at.claim(queue);
+  return { queue, first };
+}
+const stateOf = async ({ id }: Json) => (await service.call('GET', `/jobs/${id}`)).body.state;
+
+describe('settle with claim', () => {
+  test('a worker settles its job and gets the next one, in one request', async () => {
+    const { queue, first } = await loop(2);
+    const { status, body } = await settle({
+      acks: [item(first)],
+      claim: { queues: [queue], worker: 'w', lease_seconds: 9 },
+    });
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      acks: [{ id: first.id, status: 200, state: 'completed' }],
+      jobs: [{ queue, payload: 'p', worker: 'w', lease_seconds: 9, lease_token: expect.any(String) }],
+    });
+    expect(body).not.toHaveProperty('problem');
+  });
+
+  test('the place of a settled job is free for the claim, under max_leased', async () => {
+    const { queue, first } = await loop(2);
+    await service.call('PUT', `/queues/${queue}`, { max_leased: 1 });
+    await until(async () => (await service.call('GET', `/queues/${queue}/explain`)).body.code !== 'ready');
+    const { body } = await settle({ acks: [item(first)], claim: { queues: [queue] } });
+    expect(body.jobs).toHaveLength(1);
+  });
+
+  test('without items it is a claim, and without jobs it is answered empty', async () => {
+    const { queue } = await loop(2);
+    expect((await settle({ claim: { queues: [queue] } })).body.jobs).toHaveLength(1);
+    expect((await settle({ claim: { queues: [queue] } })).body).toEqual({
+      acks: [],
+      nacks: [],
+      releases: [],
+      extends: [],
+      jobs: [],
+    });
+  });
+
+  test('a stale lease spoils nothing for the claim', async () => {
+    const { queue, first } = await loop(2);
+    const { body } = await settle({
+      acks: [{ id: first.id, lease_token: UNKNOWN_TOKEN }],
+      claim: { queues: [queue], payload_format: 'text' },
+    });
+    expect(body).toMatchObject({
+      acks: [{ status: 409, problem: { code: 'lease_lost' } }],
+      jobs: [{ payload_text: '"p"' }],
+    });
+  });
+
+  test.each([
+    ['an unknown field', { queues: ['q'], limits: 1 }, '/claim/limits'],
+    ['a limit that is too large', { queues: ['q'], limit: 1001 }, '/claim/limit'],
+    ['half of a surrogate pair', { queues: ['q'], worker: '\ud800' }, '/claim/worker'],
+  ])('a malformed claim settles nothing: %s', async (_, claim, path) => {
+    const { first } = await loop(1);
+    const { status, body } = await settle({ acks: [item(first)], claim });
+    expect(status).toBe(400);
+    expect(body.errors).toEqual([expect.objectContaining({ in: 'body', path })]);
+    expect(await stateOf(first)).toBe('leased');
+  });
+
+  test('what is settled is settled while the claim still waits', async () => {
+    const { queue, first } = await loop(1);
+    const answer = settle({ acks: [item(first)], claim: { queues: [queue], wait_seconds: 60 } });
+    await until(async () => (await stateOf(first)) === undefined);
+    await service.call('POST', '/jobs', { queue });
+    expect((await answer).body).toMatchObject({ acks: [{ status: 200 }], jobs: [{ queue }] });
+  });
+
+  test('a client that hangs up leaves settled what is settled, and gets no job', async () => {
+    const { queue, first } = await loop(1);
+    const hangUp = new AbortController();
+    const answer = fetch(`${url}/jobs/settle`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ acks: [item(first)], claim: { queues: [queue], wait_seconds: 60 } }),
+      signal: hangUp.signal,
+    }).catch(() => undefined);
+    await until(async () => (await stateOf(first)) === undefined);
+    hangUp.abort();
+    await answer;
+    const { body } = await service.call('POST', '/jobs', { queue });
+    const [job] = await at.claim(queue, { wait_seconds: 60 });
+    expect(job).toMatchObject({ id: body.id, attempt: 1 });
+  });
+
+  test('a repeat with the same claim_id gets the same leases, and settles nothing twice', async () => {
+    const { queue, first } = await loop(3);
+    const body = { acks: [item(first)], claim: { queues: [queue], claim_id: 'one' } };
+    const [one, other] = [await settle(body), await settle(body)];
+    expect(other.body.jobs).toEqual(one.body.jobs);
+    expect(other.body.acks).toMatchObject([{ status: 404 }]);
+  });
+
+  test('a claim that is refused does not refuse what is settled', async () => {
+    const { as } = service.engine;
+    const { queue, first } = await loop(1);
+    service.engine.as = (caller) => {
+      const verbs = as(caller);
+      const claim = () => Promise.reject(unavailable());
+      return { ...verbs, settleAndClaim: createSettleAndClaim({ settle: verbs.settle, claim }) };
+    };
+    const { status, body } = await settle({ acks: [item(first)], claim: { queues: [queue] } });
+    service.engine.as = as;
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      acks: [{ status: 200, state: 'completed' }],
+      jobs: [],
+      problem: { status: 503, code: 'unavailable', outcome: 'not_done' },
+    });
+    expect(await stateOf(first)).toBeUndefined();
+  });
+});
