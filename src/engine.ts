@@ -264,6 +264,7 @@ export async function startEngine(options: EngineOptions) {
       for (let loops = 0; loops < 2; loops++) await nextLoop();
       await claims.idle();
       await duties.stop();
+      await audit.idle();
       // What could not be given back at once would stay leased until it runs out.
       await claims.giveBackLost().catch((error) => log(error, 'jobs of lost claims were not given back'));
       await notifier.stop();

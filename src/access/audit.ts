@@ -36,8 +36,10 @@ const statements = {
 
 /** One statement writes this number of rows. */
 const MOST_TOGETHER = 1000;
-/** An act is answered after this time, though its row may not be written yet. */
+/** An act is answered this long after it is done, though its row may not be written yet. */
 const LONGEST_WAIT_MS = 1000;
+/** No row holds up an answer for longer than this after the call: every call should be answered within 5 s. */
+const LONGEST_CALL_MS = 4800;
 /** A caller who is refused again and again leaves this number of lines in a window. */
 const REFUSED_LINES = 100;
 const WINDOW_MS = 10_000;
@@ -65,6 +67,8 @@ export function createAudit(context: {
 }) {
   const { db, log, logAct } = context;
   let window = { ends: 0, refused: 0 };
+  /** The rows that are not written yet. */
+  const pending = new Set<Promise<void>>();
 
   const write = gathering(MOST_TOGETHER, async (lines: Line[]) => {
     await db.query(statements.insert, {
@@ -95,8 +99,8 @@ export function createAudit(context: {
       key_id: key_id === null ? null : clip(key_id),
       count,
       outcome: 'done',
-      address,
-      request_id,
+      address: address === null ? null : clip(address),
+      request_id: request_id === null ? null : clip(request_id),
     };
   }
 
@@ -112,19 +116,27 @@ export function createAudit(context: {
   }
 
   function keepRow(line: Line): Promise<void> {
-    return write(line).then(
-      () => undefined,
-      (error) => log(error, 'an audit row was not written'),
-    );
+    const kept = write(line)
+      .then(
+        () => undefined,
+        (error) => log(error, 'an audit row was not written'),
+      )
+      .finally(() => pending.delete(kept));
+    pending.add(kept);
+    return kept;
   }
 
   return {
-    /** Notes an act that was done, or that failed with `error`. Settles when its row is written, or cannot be for now. */
+    /**
+     * Notes an act that began at `started`, and was done, or failed with `error`. Settles when its row is written, or when
+     * the answer must not wait any longer.
+     */
     async note(
       caller: Caller,
       origin: Origin,
       verb: VerbName,
       subject: Subject,
+      started: number,
       failure?: { error: unknown },
     ): Promise<void> {
       const line = lineOf(caller, origin, verb, subject);
@@ -139,10 +151,16 @@ export function createAudit(context: {
       if (failure && isOutage(failure.error)) return;
       let timer: NodeJS.Timeout | undefined;
       const late = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, LONGEST_WAIT_MS);
+        const left = LONGEST_CALL_MS - (performance.now() - started);
+        timer = setTimeout(resolve, Math.min(Math.max(left, 0), LONGEST_WAIT_MS));
       });
       await Promise.race([kept, late]);
       clearTimeout(timer);
+    },
+
+    /** Settles when all rows are written, or failed. */
+    async idle(): Promise<void> {
+      await Promise.all(pending);
     },
 
     /** A page of audit rows, newest first. A page shorter than its limit is the last one. */

@@ -75,14 +75,15 @@ export function guard<V extends Verbs & Record<VerbName, unknown>>(
     const { about } = needOf(name);
     if (!about) return verb;
     return async (request) => {
+      const started = performance.now();
       let result: unknown;
       try {
         result = await verb(request);
       } catch (error) {
-        await audit.note(caller, origin, name, about(request), { error });
+        await audit.note(caller, origin, name, about(request), started, { error });
         throw error;
       }
-      await audit.note(caller, origin, name, about(request, result));
+      await audit.note(caller, origin, name, about(request, result), started);
       return result;
     };
   }
@@ -120,7 +121,7 @@ export function guard<V extends Verbs & Record<VerbName, unknown>>(
       const origin = about && originOf();
       if (caller.may(scope)) return as(caller, origin);
       const refusal = scopeMissing(scope);
-      if (origin) void audit.note(caller, origin, name, {}, { error: refusal });
+      if (origin) void audit.note(caller, origin, name, {}, performance.now(), { error: refusal });
       throw refusal;
     },
   };
