@@ -109,6 +109,7 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
       logCall: logger.isLevelEnabled('debug')
         ? (fields, message) => logger.debug(fields, message)
         : undefined,
+      logAct: (fields, message) => logger.info(fields, message),
     });
     undo.push(engine.stop);
     const { maxPayloadBytes, webPages, allowedOrigins, auth, adminKeyFile, trustProxy, limits, rates } =

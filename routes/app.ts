@@ -2,9 +2,11 @@ import type { RouteOptions } from 'fastify';
 import type { Logger } from 'pino';
 import { type Access, OPEN } from '../src/access/access.ts';
 import { createFailures } from '../src/access/failures.ts';
+import type { VerbName } from '../src/access/needs.ts';
 import { HTTP_LIMITS, type HttpLimits } from '../src/config/limits.ts';
 import type { Rates } from '../src/config/rates.ts';
 import type { Engine } from '../src/engine.ts';
+import { auditRoute } from './audit.ts';
 import { claimRoutes } from './claims.ts';
 import { enqueueRoutes } from './enqueue.ts';
 import { explainRoutes } from './explain.ts';
@@ -54,6 +56,7 @@ function refuseOtherMethods(app: App, methodsOf: Map<string, Set<string>>): void
     app.route({
       method: others,
       url,
+      config: { verb: 'none' },
       schema: { hide: true },
       // Answers before the body is read: a bad body does not matter here.
       onRequest: methodNotAllowed([...methods].sort()),
@@ -84,12 +87,36 @@ const routesOf = (engine: Engine, maxPayloadBytes: number) => (app: App) => {
   queueRoutes(app);
   scheduleRoutes(app, maxPayloadBytes);
   keyRoutes(app);
+  auditRoute(app);
 };
 
 /** The OpenAPI document, without an engine behind it. */
 export async function openApiDocument(logger: Logger): Promise<object> {
   const app = await describingApp(routesOf({} as Engine, 1), logger);
   return app.swagger();
+}
+
+/** An operation of the document, and the verb that says what it needs. */
+export interface Declared {
+  method: string;
+  /** As the document writes it: `/jobs/{id}`. */
+  path: string;
+  operationId: string;
+  verb: VerbName | 'none';
+}
+
+/** Every operation of the document, in its order. */
+export function declaredOperations(logger: Logger): Declared[] {
+  const app = createApp(logger);
+  const declared: Declared[] = [];
+  app.addHook('onRoute', ({ method, url, schema, config }) => {
+    const { operationId } = (schema ?? {}) as { operationId?: string };
+    if (operationId === undefined || method === 'HEAD') return;
+    const verb = config?.verb as Declared['verb'];
+    declared.push({ method: String(method), path: url.replaceAll(/:(\w+)/g, '{$1}'), operationId, verb });
+  });
+  routesOf({} as Engine, 1)(app);
+  return declared;
 }
 
 /** The HTTP service on an engine, not yet listening. */

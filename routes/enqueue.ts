@@ -50,7 +50,6 @@ export function enqueueRoutes(app: App, maxPayloadBytes: number): void {
       const job = toNewJob(request.body);
       if (seconds === undefined) return enqueueAndReply(request, reply, [job], () => '', answerOne);
       takeWait(request);
-      reply.header('preference-applied', `wait=${seconds}`);
       const afterwards = finishedWithin(seconds, request, reply);
       const waitedFor = { ...job, awaited_seconds: seconds };
       return enqueueAndReply(request, reply, [waitedFor], () => '', answerOne, afterwards);

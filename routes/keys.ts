@@ -6,7 +6,7 @@ import { answer, operation } from './http/operation.ts';
 import { pageQuery, ref } from './schemas/common.ts';
 import { KeyId, KeyPage, KeyRotation, MadeKey, NewKey } from './schemas/key.ts';
 
-const tags = ['Keys'];
+const tags = ['Access'];
 
 /** No cache on the way keeps an answer with a key. */
 const noStore = {

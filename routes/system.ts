@@ -41,6 +41,7 @@ export function systemRoutes(app: App, engine: Engine): void {
   app.route({
     method: 'GET',
     url: '/',
+    config: { verb: 'none' },
     schema: { hide: true },
     handler: async (_, reply) => reply.redirect('/docs'),
   });

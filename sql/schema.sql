@@ -26,6 +26,8 @@ create type dibs.new_job as (
 
 -- sequences
 
+create sequence dibs.audit_id_seq as bigint start 1 increment 1 minvalue 1 maxvalue 9223372036854775807 cache 1;
+
 create sequence dibs.positions as bigint start 1 increment 1 minvalue 1 maxvalue 9223372036854775807 cache 1;
 
 create sequence dibs.queue_ids as bigint start 1 increment 1 minvalue 1 maxvalue 16777215 cache 1;
@@ -516,6 +518,24 @@ create table dibs.arrival_marks (
 )
 with (vacuum_truncate=false);
 
+create table dibs.audit (
+  id bigint not null,
+  created_at timestamp with time zone not null default now(),
+  expires_at timestamp with time zone not null default (now() + '90 days'::interval),
+  actor text not null,
+  actor_id text,
+  verb text not null,
+  queue text,
+  job_id uuid,
+  schedule text,
+  key_id text,
+  count bigint,
+  outcome text not null,
+  address text,
+  request_id text,
+  constraint audit_pkey PRIMARY KEY (id)
+);
+
 create table dibs.claim_limits (
   queue_id integer not null,
   counting_since timestamp with time zone not null,
@@ -694,6 +714,10 @@ CREATE UNIQUE INDEX access_keys_name ON dibs.access_keys USING btree (name) WHER
 CREATE INDEX access_keys_over ON dibs.access_keys USING btree (LEAST(revoked_at, expires_at));
 
 CREATE INDEX arrival_marks_xid ON dibs.arrival_marks USING btree (xid);
+
+CREATE INDEX audit_created ON dibs.audit USING btree (created_at);
+
+CREATE INDEX audit_expiry ON dibs.audit USING btree (expires_at);
 
 CREATE INDEX fair_marks_queue ON dibs.fair_marks USING btree (queue_id);
 

@@ -1,4 +1,5 @@
 import { setImmediate as nextLoop } from 'node:timers/promises';
+import { createAudit } from './access/audit.ts';
 import { guard } from './access/guard.ts';
 import { keyAdmin } from './access/keyAdmin.ts';
 import { createKeys } from './access/keys.ts';
@@ -96,13 +97,16 @@ export interface EngineOptions {
   log(error: unknown, message: string): void;
   /** Is given a line for each call of a verb, where somebody wants to read them. */
   logCall?: ((fields: object, message: string) => void) | undefined;
+  /** Is given a line for each act that needs the scope `admin`. */
+  logAct?: (fields: object, message: string) => void;
 }
 
 /**
  * The queue, without HTTP: every verb of the contract, and the duties that run beside them. Any number of engines may
  * work on one database. Verbs throw a Refusal (errors.ts) for a request that is not carried out.
  */
-export async function startEngine({ db, memory = createMemory(), listenUrl, log, logCall }: EngineOptions) {
+export async function startEngine(options: EngineOptions) {
+  const { db, memory = createMemory(), listenUrl, log, logCall, logAct = () => undefined } = options;
   const clock = databaseClock(db);
   const notifier = createNotifier({ db, url: listenUrl, log });
   const queues = queueCache(db, notifier.opened);
@@ -156,6 +160,7 @@ export async function startEngine({ db, memory = createMemory(), listenUrl, log,
   const schedules = scheduleAdmin({ db, enqueue });
   const keys = createKeys({ db, clock });
   const keyring = keyAdmin({ db, changed: keys.refresh });
+  const audit = createAudit({ db, log, logAct });
 
   const verbs = {
     enqueue: ({ jobs, at }: { jobs: NewJob[]; at: PathOf }) => enqueue(jobs, at),
@@ -198,6 +203,7 @@ export async function startEngine({ db, memory = createMemory(), listenUrl, log,
     createKey: keyring.create,
     revokeKey: keyring.revoke,
     rotateKey: keyring.rotate,
+    listAudit: audit.list,
   };
   const concerns: Concern[] = [
     noteServedClaims(throttle.served),
@@ -247,8 +253,8 @@ export async function startEngine({ db, memory = createMemory(), listenUrl, log,
   return {
     ...all,
 
-    /** The verbs as a caller may use them. Each throws `forbidden` for what the caller may not do. */
-    as: guard(all, queues),
+    /** The verbs as a caller may use them. */
+    ...guard(all, queues, audit),
 
     /** The access keys, as this replica knows them. */
     keys,
@@ -272,6 +278,7 @@ export async function startEngine({ db, memory = createMemory(), listenUrl, log,
       await claims.idle();
       await duties.stop();
       await keys.noteUse().catch((error) => log(error, 'the last use of access keys was not noted'));
+      await audit.idle();
       // What could not be given back at once would stay leased until it runs out.
       await claims.giveBackLost().catch((error) => log(error, 'jobs of lost claims were not given back'));
       await notifier.stop();

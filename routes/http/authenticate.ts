@@ -2,8 +2,7 @@ import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import type { Access, Credential } from '../../src/access/access.ts';
 import { ANYBODY, type Caller } from '../../src/access/caller.ts';
 import type { Failures } from '../../src/access/failures.ts';
-import { checkScope } from '../../src/access/guard.ts';
-import { needOf, type VerbName } from '../../src/access/needs.ts';
+import type { VerbName } from '../../src/access/needs.ts';
 import type { CallerVerbs, Engine } from '../../src/engine.ts';
 import { Refusal } from '../../src/errors.ts';
 import { clientAddress } from './clientAddress.ts';
@@ -26,11 +25,13 @@ declare module 'fastify' {
   }
 }
 
-/** The verb of a route, or undefined where anybody may ask. @throws Error for a route that does not say what it needs */
-function verbOf({ config, schema, method, url }: RouteOptions): VerbName | undefined {
+/**
+ * The verb of a route, or undefined where anybody may ask.
+ * @throws Error for a route that does not say what it needs. One that is hidden from the document must say it, too.
+ */
+export function verbOf({ config, method, url }: RouteOptions): VerbName | undefined {
   const verb = config?.verb;
-  if (verb === undefined && schema?.hide !== true)
-    throw new Error(`${method} ${url} must name its verb in its config, or 'none'`);
+  if (verb === undefined) throw new Error(`${method} ${url} must name its verb in its config, or 'none'`);
   return verb === 'none' ? undefined : verb;
 }
 
@@ -51,7 +52,7 @@ export interface RequestLimits {
 /** Finds out who sends each request, before its body is read. Refuses a caller without the scope of the route. */
 export function authenticate(
   app: App,
-  engine: Pick<Engine, 'as'>,
+  engine: Pick<Engine, 'admit'>,
   access: Access,
   { count, failures }: RequestLimits,
 ): void {
@@ -88,8 +89,8 @@ export function authenticate(
   }
 
   function admit(request: FastifyRequest, verb: VerbName, caller: Caller): void {
-    checkScope(caller, needOf(verb).scope);
-    request.verbs = engine.as(caller);
+    const originOf = () => ({ address: clientAddress(request), request_id: request.id });
+    request.verbs = engine.admit(caller, verb, originOf);
   }
 
   function letIn(request: FastifyRequest, reply: FastifyReply, verb: VerbName, caller: Caller) {

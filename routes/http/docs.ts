@@ -44,6 +44,7 @@ export function docsRoutes(app: App, addRoutes: (app: App) => void): void {
     app.route({
       method: 'GET',
       url,
+      config: { verb: 'none' },
       schema: { hide: true },
       handler: async (request, reply) => {
         describing ??= describingApp(addRoutes, app.log, isOverTls(app)).catch((error) => {

@@ -94,5 +94,7 @@ export async function enqueueAndReply(
           answerOf,
           afterwards,
         });
+  // A refusal applies no preference.
+  if (afterwards) reply.header('preference-applied', `wait=${afterwards.seconds}`);
   return sendAnswer(reply, given);
 }

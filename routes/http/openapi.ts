@@ -53,7 +53,10 @@ export const openApi: FastifyDynamicSwaggerOptions = {
       { name: 'Jobs', description: 'Look at single jobs and change their fate.' },
       { name: 'Queues', description: 'Look at queues, configure them, and work on all their jobs.' },
       { name: 'Schedules', description: 'Enqueue a job at every tick of a cron.' },
-      { name: 'Keys', description: 'Who may use Dibs: access keys, their scopes and their queues.' },
+      {
+        name: 'Access',
+        description: 'Who may use Dibs (access keys, their scopes and their queues), and who did what.',
+      },
       { name: 'Health', description: 'Whether the service can serve.' },
     ],
   },

@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox';
+import * as audit from './audit.ts';
 import * as common from './common.ts';
 import * as explain from './explain.ts';
 import * as health from './health.ts';
@@ -12,6 +13,7 @@ type Named = TSchema & { $id: string };
 
 /** Every schema with a name, sorted by it: the components of the OpenAPI document. */
 export const namedSchemas = Object.values<unknown>({
+  ...audit,
   ...common,
   ...explain,
   ...job,

@@ -6,6 +6,7 @@ from (values
   ('table', 'access_keys', 'select, insert, update, delete'),
   ('table', 'access_state', 'select, update'),
   ('table', 'arrival_marks', 'select, insert, update, delete'),
+  ('table', 'audit', 'select, insert, update, delete'),
   ('table', 'claim_limits', 'select, insert, update, delete'),
   ('table', 'claim_log', 'select, insert, update, delete'),
   ('table', 'fair_marks', 'select, delete'),

@@ -31,7 +31,7 @@ export const QUEUE_PATTERN = /^([A-Za-z0-9._:-]{1,128}|[A-Za-z0-9._:-]{0,127}\*)
 
 export const isQueuePattern = (text: string): boolean => QUEUE_PATTERN.test(text);
 
-const toLike = (pattern: string) => pattern.replaceAll('_', '\\_').replace(/\*$/, '%');
+const toLike = (pattern: string) => pattern.replaceAll(/[\\%_]/g, '\\$&').replace(/\*$/, '%');
 
 export function createCaller(
   { id, name, onEnd }: { id: string | undefined; name: string; onEnd?: OnEnd },

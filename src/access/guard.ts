@@ -1,6 +1,7 @@
 import type { Verbs } from '../concerns.ts';
 import { jobNotFound, Refusal } from '../errors.ts';
 import type { Queues } from '../queues/cache.ts';
+import type { Audit, Origin } from './audit.ts';
 import type { Caller, OnEnd, Scope } from './caller.ts';
 import { type Need, needOf, type VerbName } from './needs.ts';
 import { settleVisible } from './settleVisible.ts';
@@ -9,7 +10,7 @@ const scopeMissing = (scope: Scope) =>
   new Refusal('forbidden', `This access key does not have the scope ${JSON.stringify(scope)}.`);
 
 /** @throws Refusal `forbidden` */
-export function checkScope(caller: Caller, scope: Scope): void {
+function checkScope(caller: Caller, scope: Scope): void {
   if (!caller.may(scope)) throw scopeMissing(scope);
 }
 
@@ -18,6 +19,20 @@ function checkQueues(caller: Caller, queues: Iterable<string>): void {
   for (const queue of queues)
     if (!caller.mayUse(queue))
       throw new Refusal('forbidden', `This access key may not use the queue ${JSON.stringify(queue)}.`);
+}
+
+/** @throws Refusal `forbidden` for what the request itself says, before anything is looked up */
+function check(caller: Caller, need: Need, request: unknown): void {
+  checkScope(caller, need.scope);
+  const also = need.also?.(request);
+  if (also !== undefined) checkScope(caller, also);
+  if (need.everywhere && !caller.everywhere)
+    throw new Refusal('forbidden', 'This needs an access key for all queues (the pattern "*").');
+  if (need.queues && !caller.everywhere) checkQueues(caller, need.queues(request));
+  if (!need.followUps || (caller.everywhere && caller.may('produce'))) return;
+  const into = [...need.followUps(request)];
+  if (into.length > 0) checkScope(caller, 'produce');
+  checkQueues(caller, into);
 }
 
 interface Wait {
@@ -39,27 +54,26 @@ const untilEnd = (run: Run, onEnd: OnEnd) => async (request: Wait & { claim?: Wa
   return run(request.claim ? { ...request, claim: ended } : ended).finally(() => forget());
 };
 
+type Verb = (request: never) => Promise<unknown>;
+
+const UNKNOWN_ORIGIN: Origin = { address: null, request_id: null };
+
 /**
  * The verbs as one caller may use them. What each verb needs stands in needs.ts, and every protocol uses the verbs through
- * here: nothing else decides who may do what.
+ * here: nothing else decides who may do what, and nothing else notes who did it.
  */
-export function guard<V extends Verbs & Record<VerbName, unknown>>(verbs: V, queues: Pick<Queues, 'ofJob'>) {
-  const known = new WeakMap<Caller, Pick<V, VerbName>>();
+export function guard<V extends Verbs & Record<VerbName, unknown>>(
+  verbs: V,
+  queues: Pick<Queues, 'ofJob'>,
+  audit: Pick<Audit, 'note'>,
+) {
+  type CallerVerbs = Pick<V, VerbName>;
+  const known = new WeakMap<Caller, { guarded: CallerVerbs; audited: CallerVerbs }>();
+  const names = Object.keys(verbs) as VerbName[];
 
   const mayUseJob = async (caller: Caller, id: string) => caller.mayUse((await queues.ofJob(id)).name);
 
-  function check(caller: Caller, need: Need, request: unknown): void {
-    checkScope(caller, need.scope);
-    if (need.everywhere && !caller.everywhere)
-      throw new Refusal('forbidden', 'This needs an access key for all queues (the pattern "*").');
-    if (need.queues && !caller.everywhere) checkQueues(caller, need.queues(request));
-    if (!need.followUps || (caller.everywhere && caller.may('produce'))) return;
-    const into = [...need.followUps(request)];
-    if (into.length > 0) checkScope(caller, 'produce');
-    checkQueues(caller, into);
-  }
-
-  function guarded(caller: Caller, name: VerbName): (request: never) => Promise<unknown> {
+  function guarded(caller: Caller, name: VerbName): Verb {
     const need = needOf(name);
     const verb = verbs[name] as Run;
     const { own } = need;
@@ -76,13 +90,59 @@ export function guard<V extends Verbs & Record<VerbName, unknown>>(verbs: V, que
     };
   }
 
-  /** The verbs for a caller. Each throws `forbidden` for what the caller may not do. */
-  return (caller: Caller): Pick<V, VerbName> => {
+  /** The verb, with a note of each call. A verb that is not audited stays as it is. */
+  function audited(caller: Caller, origin: Origin, name: VerbName, verb: Verb): Verb {
+    const { about } = needOf(name);
+    if (!about) return verb;
+    return async (request) => {
+      const started = performance.now();
+      let result: unknown;
+      try {
+        result = await verb(request);
+      } catch (error) {
+        await audit.note(caller, origin, name, about(request), started, { error });
+        throw error;
+      }
+      await audit.note(caller, origin, name, about(request, result), started);
+      return result;
+    };
+  }
+
+  const each = (make: (name: VerbName) => Verb): CallerVerbs =>
+    Object.fromEntries(names.map((name) => [name, make(name)])) as unknown as CallerVerbs;
+
+  const withAudit = (caller: Caller, origin: Origin, of: CallerVerbs) =>
+    each((name) => audited(caller, origin, name, of[name] as Verb));
+
+  function knownOf(caller: Caller) {
     const before = known.get(caller);
     if (before) return before;
-    const entries = (Object.keys(verbs) as VerbName[]).map((name) => [name, guarded(caller, name)]);
-    const made = Object.fromEntries(entries) as Pick<V, VerbName>;
-    known.set(caller, made);
-    return made;
+    const made = each((name) => guarded(caller, name));
+    const both = { guarded: made, audited: withAudit(caller, UNKNOWN_ORIGIN, made) };
+    known.set(caller, both);
+    return both;
+  }
+
+  /** The verbs for a caller. Each throws `forbidden` for what the caller may not do. `origin` stands in the audit. */
+  function as(caller: Caller, origin?: Origin): CallerVerbs {
+    const both = knownOf(caller);
+    return origin ? withAudit(caller, origin, both.guarded) : both.audited;
+  }
+
+  return {
+    as,
+
+    /**
+     * The verbs for a request that asks for the verb `name`, before its body is read.
+     * @throws Refusal `forbidden` when the caller lacks the scope
+     */
+    admit(caller: Caller, name: VerbName, originOf: () => Origin): CallerVerbs {
+      const { scope, about } = needOf(name);
+      const origin = about && originOf();
+      if (caller.may(scope)) return as(caller, origin);
+      const refusal = scopeMissing(scope);
+      if (origin) void audit.note(caller, origin, name, {}, performance.now(), { error: refusal });
+      throw refusal;
+    },
   };
 }

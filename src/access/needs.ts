@@ -1,6 +1,16 @@
 import type { SettleRequest } from '../settle/settleMany.ts';
 import type { Scope } from './caller.ts';
 
+/** What an act was about. An audit line has nothing but names, ids and numbers. */
+export interface Subject {
+  queue?: string | undefined;
+  job_id?: string;
+  schedule?: string;
+  key_id?: string;
+  /** How many jobs it was done to. */
+  count?: number | undefined;
+}
+
 /**
  * What a verb needs of its caller. All that a request touches is named here:
  *
@@ -25,6 +35,11 @@ export interface Need<R = any> {
   waits?: true;
   /** It concerns every queue, so it needs the pattern `*`. */
   everywhere?: true;
+  /** Another scope that this request needs. */
+  also?(request: R): Scope | undefined;
+  /** The verb is audited: what the act was about. `result` is undefined when the act was refused. */
+  // biome-ignore lint/suspicious/noExplicitAny: each verb has a result of its own type.
+  about?(request: R, result?: any): Subject;
   /** The request with the names that it chose itself, such as a `claim_id`, made different from those of other callers. */
   own?(request: R, caller: string): R;
 }
@@ -47,8 +62,10 @@ const named = ({ queue }: Named) => [queue];
 const enqueued = ({ jobs }: { jobs: Job[] }) => new Set(jobs.map(queueOf));
 
 const claimed = ({ queues = [DEFAULT] }: Claim) => queues;
+/** Makes a name that a client chose different from the same name of another caller. */
+const ownName = (caller: string, name: string) => `${JSON.stringify(caller)} ${name}`;
 const ownClaim = <C extends Claim>(claim: C, caller: string): C =>
-  claim.claim_id === undefined ? claim : { ...claim, claim_id: `${caller} ${claim.claim_id}` };
+  claim.claim_id === undefined ? claim : { ...claim, claim_id: ownName(caller, claim.claim_id) };
 
 const settle = {
   scope: 'consume',
@@ -57,7 +74,35 @@ const settle = {
 } as const;
 const read = { scope: 'read' } as const;
 const consume = { scope: 'consume', job: true } as const;
-const admin = { scope: 'admin' } as const;
+const admin = { scope: 'admin', about: ({ queue }: { queue?: string }): Subject => ({ queue }) } as const;
+
+const adminOfJob = {
+  scope: 'admin',
+  job: true,
+  about: ({ id }: { id: string }, job?: Named): Subject => ({
+    job_id: id,
+    queue: job?.queue,
+    count: job && 1,
+  }),
+} as const;
+
+const adminOfJobs = {
+  scope: 'admin',
+  queues: named,
+  about: ({ queue }: Named, count?: number): Subject => ({ queue, count }),
+} as const;
+
+const adminOfSchedule = {
+  scope: 'admin',
+  narrowed: true,
+  about: ({ name }: { name: string }): Subject => ({ schedule: name }),
+} as const;
+
+const adminOfKey = {
+  scope: 'admin',
+  everywhere: true,
+  about: ({ id }: { id: string }): Subject => ({ key_id: id }),
+} as const;
 
 export const NEEDS = {
   enqueue: { scope: 'produce', queues: enqueued },
@@ -66,10 +111,16 @@ export const NEEDS = {
     queues: enqueued,
     own: (request, caller) => ({
       ...request,
-      request: { ...request.request, route: `${request.request.route} ${caller}` },
+      request: { ...request.request, route: ownName(caller, request.request.route) },
     }),
   },
-  waitForEnqueued: { scope: 'produce', job: true, waits: true },
+  waitForEnqueued: {
+    scope: 'produce',
+    job: true,
+    waits: true,
+    // A job that was there before is somebody else's: its payload and result are for readers.
+    also: ({ announced }: { announced?: boolean }) => (announced ? undefined : 'read'),
+  },
 
   claim: {
     scope: 'consume',
@@ -93,9 +144,9 @@ export const NEEDS = {
   waitForJob: { ...read, job: true, waits: true },
   explainJob: { ...read, job: true },
   listJobs: { ...read, queues: ({ queue }: Job) => (queue === undefined ? [] : [queue]), narrowed: true },
-  cancelJob: { ...admin, job: true },
-  retryJob: { ...admin, job: true },
-  changeJob: { ...admin, job: true },
+  cancelJob: adminOfJob,
+  retryJob: adminOfJob,
+  changeJob: adminOfJob,
 
   getQueue: { ...read, queues: named },
   listQueues: { ...read, narrowed: true },
@@ -104,24 +155,40 @@ export const NEEDS = {
   pauseQueue: { ...admin, queues: named },
   resumeQueue: { ...admin, queues: named },
   deleteQueue: { ...admin, queues: named },
-  purgeQueue: { ...admin, queues: named },
-  redriveQueue: { ...admin, queues: named },
+  purgeQueue: adminOfJobs,
+  redriveQueue: adminOfJobs,
 
   getSchedule: { ...read, narrowed: true },
   listSchedules: { ...read, narrowed: true },
   putSchedule: {
-    ...admin,
+    ...adminOfSchedule,
     queues: ({ spec }: { spec: { job: Job } }) => [queueOf(spec.job)],
-    narrowed: true,
+    about: ({ name, spec }: { name: string; spec: { job: Job } }) => ({
+      schedule: name,
+      queue: queueOf(spec.job),
+    }),
   },
-  deleteSchedule: { ...admin, narrowed: true },
-  triggerSchedule: { ...admin, narrowed: true },
+  deleteSchedule: adminOfSchedule,
+  triggerSchedule: {
+    ...adminOfSchedule,
+    about: ({ name }: { name: string }, job?: Named) => ({
+      schedule: name,
+      queue: job?.queue,
+      count: job && 1,
+    }),
+  },
 
   // A caller for some queues could make a key for all of them.
-  listKeys: { ...admin, everywhere: true },
-  createKey: { ...admin, everywhere: true },
-  revokeKey: { ...admin, everywhere: true },
-  rotateKey: { ...admin, everywhere: true },
+  listKeys: { scope: 'admin', everywhere: true },
+  createKey: {
+    scope: 'admin',
+    everywhere: true,
+    about: (_: unknown, key?: { id: string }): Subject => (key ? { key_id: key.id } : {}),
+  },
+  revokeKey: adminOfKey,
+  rotateKey: adminOfKey,
+
+  listAudit: { scope: 'admin', everywhere: true },
 } satisfies Record<string, Need>;
 
 /** A verb of the engine that callers may ask for. */

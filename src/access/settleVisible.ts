@@ -9,6 +9,9 @@ type Settled = Lists<ItemAnswer<unknown>>;
 
 const LISTS = ['acks', 'nacks', 'releases', 'extends'] as const;
 
+/** No job has it. */
+const NO_JOB = 'none';
+
 const perList = <T>(make: (list: (typeof LISTS)[number]) => T[]): Lists<T> => ({
   acks: make('acks'),
   nacks: make('nacks'),
@@ -16,13 +19,17 @@ const perList = <T>(make: (list: (typeof LISTS)[number]) => T[]): Lists<T> => ({
   extends: make('extends'),
 });
 
-/** Settles the items whose jobs the caller may use. The others are answered as if there were no such jobs. */
+/**
+ * Settles the items whose jobs the caller may use. The others go along as items of no job. So a malformed item refuses the
+ * whole request, whoever's job it names.
+ */
 export async function settleVisible(
   request: SettleRequest,
   settle: (request: SettleRequest) => Promise<Settled>,
   mayUseJob: (id: string) => Promise<boolean>,
 ): Promise<Settled> {
-  const ids = new Set(LISTS.flatMap((list) => (request[list] ?? []).map(({ id }: Item) => id)));
+  const itemsOf = (list: (typeof LISTS)[number]): Item[] => request[list] ?? [];
+  const ids = new Set(LISTS.flatMap((list) => itemsOf(list).map(({ id }) => id)));
   const visible = new Set<string>();
   await Promise.all(
     [...ids].map(async (id) => {
@@ -33,12 +40,15 @@ export async function settleVisible(
       if (may) visible.add(id);
     }),
   );
-  const own = perList((list) => ((request[list] ?? []) as Item[]).filter(({ id }) => visible.has(id)));
+  const own = perList((list) =>
+    itemsOf(list).map((item) => (visible.has(item.id) ? item : { ...item, id: NO_JOB })),
+  );
   const settled = await settle({ ...request, ...own } as SettleRequest);
-  const at = { acks: 0, nacks: 0, releases: 0, extends: 0 };
-  return perList((list) =>
-    ((request[list] ?? []) as Item[]).map(({ id }) =>
-      visible.has(id) ? (settled[list][at[list]++] as ItemAnswer<unknown>) : { id, refusal: jobNotFound(id) },
+  const answers = perList((list) =>
+    itemsOf(list).map(({ id }, i) =>
+      visible.has(id) ? (settled[list][i] as ItemAnswer<unknown>) : { id, refusal: jobNotFound(id) },
     ),
   );
+  // The jobs of a claim that goes along stay as they are.
+  return { ...settled, ...answers };
 }

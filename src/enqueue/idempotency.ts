@@ -123,7 +123,7 @@ export function idempotentEnqueue(context: {
    */
   return async function enqueueOnce(asked: IdempotentEnqueue): Promise<Answer> {
     const { route, key, fingerprint } = asked.request;
-    const id = `${route} ${key}`;
+    const id = JSON.stringify([route, key]);
     for (let first = underWay.get(id); first; first = underWay.get(id)) {
       // The first request is in this process, so that waiting for it needs no connection.
       if (first.fingerprint === fingerprint) return replay(await first.answer);

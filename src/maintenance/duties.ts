@@ -12,7 +12,7 @@ import { scheduleTicks } from '../schedules/ticker.ts';
 import type { Settlement } from '../settle/verbs.ts';
 import type { Waiters } from '../waiting/waiters.ts';
 import { startDuty } from './duty.ts';
-import { pruneAnswers, pruneClaims, pruneJobs, pruneKeys, pruneWindows } from './pruner.ts';
+import { pruneAnswers, pruneAudit, pruneClaims, pruneJobs, pruneKeys, pruneWindows } from './pruner.ts';
 import { recallPassedOver, storeFloors } from './recall.ts';
 import { expireJobs, promoteScheduled, rescueLeases } from './sweeper.ts';
 
@@ -67,6 +67,7 @@ export function startDuties(context: {
     start(PRUNE_MS, pruneKeys(context)),
     start(KEYS_MS, keys.follow),
     start(KEY_USE_MS, keys.noteUse),
+    start(PRUNE_MS, pruneAudit(context)),
     start(SCHEDULES_MS, scheduleTicks(context)),
     start(CLOCK_MS, () => clock.adjust().then(() => false)),
   ];

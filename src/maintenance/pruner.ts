@@ -30,13 +30,14 @@ const statements = {
   windows: planned('maintenance/prune_windows', row<Expired>()),
   claims: planned('maintenance/prune_claims', row<Expired>()),
   keys: planned('maintenance/prune_keys', row<Expired>()),
+  audit: planned('maintenance/prune_audit', row<Expired>()),
 };
 
 /** A pass that has much to do looks this often for queues that have something to prune by now. */
 const LOOK_MS = 1000;
 const BEGINNING: Last = { after_finished_at: '-infinity', after_id: FIRST_ID };
 
-/** The number of rows that prune_answers.sql, prune_windows.sql, prune_claims.sql and prune_keys.sql take at once. */
+/** The number of rows that prune_answers.sql, prune_windows.sql, prune_claims.sql, prune_keys.sql and prune_audit.sql take at once. */
 const BATCH = 1000;
 
 /** Deletes finished jobs that outlived the retention of their queue. Queues take turns, a chunk each. */
@@ -72,27 +73,38 @@ export function pruneJobs({ db, throttle }: { db: Db; throttle: BulkThrottle }):
 }
 
 /** Deletes rows whose time is over, oldest first. Starts at a scan horizon. */
-function pruneExpired(
+function pruneExpired<Parameters extends { from: string | null }>(
   { db, clock }: { db: Db; clock: Clock },
-  statement: Statement<{ from: string | null }, Expired>,
+  statement: Statement<Parameters, Expired>,
+  others: Omit<Parameters, 'from'>,
 ): () => Promise<boolean> {
   const horizon = createScanHorizon(clock);
   return () =>
     horizon.from(async (from) => {
-      const rows = await db.query(statement, { from });
+      const rows = await db.query(statement, { ...others, from } as Parameters);
       if (rows.length < BATCH) return undefined;
       return rows.reduce((last, { ended_at }) => (ended_at > last ? ended_at : last), '');
     });
 }
 
 /** Deletes the answers of idempotency keys whose 24 hours are over. */
-export const pruneAnswers = (context: { db: Db; clock: Clock }) => pruneExpired(context, statements.answers);
+export const pruneAnswers = (context: { db: Db; clock: Clock }) =>
+  pruneExpired(context, statements.answers, {});
 
 /** Deletes the windows of unique keys that are over. */
-export const pruneWindows = (context: { db: Db; clock: Clock }) => pruneExpired(context, statements.windows);
+export const pruneWindows = (context: { db: Db; clock: Clock }) =>
+  pruneExpired(context, statements.windows, {});
 
 /** Deletes the rows of claims with a claim_id that have no leases any more. */
-export const pruneClaims = (context: { db: Db; clock: Clock }) => pruneExpired(context, statements.claims);
+export const pruneClaims = (context: { db: Db; clock: Clock }) =>
+  pruneExpired(context, statements.claims, {});
 
 /** Deletes access keys that were revoked, or expired, long ago. */
-export const pruneKeys = (context: { db: Db; clock: Clock }) => pruneExpired(context, statements.keys);
+export const pruneKeys = (context: { db: Db; clock: Clock }) => pruneExpired(context, statements.keys, {});
+
+/** The number of audit rows that are kept. Somebody with a key could fill the disk otherwise. */
+const MOST_AUDIT_ROWS = 1_000_000;
+
+/** Deletes audit rows that are too old, or too many. */
+export const pruneAudit = (context: { db: Db; clock: Clock }) =>
+  pruneExpired(context, statements.audit, { most_rows: MOST_AUDIT_ROWS });

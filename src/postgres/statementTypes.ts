@@ -5,6 +5,48 @@ import type { TextArray } from './textArray.ts';
 
 /** The parameters and columns of each statement. */
 export interface StatementTypes {
+  'access/audit_insert': {
+    parameters: {
+      actors: (string | null)[] | TextArray | null;
+      actor_ids: (string | null)[] | TextArray | null;
+      verbs: (string | null)[] | TextArray | null;
+      queues: (string | null)[] | TextArray | null;
+      job_ids: (string | null)[] | null;
+      schedules: (string | null)[] | TextArray | null;
+      key_ids: (string | null)[] | TextArray | null;
+      counts: (number | null)[] | null;
+      outcomes: (string | null)[] | TextArray | null;
+      addresses: (string | null)[] | TextArray | null;
+      request_ids: (string | null)[] | TextArray | null;
+    };
+    columns: Record<never, never>;
+  };
+  'access/audit_list': {
+    parameters: {
+      after: number | null;
+      actor: string | null;
+      verb: string | null;
+      queue: string | null;
+      created_after: string | null;
+      created_before: string | null;
+      limit: number | null;
+    };
+    columns: {
+      id: string;
+      created_at: string;
+      actor: string;
+      actor_id: string;
+      verb: string;
+      queue: string;
+      job_id: string;
+      schedule: string;
+      key_id: string;
+      count: number;
+      outcome: string;
+      address: string;
+      request_id: string;
+    };
+  };
   'access/change': {
     parameters: {
       creates: boolean | null;
@@ -1076,6 +1118,15 @@ export interface StatementTypes {
   'maintenance/prune_answers': {
     parameters: {
       from: string | null;
+    };
+    columns: {
+      ended_at: string;
+    };
+  };
+  'maintenance/prune_audit': {
+    parameters: {
+      from: string | null;
+      most_rows: number | null;
     };
     columns: {
       ended_at: string;

@@ -149,13 +149,13 @@ describe('every code has its status and a problem document', () => {
   });
 
   test('internal is 500, and reveals nothing of the inside', async () => {
-    const { as } = service.engine;
+    const { admit } = service.engine;
     const listQueues = () => {
       throw new Error('select secret from dibs.jobs: at /srv/dibs/src/admin.ts:1');
     };
-    service.engine.as = (caller) => ({ ...as(caller), listQueues });
+    service.engine.admit = (...request) => ({ ...admit(...request), listQueues });
     const answer = await refused(['GET', '/queues'], 500, 'internal');
-    service.engine.as = as;
+    service.engine.admit = admit;
     expect(answer.text).not.toMatch(/select|secret|dibs\.jobs|\.ts|stack/i);
   });
 

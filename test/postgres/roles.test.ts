@@ -87,6 +87,7 @@ const SERVES: Privileges = {
   'table dibs.access_keys': ALL,
   'table dibs.access_state': 'select, update',
   'table dibs.arrival_marks': ALL,
+  'table dibs.audit': ALL,
   'table dibs.claim_limits': ALL,
   'table dibs.claim_log': ALL,
   'table dibs.fair_marks': 'delete, select',

@@ -43,6 +43,7 @@ describe('the verbs of an engine', () => {
     'settleAndClaim',
     'as',
     'keys',
+    'admit',
     'whyNotReady',
     'memory',
     'waitingForJobs',
@@ -94,6 +95,7 @@ describe('the verbs of an engine', () => {
     createKey: () => engine.createKey({ name: 'k', scopes: ['read'] }),
     revokeKey: () => engine.revokeKey({ id }),
     rotateKey: () => engine.rotateKey({ id }),
+    listAudit: () => engine.listAudit({ limit: 1 }),
   };
   const REFUSED: Record<string, string> = {
     ...Object.fromEntries(

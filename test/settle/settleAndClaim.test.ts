@@ -124,15 +124,15 @@ describe('settle with claim', () => {
   });
 
   test('a claim that is refused does not refuse what is settled', async () => {
-    const { as } = service.engine;
+    const { admit } = service.engine;
     const { queue, first } = await loop(1);
-    service.engine.as = (caller) => {
-      const verbs = as(caller);
+    service.engine.admit = (...request) => {
+      const verbs = admit(...request);
       const claim = () => Promise.reject(unavailable());
       return { ...verbs, settleAndClaim: createSettleAndClaim({ settle: verbs.settle, claim }) };
     };
     const { status, body } = await settle({ acks: [item(first)], claim: { queues: [queue] } });
-    service.engine.as = as;
+    service.engine.admit = admit;
     expect(status).toBe(200);
     expect(body).toMatchObject({
       acks: [{ status: 200, state: 'completed' }],

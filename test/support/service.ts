@@ -62,6 +62,7 @@ export async function startService(
   const databaseUrl = options.databaseUrl ?? (database?.url as string);
   const { onLog } = options;
   const errors: unknown[] = [];
+  const acts: Json[] = [];
   const servingUrl = options.asOwner ? databaseUrl : asRole(databaseUrl, SERVING_ROLE);
   const db = openDatabase(servingUrl, 10);
   const memory = createMemory(options.maxMemoryBytes);
@@ -70,6 +71,7 @@ export async function startService(
     memory,
     listenUrl: options.listenUrl ?? servingUrl,
     log: (error) => errors.push(error),
+    logAct: (fields) => acts.push(fields),
   });
   const refused: RefusedCredential[] = [];
   const app = await buildApp({
@@ -134,6 +136,8 @@ export async function startService(
     errors,
     /** Why credentials were refused. */
     refused,
+    /** The lines that the engine logged of acts. */
+    acts,
     /** Listens on a free port, and returns the base URL. */
     listen: () => app.listen({ host: '127.0.0.1', port: 0 }),
     async stop() {

@@ -1,0 +1,12 @@
+-- A page of audit rows, newest first. Planned at each call, so that filters that are not set vanish from the plan.
+select
+  id::text as id, created_at, actor, actor_id, verb, queue, job_id, schedule, key_id, count, outcome, address, request_id
+from dibs.audit
+where (:after::bigint is null or id < :after)
+  and (:actor::text is null or actor = :actor)
+  and (:verb::text is null or verb = :verb)
+  and (:queue::text is null or queue = :queue)
+  and (:created_after::timestamptz is null or created_at >= :created_after)
+  and (:created_before::timestamptz is null or created_at < :created_before)
+order by id desc
+limit :limit;

@@ -1,0 +1,180 @@
+import { isOutage } from '../errors.ts';
+import { isUuid } from '../ids.ts';
+import { gathering } from '../postgres/gathering.ts';
+import type { Db } from '../postgres/pool.ts';
+import { planned, row } from '../postgres/statements.ts';
+import type { Caller } from './caller.ts';
+import type { Subject, VerbName } from './needs.ts';
+
+/** Where a request came from. */
+export interface Origin {
+  address: string | null;
+  request_id: string | null;
+}
+
+/** An audit row, as GET /audit shows it. */
+export interface AuditRow extends Origin {
+  id: string;
+  created_at: string;
+  actor: string;
+  actor_id: string | null;
+  verb: string;
+  queue: string | null;
+  job_id: string | null;
+  schedule: string | null;
+  key_id: string | null;
+  count: number | null;
+  outcome: string;
+}
+
+type Line = Omit<AuditRow, 'id' | 'created_at'>;
+
+const statements = {
+  insert: planned('access/audit_insert'),
+  list: planned('access/audit_list', row<AuditRow>()),
+};
+
+/** One statement writes this number of rows. */
+const MOST_TOGETHER = 1000;
+/** An act is answered this long after it is done, though its row may not be written yet. */
+const LONGEST_WAIT_MS = 1000;
+/** No row holds up an answer for longer than this after the call: every call should be answered within 5 s. */
+const LONGEST_CALL_MS = 4800;
+/** A caller who is refused again and again leaves this number of lines in a window. */
+const REFUSED_LINES = 100;
+const WINDOW_MS = 10_000;
+/** Names of callers come from keys and tokens. */
+const LONGEST_NAME = 256;
+
+const clip = (text: string) => text.replaceAll('\0', '').slice(0, LONGEST_NAME);
+
+export interface AuditFilter {
+  limit: number;
+  /** The last id of the page before. */
+  after?: string | undefined;
+  actor?: string | undefined;
+  verb?: string | undefined;
+  queue?: string | undefined;
+  created_after?: string | undefined;
+  created_before?: string | undefined;
+}
+
+/** Logs each act that needs the scope `admin`, and keeps a row of it. Never fails an act. */
+export function createAudit(context: {
+  db: Db;
+  log(error: unknown, message: string): void;
+  logAct(fields: object, message: string): void;
+}) {
+  const { db, log, logAct } = context;
+  let window = { ends: 0, refused: 0 };
+  /** The rows that are not written yet. */
+  const pending = new Set<Promise<void>>();
+
+  const write = gathering(MOST_TOGETHER, async (lines: Line[]) => {
+    await db.query(statements.insert, {
+      actors: lines.map(({ actor }) => actor),
+      actor_ids: lines.map(({ actor_id }) => actor_id),
+      verbs: lines.map(({ verb }) => verb),
+      queues: lines.map(({ queue }) => queue),
+      job_ids: lines.map(({ job_id }) => job_id),
+      schedules: lines.map(({ schedule }) => schedule),
+      key_ids: lines.map(({ key_id }) => key_id),
+      counts: lines.map(({ count }) => count),
+      outcomes: lines.map(({ outcome }) => outcome),
+      addresses: lines.map(({ address }) => address),
+      request_ids: lines.map(({ request_id }) => request_id),
+    });
+    return lines;
+  });
+
+  function lineOf(caller: Caller, { address, request_id }: Origin, verb: VerbName, subject: Subject): Line {
+    const { queue = null, job_id, schedule = null, key_id = null, count = null } = subject;
+    return {
+      actor: clip(caller.name),
+      actor_id: caller.id === undefined ? null : clip(caller.id),
+      verb,
+      queue,
+      job_id: job_id !== undefined && isUuid(job_id) ? job_id : null,
+      schedule,
+      key_id: key_id === null ? null : clip(key_id),
+      count,
+      outcome: 'done',
+      address: address === null ? null : clip(address),
+      request_id: request_id === null ? null : clip(request_id),
+    };
+  }
+
+  /** A caller who may not do what it tried leaves a line, and no row: its rows would push out those of acts. */
+  function logRefused(line: Line): void {
+    const now = performance.now();
+    if (now > window.ends) {
+      const more = window.refused - REFUSED_LINES;
+      if (more > 0) logAct({ count: more }, 'audit: more acts were refused');
+      window = { ends: now + WINDOW_MS, refused: 0 };
+    }
+    if (++window.refused <= REFUSED_LINES) logAct(line, 'audit');
+  }
+
+  function keepRow(line: Line): Promise<void> {
+    const kept = write(line)
+      .then(
+        () => undefined,
+        (error) => log(error, 'an audit row was not written'),
+      )
+      .finally(() => pending.delete(kept));
+    pending.add(kept);
+    return kept;
+  }
+
+  return {
+    /**
+     * Notes an act that began at `started`, and was done, or failed with `error`. Settles when its row is written, or when
+     * the answer must not wait any longer.
+     */
+    async note(
+      caller: Caller,
+      origin: Origin,
+      verb: VerbName,
+      subject: Subject,
+      started: number,
+      failure?: { error: unknown },
+    ): Promise<void> {
+      const line = lineOf(caller, origin, verb, subject);
+      if (failure) line.outcome = (failure.error as { code?: string } | null)?.code ?? 'failed';
+      if (line.outcome === 'forbidden') {
+        logRefused(line);
+        return;
+      }
+      logAct(line, 'audit');
+      const kept = keepRow(line);
+      // The database is away, and the caller has waited for it once already.
+      if (failure && isOutage(failure.error)) return;
+      let timer: NodeJS.Timeout | undefined;
+      const late = new Promise<void>((resolve) => {
+        const left = LONGEST_CALL_MS - (performance.now() - started);
+        timer = setTimeout(resolve, Math.min(Math.max(left, 0), LONGEST_WAIT_MS));
+      });
+      await Promise.race([kept, late]);
+      clearTimeout(timer);
+    },
+
+    /** Settles when all rows are written, or failed. */
+    async idle(): Promise<void> {
+      await Promise.all(pending);
+    },
+
+    /** A page of audit rows, newest first. A page shorter than its limit is the last one. */
+    list: (filter: AuditFilter): Promise<AuditRow[]> =>
+      db.query(statements.list, {
+        limit: filter.limit,
+        after: filter.after === undefined ? null : Number(filter.after),
+        actor: filter.actor ?? null,
+        verb: filter.verb ?? null,
+        queue: filter.queue ?? null,
+        created_after: filter.created_after ?? null,
+        created_before: filter.created_before ?? null,
+      }),
+  };
+}
+
+export type Audit = ReturnType<typeof createAudit>;

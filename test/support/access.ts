@@ -1,0 +1,40 @@
+import type { Access } from '../../src/access/access.ts';
+import { type Caller, createCaller, SCOPES, type Scope } from '../../src/access/caller.ts';
+import { Refusal, unauthorized } from '../../src/errors.ts';
+import type { Method, Service } from './service.ts';
+
+const BEARER = /^Bearer ([a-z,]+)@([^#]*)(#.*)?$/;
+
+/** `produce,read@mail.*,sms`: scopes and queue patterns. `#2` at its end makes it another caller. `none` is no scope. */
+function callerOf(authorization: string): Caller {
+  const [, scopes = '', queues = ''] = BEARER.exec(authorization) ?? [];
+  if (scopes === '') throw new Refusal('unauthorized', 'This access key is not valid.');
+  return createCaller(
+    { id: authorization, name: authorization.slice('Bearer '.length) },
+    {
+      scopes: scopes === 'none' ? [] : scopes === 'all' ? SCOPES : (scopes.split(',') as Scope[]),
+      queues: queues.split(','),
+    },
+  );
+}
+
+/** An Access whose keys say what they allow. */
+export function speakingAccess(): Access {
+  const callers = new Map<string, Caller>();
+  return {
+    isOpen: () => false,
+    known: ({ authorization = '' }) => callers.get(authorization),
+    identify({ authorization = '', isRepeated }) {
+      if (isRepeated) throw unauthorized();
+      const known = callers.get(authorization) ?? callerOf(authorization);
+      callers.set(authorization, known);
+      return known;
+    },
+  };
+}
+
+/** The calls of a caller: `as(service, 'produce@mail')('POST', '/jobs', {...})`. */
+export const as =
+  (service: Service, key: string) =>
+  (method: Method, path: string, body?: unknown, headers: Record<string, string> = {}) =>
+    service.call(method, path, body, { authorization: `Bearer ${key}`, ...headers });

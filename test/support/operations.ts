@@ -1,0 +1,312 @@
+import type { Scope } from '../../src/access/caller.ts';
+import type { as } from './access.ts';
+import type { Method } from './service.ts';
+
+/*
+ * How to call each operation of the document, for test/access/matrix.test.ts. A new operation needs an entry here.
+ */
+
+/** A queue with a job in each state that matters, and a schedule. */
+export interface Fixture {
+  queue: string;
+  ready: string;
+  dead: string;
+  leased: { id: string; lease_token: string };
+  schedule: string;
+}
+
+/** A request: its path, without the method, and what goes with it. */
+export interface Request {
+  path: string;
+  body?: unknown;
+  headers?: Record<string, string>;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every kind.
+type Json = any;
+
+/**
+ * What a caller of other queues is answered. `left out`: 200, without anything of the queue. `item 404`: 200, with a 404 for
+ * the item.
+ */
+export type Foreign = 403 | 404 | 'left out' | 'item 404';
+
+export interface Case {
+  call(at: Fixture): Request;
+  /** To a caller with the scope and the queue. */
+  allowed: number;
+  foreign: Foreign;
+  /** Scopes beside the one of the operation. */
+  also?: Scope;
+  /** What the answer has of the queue, where `foreign` is `left out`. */
+  shows?(at: Fixture): string;
+}
+
+/** A request that touches a queue of the caller and a foreign one. */
+export interface Mixed {
+  call(mine: Fixture, theirs: Fixture, root: ReturnType<typeof as>): Request | Promise<Request>;
+  /** With 200: only `mine` is touched or shown, as `check` sees. */
+  status: number;
+  check?(body: Json, mine: Fixture, theirs: Fixture): boolean;
+}
+
+export interface Entry {
+  method: Method;
+  /** Without `*`, nobody may use it. */
+  everywhere?: true;
+  /** No key is needed. */
+  isPublic?: true;
+  cases: Record<string, Case>;
+  mixed?: Record<string, Mixed>;
+}
+
+const one = (
+  method: Method,
+  allowed: number,
+  foreign: Foreign,
+  call: Case['call'],
+  more: Partial<Entry> = {},
+) => ({
+  method,
+  cases: { plain: { call, allowed, foreign } },
+  ...more,
+});
+
+const onQueue = (method: Method, allowed: number, path = '', body?: unknown): Entry =>
+  one(method, allowed, 403, ({ queue }) => ({ path: `/queues/${queue}${path}`, body }));
+
+const onSchedule = (method: Method, allowed: number, path = ''): Entry =>
+  one(method, allowed, 404, ({ schedule }) => ({ path: `/schedules/${schedule}${path}` }));
+
+/** An operation on everything, such as all access keys: only for callers with the pattern `*`. */
+export const onEverything = (method: Method, allowed: number, path: string, body?: unknown): Entry =>
+  one(method, allowed, 403, () => ({ path, body }), { everywhere: true });
+
+const open = (path: string): Entry => one('GET', 200, 403, () => ({ path }), { isPublic: true });
+
+const spec = (queue: string) => ({ cron: '0 0 1 1 *', job: { queue } });
+const listed = (path: string, shows: Case['shows']): Case => ({
+  call: () => ({ path }),
+  allowed: 200,
+  foreign: 'left out',
+  shows,
+});
+
+/** A list goes on for a caller where it ended for another, who sees more. */
+const cursorOfAnother = (path: string, isShown: (text: string, of: Fixture) => boolean): Mixed => ({
+  async call(_, __, root) {
+    const { body } = await root('GET', `${path}?limit=1`);
+    return { path: `${path}?limit=1000&cursor=${body.next_cursor}` };
+  },
+  status: 200,
+  check: (body, _, theirs) => !isShown(JSON.stringify(body), theirs),
+});
+
+const settling = (verb: 'ack' | 'nack' | 'release' | 'extend', more: object = {}): Entry => {
+  const takesFollowUps = verb === 'ack' || verb === 'nack';
+  const call = ({ leased }: Fixture, enqueue?: object[]): Request => ({
+    path: `/jobs/${leased.id}/${verb}`,
+    body: { lease_token: leased.lease_token, ...more, ...(enqueue ? { enqueue } : {}) },
+  });
+  return {
+    method: 'POST',
+    cases: {
+      plain: { call: (at) => call(at), allowed: 200, foreign: 404 },
+      ...(takesFollowUps
+        ? {
+            'a chained enqueue': {
+              call: (at: Fixture) => call(at, [{ queue: at.queue }]),
+              allowed: 200,
+              foreign: 403 as const,
+              also: 'produce' as const,
+            },
+          }
+        : {}),
+    },
+    ...(takesFollowUps
+      ? {
+          mixed: {
+            'a chained enqueue into the foreign queue': {
+              call: (mine: Fixture, theirs: Fixture) =>
+                call(mine, [{ queue: mine.queue }, { queue: theirs.queue }]),
+              status: 403,
+            },
+          },
+        }
+      : {}),
+  };
+};
+
+let keys = 0;
+
+export const OPERATIONS: Record<string, Entry> = {
+  getHealth: open('/healthz'),
+  getReadiness: open('/readyz'),
+
+  enqueueJob: {
+    method: 'POST',
+    cases: {
+      plain: { call: ({ queue }) => ({ path: '/jobs', body: { queue } }), allowed: 201, foreign: 403 },
+      'with an Idempotency-Key': {
+        call: ({ queue }) => ({
+          path: '/jobs',
+          body: { queue },
+          headers: { 'idempotency-key': `key-${++keys}` },
+        }),
+        allowed: 201,
+        foreign: 403,
+      },
+      'waits for its end': {
+        call: ({ queue }) => ({ path: '/jobs', body: { queue }, headers: { prefer: 'wait=0' } }),
+        allowed: 201,
+        foreign: 403,
+      },
+    },
+  },
+  enqueueJobs: {
+    ...one('POST', 201, 403, ({ queue }) => ({
+      path: '/jobs/batch',
+      body: { jobs: [{ queue }, { queue }] },
+    })),
+    mixed: {
+      'both queues in one batch': {
+        call: (mine, theirs) => ({
+          path: '/jobs/batch',
+          body: { jobs: [{ queue: mine.queue }, { queue: theirs.queue }] },
+        }),
+        status: 403,
+      },
+    },
+  },
+
+  claimJobs: {
+    ...one('POST', 200, 403, ({ queue }) => ({
+      path: '/jobs/claim',
+      body: { queues: [queue], claim_id: 'c', lease_seconds: 43_200 },
+    })),
+    mixed: {
+      'a claim of 16 queues': {
+        call: (mine, theirs) => ({
+          path: '/jobs/claim',
+          body: { queues: [...Array(15).keys()].map((n) => `${mine.queue}${n || ''}`).concat(theirs.queue) },
+        }),
+        status: 403,
+      },
+    },
+  },
+  ackJob: settling('ack'),
+  nackJob: settling('nack', { retry: false }),
+  releaseJob: settling('release'),
+  extendLease: settling('extend', { lease_seconds: 600 }),
+  settleJobs: {
+    method: 'POST',
+    cases: {
+      plain: {
+        call: ({ leased }) => ({ path: '/jobs/settle', body: { acks: [leased] } }),
+        allowed: 200,
+        foreign: 'item 404',
+      },
+      'with a claim': {
+        call: ({ leased, queue }) => ({
+          path: '/jobs/settle',
+          body: { acks: [leased], claim: { queues: [queue], lease_seconds: 43_200 } },
+        }),
+        allowed: 200,
+        foreign: 403,
+      },
+    },
+    mixed: {
+      'a claim of the foreign queue': {
+        call: (mine, theirs) => ({
+          path: '/jobs/settle',
+          body: { acks: [mine.leased], claim: { queues: [mine.queue, theirs.queue] } },
+        }),
+        status: 403,
+      },
+      'a lease in each queue': {
+        call: (mine, theirs) => ({
+          path: '/jobs/settle',
+          body: { releases: [theirs.leased, mine.leased], extends: [{ ...theirs.leased, lease_seconds: 1 }] },
+        }),
+        status: 200,
+        check: ({ releases, extends: extended }) =>
+          releases[0].status === 404 && releases[1].status === 200 && extended[0].status === 404,
+      },
+      'a chained enqueue into the foreign queue': {
+        call: (mine, theirs) => ({
+          path: '/jobs/settle',
+          body: { acks: [{ ...mine.leased, enqueue: [{ queue: theirs.queue }] }] },
+        }),
+        status: 403,
+      },
+    },
+  },
+
+  listJobs: {
+    method: 'GET',
+    cases: {
+      all: listed('/jobs?limit=1000', ({ ready }) => ready),
+      'of a queue': { call: ({ queue }) => ({ path: `/jobs?queue=${queue}` }), allowed: 200, foreign: 403 },
+    },
+    mixed: { 'the cursor of another': cursorOfAnother('/jobs', (text, { ready }) => text.includes(ready)) },
+  },
+  getJob: {
+    method: 'GET',
+    cases: {
+      'by id': { call: ({ ready }) => ({ path: `/jobs/${ready}` }), allowed: 200, foreign: 404 },
+      waits: {
+        call: ({ ready }) => ({ path: `/jobs/${ready}?wait_seconds=0.05` }),
+        allowed: 200,
+        foreign: 404,
+      },
+    },
+  },
+  cancelJob: one('DELETE', 200, 404, ({ ready }) => ({ path: `/jobs/${ready}` })),
+  changeJob: one('PATCH', 200, 404, ({ ready }) => ({ path: `/jobs/${ready}`, body: { priority: 7 } })),
+  retryJob: one('POST', 200, 404, ({ dead }) => ({ path: `/jobs/${dead}/retry` })),
+  explainJob: one('GET', 200, 404, ({ ready }) => ({ path: `/jobs/${ready}/explain` })),
+
+  listQueues: {
+    method: 'GET',
+    cases: { plain: listed('/queues?limit=1000', ({ queue }) => `"${queue}"`) },
+    mixed: {
+      'the cursor of another': cursorOfAnother('/queues', (text, { queue }) => text.includes(`"${queue}"`)),
+    },
+  },
+  getQueue: onQueue('GET', 200),
+  explainQueue: onQueue('GET', 200, '/explain'),
+  configureQueue: onQueue('PUT', 200, '', { max_attempts: 3 }),
+  deleteQueue: onQueue('DELETE', 204, '?force=true'),
+  pauseQueue: onQueue('POST', 200, '/pause'),
+  resumeQueue: onQueue('POST', 200, '/resume'),
+  purgeQueue: onQueue('POST', 200, '/purge', { states: ['ready', 'dead'] }),
+  redriveQueue: onQueue('POST', 200, '/redrive', {}),
+
+  listSchedules: {
+    method: 'GET',
+    cases: { plain: listed('/schedules?limit=1000', ({ schedule }) => `"${schedule}"`) },
+    mixed: {
+      'the cursor of another': cursorOfAnother('/schedules', (text, { schedule }) =>
+        text.includes(`"${schedule}"`),
+      ),
+    },
+  },
+  getSchedule: onSchedule('GET', 200),
+  putSchedule: {
+    ...one('PUT', 200, 403, ({ schedule, queue }) => ({ path: `/schedules/${schedule}`, body: spec(queue) })),
+    mixed: {
+      'an own schedule for a foreign queue': {
+        call: (mine, theirs) => ({ path: `/schedules/${mine.schedule}`, body: spec(theirs.queue) }),
+        status: 403,
+      },
+      'the name of a foreign schedule': {
+        call: (mine, theirs) => ({ path: `/schedules/${theirs.schedule}`, body: spec(mine.queue) }),
+        status: 403,
+      },
+    },
+  },
+  deleteSchedule: onSchedule('DELETE', 204),
+  triggerSchedule: onSchedule('POST', 201, '/trigger'),
+
+  listAudit: onEverything('GET', 200, '/audit'),
+};
