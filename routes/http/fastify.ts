@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import Fastify, { type FastifyBaseLogger, LogController } from 'fastify';
 import { BODY_LIMIT } from './bodyLimits.ts';
+import { EarlyAnswer } from './earlyAnswers.ts';
 import { leaveRefusalsToUs, refuseClient } from './nodeRefusals.ts';
 import { handleError } from './problems.ts';
 import { buildValidator } from './validation.ts';
@@ -24,6 +26,7 @@ export const createApp = (logger: FastifyBaseLogger, requestTimeoutMs = REQUEST_
     requestTimeout: requestTimeoutMs,
     http: {
       ...leaveRefusalsToUs,
+      ServerResponse: EarlyAnswer as typeof ServerResponse,
       requestTimeout: requestTimeoutMs,
       headersTimeout: requestTimeoutMs,
       connectionsCheckingInterval: Math.ceil(requestTimeoutMs / 10),
