@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { recordHistory } from '../support/history.ts';
+import { served } from '../support/served.ts';
 import { type Answer, type Service, startService } from '../support/service.ts';
 
 const LEASE_SECONDS = 0.4;
@@ -39,8 +40,10 @@ function recordFollowUps() {
   /** By verb and job that enqueued them: the ids of the follow-ups that were answered, and of those that were claimed. */
   const answered = new Map<string, string[]>();
   const delivered = new Map<string, Set<string>>();
+  const unknown = new Set<string>();
   return {
     history,
+    unknown: (of: string, by: 'ack' | 'nack') => unknown.add(`${by} ${of}`),
     answered(of: string, by: 'ack' | 'nack', ids: string[]): void {
       answered.set(`${by} ${of}`, [...(answered.get(`${by} ${of}`) ?? []), ...ids]);
       for (const id of ids) history.enqueued(id);
@@ -54,6 +57,7 @@ function recordFollowUps() {
     differences: () => {
       const keys = new Set([...answered.keys(), ...delivered.keys()]);
       return [...keys]
+        .filter((key) => !unknown.has(key) || answered.has(key))
         .map(
           (key) =>
             [key, (answered.get(key) ?? []).toSorted(), [...(delivered.get(key) ?? [])].sort()] as const,
@@ -96,9 +100,12 @@ test('each follow-up comes from one settlement that counted, while workers on th
       Array.from({ length: times }, () => one(replicas).call('POST', `/jobs/${id}/${verb}`, body)),
     );
     const done = answers.filter(({ status }) => status === 200);
-    for (const { status } of answers) expect([200, 404, 409]).toContain(status);
+    for (const { status } of answers) expect([200, 404, 409, 503]).toContain(status);
+    // On a slow machine, a call may be 503. Then nobody knows what became of it.
+    const isUnknown = done.length === 0 && answers.some(({ status }) => status === 503);
+    if (isUnknown) followUps.unknown(id, verb);
     expect(done.length).toBeLessThanOrEqual(1);
-    history.settled(lease, verb, sent, done.length > 0 ? 'done' : 'refused');
+    history.settled(lease, verb, sent, done.length > 0 ? 'done' : isUnknown ? 'unknown' : 'refused');
     const follow = done.flatMap(({ body }) => body.enqueued ?? []).map((job: { id: string }) => job.id);
     if (follow.length > 0) followUps.answered(id, verb, follow);
     if (verb === 'nack' && done[0]?.body.state !== 'dead') expect(follow).toEqual([]);
@@ -108,7 +115,7 @@ test('each follow-up comes from one settlement that counted, while workers on th
     while (!until()) {
       const claim = { queues: [queue], limit: 4, lease_seconds: LEASE_SECONDS, wait_seconds: 0.1 };
       const { body } = await one(replicas).call('POST', '/jobs/claim', claim);
-      for (const job of body.jobs as Leased[]) {
+      for (const job of (body.jobs ?? []) as Leased[]) {
         followUps.delivered(job);
         const lease = history.leased(job, LEASE_SECONDS);
         // Some workers die, some come too late.
@@ -124,7 +131,7 @@ test('each follow-up comes from one settlement that counted, while workers on th
   calm = true;
   let empty = 0;
   const left = async () => {
-    const { body } = await (replicas[0] as Service).call('GET', `/queues/${queue}`);
+    const { body } = await served(() => (replicas[0] as Service).call('GET', `/queues/${queue}`));
     return body.counts.ready + body.counts.scheduled + body.counts.leased;
   };
   const watching = setInterval(async () => {
@@ -135,10 +142,8 @@ test('each follow-up comes from one settlement that counted, while workers on th
 
   const remaining = new Set<string>();
   for (let cursor: string | null = ''; cursor !== null; ) {
-    const page: Answer = await (replicas[0] as Service).call(
-      'GET',
-      `/jobs?queue=${queue}&limit=1000${cursor && `&cursor=${cursor}`}`,
-    );
+    const path = `/jobs?queue=${queue}&limit=1000${cursor && `&cursor=${cursor}`}`;
+    const page: Answer = await served(() => (replicas[0] as Service).call('GET', path));
     for (const { id } of page.body.jobs) remaining.add(id);
     cursor = page.body.next_cursor;
   }
