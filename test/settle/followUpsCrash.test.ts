@@ -6,6 +6,9 @@ import { createDatabase, onServer } from '../support/database.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
 import { until } from '../support/until.ts';
 
+/** Replicas start and are killed. A slow machine takes minutes for that. */
+const TEN_MINUTES = 600_000;
+
 let database: Awaited<ReturnType<typeof createDatabase>>;
 let survivor: Replica;
 beforeAll(async () => {
@@ -96,7 +99,9 @@ async function check(all: Settlement[], answers: (number | undefined)[]): Promis
   return counted;
 }
 
-test('kill -9 of a replica in the middle of many settlements: a follow-up exists if and only if its settlement counted', async () => {
+test('kill -9 of a replica in the middle of many settlements: a follow-up exists if and only if its settlement counted', {
+  timeout: TEN_MINUTES,
+}, async () => {
   const shares: number[] = [];
   for (let i = 0; i < 6; i++) {
     const doomed = await start();
@@ -126,7 +131,9 @@ test('kill -9 of a replica in the middle of many settlements: a follow-up exists
   expect(shares.some((share) => share > 0 && share < 1)).toBe(true);
 });
 
-test('while connections to the database are cut, a settlement that is repeated until it is answered has one follow-up', async () => {
+test('while connections to the database are cut, a settlement that is repeated until it is answered has one follow-up', {
+  timeout: TEN_MINUTES,
+}, async () => {
   const all = await lease(300);
   const left = [...all.entries()];
   const answers: number[] = [];
