@@ -3,14 +3,14 @@ import { atOnce, inSlices } from '../../src/slices.ts';
 import { MAX_SMALL_JSON_BYTES } from '../schemas/common.ts';
 import { fingerprintOf } from './fingerprint.ts';
 import { needsFingerprint } from './idempotency.ts';
-import type { RawShape } from './openJson.ts';
+import { LONG_TEXT, type RawShape } from './openJson.ts';
 import { readingJson, readJson } from './rawJson.ts';
 import { readBody } from './readBody.ts';
 import { wholeBody } from './refusalOf.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The values of the body that are kept as texts. */
+    /** The values of the body that are kept as texts, or may be long. */
     raw?: RawShape;
     /** The body may be left out: every field has a default, and nothing is destroyed. */
     optionalBody?: boolean;
@@ -22,11 +22,11 @@ const SLICED_BYTES = 64 * 1024;
 
 const small: RawShape = { maxBytes: MAX_SMALL_JSON_BYTES };
 
-/** For each kind of body, the values that are kept as texts. */
+/** For each kind of body, the values that are kept as texts, or may be long. */
 export function rawShapes(maxPayloadBytes: number) {
   const job: RawShape = { members: { payload: { maxBytes: maxPayloadBytes } } };
   const ack: RawShape = { members: { result: small, enqueue: [job] } };
-  const nack: RawShape = { members: { enqueue: [job] } };
+  const nack: RawShape = { members: { error: LONG_TEXT, enqueue: [job] } };
   const extend: RawShape = { members: { progress: small } };
   return {
     job,

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import type { Server } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import Fastify, { type FastifyBaseLogger, type FastifyHttpOptions, LogController } from 'fastify';
 import { HTTP_LIMITS, type HttpLimits } from '../../src/config/limits.ts';
 import { BODY_LIMIT } from './bodyLimits.ts';
 import type { Certificates } from './certificates.ts';
+import { EarlyAnswer } from './earlyAnswers.ts';
 import { leaveRefusalsToUs, refuseClient } from './nodeRefusals.ts';
 import { handleError } from './problems.ts';
 import { buildValidator } from './validation.ts';
@@ -21,6 +22,7 @@ function serverOptions({ limits = HTTP_LIMITS, certificates }: ServerOptions) {
   const { requestTimeoutMs, maxHeaderBytes } = limits;
   const http = {
     ...leaveRefusalsToUs,
+    ServerResponse: EarlyAnswer as typeof ServerResponse,
     requestTimeout: requestTimeoutMs,
     headersTimeout: requestTimeoutMs,
     connectionsCheckingInterval: Math.ceil(requestTimeoutMs / 10),

@@ -1,6 +1,7 @@
 import {
   CLOSE_OBJECT,
   COMMA,
+  EndsTooEarly,
   endOfColon,
   endOfScalar,
   endOfSpace,
@@ -37,21 +38,31 @@ export class ValueScan {
   /** Where the scan goes on. When it is over: where the value ends, or TOO_DEEP, or TOO_LARGE. */
   at: number;
   readonly #largest: number;
+  /** Up to a byte behind the largest value: no long string, number or space is read further than that. */
+  readonly #bytes: Uint8Array;
   #depth = 0;
   #close = 0;
   /** The brackets that close what is open, between two steps. */
   #closing: Uint8Array | undefined;
 
-  constructor(at: number, maxBytes: number) {
+  constructor(bytes: Uint8Array, at: number, maxBytes: number) {
     this.at = at;
     this.#largest = at + maxBytes;
+    this.#bytes = bytes.length > this.#largest + 1 ? bytes.subarray(0, this.#largest + 1) : bytes;
   }
 
-  /**
-   * One step. Returns whether the scan is over. Payloads of 16 MiB pass through this loop, so it calls no function for
-   * what is frequent.
-   */
-  next(bytes: Uint8Array): boolean {
+  /** One step. Returns whether the scan is over. */
+  next(): boolean {
+    try {
+      return this.#step(this.#bytes);
+    } catch (error) {
+      if (error instanceof EndsTooEarly && this.#bytes.length > this.#largest) return this.#over(TOO_LARGE);
+      throw error;
+    }
+  }
+
+  /** Payloads of 16 MiB pass through this loop, so it calls no function for what is frequent. */
+  #step(bytes: Uint8Array): boolean {
     if (this.#closing) closing.set(this.#closing);
     const pauseAt = Math.min(this.at + STEP_BYTES, this.#largest);
     let depth = this.#depth;
@@ -115,13 +126,16 @@ export const unescaped = (text: string): string =>
 export class LongString {
   at: number;
   text = '';
+  readonly #bytes: Buffer;
 
-  constructor(at: number) {
+  constructor(bytes: Buffer, at: number) {
+    this.#bytes = bytes;
     this.at = at;
   }
 
   /** One step. Returns whether the string has been read. Then `at` is behind its quote. */
-  next(bytes: Buffer): boolean {
+  next(): boolean {
+    const bytes = this.#bytes;
     const end = endOfText(bytes, this.at, LONG_STRING);
     this.text += unescaped(bytes.toString('utf8', this.at, end));
     const isOver = bytes[end] === QUOTE;

@@ -42,7 +42,7 @@ function rawAnswer(refusal: Refusal): string {
 }
 
 /** How long a client that was refused may take to read the answer and to close. */
-const LINGER_MS = 1000;
+export const LINGER_MS = 1000;
 
 /**
  * Answers a request that is not valid HTTP, too large in its headers, or too late. Then it ends the connection, also if
@@ -56,20 +56,6 @@ export function refuseClient({ code }: { code?: string }, socket: Socket, maxHea
   }
   socket.end(rawAnswer(refusalOfClient(code, maxHeaderBytes)));
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
-}
-
-/**
- * Lets a client read its refusal while it still sends a body. If the connection were closed with bytes that nobody has
- * read, the client would see a reset instead of the answer. What it sends is not read: that would cost as much as a body.
- */
-export function lingerAfterAnswer(socket: Socket): void {
-  socket.destroySoon = () => {
-    socket.end();
-    socket.pause();
-    // Node's server resumes it to throw away the rest of the body.
-    socket.resume = () => socket;
-    setTimeout(() => socket.destroy(), LINGER_MS).unref();
-  };
 }
 
 /** Serves a request with an unknown `Expect`, as RFC 9110, 10.1.1 allows. Node's server refuses it with an empty body. */

@@ -4,7 +4,6 @@ import { payloadTooLarge } from '../../src/errors.ts';
 import { COPIES, type Hold, SMALL_BYTES } from '../../src/memory.ts';
 import { createTurns } from '../../src/slices.ts';
 import { holdOf } from './memory.ts';
-import { lingerAfterAnswer } from './nodeRefusals.ts';
 import { wholeBody } from './refusalOf.ts';
 
 const KIB = 1024;
@@ -114,12 +113,8 @@ export function readBody(request: FastifyRequest, done: (error: Error | null, bo
   function end(error: Error | null): void {
     raw.off('data', add).off('end', whole).off('close', gone);
     const bytes = body.end();
-    if (error) {
-      lingerAfterAnswer(raw.socket);
-      done(error);
-    } else {
-      done(null, bytes);
-    }
+    if (error) done(error);
+    else done(null, bytes);
   }
   let tinyChunks = 0;
   function add(chunk: Buffer): void {

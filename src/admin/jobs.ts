@@ -5,6 +5,7 @@ import type { Job, JobRow, JobState } from '../job.ts';
 import { isKeyTaken } from '../postgres/errorClasses.ts';
 import { LONG_LOCK_WAIT_MS, orUnavailable, withLockTimeout } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
+import { createSemaphore } from '../postgres/semaphore.ts';
 import { planned, prepared, row } from '../postgres/statements.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queues } from '../queues/cache.ts';
@@ -22,6 +23,9 @@ const statements = {
   newest: planned('admin/list_newest', row<Job & Found>()),
   oldest: planned('admin/list_oldest', row<Job & Found>()),
 };
+
+/** So many single jobs are read at once. Thousands of large ones must leave connections to other verbs. */
+const READ_AT_ONCE = 4;
 
 /** How many items a page would have had, if it had not been cut. */
 interface Found {
@@ -59,10 +63,12 @@ export function jobAdmin(context: {
   // Somebody may keep a transaction open that holds the unique key.
   const withLongWait = withLockTimeout(db, LONG_LOCK_WAIT_MS);
 
+  const reading = createSemaphore(READ_AT_ONCE);
+
   /** The job with its payload. @throws Refusal `job_not_found` */
   async function get(id: string): Promise<Job> {
     const queue = await queues.ofJob(id);
-    const [row] = await db.query(statements.get, { queue_id: queue.id, id });
+    const [row] = await reading(() => db.query(statements.get, { queue_id: queue.id, id }));
     if (!row) throw jobNotFound(id);
     return { ...row, queue: queue.name };
   }

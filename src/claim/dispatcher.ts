@@ -1,11 +1,12 @@
 import type { JoinRoundTrip, RoundTrip } from '../batching/roundTrips.ts';
+import { createSemaphore } from '../postgres/semaphore.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import { type Claim, type ClaimName, type ClaimRequest, isGivenUp, isWaiting, slotsOf } from './claim.ts';
 import { CLAIM_BYTES, type Leases } from './lease.ts';
 import type { LeasedJob } from './leasedJob.ts';
 import { alarms } from './limits.ts';
-import { createLooks } from './looks.ts';
+import { AT_ONCE, createLooks } from './looks.ts';
 import { createOpenClaims, type OpenClaim } from './openClaims.ts';
 import { createWaitLines, hasReason, MOMENTS, mayHoldMore, nextBatch, type WaitLine } from './waitLine.ts';
 
@@ -30,6 +31,8 @@ export function createDispatcher(options: {
   const lines = createWaitLines();
   const { begin, finish, fail, handleOf, close } = createOpenClaims({ lines, giveBack });
   const running = new Set<Promise<void>>();
+  /** Claims that go on to their next queue. 300 claims of 16 queues each would otherwise look at 300 of them at once. */
+  const visits = createSemaphore(AT_ONCE);
   const wakeAfter = alarms((queue) => wake(queue));
   /** Decides what a claim does after a statement that served it, or that showed its queue to be empty. */
   function proceed(claim: Claim, line: WaitLine): void {
@@ -40,7 +43,7 @@ export function createDispatcher(options: {
     const visiting = !isWaiting(claim);
     if (visiting) claim.visit++;
     if (!isWaiting(claim)) {
-      pump(lines.of(claim.queues[claim.visit] as string));
+      pump(lines.of(claim.queues[claim.visit] as string), { isPaced: true });
       return;
     }
     if (claim.jobs.length > 0 || claim.expired) {
@@ -164,7 +167,7 @@ export function createDispatcher(options: {
     return queue;
   }
 
-  async function serveNext(line: WaitLine): Promise<void> {
+  async function serveNext(line: WaitLine, isPaced: boolean): Promise<void> {
     let joined = false;
     const hasJoined = () => {
       if (!joined) line.joining = false;
@@ -176,10 +179,12 @@ export function createDispatcher(options: {
         hasJoined();
         return await serve(line, undefined, undefined);
       }
-      await joinRoundTrip(queue.id, (trip) => {
-        hasJoined();
-        return serve(line, queue, trip);
-      });
+      const join = () =>
+        joinRoundTrip(queue.id, (trip) => {
+          hasJoined();
+          return serve(line, queue, trip);
+        });
+      await (isPaced ? visits(join) : join());
     } finally {
       hasJoined();
     }
@@ -191,11 +196,12 @@ export function createDispatcher(options: {
 
   /**
    * Has a line take part in the next round trip of its queue, if there is a reason to. Settles when it has been served.
+   * Where it `isPaced`, a few such lines do at once.
    */
-  function pump(line: WaitLine): Promise<void> | undefined {
+  function pump(line: WaitLine, { isPaced = false } = {}): Promise<void> | undefined {
     if (line.joining || line.held || !hasReason(line)) return undefined;
     line.joining = true;
-    const served = serveNext(line);
+    const served = serveNext(line, isPaced);
     const run = served
       .catch((error) => failAll(line, error))
       .finally(() => {

@@ -1,7 +1,7 @@
 import { isOutage } from '../errors.ts';
 
 /** This number of looks runs at once. The pool's other connections serve the other verbs. */
-const AT_ONCE = 3;
+export const AT_ONCE = 3;
 
 /**
  * Looks that nobody woke: a few at once, in the order in which they were asked for. `Lines` is what looks: a wait line, or

@@ -5,9 +5,10 @@ import { jobNotFound, leaseLost } from '../errors.ts';
 import type { GroupHeads } from '../groups/heads.ts';
 import type { Job } from '../job.ts';
 import { isKeyTaken } from '../postgres/errorClasses.ts';
+import { gathering } from '../postgres/gathering.ts';
 import { LONG_LOCK_WAIT_MS, lockTimeoutOf, orUnavailable } from '../postgres/lockWait.ts';
 import type { Database, Db } from '../postgres/pool.ts';
-import type { Semaphore } from '../postgres/semaphore.ts';
+import { createSemaphore, type Semaphore } from '../postgres/semaphore.ts';
 import { planned, prepared, row } from '../postgres/statements.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
@@ -24,6 +25,10 @@ const statements = {
   limits: planned('postgres/transaction_limits'),
   keepFollowUps: planned('settle/keep_follow_ups'),
 };
+
+/** One pass looks at this number of jobs, with so many statements at once. The other connections serve other requests. */
+const MOST_TOGETHER = 1000;
+const LOOKS_AT_ONCE = 3;
 
 /** The text of more follow-ups is written in slices. */
 const WRITTEN_AT_ONCE = 100;
@@ -51,9 +56,31 @@ export function createFollowUps(context: {
 }) {
   const { db, queues, arrivals, waiters, settlement, enqueueWithin, inTransactionSlot, groups } = context;
 
+  const lookAt = createSemaphore(LOOKS_AT_ONCE);
+
+  /** Looks at the jobs of many items with one statement for each queue. A settlement of 1000 items may be all of them. */
+  const look = gathering(MOST_TOGETHER, async (items: { queue: Queue; id: string }[]) => {
+    const idsOf = new Map<number, string[]>();
+    for (const { queue, id } of items) {
+      const ids = idsOf.get(queue.id);
+      if (ids) ids.push(id);
+      else idsOf.set(queue.id, [id]);
+    }
+    const found = new Map<string, Untouched>();
+    await Promise.all(
+      Array.from(idsOf, ([queue_id, ids]) =>
+        lookAt(async () => {
+          for (const row of await db.query(statements.job, { queue_id, ids: ids.sort() }))
+            found.set(row.id, row);
+        }),
+      ),
+    );
+    return items.map(({ id }) => found.get(id));
+  });
+
   /** The job, if this is its last lease. @throws Refusal `lease_lost` or `job_not_found` */
   async function find(queue: Queue, { id, lease_token }: Item): Promise<Untouched> {
-    const [found] = await db.query(statements.job, { queue_id: queue.id, ids: [id] });
+    const found = await look({ queue, id });
     if (!found) throw jobNotFound(id);
     if (found.lease_token !== lease_token) throw leaseLost(id);
     return found;

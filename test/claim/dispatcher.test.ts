@@ -43,6 +43,8 @@ function setUp() {
   return {
     dispatcher,
     givenBack,
+    /** The statements that are under way. */
+    underWay: () => statements.length,
     /** Answers statements with no jobs, until there are no more. */
     async answerNothing() {
       for (let i = 0; i < 5; i++) {
@@ -264,4 +266,25 @@ test('an outage fails a claim of an unknown queue that waits alone with its firs
   await expect(jobs).rejects.toMatchObject({ code: 'unavailable' });
   expect(asked).toBe(1);
   dispatcher.close();
+});
+
+test('of claims that go on to their next queues, few look at once, and other claims beside them look at once', async () => {
+  const { dispatcher, statement, underWay, answerNothing } = setUp();
+  const claims = Array.from({ length: 50 }, (_, i) =>
+    dispatcher.claim({ queues: [`${i}-first`, `${i}-second`, `${i}-third`], wait_seconds: 60 }),
+  );
+  await until(() => underWay() === 50);
+  for (let i = 0; i < 50; i++) {
+    const { claims, answer } = await statement();
+    answer(claims.map(() => []));
+  }
+  await until(() => underWay() > 0);
+  expect(underWay()).toBeLessThan(10);
+  const before = underWay();
+  const other = dispatcher.claim({ queues: ['other'], wait_seconds: 60 });
+  await until(() => underWay() === before + 1);
+  await answerNothing();
+  for (const claim of [...claims, other]) expect(claim.hasLooked()).toBe(true);
+  dispatcher.close();
+  expect((await Promise.all(claims.map(({ jobs }) => jobs))).flat()).toEqual([]);
 });

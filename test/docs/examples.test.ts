@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runnableKinds } from '../support/examples.ts';
+import { served } from '../support/served.ts';
 import { type Service, startService } from '../support/service.ts';
 
 const ODD_NAMES = [
@@ -128,26 +129,40 @@ describe('examples/checksums', () => {
     TEN_MINUTES,
   );
 
-  test('a file that changed after its job was done is not reported as one with a wrong sum', async () => {
-    const { account } = await import(new URL('../../examples/checksums/account.mjs', import.meta.url).href);
-    const paths = [join(folder, 'empty'), join(folder, 'plain-1'), join(folder, 'plain-2')];
-    await service.call('PUT', '/queues/account', { retention_seconds: 60 });
-    for (const path of paths) await service.call('POST', '/jobs', { queue: 'account', payload: { path } });
-    const { jobs } = (await service.call('POST', '/jobs/claim', { queues: ['account'], limit: 3 })).body;
-    for (const { id, lease_token } of jobs.slice(1))
-      await service.call('POST', `/jobs/${id}/ack`, { lease_token, result: { sha256: 'wrong' } });
+  test(
+    'a file that changed after its job was done is not reported as one with a wrong sum',
+    async () => {
+      const { account } = await import(new URL('../../examples/checksums/account.mjs', import.meta.url).href);
+      const paths = [join(folder, 'empty'), join(folder, 'plain-1'), join(folder, 'plain-2')];
+      const call = (...request: Parameters<typeof service.call>) => served(() => service.call(...request));
+      await call('PUT', '/queues/account', { retention_seconds: 3600 });
+      for (const [i, path] of paths.entries()) {
+        const job = { queue: 'account', payload: { path } };
+        await call('POST', '/jobs', job, { 'idempotency-key': `account-${i}` });
+      }
+      const claim = { queues: ['account'], limit: 3, lease_seconds: 3600, claim_id: 'account' };
+      const { jobs } = (await call('POST', '/jobs/claim', claim)).body;
+      for (const { id, lease_token } of jobs.slice(1))
+        await call('POST', `/jobs/${id}/ack`, { lease_token, result: { sha256: 'wrong' } });
 
-    const now = Date.now();
-    const later = await account(url, 'account', paths, now + 60_000);
-    expect(later).toMatchObject({ missing: [paths[0]], wrong: [paths[1], paths[2]], changed: [], twice: [] });
-    const earlier = await account(url, 'account', paths, 0);
-    expect(earlier).toMatchObject({
-      missing: [paths[0]],
-      wrong: [],
-      changed: [paths[1], paths[2]],
-      twice: [],
-    });
-  });
+      const now = Date.now();
+      const later = await account(url, 'account', paths, now + 60_000);
+      expect(later).toMatchObject({
+        missing: [paths[0]],
+        wrong: [paths[1], paths[2]],
+        changed: [],
+        twice: [],
+      });
+      const earlier = await account(url, 'account', paths, 0);
+      expect(earlier).toMatchObject({
+        missing: [paths[0]],
+        wrong: [],
+        changed: [paths[1], paths[2]],
+        twice: [],
+      });
+    },
+    TEN_MINUTES,
+  );
 
   test('the producer enqueues what `find -type f` lists', async () => {
     const { filesIn } = await import(new URL('../../examples/checksums/producer.mjs', import.meta.url).href);

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openTransaction } from '../support/beside.ts';
 import { onServer } from '../support/database.ts';
 import { eventually, expectProblem, moves } from '../support/moves.ts';
+import { served } from '../support/served.ts';
 import { type Service, startService } from '../support/service.ts';
 
 /*
@@ -53,20 +54,28 @@ test('an open transaction with a fairness key holds up nobody: no enqueue, no cl
   });
   const waiting = await onServer(
     here.databaseUrl,
-    `select mode, relation::regclass::text from pg_locks where not granted`,
+    `select mode, relation::regclass::text from pg_locks join pg_stat_activity using (pid)
+     where not granted and datname = current_database()`,
   );
   expect(waiting).toEqual([]);
-  const started = performance.now();
+  // Each of these used to be 503, as long as the transactions were open.
   const answers = await all(50, (i) =>
-    (i % 2 ? here : there).call('POST', '/jobs', { queue, payload: i, fairness_key: `k${i % 3}` }),
+    served(() =>
+      (i % 2 ? here : there).call('POST', '/jobs', { queue, payload: i, fairness_key: `k${i % 3}` }),
+    ),
   );
   expect(answers.map(({ status }) => status)).toEqual(Array(50).fill(201));
-  await at.configure(queue, { max_attempts: 3 });
-  await at.ok('POST', `/queues/${queue}/pause`);
-  await at.ok('POST', `/queues/${queue}/resume`);
-  expect(await at.drain(queue)).toHaveLength(51);
-  // Each of these used to wait until its time was over.
-  expect(performance.now() - started).toBeLessThan(5000);
+  for (const [method, path, body] of [
+    ['PUT', '', { max_attempts: 3 }],
+    ['POST', '/pause', undefined],
+    ['POST', '/resume', undefined],
+  ] as const)
+    expect((await served(() => here.call(method, `/queues/${queue}${path}`, body))).status).toBe(200);
+  const found = new Set<unknown>();
+  await eventually(async () => {
+    for (const payload of await at.drain(queue)) found.add(payload);
+    expect(found.size).toBe(51);
+  });
   for (const user of users) await user.end('commit');
   const jobs = await eventually(async () => {
     const found = await at.claim(queue, { limit: 10 });
@@ -124,11 +133,13 @@ test('while an open transaction has created queues, others get 503 for these alo
     if (i % 3 === 1) return here.call('POST', `${path}/pause`);
     return here.call('POST', '/jobs', { queue: names[i % 8] });
   });
-  const served = await all(20, () => here.call('POST', '/jobs', { queue: other }));
-  expect(served.map(({ status }) => status)).toEqual(Array(20).fill(201));
-  await at.configure(other, { max_attempts: 2 });
+  const others = await all(20, () => served(() => here.call('POST', '/jobs', { queue: other })));
+  expect(others.map(({ status }) => status)).toEqual(Array(20).fill(201));
+  expect((await served(() => here.call('PUT', `/queues/${other}`, { max_attempts: 2 }))).status).toBe(200);
   for (const answer of await refused) expectProblem(answer, 503, 'unavailable');
-  expect(performance.now() - started).toBeLessThan(10_000);
+  // 2.5 to 5.5 s, but for a slow machine. One after the other, they would take more than this.
+  expect(performance.now() - started).toBeLessThan(60_000);
   await user.end('commit');
-  for (const queue of names) expect((await here.call('POST', '/jobs', { queue })).status).toBe(201);
+  for (const queue of names)
+    expect((await served(() => here.call('POST', '/jobs', { queue }))).status).toBe(201);
 });

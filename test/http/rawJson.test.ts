@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { RawShape } from '../../routes/http/openJson.ts';
-import { readingJson, readJson } from '../../routes/http/rawJson.ts';
+import { LONG_TEXT, type RawShape } from '../../routes/http/openJson.ts';
+import { JsonReader, readingJson, readJson } from '../../routes/http/rawJson.ts';
 import { Refusal } from '../../src/errors.ts';
 import { RawJson } from '../../src/job.ts';
 import { atOnce } from '../../src/slices.ts';
@@ -258,15 +258,51 @@ describe('readJson', () => {
   });
 
   test('a long string is read in parts, and no character is cut in two', () => {
+    const shape = { members: { error: LONG_TEXT, next: [LONG_TEXT] as [RawShape] } };
     for (const text of ['x', 'ü', '€x', '😀', 'x\\n', '\\ud83d\\ude00']) {
       for (const start of ['', 'a', 'ab', 'abc']) {
         const string = `"${start}${text.repeat(200_000)}"`;
-        const body = `{"${'é'.repeat(200_000)}":${string},"next":[${string},1]}`;
-        expect(parse(body, undefined)).toEqual(JSON.parse(body));
+        const body = `{"error":${string},"next":[${string},1]}`;
+        expect(parse(body, shape)).toEqual(JSON.parse(body));
       }
     }
-    expect(() => parse(`"${'x'.repeat(300_000)}`, undefined)).toThrow(SyntaxError);
-    expect(() => parse(`"${'x'.repeat(300_000)}\n"`, undefined)).toThrow(SyntaxError);
+    expect(() => parse(`{"error":"${'x'.repeat(300_000)}`, shape)).toThrow(SyntaxError);
+    expect(() => parse(`{"error":"${'x'.repeat(300_000)}\n"`, shape)).toThrow(SyntaxError);
+  });
+
+  test('what is too long is refused as soon as its length is passed', () => {
+    const refusal = (text: string) => {
+      try {
+        parse(text, { members: { payload: { maxBytes: 1000 }, error: LONG_TEXT } });
+      } catch (error) {
+        if (error instanceof Refusal) return [error.code, error.errors?.[0]?.path];
+      }
+      return undefined;
+    };
+    // None of these texts has an end, so whoever reads on says that they are not JSON.
+    expect(refusal(`{"group":"${'\\n'.repeat(200_000)}`)).toEqual(['invalid_request', '/group']);
+    expect(refusal(`{"headers":{"a":"${'x'.repeat(300_000)}`)).toEqual(['invalid_request', '/headers/a']);
+    expect(refusal(`{"${'x'.repeat(300_000)}`)).toEqual(['invalid_request', '']);
+    expect(refusal(`{"priority":${'1'.repeat(2000)}}`)).toEqual(['invalid_request', '/priority']);
+    for (const part of ['"x', '"\\n', '1', '[ ', '[1 ', '{"a', '{"a" ', '{"a": ', '[1, '])
+      expect(refusal(`{"payload":${part.padEnd(2000, part.at(-1))}`), part).toEqual([
+        'payload_too_large',
+        '/payload',
+      ]);
+    expect(refusal(`{"error":"${'x'.repeat(300_000)}`)).toBe(undefined);
+  });
+
+  test('space of any length, anywhere, is passed in steps', () => {
+    const space = ' \n\r\t'.repeat(2 ** 18);
+    const tokens = ['', '{', '"a"', ':', '[', '1', ',', '2', ']', ',', '"b"', ':', '{', '}', '}', ''];
+    for (const at of tokens.slice(1).keys()) {
+      const text = `${tokens.slice(0, at + 1).join('')}${space}${tokens.slice(at + 1).join('')}`;
+      const reader = new JsonReader(Buffer.from(text), undefined);
+      let steps = 1;
+      while (!reader.next()) steps++;
+      expect(reader.value).toEqual({ a: [1, 2], b: {} });
+      expect(steps).toBeGreaterThan(space.length / 100_000);
+    }
   });
 
   test('any space may stand between tokens', () => {

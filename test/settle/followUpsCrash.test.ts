@@ -6,6 +6,9 @@ import { createDatabase, onServer } from '../support/database.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
 import { until } from '../support/until.ts';
 
+/** Replicas start and are killed. A slow machine takes minutes for that. */
+const TEN_MINUTES = 600_000;
+
 let database: Awaited<ReturnType<typeof createDatabase>>;
 let survivor: Replica;
 beforeAll(async () => {
@@ -40,13 +43,26 @@ async function lease(count: number): Promise<Settlement[]> {
 }
 
 /** The status of the answer. Undefined when the connection breaks. */
-const settle = ({ url }: Replica, { verb, job, next }: Settlement): Promise<number | undefined> =>
+const settle = (
+  { url }: Pick<Replica, 'url'>,
+  { verb, job, next }: Settlement,
+): Promise<number | undefined> =>
   http(url, 'POST', `/jobs/${job.id}/${verb}`, {
     lease_token: job.lease_token,
     enqueue: [{ queue: next, payload: job.id }],
   }).then(
     ({ status }) => status,
     () => undefined,
+  );
+
+/** Settles at the survivor, and repeats it while it is 503. */
+const settled = (one: Settlement): Promise<number> =>
+  until(
+    async () => {
+      const status = await settle(survivor, one);
+      return status === 503 ? undefined : status;
+    },
+    { withinMs: 120_000, what: 'an answer that is not 503' },
   );
 
 /** How many follow-ups each job has, and the jobs that still exist. */
@@ -83,7 +99,9 @@ async function check(all: Settlement[], answers: (number | undefined)[]): Promis
   return counted;
 }
 
-test('kill -9 of a replica in the middle of many settlements: a follow-up exists if and only if its settlement counted', async () => {
+test('kill -9 of a replica in the middle of many settlements: a follow-up exists if and only if its settlement counted', {
+  timeout: TEN_MINUTES,
+}, async () => {
   const shares: number[] = [];
   for (let i = 0; i < 6; i++) {
     const doomed = await start();
@@ -105,7 +123,7 @@ test('kill -9 of a replica in the middle of many settlements: a follow-up exists
     });
     shares.push((await check(all, answered)) / all.length);
     // Repeated on another replica, each of them counts, unless it has counted before.
-    const again = await Promise.all(all.map((one) => settle(survivor, one)));
+    const again = await Promise.all(all.map(settled));
     for (const status of again) expect([200, 404, 409]).toContain(status);
     expect(await check(all, again)).toBe(all.length);
   }
@@ -113,7 +131,9 @@ test('kill -9 of a replica in the middle of many settlements: a follow-up exists
   expect(shares.some((share) => share > 0 && share < 1)).toBe(true);
 });
 
-test('while connections to the database are cut, a settlement that is repeated until it is answered has one follow-up', async () => {
+test('while connections to the database are cut, a settlement that is repeated until it is answered has one follow-up', {
+  timeout: TEN_MINUTES,
+}, async () => {
   const all = await lease(300);
   const left = [...all.entries()];
   const answers: number[] = [];
@@ -121,10 +141,7 @@ test('while connections to the database are cut, a settlement that is repeated u
     Array.from({ length: 12 }, async () => {
       for (let next = left.shift(); next; next = left.shift()) {
         const [i, one] = next;
-        answers[i] = await until(async () => {
-          const status = await settle(survivor, one);
-          return status === 503 ? undefined : status;
-        });
+        answers[i] = await settled(one);
         expect([200, 404, 409]).toContain(answers[i]);
       }
     }),

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { recordHistory } from '../support/history.ts';
+import { served } from '../support/served.ts';
 import { type Answer, type Service, startService } from '../support/service.ts';
 
 const LEASE_SECONDS = 0.4;
@@ -39,8 +40,10 @@ function recordFollowUps() {
   /** By verb and job that enqueued them: the ids of the follow-ups that were answered, and of those that were claimed. */
   const answered = new Map<string, string[]>();
   const delivered = new Map<string, Set<string>>();
+  const unknown = new Set<string>();
   return {
     history,
+    unknown: (of: string, by: 'ack' | 'nack') => unknown.add(`${by} ${of}`),
     answered(of: string, by: 'ack' | 'nack', ids: string[]): void {
       answered.set(`${by} ${of}`, [...(answered.get(`${by} ${of}`) ?? []), ...ids]);
       for (const id of ids) history.enqueued(id);
@@ -54,6 +57,7 @@ function recordFollowUps() {
     differences: () => {
       const keys = new Set([...answered.keys(), ...delivered.keys()]);
       return [...keys]
+        .filter((key) => !unknown.has(key) || answered.has(key))
         .map(
           (key) =>
             [key, (answered.get(key) ?? []).toSorted(), [...(delivered.get(key) ?? [])].sort()] as const,
@@ -64,7 +68,9 @@ function recordFollowUps() {
   };
 }
 
-test('each follow-up comes from one settlement that counted, while workers on three replicas die, are late or repeat their calls', async () => {
+test('each follow-up comes from one settlement that counted, while workers on three replicas die, are late or repeat their calls', {
+  timeout: 600_000,
+}, async () => {
   const queue = 'steps';
   const followUps = recordFollowUps();
   const { history } = followUps;
@@ -96,9 +102,12 @@ test('each follow-up comes from one settlement that counted, while workers on th
       Array.from({ length: times }, () => one(replicas).call('POST', `/jobs/${id}/${verb}`, body)),
     );
     const done = answers.filter(({ status }) => status === 200);
-    for (const { status } of answers) expect([200, 404, 409]).toContain(status);
+    for (const { status } of answers) expect([200, 404, 409, 503]).toContain(status);
+    // On a slow machine, a call may be 503. Then nobody knows what became of it.
+    const isUnknown = done.length === 0 && answers.some(({ status }) => status === 503);
+    if (isUnknown) followUps.unknown(id, verb);
     expect(done.length).toBeLessThanOrEqual(1);
-    history.settled(lease, verb, sent, done.length > 0 ? 'done' : 'refused');
+    history.settled(lease, verb, sent, done.length > 0 ? 'done' : isUnknown ? 'unknown' : 'refused');
     const follow = done.flatMap(({ body }) => body.enqueued ?? []).map((job: { id: string }) => job.id);
     if (follow.length > 0) followUps.answered(id, verb, follow);
     if (verb === 'nack' && done[0]?.body.state !== 'dead') expect(follow).toEqual([]);
@@ -106,11 +115,13 @@ test('each follow-up comes from one settlement that counted, while workers on th
 
   async function work(until: () => boolean): Promise<void> {
     while (!until()) {
-      const claim = { queues: [queue], limit: 4, lease_seconds: LEASE_SECONDS, wait_seconds: 0.1 };
+      // In the end, a slow machine must not lose its leases again and again.
+      const lease_seconds = calm ? 60 : LEASE_SECONDS;
+      const claim = { queues: [queue], limit: 4, lease_seconds, wait_seconds: 0.1 };
       const { body } = await one(replicas).call('POST', '/jobs/claim', claim);
-      for (const job of body.jobs as Leased[]) {
+      for (const job of (body.jobs ?? []) as Leased[]) {
         followUps.delivered(job);
-        const lease = history.leased(job, LEASE_SECONDS);
+        const lease = history.leased(job, lease_seconds);
         // Some workers die, some come too late.
         if (!calm && Math.random() < 0.1) continue;
         if (!calm && Math.random() < 0.1) await new Promise((resolve) => setTimeout(resolve, 500));
@@ -124,7 +135,7 @@ test('each follow-up comes from one settlement that counted, while workers on th
   calm = true;
   let empty = 0;
   const left = async () => {
-    const { body } = await (replicas[0] as Service).call('GET', `/queues/${queue}`);
+    const { body } = await served(() => (replicas[0] as Service).call('GET', `/queues/${queue}`));
     return body.counts.ready + body.counts.scheduled + body.counts.leased;
   };
   const watching = setInterval(async () => {
@@ -135,10 +146,8 @@ test('each follow-up comes from one settlement that counted, while workers on th
 
   const remaining = new Set<string>();
   for (let cursor: string | null = ''; cursor !== null; ) {
-    const page: Answer = await (replicas[0] as Service).call(
-      'GET',
-      `/jobs?queue=${queue}&limit=1000${cursor && `&cursor=${cursor}`}`,
-    );
+    const path = `/jobs?queue=${queue}&limit=1000${cursor && `&cursor=${cursor}`}`;
+    const page: Answer = await served(() => (replicas[0] as Service).call('GET', path));
     for (const { id } of page.body.jobs) remaining.add(id);
     cursor = page.body.next_cursor;
   }

@@ -37,7 +37,3 @@ export function client(url: string) {
 }
 
 export type Client = ReturnType<typeof client>;
-
-/** The median of some values. */
-export const median = (values: number[]): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] as number;
