@@ -7,11 +7,12 @@ import {
   isLockTimeout,
   isRetryable,
   isStalePlan,
+  isTimeLimit,
   outageAsRefusal,
 } from './errorClasses.ts';
 import { withLongEncoded } from './longParameters.ts';
 import type { OutageLog } from './outageLog.ts';
-import { type Call, Pipeline, ROUND_TRIP_MS, type Rows } from './pipeline.ts';
+import { type Call, hasOwnLimit, Pipeline, ROUND_TRIP_MS, type Rows } from './pipeline.ts';
 import type { Statement } from './statements.ts';
 
 /** Runs statements. Every outage is thrown as the refusal `unavailable`. */
@@ -90,7 +91,8 @@ export function openDatabase(url: string, size: number, log?: OutageLog): Databa
       client.query(pipeline);
     });
 
-  async function withRetries<T>(attempt: () => Promise<T>): Promise<T> {
+  /** `mayTimeOut`: a time limit that is reached is no outage. */
+  async function withRetries<T>(attempt: () => Promise<T>, mayTimeOut: boolean): Promise<T> {
     for (let tries = 1; ; tries++) {
       try {
         const result = await attempt();
@@ -100,7 +102,7 @@ export function openDatabase(url: string, size: number, log?: OutageLog): Databa
         // Every connection of the pool may have the stale plan.
         if (tries < (isStalePlan(error) ? size + 1 : 5) && isRetryable(error)) continue;
         const refusal = outageAsRefusal(error);
-        if (refusal !== error) log?.failed(error);
+        if (refusal !== error && !(mayTimeOut && isTimeLimit(error))) log?.failed(error);
         throw refusal;
       }
     }
@@ -113,7 +115,7 @@ export function openDatabase(url: string, size: number, log?: OutageLog): Databa
    */
   const withConnection = <T>(
     work: (client: pg.PoolClient) => Promise<T>,
-    { whole }: { whole: boolean },
+    { whole, mayTimeOut = false }: { whole: boolean; mayTimeOut?: boolean },
   ): Promise<T> =>
     withRetries(async () => {
       const client = await pool.connect();
@@ -132,10 +134,12 @@ export function openDatabase(url: string, size: number, log?: OutageLog): Databa
           );
         throw error;
       }
-    });
+    }, mayTimeOut);
 
   return {
-    ...dbOf((calls) => withConnection((client) => runOn(client, calls), { whole: true })),
+    ...dbOf((calls) =>
+      withConnection((client) => runOn(client, calls), { whole: true, mayTimeOut: hasOwnLimit(calls) }),
+    ),
     async pipeline(calls, sent) {
       const encoded = await withLongEncoded(calls);
       return withConnection(
@@ -144,7 +148,7 @@ export function openDatabase(url: string, size: number, log?: OutageLog): Databa
           sent?.();
           return results;
         },
-        { whole: true },
+        { whole: true, mayTimeOut: hasOwnLimit(calls) },
       );
     },
 

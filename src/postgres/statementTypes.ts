@@ -432,6 +432,52 @@ export interface StatementTypes {
       headers: string;
       progress: string;
       cut: boolean;
+      ms: number;
+    };
+  };
+  'claim/front': {
+    parameters: {
+      slots: number | null;
+      holds_lock: boolean | null;
+      queue_id: number | null;
+      fair_ranks: (number | null)[] | null;
+      fair_positions: (number | null)[] | null;
+      fair_last_ranks: (number | null)[] | null;
+      fair_last_positions: (number | null)[] | null;
+      ranks: (number | null)[] | null;
+      positions: (number | null)[] | null;
+      last_ranks: (number | null)[] | null;
+      last_positions: (number | null)[] | null;
+      cursor_keys: (string | null)[] | TextArray | null;
+      cursor_ranks: (number | null)[] | null;
+      first_slots: (number | null)[] | null;
+      max_bytes: number | null;
+      most_bytes: number | null;
+      nonces: (string | null)[] | null;
+      lease_seconds: (number | null)[] | null;
+      workers: (string | null)[] | TextArray | null;
+      claim_holders: (string | null)[] | null;
+    };
+    columns: {
+      slot: number;
+      position: number;
+      lease_token: string;
+      payload: string;
+      id: string;
+      priority: number;
+      attempt: number;
+      max_attempts: number;
+      deliveries: number;
+      run_at: string;
+      created_at: string;
+      group: string;
+      fairness_key: string;
+      unique_key: string;
+      lease_expires_at: string;
+      worker: string;
+      last_error: string;
+      headers: string;
+      progress: string;
     };
   };
   'claim/leave': {
@@ -610,6 +656,7 @@ export interface StatementTypes {
   };
   'claim/stored_floors': {
     parameters: {
+      has_keys: boolean | null;
       queue_id: number | null;
     };
     columns: {
@@ -623,6 +670,7 @@ export interface StatementTypes {
       positions: (number | null)[] | null;
       last_positions: (number | null)[] | null;
       queue_id: number | null;
+      has_keys: boolean | null;
     };
     columns: {
       firsts: string;
@@ -948,6 +996,7 @@ export interface StatementTypes {
       last_positions: (number | null)[] | null;
       queue_id: number | null;
       limit: number | null;
+      has_keys: boolean | null;
     };
     columns: {
       count: number;
@@ -972,6 +1021,7 @@ export interface StatementTypes {
       queue_ids: (number | null)[] | null;
       ranks: (number | null)[] | null;
       positions: (number | null)[] | null;
+      has_keys: (boolean | null)[] | null;
       newest: number | null;
       server: string | null;
     };
