@@ -2,6 +2,7 @@
 -- the order of arrival, from the scan floors up. Some have a fairness key, some have none. Within one priority the keys take turns
 -- among these jobs. When the front holds all ready jobs, both statements lease the same jobs in the same order.
 -- It reads a bounded number of index entries: see src/claim/keySearch.ts.
+-- `first_rank` and `first_position` tell where the first job with a key stands, whoever has locked it.
 -- The ranges of the jobs without a key are :ranks to :last_positions, those of the others :fair_ranks to
 -- :fair_last_positions (src/claim/scanRanges.ts).
 with
@@ -54,6 +55,9 @@ front (id, rank, key, position) as materialized (
     limit (select jobs from size)
   ) as plain
 ),
+first_with_key as materialized (
+  select rank, position from front where key <> '' order by rank, position limit 1
+),
 -- Lap 0: the keys behind the one that was served last. Lap 1: the jobs without a key, and then the other keys.
 in_turn as materialized (
   select
@@ -99,4 +103,6 @@ update dibs.jobs j
 set
   counted = (select counted from allowance),
   -- include shared/claim_lease.sql
-;
+  ,
+  (select rank from first_with_key) as first_rank,
+  (select position from first_with_key) as first_position;

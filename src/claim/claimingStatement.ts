@@ -15,7 +15,10 @@ const statements = {
   plain: prepared('claim/plain', row<LeasedRow>()),
   limited: prepared('claim/limited', row<LeasedRow>()),
   fair: prepared('claim/fair', row<LeasedRow & { cut: boolean; ms: number }>()),
-  front: prepared('claim/front', row<LeasedRow>()),
+  front: prepared(
+    'claim/front',
+    row<LeasedRow & { first_rank: number | null; first_position: number | null }>(),
+  ),
 };
 
 /** How much a statement may lease. */
@@ -34,7 +37,12 @@ export interface Scanned {
 }
 
 /** A row of any of the statements. */
-export type ClaimedRow = LeasedRow & { cut?: boolean; ms?: number };
+export type ClaimedRow = LeasedRow & {
+  cut?: boolean;
+  ms?: number;
+  first_rank?: number | null;
+  first_position?: number | null;
+};
 
 export interface Claimed {
   rows: ClaimedRow[];

@@ -1,7 +1,7 @@
 /** A claim that looks for its keys for this time, and a bit more for each slot, is slow. */
 const SLOW_MS = 50;
 /** A claim that is not trusted to be quick may look for its keys for this time. */
-const LIMIT_MS = 250;
+const LIMIT_MS = 100;
 const MS_PER_SLOT = 0.25;
 /** After this number of slow claims in a row, claims take what stands at the front of the queue. */
 const SLOW_CLAIMS = 3;

@@ -12,7 +12,13 @@ import { dealRows } from './dealRows.ts';
 import { isWalk, type KeySearchWay } from './keySearch.ts';
 import type { LeasedJob, LeasedRow } from './leasedJob.ts';
 import { hasClaimLimit } from './limits.ts';
-import { newScanOrder, type QueueMemories, type QueueMemory, type ScanOrder, scanOrdersOf } from './queueMemories.ts';
+import {
+  newScanOrder,
+  type QueueMemories,
+  type QueueMemory,
+  type ScanOrder,
+  scanOrdersOf,
+} from './queueMemories.ts';
 import { createRaiseFloor, type Raised, TOGETHER_MS } from './raiseFloor.ts';
 import type { Piece, ScanRanges } from './scanRanges.ts';
 
@@ -65,12 +71,14 @@ export function createLease(context: {
   const { raise, checkSlow } = createRaiseFloor({ db, arrivals });
 
   /** What a claim of the queue scans, and the pieces with which its scans end. */
-  function chooseScan(known: QueueMemory, way: KeySearchWay | undefined) {
-    const settled = arrivals.settled() ?? arrivals.newest();
+  function chooseScan(known: QueueMemory, way: KeySearchWay | undefined, settled: number) {
     if (way === 'front') known.fair ??= newScanOrder(known.queueId, { hasKeys: true });
     const orders = way === 'front' ? scanOrdersOf(known) : [known.plain];
     const [plain, fair] = orders.map((order) => ({ order, ...order.floor.ranges(settled) })) as [Scan, Scan?];
-    return { scanned: { way, plain: plain.ranges, fair: fair?.ranges }, scans: fair ? [plain, fair] : [plain] };
+    return {
+      scanned: { way, plain: plain.ranges, fair: fair?.ranges },
+      scans: fair ? [plain, fair] : [plain],
+    };
   }
 
   /** Raises the floors of scans that came to an end before the end of the order, where claims may find more. */
@@ -92,10 +100,18 @@ export function createLease(context: {
     };
   }
 
-  /** A claim of a queue with fairness keys has been served. */
-  function noteSearch(known: QueueMemory, rows: ClaimedRow[], slots: number, ms: number): void {
-    // Behind a quick walk, nobody needs the floor of the jobs with keys.
-    if (known.keySearch.took(rows[0]?.ms ?? ms, slots)) known.fair = undefined;
+  /** A claim leased these jobs: what that tells of the jobs with fairness keys. */
+  function noteKeys(
+    known: QueueMemory,
+    way: KeySearchWay | undefined,
+    [row]: ClaimedRow[],
+    { ms, slots, settled }: { ms: number; slots: number; settled: number },
+  ): void {
+    // Behind a quick walk, nobody needs the floor of these jobs.
+    if (isWalk(way) && known.keySearch.took(row?.ms ?? ms, slots)) known.fair = undefined;
+    const { first_rank: rank, first_position: position } = row ?? {};
+    if (typeof rank === 'number' && typeof position === 'number')
+      known.fair?.floor.sawFirst(rank, position, settled);
   }
 
   /**
@@ -128,8 +144,7 @@ export function createLease(context: {
     // first: neither may hold up the rest of a round trip. Nor may a claim that may be slow.
     const wayOf = () => (queue.fair ? memories.of(queue).keySearch.way() : undefined);
     let way = wayOf();
-    const isAlone =
-      hasClaimLimit(queue) || names.length > 0 || way === 'limited walk' || !arrivals.isFresh();
+    const isAlone = hasClaimLimit(queue) || names.length > 0 || way === 'limited walk' || !arrivals.isFresh();
     const on = isAlone ? trip.leave().db : trip.db;
     if (!arrivals.isFresh()) {
       await arrivals.refresh();
@@ -138,7 +153,8 @@ export function createLease(context: {
     }
     const known = memories.of(queue);
     known.claimed = true;
-    const { scanned, scans } = chooseScan(known, way);
+    const settled = arrivals.settled() ?? arrivals.newest();
+    const { scanned, scans } = chooseScan(known, way, settled);
     const nonces = claims.map(() => randomUUID());
     const parameters = parametersOf(queue, claims, nonces, room);
     const startedAt = performance.now();
@@ -170,7 +186,7 @@ export function createLease(context: {
     const plain = rows.filter((row) => row.fairness_key === null);
     known.plain.floor.leased(plain, startedAt);
     for (const { position } of plain) arrivals.leased(position);
-    if (isWalk(way)) noteSearch(known, rows, parameters.slots, ms);
+    noteKeys(known, way, rows, { ms, slots: parameters.slots, settled });
     for (const { order } of scans) void checkSlow(order, ms);
     const { jobs, size } = dealRows(rows, queue, claims, parameters.first_slots);
     // A character of a JSON text is at most 3 bytes of UTF-8 here: 4 bytes make two UTF-16 units.

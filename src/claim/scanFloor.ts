@@ -141,6 +141,12 @@ export function createScanFloor(now: () => number = () => performance.now()) {
       }
     },
 
+    /** A claim found its first job here, whether it leased it or not. What lies before it is gone. */
+    sawFirst(rank: number, position: number, settled: number): void {
+      claimWidth = Math.min(CLAIM_WIDTH, claimWidth * 2);
+      raise(levelOf(rank), Math.min(position - 1, settled));
+    },
+
     /** A claim failed: it may have scanned too much. */
     failed(): void {
       claimWidth = Math.max(LEAST_WIDTH, Math.floor(claimWidth / 8));

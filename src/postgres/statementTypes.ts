@@ -478,6 +478,8 @@ export interface StatementTypes {
       last_error: string;
       headers: string;
       progress: string;
+      first_rank: number;
+      first_position: number;
     };
   };
   'claim/leave': {

@@ -99,7 +99,11 @@ test('a claim, a survey and a recall read a bounded number of dead entries', asy
   const claimOf = (scanned: ScanRanges) => ({ ...oneClaim(queue, 10), ...scanned });
   const statements = [
     ['claim/plain', claimOf(ranges), claimOf(everything)],
-    ['claim/survey', { queue_id: queue, has_keys: false, ...ranges }, { queue_id: queue, has_keys: false, ...everything }],
+    [
+      'claim/survey',
+      { queue_id: queue, has_keys: false, ...ranges },
+      { queue_id: queue, has_keys: false, ...everything },
+    ],
     [
       'maintenance/recall',
       { queue_id: queue, has_keys: false, limit: 100, ...ranges },

@@ -108,7 +108,8 @@ test('a replica that has not noticed yet that the database is another one stores
   const end = (await lastPosition()) + FAR;
   await setEnd(end);
   const { arrivals, memory, store, close } = await bareReplica({ id: queue, name: 'unnoticed' });
-  const raise = () => memory.plain.floor.surveyed([{ rank: 0, from: -1, to: end - 5000 }], [undefined], [1000]);
+  const raise = () =>
+    memory.plain.floor.surveyed([{ rank: 0, from: -1, to: end - 5000 }], [undefined], [1000]);
   raise();
   // Restored into the same server: the order goes back, and comes to the floor, but not to what was known.
   await setEnd(end - 1000);
