@@ -732,6 +732,14 @@ export interface StatementTypes {
       capacity: number;
     };
   };
+  'enqueue/capacity_above_floors': {
+    parameters: {
+      queue_id: number | null;
+    };
+    columns: {
+      capacity: number;
+    };
+  };
   'enqueue/held_keys': {
     parameters: {
       unique_keys: (string | null)[] | TextArray | null;
