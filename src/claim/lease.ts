@@ -104,14 +104,15 @@ export function createLease(context: {
   function noteKeys(
     known: QueueMemory,
     way: KeySearchWay | undefined,
-    [row]: ClaimedRow[],
+    rows: ClaimedRow[],
     { ms, slots, settled }: { ms: number; slots: number; settled: number },
   ): void {
+    const [row] = rows;
     // Behind a quick walk, nobody needs the floor of these jobs.
     if (isWalk(way) && known.keySearch.took(row?.ms ?? ms, slots)) known.fair = undefined;
     const { first_rank: rank, first_position: position } = row ?? {};
     if (typeof rank === 'number' && typeof position === 'number')
-      known.fair?.floor.sawFirst(rank, position, settled);
+      known.fair?.floor.sawFirst(rank, position, settled, rows.length);
   }
 
   /**

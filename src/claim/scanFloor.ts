@@ -141,10 +141,12 @@ export function createScanFloor(now: () => number = () => performance.now()) {
       }
     },
 
-    /** A claim found its first job here, whether it leased it or not. What lies before it is gone. */
-    sawFirst(rank: number, position: number, settled: number): void {
+    /** A claim that leased some jobs found its first job here, whether it leased that or not. What lies before it is gone. */
+    sawFirst(rank: number, position: number, settled: number, jobs: number): void {
       claimWidth = Math.min(CLAIM_WIDTH, claimWidth * 2);
-      raise(levelOf(rank), Math.min(position - 1, settled));
+      const level = levelOf(rank);
+      level.jobs += jobs;
+      raise(level, Math.min(position - 1, settled));
     },
 
     /** A claim failed: it may have scanned too much. */
