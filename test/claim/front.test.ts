@@ -182,7 +182,9 @@ test('claims find the jobs behind dead entries, with and without keys, of every 
       found.push(`${job.priority}${job.payload}`);
     return found.length === 6;
   });
-  expect(found).toEqual(['7A1', '7.1', '0A1', '0.1', '-3A1', '-3.1']);
+  // Each kind has floors of its own. Those of one may rise first.
+  expect(found.filter((job) => job.endsWith('A1'))).toEqual(['7A1', '0A1', '-3A1']);
+  expect(found.filter((job) => job.endsWith('.1'))).toEqual(['7.1', '0.1', '-3.1']);
 });
 
 test('a replica stores the scan floor of the jobs with fairness keys, apart from that of the others', async () => {
