@@ -84,7 +84,9 @@ export function openDatabase(url: string, size: number, log?: OutageLog): Databa
     new Promise<Rows[]>((resolve, reject) => {
       const pipeline = new Pipeline(calls, columnTypes.getTypeParser, (error, results) => {
         if (!error) return resolve(results);
-        if (isLockTimeout(error) || isDataError(error)) if (pipeline.isSure) harmless.add(error as object);
+        const isHarmless =
+          isLockTimeout(error) || isDataError(error) || (hasOwnLimit(calls) && isTimeLimit(error));
+        if (isHarmless && pipeline.isSure) harmless.add(error as object);
         reject(error);
       });
       if (limitMs !== undefined) pipeline.query_timeout = limitMs;
@@ -110,8 +112,8 @@ export function openDatabase(url: string, size: number, log?: OutageLog): Databa
 
   /**
    * Lends a connection. If anything fails on it, the connection is closed, which rolls back its transaction. It survives
-   * what is harmless: many statements may meet the lock of another transaction at once. Work that is `whole` leaves no
-   * transaction open.
+   * what is harmless: many statements may meet the lock of another transaction, or a short time limit of their own. Work that is
+   * `whole` leaves no transaction open.
    */
   const withConnection = <T>(
     work: (client: pg.PoolClient) => Promise<T>,
