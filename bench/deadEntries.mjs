@@ -1,5 +1,6 @@
 // #18: claims while millions of index entries of jobs that are gone lie in their queue, because another transaction holds the
-// xmin horizon: on a replica that served all the time, on replicas that start, and jobs that commit late.
+// xmin horizon: on a replica that served all the time, on replicas that start, and jobs that commit late. With `--keys 10`, all
+// jobs have one of ten fairness keys.
 import pg from 'pg';
 import { benchmark } from './lib/bench.mjs';
 import { client } from './lib/http.mjs';
@@ -11,8 +12,10 @@ import { p50, p99 } from './lib/stats.mjs';
 const QUEUE = 'bench';
 const CHUNK = 500_000;
 
+const keyOf = (i, keys) => (keys > 0 ? `tenant-${i % keys}` : null);
+
 /** Inserts ready jobs and deletes them, so that only their index entries are left. */
-async function makeDead(url, count) {
+async function makeDead(url, count, keys) {
   const db = new pg.Client(url);
   await db.connect();
   const { rows } = await db.query('select id from dibs.queues where name = $1', [QUEUE]);
@@ -20,9 +23,10 @@ async function makeDead(url, count) {
   for (let first = 1; first <= count; first += CHUNK) {
     const chunk = [rows[0].id, first, Math.min(count, first + CHUNK - 1)];
     await db.query(
-      `insert into dibs.jobs (queue_id, id, state, run_at, priority, max_attempts, payload_bytes, headers, payload)
-       select $1, ${idOf}, 'ready', now(), 0, 5, 4, '{}', 'null' from generate_series($2::integer, $3::integer) n`,
-      chunk,
+      `insert into dibs.jobs (queue_id, id, state, run_at, priority, max_attempts, payload_bytes, headers, payload, fairness_key)
+       select $1, ${idOf}, 'ready', now(), 0, 5, 4, '{}', 'null', 'tenant-' || n % nullif($4::integer, 0)
+       from generate_series($2::integer, $3::integer) n`,
+      [...chunk, keys],
     );
     await db.query(
       `delete from dibs.jobs where queue_id = $1 and id between
@@ -34,11 +38,11 @@ async function makeDead(url, count) {
 }
 
 /** Inserts a job in a transaction that stays open. The function commits it. */
-async function openJob(url, text) {
+async function openJob(url, text, key) {
   const db = new pg.Client(url);
   await db.connect();
   await db.query('begin');
-  const { rows } = await db.query(text, [QUEUE]);
+  const { rows } = await db.query(text, [QUEUE, key]);
   return async () => {
     await db.query('commit');
     await db.end();
@@ -70,12 +74,14 @@ async function longestStatement(url) {
   };
 }
 
+const textOf = (i, keys) => jobText(QUEUE, keys > 0 ? { fairness_key: keyOf(i, keys) } : {});
+
 /** Enqueues, claims and acks one job after the other. Returns the times of the claims. */
-async function cycles(base, count) {
+async function cycles(base, count, keys) {
   const http = client(base);
   const times = [];
   for (let i = 0; i < count; i++) {
-    await http.post('/jobs', jobText(QUEUE));
+    await http.post('/jobs', textOf(i, keys));
     const { ms, body } = await http.post('/jobs/claim', { queues: [QUEUE] });
     if (body.jobs.length !== 1) throw new Error('a claim got nothing');
     times.push(ms);
@@ -98,29 +104,30 @@ await benchmark(
   {
     name: 'deadEntries',
     title: 'Claims in a queue with dead index entries',
-    full: { jobs: 20_000_000, claims: 1000 },
+    full: { jobs: 20_000_000, claims: 1000, keys: 0 },
     short: { jobs: 500_000, claims: 200 },
     maxSeconds: 3600,
   },
-  async ({ options: { jobs, claims }, postgres, report }) => {
+  async ({ options: { jobs, claims, keys }, postgres, report }) => {
     const url = await postgres.database('dibs_dead');
     const warm = await startReplica(url);
-    await cycles(warm.url, 100);
+    await cycles(warm.url, 100, keys);
     const rows = [];
     const note = (what, times, longest) =>
       rows.push([what, times.length, p50(times), p99(times), Math.max(...times), longest]);
-    note('before', await cycles(warm.url, claims), '');
+    note('before', await cycles(warm.url, claims, keys), '');
 
     const release = await holdHorizon(url);
-    const marked = await openJob(url, 'select dibs.enqueue($1) as id');
+    const marked = await openJob(url, 'select dibs.enqueue($1, fairness_key => $2) as id', keyOf(0, keys));
     const bare = await openJob(
       url,
-      `insert into dibs.jobs (queue_id, id, state, run_at, priority, max_attempts, payload_bytes, headers, payload)
-       select q.id, dibs.new_id(q.id), 'ready', now(), 0, 5, 4, '{}', 'null' from dibs.queues q where q.name = $1
+      `insert into dibs.jobs (queue_id, id, state, run_at, priority, max_attempts, payload_bytes, headers, payload, fairness_key)
+       select q.id, dibs.new_id(q.id), 'ready', now(), 0, 5, 4, '{}', 'null', $2 from dibs.queues q where q.name = $1
        returning id`,
+      keyOf(0, keys),
     );
     const started = performance.now();
-    await makeDead(url, jobs);
+    await makeDead(url, jobs, keys);
     const [{ size }] = await query(
       url,
       `select pg_size_pretty(pg_database_size(current_database())) as size`,
@@ -135,20 +142,20 @@ await benchmark(
       note(what, times, await longest());
     }
     const first = async (replica) => {
-      await fill(replica.url, 1, jobText(QUEUE));
+      await fill(replica.url, 1, textOf(0, keys));
       const began = performance.now();
       while ((await oneClaim(replica.url, { wait_seconds: 60 })).ids.length === 0);
       return [performance.now() - began];
     };
     await measure('warm replica, no floor stored: first claim', () => first(warm));
-    await measure('warm replica', () => cycles(warm.url, claims));
+    await measure('warm replica', () => cycles(warm.url, claims, keys));
     await measure('warm replica, empty queue', async () => {
       const times = [];
       for (let i = 0; i < claims; i++) times.push((await oneClaim(warm.url)).ms);
       return times;
     });
     // Enough jobs for the floor to be stored.
-    await fill(warm.url, 12_000, jobText(QUEUE));
+    await fill(warm.url, 12_000, (i) => textOf(i, keys));
     for (let i = 0; i < 12; i++) {
       await oneClaim(warm.url, { limit: 1000 });
       await new Promise((resolve) => setTimeout(resolve, 100));
@@ -156,12 +163,12 @@ await benchmark(
     await new Promise((resolve) => setTimeout(resolve, 3000));
     const fresh = await startReplica(url);
     await measure('fresh replica: first claim', () => first(fresh));
-    await measure('fresh replica', () => cycles(fresh.url, claims));
+    await measure('fresh replica', () => cycles(fresh.url, claims, keys));
     await fresh.stop();
     await query(url, 'delete from dibs.scan_floors');
     const bareReplica = await startReplica(url);
     await measure('fresh replica, no floor stored: first claim', () => first(bareReplica));
-    await measure('fresh replica, no floor stored', () => cycles(bareReplica.url, claims));
+    await measure('fresh replica, no floor stored', () => cycles(bareReplica.url, claims, keys));
     await bareReplica.stop();
     report.table('Claims, ms:', ['', 'claims', 'p50', 'p99', 'max', 'longest statement of Dibs'], rows);
 
@@ -169,7 +176,7 @@ await benchmark(
       if (count > 1)
         report.line({
           number: 18,
-          what: `claim p99, ${jobs} dead entries: ${what}`,
+          what: `claim p99, ${jobs} dead entries${keys > 0 ? ` of ${keys} keys` : ''}: ${what}`,
           value: tail,
           unit: ' ms',
           atMost: 50,

@@ -676,6 +676,7 @@ create table dibs.scan_floors (
   queue_id integer not null,
   rank smallint not null,
   "position" bigint not null,
+  fair_position bigint not null default '-1'::integer,
   constraint scan_floors_pkey PRIMARY KEY (queue_id, rank),
   constraint scan_floors_queue_id_fkey FOREIGN KEY (queue_id) REFERENCES dibs.queues(id) ON DELETE CASCADE
 )
@@ -736,6 +737,8 @@ CREATE INDEX jobs_counted ON dibs.jobs USING btree (queue_id, lease_expires_at) 
 CREATE INDEX jobs_expiring ON dibs.jobs USING btree (expires_at, queue_id) WHERE ((expires_at IS NOT NULL) AND (state = ANY (ARRAY['scheduled'::dibs.job_state, 'ready'::dibs.job_state, 'blocked'::dibs.job_state])));
 
 CREATE INDEX jobs_fair ON dibs.jobs USING btree (queue_id, ((- priority)), fairness_key, "position") WHERE ((state = 'ready'::dibs.job_state) AND (fairness_key IS NOT NULL));
+
+CREATE INDEX jobs_fair_arrival ON dibs.jobs USING btree (queue_id, ((- priority)), "position") WHERE ((fairness_key IS NOT NULL) AND dibs.by_index((state = 'ready'::dibs.job_state)));
 
 CREATE INDEX jobs_finished ON dibs.jobs USING btree (queue_id, state, finished_at, id) WHERE (state = ANY (ARRAY['completed'::dibs.job_state, 'cancelled'::dibs.job_state, 'dead'::dibs.job_state]));
 

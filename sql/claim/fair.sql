@@ -5,6 +5,7 @@
 -- One probe of jobs_fair finds the next key, and one probe finds each further job of a key. So a claim costs what it
 -- returns, and one probe for each key whose jobs other claims have locked at this moment.
 -- `cut` is true when there may be more jobs, though it leased fewer than asked: other claims held jobs that it counted on.
+-- `ms` is how long the search took. A probe walks over dead index entries, too: see src/claim/keySearch.ts.
 with recursive
 -- include shared/claim_allowance.sql
 -- The priorities in use, highest first. Beside each stand the slots that the ones before it leave, the key served last,
@@ -215,4 +216,8 @@ set
   counted = (select counted from allowance),
   -- include shared/claim_lease.sql
   ,
-  (select bool_or(cut) from taken) as cut;
+  (select bool_or(cut) from taken) as cut,
+  (
+    select round(extract(epoch from clock_timestamp() - statement_timestamp()) * 1000)::integer
+    from picked
+  ) as ms;

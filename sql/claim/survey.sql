@@ -1,7 +1,7 @@
 -- Tells where the first job that is ready stands in each of some pieces of a queue's order: behind :positions, up to
 -- :last_positions of a rank. `firsts` has a position for each piece, nothing where there is none, and commas between them. It
 -- takes no locks, and sees jobs that others have locked. `ends` tells, in the same form, how many ms it was at work when it
--- had looked into each piece.
+-- had looked into each piece. :has_keys: it looks for jobs with fairness keys, else for those without.
 with found as materialized (
   select
     piece.no,
@@ -11,16 +11,36 @@ with found as materialized (
     with ordinality as piece (rank, position, last_position, no)
   left join lateral (
     select position
-    from dibs.jobs
-    where queue_id = :queue_id
-      and state = 'ready'
-      and fairness_key is null
-      and -priority = piece.rank
-      and position > piece.position
-      and position <= piece.last_position
-      and (expires_at is null or expires_at > statement_timestamp())
-    order by queue_id, -priority, position
-    limit 1
+    from (
+      select position
+      from dibs.jobs
+      where queue_id = :queue_id
+        and state = 'ready'
+        and fairness_key is null
+        and -priority = piece.rank
+        and position > piece.position
+        and position <= piece.last_position
+        and (expires_at is null or expires_at > statement_timestamp())
+      order by queue_id, -priority, position
+      limit 1
+    ) as plain
+    where not :has_keys::boolean
+    union all
+    select position
+    from (
+      select position
+      from dibs.jobs
+      where queue_id = :queue_id
+        and dibs.by_index(state = 'ready')
+        and fairness_key is not null
+        and -priority = piece.rank
+        and position > piece.position
+        and position <= piece.last_position
+        and (expires_at is null or expires_at > statement_timestamp())
+      order by queue_id, -priority, position
+      limit 1
+    ) as with_key
+    where :has_keys::boolean
   ) as job on true
 )
 select

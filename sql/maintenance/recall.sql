@@ -1,22 +1,43 @@
 -- Gives new positions to up to :limit jobs that scan floors passed over: ready jobs of one queue in these ranges, from
 -- behind (:ranks, :positions) to :last_positions of the same rank. They arrive anew, in their order. It leaves jobs alone
--- that are being claimed at this moment. `ms` is how long the search took.
+-- that are being claimed at this moment. `ms` is how long the search took. :has_keys: jobs with fairness keys, else those without.
 with found as materialized (
   select job.*
   from unnest(:ranks::smallint[], :positions::bigint[], :last_positions::bigint[]) as range (rank, position, last_position)
   cross join lateral (
-    select id, position
-    from dibs.jobs
-    where queue_id = :queue_id
-      and state = 'ready'
-      and fairness_key is null
-      and -priority = range.rank
-      and position > range.position
-      and position <= range.last_position
-      and (expires_at is null or expires_at > statement_timestamp())
-    order by queue_id, -priority, position
-    limit (select :limit::integer)
-    for update skip locked
+    select *
+    from (
+      select id, position
+      from dibs.jobs
+      where queue_id = :queue_id
+        and state = 'ready'
+        and fairness_key is null
+        and -priority = range.rank
+        and position > range.position
+        and position <= range.last_position
+        and (expires_at is null or expires_at > statement_timestamp())
+      order by queue_id, -priority, position
+      limit (select :limit::integer)
+      for update skip locked
+    ) as plain
+    where not :has_keys::boolean
+    union all
+    select *
+    from (
+      select id, position
+      from dibs.jobs
+      where queue_id = :queue_id
+        and dibs.by_index(state = 'ready')
+        and fairness_key is not null
+        and -priority = range.rank
+        and position > range.position
+        and position <= range.last_position
+        and (expires_at is null or expires_at > statement_timestamp())
+      order by queue_id, -priority, position
+      limit (select :limit::integer)
+      for update skip locked
+    ) as with_key
+    where :has_keys::boolean
   ) as job
   limit (select :limit::integer)
 ),

@@ -8,7 +8,7 @@ import type { LeasedJob } from './leasedJob.ts';
  *   The queue is paused ............................ `is_open` in sql/claim/plain.sql and sql/shared/claim_allowance.sql
  *   No job of the queue is ready: all are delayed or back off (maintenance/sweeper.ts promotes them), are blocked behind
  *     the heads of their groups (groups/heads.ts), are leased, finished or dead
- *   The ready jobs have expired .................... `expires_at` in sql/shared/claim_scan.sql and sql/claim/fair.sql
+ *   The ready jobs have expired .................... `expires_at` in sql/shared/claim_scan.sql, sql/claim/fair.sql and front.sql
  *   `max_leased` or `rate_limit` is reached ........ sql/shared/claim_allowance.sql
  *   This replica has not heard of a new claim limit  sql/claim/plain.sql; it has within 0.8 s (queues/cache.ts)
  *   Other claims have the jobs locked at this moment `skip locked`; a claim that waits looks again within a second

@@ -1,39 +1,32 @@
 import { randomUUID } from 'node:crypto';
 import type { RoundTrip } from '../batching/roundTrips.ts';
 import { type Hold, LARGEST_BYTES, type Memory, SMALL_BYTES } from '../memory.ts';
-import { isClaimTaken } from '../postgres/errorClasses.ts';
-import { callOf } from '../postgres/pipeline.ts';
+import { isClaimTaken, isTimeLimit } from '../postgres/errorClasses.ts';
 import type { Database } from '../postgres/pool.ts';
-import { prepared, row } from '../postgres/statements.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queue } from '../queues/cache.ts';
 import { type Claim, type ClaimName, slotsOf } from './claim.ts';
-import { noteTaken, ownCalls } from './claimRows.ts';
+import { type Claimed, type ClaimedRow, parametersOf, type Room, runClaim } from './claimingStatement.ts';
+import { noteTaken } from './claimRows.ts';
 import { dealRows } from './dealRows.ts';
+import { isWalk, type KeySearchWay } from './keySearch.ts';
 import type { LeasedJob, LeasedRow } from './leasedJob.ts';
-import { hasClaimLimit, withinClaimLimits } from './limits.ts';
-import type { QueueMemories, QueueMemory } from './queueMemories.ts';
-import { createRaiseFloor, TOGETHER_MS } from './raiseFloor.ts';
-import type { ScanRanges } from './scanRanges.ts';
-
-const statements = {
-  plain: prepared('claim/plain', row<LeasedRow>()),
-  limited: prepared('claim/limited', row<LeasedRow>()),
-  fair: prepared('claim/fair', row<LeasedRow & { cut: boolean }>()),
-};
+import { hasClaimLimit } from './limits.ts';
+import {
+  newScanOrder,
+  type QueueMemories,
+  type QueueMemory,
+  type ScanOrder,
+  scanOrdersOf,
+} from './queueMemories.ts';
+import { createRaiseFloor, type Raised, TOGETHER_MS } from './raiseFloor.ts';
+import type { Piece, ScanRanges } from './scanRanges.ts';
 
 /** One statement leases at most about this much payload, whatever its claims ask for. */
 export const CLAIM_BYTES = LARGEST_BYTES;
 
 /** Room for a job of a claim, at first. */
 const JOB_BYTES = 2 ** 20;
-
-/** How much a statement may lease. */
-interface Room {
-  max_bytes: number;
-  /** The first job is leased, unless it is larger than this. */
-  most_bytes: number;
-}
 
 /** When memory is short, claims go on with small jobs. */
 const SCARCE: Room = { max_bytes: SMALL_BYTES, most_bytes: SMALL_BYTES };
@@ -59,27 +52,11 @@ export interface Leases {
   opensInMs?: number | undefined;
 }
 
-/** What every claiming statement takes. Slots are numbered from 1 over all claims. */
-function parametersOf(queue: Queue, claims: Claim[], nonces: string[], ranges: ScanRanges, room: Room) {
-  const first_slots: number[] = [];
-  let slots = 0;
-  for (const claim of claims) {
-    first_slots.push(slots + 1);
-    slots += slotsOf(claim);
-  }
-  const isNamed = claims.some((claim) => claim.name);
-  return {
-    queue_id: queue.id,
-    slots,
-    ...room,
-    first_slots,
-    nonces,
-    lease_seconds: claims.map((claim) => claim.lease_seconds ?? queue.lease_seconds),
-    workers: claims.map((claim) => claim.worker ?? null),
-    ...ranges,
-    claim_holders: isNamed ? claims.map((claim) => claim.name?.holder ?? null) : null,
-    holds_lock: hasClaimLimit(queue),
-  };
+/** What a claim scans of one order, and the piece with which the scan ends. */
+interface Scan {
+  order: ScanOrder;
+  ranges: ScanRanges;
+  cut: Piece | undefined;
 }
 
 export function createLease(context: {
@@ -93,47 +70,49 @@ export function createLease(context: {
   const { db, arrivals, memory, memories, lost } = context;
   const { raise, checkSlow } = createRaiseFloor({ db, arrivals });
 
-  /** Runs the claiming statement that the queue needs. */
-  async function run(
-    queue: Queue,
-    parameters: ReturnType<typeof parametersOf>,
-    claims: Claim[],
-    on: RoundTrip['db'],
-    filled: () => void,
-  ): Promise<{ rows: (LeasedRow & { cut?: boolean })[]; opensInMs?: number | undefined }> {
-    const { cursor } = memories.of(queue);
-    const fair = () => ({ ...parameters, ...cursor.parameters() });
-    const isNamed = parameters.claim_holders !== null;
-    const own = isNamed ? ownCalls(claims) : { before: [], behind: [] };
-    if (hasClaimLimit(queue)) {
-      const found = queue.fair
-        ? await withinClaimLimits(db, queue.id, statements.fair, fair(), own)
-        : await withinClaimLimits(db, queue.id, statements.limited, parameters, own);
-      if (queue.fair) cursor.leased(found.rows);
-      return found;
-    }
-    if (isNamed) {
-      const claiming = queue.fair ? callOf(statements.fair, fair()) : callOf(statements.plain, parameters);
-      const results = await db.pipeline([...own.before, claiming, ...own.behind]);
-      const rows = results[own.before.length] as never[];
-      if (queue.fair) cursor.leased(rows);
-      return { rows };
-    }
-    const rows = await on.query(
-      queue.fair ? statements.fair : statements.plain,
-      queue.fair ? fair() : parameters,
-      (rows) => {
-        if (queue.fair) cursor.leased(rows);
-        if (rows.length === parameters.slots) filled();
-      },
-    );
-    return { rows };
+  /** What a claim of the queue scans, and the pieces with which its scans end. */
+  function chooseScan(known: QueueMemory, way: KeySearchWay | undefined, settled: number) {
+    if (way === 'front') known.fair ??= newScanOrder(known.queueId, { hasKeys: true });
+    const orders = way === 'front' ? scanOrdersOf(known) : [known.plain];
+    const [plain, fair] = orders.map((order) => ({ order, ...order.floor.ranges(settled) })) as [Scan, Scan?];
+    return {
+      scanned: { way, plain: plain.ranges, fair: fair?.ranges },
+      scans: fair ? [plain, fair] : [plain],
+    };
   }
 
-  /** A claim leased these jobs without a fairness key. Only those have a scan floor. */
-  function noteFloors({ floor }: QueueMemory, plain: LeasedRow[], startedAt: number): void {
-    floor.leased(plain, startedAt);
-    for (const { position } of plain) arrivals.leased(position);
+  /** Raises the floors of scans that came to an end before the end of the order, where claims may find more. */
+  async function raiseAll(scans: Scan[], rows: LeasedRow[], slots: number): Promise<Raised | undefined> {
+    const raising = scans.flatMap(({ order, cut }) => {
+      if (!cut) return [];
+      // Jobs with fairness keys may take all slots, while those without lie behind the piece. Or the other way round.
+      const isHidden =
+        !rows.some(({ fairness_key }) => (fairness_key !== null) === order.hasKeys) &&
+        performance.now() > order.surveys.until + TOGETHER_MS;
+      return rows.length < slots || isHidden ? [raise(order, cut, rows.length === 0)] : [];
+    });
+    if (raising.length === 0) return undefined;
+    const raised = await Promise.all(raising);
+    const times = raised.flatMap(({ inMs }) => inMs ?? []);
+    return {
+      again: raised.some(({ again }) => again),
+      ...(times.length > 0 && { inMs: Math.min(...times) }),
+    };
+  }
+
+  /** A claim leased these jobs: what that tells of the jobs with fairness keys. */
+  function noteKeys(
+    known: QueueMemory,
+    way: KeySearchWay | undefined,
+    rows: ClaimedRow[],
+    { ms, slots, settled }: { ms: number; slots: number; settled: number },
+  ): void {
+    const [row] = rows;
+    // Behind a quick walk, nobody needs the floor of these jobs.
+    if (isWalk(way) && known.keySearch.took(row?.ms ?? ms, slots)) known.fair = undefined;
+    const { first_rank: rank, first_position: position } = row ?? {};
+    if (typeof rank === 'number' && typeof position === 'number')
+      known.fair?.floor.sawFirst(rank, position, settled, rows.length);
   }
 
   /**
@@ -163,27 +142,38 @@ export function createLease(context: {
   ): Promise<Leases> {
     const names = claims.flatMap((claim) => claim.name ?? []);
     // A limited claim holds the lock of its queue, and a claim with a name may fail because another request of it was
-    // first: neither may hold up the rest of a round trip.
-    const isAlone = hasClaimLimit(queue) || names.length > 0 || !arrivals.isFresh();
+    // first: neither may hold up the rest of a round trip. Nor may a claim that may be slow.
+    const wayOf = () => (queue.fair ? memories.of(queue).keySearch.way() : undefined);
+    let way = wayOf();
+    const isAlone = hasClaimLimit(queue) || names.length > 0 || way === 'limited walk' || !arrivals.isFresh();
     const on = isAlone ? trip.leave().db : trip.db;
-    if (!arrivals.isFresh()) await arrivals.refresh();
-    // Not before: the look may show that the database was set back.
+    if (!arrivals.isFresh()) {
+      await arrivals.refresh();
+      // The look may have shown that the database was set back.
+      way = wayOf();
+    }
     const known = memories.of(queue);
     known.claimed = true;
-    const { ranges, cut } = known.floor.ranges(arrivals.settled() ?? arrivals.newest());
+    const settled = arrivals.settled() ?? arrivals.newest();
+    const { scanned, scans } = chooseScan(known, way, settled);
     const nonces = claims.map(() => randomUUID());
-    const parameters = parametersOf(queue, claims, nonces, ranges, room);
+    const parameters = parametersOf(queue, claims, nonces, room);
     const startedAt = performance.now();
-    let found: Awaited<ReturnType<typeof run>>;
+    let found: Claimed;
     try {
-      found = await run(queue, parameters, claims, on, filled);
+      found = await runClaim({ db, trip: on, queue, claims, known, parameters, scanned, filled });
     } catch (error) {
       if (isClaimTaken(error)) {
         await noteTaken(db, claims);
         // The statement had no effect. It runs again for the others.
         return { jobs: claims.map(() => []), cut: true };
       }
-      known.floor.failed();
+      if (isTimeLimit(error) && isWalk(way)) {
+        known.keySearch.failed();
+        // The next statement takes the front of the queue. It has time enough after a walk with a limit of its own.
+        if (way === 'limited walk') return { jobs: claims.map(() => []), cut: true };
+      }
+      for (const { floor } of scanOrdersOf(known)) floor.failed();
       arrivals.distrust();
       lost(
         queue.id,
@@ -193,9 +183,12 @@ export function createLease(context: {
       throw error;
     }
     const { rows, opensInMs } = found;
+    const ms = performance.now() - startedAt;
     const plain = rows.filter((row) => row.fairness_key === null);
-    noteFloors(known, plain, startedAt);
-    void checkSlow(known, performance.now() - startedAt);
+    known.plain.floor.leased(plain, startedAt);
+    for (const { position } of plain) arrivals.leased(position);
+    noteKeys(known, way, rows, { ms, slots: parameters.slots, settled });
+    for (const { order } of scans) void checkSlow(order, ms);
     const { jobs, size } = dealRows(rows, queue, claims, parameters.first_slots);
     // A character of a JSON text is at most 3 bytes of UTF-8 here: 4 bytes make two UTF-16 units.
     const isFull = size * 3 >= room.max_bytes;
@@ -203,13 +196,10 @@ export function createLease(context: {
     const leases: Leases = { jobs, cut: isCut, scarce: room === SCARCE, opensInMs };
     // A job that is too large for the room stays the first: no floor may pass it.
     if (room === SCARCE && rows.length === 0) return leases;
-    // Jobs with fairness keys may take all slots, while those without lie behind the piece.
-    const isHidden =
-      queue.fair && plain.length === 0 && performance.now() > known.surveys.until + TOGETHER_MS;
-    if (!cut || (rows.length === parameters.slots && !isHidden)) return leases;
     try {
-      const { again, inMs } = await raise(known, cut, rows.length === 0);
-      return { ...leases, cut: isCut || again, opensInMs: opensInMs ?? inMs };
+      const raised = await raiseAll(scans, rows, parameters.slots);
+      if (!raised) return leases;
+      return { ...leases, cut: isCut || raised.again, opensInMs: opensInMs ?? raised.inMs };
     } catch (error) {
       if (rows.length === 0) throw error;
       return leases;

@@ -4,7 +4,7 @@ import type { Db } from '../postgres/pool.ts';
 import { createSemaphore } from '../postgres/semaphore.ts';
 import { planned, row, type Statement } from '../postgres/statements.ts';
 import { type Arrivals, LAG_MS } from '../queues/arrivals.ts';
-import type { QueueMemory, SurveyRun } from './queueMemories.ts';
+import type { ScanOrder, SurveyRun } from './queueMemories.ts';
 import { type Piece, rangesOf } from './scanRanges.ts';
 
 interface Survey {
@@ -56,10 +56,10 @@ export function createRaiseFloor({ db, arrivals }: { db: Db; arrivals: Arrivals 
   const atOnce = createSemaphore(SURVEYS_AT_ONCE);
 
   /** Finds the first job that is ready in each piece, and how long that took. */
-  async function survey(queue_id: number, pieces: Piece[]) {
+  async function survey({ queueId: queue_id, hasKeys: has_keys }: ScanOrder, pieces: Piece[]) {
     const { ranks, positions, last_positions } = rangesOf(pieces);
     const [found] = await atOnce(() =>
-      db.query(statements.survey, { queue_id, ranks, positions, last_positions }),
+      db.query(statements.survey, { queue_id, has_keys, ranks, positions, last_positions }),
     );
     const { firsts, ends, gives_freely: givesFreely } = found as Survey;
     const endsMs = ends.split(',').map(Number);
@@ -70,12 +70,12 @@ export function createRaiseFloor({ db, arrivals }: { db: Db; arrivals: Arrivals 
     };
   }
 
-  async function readStored(memory: QueueMemory): Promise<void> {
-    if (now() < memory.storedReadAt + STORED_MS) return;
-    memory.storedReadAt = now();
-    const rows = await db.query(statements.stored, { queue_id: memory.queueId });
+  async function readStored(order: ScanOrder): Promise<void> {
+    if (now() < order.storedReadAt + STORED_MS) return;
+    order.storedReadAt = now();
+    const rows = await db.query(statements.stored, { queue_id: order.queueId, has_keys: order.hasKeys });
     for (const { rank, position } of rows)
-      if (position <= arrivals.newest()) memory.floor.stored(rank, position);
+      if (position <= arrivals.newest()) order.floor.stored(rank, position);
   }
 
   async function settled(): Promise<number> {
@@ -87,14 +87,15 @@ export function createRaiseFloor({ db, arrivals }: { db: Db; arrivals: Arrivals 
     }
   }
 
-  async function surveyAll({ queueId, floor }: QueueMemory, found: SurveyRun['firsts']): Promise<void> {
+  async function surveyAll(order: ScanOrder, found: SurveyRun['firsts']): Promise<void> {
+    const { floor } = order;
     const end = await settled();
     const done = new Set<number>();
     for (let failures = 0; ; ) {
       const pieces = floor.behind(end, done);
       if (pieces.length === 0) return;
       try {
-        const { firsts, times, givesFreely } = await survey(queueId, pieces);
+        const { firsts, times, givesFreely } = await survey(order, pieces);
         failures = 0;
         floor.surveyed(pieces, firsts, times);
         for (const [i, { rank }] of pieces.entries()) {
@@ -111,38 +112,38 @@ export function createRaiseFloor({ db, arrivals }: { db: Db; arrivals: Arrivals 
   }
 
   /** It goes on by itself, whether claims wait for it or not. */
-  function startRun(memory: QueueMemory): SurveyRun {
-    memory.floor.beginSurveys();
+  function startRun(order: ScanOrder): SurveyRun {
+    order.floor.beginSurveys();
     const firsts: SurveyRun['firsts'] = new Map();
-    const done = surveyAll(memory, firsts).finally(() => {
-      memory.run = undefined;
-      memory.floor.endSurveys();
+    const done = surveyAll(order, firsts).finally(() => {
+      order.run = undefined;
+      order.floor.endSurveys();
     });
     // A claim that waits is told of the failure. Without one, the next claim starts another run.
     done.catch(() => undefined);
     return { firsts, done };
   }
 
-  async function waitForRun(memory: QueueMemory, cut: Piece, gotNothing: boolean): Promise<Raised> {
-    const isOwn = memory.run === undefined;
-    memory.run ??= startRun(memory);
-    const { run } = memory;
+  async function waitForRun(order: ScanOrder, cut: Piece, gotNothing: boolean): Promise<Raised> {
+    const isOwn = order.run === undefined;
+    order.run ??= startRun(order);
+    const { run } = order;
     await Promise.race([run.done, delay(SLICE_MS, undefined, { ref: false })]);
     // What an earlier run found may have been leased since, and the claim got nothing for that reason.
     const first = isOwn ? run.firsts.get(cut.rank) : undefined;
     if (!first || !gotNothing || first.position > cut.to) return { again: true };
     if (!first.givesFreely) return { again: false };
-    return memory.floor.passLocked(cut, first.position) ? { again: true } : { again: false, inMs: LAG_MS };
+    return order.floor.passLocked(cut, first.position) ? { again: true } : { again: false, inMs: LAG_MS };
   }
 
   return {
     /** A claim reached the end of `cut` and may find more behind it. */
-    async raise(memory: QueueMemory, cut: Piece, gotNothing: boolean): Promise<Raised> {
-      const { surveys } = memory;
+    async raise(order: ScanOrder, cut: Piece, gotNothing: boolean): Promise<Raised> {
+      const { surveys } = order;
       if (now() > surveys.until + TOGETHER_MS) surveys.since = now();
       try {
-        await readStored(memory);
-        const raised = await waitForRun(memory, cut, gotNothing);
+        await readStored(order);
+        const raised = await waitForRun(order, cut, gotNothing);
         return raised.again && now() > surveys.since + LONGEST_MS ? { again: false, inMs: 1 } : raised;
       } catch (error) {
         if (!isTimeLimit(error)) throw error;
@@ -153,17 +154,17 @@ export function createRaiseFloor({ db, arrivals }: { db: Db; arrivals: Arrivals 
     },
 
     /** A claim took this long. Checks, now and then, that it was not for ranks that are scanned whole. */
-    async checkSlow(memory: QueueMemory, ms: number): Promise<void> {
-      if (ms < SLOW_CLAIM_MS || now() < memory.checkedAt + CHECK_MS) return;
-      const pieces = memory.floor.wholeRanks();
+    async checkSlow(order: ScanOrder, ms: number): Promise<void> {
+      if (ms < SLOW_CLAIM_MS || now() < order.checkedAt + CHECK_MS) return;
+      const pieces = order.floor.wholeRanks();
       if (pieces.length === 0) return;
-      memory.checkedAt = now();
+      order.checkedAt = now();
       try {
-        const { times } = await survey(memory.queueId, pieces);
-        if (times.reduce((sum, ms) => sum + ms, 0) > SLOW_WHOLE_MS) memory.floor.closeRanks();
+        const { times } = await survey(order, pieces);
+        if (times.reduce((sum, ms) => sum + ms, 0) > SLOW_WHOLE_MS) order.floor.closeRanks();
       } catch (error) {
         // An outage shows in the next claim.
-        if (isTimeLimit(error)) memory.floor.closeRanks();
+        if (isTimeLimit(error)) order.floor.closeRanks();
       }
     },
   };

@@ -141,6 +141,14 @@ export function createScanFloor(now: () => number = () => performance.now()) {
       }
     },
 
+    /** A claim that leased some jobs found its first job here, whether it leased that or not. What lies before it is gone. */
+    sawFirst(rank: number, position: number, settled: number, jobs: number): void {
+      claimWidth = Math.min(CLAIM_WIDTH, claimWidth * 2);
+      const level = levelOf(rank);
+      level.jobs += jobs;
+      raise(level, Math.min(position - 1, settled));
+    },
+
     /** A claim failed: it may have scanned too much. */
     failed(): void {
       claimWidth = Math.max(LEAST_WIDTH, Math.floor(claimWidth / 8));

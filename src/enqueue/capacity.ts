@@ -1,6 +1,8 @@
 import { createBatcher } from '../batching/batcher.ts';
 import { queueFull, Refusal } from '../errors.ts';
-import type { Db } from '../postgres/pool.ts';
+import { isTimeLimit } from '../postgres/errorClasses.ts';
+import { callOf, timeLimit } from '../postgres/pipeline.ts';
+import type { Database } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import { textArray } from '../postgres/textArray.ts';
 import type { Queue } from '../queues/cache.ts';
@@ -11,6 +13,7 @@ import { weigh } from './weight.ts';
 
 const statements = {
   capacity: prepared('enqueue/capacity', row<{ capacity: number | null }>()),
+  aboveFloors: prepared('enqueue/capacity_above_floors', row<{ capacity: number | null }>()),
   heldKeys: prepared('enqueue/held_keys', row<{ unique_key: string }>()),
 };
 
@@ -19,6 +22,10 @@ const UNCOUNTED_FRACTION = 1 / 16;
 /** That allowance, and the finding that a queue is full, hold for this many times as long as the count took. */
 const HOLD = 10;
 const LONGEST_HOLD_MS = 1000;
+
+/** A count may take this long. After one that did not end, counts leave out what lies below the stored scan floors for a while. */
+const COUNT_LIMIT_MS = 500;
+const ABOVE_FLOORS_MS = 10_000;
 
 /** What one request brings to a queue: its jobs without a delay, and its weight in a batch. */
 interface Request {
@@ -35,6 +42,8 @@ interface Known {
   full: boolean;
   /** Until then, `uncounted` and `full` hold. */
   until: number;
+  /** Until then, counts leave out what lies below the stored scan floors. */
+  aboveFloorsUntil: number;
   /** Is called when no request is under way any more. */
   allEnded: () => void;
 }
@@ -45,6 +54,7 @@ const nothingKnown = (): Known => ({
   uncounted: 0,
   full: false,
   until: 0,
+  aboveFloorsUntil: 0,
   allEnded: () => undefined,
 });
 
@@ -66,7 +76,7 @@ const whenAllEnded = (known: Known) =>
   });
 
 /** Keeps enqueues within the `max_ready` of their queues: exact but for the requests that are under way. */
-export function createCapacity(db: Db) {
+export function createCapacity(db: Database) {
   const queues = new Map<number, Known>();
 
   function knownOf(queueId: number): Known {
@@ -78,14 +88,29 @@ export function createCapacity(db: Db) {
     return known;
   }
 
+  /** The free places of a queue. None when it has no max_ready any more. */
+  async function freePlaces(queue_id: number, known: Known): Promise<number | undefined> {
+    if (performance.now() >= known.aboveFloorsUntil)
+      try {
+        const count = callOf(statements.capacity, { queue_id });
+        const [, rows] = await db.pipeline([timeLimit(COUNT_LIMIT_MS), count]);
+        return rows?.[0]?.capacity as number | undefined;
+      } catch (error) {
+        if (!isTimeLimit(error)) throw error;
+        known.aboveFloorsUntil = performance.now() + ABOVE_FLOORS_MS;
+      }
+    const [row] = await db.query(statements.aboveFloors, { queue_id });
+    return row?.capacity ?? undefined;
+  }
+
   /** Begins the requests for which there certainly is capacity. Tells for each request whether it has begun. */
   async function count(queueId: number, known: Known, requests: Request[]): Promise<boolean[]> {
     const { jobsUnderWay } = known;
     known.uncounted = 0;
     const started = performance.now();
-    const [row] = await db.query(statements.capacity, { queue_id: queueId });
+    const places = await freePlaces(queueId, known);
     const ended = performance.now();
-    let left = (row?.capacity ?? Number.POSITIVE_INFINITY) - jobsUnderWay;
+    let left = (places ?? Number.POSITIVE_INFINITY) - jobsUnderWay;
     const begun = requests.map(({ jobs }) => {
       if (left <= 0 || jobs > left) return false;
       left -= jobs;

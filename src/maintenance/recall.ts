@@ -1,7 +1,7 @@
 import { createAdaptiveWidth } from '../claim/adaptiveWidth.ts';
 import type { Claims } from '../claim/claims.ts';
-import type { QueueMemory } from '../claim/queueMemories.ts';
-import { type Piece, rangesOf } from '../claim/scanRanges.ts';
+import { type QueueMemory, type ScanOrder, scanOrdersOf } from '../claim/queueMemories.ts';
+import { rangesOf } from '../claim/scanRanges.ts';
 import { isTimeLimit } from '../postgres/errorClasses.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
@@ -59,14 +59,22 @@ export function recallPassedOver({ db, claims, arrivals, notifier }: Context): (
     },
   });
 
-  /** Recalls what is ready in these pieces. Returns how long the searches took. */
-  async function recall({ name, queueId }: QueueMemory, pieces: Piece[]): Promise<number> {
+  /** Recalls what is ready below the floors, from position `first` to `last`. Returns how long the searches took. */
+  async function recall(memory: QueueMemory, first: number, last: number): Promise<number> {
+    let total = 0;
+    for (const order of scanOrdersOf(memory)) total += await recallIn(order, memory.name, first, last);
+    return total;
+  }
+
+  async function recallIn(order: ScanOrder, name: string, first: number, last: number): Promise<number> {
+    const { queueId, hasKeys, floor } = order;
+    const pieces = floor.below(first, last);
     if (pieces.length === 0) return 0;
     let total = 0;
     let count: number;
     const ranges = rangesOf(pieces);
     do {
-      const asked = { queue_id: queueId, ...ranges, limit: CHUNK };
+      const asked = { queue_id: queueId, has_keys: hasKeys, ...ranges, limit: CHUNK };
       const [found] = await arrivals.watch(
         () => [queueId],
         () => db.query(statements.recall, asked),
@@ -89,7 +97,7 @@ export function recallPassedOver({ db, claims, arrivals, notifier }: Context): (
     marks = [];
     for (const memory of claims.memories.all())
       for (const { first, last } of joined(found.get(memory.queueId) ?? []))
-        await recall(memory, memory.floor.below(first, last));
+        await recall(memory, first, last);
   }
 
   function nextWalk(): typeof walk {
@@ -110,7 +118,7 @@ export function recallPassedOver({ db, claims, arrivals, notifier }: Context): (
     const to = from + width.get();
     let ms = 0;
     try {
-      ms = await recall(memory, memory.floor.below(from, to));
+      ms = await recall(memory, from, to);
     } catch (error) {
       if (!isTimeLimit(error)) throw error;
       width.failed();
@@ -119,7 +127,7 @@ export function recallPassedOver({ db, claims, arrivals, notifier }: Context): (
     if (!walk) return ms;
     walk.from = to + 1;
     width.took(ms);
-    if (walk.from > memory.floor.highest()) {
+    if (scanOrdersOf(memory).every(({ floor }) => to >= floor.highest())) {
       memory.walkedAt = performance.now();
       walk = undefined;
     }
@@ -154,14 +162,17 @@ export function storeFloors({ db, claims, arrivals }: Context): () => Promise<bo
   return async () => {
     const server = arrivals.server();
     if (server === undefined) return false;
-    const found = [...claims.memories.all()].flatMap(({ queueId, floor }) =>
-      floor.takeUnstored().map((one) => ({ queueId, ...one })),
-    );
+    const found = [...claims.memories.all()]
+      .flatMap(scanOrdersOf)
+      .flatMap(({ queueId, hasKeys, floor }) =>
+        floor.takeUnstored().map((one) => ({ queueId, hasKeys, ...one })),
+      );
     if (found.length === 0) return false;
     await db.query(statements.store, {
       queue_ids: found.map(({ queueId }) => queueId),
       ranks: found.map(({ rank }) => rank),
       positions: found.map(({ position }) => position),
+      has_keys: found.map(({ hasKeys }) => hasKeys),
       server,
       newest: arrivals.newest(),
     });

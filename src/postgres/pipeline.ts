@@ -30,6 +30,14 @@ function settingsFor(calls: Call[]): Call {
   return callOf(limits[kind], { statement_timeout: `${timeoutMs}ms` });
 }
 
+/** Goes before a statement inside a round trip, and sets the time limit for it and those behind it. */
+export const timeLimit = (ms: number = STATEMENT_MS): Call =>
+  callOf(limits.custom, { statement_timeout: `${ms}ms` });
+
+/** Whether some of the statements have a time limit of their own. */
+export const hasOwnLimit = (calls: Call[]): boolean =>
+  calls.some(({ statement }) => statement.timeoutMs !== undefined || statement === limits.custom);
+
 /** The statements that a connection has prepared, and the columns that they return. */
 const preparedOn = new WeakMap<pg.Connection, Map<string, Columns>>();
 

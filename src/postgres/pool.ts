@@ -8,11 +8,12 @@ import {
   isLockTimeout,
   isRetryable,
   isStalePlan,
+  isTimeLimit,
   outageAsRefusal,
 } from './errorClasses.ts';
 import { withLongEncoded } from './longParameters.ts';
 import type { OutageLog } from './outageLog.ts';
-import { type Call, Pipeline, ROUND_TRIP_MS, type Rows } from './pipeline.ts';
+import { type Call, hasOwnLimit, Pipeline, ROUND_TRIP_MS, type Rows } from './pipeline.ts';
 import type { Statement } from './statements.ts';
 
 /** Runs statements. Every outage is thrown as the refusal `unavailable`. */
@@ -78,14 +79,17 @@ export function openDatabase(url: string, size: number, log?: OutageLog): Databa
     new Promise<Rows[]>((resolve, reject) => {
       const pipeline = new Pipeline(calls, columnTypes.getTypeParser, (error, results) => {
         if (!error) return resolve(results);
-        if (isLockTimeout(error) || isDataError(error)) if (pipeline.isSure) harmless.add(error as object);
+        const isHarmless =
+          isLockTimeout(error) || isDataError(error) || (hasOwnLimit(calls) && isTimeLimit(error));
+        if (isHarmless && pipeline.isSure) harmless.add(error as object);
         reject(error);
       });
       if (limitMs !== undefined) pipeline.query_timeout = limitMs;
       client.query(pipeline);
     });
 
-  async function withRetries<T>(attempt: () => Promise<T>): Promise<T> {
+  /** `mayTimeOut`: a time limit that is reached is no outage. */
+  async function withRetries<T>(attempt: () => Promise<T>, mayTimeOut: boolean): Promise<T> {
     for (let tries = 1; ; tries++) {
       try {
         const result = await attempt();
@@ -95,7 +99,7 @@ export function openDatabase(url: string, size: number, log?: OutageLog): Databa
         // Every connection of the pool may have the stale plan.
         if (tries < (isStalePlan(error) ? size + 1 : 5) && isRetryable(error)) continue;
         const refusal = outageAsRefusal(error);
-        if (refusal !== error) log?.failed(error);
+        if (refusal !== error && !(mayTimeOut && isTimeLimit(error))) log?.failed(error);
         throw refusal;
       }
     }
@@ -103,12 +107,12 @@ export function openDatabase(url: string, size: number, log?: OutageLog): Databa
 
   /**
    * Lends a connection. If anything fails on it, the connection is closed, which rolls back its transaction. It survives
-   * what is harmless: many statements may meet the lock of another transaction at once. Work that is `whole` leaves no
-   * transaction open.
+   * what is harmless: many statements may meet the lock of another transaction, or a short time limit of their own. Work that is
+   * `whole` leaves no transaction open.
    */
   const withConnection = <T>(
     work: (client: pg.PoolClient) => Promise<T>,
-    { whole }: { whole: boolean },
+    { whole, mayTimeOut = false }: { whole: boolean; mayTimeOut?: boolean },
   ): Promise<T> =>
     withRetries(async () => {
       const client = await pool.connect();
@@ -127,10 +131,12 @@ export function openDatabase(url: string, size: number, log?: OutageLog): Databa
           );
         throw error;
       }
-    });
+    }, mayTimeOut);
 
   return {
-    ...dbOf((calls) => withConnection((client) => runOn(client, calls), { whole: true })),
+    ...dbOf((calls) =>
+      withConnection((client) => runOn(client, calls), { whole: true, mayTimeOut: hasOwnLimit(calls) }),
+    ),
     async pipeline(calls, sent) {
       const encoded = await withLongEncoded(calls);
       return withConnection(
@@ -139,7 +145,7 @@ export function openDatabase(url: string, size: number, log?: OutageLog): Databa
           sent?.();
           return results;
         },
-        { whole: true },
+        { whole: true, mayTimeOut: hasOwnLimit(calls) },
       );
     },
 

@@ -645,6 +645,54 @@ export interface StatementTypes {
       headers: string;
       progress: string;
       cut: boolean;
+      ms: number;
+    };
+  };
+  'claim/front': {
+    parameters: {
+      slots: number | null;
+      holds_lock: boolean | null;
+      queue_id: number | null;
+      fair_ranks: (number | null)[] | null;
+      fair_positions: (number | null)[] | null;
+      fair_last_ranks: (number | null)[] | null;
+      fair_last_positions: (number | null)[] | null;
+      ranks: (number | null)[] | null;
+      positions: (number | null)[] | null;
+      last_ranks: (number | null)[] | null;
+      last_positions: (number | null)[] | null;
+      cursor_keys: (string | null)[] | TextArray | null;
+      cursor_ranks: (number | null)[] | null;
+      first_slots: (number | null)[] | null;
+      max_bytes: number | null;
+      most_bytes: number | null;
+      nonces: (string | null)[] | null;
+      lease_seconds: (number | null)[] | null;
+      workers: (string | null)[] | TextArray | null;
+      claim_holders: (string | null)[] | null;
+    };
+    columns: {
+      slot: number;
+      position: number;
+      lease_token: string;
+      payload: string;
+      id: string;
+      priority: number;
+      attempt: number;
+      max_attempts: number;
+      deliveries: number;
+      run_at: string;
+      created_at: string;
+      group: string;
+      fairness_key: string;
+      unique_key: string;
+      lease_expires_at: string;
+      worker: string;
+      last_error: string;
+      headers: string;
+      progress: string;
+      first_rank: number;
+      first_position: number;
     };
   };
   'claim/leave': {
@@ -823,6 +871,7 @@ export interface StatementTypes {
   };
   'claim/stored_floors': {
     parameters: {
+      has_keys: boolean | null;
       queue_id: number | null;
     };
     columns: {
@@ -836,6 +885,7 @@ export interface StatementTypes {
       positions: (number | null)[] | null;
       last_positions: (number | null)[] | null;
       queue_id: number | null;
+      has_keys: boolean | null;
     };
     columns: {
       firsts: string;
@@ -888,6 +938,14 @@ export interface StatementTypes {
     };
   };
   'enqueue/capacity': {
+    parameters: {
+      queue_id: number | null;
+    };
+    columns: {
+      capacity: number;
+    };
+  };
+  'enqueue/capacity_above_floors': {
     parameters: {
       queue_id: number | null;
     };
@@ -1178,6 +1236,7 @@ export interface StatementTypes {
       last_positions: (number | null)[] | null;
       queue_id: number | null;
       limit: number | null;
+      has_keys: boolean | null;
     };
     columns: {
       count: number;
@@ -1202,6 +1261,7 @@ export interface StatementTypes {
       queue_ids: (number | null)[] | null;
       ranks: (number | null)[] | null;
       positions: (number | null)[] | null;
+      has_keys: (boolean | null)[] | null;
       newest: number | null;
       server: string | null;
     };

@@ -99,11 +99,15 @@ test('a claim, a survey and a recall read a bounded number of dead entries', asy
   const claimOf = (scanned: ScanRanges) => ({ ...oneClaim(queue, 10), ...scanned });
   const statements = [
     ['claim/plain', claimOf(ranges), claimOf(everything)],
-    ['claim/survey', { queue_id: queue, ...ranges }, { queue_id: queue, ...everything }],
+    [
+      'claim/survey',
+      { queue_id: queue, has_keys: false, ...ranges },
+      { queue_id: queue, has_keys: false, ...everything },
+    ],
     [
       'maintenance/recall',
-      { queue_id: queue, limit: 100, ...ranges },
-      { queue_id: queue, limit: 100, ...everything },
+      { queue_id: queue, has_keys: false, limit: 100, ...ranges },
+      { queue_id: queue, has_keys: false, limit: 100, ...everything },
     ],
   ] as const;
   for (const [name, bounded, whole] of statements) {
@@ -162,8 +166,8 @@ test('a fresh replica starts from the stored floor', async () => {
   const settled = arrivals.settled() as number;
   const memory = createQueueMemories().of({ id: queue, name: 'fresh' });
   const { raise } = createRaiseFloor({ db: recording, arrivals });
-  for (let cut = memory.floor.ranges(settled).cut; cut; cut = memory.floor.ranges(settled).cut)
-    await raise(memory, cut, true);
+  for (let cut = memory.plain.floor.ranges(settled).cut; cut; cut = memory.plain.floor.ranges(settled).cut)
+    await raise(memory.plain, cut, true);
   expect(scanned.length).toBeLessThan(20);
   for (const { ranks, positions } of scanned)
     for (const [i, rank] of ranks.entries()) if (rank === 0) expect(positions[i]).toBeGreaterThanOrEqual(end);

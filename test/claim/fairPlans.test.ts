@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createDatabase } from '../support/database.ts';
-import { makeJobs, oneFairClaim } from '../support/jobs.ts';
+import { FRONT, makeJobs, oneFairClaim, oneFrontClaim } from '../support/jobs.ts';
 import { buffers, type Mode, nodes, outline, type PlanNode, prepare, rowsTouched } from '../support/plans.ts';
 
 const JOBS = 100_000;
@@ -13,7 +13,7 @@ const MANY_KEYS = 2;
 const FEW_JOBS = 3;
 const SINGLE_JOBS = 4;
 
-type Prepared = Awaited<ReturnType<typeof prepare<'claim/fair'>>>;
+type Prepared<N extends 'claim/fair' | 'claim/front'> = Awaited<ReturnType<typeof prepare<N>>>;
 
 const manyKeys = Array.from({ length: 1000 }, (_, i) => `key-${i}`);
 
@@ -26,7 +26,7 @@ async function fill(client: pg.Client): Promise<void> {
   await makeJobs(client, { ...ready, jobs: 1000, queue: SINGLE_JOBS, from: 4 * JOBS, keys: manyKeys });
 }
 
-function judge(plan: PlanNode, rows: number): void {
+function judge(plan: PlanNode, rows: number, byKeys = 'jobs_fair'): void {
   const drawn = outline(plan);
   expect(rowsTouched(plan), drawn).toBeLessThanOrEqual(rows);
   // Leases are counted only in a queue with a limit.
@@ -37,7 +37,7 @@ function judge(plan: PlanNode, rows: number): void {
       node['Index Name'] !== 'jobs_counted',
   );
   expect(new Set(scans.map((node) => node['Index Name'])), drawn).toEqual(
-    new Set(['jobs_fair', 'jobs_ready', 'jobs_pkey']),
+    new Set([byKeys, 'jobs_ready', 'jobs_pkey']),
   );
 }
 
@@ -52,8 +52,10 @@ for (const [history, { before, after }] of Object.entries(histories)) {
     let database: Awaited<ReturnType<typeof createDatabase>>;
     let client: pg.Client;
     let holder: pg.Client;
-    const kept = new Map<Mode, Prepared>();
-    const claim = (mode: Mode) => kept.get(mode) as Prepared;
+    const kept = new Map<Mode, Prepared<'claim/fair'>>();
+    const fronts = new Map<Mode, Prepared<'claim/front'>>();
+    const claim = (mode: Mode) => kept.get(mode) as Prepared<'claim/fair'>;
+    const front = (mode: Mode) => fronts.get(mode) as Prepared<'claim/front'>;
     beforeAll(async () => {
       database = await createDatabase();
       client = new pg.Client(database.url);
@@ -62,8 +64,10 @@ for (const [history, { before, after }] of Object.entries(histories)) {
       await before(client);
       for (const mode of MODES) {
         kept.set(mode, await prepare(client, 'claim/fair', mode));
+        fronts.set(mode, await prepare(client, 'claim/front', mode));
         // The first run makes the generic plan, and the connection keeps it.
         await claim(mode).plan(oneFairClaim(LOPSIDED, 1));
+        await front(mode).plan(oneFrontClaim(LOPSIDED, 1));
       }
       await fill(client);
       await client.query(after);
@@ -92,6 +96,19 @@ for (const [history, { before, after }] of Object.entries(histories)) {
         for (const queue of [LOPSIDED, MANY_KEYS, FEW_JOBS, SINGLE_JOBS])
           for (const count of [1, 100])
             judge(await claim(mode).run(oneFairClaim(queue, count)), 5 * count + 20);
+      },
+    );
+
+    test.each(MODES)(
+      'a claim of the front reads a bounded number of jobs by its %s plan, however many there are',
+      async (mode) => {
+        for (const queue of [LOPSIDED, MANY_KEYS, FEW_JOBS, SINGLE_JOBS])
+          for (const count of [1, 100])
+            judge(
+              await front(mode).run(oneFrontClaim(queue, count)),
+              FRONT + 5 * count + 20,
+              'jobs_fair_arrival',
+            );
       },
     );
 

@@ -50,6 +50,18 @@ test('a scan floor rises behind leased jobs, when a later claim found none befor
   expect(scanFloor()).toBe(800);
 });
 
+test('a scan floor rises to the first job that a claim saw, but not above what may commit late', () => {
+  const { floor, ranges } = scanFloorAt(10_000);
+  const scanFloor = () => ranges().ranges.positions.at(-1);
+  floor.sawFirst(0, 700, 10_000, 6000);
+  expect(scanFloor()).toBe(699);
+  floor.sawFirst(0, 650, 10_000, 6000);
+  expect(scanFloor()).toBe(699);
+  floor.sawFirst(0, 10_500, 10_000, 1);
+  expect(scanFloor()).toBe(10_000);
+  expect(floor.takeUnstored()).toEqual([{ rank: 0, position: 10_000 }]);
+});
+
 test('a claim scans a bounded number of positions, and fewer after it failed', () => {
   const { floor, ranges } = scanFloorAt(20_000_000);
   const width = () => {

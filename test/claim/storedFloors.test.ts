@@ -108,7 +108,8 @@ test('a replica that has not noticed yet that the database is another one stores
   const end = (await lastPosition()) + FAR;
   await setEnd(end);
   const { arrivals, memory, store, close } = await bareReplica({ id: queue, name: 'unnoticed' });
-  const raise = () => memory.floor.surveyed([{ rank: 0, from: -1, to: end - 5000 }], [undefined], [1000]);
+  const raise = () =>
+    memory.plain.floor.surveyed([{ rank: 0, from: -1, to: end - 5000 }], [undefined], [1000]);
   raise();
   // Restored into the same server: the order goes back, and comes to the floor, but not to what was known.
   await setEnd(end - 1000);
@@ -170,10 +171,10 @@ test('surveys go on when no claim waits for them, and the floor is stored though
   const { arrivals, memory, store } = replica;
   const settled = arrivals.settled() as number;
   const { raise } = createRaiseFloor({ db: replica.db, arrivals });
-  await raise(memory, memory.floor.ranges(settled).cut as Piece, true);
-  expect(memory.floor.ranges(settled).cut).toBeDefined();
-  await until(() => memory.run === undefined);
-  expect(memory.floor.ranges(settled).cut).toBeUndefined();
+  await raise(memory.plain, memory.plain.floor.ranges(settled).cut as Piece, true);
+  expect(memory.plain.floor.ranges(settled).cut).toBeDefined();
+  await until(() => memory.plain.run === undefined);
+  expect(memory.plain.floor.ranges(settled).cut).toBeUndefined();
   await store();
   const [stored] = await storedFloors(queue);
   expect(stored?.rank).toBe(0);

@@ -107,14 +107,32 @@ export const oneFairClaim = (queue_id: number, slots: number) => ({
   holds_lock: false,
 });
 
+/** About how many jobs are at the front of a queue: sql/claim/front.sql. */
+export const FRONT = 4000;
+
+/** The parameters of `claim/front`, as above. */
+export const oneFrontClaim = (queue_id: number, slots: number) => ({
+  ...oneFairClaim(queue_id, slots),
+  fair_ranks: [-100],
+  fair_positions: [-1],
+  fair_last_ranks: [100],
+  fair_last_positions: [2 ** 53 - 1],
+});
+
 /** The statements for which a bad plan would hurt, with parameters for some jobs. */
 export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
   'claim/plain': { batch: true, parameters: ({ queue }, ids) => oneClaim(queue, ids.length) },
   'claim/fair': { batch: true, parameters: ({ queue }, ids) => oneFairClaim(queue, ids.length) },
+  'claim/front': {
+    batch: true,
+    rows: 3 * FRONT,
+    parameters: ({ queue }, ids) => oneFrontClaim(queue, ids.length),
+  },
   'claim/survey': {
     rows: 201,
     parameters: ({ queue }) => ({
       queue_id: queue,
+      has_keys: false,
       ranks: RANKS,
       positions: all(RANKS, -1),
       last_ranks: RANKS,
@@ -126,6 +144,7 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
     rows: 400,
     parameters: ({ queue }) => ({
       queue_id: queue,
+      has_keys: false,
       ranks: [-4, -3],
       positions: [-1, -1],
       last_positions: [2 ** 53 - 1, 2 ** 53 - 1],

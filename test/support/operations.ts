@@ -1,5 +1,6 @@
 import type { Scope } from '../../src/access/caller.ts';
 import type { as } from './access.ts';
+import { UNKNOWN_ID } from './moves.ts';
 import type { Method } from './service.ts';
 
 /*
@@ -81,6 +82,8 @@ const onSchedule = (method: Method, allowed: number, path = ''): Entry =>
 /** An operation on everything, such as all access keys: only for callers with the pattern `*`. */
 export const onEverything = (method: Method, allowed: number, path: string, body?: unknown): Entry =>
   one(method, allowed, 403, () => ({ path, body }), { everywhere: true });
+
+let names = 0;
 
 const open = (path: string): Entry => one('GET', 200, 403, () => ({ path }), { isPublic: true });
 
@@ -308,5 +311,15 @@ export const OPERATIONS: Record<string, Entry> = {
   deleteSchedule: onSchedule('DELETE', 204),
   triggerSchedule: onSchedule('POST', 201, '/trigger'),
 
+  listKeys: onEverything('GET', 200, '/keys'),
+  createKey: one(
+    'POST',
+    201,
+    403,
+    ({ queue }) => ({ path: '/keys', body: { name: `${queue} ${++names}`, scopes: ['read'] } }),
+    { everywhere: true },
+  ),
+  revokeKey: onEverything('DELETE', 404, `/keys/${UNKNOWN_ID}`),
+  rotateKey: onEverything('POST', 404, `/keys/${UNKNOWN_ID}/rotate`, {}),
   listAudit: onEverything('GET', 200, '/audit'),
 };
