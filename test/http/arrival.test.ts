@@ -17,7 +17,7 @@ beforeAll(async () => {
   const logger = pino({ level: 'warn' }, { write: (line) => logged.push(line) });
   const claim = () => new Promise((resolve) => setTimeout(() => resolve([]), 3 * TIMEOUT_MS));
   const verbs = { claim, enqueue: async () => [] };
-  const engine = { memory: createMemory(), as: () => verbs } as unknown as Engine;
+  const engine = { memory: createMemory(), admit: () => verbs } as unknown as Engine;
   app = await buildApp({
     engine,
     logger,

@@ -16,7 +16,8 @@ let app: Awaited<ReturnType<typeof buildApp>>;
 let url: string;
 let sockets: Socket[];
 beforeAll(async () => {
-  const engine = { memory: createMemory(), claim: () => new Promise(() => undefined) } as unknown as Engine;
+  const verbs = { claim: () => new Promise(() => undefined) };
+  const engine = { memory: createMemory(), admit: () => verbs } as unknown as Engine;
   const logger = pino({ level: 'silent' });
   const webPages = { hosts: [], origins: [] };
   app = await buildApp({ engine, logger, maxPayloadBytes: 2 ** 20, webPages });

@@ -14,7 +14,7 @@ let logged: { level: number; msg: string; times?: number }[];
 async function start(limits: Partial<HttpLimits>) {
   logged = [];
   app = await buildApp({
-    engine: { memory: createMemory(), as: () => ({}) } as unknown as Engine,
+    engine: { memory: createMemory(), admit: () => ({}) } as unknown as Engine,
     logger: pino({ level: 'warn' }, { write: (line) => logged.push(JSON.parse(line)) }),
     maxPayloadBytes: 2 ** 20,
     limits,

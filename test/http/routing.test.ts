@@ -52,7 +52,7 @@ describe('a method that a path does not have', () => {
     ['/jobs/batch', 'POST'],
     ['/jobs/claim', 'POST'],
     ['/jobs/settle', 'POST'],
-    [`/jobs/${UNKNOWN_ID}`, 'DELETE, GET, HEAD'],
+    [`/jobs/${UNKNOWN_ID}`, 'DELETE, GET, HEAD, PATCH'],
     [`/jobs/${UNKNOWN_ID}/ack`, 'POST'],
     [`/jobs/${UNKNOWN_ID}/nack`, 'POST'],
     [`/jobs/${UNKNOWN_ID}/release`, 'POST'],
@@ -90,7 +90,7 @@ test('every other method of HTTP is 405, too', async () => {
     for (const [path, allow] of [
       ['/jobs?limit=1', 'GET, HEAD, POST'],
       ['/jobs/batch', 'POST'],
-      [`/jobs/${UNKNOWN_ID}`, 'DELETE, GET, HEAD'],
+      [`/queues/a.b`, 'DELETE, GET, HEAD, PUT'],
       ['/queues/a.b/pause', 'POST'],
       ['/docs/static/index.html', 'GET, HEAD'],
     ] as const) {

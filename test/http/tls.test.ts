@@ -52,7 +52,7 @@ async function start({ clientCa, limits }: { clientCa?: string; limits?: Partial
   paths = { cert: join(maker.path, 'tls.crt'), key: join(maker.path, 'tls.key'), clientCa };
   put(own);
   const verbs = { claim: () => new Promise(() => undefined) };
-  const engine = { memory: createMemory(), as: () => verbs } as unknown as Engine;
+  const engine = { memory: createMemory(), admit: () => verbs } as unknown as Engine;
   app = await buildApp({
     engine,
     logger: pino({ level: 'info' }, { write: (line) => logged.push(JSON.parse(line).msg) }),
