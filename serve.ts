@@ -10,6 +10,7 @@ import { isHopeless } from './src/postgres/errorClasses.ts';
 import { migrate } from './src/postgres/migrate.ts';
 import { causeOf, createOutageLog, type OutageLog } from './src/postgres/outageLog.ts';
 import { openDatabase } from './src/postgres/pool.ts';
+import { version } from './src/version.ts';
 
 const RETRY_MS = 1000;
 
@@ -38,7 +39,7 @@ async function migrateWhenThere(
 
 /** Listens. @throws StartError when the address is not to be had */
 async function listen(app: Awaited<ReturnType<typeof buildApp>>, { host, port }: Config): Promise<void> {
-  const listenTextResolver = (at: string) => `Dibs is ready at ${at}`;
+  const listenTextResolver = (at: string) => `Dibs ${version} is ready at ${at}`;
   await app.listen({ host, port, listenTextResolver }).catch((error) => {
     if (!/^(EADDRINUSE|EADDRNOTAVAIL|EACCES|ENOTFOUND)$/.test(error.code)) throw error;
     throw new StartError(`Dibs cannot listen on HOST=${host} PORT=${port}: ${error.message}.`);
@@ -77,6 +78,7 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
     const engine = await startEngine({
       db,
       memory: createMemory(config.maxMemoryBytes),
+      metricsQueues: config.metricsQueues,
       listenUrl: config.listenUrl ?? url,
       log,
       logCall: logger.isLevelEnabled('debug')
@@ -84,8 +86,8 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
         : undefined,
     });
     undo.push(engine.stop);
-    const { maxPayloadBytes, webPages } = config;
-    const app = await buildApp({ engine, logger, maxPayloadBytes, webPages });
+    const { maxPayloadBytes, webPages, accessLog } = config;
+    const app = await buildApp({ engine, logger, maxPayloadBytes, webPages, accessLog });
     undo.push(() => {
       engine.stopWaiting();
       return app.close();

@@ -5,6 +5,7 @@ import type { Engine } from '../src/engine.ts';
 import { claimRoutes } from './claims.ts';
 import { enqueueRoutes } from './enqueue.ts';
 import { explainRoutes } from './explain.ts';
+import { logRequests } from './http/accessLog.ts';
 import { authenticate } from './http/authenticate.ts';
 import { acceptJson, checkPresenceOfBody } from './http/body.ts';
 import { describingApp, docsRoutes } from './http/docs.ts';
@@ -15,9 +16,11 @@ import { knowRoutes } from './http/knownRoute.ts';
 import { holdAnswers } from './http/memory.ts';
 import { serveAnyExpectation } from './http/nodeRefusals.ts';
 import { handleError, methodNotAllowed, routeNotFound } from './http/problems.ts';
+import { countRequests } from './http/requestCounts.ts';
 import { closeUnread } from './http/unreadAnswers.ts';
 import type { WebPages } from './http/webPages.ts';
 import { jobRoutes } from './jobs.ts';
+import { metricsRoute } from './metrics.ts';
 import { queueRoutes } from './queues.ts';
 import { scheduleRoutes } from './schedules.ts';
 import { namedSchemas } from './schemas/named.ts';
@@ -69,6 +72,7 @@ function allowedAt(url: string, methodsOf: Map<string, Set<string>>): string[] |
 
 const routesOf = (engine: Engine, maxPayloadBytes: number) => (app: App) => {
   systemRoutes(app, engine);
+  metricsRoute(app);
   enqueueRoutes(app, maxPayloadBytes);
   jobRoutes(app);
   explainRoutes(app);
@@ -93,6 +97,8 @@ export async function buildApp(options: {
   access?: Access | undefined;
   /** Undefined: web pages of all sites may send requests. */
   webPages?: WebPages | undefined;
+  /** Log a line for each request. */
+  accessLog?: boolean | undefined;
   /** How long a request may take to arrive. */
   requestTimeoutMs?: number;
   /** How long a client may take no byte of an answer. */
@@ -101,6 +107,8 @@ export async function buildApp(options: {
   const { engine, logger, maxPayloadBytes, webPages, access = OPEN } = options;
   const { requestTimeoutMs, answerTimeoutMs = ANSWER_TIMEOUT_MS } = options;
   const app = createApp(logger, requestTimeoutMs);
+  countRequests(app);
+  if (options.accessLog) logRequests(app);
   const addRoutes = routesOf(engine, maxPayloadBytes);
   const routes: RouteOptions[] = [];
   let methodsOf = new Map<string, Set<string>>();

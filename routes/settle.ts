@@ -1,3 +1,4 @@
+import type { RefusalCode } from '../src/errors.ts';
 import type { Job } from '../src/job.ts';
 import type { Acked, Extended, Nacked } from '../src/settle/requests.ts';
 import type { ItemAnswer } from '../src/settle/settleMany.ts';
@@ -30,6 +31,7 @@ const extended = ({ state, lease_expires_at, cancel_requested }: Extended) =>
 async function resultsJson<Result>(
   answers: ItemAnswer<Result>[],
   membersOfResult: (result: Result) => string | Promise<string>,
+  refused: (code: RefusalCode) => void,
 ) {
   const results: string[] = [];
   for (const item of answers) {
@@ -39,6 +41,7 @@ async function resultsJson<Result>(
       const written = typeof members === 'string' ? members : await members;
       results.push(`{${membersOf({ id, status: 200 })},${written}}`);
     } else {
+      refused(item.refusal.code);
       const problem = toProblem(item.refusal);
       results.push(JSON.stringify({ id, status: problem.status, problem }));
     }
@@ -75,10 +78,12 @@ export function settleRoute(app: App, maxPayloadBytes: number): void {
         releases,
         extends: extensions,
       });
+      const { refused } = app.requestCounts;
       const body =
-        `{"acks":${await resultsJson(settled.acks, acked)},"nacks":${await resultsJson(settled.nacks, nacked)}` +
-        `,"releases":${await resultsJson(settled.releases, released)}` +
-        `,"extends":${await resultsJson(settled.extends, extended)}}`;
+        `{"acks":${await resultsJson(settled.acks, acked, refused)}` +
+        `,"nacks":${await resultsJson(settled.nacks, nacked, refused)}` +
+        `,"releases":${await resultsJson(settled.releases, released, refused)}` +
+        `,"extends":${await resultsJson(settled.extends, extended, refused)}}`;
       return sendJson(reply, body);
     },
   });

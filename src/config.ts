@@ -13,9 +13,14 @@ export interface Config {
   logLevel: string;
   maxPayloadBytes: number;
   maxMemoryBytes: number;
+  metricsQueues: number;
+  accessLog: boolean;
   /** Who may send requests besides programs on this machine. Undefined with AUTH=off: everybody. */
   webPages: { hosts: string[]; origins: string[] } | undefined;
 }
+
+/** How many queues have metrics of their own, if nobody says otherwise. */
+export const METRICS_QUEUES = 100;
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/;
@@ -90,6 +95,8 @@ export function readConfig(env: Record<string, string | undefined>, { listens = 
     logLevel: oneOf('LOG_LEVEL', 'info', LOG_LEVELS),
     maxPayloadBytes: integer('MAX_PAYLOAD_BYTES', 2 ** 20, 1, 16 * 2 ** 20),
     maxMemoryBytes: integer('MAX_MEMORY_BYTES', DEFAULT_MEMORY_BYTES, LEAST_MEMORY_BYTES, 2 ** 40),
+    metricsQueues: integer('METRICS_QUEUES', METRICS_QUEUES, 0, 10_000),
+    accessLog: oneOf('ACCESS_LOG', 'off', ['on', 'off']) === 'on',
     webPages: auth === 'off' ? undefined : { hosts, origins },
   };
   if (problems.length > 0) throw new ConfigError(problems.join('\n'));

@@ -17,6 +17,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The verbs as the caller may use them. A route reaches the engine through them only. */
     verbs: CallerVerbs;
+    /** The name of the caller, where there are keys. */
+    caller: string | undefined;
   }
 }
 
@@ -37,10 +39,12 @@ function credentialOf({ headers, raw }: FastifyRequest) {
 /** Finds out who sends each request, before its body is read. Refuses a caller without the scope of the route. */
 export function authenticate(app: App, engine: Pick<Engine, 'as'>, access: Access): void {
   app.decorateRequest('verbs', undefined as never);
+  app.decorateRequest('caller', undefined);
 
   function letIn(request: FastifyRequest, verb: VerbName, caller: Caller): void {
     checkScope(caller, needOf(verb).scope);
     request.verbs = engine.as(caller);
+    if (caller.id !== undefined) request.caller = caller.name;
   }
 
   app.addHook('onRoute', (route) => {

@@ -28,7 +28,7 @@ export function createDispatcher(options: {
 }) {
   const { leaseJobs, ownWithoutLeasing, queues, joinRoundTrip, giveBack, notifier } = options;
   const lines = createWaitLines();
-  const { begin, finish, fail, handleOf, close } = createOpenClaims({ lines, giveBack });
+  const { begin, finish, fail, open, handleOf, close } = createOpenClaims({ lines, giveBack });
   const running = new Set<Promise<void>>();
   const wakeAfter = alarms((queue) => wake(queue));
   /** Decides what a claim does after a statement that served it, or that showed its queue to be empty. */
@@ -273,6 +273,7 @@ export function createDispatcher(options: {
     wake,
     expect,
     wakeAll,
+    open,
 
     /** Has the claims of a queue look again, as soon as there is a place. */
     lookAt(name: string): void {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { RoundTrip } from '../batching/roundTrips.ts';
 import { type Hold, LARGEST_BYTES, type Memory, SMALL_BYTES } from '../memory.ts';
+import type { Tally } from '../metrics/tally.ts';
 import { isClaimTaken } from '../postgres/errorClasses.ts';
 import { callOf } from '../postgres/pipeline.ts';
 import type { Database } from '../postgres/pool.ts';
@@ -87,10 +88,11 @@ export function createLease(context: {
   arrivals: Arrivals;
   memory: Memory;
   memories: QueueMemories;
+  tally?: Pick<Tally, 'claimed'> | undefined;
   /** Told of claims when nobody knows whether they leased anything. */
   lost(queueId: number, nonces: string[], names: ClaimName[]): void;
 }) {
-  const { db, arrivals, memory, memories, lost } = context;
+  const { db, arrivals, memory, memories, lost, tally } = context;
   const { raise, checkSlow } = createRaiseFloor({ db, arrivals });
 
   /** Runs the claiming statement that the queue needs. */
@@ -193,6 +195,7 @@ export function createLease(context: {
       throw error;
     }
     const { rows, opensInMs } = found;
+    tally?.claimed(queue.id, rows);
     const plain = rows.filter((row) => row.fairness_key === null);
     noteFloors(known, plain, startedAt);
     void checkSlow(known, performance.now() - startedAt);

@@ -4,6 +4,7 @@ import type { NewJob } from '../enqueue/newJob.ts';
 import { jobNotFound, leaseLost } from '../errors.ts';
 import type { GroupHeads } from '../groups/heads.ts';
 import type { Job } from '../job.ts';
+import type { Tally } from '../metrics/tally.ts';
 import { isKeyTaken } from '../postgres/errorClasses.ts';
 import { LONG_LOCK_WAIT_MS, lockTimeoutOf, orUnavailable } from '../postgres/lockWait.ts';
 import type { Database, Db } from '../postgres/pool.ts';
@@ -48,8 +49,10 @@ export function createFollowUps(context: {
   enqueueWithin: Enqueue['enqueueWithin'];
   inTransactionSlot: Semaphore;
   groups: GroupHeads;
+  tally: Tally;
 }) {
-  const { db, queues, arrivals, waiters, settlement, enqueueWithin, inTransactionSlot, groups } = context;
+  const { db, queues, arrivals, waiters, settlement, enqueueWithin, inTransactionSlot, groups, tally } =
+    context;
 
   /** The job, if this is its last lease. @throws Refusal `lease_lost` or `job_not_found` */
   async function find(queue: Queue, { id, lease_token }: Item): Promise<Untouched> {
@@ -98,6 +101,7 @@ export function createFollowUps(context: {
       return { row, enqueued: answered };
     });
     if (done) {
+      tally.acked(queue.id, [done.row]);
       waiters.changed([done.row]);
       settlement.leaseEnded(queue);
       const acked: Acked = { id: item.id, state: 'completed', enqueued: done.enqueued };
@@ -133,6 +137,7 @@ export function createFollowUps(context: {
       // this nack. So no follow-up is inserted.
       return { ...job, enqueued: [] };
     }
+    tally.nacked(queue.id, [done.row], before.state === 'dead');
     const [job] = await settlement.givenBack(queue, [done.row]);
     await groups.advanceAfter([job as Job]);
     return { ...(job as Job), enqueued: done.enqueued };

@@ -66,6 +66,7 @@ describe('the verbs of an engine', () => {
     retryJob: () => engine.retryJob({ id }),
     getQueue: () => engine.getQueue({ queue }),
     listQueues: () => engine.listQueues({ limit: 1 }),
+    getMetrics: () => engine.getMetrics({}),
     explainQueue: () => engine.explainQueue({ queue }),
     configureQueue: () => engine.configureQueue({ queue, config: { ...DEFAULT_CONFIG, ...NO_LIMITS } }),
     pauseQueue: () => engine.pauseQueue({ queue }),
