@@ -13,7 +13,7 @@ async function textOf(families: Family[], contentType: typeof PLAIN | typeof OPE
   registry.setContentType(contentType as never);
   for (const { name, type, help, samples } of families) {
     const values = samples.map((sample) => ({ ...sample, metricName: sample.name }));
-    const metric = { name, get: async () => ({ name: metric.name, type, help, values }) };
+    const metric = { name, type, get: async () => ({ name: metric.name, type, help, values }) };
     registry.registerMetric(metric as never);
   }
   return registry.metrics();

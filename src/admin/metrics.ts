@@ -125,11 +125,11 @@ export function createMetrics(context: {
   function shownTo(visible: string[] | null | undefined): Shown[] {
     return totals.rows().flatMap((row): Shown[] => {
       const { queue_id: id, name } = row;
-      const isShared = id === EVERYTHING_ELSE || id === GONE;
-      if (isShared ? visible : name === null || (visible && !isVisible(name, visible))) return [];
-      const queue = id === GONE ? GONE_QUEUES : id === EVERYTHING_ELSE ? OTHER : (name as string);
-      const depth = id === EVERYTHING_ELSE ? depths.others() : depths.own(id);
-      return [{ row, labels: { queue }, depth }];
+      if (id === GONE) return visible ? [] : [{ row, labels: { queue: GONE_QUEUES }, depth: undefined }];
+      if (id === EVERYTHING_ELSE)
+        return visible ? [] : [{ row, labels: { queue: OTHER }, depth: depths.others() }];
+      if (name === null || (visible && !isVisible(name, visible))) return [];
+      return [{ row, labels: { queue: name }, depth: depths.own(id) }];
     });
   }
 

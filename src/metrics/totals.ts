@@ -110,22 +110,22 @@ export function createTotals(context: { db: Database; tally: Tally; most: number
     const now = performance.now();
     const isDue = now - busySince >= WINDOW_MS;
     if (surplus <= 0 && !isDue) return { out, in: [] };
-    const ranked = [...busy].sort(([, a], [, b]) => b - a);
-    const quiet = ownIds()
-      .filter((id) => rows.get(id)?.name !== null)
-      .map((id) => {
-        const began = windowBegan(id)?.rows.get(id);
-        return [id, began ? activityOf(rows.get(id) as TotalRow) - activityOf(began) : 0] as const;
+    const ranked = [...busy].filter(([id]) => !rows.has(id)).sort(([, a], [, b]) => b - a);
+    const quiet = [...rows.values()]
+      .filter((row) => row.queue_id > 0 && row.name !== null)
+      .map((row) => {
+        const began = windowBegan(row.queue_id)?.rows.get(row.queue_id);
+        return { id: row.queue_id, ever: activityOf(row), lately: began ? activityOf(row) - activityOf(began) : 0 };
       })
-      .sort(([, a], [, b]) => a - b);
+      .sort((a, b) => a.lately - b.lately || a.ever - b.ever);
     // Another replica may have been told a larger number of rows.
-    for (const [id] of quiet.splice(0, Math.max(0, surplus))) out.push(id);
+    for (const { id } of quiet.splice(0, Math.max(0, surplus))) out.push(id);
     const into: number[] = [];
     if (isDue && surplus <= 0)
       for (const [i, [id, activity]] of ranked.slice(0, MOST_MOVES).entries()) {
         const other = quiet[i];
-        if (!other || activity <= BUSIER * Math.max(1, other[1])) break;
-        out.push(other[0]);
+        if (!other || activity <= BUSIER * Math.max(1, other.lately)) break;
+        out.push(other.id);
         into.push(id);
       }
     if (isDue) {
@@ -186,7 +186,19 @@ export function createTotals(context: { db: Database; tally: Tally; most: number
       watchedUntil = performance.now() + WATCHED_MS;
     },
 
-    rows: (): TotalRow[] => [...rows.values()],
+    /** The rows. What belongs to queues that were deleted since is among the numbers of GONE already. */
+    rows(): TotalRow[] {
+      const all = [...rows.values()];
+      const deleted = all.filter((row) => row.queue_id > 0 && row.name === null);
+      if (deleted.length === 0) return all;
+      const sumOf = (gone: TotalRow) =>
+        Object.fromEntries(
+          EVENTS.map((event) => [event, deleted.reduce((n, row) => n + row[event], gone[event])]),
+        );
+      return all
+        .filter((row) => !deleted.includes(row))
+        .map((row) => (row.queue_id === GONE ? { ...row, ...sumOf(row) } : row));
+    },
 
     hasRow: (id: number): boolean => rows.has(id),
 

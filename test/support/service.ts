@@ -27,6 +27,7 @@ export async function startService(
     databaseUrl?: string;
     maxPayloadBytes?: number;
     maxMemoryBytes?: number;
+    metricsQueues?: number;
     requestTimeoutMs?: number;
     answerTimeoutMs?: number;
     webPages?: { hosts: string[]; origins: string[] };
@@ -41,6 +42,7 @@ export async function startService(
   const engine = await startEngine({
     db,
     memory,
+    metricsQueues: options.metricsQueues,
     listenUrl: databaseUrl,
     log: (error) => errors.push(error),
   });
