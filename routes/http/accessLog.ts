@@ -1,6 +1,13 @@
 import type { FastifyRequest } from 'fastify';
 import type { App } from './fastify.ts';
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** When the request began, on the clock of this process. */
+    began: number;
+  }
+}
+
 /** `traceparent` (W3C Trace Context): the second part is the id of the trace. */
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/;
 
@@ -14,6 +21,11 @@ function traceIdOf({ headers }: FastifyRequest): string | undefined {
  * the path, and no header but the ids: so nothing secret is in it.
  */
 export function logRequests(app: App): void {
+  app.decorateRequest('began', 0);
+  app.addHook('onRequest', (request, _, done) => {
+    request.began = performance.now();
+    done();
+  });
   app.addHook('onResponse', (request, reply, done) => {
     const { headers, id, method, route, began, raw } = request;
     const sent = reply.getHeader('content-length');

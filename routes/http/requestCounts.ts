@@ -1,50 +1,34 @@
-import type { FastifyRequest } from 'fastify';
 import type { RefusalCode } from '../../src/errors.ts';
-import { type Family, family, histograms } from '../../src/metrics/family.ts';
-import { Histogram } from '../../src/metrics/histogram.ts';
+import { type Family, family, labelled } from '../../src/metrics/family.ts';
 import type { App } from './fastify.ts';
 
 declare module 'fastify' {
   interface FastifyInstance {
     requestCounts: RequestCounts;
   }
-  interface FastifyRequest {
-    /** When the request began, on the clock of this process. */
-    began: number;
-  }
 }
-
-const SECONDS = [0.001, 0.005, 0.01, 0.025, 0.1, 0.5, 1, 5, 30];
 
 /** For requests that no route takes. */
 const NO_ROUTE = '(none)';
 
-interface RouteCounts {
-  statuses: Map<number, number>;
-  seconds: Histogram;
-}
+/** How many answers had each status. */
+type Statuses = Map<number, number>;
 
 const SUM = 'Sum over replicas.';
 
 /** Counts the answers of an app by route and status, and its refusals by code. */
 export function createRequestCounts() {
-  const routes = new Map<string, RouteCounts>();
+  const routes = new Map<string, Statuses>();
   const refusals = new Map<RefusalCode, number>();
 
-  function ofRoute(name: string): RouteCounts {
-    let found = routes.get(name);
-    if (!found) {
-      found = { statuses: new Map(), seconds: new Histogram(SECONDS) };
-      routes.set(name, found);
-    }
-    return found;
-  }
-
   return {
-    answered({ route, began }: FastifyRequest, status: number): void {
-      const { statuses, seconds } = ofRoute(route?.pattern ?? NO_ROUTE);
+    answered(route: string = NO_ROUTE, status: number): void {
+      let statuses = routes.get(route);
+      if (!statuses) {
+        statuses = new Map();
+        routes.set(route, statuses);
+      }
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
-      seconds.observe((performance.now() - began) / 1000);
     },
 
     refused(code: RefusalCode): void {
@@ -56,20 +40,15 @@ export function createRequestCounts() {
         'counter',
         'dibs_refusals_total',
         `Requests, and items of POST /jobs/settle, that were refused, by code. ${SUM}`,
-        [...refusals].map(([code, n]) => [n, { code }]),
+        [...refusals].map(([code, n]) => [n, labelled({ code })]),
       ),
       family(
         'counter',
         'dibs_http_requests_total',
         `Requests that were answered, by route and status. ${SUM}`,
-        [...routes].flatMap(([route, { statuses }]) =>
-          [...statuses].map(([status, n]) => [n, { route, status: String(status) }] as const),
+        [...routes].flatMap(([route, statuses]) =>
+          [...statuses].map(([status, n]) => [n, labelled({ route, status: String(status) })] as const),
         ),
-      ),
-      histograms(
-        'dibs_http_request_seconds',
-        `From the head of a request to its answer. The time that a client asked to wait is part of it. ${SUM}`,
-        [...routes].map(([route, { seconds }]) => [seconds, { route }]),
       ),
     ],
   };
@@ -81,13 +60,8 @@ export type RequestCounts = ReturnType<typeof createRequestCounts>;
 export function countRequests(app: App): void {
   const counts = createRequestCounts();
   app.decorate('requestCounts', counts);
-  app.decorateRequest('began', 0);
-  app.addHook('onRequest', (request, _, done) => {
-    request.began = performance.now();
-    done();
-  });
   app.addHook('onSend', (request, reply, payload, done) => {
-    counts.answered(request, reply.statusCode);
+    counts.answered(request.route?.pattern, reply.statusCode);
     done(null, payload);
   });
 }

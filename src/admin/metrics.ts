@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { JOB_STATES } from '../job.ts';
-import { type Family, family, type Labels } from '../metrics/family.ts';
+import { type Family, family, labelled } from '../metrics/family.ts';
 import { processFamilies, type ReplicaParts } from '../metrics/replica.ts';
 import { EVENTS, type Event, type Tally } from '../metrics/tally.ts';
 import { timesFamilies } from '../metrics/times.ts';
@@ -45,7 +45,8 @@ function isVisible(name: string, patterns: string[]): boolean {
 
 interface Shown {
   row: TotalRow;
-  labels: Labels;
+  /** Its labels, as they are written. */
+  labels: string;
   depth: Depth | undefined;
 }
 
@@ -84,7 +85,7 @@ function depthFamilies(shown: Shown[], totals: Totals): Family[] {
       'dibs_queue_jobs',
       `Jobs in the queue, by state. ${MAX_COUNTED}`,
       deep.flatMap(({ depth, labels }) =>
-        JOB_STATES.map((state) => [depth?.counts[state], { ...labels, state }] as const),
+        JOB_STATES.map((state) => [depth?.counts[state], `${labels},state="${state}"`] as const),
       ),
     ),
     gauge(
@@ -125,11 +126,12 @@ export function createMetrics(context: {
   function shownTo(visible: string[] | null | undefined): Shown[] {
     return totals.rows().flatMap((row): Shown[] => {
       const { queue_id: id, name } = row;
-      if (id === GONE) return visible ? [] : [{ row, labels: { queue: GONE_QUEUES }, depth: undefined }];
+      if (id === GONE)
+        return visible ? [] : [{ row, labels: labelled({ queue: GONE_QUEUES }), depth: undefined }];
       if (id === EVERYTHING_ELSE)
-        return visible ? [] : [{ row, labels: { queue: OTHER }, depth: depths.others() }];
+        return visible ? [] : [{ row, labels: labelled({ queue: OTHER }), depth: depths.others() }];
       if (name === null || (visible && !isVisible(name, visible))) return [];
-      return [{ row, labels: { queue: name }, depth: depths.own(id) }];
+      return [{ row, labels: labelled({ queue: name }), depth: depths.own(id) }];
     });
   }
 

@@ -2,7 +2,7 @@ import type { Memory } from '../memory.ts';
 import type { Connections } from '../postgres/pool.ts';
 import { version } from '../version.ts';
 import type { DutyLog } from './dutyLog.ts';
-import { type Family, family, histograms } from './family.ts';
+import { type Family, family, histograms, labelled } from './family.ts';
 import type { Tally } from './tally.ts';
 import type { Totals } from './totals.ts';
 
@@ -28,25 +28,25 @@ function dutyFamilies({ duties }: ReplicaParts): Family[] {
       'gauge',
       'dibs_duty_last_success_timestamp_seconds',
       `When the duty last ran without a failure. ${EACH}`,
-      all.map(([duty, { lastSuccess }]) => [lastSuccess, { duty }]),
+      all.map(([duty, { lastSuccess }]) => [lastSuccess, labelled({ duty })]),
     ),
     family(
       'counter',
       'dibs_duty_seconds_total',
       'How long the duty has run. Sum over replicas.',
-      all.map(([duty, { seconds }]) => [seconds, { duty }]),
+      all.map(([duty, { seconds }]) => [seconds, labelled({ duty })]),
     ),
     family(
       'gauge',
       'dibs_duty_last_run_seconds',
       `How long the last run of the duty took. ${EACH}`,
-      all.map(([duty, { lastSeconds }]) => [lastSeconds, { duty }]),
+      all.map(([duty, { lastSeconds }]) => [lastSeconds, labelled({ duty })]),
     ),
     family(
       'counter',
       'dibs_duty_failures_total',
       'Runs of the duty that failed. Sum over replicas.',
-      all.map(([duty, { failures }]) => [failures, { duty }]),
+      all.map(([duty, { failures }]) => [failures, labelled({ duty })]),
     ),
   ];
 }
@@ -58,8 +58,8 @@ function databaseFamilies({ connections, totals, heldSeconds }: ReplicaParts): F
       [Number(totals.isServed())],
     ]),
     family('gauge', 'dibs_database_connections', `Connections of the pool. ${EACH}`, [
-      [busy, { state: 'busy' }],
-      [idle, { state: 'idle' }],
+      [busy, 'state="busy"'],
+      [idle, 'state="idle"'],
     ]),
     family('gauge', 'dibs_database_connections_max', `DATABASE_POOL_SIZE. ${EACH}`, [[most]]),
     family('gauge', 'dibs_database_waiting_calls', `Calls that wait for a connection. ${EACH}`, [[waiting]]),
@@ -99,16 +99,16 @@ export function processFamilies(parts: ReplicaParts): Family[] {
       'gauge',
       'dibs_memory_held_bytes',
       `What requests and answers hold of the memory budget, by its shares. ${EACH}`,
-      Object.entries(memory.shares()).map(([share, { used }]) => [used, { share }]),
+      Object.entries(memory.shares()).map(([share, { used }]) => [used, labelled({ share })]),
     ),
     family(
       'gauge',
       'dibs_memory_budget_bytes',
       `The shares of MAX_MEMORY_BYTES. ${EACH}`,
-      Object.entries(memory.shares()).map(([share, { most }]) => [most, { share }]),
+      Object.entries(memory.shares()).map(([share, { most }]) => [most, labelled({ share })]),
     ),
     family('gauge', 'dibs_build_info', `Always 1. The version is a label. ${EACH}`, [
-      [1, { version, node: process.version }],
+      [1, labelled({ version, node: process.version })],
     ]),
     family('counter', 'process_cpu_seconds_total', `Time on the processors. ${EACH}`, [
       [(cpu.user + cpu.system) / 1e6],

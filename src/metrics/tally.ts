@@ -41,9 +41,36 @@ const newTimes = (): QueueTimes => ({ wait: new Histogram(SECONDS), work: new Hi
 /** Numbers by queue. Each array has a number for each event. */
 export type Counts = Map<number, Float64Array>;
 
+/** The length of `2026-11-21T09:30:`. */
+const MINUTE_LENGTH = 17;
+const ZEROS = 48 * 11_111;
+
+/** Reads times in RFC 3339, as statements return them. It knows the minute of the last one: Date.parse takes 0.4 us. */
+function timeReader(): (text: string) => number {
+  let minute = '';
+  let base = 0;
+  return (text) => {
+    if (minute === '' || !text.startsWith(minute)) {
+      minute = text.slice(0, MINUTE_LENGTH);
+      base = Date.parse(`${minute}00.000Z`);
+    }
+    const digits =
+      text.charCodeAt(17) * 10_000 +
+      text.charCodeAt(18) * 1000 +
+      text.charCodeAt(20) * 100 +
+      text.charCodeAt(21) * 10 +
+      text.charCodeAt(22);
+    return base + digits - ZEROS;
+  };
+}
+
 /** `now` is the time of the database in milliseconds. */
 export function createTally(now: () => number) {
   let counts: Counts = new Map();
+  /** The queue of the last enqueue, and its numbers. Most enqueues are for the same queue as the one before. */
+  let lastName: string | undefined;
+  let last: Float64Array = new Float64Array(0);
+  const timeOf = timeReader();
   const leases = createLeaseTimes();
   const rest = newTimes();
   const own = new Map<number, QueueTimes>();
@@ -70,24 +97,22 @@ export function createTally(now: () => number) {
 
   function ended(queueId: number, rows: { id: string }[]): void {
     const { work } = timesOf(queueId);
-    const time = performance.now();
+    const time = now();
     for (const { id } of rows) {
       const since = leases.take(id);
-      if (since !== undefined) work.observe((time - since) / 1000);
+      if (since !== undefined) work.observe(Math.max(0, time - since) / 1000);
     }
   }
 
   return {
     /** An enqueue has committed these jobs. A deduplicated one stands for a job that was there. */
     enqueued(jobs: { id: string; queue: string; deduplicated?: true | undefined }[]): void {
-      let name: string | undefined;
-      let of: Float64Array | undefined;
       for (const job of jobs) {
-        if (job.queue !== name || !of) {
-          name = job.queue;
-          of = countsOf(queueIdOf(job.id) as number);
+        if (job.queue !== lastName) {
+          last = countsOf(queueIdOf(job.id) as number);
+          lastName = job.queue;
         }
-        add(of, job.deduplicated ? 'deduplicated' : 'enqueued', 1);
+        add(last, job.deduplicated ? 'deduplicated' : 'enqueued', 1);
       }
     },
 
@@ -95,11 +120,10 @@ export function createTally(now: () => number) {
       if (rows.length === 0) return;
       add(countsOf(queueId), 'claimed', rows.length);
       const { wait } = timesOf(queueId);
-      const time = performance.now();
-      const clock = now();
+      const time = now();
       for (const { id, run_at } of rows) {
         leases.note(id, time);
-        wait.observe(Math.max(0, clock - Date.parse(run_at)) / 1000);
+        wait.observe(Math.max(0, time - timeOf(run_at)) / 1000);
       }
     },
 
@@ -161,6 +185,7 @@ export function createTally(now: () => number) {
     take(): Counts {
       const taken = counts;
       counts = new Map();
+      lastName = undefined;
       return taken;
     },
 

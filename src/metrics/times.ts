@@ -1,7 +1,7 @@
-import { type Family, histograms, type Labels } from './family.ts';
+import { type Family, histograms } from './family.ts';
 import type { QueueTimes } from './tally.ts';
 
-export const timesFamilies = (all: { of: QueueTimes; labels: Labels }[]): Family[] => [
+export const timesFamilies = (all: { of: QueueTimes; labels: string }[]): Family[] => [
   histograms(
     'dibs_job_wait_seconds',
     'From ready to claimed, of the jobs that this replica leased. For a job of a group it begins when the job arrives. Sum over replicas.',

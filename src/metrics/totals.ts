@@ -115,7 +115,11 @@ export function createTotals(context: { db: Database; tally: Tally; most: number
       .filter((row) => row.queue_id > 0 && row.name !== null)
       .map((row) => {
         const began = windowBegan(row.queue_id)?.rows.get(row.queue_id);
-        return { id: row.queue_id, ever: activityOf(row), lately: began ? activityOf(row) - activityOf(began) : 0 };
+        return {
+          id: row.queue_id,
+          ever: activityOf(row),
+          lately: began ? activityOf(row) - activityOf(began) : 0,
+        };
       })
       .sort((a, b) => a.lately - b.lately || a.ever - b.ever);
     // Another replica may have been told a larger number of rows.

