@@ -57,15 +57,21 @@ const addTo = (sum: Depth, counts: JobCounts, oldest: number | null) => {
   sum.oldestReadySeconds = older(sum.oldestReadySeconds, oldest);
 };
 
-const emptyAt = (at: number): Depth => ({ counts: { ...NONE }, oldestReadySeconds: null, at });
+interface Walk {
+  began: number;
+  after: number;
+  page: Page | undefined;
+  /** The queues that have jobs, as they were counted. */
+  found: Map<number, Depth>;
+}
 
 export function createDepths({ db, totals }: { db: Db; totals: Totals }) {
   const cache = createCountCache(db);
   let own = new Map<number, Depth>();
   let others: Depth | undefined;
   let heldSeconds = 0;
-  /** The walk over the other queues: what it has found so far, and the page at which it is. */
-  let walk: { sum: Depth; page: Page | undefined; after: number } | undefined;
+  /** The walk over the other queues. It goes on at the next run. */
+  let walk: Walk | undefined;
 
   const limitOf = (id: number) => ((cache.of(id)?.jobs ?? 0) > SMALL ? 0 : SMALL);
 
@@ -103,31 +109,38 @@ export function createDepths({ db, totals }: { db: Db; totals: Totals }) {
 
   function closePage({ rows, after }: Page): void {
     if (!walk) return;
-    const filled: number[] = [];
-    for (const row of rows) {
-      const { counts, jobs } = (row.cut && cache.of(row.id)) || toCounted(row);
-      addTo(walk.sum, counts, row.oldest_ready_age_seconds);
-      if (jobs > 0) filled.push(row.id);
+    for (const { id, cut, ...row } of rows) {
+      const { counts, jobs } = (cut && cache.of(id)) || toCounted({ id, cut, ...row });
+      const { oldest_ready_age_seconds: oldestReadySeconds } = row;
+      if (jobs > 0) walk.found.set(id, { counts, oldestReadySeconds, at: walk.began });
     }
-    totals.propose(filled);
+    totals.propose([...walk.found.keys()]);
     walk.page = undefined;
     walk.after = after;
   }
 
+  /** The sum over the queues that a walk has found. A queue that has got a row meanwhile is told by itself. */
+  function sumOf({ began, found }: Walk): Depth {
+    const sum: Depth = { counts: { ...NONE }, oldestReadySeconds: null, at: began };
+    for (const [id, { counts, oldestReadySeconds }] of found)
+      if (!totals.hasRow(id)) addTo(sum, counts, oldestReadySeconds);
+    return sum;
+  }
+
   /** Takes a step in the walk over the queues without a row. False: the walk is over. */
   async function walkOn(): Promise<boolean> {
-    walk ??= { sum: emptyAt(performance.now()), page: undefined, after: 0 };
-    const { page, sum, after } = walk;
+    walk ??= { began: performance.now(), after: 0, page: undefined, found: new Map() };
+    const { page, began, after } = walk;
     if (page) {
       await cache.countBatch(page.large);
-      page.large = page.large.filter((id) => (cache.of(id)?.at ?? 0) < sum.at);
+      page.large = page.large.filter((id) => (cache.of(id)?.at ?? 0) < began);
       if (page.large.length === 0) closePage(page);
       return true;
     }
     walk.page = await openPage(after);
     if (walk.page?.large.length === 0) closePage(walk.page);
     else if (!walk.page) {
-      others = sum;
+      others = sumOf(walk);
       walk = undefined;
     }
     return walk !== undefined;

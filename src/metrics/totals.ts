@@ -144,8 +144,16 @@ export function createTotals(context: { db: Database; tally: Tally; most: number
       if (!rows.has(id)) busy.set(id, (busy.get(id) ?? 0) + activityIn(numbers));
   }
 
-  /** Adds what was counted, and reads the totals. */
-  async function flush(): Promise<void> {
+  let flushing: Promise<void> = Promise.resolve();
+
+  /** Adds what was counted, and reads the totals: once at a time, so that no older read comes after a newer one. */
+  function flush(): Promise<void> {
+    const flushed = flushing.then(flushOnce);
+    flushing = flushed.catch(() => undefined);
+    return flushed;
+  }
+
+  async function flushOnce(): Promise<void> {
     const counts = tally.take();
     noteBusy(counts);
     const { out, in: into } = moving();
