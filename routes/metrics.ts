@@ -1,12 +1,13 @@
-import { Type } from 'typebox';
 import { textOf } from '../src/metrics/family.ts';
 import type { App } from './http/fastify.ts';
 import { operation } from './http/operation.ts';
+import { ref } from './schemas/common.ts';
+import { MetricsText } from './schemas/health.ts';
 
 const PLAIN = 'text/plain; version=0.0.4; charset=utf-8';
 const OPEN_METRICS = 'application/openmetrics-text; version=1.0.0; charset=utf-8';
 
-const text = { schema: Type.String() };
+const text = { schema: ref(MetricsText) };
 
 export function metricsRoute(app: App): void {
   app.route({

@@ -14,3 +14,9 @@ export const Version = Type.Object(
     examples: [{ version: '0.1.0', node: '24.11.1' }],
   },
 );
+
+export const MetricsText = Type.String({
+  $id: 'MetricsText',
+  description: 'Metrics in the text format of Prometheus or of OpenMetrics.',
+  examples: ['# TYPE dibs_queue_jobs gauge\ndibs_queue_jobs{queue="mail",state="ready"} 3\n'],
+});

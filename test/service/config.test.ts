@@ -22,6 +22,8 @@ test('an empty environment serves loopback with a PostgreSQL of its own', () => 
     logLevel: 'info',
     maxPayloadBytes: 1_048_576,
     maxMemoryBytes: 268_435_456,
+    metricsQueues: 100,
+    accessLog: false,
     webPages: { hosts: [], origins: [] },
   });
 });
@@ -39,7 +41,14 @@ test('an empty variable counts as none', () => {
     'AUTH',
   ];
   const empty = Object.fromEntries(
-    [...names, 'DATABASE_POOL_SIZE', 'MAX_PAYLOAD_BYTES', 'MAX_MEMORY_BYTES'].map((n) => [n, '']),
+    [
+      ...names,
+      'DATABASE_POOL_SIZE',
+      'MAX_PAYLOAD_BYTES',
+      'MAX_MEMORY_BYTES',
+      'METRICS_QUEUES',
+      'ACCESS_LOG',
+    ].map((n) => [n, '']),
   );
   expect(readConfig(empty)).toEqual(readConfig({}));
 });
@@ -58,6 +67,8 @@ test('every variable is read', () => {
       LOG_LEVEL: 'silent',
       MAX_PAYLOAD_BYTES: '16777216',
       MAX_MEMORY_BYTES: '1073741824',
+      METRICS_QUEUES: '7',
+      ACCESS_LOG: 'on',
     }),
   ).toEqual({
     host: '0.0.0.0',
@@ -69,6 +80,8 @@ test('every variable is read', () => {
     logLevel: 'silent',
     maxPayloadBytes: 16_777_216,
     maxMemoryBytes: 1_073_741_824,
+    metricsQueues: 7,
+    accessLog: true,
     webPages: undefined,
   });
 });
@@ -78,6 +91,8 @@ test.each([
   ['DATABASE_POOL_SIZE', ['0', '1', '1001', 'ten']],
   ['MAX_PAYLOAD_BYTES', ['0', '16777217', '1MiB', '-5']],
   ['MAX_MEMORY_BYTES', ['0', '1000000', '256MiB']],
+  ['METRICS_QUEUES', ['-1', '10001', 'all']],
+  ['ACCESS_LOG', ['true', 'ON']],
   ['LOG_LEVEL', ['verbose', 'INFO', 'toString']],
   ['AUTH', ['true', 'no', 'OFF']],
   ['ALLOWED_HOSTS', ['http://a.example', 'a b', 'a,b/c']],
