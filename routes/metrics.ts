@@ -1,4 +1,5 @@
 import { textOf } from '../src/metrics/family.ts';
+import { inSlices } from '../src/slices.ts';
 import type { App } from './http/fastify.ts';
 import { operation } from './http/operation.ts';
 import { ref } from './schemas/common.ts';
@@ -37,7 +38,7 @@ export function metricsRoute(app: App): void {
       return reply
         .header('vary', 'accept')
         .type(isOpenMetrics ? OPEN_METRICS : PLAIN)
-        .send(textOf(all, isOpenMetrics));
+        .send(await inSlices(textOf(all, isOpenMetrics)));
     },
   });
 }

@@ -3,8 +3,9 @@ import { JOB_STATES } from '../job.ts';
 import { type Family, family, labelled } from '../metrics/family.ts';
 import { processFamilies, type ReplicaParts } from '../metrics/replica.ts';
 import { EVENTS, type Event, type Tally } from '../metrics/tally.ts';
-import { timesFamilies } from '../metrics/times.ts';
+import { waitFamily, workFamily } from '../metrics/times.ts';
 import { EVERYTHING_ELSE, GONE, type TotalRow, type Totals } from '../metrics/totals.ts';
+import { eachOf, inSlices } from '../slices.ts';
 import type { Depth, Depths } from './depths.ts';
 
 /** No queue can have these names: they have parentheses. */
@@ -50,14 +51,12 @@ interface Shown {
   depth: Depth | undefined;
 }
 
-const eventFamilies = (shown: Shown[]): Family[] =>
-  EVENTS.map((event) =>
-    family(
-      'counter',
-      `dibs_jobs_${event}_total`,
-      `${EVENT_HELP[event]} ${MAX}`,
-      shown.map(({ row, labels }) => [row[event], labels]),
-    ),
+const eventFamily = (event: Event, shown: Shown[]): Family =>
+  family(
+    'counter',
+    `dibs_jobs_${event}_total`,
+    `${EVENT_HELP[event]} ${MAX}`,
+    shown.map(({ row, labels }) => [row[event], labels]),
   );
 
 function drainSeconds({ row, depth }: Shown, totals: Totals): number | undefined {
@@ -114,6 +113,12 @@ function depthFamilies(shown: Shown[], totals: Totals): Family[] {
   ];
 }
 
+function* collected(parts: (() => Family[])[]): Generator<void, Family[]> {
+  const families: Family[] = [];
+  yield* eachOf(parts, (part) => families.push(...part()));
+  return families;
+}
+
 /** The verb that tells all metrics that the engine knows. It asks the database for nothing: duties do. */
 export function createMetrics(context: {
   tally: Tally;
@@ -153,9 +158,13 @@ export function createMetrics(context: {
       const of = row.queue_id === EVERYTHING_ELSE ? tally.rest : tally.own.get(row.queue_id);
       return of ? [{ of, labels }] : [];
     });
-    const families = [...eventFamilies(shown), ...depthFamilies(shown, totals), ...timesFamilies(times)];
-    return visible
-      ? { families, isWhole: false }
-      : { families: [...families, ...processFamilies(replica)], isWhole: true };
+    const parts = [
+      ...EVENTS.map((event) => () => [eventFamily(event, shown)]),
+      () => depthFamilies(shown, totals),
+      () => [waitFamily(times)],
+      () => [workFamily(times)],
+      () => (visible ? [] : processFamilies(replica)),
+    ];
+    return { families: await inSlices(collected(parts)), isWhole: !visible };
   };
 }
