@@ -16,6 +16,7 @@ import { isHopeless } from './src/postgres/errorClasses.ts';
 import { migrateOrCheck } from './src/postgres/migrate.ts';
 import { causeOf, createOutageLog, type OutageLog } from './src/postgres/outageLog.ts';
 import { openDatabase } from './src/postgres/pool.ts';
+import { version } from './src/version.ts';
 
 const RETRY_MS = 1000;
 
@@ -54,7 +55,7 @@ function checkReach({ host, auth, tokens }: Config, hasKeys: boolean): void {
 
 /** Listens. @throws StartError when the address is not to be had */
 async function listen(app: Awaited<ReturnType<typeof buildApp>>, { host, port }: Config): Promise<void> {
-  const listenTextResolver = (at: string) => `Dibs is ready at ${at}`;
+  const listenTextResolver = (at: string) => `Dibs ${version} is ready at ${at}`;
   // For `localhost`, Fastify would open a second server, without the limits and certificates of this one.
   const address = host === 'localhost' ? '127.0.0.1' : host;
   await app.listen({ host: address, port, listenTextResolver }).catch((error) => {
@@ -104,6 +105,7 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
     const engine = await startEngine({
       db,
       memory: createMemory(config.maxMemoryBytes),
+      metricsQueues: config.metricsQueues,
       listenUrl,
       log,
       logCall: logger.isLevelEnabled('debug')
@@ -136,6 +138,7 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
       trustProxy,
       limits,
       rates,
+      accessLog: config.accessLog,
     });
     undo.push(() => {
       engine.stopWaiting();

@@ -10,6 +10,7 @@ import { auditRoute } from './audit.ts';
 import { claimRoutes } from './claims.ts';
 import { enqueueRoutes } from './enqueue.ts';
 import { explainRoutes } from './explain.ts';
+import { logRequests } from './http/accessLog.ts';
 import { authenticate } from './http/authenticate.ts';
 import { acceptJson, checkPresenceOfBody } from './http/body.ts';
 import { type Certificates, keepCertificates } from './http/certificates.ts';
@@ -23,12 +24,14 @@ import { knowRoutes } from './http/knownRoute.ts';
 import { holdAnswers } from './http/memory.ts';
 import { serveAnyExpectation } from './http/nodeRefusals.ts';
 import { handleError, methodNotAllowed, routeNotFound } from './http/problems.ts';
+import { countRequests } from './http/requestCounts.ts';
 import { createCountRequest } from './http/requestRate.ts';
 import { setSafeHeaders } from './http/safeHeaders.ts';
 import { closeUnread } from './http/unreadAnswers.ts';
 import type { WebPages } from './http/webPages.ts';
 import { jobRoutes } from './jobs.ts';
 import { keyRoutes } from './keys.ts';
+import { metricsRoute } from './metrics.ts';
 import { queueRoutes } from './queues.ts';
 import { scheduleRoutes } from './schedules.ts';
 import { namedSchemas } from './schemas/named.ts';
@@ -79,6 +82,7 @@ function allowedAt(url: string, methodsOf: Map<string, Set<string>>): string[] |
 
 const routesOf = (engine: Engine, maxPayloadBytes: number) => (app: App) => {
   systemRoutes(app, engine);
+  metricsRoute(app);
   enqueueRoutes(app, maxPayloadBytes);
   jobRoutes(app, maxPayloadBytes);
   explainRoutes(app);
@@ -136,11 +140,15 @@ export async function buildApp(options: {
   certificates?: Certificates | undefined;
   trustProxy?: string[] | undefined;
   limits?: Partial<HttpLimits> | undefined;
+  /** Log a line for each request. */
+  accessLog?: boolean | undefined;
 }): Promise<App> {
   const { engine, logger, maxPayloadBytes, webPages, access = OPEN } = options;
   const { certificates, trustProxy, rates = {}, allowedOrigins = [] } = options;
   const limits = { ...HTTP_LIMITS, ...options.limits };
   const app = createApp(logger, { limits, certificates, trustProxy });
+  countRequests(app);
+  if (options.accessLog) logRequests(app);
   const addRoutes = routesOf(engine, maxPayloadBytes);
   const routes: RouteOptions[] = [];
   let methodsOf = new Map<string, Set<string>>();

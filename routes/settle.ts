@@ -1,3 +1,4 @@
+import type { RefusalCode } from '../src/errors.ts';
 import type { Job } from '../src/job.ts';
 import type { Acked, Extended, Nacked } from '../src/settle/requests.ts';
 import type { ItemAnswer, Settled } from '../src/settle/settleMany.ts';
@@ -32,6 +33,7 @@ const extended = ({ state, lease_expires_at, cancel_requested }: Extended) =>
 async function resultsJson<Result>(
   answers: ItemAnswer<Result>[],
   membersOfResult: (result: Result) => string | Promise<string>,
+  refused: (code: RefusalCode) => void,
 ) {
   const results: string[] = [];
   for (const item of answers) {
@@ -41,6 +43,7 @@ async function resultsJson<Result>(
       const written = typeof members === 'string' ? members : await members;
       results.push(`{${membersOf({ id, status: 200 })},${written}}`);
     } else {
+      refused(item.refusal.code);
       const problem = toProblem(item.refusal);
       results.push(JSON.stringify({ id, status: problem.status, problem }));
     }
@@ -48,9 +51,13 @@ async function resultsJson<Result>(
   return `[${results.join(',')}]`;
 }
 
-const listsJson = async ({ acks, nacks, releases, extends: extensions }: Settled): Promise<string> =>
-  `"acks":${await resultsJson(acks, acked)},"nacks":${await resultsJson(nacks, nacked)}` +
-  `,"releases":${await resultsJson(releases, released)},"extends":${await resultsJson(extensions, extended)}`;
+const listsJson = async (
+  { acks, nacks, releases, extends: extensions }: Settled,
+  refused: (code: RefusalCode) => void,
+): Promise<string> =>
+  `"acks":${await resultsJson(acks, acked, refused)},"nacks":${await resultsJson(nacks, nacked, refused)}` +
+  `,"releases":${await resultsJson(releases, released, refused)}` +
+  `,"extends":${await resultsJson(extensions, extended, refused)}`;
 
 export function settleRoute(app: App, maxPayloadBytes: number): void {
   app.route({
@@ -82,14 +89,16 @@ export function settleRoute(app: App, maxPayloadBytes: number): void {
         releases,
         extends: extensions,
       };
+      const { refused } = app.requestCounts;
       if (claim === undefined)
-        return sendJson(reply, `{${await listsJson(await request.verbs.settle(items))}}`);
+        return sendJson(reply, `{${await listsJson(await request.verbs.settle(items), refused)}}`);
       const done = await request.verbs.settleAndClaim({
         ...items,
         claim: { ...claim, hold: () => holdOf(request), onHangup: (gone) => onHangup(reply, gone) },
       });
       const problem = done.refusal ? `,"problem":${JSON.stringify(toProblem(done.refusal, true))}` : '';
-      const settled = await listsJson(done);
+      if (done.refusal) refused(done.refusal.code);
+      const settled = await listsJson(done, refused);
       return sendJson(
         reply,
         withJobs(done.jobs, (jobs) => `{${settled},"jobs":${jobs}${problem}}`, claim.payload_format),

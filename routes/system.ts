@@ -1,9 +1,10 @@
 import type { Engine } from '../src/engine.ts';
 import { unavailable } from '../src/errors.ts';
+import { version } from '../src/version.ts';
 import type { App } from './http/fastify.ts';
 import { answer, operation } from './http/operation.ts';
 import { ref } from './schemas/common.ts';
-import { Health } from './schemas/health.ts';
+import { Health, Version } from './schemas/health.ts';
 
 export function systemRoutes(app: App, engine: Engine): void {
   app.route({
@@ -36,6 +37,20 @@ export function systemRoutes(app: App, engine: Engine): void {
       if (reason !== undefined) throw unavailable(reason);
       return { status: 'ok' } as const;
     },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/version',
+    config: { verb: 'none' },
+    schema: operation({
+      operationId: 'getVersion',
+      tags: ['Health'],
+      isPublic: true,
+      summary: 'Which Dibs is this?',
+      answers: { 200: answer(ref(Version), 'The version of this replica.') },
+    }),
+    handler: async () => ({ version, node: process.versions.node }),
   });
 
   app.route({

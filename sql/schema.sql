@@ -697,6 +697,21 @@ create table dibs.schedules (
   constraint schedules_pkey PRIMARY KEY (name)
 );
 
+create table dibs.totals (
+  queue_id integer not null,
+  enqueued bigint not null default 0,
+  deduplicated bigint not null default 0,
+  claimed bigint not null default 0,
+  acked bigint not null default 0,
+  nacked bigint not null default 0,
+  released bigint not null default 0,
+  rescued bigint not null default 0,
+  expired bigint not null default 0,
+  dead bigint not null default 0,
+  constraint totals_pkey PRIMARY KEY (queue_id)
+)
+with (fillfactor=20, vacuum_truncate=false);
+
 create table dibs.unique_windows (
   queue_id integer not null,
   unique_key text not null,

@@ -22,10 +22,15 @@ export interface Config extends Reach {
   logLevel: string;
   maxPayloadBytes: number;
   maxMemoryBytes: number;
+  metricsQueues: number;
+  accessLog: boolean;
   rates: Rates;
   /** Undefined: there is no issuer whose tokens count. */
   tokens: TokenConfig | undefined;
 }
+
+/** How many queues have metrics of their own, if nobody says otherwise. */
+export const METRICS_QUEUES = 100;
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 
@@ -47,6 +52,8 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     logLevel: oneOf('LOG_LEVEL', 'info', LOG_LEVELS),
     maxPayloadBytes: integer('MAX_PAYLOAD_BYTES', 2 ** 20, 1, 16 * 2 ** 20),
     maxMemoryBytes: integer('MAX_MEMORY_BYTES', DEFAULT_MEMORY_BYTES, LEAST_MEMORY_BYTES, 2 ** 40),
+    metricsQueues: integer('METRICS_QUEUES', METRICS_QUEUES, 0, 10_000),
+    accessLog: oneOf('ACCESS_LOG', 'off', ['on', 'off']) === 'on',
     rates: readRates(variables),
     tokens: readTokens(variables),
   };

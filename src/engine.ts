@@ -4,7 +4,9 @@ import { guard } from './access/guard.ts';
 import { keyAdmin } from './access/keyAdmin.ts';
 import { createKeys } from './access/keys.ts';
 import { createChangeJob } from './admin/changeJob.ts';
+import { createDepths } from './admin/depths.ts';
 import { type JobFilter, jobAdmin } from './admin/jobs.ts';
+import { createMetrics } from './admin/metrics.ts';
 import { createPurge } from './admin/purge.ts';
 import { queueAdmin } from './admin/queues.ts';
 import { createRedrive } from './admin/redrive.ts';
@@ -20,6 +22,7 @@ import {
   unknownWhenBroken,
   withConcerns,
 } from './concerns.ts';
+import { METRICS_QUEUES } from './config.ts';
 import { createCapacity } from './enqueue/capacity.ts';
 import type { PathOf } from './enqueue/checks.ts';
 import { createEnqueue } from './enqueue/enqueue.ts';
@@ -29,6 +32,10 @@ import { createGroupHeads } from './groups/heads.ts';
 import { createGroupRepair } from './groups/repair.ts';
 import { startDuties } from './maintenance/duties.ts';
 import { createMemory, type Memory } from './memory.ts';
+import { createDutyLog } from './metrics/dutyLog.ts';
+import { createLoopLag } from './metrics/loopLag.ts';
+import { createTally } from './metrics/tally.ts';
+import { createTotals } from './metrics/totals.ts';
 import { databaseClock } from './postgres/clock.ts';
 import { whyNotReady } from './postgres/migrate.ts';
 import type { Database } from './postgres/pool.ts';
@@ -92,6 +99,8 @@ export interface EngineOptions {
   db: Database;
   /** The memory budget of this replica. */
   memory?: Memory;
+  /** How many queues have metrics of their own. */
+  metricsQueues?: number | undefined;
   /** Where to LISTEN: a connection of its own, not through a transaction pooler. */
   listenUrl: string;
   log(error: unknown, message: string): void;
@@ -106,16 +115,22 @@ export interface EngineOptions {
  * work on one database. Verbs throw a Refusal (errors.ts) for a request that is not carried out.
  */
 export async function startEngine(options: EngineOptions) {
-  const { db, memory = createMemory(), listenUrl, log, logCall, logAct = () => undefined } = options;
+  const { db, memory = createMemory(), metricsQueues = METRICS_QUEUES, listenUrl, log, logCall } = options;
+  const { logAct = () => undefined } = options;
   const clock = databaseClock(db);
+  const tally = createTally(clock.now);
+  const totals = createTotals({ db, tally, most: metricsQueues });
+  const depths = createDepths({ db, totals });
+  const dutyLog = createDutyLog();
+  const loopLag = createLoopLag();
   const notifier = createNotifier({ db, url: listenUrl, log });
   const queues = queueCache(db, notifier.opened);
   const waiters = createWaiters({ tell: notifier.finished });
   const throttle = createBulkThrottle();
   const inTransactionSlot = createSemaphore(TRANSACTIONS);
-  const inRoundTrip = createRoundTrips(db);
+  const inRoundTrip = createRoundTrips(db, tally);
   const arrivals = createArrivals(db);
-  const common = { db, queues, notifier, arrivals, log };
+  const common = { db, queues, notifier, arrivals, tally, log };
 
   const groups = createGroupHeads({ ...common, joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.advance) });
   const repair = createGroupRepair({ ...common, groups });
@@ -161,6 +176,17 @@ export async function startEngine(options: EngineOptions) {
   const keys = createKeys({ db, clock });
   const keyring = keyAdmin({ db, changed: keys.refresh });
   const audit = createAudit({ db, log, logAct });
+  const replica = {
+    tally,
+    totals,
+    memory,
+    duties: dutyLog,
+    connections: db.connections,
+    openClaims: claims.open,
+    waitingForJobs: waits.waiting,
+    loopLag: loopLag.longest,
+    heldSeconds: depths.heldSeconds,
+  };
 
   const verbs = {
     enqueue: ({ jobs, at }: { jobs: NewJob[]; at: PathOf }) => enqueue(jobs, at),
@@ -186,6 +212,7 @@ export async function startEngine(options: EngineOptions) {
     getQueue: admin.get,
     listQueues: admin.list,
     explainQueue: admin.explain,
+    getMetrics: createMetrics({ tally, totals, depths, replica }),
     configureQueue: admin.configure,
     pauseQueue: admin.pause,
     resumeQueue: admin.resume,
@@ -236,6 +263,9 @@ export async function startEngine(options: EngineOptions) {
     claims,
     keys,
     enqueueWithin,
+    totals,
+    depths,
+    dutyLog,
   });
   // The duties have their connections by then. While the routes are compiled, which takes long on a slow machine, nothing
   // else is heard: a connection would time out, and the database would seem to be away.
@@ -281,6 +311,9 @@ export async function startEngine(options: EngineOptions) {
       await audit.idle();
       // What could not be given back at once would stay leased until it runs out.
       await claims.giveBackLost().catch((error) => log(error, 'jobs of lost claims were not given back'));
+      if (tally.hasCounts())
+        await totals.flush().catch((error) => log(error, 'the last second was not counted'));
+      loopLag.stop();
       await notifier.stop();
     },
   };

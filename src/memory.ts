@@ -83,6 +83,12 @@ export function createMemory(maxBytes = DEFAULT_MEMORY_BYTES) {
     hold: () => new Hold(used, maxBytes),
     /** The bytes that are held now. */
     used: (): number => used.large + used.waiting + used.small,
+    /** Each share: the bytes that are held of it, and the most that it may hold. */
+    shares: (): Record<Share, { used: number; most: number }> => ({
+      large: { used: used.large, most: maxBytes * SHARES.large },
+      waiting: { used: used.waiting, most: maxBytes * SHARES.waiting },
+      small: { used: used.small, most: maxBytes * SHARES.small },
+    }),
   };
 }
 

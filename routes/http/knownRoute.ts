@@ -13,6 +13,8 @@ declare module 'fastify' {
 export interface KnownRoute {
   /** The method and the path, without parameters. */
   name: string;
+  /** The name for metrics and the access log. Undefined for a route that only refuses a method. */
+  pattern: string | undefined;
   bodyLimit: number;
   raw: RawShape | undefined;
   isIdempotent: boolean;
@@ -32,6 +34,7 @@ export function knowRoutes(app: App): void {
     const { config = {}, bodyLimit = BODY_LIMIT, method, url } = route;
     const known = {
       name: `${method} ${url}`,
+      pattern: Array.isArray(method) ? undefined : `${method} ${url}`,
       bodyLimit,
       raw: config.raw,
       isIdempotent: config.idempotent === true,

@@ -88,7 +88,8 @@ export function toProblem({ code, message, errors, outcome }: Refusal, isChange 
 }
 
 export function sendProblem(reply: FastifyReply, refusal: Refusal): FastifyReply {
-  const { method } = reply.request;
+  const { method, server } = reply.request;
+  server.requestCounts?.refused(refusal.code);
   const problem = toProblem(refusal, method !== 'GET' && method !== 'HEAD');
   if (problem.status === 401) reply.header('www-authenticate', 'Bearer realm="dibs"');
   if (problem.status === 503 || problem.status === 429)

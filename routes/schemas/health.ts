@@ -5,3 +5,18 @@ export const Health = Type.Object(
   { status: oneOf(['ok']) },
   { $id: 'Health', description: 'All is well.', examples: [{ status: 'ok' }] },
 );
+
+export const Version = Type.Object(
+  { version: Type.String(), node: Type.String({ description: 'The version of Node.js that it runs on.' }) },
+  {
+    $id: 'Version',
+    description: 'Which Dibs answers.',
+    examples: [{ version: '0.1.0', node: '24.11.1' }],
+  },
+);
+
+export const MetricsText = Type.String({
+  $id: 'MetricsText',
+  description: 'Metrics in the text format of Prometheus or of OpenMetrics.',
+  examples: ['# TYPE dibs_queue_jobs gauge\ndibs_queue_jobs{queue="mail",state="ready"} 3\n'],
+});

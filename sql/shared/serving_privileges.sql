@@ -18,6 +18,7 @@ from (values
   ('table', 'repeatable_claims', 'select, insert, update, delete'),
   ('table', 'scan_floors', 'select, insert, update, delete'),
   ('table', 'schedules', 'select, insert, update, delete'),
+  ('table', 'totals', 'select, insert, update, delete'),
   ('table', 'unique_windows', 'select, insert, update, delete'),
   ('sequence', 'positions', 'usage, select'),
   ('sequence', 'queue_ids', 'usage'),

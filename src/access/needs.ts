@@ -151,6 +151,7 @@ export const NEEDS = {
   getQueue: { ...read, queues: named },
   listQueues: { ...read, narrowed: true },
   explainQueue: { ...read, queues: named },
+  getMetrics: { ...read, narrowed: true },
   configureQueue: { ...admin, queues: named },
   pauseQueue: { ...admin, queues: named },
   resumeQueue: { ...admin, queues: named },

@@ -51,6 +51,16 @@ interface QueueTrips {
   waiting: Waiting[];
 }
 
+/** How many jobs a round trip has carried: those that its statements name, or that they have found. */
+function jobsOf(calls: TripCall[], results: Rows[]): number {
+  let jobs = 0;
+  for (const [i, { parameters }] of calls.entries()) {
+    const { ids } = parameters as { ids?: unknown[] };
+    jobs += ids?.length ?? (results[i] as Rows).length;
+  }
+  return jobs;
+}
+
 /** So many queues begin their round trips in one pass of the event loop. */
 const BEGUN_AT_ONCE = 100;
 
@@ -120,7 +130,7 @@ function gather(number: number, alone: RoundTrip) {
  * the round trip before is under way, and nobody waits when none is. When a round trip returns, the next one is sent
  * first. The answers are dealt out while the database works on it.
  */
-export function createRoundTrips(db: Database) {
+export function createRoundTrips(db: Database, tally?: { roundTrip(jobs: number): void }) {
   const alone = outside(db);
   const queues = new Map<number, QueueTrips>();
   let number = 0;
@@ -151,6 +161,7 @@ export function createRoundTrips(db: Database) {
     try {
       const results = await db.pipeline(calls, sent);
       for (const [i, call] of calls.entries()) call.seen?.(results[i] as never[]);
+      tally?.roundTrip(jobsOf(calls, results));
       const deal = () => {
         for (const [i, call] of calls.entries()) call.resolve(results[i] as Rows);
       };

@@ -1,6 +1,7 @@
 import type { JoinRoundTrip } from '../batching/roundTrips.ts';
 import { refuseHalfPairs } from '../enqueue/checks.ts';
 import type { Memory } from '../memory.ts';
+import type { Tally } from '../metrics/tally.ts';
 import type { Database } from '../postgres/pool.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queues } from '../queues/cache.ts';
@@ -34,13 +35,14 @@ export function createClaims(context: {
   queues: Queues;
   notifier: Notifier;
   settlement: Settlement;
+  tally: Tally;
   log: (error: unknown, message: string) => void;
 }) {
-  const { db, arrivals, memory, joinRoundTrip, queues, notifier, settlement, log } = context;
+  const { db, arrivals, memory, joinRoundTrip, queues, notifier, settlement, tally, log } = context;
   const lostLeases = createLostLeases({ db, settlement, log });
   const memories = createQueueMemories();
   const lost = lostLeases.claimLost;
-  const { leaseJobs, fairnessCursor } = createLease({ db, arrivals, memory, memories, lost });
+  const { leaseJobs, fairnessCursor } = createLease({ db, arrivals, memory, memories, tally, lost });
   const dispatcher = createDispatcher({
     leaseJobs,
     ownWithoutLeasing: (claims) => ownWithoutLeasing(db, claims),
@@ -77,6 +79,9 @@ export function createClaims(context: {
       dispatcher.wakeAll();
       repeatable.check();
     },
+
+    /** How many claims are not answered yet. */
+    open: dispatcher.open,
 
     memories,
     fairnessCursor,

@@ -29,7 +29,7 @@ export function createDispatcher(options: {
 }) {
   const { leaseJobs, ownWithoutLeasing, queues, joinRoundTrip, giveBack, notifier } = options;
   const lines = createWaitLines();
-  const { begin, finish, fail, handleOf, close } = createOpenClaims({ lines, giveBack });
+  const { begin, finish, fail, open, handleOf, close } = createOpenClaims({ lines, giveBack });
   const running = new Set<Promise<void>>();
   /** Claims that go on to their next queue. 300 claims of 16 queues each would otherwise look at 300 of them at once. */
   const visits = createSemaphore(AT_ONCE);
@@ -279,6 +279,7 @@ export function createDispatcher(options: {
     wake,
     expect,
     wakeAll,
+    open,
 
     /** Has the claims of a queue look again, as soon as there is a place. */
     lookAt(name: string): void {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { RoundTrip } from '../batching/roundTrips.ts';
 import { type Hold, LARGEST_BYTES, type Memory, SMALL_BYTES } from '../memory.ts';
+import type { Tally } from '../metrics/tally.ts';
 import { isClaimTaken, isTimeLimit } from '../postgres/errorClasses.ts';
 import type { Database } from '../postgres/pool.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
@@ -64,10 +65,11 @@ export function createLease(context: {
   arrivals: Arrivals;
   memory: Memory;
   memories: QueueMemories;
+  tally?: Pick<Tally, 'claimed'> | undefined;
   /** Told of claims when nobody knows whether they leased anything. */
   lost(queueId: number, nonces: string[], names: ClaimName[]): void;
 }) {
-  const { db, arrivals, memory, memories, lost } = context;
+  const { db, arrivals, memory, memories, lost, tally } = context;
   const { raise, checkSlow } = createRaiseFloor({ db, arrivals });
 
   /** What a claim of the queue scans, and the pieces with which its scans end. */
@@ -184,6 +186,7 @@ export function createLease(context: {
     }
     const { rows, opensInMs } = found;
     const ms = performance.now() - startedAt;
+    tally?.claimed(queue.id, rows);
     const plain = rows.filter((row) => row.fairness_key === null);
     known.plain.floor.leased(plain, startedAt);
     for (const { position } of plain) arrivals.leased(position);

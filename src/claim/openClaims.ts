@@ -68,6 +68,9 @@ export function createOpenClaims(context: { lines: WaitLines; giveBack(jobs: Lea
     finish,
     fail,
 
+    /** How many claims are not answered yet. */
+    open: (): number => open,
+
     /** Puts a claim into the wait lines of its queues. @throws Refusal `overloaded` when there are too many */
     begin(request: ClaimRequest, name: ClaimName | undefined): Claim {
       if (open >= MOST_CLAIMS) throw overloaded();

@@ -4,6 +4,7 @@ import { QueueGone } from '../errors.ts';
 import type { GroupHeads } from '../groups/heads.ts';
 import { idSource } from '../ids.ts';
 import type { Job } from '../job.ts';
+import type { Tally } from '../metrics/tally.ts';
 import type { Clock } from '../postgres/clock.ts';
 import { createLockWait, SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
@@ -51,17 +52,19 @@ export function createEnqueue(context: {
   groups: GroupHeads;
   capacity: Capacity;
   arrivals: Arrivals;
+  tally: Pick<Tally, 'enqueued'>;
 }) {
-  const { db, joinRoundTrip, queues, clock, notifier, groups, capacity, arrivals } = context;
+  const { db, joinRoundTrip, queues, clock, notifier, groups, capacity, arrivals, tally } = context;
   const insert = createInsert(idSource(clock.now));
 
-  /** Wakes the claims that wait for new jobs. */
-  function wakeClaims(jobs: Job[], trip?: number): void {
+  /** Jobs are committed: counts them, and wakes the claims that wait for them. */
+  function committed(jobs: Job[], trip?: number): void {
+    tally.enqueued(jobs);
     const ready = jobs.filter((job) => job.state === 'ready' && !job.deduplicated);
     for (const name of new Set(ready.map((job) => job.queue))) notifier.ready(name, trip);
   }
 
-  const transact = createTransact({ db, arrivals, insert, groups, inserted: wakeClaims });
+  const transact = createTransact({ db, arrivals, insert, groups, inserted: committed });
   const waitForLocks = createLockWait();
 
   const batcher = (roundTrips?: JoinRoundTrip) =>
@@ -74,13 +77,13 @@ export function createEnqueue(context: {
           () => [queueId],
           () => insert(trip?.db ?? db, queueId, requests.flat()),
         );
-        wakeClaims(jobs, trip?.number);
+        committed(jobs, trip?.number);
         return dealOut(jobs, requests);
       },
     });
   const light = batcher(joinRoundTrip);
   const heavy = batcher();
-  const unique = createUniqueBatcher({ db, arrivals, waitForLocks, insert, inserted: wakeClaims });
+  const unique = createUniqueBatcher({ db, arrivals, waitForLocks, insert, inserted: committed });
 
   /** The times of the jobs. @throws Refusal `invalid_request` */
   function checked(jobs: NewJob[], at: PathOf): (Date | null)[] {

@@ -3,6 +3,8 @@ import type { Claims } from '../claim/claims.ts';
 import type { Enqueue } from '../enqueue/enqueue.ts';
 import type { GroupHeads } from '../groups/heads.ts';
 import type { GroupRepair } from '../groups/repair.ts';
+import type { DutyLog } from '../metrics/dutyLog.ts';
+import type { Tally } from '../metrics/tally.ts';
 import type { Clock } from '../postgres/clock.ts';
 import type { Database } from '../postgres/pool.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
@@ -23,6 +25,8 @@ const RECALL_MS = 200;
 const STORE_FLOORS_MS = 2000;
 const LOST_LEASES_MS = 1000;
 const SCHEDULES_MS = 1000;
+const TOTALS_MS = 1000;
+const DEPTHS_MS = 1000;
 const CLOCK_MS = 10_000;
 /** A revoked key is refused within a second, also where no notification arrives. */
 const KEYS_MS = 500;
@@ -45,31 +49,37 @@ export function startDuties(context: {
   keys: { follow(): Promise<boolean>; noteUse(): Promise<boolean> };
   arrivals: Arrivals;
   enqueueWithin: Enqueue['enqueueWithin'];
+  tally: Tally;
+  totals: { run(): Promise<boolean> };
+  depths: { run(): Promise<boolean> };
+  dutyLog: DutyLog;
   log: (error: unknown, message: string) => void;
 }) {
-  const { clock, repair, claims, keys, arrivals, log } = context;
+  const { clock, repair, claims, keys, arrivals, totals, depths, dutyLog, log } = context;
   const failed = (error: unknown) => log(error, 'a background duty failed, it will run again');
-  const start = (everyMs: number, run: () => Promise<boolean | number>) =>
-    startDuty({ everyMs, failed, run });
+  const start = (name: string, everyMs: number, run: () => Promise<boolean | number>) =>
+    startDuty({ everyMs, failed, run: dutyLog.noting(name, run) });
   const duties = [
-    start(SWEEP_MS, rescueLeases(context)),
-    start(SWEEP_MS, promoteScheduled(context)),
-    start(SWEEP_MS, expireJobs(context)),
-    start(ARRIVALS_MS, arrivals.follow),
-    start(RECALL_MS, recallPassedOver(context)),
-    start(STORE_FLOORS_MS, storeFloors(context)),
-    start(LOST_LEASES_MS, claims.giveBackLost),
-    start(GROUPS_MS, repair.run),
-    start(PRUNE_MS, pruneJobs(context)),
-    start(PRUNE_MS, pruneAnswers(context)),
-    start(PRUNE_MS, pruneWindows(context)),
-    start(PRUNE_MS, pruneClaims(context)),
-    start(PRUNE_MS, pruneKeys(context)),
-    start(KEYS_MS, keys.follow),
-    start(KEY_USE_MS, keys.noteUse),
-    start(PRUNE_MS, pruneAudit(context)),
-    start(SCHEDULES_MS, scheduleTicks(context)),
-    start(CLOCK_MS, () => clock.adjust().then(() => false)),
+    start('rescue', SWEEP_MS, rescueLeases(context)),
+    start('promote', SWEEP_MS, promoteScheduled(context)),
+    start('expire', SWEEP_MS, expireJobs(context)),
+    start('arrivals', ARRIVALS_MS, arrivals.follow),
+    start('recall', RECALL_MS, recallPassedOver(context)),
+    start('store_floors', STORE_FLOORS_MS, storeFloors(context)),
+    start('lost_leases', LOST_LEASES_MS, claims.giveBackLost),
+    start('groups', GROUPS_MS, repair.run),
+    start('prune_jobs', PRUNE_MS, pruneJobs(context)),
+    start('prune_answers', PRUNE_MS, pruneAnswers(context)),
+    start('prune_windows', PRUNE_MS, pruneWindows(context)),
+    start('prune_claims', PRUNE_MS, pruneClaims(context)),
+    start('prune_keys', PRUNE_MS, pruneKeys(context)),
+    start('prune_audit', PRUNE_MS, pruneAudit(context)),
+    start('keys', KEYS_MS, keys.follow),
+    start('key_use', KEY_USE_MS, keys.noteUse),
+    start('schedules', SCHEDULES_MS, scheduleTicks(context)),
+    start('clock', CLOCK_MS, () => clock.adjust().then(() => false)),
+    start('totals', TOTALS_MS, totals.run),
+    start('depths', DEPTHS_MS, depths.run),
   ];
 
   return {

@@ -1,6 +1,7 @@
 import type { BulkThrottle } from '../batching/bulkThrottle.ts';
 import type { GroupHeads, Moved } from '../groups/heads.ts';
 import { FIRST_ID } from '../ids.ts';
+import type { Tally } from '../metrics/tally.ts';
 import type { Clock } from '../postgres/clock.ts';
 import type { Db } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
@@ -23,6 +24,7 @@ interface Context {
   clock: Clock;
   throttle: BulkThrottle;
   groups: GroupHeads;
+  tally: Tally;
 }
 
 /** Jobs of one queue whose time has come, in the order of their times, and the last job of the page that they are from. */
@@ -57,11 +59,13 @@ interface Sweep {
   /** The `after_id` with which the search begins. */
   firstId: string;
   move(db: Db, queueId: number, ids: string[]): Promise<(Moved & Changed)[]>;
+  /** Counts the jobs that were moved. */
+  tell?(queueId: number, jobs: (Moved & Changed)[]): void;
 }
 
 async function moveDue(
   { db, queues, arrivals, notifier, waiters, settlement, groups }: Context,
-  { move }: Sweep,
+  { move, tell }: Sweep,
   queueId: number,
   ids: string[],
 ): Promise<void> {
@@ -69,6 +73,7 @@ async function moveDue(
     () => [queueId],
     () => move(db, queueId, ids),
   );
+  tell?.(queueId, jobs);
   waiters.changed(jobs);
   const queue = await queues.byId(queueId);
   if (!queue) return;
@@ -147,6 +152,7 @@ export const rescueLeases = (context: Context) =>
     firstId: FIRST_ID,
     move: async (db, queue_id, due) =>
       db.query(statements.rescue, { queue_id, ...(await positionsFor(db, due)) }),
+    tell: context.tally.rescued,
   });
 
 /** Makes scheduled jobs ready, or blocked in their groups, when their `run_at` has come. */
@@ -169,6 +175,7 @@ export const expireJobs = (context: Context) =>
       due: statements.dueExpiries,
       firstId: FIRST_ID,
       move: (db, queue_id, due) => db.query(statements.expire, { queue_id, ids: due.toSorted() }),
+      tell: context.tally.expired,
     },
     createScanHorizon(context.clock, EXPIRIES_FULL_SCAN_MS),
   );

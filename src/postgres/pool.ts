@@ -33,7 +33,17 @@ export interface Database extends Db {
    * on their way.
    */
   pipeline(calls: Call[], sent?: () => void): Promise<Rows[]>;
+  connections(): Connections;
   close(): Promise<void>;
+}
+
+/** How the connections of a pool are used at this moment. */
+export interface Connections {
+  busy: number;
+  idle: number;
+  /** Calls that wait for a connection. */
+  waiting: number;
+  most: number;
 }
 
 /** How long a transaction may take in all, from the wait for a connection to the commit. */
@@ -162,6 +172,13 @@ export function openDatabase(url: string, size: number, log?: OutageLog): Databa
         { whole: false },
       );
     },
+
+    connections: () => ({
+      busy: pool.totalCount - pool.idleCount,
+      idle: pool.idleCount,
+      waiting: pool.waitingCount,
+      most: size,
+    }),
 
     close() {
       closing = true;

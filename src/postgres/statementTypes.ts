@@ -1267,6 +1267,73 @@ export interface StatementTypes {
     };
     columns: Record<never, never>;
   };
+  'metrics/add': {
+    parameters: {
+      queue_ids: (number | null)[] | null;
+      enqueued: (number | null)[] | null;
+      deduplicated: (number | null)[] | null;
+      claimed: (number | null)[] | null;
+      acked: (number | null)[] | null;
+      nacked: (number | null)[] | null;
+      released: (number | null)[] | null;
+      rescued: (number | null)[] | null;
+      expired: (number | null)[] | null;
+      dead: (number | null)[] | null;
+    };
+    columns: Record<never, never>;
+  };
+  'metrics/enter': {
+    parameters: {
+      queue_ids: (number | null)[] | null;
+      most: number | null;
+    };
+    columns: Record<never, never>;
+  };
+  'metrics/horizon': {
+    parameters: Record<never, never>;
+    columns: {
+      seconds: number;
+    };
+  };
+  'metrics/leave': {
+    parameters: {
+      queue_ids: (number | null)[] | null;
+    };
+    columns: Record<never, never>;
+  };
+  'metrics/lock': {
+    parameters: Record<never, never>;
+    columns: {
+      queue_id: number;
+    };
+  };
+  'metrics/queue_page': {
+    parameters: {
+      after: number | null;
+      limit: number | null;
+    };
+    columns: {
+      id: number;
+    };
+  };
+  'metrics/totals': {
+    parameters: Record<never, never>;
+    columns: {
+      queue_id: number;
+      enqueued: number;
+      deduplicated: number;
+      claimed: number;
+      acked: number;
+      nacked: number;
+      released: number;
+      rescued: number;
+      expired: number;
+      dead: number;
+      name: string;
+      paused: boolean;
+      max_ready: number;
+    };
+  };
   'postgres/become': {
     parameters: {
       role: string | null;

@@ -4,6 +4,7 @@ import type { NewJob } from '../enqueue/newJob.ts';
 import { jobNotFound, leaseLost } from '../errors.ts';
 import type { GroupHeads } from '../groups/heads.ts';
 import type { Job } from '../job.ts';
+import type { Tally } from '../metrics/tally.ts';
 import { isKeyTaken } from '../postgres/errorClasses.ts';
 import { gathering } from '../postgres/gathering.ts';
 import { LONG_LOCK_WAIT_MS, lockTimeoutOf, orUnavailable } from '../postgres/lockWait.ts';
@@ -53,8 +54,10 @@ export function createFollowUps(context: {
   enqueueWithin: Enqueue['enqueueWithin'];
   inTransactionSlot: Semaphore;
   groups: GroupHeads;
+  tally: Tally;
 }) {
-  const { db, queues, arrivals, waiters, settlement, enqueueWithin, inTransactionSlot, groups } = context;
+  const { db, queues, arrivals, waiters, settlement, enqueueWithin, inTransactionSlot, groups, tally } =
+    context;
 
   const lookAt = createSemaphore(LOOKS_AT_ONCE);
 
@@ -125,6 +128,7 @@ export function createFollowUps(context: {
       return { row, enqueued: answered };
     });
     if (done) {
+      tally.acked(queue.id, [done.row]);
       waiters.changed([done.row]);
       settlement.leaseEnded(queue);
       const acked: Acked = { id: item.id, state: 'completed', enqueued: done.enqueued };
@@ -160,6 +164,7 @@ export function createFollowUps(context: {
       // this nack. So no follow-up is inserted.
       return { ...job, enqueued: [] };
     }
+    tally.nacked(queue.id, [done.row], before.state === 'dead');
     const [job] = await settlement.givenBack(queue, [done.row]);
     await groups.advanceAfter([job as Job]);
     return { ...(job as Job), enqueued: done.enqueued };

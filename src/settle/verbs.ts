@@ -1,6 +1,7 @@
 import type { JoinRoundTrip } from '../batching/roundTrips.ts';
 import type { GroupHeads, Moved } from '../groups/heads.ts';
-import type { Job } from '../job.ts';
+import type { Job, JobRow } from '../job.ts';
+import type { Tally } from '../metrics/tally.ts';
 import type { Database } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import { textArray } from '../postgres/textArray.ts';
@@ -25,6 +26,7 @@ interface Context {
   notifier: Notifier;
   waiters: Waiters;
   groups: GroupHeads;
+  tally: Tally;
 }
 
 /**
@@ -32,13 +34,22 @@ interface Context {
  * and `job_not_found` for a job that is gone.
  */
 export function createSettlement(context: Context) {
-  const { db, waiters, arrivals } = context;
+  const { db, waiters, arrivals, tally } = context;
   const afterSettle = createAfterSettle(context);
   const { leaseEnded, givenBack } = afterSettle;
 
   const late = createLateSettlement(db);
 
   const watch = <T>(queue: Queue, work: () => Promise<T>) => arrivals.watch(() => [queue.id], work);
+
+  const nacked = (queue: Queue, rows: JobRow[], late?: boolean) => {
+    tally.nacked(queue.id, rows, late);
+    return givenBack(queue, rows);
+  };
+  const released = (queue: Queue, rows: JobRow[]) => {
+    tally.released(queue.id, rows);
+    return givenBack(queue, rows);
+  };
 
   return {
     ...afterSettle,
@@ -48,6 +59,7 @@ export function createSettlement(context: Context) {
       textOf: (item) => item.result?.text,
       async touch(queue, items, on) {
         const rows = await completeJobs(queue, items, on);
+        tally.acked(queue.id, rows);
         waiters.changed(rows);
         leaseEnded(queue);
         return rows.map(ackedAs);
@@ -59,12 +71,12 @@ export function createSettlement(context: Context) {
       inRoundTrips: false,
       textOf: (item) => item.error,
       touch: (queue, items) =>
-        watch(queue, async () => givenBack(queue, await (await prepareNack(db, queue, items))(db))),
+        watch(queue, async () => nacked(queue, await (await prepareNack(db, queue, items))(db))),
       settleLate: (queue, items, found) =>
         watch(queue, () =>
           late(queue, items, found, {
             prepare: (some) => prepareNack(db, queue, some, true),
-            givenBack: (rows) => givenBack(queue, rows),
+            givenBack: (rows) => nacked(queue, rows, true),
           }),
         ),
     }),
@@ -73,12 +85,12 @@ export function createSettlement(context: Context) {
       inRoundTrips: false,
       textOf: () => undefined,
       touch: (queue, items) =>
-        watch(queue, async () => givenBack(queue, await (await prepareRelease(db, queue, items))(db))),
+        watch(queue, async () => released(queue, await (await prepareRelease(db, queue, items))(db))),
       settleLate: (queue, items, found) =>
         watch(queue, () =>
           late(queue, items, found, {
             prepare: (some) => prepareRelease(db, queue, some, true),
-            givenBack: (rows) => givenBack(queue, rows),
+            givenBack: (rows) => released(queue, rows),
           }),
         ),
     }),

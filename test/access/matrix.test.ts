@@ -114,7 +114,7 @@ async function expectUnchanged(before: Snapshot): Promise<void> {
 const send = (key: string, { method }: Entry, { path, body, headers }: ReturnType<Case['call']>) =>
   as(service, key)(method, path, body, headers);
 
-function expectForeign(answer: Answer, { foreign, shows }: Case, of: Fixture): void {
+function expectForeign(answer: Answer, { foreign, shows, hides = shows }: Case, of: Fixture): void {
   if (foreign === 403) expectProblem(answer, 403, 'forbidden');
   else if (foreign === 404) {
     expect(answer.status, answer.text).toBe(404);
@@ -122,7 +122,7 @@ function expectForeign(answer: Answer, { foreign, shows }: Case, of: Fixture): v
   } else {
     expect(answer.status, answer.text).toBe(200);
     if (foreign === 'item 404') expect(answer.body.acks[0].status).toBe(404);
-    else expect(answer.text).not.toContain(shows?.(of));
+    else expect(answer.text).not.toContain(hides?.(of));
   }
 }
 

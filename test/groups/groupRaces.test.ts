@@ -11,6 +11,7 @@ import { createEnqueue } from '../../src/enqueue/enqueue.ts';
 import { createGroupHeads } from '../../src/groups/heads.ts';
 import { createGroupRepair } from '../../src/groups/repair.ts';
 import { createMemory } from '../../src/memory.ts';
+import { createTally } from '../../src/metrics/tally.ts';
 import { databaseClock } from '../../src/postgres/clock.ts';
 import { openDatabase } from '../../src/postgres/pool.ts';
 import { createArrivals } from '../../src/queues/arrivals.ts';
@@ -34,6 +35,7 @@ function bareEngine(url: string) {
   const notifier = createNotifier({ db, url, log });
   const waiters = createWaiters({ tell: () => undefined });
   const arrivals = createArrivals(db);
+  const tally = createTally(Date.now);
   const groups = createGroupHeads({
     db,
     joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.advance),
@@ -51,6 +53,7 @@ function bareEngine(url: string) {
     groups,
     capacity: createCapacity(db),
     arrivals,
+    tally,
   });
   const settlement = createSettlement({
     db,
@@ -60,6 +63,7 @@ function bareEngine(url: string) {
     notifier,
     waiters,
     groups,
+    tally,
   });
   const memories = createQueueMemories();
   const { leaseJobs } = createLease({

@@ -21,6 +21,7 @@ const packageOf = (name: string) => (name.startsWith('@') ? name : (name.split('
 const ROOMS = [
   /^src\/(config\/\w+|errors|ids|job|logger|memory|config|version|shareOfTime|slices|concerns)\.ts$/,
   'src/postgres/',
+  'src/metrics/',
   'src/embedded/',
   'src/replicas/',
   'src/queues/',

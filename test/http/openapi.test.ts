@@ -125,7 +125,7 @@ describe.each(operations)('$name', (entry) => {
     const success = answersOf(entry).filter(({ status }) => status < 300);
     expect(success.length).toBeGreaterThan(0);
     const shown = [operation.requestBody, ...success.map(({ answer }) => answer)]
-      .map((part) => part?.content?.['application/json'].schema)
+      .map((part) => part?.content?.['application/json']?.schema)
       .filter((schema) => schema !== undefined);
     for (const schema of shown) {
       expect(resolve(schema).examples?.length).toBeGreaterThan(0);

@@ -99,6 +99,7 @@ const SERVES: Privileges = {
   'table dibs.repeatable_claims': ALL,
   'table dibs.scan_floors': ALL,
   'table dibs.schedules': ALL,
+  'table dibs.totals': ALL,
   'table dibs.unique_windows': ALL,
   'sequence dibs.positions': 'select, usage',
   'sequence dibs.queue_ids': 'usage',

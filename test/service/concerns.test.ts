@@ -78,6 +78,7 @@ describe('the verbs of an engine', () => {
     changeJob: () => engine.changeJob({ id, change: { priority: 1 } }),
     getQueue: () => engine.getQueue({ queue }),
     listQueues: () => engine.listQueues({ limit: 1 }),
+    getMetrics: () => engine.getMetrics({}),
     explainQueue: () => engine.explainQueue({ queue }),
     configureQueue: () => engine.configureQueue({ queue, config: { ...DEFAULT_CONFIG, ...NO_LIMITS } }),
     pauseQueue: () => engine.pauseQueue({ queue }),

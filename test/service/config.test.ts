@@ -24,6 +24,8 @@ test('an empty environment serves loopback with a PostgreSQL of its own', () => 
     maxMemoryBytes: 268_435_456,
     auth: undefined,
     adminKeyFile: undefined,
+    metricsQueues: 100,
+    accessLog: false,
     webPages: { hosts: [], origins: [] },
     trustProxy: [],
     tls: undefined,
@@ -64,7 +66,14 @@ test('an empty variable counts as none', () => {
     'ADMIN_KEY_FILE',
   ];
   const empty = Object.fromEntries(
-    [...names, 'DATABASE_POOL_SIZE', 'MAX_PAYLOAD_BYTES', 'MAX_MEMORY_BYTES'].map((n) => [n, '']),
+    [
+      ...names,
+      'DATABASE_POOL_SIZE',
+      'MAX_PAYLOAD_BYTES',
+      'MAX_MEMORY_BYTES',
+      'METRICS_QUEUES',
+      'ACCESS_LOG',
+    ].map((n) => [n, '']),
   );
   expect(readConfig(empty)).toEqual(readConfig({}));
 });
@@ -96,6 +105,8 @@ test('every variable is read', () => {
       ANSWER_TIMEOUT_SECONDS: '20',
       RATE_LIMIT_REQUESTS_PER_SECOND: '100',
       RATE_LIMIT_FAILURES_PER_MINUTE: '0',
+      METRICS_QUEUES: '7',
+      ACCESS_LOG: 'on',
     }),
   ).toEqual({
     host: '0.0.0.0',
@@ -109,6 +120,8 @@ test('every variable is read', () => {
     maxMemoryBytes: 1_073_741_824,
     auth: 'off',
     adminKeyFile: '/run/secrets/dibs',
+    metricsQueues: 7,
+    accessLog: true,
     webPages: undefined,
     trustProxy: ['10.0.0.0/8', '2001:db8::/32', '192.0.2.1', 'loopback'],
     tls: { cert: '/tls/tls.crt', key: '/tls/tls.key', clientCa: '/tls/ca.crt' },
@@ -151,6 +164,8 @@ test.each([
       'uniquelocal',
     ],
   ],
+  ['METRICS_QUEUES', ['-1', '10001', 'all']],
+  ['ACCESS_LOG', ['true', 'ON']],
   ['LOG_LEVEL', ['verbose', 'INFO', 'toString']],
   ['AUTH', ['true', 'no', 'OFF', 'on']],
   ['ALLOWED_HOSTS', ['http://a.example', 'a b', 'a,b/c']],

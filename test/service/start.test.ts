@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { version } from '../../src/version.ts';
 import { createDatabase } from '../support/database.ts';
 import { http } from '../support/replica.ts';
 import { served } from '../support/served.ts';
@@ -63,7 +64,7 @@ test('npm start warns of nothing, and SIGTERM to it stops the service and its Po
       });
       ended.then(() => reject(new Error(`npm start ended: ${JSON.stringify(said)}`)));
     });
-  await until('Dibs is ready at');
+  await until(`Dibs ${version} is ready at`);
   const postgres = Number(readFileSync(join(dataDir, 'postgres/data/postmaster.pid'), 'utf8').split('\n')[0]);
   const service = said[0]?.pid as number;
   pids.push(service, postgres);

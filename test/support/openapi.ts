@@ -58,7 +58,7 @@ export function answerChecker(document: object) {
       .map(escaped)
       .join('/');
     const validate = ajv.compile({ $ref: `http://dibs.test/openapi.json#/${pointer}/schema` });
-    if (!validate(answer.body))
+    if (!validate(type.includes('json') ? answer.body : answer.text))
       throw new Error(
         `${method} ${path} ${answer.status}: ${ajv.errorsText(validate.errors)}\n${answer.text}`,
       );

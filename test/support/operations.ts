@@ -41,6 +41,8 @@ export interface Case {
   also?: Scope;
   /** What the answer has of the queue, where `foreign` is `left out`. */
   shows?(at: Fixture): string;
+  /** The same, for an answer that may be without it for its own callers, too. */
+  hides?(at: Fixture): string;
 }
 
 /** A request that touches a queue of the caller and a foreign one. */
@@ -143,6 +145,7 @@ const settling = (verb: 'ack' | 'nack' | 'release' | 'extend', more: object = {}
 let keys = 0;
 
 export const OPERATIONS: Record<string, Entry> = {
+  getVersion: open('/version'),
   getHealth: open('/healthz'),
   getReadiness: open('/readyz'),
 
@@ -311,6 +314,17 @@ export const OPERATIONS: Record<string, Entry> = {
   deleteSchedule: onSchedule('DELETE', 204),
   triggerSchedule: onSchedule('POST', 201, '/trigger'),
 
+  getMetrics: {
+    method: 'GET',
+    cases: {
+      plain: {
+        call: () => ({ path: '/metrics' }),
+        allowed: 200,
+        foreign: 'left out',
+        hides: ({ queue }) => `"${queue}"`,
+      },
+    },
+  },
   listKeys: onEverything('GET', 200, '/keys'),
   createKey: one(
     'POST',

@@ -41,6 +41,7 @@ export async function startService(
     asOwner?: boolean;
     maxPayloadBytes?: number;
     maxMemoryBytes?: number;
+    metricsQueues?: number;
     limits?: Partial<HttpLimits>;
     certificates?: Certificates;
     trustProxy?: string[];
@@ -69,6 +70,7 @@ export async function startService(
   const engine = await startEngine({
     db,
     memory,
+    metricsQueues: options.metricsQueues,
     listenUrl: options.listenUrl ?? servingUrl,
     log: (error) => errors.push(error),
     logAct: (fields) => acts.push(fields),

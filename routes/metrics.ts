@@ -1,0 +1,44 @@
+import { textOf } from '../src/metrics/family.ts';
+import { inSlices } from '../src/slices.ts';
+import type { App } from './http/fastify.ts';
+import { operation } from './http/operation.ts';
+import { ref } from './schemas/common.ts';
+import { MetricsText } from './schemas/health.ts';
+
+const PLAIN = 'text/plain; version=0.0.4; charset=utf-8';
+const OPEN_METRICS = 'application/openmetrics-text; version=1.0.0; charset=utf-8';
+
+const text = { schema: ref(MetricsText) };
+
+export function metricsRoute(app: App): void {
+  app.route({
+    method: 'GET',
+    url: '/metrics',
+    config: { verb: 'getMetrics' },
+    schema: {
+      ...operation({
+        operationId: 'getMetrics',
+        tags: ['Health'],
+        summary: 'Metrics for Prometheus',
+        description:
+          'In the format of OpenMetrics to whoever accepts it, else in that of Prometheus. A caller with queue patterns ' +
+          'gets the metrics of its queues only. docs/metrics.md explains each.',
+        answers: {
+          200: {
+            description: 'The metrics.',
+            content: { 'text/plain': text, 'application/openmetrics-text': text },
+          },
+        },
+      }),
+    },
+    handler: async (request, reply) => {
+      const { families, isWhole } = await request.verbs.getMetrics({});
+      const isOpenMetrics = request.headers.accept?.includes('application/openmetrics-text') === true;
+      const all = isWhole ? [...families, ...app.requestCounts.families()] : families;
+      return reply
+        .header('vary', 'accept')
+        .type(isOpenMetrics ? OPEN_METRICS : PLAIN)
+        .send(await inSlices(textOf(all, isOpenMetrics)));
+    },
+  });
+}

@@ -1,0 +1,170 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { JOB_STATES } from '../job.ts';
+import { type Family, family, labelled } from '../metrics/family.ts';
+import { processFamilies, type ReplicaParts } from '../metrics/replica.ts';
+import { EVENTS, type Event, type Tally } from '../metrics/tally.ts';
+import { waitFamily, workFamily } from '../metrics/times.ts';
+import { EVERYTHING_ELSE, GONE, type TotalRow, type Totals } from '../metrics/totals.ts';
+import { eachOf, inSlices } from '../slices.ts';
+import type { Depth, Depths } from './depths.ts';
+
+/** No queue can have these names: they have parentheses. */
+const OTHER = '(other)';
+const GONE_QUEUES = '(gone)';
+
+/** Somebody who looks for the first time, or after a long time, waits this long for the first numbers. */
+const FIRST_WAIT_MS = 2000;
+
+const MAX = 'Over all replicas: each tells the same, so take the max.';
+const MAX_COUNTED = 'Each replica counts for itself: take the max.';
+
+const EVENT_HELP: Record<Event, string> = {
+  enqueued:
+    'Jobs that requests and schedules have put into the queue. Those of dibs.enqueue in SQL are not counted.',
+  deduplicated: 'Enqueues that were answered with the job that had their unique_key.',
+  claimed: 'Leases that were given.',
+  acked: 'Jobs that were done.',
+  nacked: 'Attempts that a worker said had failed.',
+  released: 'Leases that were given back unworked, by a worker or because the consumer was gone.',
+  rescued: 'Leases that ran out and were taken back.',
+  expired: 'Jobs whose own time was over before anybody claimed them. They are dead, too.',
+  dead: 'Jobs that became dead: by a nack, a lease that ran out, or because they expired.',
+};
+
+export interface MetricsAnswer {
+  families: Family[];
+  /** False for a caller that may see some queues only. */
+  isWhole: boolean;
+}
+
+/** Whether a queue is like one of these patterns of LIKE, as access/caller.ts makes them. */
+function isVisible(name: string, patterns: string[]): boolean {
+  return patterns
+    .map((pattern) => pattern.replaceAll('\\_', '_'))
+    .some((pattern) => (pattern.endsWith('%') ? name.startsWith(pattern.slice(0, -1)) : name === pattern));
+}
+
+interface Shown {
+  row: TotalRow;
+  /** Its labels, as they are written. */
+  labels: string;
+  depth: Depth | undefined;
+}
+
+const eventFamily = (event: Event, shown: Shown[]): Family =>
+  family(
+    'counter',
+    `dibs_jobs_${event}_total`,
+    `${EVENT_HELP[event]} ${MAX}`,
+    shown.map(({ row, labels }) => [row[event], labels]),
+  );
+
+function drainSeconds({ row, depth }: Shown, totals: Totals): number | undefined {
+  if (!depth) return undefined;
+  const left = depth.counts.ready + depth.counts.blocked + depth.counts.leased;
+  if (left === 0) return 0;
+  const rate = totals.shrinking(row.queue_id) ?? 0;
+  return rate > 0 ? left / rate : undefined;
+}
+
+function depthFamilies(shown: Shown[], totals: Totals): Family[] {
+  const now = performance.now();
+  const deep = shown.filter(({ depth }) => depth);
+  const named = shown.filter(({ row }) => row.name !== null);
+  const gauge = (name: string, help: string, value: (of: Shown) => number | null | undefined, of = deep) =>
+    family(
+      'gauge',
+      `dibs_queue_${name}`,
+      help,
+      of.map((one) => [value(one), one.labels]),
+    );
+  return [
+    family(
+      'gauge',
+      'dibs_queue_jobs',
+      `Jobs in the queue, by state. ${MAX_COUNTED}`,
+      deep.flatMap(({ depth, labels }) =>
+        JOB_STATES.map((state) => [depth?.counts[state], `${labels},state="${state}"`] as const),
+      ),
+    ),
+    gauge(
+      'oldest_ready_age_seconds',
+      `For how long the ready job that has waited longest has been ready. ${MAX_COUNTED}`,
+      ({ depth }) => depth?.oldestReadySeconds ?? 0,
+    ),
+    gauge(
+      'counted_age_seconds',
+      'How old dibs_queue_jobs is. Take the min over replicas.',
+      ({ depth }) => (now - (depth as Depth).at) / 1000,
+    ),
+    gauge(
+      'drain_seconds',
+      'Seconds until the queue is empty at the rate of the last minute. No value while it does not shrink. ' +
+        'Take the min over replicas.',
+      (one) => drainSeconds(one, totals),
+    ),
+    gauge('paused', `1 while the queue is paused. ${MAX}`, ({ row }) => Number(row.paused), named),
+    gauge(
+      'max_ready_jobs',
+      `The max_ready of the queue, if it has one. ${MAX}`,
+      ({ row }) => row.max_ready,
+      named,
+    ),
+  ];
+}
+
+function* collected(parts: (() => Family[])[]): Generator<void, Family[]> {
+  const families: Family[] = [];
+  yield* eachOf(parts, (part) => families.push(...part()));
+  return families;
+}
+
+/** The verb that tells all metrics that the engine knows. It asks the database for nothing: duties do. */
+export function createMetrics(context: {
+  tally: Tally;
+  totals: Totals;
+  depths: Depths;
+  replica: ReplicaParts;
+}) {
+  const { tally, totals, depths, replica } = context;
+
+  function shownTo(visible: string[] | null | undefined): Shown[] {
+    return totals.rows().flatMap((row): Shown[] => {
+      const { queue_id: id, name } = row;
+      if (id === GONE)
+        return visible ? [] : [{ row, labels: labelled({ queue: GONE_QUEUES }), depth: undefined }];
+      if (id === EVERYTHING_ELSE)
+        return visible ? [] : [{ row, labels: labelled({ queue: OTHER }), depth: depths.others() }];
+      if (name === null || (visible && !isVisible(name, visible))) return [];
+      return [{ row, labels: labelled({ queue: name }), depth: depths.own(id) }];
+    });
+  }
+
+  async function beginToWatch(): Promise<void> {
+    const first = totals
+      .flush()
+      .then(depths.countNow)
+      // An outage shows in the numbers. The duties log it.
+      .catch(() => undefined);
+    await Promise.race([first, sleep(FIRST_WAIT_MS, undefined, { ref: false })]);
+  }
+
+  return async ({ visible }: { visible?: string[] | null }): Promise<MetricsAnswer> => {
+    const isFirst = !totals.isWatched();
+    totals.watch();
+    if (isFirst) await beginToWatch();
+    const shown = shownTo(visible);
+    const times = shown.flatMap(({ row, labels }) => {
+      const of = row.queue_id === EVERYTHING_ELSE ? tally.rest : tally.own.get(row.queue_id);
+      return of ? [{ of, labels }] : [];
+    });
+    const parts = [
+      ...EVENTS.map((event) => () => [eventFamily(event, shown)]),
+      () => depthFamilies(shown, totals),
+      () => [waitFamily(times)],
+      () => [workFamily(times)],
+      () => (visible ? [] : processFamilies(replica)),
+    ];
+    return { families: await inSlices(collected(parts)), isWhole: !visible };
+  };
+}

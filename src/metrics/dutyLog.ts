@@ -1,0 +1,39 @@
+/** How a duty has run on this replica. */
+interface Runs {
+  seconds: number;
+  failures: number;
+  lastSeconds: number | undefined;
+  /** On the clock of this machine. */
+  lastSuccess: number | undefined;
+}
+
+/** Notes how each duty runs. */
+export function createDutyLog() {
+  const duties = new Map<string, Runs>();
+
+  return {
+    all: (): Iterable<[string, Runs]> => duties,
+
+    /** The run of a duty, noted under its name. */
+    noting(name: string, run: () => Promise<boolean | number>): () => Promise<boolean | number> {
+      const runs: Runs = { seconds: 0, failures: 0, lastSeconds: undefined, lastSuccess: undefined };
+      duties.set(name, runs);
+      return async () => {
+        const began = performance.now();
+        try {
+          const answer = await run();
+          runs.lastSuccess = Date.now() / 1000;
+          return answer;
+        } catch (error) {
+          runs.failures++;
+          throw error;
+        } finally {
+          runs.lastSeconds = (performance.now() - began) / 1000;
+          runs.seconds += runs.lastSeconds;
+        }
+      };
+    },
+  };
+}
+
+export type DutyLog = ReturnType<typeof createDutyLog>;

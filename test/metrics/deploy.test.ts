@@ -1,0 +1,85 @@
+import { execFileSync } from 'node:child_process';
+import { describe, expect, test } from 'vitest';
+import { parseMetrics } from '../support/exposition.ts';
+import { startService } from '../support/service.ts';
+import { ROOT, textOf } from '../support/sources.ts';
+
+/** Whether Prometheus' own checker is installed. */
+function hasPromtool(): boolean {
+  try {
+    execFileSync('promtool', ['--version'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const rules = textOf('deploy/prometheus/rules.yaml');
+const board = textOf('deploy/grafana/dashboard.json');
+const page = textOf('docs/metrics.md');
+
+/** Metrics by the rows of docs/metrics.md. */
+const explained = [...page.matchAll(/^\| `(\w+)` \|/gm)].map((match) => match[1] as string);
+const METRIC = /\b(?:dibs|process)_[a-z_]+\b/g;
+const familyOf = (name: string) => name.replace(/_(bucket|sum|count)$/, '');
+
+test('docs/metrics.md explains each metric, and no other', async () => {
+  const service = await startService();
+  try {
+    await service.call('POST', '/jobs', { queue: 'q' });
+    await service.call('PUT', '/queues/limited', { max_ready: 1 });
+    await service.call('POST', '/jobs', { queue: 'limited' });
+    await service.call('GET', '/nothing');
+    const { text } = await service.call('GET', '/metrics');
+    expect(explained.toSorted()).toEqual([...parseMetrics(text).types.keys()].sort());
+  } finally {
+    await service.stop();
+  }
+});
+
+describe('the rules and the dashboard', () => {
+  test('use only metrics that exist', () => {
+    for (const text of [rules.replaceAll(/^#.*$/gm, ''), board]) {
+      const used = new Set((text.match(METRIC) ?? []).map(familyOf));
+      expect(used.size).toBeGreaterThan(5);
+      expect([...used].filter((name) => !explained.includes(name))).toEqual([]);
+    }
+  });
+
+  test('each alert says in docs/operating.md what to do about it', () => {
+    const alerts = [...rules.matchAll(/- alert: (\w+)/g)].map((match) => match[1] as string);
+    const operating = textOf('docs/operating.md');
+    expect(alerts.length).toBeGreaterThan(10);
+    for (const alert of alerts) {
+      expect(operating).toMatch(new RegExp(`^### ${alert}\n\n\\S.{40,}`, 'm'));
+      expect(rules).toContain(`runbook: docs/operating.md#${alert.toLowerCase()}\n`);
+      expect(textOf('deploy/prometheus/rules.test.yaml')).toContain(`alertname: ${alert}\n`);
+    }
+  });
+
+  test('every panel of the dashboard asks something, and none lies over another', () => {
+    const { panels } = JSON.parse(board) as {
+      panels: {
+        type: string;
+        title: string;
+        targets?: { expr: string }[];
+        gridPos: Record<string, number>;
+      }[];
+    };
+    const places = panels.map(({ gridPos: { x, y } }) => `${x} ${y}`);
+    expect(new Set(places).size).toBe(places.length);
+    for (const { type, title, targets } of panels)
+      if (type !== 'row')
+        expect(
+          targets?.every(({ expr }) => expr.length > 5),
+          title,
+        ).toBe(true);
+  });
+
+  test.skipIf(!hasPromtool())('promtool accepts the rules, and each alert fires for its reason only', () => {
+    const run = (...args: string[]) =>
+      execFileSync('promtool', args, { cwd: `${ROOT}deploy/prometheus`, encoding: 'utf8' });
+    expect(run('check', 'rules', 'rules.yaml')).toContain('SUCCESS');
+    expect(run('test', 'rules', 'rules.test.yaml')).toContain('SUCCESS');
+  });
+});
