@@ -134,7 +134,7 @@ describe('npm start with a PostgreSQL of its own', () => {
       });
   }
 
-  const isReady = () => until(() => said.includes('Dibs is ready'), { what: 'service' });
+  const isReady = () => until(() => /Dibs .* is ready/.test(said), { what: 'service' });
 
   /** Whether any process of npm's group lives. PostgreSQL has its own group. */
   function groupLives(): boolean {
