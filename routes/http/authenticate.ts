@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import type { Access, Credential } from '../../src/access/access.ts';
 import { ANYBODY, type Caller } from '../../src/access/caller.ts';
 import type { Failures } from '../../src/access/failures.ts';
-import type { VerbName } from '../../src/access/needs.ts';
+import { needOf, type VerbName } from '../../src/access/needs.ts';
 import type { CallerVerbs, Engine } from '../../src/engine.ts';
 import { Refusal } from '../../src/errors.ts';
 import { clientAddress } from './clientAddress.ts';
@@ -89,8 +89,9 @@ export function authenticate(
   }
 
   function admit(request: FastifyRequest, verb: VerbName, caller: Caller): void {
-    const originOf = () => ({ address: clientAddress(request), request_id: request.id });
-    request.verbs = engine.admit(caller, verb, originOf);
+    const isAudited = needOf(verb).about !== undefined;
+    const origin = isAudited ? { address: clientAddress(request), request_id: request.id } : undefined;
+    request.verbs = engine.admit(caller, verb, origin);
   }
 
   function letIn(request: FastifyRequest, reply: FastifyReply, verb: VerbName, caller: Caller) {

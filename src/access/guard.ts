@@ -133,12 +133,11 @@ export function guard<V extends Verbs & Record<VerbName, unknown>>(
     as,
 
     /**
-     * The verbs for a request that asks for the verb `name`, before its body is read.
+     * The verbs for a request that asks for the verb `name`, before its body is read. A verb that is audited needs an `origin`.
      * @throws Refusal `forbidden` when the caller lacks the scope
      */
-    admit(caller: Caller, name: VerbName, originOf: () => Origin): CallerVerbs {
-      const { scope, about } = needOf(name);
-      const origin = about && originOf();
+    admit(caller: Caller, name: VerbName, origin?: Origin): CallerVerbs {
+      const { scope } = needOf(name);
       if (caller.may(scope)) return as(caller, origin);
       const refusal = scopeMissing(scope);
       if (origin) void audit.note(caller, origin, name, {}, performance.now(), { error: refusal });
