@@ -1,8 +1,11 @@
 import { parseArgs } from 'node:util';
-import type { Scope } from '../src/access/caller.ts';
+import { createAudit } from '../src/access/audit.ts';
+import { createCaller, type Scope } from '../src/access/caller.ts';
 import { type KeyAdmin, type KeyInfo, keyAdmin, type MadeKey } from '../src/access/keyAdmin.ts';
 import { newKey, newKeyId } from '../src/access/keyFormat.ts';
+import type { VerbName } from '../src/access/needs.ts';
 import type { Config } from '../src/config.ts';
+import type { Database } from '../src/postgres/pool.ts';
 import { withDatabase } from './database.ts';
 import { UsageError } from './usage.ts';
 
@@ -106,7 +109,29 @@ function table(keys: KeyInfo[]): string {
     .join('\n');
 }
 
-async function run(command: string, target: string, values: Options, keys: KeyAdmin): Promise<void> {
+/** Notes an act on a key. */
+type Note = (verb: VerbName, key_id: string) => Promise<void>;
+
+/** Whoever may write to the database. */
+const COMMAND_LINE = createCaller({ id: undefined, name: 'dibs keys' }, { scopes: ['admin'], queues: ['*'] });
+
+/** No guard is around a command, so it notes its acts itself. */
+function noting(db: Database): Note {
+  const audit = createAudit({
+    db,
+    log: (_, message) => say(`${message}.`),
+    logAct: () => undefined,
+  });
+  const origin = { address: null, request_id: null };
+  return (verb, key_id) => audit.note(COMMAND_LINE, origin, verb, { key_id }, performance.now());
+}
+
+async function run(
+  command: string,
+  target: string,
+  values: Options,
+  { keys, note }: { keys: KeyAdmin; note: Note },
+): Promise<void> {
   if (command === 'create') {
     const made = await keys.create({
       name: target,
@@ -114,13 +139,17 @@ async function run(command: string, target: string, values: Options, keys: KeyAd
       queues: values.queue,
       expires_in_seconds: seconds(values, 'expires-in-seconds'),
     });
+    await note('createKey', made.id);
     show(made, values, 'Created');
   } else if (command === 'rotate') {
     const overlap_seconds = seconds(values, 'overlap-seconds');
-    show(await keys.rotate({ id: await keys.find(target), overlap_seconds }), values, 'Rotated');
+    const made = await keys.rotate({ id: await keys.find(target), overlap_seconds });
+    await note('rotateKey', made.id);
+    show(made, values, 'Rotated');
   } else if (command === 'revoke') {
     const id = await keys.find(target);
     await keys.revoke({ id });
+    await note('revokeKey', id);
     out(values.json ? JSON.stringify({ id }) : `Revoked the access key ${id}.`);
   } else {
     const all = await allKeys(keys);
@@ -151,6 +180,9 @@ export async function keysCommand(args: string[], readConfig: () => Config): Pro
   seconds(values, 'expires-in-seconds');
   seconds(values, 'overlap-seconds');
   await withDatabase(readConfig(), (db) =>
-    run(command, target, values, keyAdmin({ db, changed: async () => undefined })),
+    run(command, target, values, {
+      keys: keyAdmin({ db, changed: async () => undefined }),
+      note: noting(db),
+    }),
   );
 }

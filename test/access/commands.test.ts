@@ -87,6 +87,16 @@ describe('dibs keys', () => {
       what: 'the refusal of the revoked key',
     });
     expect((await keys('list')).stdout.match(/revoked/g)).toHaveLength(2);
+
+    const acts = await onServer(DATABASE_URL, 'select actor, verb, key_id from dibs.audit order by id');
+    const [by, first] = [{ actor: 'dibs keys' }, listed[0].id];
+    expect(acts).toEqual([
+      { ...by, verb: 'createKey', key_id: first },
+      { ...by, verb: 'createKey', key_id: made.id },
+      { ...by, verb: 'rotateKey', key_id: first },
+      { ...by, verb: 'revokeKey', key_id: made.id },
+      { ...by, verb: 'revokeKey', key_id: first },
+    ]);
   });
 
   test('tells what is wrong: status 2 for the command line, 1 for what cannot be done', async () => {
