@@ -241,7 +241,8 @@ describe('beside the document', () => {
     ['/openapi.json', 200],
     ['/healthz', 200],
     ['/readyz', 200],
-    ['/metrics', 404],
+    ['/version', 200],
+    ['/metrics', 401],
     ['/dashboard', 404],
   ])('%s is %i without a key, and shows no queue', async (path, status) => {
     const { queue } = await fixture();
