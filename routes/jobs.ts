@@ -39,11 +39,11 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
           group: Type.Optional(text(256, { description: 'The group that they are of.' })),
           unique_key: Type.Optional(text(256, { description: 'Only those with this `unique_key`.' })),
           include: Type.Optional(oneOf(['payload'], { description: 'What else to show.' })),
-          payload_format: payloadFormat,
           order: Type.Optional(
             oneOf(['newest', 'oldest'], { default: 'newest', description: 'By when they were enqueued.' }),
           ),
           ...pageQuery,
+          payload_format: payloadFormat,
         },
         { additionalProperties: false },
       ),

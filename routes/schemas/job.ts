@@ -304,7 +304,7 @@ export const LeasedJob = Type.Object(
     lease_token: Type.String({ description: 'Proves this lease, in whatever settles or extends it.' }),
     lease_seconds: decimal({
       description:
-        'How long the lease was given for. So a worker needs no clock of its own to extend it in time.',
+        'How long the lease was given for: what a repeat of the claim asks for, too. So a worker needs no clock of its own.',
     }),
   },
   { $id: 'LeasedJob', description: 'A job, leased to the claimant.', examples: [LEASED_EXAMPLE] },

@@ -30,7 +30,7 @@ test('the row of a claim is pruned once none of its leases is left, and stays wh
     // It is looked at again when the lease ends.
     expect(Number(row?.until)).toBe(Date.parse(runs.lease_expires_at));
   });
-  expect(await at.claim(queue, { claim_id: 'runs' })).toEqual([runs]);
+  expect(await at.claim(queue, { claim_id: 'runs', lease_seconds: 600 })).toEqual([runs]);
 });
 
 test('a claim writes one row, and a claim without a claim_id writes none', async () => {

@@ -77,7 +77,7 @@ class Cycle {
     Extended extended = consuming.extendLease(first.getId(), new ExtendRequest()
         .leaseToken(first.getLeaseToken()).leaseSeconds(120.0).progress(Map.of("done", true)));
     check(extended.getLeaseExpiresAt().isAfter(first.getLeaseExpiresAt()), "the lease is extended");
-    Job looked = jobs.getJob(first.getId(), null);
+    Job looked = jobs.getJob(first.getId(), null, null);
     check(looked.getState() == JobState.LEASED, "the job is leased");
     check(sameJson(looked.getProgress(), Map.of("done", true)), "the progress is seen");
 
@@ -96,11 +96,11 @@ class Cycle {
     check(settled.getAcks().get(1).getProblem().getCode().equals("lease_lost"), "the stale ack doesn't");
     check(settled.getNacks().get(0).getState() == JobState.DEAD, "the fourth job is dead");
 
-    JobPage page = jobs.listJobs(QUEUE, JobState.DEAD, null, null, "payload", null, null, null);
+    JobPage page = jobs.listJobs(QUEUE, JobState.DEAD, null, null, "payload", null, null, null, null);
     check(page.getJobs().size() == 1 && page.getNextCursor() == null, "the dead job is listed");
     check(((Number) page.getJobs().get(0).getPayload()).intValue() == 2, "with its payload");
 
-    Problem gone = refusal(() -> jobs.getJob(first.getId(), null));
+    Problem gone = refusal(() -> jobs.getJob(first.getId(), null, null));
     check(gone.getStatus() == 404 && gone.getCode().equals("job_not_found"), "the first job is gone");
     Problem wrong = refusal(
         () -> producing.enqueueJob(new JobSpec().delaySeconds(1.0).runAt(OffsetDateTime.now()), null, null));
