@@ -116,7 +116,7 @@ await benchmark(
       for (const [name, { rates, ratio }] of found)
         if (name !== PLAIN)
           report.line({
-            number: 20,
+            number: 21,
             what: `cycles/s at ${count} connections, ${name}: ${Math.round(median(rates))}/s`,
             against: `${PLAIN}: ${Math.round(median(found.get(PLAIN).rates))}/s`,
             value: median(ratio),
