@@ -16,6 +16,7 @@ import { isHopeless } from './src/postgres/errorClasses.ts';
 import { migrateOrCheck } from './src/postgres/migrate.ts';
 import { causeOf, createOutageLog, type OutageLog } from './src/postgres/outageLog.ts';
 import { openDatabase } from './src/postgres/pool.ts';
+import { createRareLog } from './src/rareLog.ts';
 import { version } from './src/version.ts';
 
 const RETRY_MS = 1000;
@@ -72,7 +73,15 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
   const certificates = config.tls && (await openCertificates(config.tls));
   const undo: (() => Promise<unknown>)[] = [];
   try {
-    const tokens = config.tokens && createTokens(config.tokens, (why) => logger.info(why));
+    const tokens =
+      config.tokens &&
+      createTokens(
+        config.tokens,
+        createRareLog(
+          (why) => why,
+          (why, times) => logger.info({ times }, why),
+        ),
+      );
     await tokens?.checkFiles();
     let url = config.databaseUrl;
     if (url === undefined) {

@@ -7,7 +7,7 @@ import type { VerbName } from '../src/access/needs.ts';
 import type { Config } from '../src/config.ts';
 import type { Database } from '../src/postgres/pool.ts';
 import { withDatabase } from './database.ts';
-import { UsageError } from './usage.ts';
+import { parsed, UsageError } from './usage.ts';
 
 const USAGE = `Usage: dibs keys <command>
 
@@ -43,13 +43,8 @@ const COMMANDS: Record<string, readonly (keyof typeof options)[]> = {
 
 const misused = (why: string) => new UsageError(`${why}\n\n${USAGE}`);
 
-function parse(args: string[]) {
-  try {
-    return parseArgs({ args, options, allowPositionals: true });
-  } catch (error) {
-    throw misused((error as Error).message);
-  }
-}
+const parse = (args: string[]) =>
+  parsed(() => parseArgs({ args, options, allowPositionals: true }), `\n\n${USAGE}`);
 
 /** @throws UsageError for an option of another command */
 function checkOptions(command: string, values: Options): void {

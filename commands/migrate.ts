@@ -4,17 +4,14 @@ import { isOutage, StartError } from '../src/errors.ts';
 import { migrate } from '../src/postgres/migrate.ts';
 import { causeOf } from '../src/postgres/outageLog.ts';
 import type { Grants } from '../src/postgres/roles.ts';
-import { UsageError } from './usage.ts';
+import { parsed } from './usage.ts';
 
 /** @throws UsageError */
 function readGrants(args: string[]): Grants {
   const roles = { type: 'string', multiple: true, default: [] as string[] } as const;
-  try {
-    const { values } = parseArgs({ args, options: { 'grant-serve': roles, 'grant-produce': roles } });
-    return { serve: values['grant-serve'], produce: values['grant-produce'] };
-  } catch (error) {
-    throw new UsageError((error as Error).message);
-  }
+  const options = { 'grant-serve': roles, 'grant-produce': roles };
+  const { values } = parsed(() => parseArgs({ args, options }));
+  return { serve: values['grant-serve'], produce: values['grant-produce'] };
 }
 
 /** `dibs migrate` */

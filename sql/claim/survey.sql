@@ -14,13 +14,8 @@ with found as materialized (
     from (
       select position
       from dibs.jobs
-      where queue_id = :queue_id
-        and state = 'ready'
-        and fairness_key is null
-        and -priority = piece.rank
-        and position > piece.position
-        and position <= piece.last_position
-        and (expires_at is null or expires_at > statement_timestamp())
+      where
+        -- include shared/ready_in_piece.sql
       order by queue_id, -priority, position
       limit 1
     ) as plain
@@ -30,13 +25,8 @@ with found as materialized (
     from (
       select position
       from dibs.jobs
-      where queue_id = :queue_id
-        and dibs.by_index(state = 'ready')
-        and fairness_key is not null
-        and -priority = piece.rank
-        and position > piece.position
-        and position <= piece.last_position
-        and (expires_at is null or expires_at > statement_timestamp())
+      where
+        -- include shared/ready_with_key_in_piece.sql
       order by queue_id, -priority, position
       limit 1
     ) as with_key

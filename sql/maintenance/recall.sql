@@ -3,19 +3,14 @@
 -- that are being claimed at this moment. `ms` is how long the search took. :has_keys: jobs with fairness keys, else those without.
 with found as materialized (
   select job.*
-  from unnest(:ranks::smallint[], :positions::bigint[], :last_positions::bigint[]) as range (rank, position, last_position)
+  from unnest(:ranks::smallint[], :positions::bigint[], :last_positions::bigint[]) as piece (rank, position, last_position)
   cross join lateral (
     select *
     from (
       select id, position
       from dibs.jobs
-      where queue_id = :queue_id
-        and state = 'ready'
-        and fairness_key is null
-        and -priority = range.rank
-        and position > range.position
-        and position <= range.last_position
-        and (expires_at is null or expires_at > statement_timestamp())
+      where
+        -- include shared/ready_in_piece.sql
       order by queue_id, -priority, position
       limit (select :limit::integer)
       for update skip locked
@@ -26,13 +21,8 @@ with found as materialized (
     from (
       select id, position
       from dibs.jobs
-      where queue_id = :queue_id
-        and dibs.by_index(state = 'ready')
-        and fairness_key is not null
-        and -priority = range.rank
-        and position > range.position
-        and position <= range.last_position
-        and (expires_at is null or expires_at > statement_timestamp())
+      where
+        -- include shared/ready_with_key_in_piece.sql
       order by queue_id, -priority, position
       limit (select :limit::integer)
       for update skip locked

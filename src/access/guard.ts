@@ -86,7 +86,8 @@ export function guard<V extends Verbs & Record<VerbName, unknown>>(
       if (caller.everywhere) return run(request);
       if (need.job && !(await mayUseJob(caller, request.id))) throw jobNotFound(request.id);
       if (need.items) return settleVisible(request as never, run as never, (id) => mayUseJob(caller, id));
-      return run(need.narrowed ? { ...request, visible: caller.visible } : request);
+      if (!need.narrowed) return run(request);
+      return run({ ...request, visible: caller.visible, mayUse: caller.mayUse });
     };
   }
 
@@ -111,37 +112,37 @@ export function guard<V extends Verbs & Record<VerbName, unknown>>(
   const each = (make: (name: VerbName) => Verb): CallerVerbs =>
     Object.fromEntries(names.map((name) => [name, make(name)])) as unknown as CallerVerbs;
 
-  const withAudit = (caller: Caller, origin: Origin, of: CallerVerbs) =>
-    each((name) => audited(caller, origin, name, of[name] as Verb));
-
   function knownOf(caller: Caller) {
     const before = known.get(caller);
     if (before) return before;
     const made = each((name) => guarded(caller, name));
-    const both = { guarded: made, audited: withAudit(caller, UNKNOWN_ORIGIN, made) };
+    const both = {
+      guarded: made,
+      audited: each((name) => audited(caller, UNKNOWN_ORIGIN, name, made[name] as Verb)),
+    };
     known.set(caller, both);
     return both;
   }
 
-  /** The verbs for a caller. Each throws `forbidden` for what the caller may not do. `origin` stands in the audit. */
-  function as(caller: Caller, origin?: Origin): CallerVerbs {
-    const both = knownOf(caller);
-    return origin ? withAudit(caller, origin, both.guarded) : both.audited;
-  }
-
   return {
-    as,
+    /** The verbs for a caller. Each throws `forbidden` for what the caller may not do. */
+    as: (caller: Caller): CallerVerbs => knownOf(caller).audited,
 
     /**
-     * The verbs for a request that asks for the verb `name`, before its body is read. A verb that is audited needs an `origin`.
+     * The verbs for a request that asks for the verb `name`, before its body is read. Where that one is audited, `origin` stands
+     * in the audit.
      * @throws Refusal `forbidden` when the caller lacks the scope
      */
     admit(caller: Caller, name: VerbName, origin?: Origin): CallerVerbs {
       const { scope } = needOf(name);
-      if (caller.may(scope)) return as(caller, origin);
-      const refusal = scopeMissing(scope);
-      if (origin) void audit.note(caller, origin, name, {}, performance.now(), { error: refusal });
-      throw refusal;
+      if (!caller.may(scope)) {
+        const refusal = scopeMissing(scope);
+        if (origin) void audit.note(caller, origin, name, {}, performance.now(), { error: refusal });
+        throw refusal;
+      }
+      const of = knownOf(caller);
+      if (!origin) return of.audited;
+      return { ...of.audited, [name]: audited(caller, origin, name, of.guarded[name] as Verb) };
     },
   };
 }

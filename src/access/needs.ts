@@ -29,7 +29,7 @@ export interface Need<R = any> {
   job?: true;
   /** The request has lists of items, each about the job `id`. Each is answered by itself. */
   items?: true;
-  /** The verb takes `visible`: the patterns of the queues that it may show and touch. */
+  /** The verb takes the queues that it may show and touch: as patterns for statements (`visible`), and as a check (`mayUse`). */
   narrowed?: true;
   /** The request may wait for up to `wait_seconds`. It waits no longer when its caller ends. */
   waits?: true;

@@ -31,17 +31,13 @@ const EVENT_HELP: Record<Event, string> = {
   dead: 'Jobs that became dead: by a nack, a lease that ran out, or because they expired.',
 };
 
+/** Whether a caller may see a queue. */
+type MayUse = (queue: string) => boolean;
+
 export interface MetricsAnswer {
   families: Family[];
   /** False for a caller that may see some queues only. */
   isWhole: boolean;
-}
-
-/** Whether a queue is like one of these patterns of LIKE, as access/caller.ts makes them. */
-function isVisible(name: string, patterns: string[]): boolean {
-  return patterns
-    .map((pattern) => pattern.replaceAll('\\_', '_'))
-    .some((pattern) => (pattern.endsWith('%') ? name.startsWith(pattern.slice(0, -1)) : name === pattern));
 }
 
 interface Shown {
@@ -128,14 +124,14 @@ export function createMetrics(context: {
 }) {
   const { tally, totals, depths, replica } = context;
 
-  function shownTo(visible: string[] | null | undefined): Shown[] {
+  function shownTo(mayUse: MayUse | undefined): Shown[] {
     return totals.rows().flatMap((row): Shown[] => {
       const { queue_id: id, name } = row;
       if (id === GONE)
-        return visible ? [] : [{ row, labels: labelled({ queue: GONE_QUEUES }), depth: undefined }];
+        return mayUse ? [] : [{ row, labels: labelled({ queue: GONE_QUEUES }), depth: undefined }];
       if (id === EVERYTHING_ELSE)
-        return visible ? [] : [{ row, labels: labelled({ queue: OTHER }), depth: depths.others() }];
-      if (name === null || (visible && !isVisible(name, visible))) return [];
+        return mayUse ? [] : [{ row, labels: labelled({ queue: OTHER }), depth: depths.others() }];
+      if (name === null || mayUse?.(name) === false) return [];
       return [{ row, labels: labelled({ queue: name }), depth: depths.own(id) }];
     });
   }
@@ -149,11 +145,11 @@ export function createMetrics(context: {
     await Promise.race([first, sleep(FIRST_WAIT_MS, undefined, { ref: false })]);
   }
 
-  return async ({ visible }: { visible?: string[] | null }): Promise<MetricsAnswer> => {
+  return async ({ mayUse }: { mayUse?: MayUse }): Promise<MetricsAnswer> => {
     const isFirst = !totals.isWatched();
     totals.watch();
     if (isFirst) await beginToWatch();
-    const shown = shownTo(visible);
+    const shown = shownTo(mayUse);
     const times = shown.flatMap(({ row, labels }) => {
       const of = row.queue_id === EVERYTHING_ELSE ? tally.rest : tally.own.get(row.queue_id);
       return of ? [{ of, labels }] : [];
@@ -163,8 +159,8 @@ export function createMetrics(context: {
       () => depthFamilies(shown, totals),
       () => [waitFamily(times)],
       () => [workFamily(times)],
-      () => (visible ? [] : processFamilies(replica)),
+      () => (mayUse ? [] : processFamilies(replica)),
     ];
-    return { families: await inSlices(collected(parts)), isWhole: !visible };
+    return { families: await inSlices(collected(parts)), isWhole: mayUse === undefined };
   };
 }

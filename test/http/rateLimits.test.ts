@@ -41,7 +41,7 @@ function createFakeAccess() {
 }
 
 async function withService(
-  options: { access?: Access; rates?: Partial<Rates> },
+  options: { access?: Access; rates?: Partial<Rates>; trustProxy?: string[] },
   run: (service: Service) => Promise<void>,
 ): Promise<void> {
   const service = await startService(options);
@@ -101,6 +101,18 @@ describe('requests a second', () => {
       expect((await as(service, '', '10.0.0.1')).statusCode).toBe(200);
       expect((await as(service, '', '10.0.0.1')).statusCode).toBe(429);
       expect((await as(service, '', '10.0.0.2')).statusCode).toBe(200);
+    }));
+
+  test('no port in X-Forwarded-For gives an address a limit of its own', () =>
+    withService({ rates: { requestsPerSecond: 1 }, trustProxy: ['10.0.0.1'] }, async (service) => {
+      const from = async (client: string) => {
+        const headers = { 'x-forwarded-for': client };
+        return (await service.app.inject({ url: '/queues', headers, remoteAddress: '10.0.0.1' })).statusCode;
+      };
+      expect(await from('192.0.2.1')).toBe(200);
+      expect(await from('192.0.2.2')).toBe(200);
+      expect(await from('192.0.2.3:4711')).toBe(200);
+      expect(await from('192.0.2.3:4712')).toBe(429);
     }));
 
   test('have no limit, and no headers, by default', () =>
