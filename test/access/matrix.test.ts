@@ -32,7 +32,7 @@ const documented = Object.entries(paths).flatMap(([path, methods]) =>
   })),
 );
 const scopeOf = (operationId: string) =>
-  documented.find((operation) => operation.operationId === operationId)?.security?.[1].accessKey[0];
+  documented.find((operation) => operation.operationId === operationId)?.security?.[1]?.accessKey[0];
 
 const GRANTED: Scope[][] = [[], ...SCOPES.map((scope) => [scope]), [...SCOPES]];
 const textOf = (scopes: Scope[]) => scopes.join(',') || 'none';
