@@ -248,3 +248,28 @@ test('the front gives the same jobs in the same order as the walk, when it holds
     );
   }
 });
+
+test('a claim of the front finds its job, whatever a vacuum among dead entries noted of the indexes', async () => {
+  const id = await queueId();
+  await makeDead(id);
+  await drawPositions();
+  await new Promise((resolve) => setTimeout(resolve, 1000));
+  // As they are after a vacuum of the table while jobs were there, and one of the index among its dead entries.
+  const other = at.newQueue();
+  await at.enqueueAll(Array.from({ length: 100 }, () => ({ queue: other, payload: 0 })));
+  await client.query('analyze dibs.jobs');
+  await client.query(
+    `update pg_class
+     set relpages = pg_relation_size(oid) / 8192, reltuples = case relname when 'jobs' then $1 else 4 end
+     where relnamespace = 'dibs'::regnamespace and relname in ('jobs', 'jobs_fair_arrival')`,
+    [DEAD],
+  );
+  await enqueue('A');
+  const pieces = rangesOf([{ rank: 0, from: -1, to: Number.MAX_SAFE_INTEGER }]);
+  const searched = { queue_id: id, limit: 1, has_keys: true, ...pieces };
+  for (const name of ['claim/survey', 'maintenance/recall'] as const) {
+    const { plan } = await prepare(client, name, 'custom');
+    expect(outline(await plan(searched))).toContain('Index Scan jobs_fair_arrival');
+  }
+  expect(await claim(1, { wait_seconds: 20 })).toBe('A1');
+});
