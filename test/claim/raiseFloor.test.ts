@@ -8,9 +8,12 @@ import type { Statement } from '../../src/postgres/statements.ts';
 import { until } from '../support/until.ts';
 
 const END = 100_000;
-const timeLimit = Object.assign(new pg.DatabaseError('canceling statement due to statement timeout', 0, 'error'), {
-  code: '57014',
-});
+const timeLimit = Object.assign(
+  new pg.DatabaseError('canceling statement due to statement timeout', 0, 'error'),
+  {
+    code: '57014',
+  },
+);
 
 test('surveys that take long however narrow they are come to the end of the order all the same', async () => {
   const limits: number[] = [];
