@@ -1,10 +1,18 @@
 import type pg from 'pg';
 import { rowsOf } from '../postgres/client.ts';
-import { prepared, type Statement } from '../postgres/statements.ts';
-import { type Finding, ok, problem, warning } from './finding.ts';
+import { planned, prepared, type Statement } from '../postgres/statements.ts';
+import { type Finding, ok, problem } from './finding.ts';
 import { looking, type Patient } from './patient.ts';
 
-const statements = { generic: prepared('postgres/generic_plans') };
+const statements = {
+  generic: prepared('postgres/generic_plans'),
+  byIndex: planned('doctor/by_index'),
+  settings: planned('doctor/settings'),
+  tables: planned('doctor/tables'),
+};
+
+const SMALL_BYTES = 8 * 2 ** 20;
+const SLOW = 'Each claim reads far more than it leases, and gets slower as the queue grows.';
 
 /** The claims, and the index that each walks in the order of the queue. */
 const CLAIMS: { name: string; statement: Statement; index: string }[] = [
@@ -41,40 +49,49 @@ async function planOf(client: pg.Client, { text, parameters }: Statement): Promi
 const scanOf = (node: Node): string =>
   node['Index Name'] ? `${node['Node Type']} on ${node['Index Name']}` : node['Node Type'];
 
+const scansOf = (nodes: Node[]) =>
+  nodes.filter((node) => node['Relation Name'] === 'jobs' && node['Node Type'].includes('Scan'));
+
+const walks = (nodes: Node[], index: string): boolean =>
+  scansOf(nodes).some((node) => node['Index Name'] === index) &&
+  !scansOf(nodes).some((node) => node['Node Type'] === 'Seq Scan');
+
+/** Of a small table, PostgreSQL rightly reads all. Then it counts whether it could walk the index. */
+async function planFor({ client }: Patient, statement: Statement, index: string): Promise<Node[]> {
+  const tables = await rowsOf(client, statements.tables);
+  const { bytes } = tables.find(({ name }) => name === 'jobs') ?? {};
+  const plan = await planOf(client, statement);
+  if (walks(plan, index) || (bytes ?? 0) > SMALL_BYTES) return plan;
+  await rowsOf(client, statements.byIndex);
+  return planOf(client, statement);
+}
+
 /** Whether each kind of claim finds its jobs by the index that it was written for. */
-export async function checkClaimPlans({ client }: Patient): Promise<Finding[]> {
+export async function checkClaimPlans(patient: Patient): Promise<Finding[]> {
+  const { client } = patient;
+  const [setting] = await rowsOf(client, statements.settings, { names: ['enable_indexscan'] });
+  if (setting?.setting === 'off')
+    return [
+      problem(
+        'claim_plan',
+        'enable_indexscan is off, so claims walk no index.',
+        SLOW,
+        'Set enable_indexscan = on for the server, the database and the role.',
+      ),
+    ];
   const findings: Finding[] = [];
   for (const { name, statement, index } of CLAIMS) {
     const nodes = await looking(client, async () => {
       await rowsOf(client, statements.generic, { statement_timeout: '15s' });
-      return planOf(client, statement);
+      return planFor(patient, statement, index);
     });
-    const scans = nodes.filter(
-      (node) => node['Relation Name'] === 'jobs' && node['Node Type'].includes('Scan'),
-    );
-    const isWhole = scans.some((node) => node['Node Type'] === 'Seq Scan');
-    const isWalked = scans.some((node) => node['Index Name'] === index);
-    const isSorted = nodes.some(
-      (node) => node['Node Type'] === 'Bitmap Index Scan' && node['Index Name'] === index,
-    );
-    if (!isWhole && isWalked) continue;
-    if (!isWhole && isSorted) {
-      findings.push(
-        warning(
-          'claim_plan',
-          `A ${name} claim would read and sort what it finds, in place of walking the index ${index}.`,
-          'PostgreSQL takes the queues for nearly empty. If they are not, each claim reads far more than it leases.',
-          'If jobs wait: analyze dibs.jobs. Then look again.',
-        ),
-      );
-      continue;
-    }
+    if (walks(nodes, index)) continue;
     findings.push(
       problem(
         'claim_plan',
-        `A ${name} claim does not walk the index ${index}: ${scans.map(scanOf).join(', ')}.`,
-        'Each claim reads far more than it leases, and gets slower as the queue grows.',
-        `Look whether dibs.${index} is there and valid ("indexes"), whether enable_indexscan or another setting of the planner was changed for the role, and run: analyze dibs.jobs.`,
+        `A ${name} claim does not walk the index ${index}: ${scansOf(nodes).map(scanOf).join(', ')}.`,
+        SLOW,
+        `Look whether dibs.${index} is there and valid ("indexes"), and run: analyze dibs.jobs.`,
       ),
     );
   }
