@@ -917,6 +917,13 @@ export interface StatementTypes {
       pid: number;
     };
   };
+  'doctor/by_index': {
+    parameters: Record<never, never>;
+    columns: {
+      seqscan: string;
+      bitmapscan: string;
+    };
+  };
   'doctor/clock': {
     parameters: Record<never, never>;
     columns: {
