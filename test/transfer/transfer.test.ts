@@ -412,7 +412,7 @@ test('access keys go along when they are asked for, and open the other database'
 });
 
 test('however much there is, both hold little of it', async () => {
-  const MIB = 240;
+  const MIB = 96;
   const from = await target();
   await onServer(from, "insert into dibs.queues (name) values ('large')");
   await onServer(
