@@ -19,7 +19,7 @@ const USAGE = `Usage: dibs export [FILE] [--with-keys]
   Exit status: 0 done, 1 failed, 2 a wrong command line.
 `;
 
-const isOfFile = (error: unknown) => error instanceof Error && 'syscall' in error && 'path' in error;
+const isOfFile = (error: unknown) => error instanceof Error && 'syscall' in error;
 
 /** The file has its name only when it is whole, and safe on the disk. */
 async function intoFile<T>(file: string, write: (out: NodeJS.WritableStream) => Promise<T>): Promise<T> {
@@ -68,7 +68,11 @@ export async function exportCommand(args: string[], readConfig: () => Config): P
         withKeys: values['with-keys'] ?? false,
         progress: shown.progress,
       });
-    return file === '-' ? write(process.stdout) : intoFile(file, write);
+    return file === '-'
+      ? write(process.stdout).catch((error) => {
+          throw isOfFile(error) ? new StartError(`Standard output took no more: ${error.message}.`) : error;
+        })
+      : intoFile(file, write);
   });
   shown.end();
   process.stderr.write(

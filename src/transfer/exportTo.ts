@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
 import { StartError } from '../errors.ts';
 import { rowsOf, withOwnClient } from '../postgres/client.ts';
@@ -49,6 +50,9 @@ export async function exportTo(
     lines++;
   };
   const exporting = withOwnClient(url, { application_name: 'dibs export' }, async (client) => {
+    // The server waits for a reader that is gone, and the process for the server.
+    const { connection } = client as unknown as { connection: { stream: Socket } };
+    out.once('error', () => connection.stream.destroy());
     const { has_migrations } = await schemaState(client);
     const [applied] = has_migrations ? await rowsOf(client, statements.applied) : [];
     if (applied?.version !== latest)

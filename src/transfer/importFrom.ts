@@ -24,7 +24,7 @@ const statements = {
 
 /** A batch has at most so many lines and about so many bytes. It is one transaction. */
 const MOST_LINES = 500;
-const MOST_BYTES = 4 * 2 ** 20;
+const MOST_BYTES = 2 ** 20;
 
 /** What the database keeps of an import. */
 interface Come {
