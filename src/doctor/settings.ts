@@ -78,7 +78,7 @@ function timeouts(settings: Settings, isEmbedded: boolean): Finding[] {
           statement,
           found(statement),
           'It does not hold for the service, which has limits of its own. It may end a migration, an export or an import.',
-          `alter role ... set ${statement} = 0 for the role of DATABASE_URL.`,
+          `Run: alter role ... set ${statement} = 0 for the role of DATABASE_URL.`,
         )
       : ok(statement, found(statement)),
     of(idle) > 0
@@ -86,7 +86,7 @@ function timeouts(settings: Settings, isEmbedded: boolean): Finding[] {
           idle,
           found(idle),
           'The server closes idle connections of the replicas, also the one that listens. Claims that wait are served late.',
-          `alter role ... set ${idle} = 0 for the role of DATABASE_URL.`,
+          `Run: alter role ... set ${idle} = 0 for the role of DATABASE_URL.`,
         )
       : ok(idle, found(idle)),
     of(open) === 0 && !isEmbedded

@@ -19,7 +19,7 @@ export async function checkTables({ client, thresholds }: Patient): Promise<Find
           'dead_rows',
           `Autovacuum is off for dibs.${name}.`,
           'Nobody clears its dead rows. It grows with every job.',
-          `alter table dibs.${name} reset (autovacuum_enabled)`,
+          `Run: alter table dibs.${name} reset (autovacuum_enabled)`,
         ),
       );
     if ((dead ?? 0) <= thresholds.deadRows + 2 * (allowed ?? 0)) continue;

@@ -1,9 +1,8 @@
 import { createHash, type Hash } from 'node:crypto';
-import { StartError } from '../errors.ts';
 import { queueIdOf } from '../ids.ts';
 import { JOB_STATES } from '../job.ts';
 import { latest } from '../postgres/migrate.ts';
-import type { Line } from './lines.ts';
+import { FileError, type Line } from './lines.ts';
 
 /*
  * The file of an export: JSON, one object on each line (NDJSON). The first is the header. Then come queues, access keys if they
@@ -11,13 +10,6 @@ import type { Line } from './lines.ts';
  * their bytes. So a file that was cut short or changed is noticed.
  * JSON of users (payload, headers, result, ...) is a string that holds its text. So it comes back as it was sent.
  */
-
-/** A file is no export, or not a whole one. */
-export class FileError extends StartError {
-  constructor(line: number, why: string) {
-    super(`Line ${line} ${why}.`);
-  }
-}
 
 export interface Header {
   kind: 'header';

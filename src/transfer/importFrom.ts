@@ -6,9 +6,9 @@ import { isDataError, outageAsRefusal } from '../postgres/errorClasses.ts';
 import { causeOf } from '../postgres/outageLog.ts';
 import { planned } from '../postgres/statements.ts';
 import type { Progress } from './exportTo.ts';
-import { createChecker, FileError, type Header, type Kind, type QueueLine } from './format.ts';
+import { createChecker, type Header, type Kind, type QueueLine } from './format.ts';
 import { insertLines, learnIds, type Numbered, type Target } from './insertLines.ts';
-import { linesOf } from './lines.ts';
+import { FileError, linesOf } from './lines.ts';
 
 const statements = {
   begin: planned('transfer/begin'),

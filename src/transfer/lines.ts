@@ -1,8 +1,15 @@
-import { FileError } from './format.ts';
+import { StartError } from '../errors.ts';
 
 const NEWLINE = 0x0a;
 /** A job with the largest payload, result and progress, each character escaped, is shorter. */
 const LONGEST_BYTES = 160 * 2 ** 20;
+
+/** A file is no export, or not a whole one. */
+export class FileError extends StartError {
+  constructor(line: number, why: string) {
+    super(`Line ${line} ${why}.`);
+  }
+}
 
 export interface Line {
   /** From 1 on. */
