@@ -6,6 +6,7 @@ import { createAccess } from './src/access/access.ts';
 import { putAdminKey } from './src/access/adminKeyFile.ts';
 import { createRefusedLog } from './src/access/refusedLog.ts';
 import { createTokens } from './src/access/tokens.ts';
+import { keepAskers } from './src/askers.ts';
 import { type Config, isLoopback } from './src/config.ts';
 import { keepEmbedded } from './src/embedded/keep.ts';
 import { startEngine } from './src/engine.ts';
@@ -16,7 +17,9 @@ import { isHopeless } from './src/postgres/errorClasses.ts';
 import { migrateOrCheck } from './src/postgres/migrate.ts';
 import { causeOf, createOutageLog, type OutageLog } from './src/postgres/outageLog.ts';
 import { openDatabase } from './src/postgres/pool.ts';
+import { createSlowLog } from './src/postgres/slowLog.ts';
 import { createRareLog } from './src/rareLog.ts';
+import { hasSdk, startSdk } from './src/tracing/sdk.ts';
 import { version } from './src/version.ts';
 
 const RETRY_MS = 1000;
@@ -73,6 +76,11 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
   const certificates = config.tls && (await openCertificates(config.tls));
   const undo: (() => Promise<unknown>)[] = [];
   try {
+    const isDebug = logger.isLevelEnabled('debug');
+    if (config.traces && !hasSdk())
+      undo.push(await startSdk((fields, message) => logger.warn(fields, message)));
+    const traces = hasSdk();
+    if (traces || isDebug) keepAskers();
     const tokens =
       config.tokens &&
       createTokens(
@@ -109,7 +117,12 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
     // The log of outages says why, once. What fails by an outage is noted only for those who look closely.
     const log = (error: unknown, message: string) =>
       isOutage(error) ? logger.debug(message) : logger.error(error, message);
-    const db = openDatabase(url, config.poolSize, outages);
+    const { slowRoundTripMs } = config;
+    const slow =
+      slowRoundTripMs > 0
+        ? createSlowLog(slowRoundTripMs, (fields, message) => logger.warn(fields, message))
+        : undefined;
+    const db = openDatabase(url, config.poolSize, outages, slow);
     undo.push(db.close);
     const engine = await startEngine({
       db,
@@ -117,9 +130,8 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
       metricsQueues: config.metricsQueues,
       listenUrl,
       log,
-      logCall: logger.isLevelEnabled('debug')
-        ? (fields, message) => logger.debug(fields, message)
-        : undefined,
+      traces,
+      logCall: isDebug ? (fields, message) => logger.debug(fields, message) : undefined,
       logAct: (fields, message) => logger.info(fields, message),
     });
     undo.push(engine.stop);

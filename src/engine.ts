@@ -48,6 +48,7 @@ import { createFollowUps } from './settle/followUps.ts';
 import type { Ack, Nack } from './settle/requests.ts';
 import { createSettleMany } from './settle/settleMany.ts';
 import { createSettlement } from './settle/verbs.ts';
+import { traceVerbs } from './tracing/verbs.ts';
 import { createJobWaits } from './waiting/wait.ts';
 import { createWaiters } from './waiting/waiters.ts';
 
@@ -104,6 +105,8 @@ export interface EngineOptions {
   /** Where to LISTEN: a connection of its own, not through a transaction pooler. */
   listenUrl: string;
   log(error: unknown, message: string): void;
+  /** Whether there is an SDK that takes spans. */
+  traces?: boolean | undefined;
   /** Is given a line for each call of a verb, where somebody wants to read them. */
   logCall?: ((fields: object, message: string) => void) | undefined;
   /** Is given a line for each act that needs the scope `admin`. */
@@ -115,7 +118,15 @@ export interface EngineOptions {
  * work on one database. Verbs throw a Refusal (errors.ts) for a request that is not carried out.
  */
 export async function startEngine(options: EngineOptions) {
-  const { db, memory = createMemory(), metricsQueues = METRICS_QUEUES, listenUrl, log, logCall } = options;
+  const {
+    db,
+    memory = createMemory(),
+    metricsQueues = METRICS_QUEUES,
+    listenUrl,
+    log,
+    logCall,
+    traces,
+  } = options;
   const { logAct = () => undefined } = options;
   const clock = databaseClock(db);
   const tally = createTally(clock.now);
@@ -238,6 +249,7 @@ export async function startEngine(options: EngineOptions) {
     refusedWhenSlow(IN_TIME),
   ];
   if (logCall) concerns.unshift(logCalls(logCall));
+  if (traces) concerns.unshift(traceVerbs());
 
   // A database that has just gone again is no reason to give up: a duty adjusts the clock later.
   await clock.adjust().catch((error) => log(error, 'the clock is not adjusted yet'));

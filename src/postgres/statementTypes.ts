@@ -1880,6 +1880,7 @@ export interface StatementTypes {
       lease_token: string;
       enqueued: string;
       unique_key: string;
+      headers: string;
     };
   };
   'waiting/await': {
