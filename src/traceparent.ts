@@ -43,12 +43,14 @@ export const traceInText = (headers: string): Trace | undefined =>
 /** A job has at most this number of headers. */
 const MOST_HEADERS = 32;
 
+/** Whether the sender of a job named a trace, or what it takes for one. */
+export const namesTrace = (headers: Record<string, string>): boolean =>
+  Object.keys(headers).some((name) => /^trace(parent|state)$/i.test(name));
+
 /** The headers of a job as text, with its trace: where its sender named none, and there is room for it. */
 export function headersWith(headers: Record<string, string>, { traceparent, tracestate }: Trace): string {
-  const names = Object.keys(headers);
-  const isNamed = names.some((name) => /^trace(parent|state)$/i.test(name));
-  if (isNamed || names.length + (tracestate === undefined ? 1 : 2) > MOST_HEADERS)
-    return JSON.stringify(headers);
+  const count = Object.keys(headers).length + (tracestate === undefined ? 1 : 2);
+  if (count > MOST_HEADERS || namesTrace(headers)) return JSON.stringify(headers);
   // Undefined members are left out.
   return JSON.stringify({ ...headers, traceparent, tracestate });
 }

@@ -1,7 +1,7 @@
 import { type Context, ROOT_CONTEXT, type Span, trace } from '@opentelemetry/api';
 import type { NewJob } from '../enqueue/newJob.ts';
 import type { Job } from '../job.ts';
-import { traceIn } from '../traceparent.ts';
+import { namesTrace, traceIn } from '../traceparent.ts';
 import { type Call, type Outcome, observe, type Run } from './call.ts';
 import { onlyQueue } from './semantics.ts';
 import { linksTo, type Spans, spanContextOf, traceOf } from './spans.ts';
@@ -19,7 +19,7 @@ function sentTrace({ headers = {} }: NewJob) {
 /** A span for each new job that was sent without a trace. Its context goes with the job. */
 export function createAll(spans: Spans, jobs: NewJob[], { began }: Call, parent: Context): Created {
   return jobs.map((job) => {
-    if (sentTrace(job)) return undefined;
+    if (namesTrace(job.headers ?? {})) return undefined;
     const span = spans.start({ type: 'create', verb: 'create', queues: [queueOf(job)] }, began, parent);
     job.trace = traceOf(span);
     return span;
