@@ -36,6 +36,7 @@ const ROOMS = [
   'src/admin/',
   'src/tracing/',
   'src/access/',
+  'src/serviceLog.ts',
   'src/engine.ts',
   'routes/schemas/',
   'routes/http/',
