@@ -25,25 +25,15 @@ test('the log line about a 500 has the request id of its answer', async () => {
   expect(line?.reqId).toBeDefined();
 });
 
-test.each([
-  ['r1', true],
-  ['a'.repeat(128), true],
-  ['a'.repeat(129), false],
-  ['nonsens\u00e9', false],
-])(
-  'an X-Request-Id that is sent in is used, if it is 1 to 128 printable characters: %s',
-  async (sent, used) => {
-    const app = await buildApp({
-      engine: {} as Engine,
-      logger: pino({ level: 'silent' }),
-      maxPayloadBytes: 1,
-    });
-    const { headers } = await app.inject({ url: '/nothing', headers: { 'x-request-id': sent } });
-    await app.close();
-    if (used) expect(headers['x-request-id']).toBe(sent);
-    else expect(headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
-  },
-);
+test('an X-Request-Id that is sent in is used, if it is 1 to 128 printable characters', async () => {
+  const app = await buildApp({ engine: {} as Engine, logger: pino({ level: 'silent' }), maxPayloadBytes: 1 });
+  const idFor = async (sent: string) =>
+    (await app.inject({ url: '/nothing', headers: { 'x-request-id': sent } })).headers['x-request-id'];
+  for (const good of ['r1', 'a b', 'a'.repeat(128)]) expect(await idFor(good)).toBe(good);
+  for (const bad of ['a'.repeat(129), 'nonsens\u00e9', '', ' '])
+    expect(await idFor(bad)).toMatch(/^[0-9a-f-]{36}$/);
+  await app.close();
+});
 
 test('a 503 leaves no line: the database is away for many calls, and its state is logged once', async () => {
   const { answer, lines } = await failing(unavailable());
