@@ -1,7 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { DiagLogLevel, diag, type ProxyTracerProvider, trace } from '@opentelemetry/api';
 import { StartError } from '../errors.ts';
 import { createRareLog } from '../rareLog.ts';
 import { version } from '../version.ts';
+
+/** How long the end of the service waits for the last spans to be sent. */
+const LAST_SPANS_MS = 2000;
 
 /** Whether somebody has brought an SDK along already, with `node --import`. */
 export function hasSdk(): boolean {
@@ -49,7 +53,9 @@ export async function startSdk(
   });
   trace.setGlobalTracerProvider(provider);
   return async () => {
-    await provider.shutdown();
+    // A collector that is away must not hold up the end of the service.
+    const late = sleep(LAST_SPANS_MS, undefined, { ref: false });
+    await Promise.race([provider.shutdown(), late]);
     trace.disable();
   };
 }

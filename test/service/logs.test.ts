@@ -129,6 +129,9 @@ test('a collector that is away holds nothing up, and is a warning', async () => 
   expect(away.level).toBe(40);
   expect((await call('POST', '/jobs', { queue: 'mail' })).status).toBe(201);
   expect(lines('"level":50').map(({ msg }) => msg)).toEqual(['a request failed']);
+  // It would be killed with another code if it took longer than 10 s.
+  expect(await replica.end('SIGTERM')).toBe(0);
+  expect(lines('the shutdown took longer')).toEqual([]);
 });
 
 test('without the packages for traces, the start ends with a line that says what to do', async () => {
