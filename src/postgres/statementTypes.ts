@@ -1978,6 +1978,7 @@ export interface StatementTypes {
       lease_token: string;
       enqueued: string;
       unique_key: string;
+      headers: string;
     };
   };
   'transfer/advance': {
