@@ -1461,6 +1461,7 @@ export interface StatementTypes {
       statement_timeout: string;
       plan_cache_mode: string;
       jit: string;
+      enable_bitmapscan: string;
     };
   };
   'postgres/granted_roles': {
