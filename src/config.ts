@@ -24,6 +24,8 @@ export interface Config extends Reach {
   maxMemoryBytes: number;
   metricsQueues: number;
   accessLog: boolean;
+  /** For how long a replica that is to stop serves on, after /readyz has become 503. */
+  drainSeconds: number;
   rates: Rates;
   /** Undefined: there is no issuer whose tokens count. */
   tokens: TokenConfig | undefined;
@@ -54,6 +56,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     maxMemoryBytes: integer('MAX_MEMORY_BYTES', DEFAULT_MEMORY_BYTES, LEAST_MEMORY_BYTES, 2 ** 40),
     metricsQueues: integer('METRICS_QUEUES', METRICS_QUEUES, 0, 10_000),
     accessLog: oneOf('ACCESS_LOG', 'off', ['on', 'off']) === 'on',
+    drainSeconds: integer('DRAIN_SECONDS', 0, 0, 300),
     rates: readRates(variables),
     tokens: readTokens(variables),
   };
