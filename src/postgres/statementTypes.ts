@@ -1332,6 +1332,7 @@ export interface StatementTypes {
       name: string;
       paused: boolean;
       max_ready: number;
+      max_leased: number;
     };
   };
   'postgres/become': {
