@@ -42,7 +42,6 @@ async function main([count = '100'], unlessStopped) {
   try {
     const { url, close } = await openService({});
     undo.push(close);
-    await call(url, 'PUT', `/queues/${QUEUE}`, {});
     const prometheus = await startPrometheus({ targets: [new URL(url).host] });
     undo.push(prometheus.stop);
 
