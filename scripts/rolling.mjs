@@ -1,13 +1,14 @@
 // A rolling restart, and a rolling upgrade over the newest migration, under load: HAProxy, three replicas, PgBouncer.
 //   npm run rolling -- [--seconds 20] [--drain 3] [--from <commit, or "none">]
 // It needs haproxy, and pgbouncer 1.21 or newer. HAPROXY and PGBOUNCER name other programs than those in the PATH.
-import { atEnd, cleanUp, guard } from '../bench/lib/cleanup.mjs';
-import { buildAt, commitBeforeNewestMigration } from './rolling/oldBuild.mjs';
-import { startFleet } from './rolling/fleet.mjs';
-import { startLoad } from './rolling/load.mjs';
-import { summaryOf, tableOf } from './rolling/ledger.mjs';
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { atEnd, cleanUp, guard } from '../bench/lib/cleanup.mjs';
+import { startFleet } from './rolling/fleet.mjs';
+import { summaryOf, tableOf } from './rolling/ledger.mjs';
+import { startLoad } from './rolling/load.mjs';
+import { buildAt, commitBeforeNewestMigration } from './rolling/oldBuild.mjs';
 
 const { values } = parseArgs({
   options: {

@@ -37,7 +37,8 @@ function startWorker(url, done) {
 }
 
 async function main([count = '100'], unlessStopped) {
-  if (!hasPrometheus) throw new Error('Please install Prometheus: the program "prometheus" must be in the PATH');
+  if (!hasPrometheus)
+    throw new Error('Please install Prometheus: the program "prometheus" must be in the PATH');
   const undo = [];
   try {
     const { url, close } = await openService({});
@@ -55,7 +56,9 @@ async function main([count = '100'], unlessStopped) {
 
     /** One look of KEDA. False while Prometheus has no numbers yet. */
     async function scale() {
-      const answers = await Promise.all(spec.triggers.map(({ metadata }) => prometheus.query(metadata.query)));
+      const answers = await Promise.all(
+        spec.triggers.map(({ metadata }) => prometheus.query(metadata.query)),
+      );
       if (answers.some(([series]) => series === undefined)) return false;
       const [depth, age] = answers.map(([{ value }]) => value);
       if (depth > 0) activeAt = performance.now();
@@ -66,7 +69,9 @@ async function main([count = '100'], unlessStopped) {
       while (workers.length > wanted) stopping.push(workers.pop().stop());
       most = Math.max(most, wanted);
       if (wanted !== before)
-        console.log(`workers: ${before} → ${wanted} (${depth} jobs, the oldest is ready for ${age.toFixed(0)} s)`);
+        console.log(
+          `workers: ${before} → ${wanted} (${depth} jobs, the oldest is ready for ${age.toFixed(0)} s)`,
+        );
       return true;
     }
 
@@ -83,7 +88,9 @@ async function main([count = '100'], unlessStopped) {
     await untilScaled(() => done.length === jobs.length && workers.length === 0);
     await Promise.all(stopping);
     const isComplete = new Set(done).size === jobs.length;
-    console.log(`${done.length} jobs done, each once: ${isComplete ? 'yes' : 'NO'}. Workers: 0 → ${most} → 0`);
+    console.log(
+      `${done.length} jobs done, each once: ${isComplete ? 'yes' : 'NO'}. Workers: 0 → ${most} → 0`,
+    );
     return isComplete;
   } finally {
     for (const step of undo.reverse()) await step();

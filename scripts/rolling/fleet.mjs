@@ -102,8 +102,8 @@ async function startHaproxy(folder, ports) {
       .replace('bind :8080', `bind 127.0.0.1:${port}`)
       // Each connection needs two files, and this machine may not have that many.
       .replace('maxconn 20000', 'maxconn 500')
-      .replace(/^.*resolvers docker[^]*?(?=^ {4}server)/m, '')
-      .replace(/^resolvers docker[^]*$/m, ''),
+      .replace(/^.*resolvers docker[\s\S]*?(?=^ {4}server)/m, '')
+      .replace(/^resolvers docker[\s\S]*$/m, ''),
   );
   writeFileSync(config, text);
   const proxy = program(process.env.HAPROXY ?? 'haproxy', ['-db', '-f', config]);

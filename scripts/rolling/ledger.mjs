@@ -32,6 +32,7 @@ export function summaryOf({ jobs, unanswered, counts, why }) {
     `requests: ${counts.requests}, retried once: ${counts.retried}, failed: ${counts.failed}`,
     ...[...why].map(([reason, times]) => `first attempts that failed: ${times} x ${reason}`),
   ];
-  const isGood = [lost, twice, unacked, ackedTwice, stray].every((bad) => bad.length === 0) && counts.failed === 0;
+  const isGood =
+    [lost, twice, unacked, ackedTwice, stray].every((bad) => bad.length === 0) && counts.failed === 0;
   return { lines, isGood };
 }

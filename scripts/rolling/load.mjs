@@ -1,5 +1,5 @@
-import http from 'node:http';
 import { randomUUID } from 'node:crypto';
+import http from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const QUEUE = 'rolling';
@@ -22,7 +22,11 @@ export function startLoad(url) {
 
   const once = (method, path, body, headers = {}) =>
     new Promise((resolve, reject) => {
-      const request = http.request(`${url}${path}`, { method, agent, headers: { 'content-type': 'application/json', ...headers } });
+      const request = http.request(`${url}${path}`, {
+        method,
+        agent,
+        headers: { 'content-type': 'application/json', ...headers },
+      });
       request.on('error', reject);
       request.on('response', (response) => {
         let text = '';
@@ -75,7 +79,12 @@ export function startLoad(url) {
     while (!isOver) {
       const n = next++;
       // The key makes the retry harmless: the job is there once.
-      const answer = await call('POST', '/jobs', { queue: QUEUE, payload: { n } }, { 'idempotency-key': randomUUID() });
+      const answer = await call(
+        'POST',
+        '/jobs',
+        { queue: QUEUE, payload: { n } },
+        { 'idempotency-key': randomUUID() },
+      );
       if (answer?.status === 201) of(n).answered = answer.body.id;
       else unanswered.add(n);
       await sleep(PAUSE_MS);
@@ -92,7 +101,11 @@ export function startLoad(url) {
         const acked = await call('POST', `/jobs/${id}/ack`, { lease_token });
         // After a retry: the first attempt was done, and its answer was lost.
         if (acked?.status === 200 || acked?.status === 204) of(payload.n).acked.push(id);
-        else if (acked) why.set(`ack: ${acked.status} ${acked.body.code}`, (why.get(`ack: ${acked.status} ${acked.body.code}`) ?? 0) + 1);
+        else if (acked)
+          why.set(
+            `ack: ${acked.status} ${acked.body.code}`,
+            (why.get(`ack: ${acked.status} ${acked.body.code}`) ?? 0) + 1,
+          );
       }
     }
   }

@@ -10,7 +10,16 @@ const git = (...args) => execFileSync('git', ['-C', ROOT, ...args], { encoding: 
 /** The commit before the one that added the newest migration. */
 export function commitBeforeNewestMigration() {
   const newest = readdirSync(join(ROOT, 'sql/migrations')).sort().at(-1);
-  const added = git('log', '--first-parent', '-m', '--diff-filter=A', '--format=%H', '-1', '--', `sql/migrations/${newest}`);
+  const added = git(
+    'log',
+    '--first-parent',
+    '-m',
+    '--diff-filter=A',
+    '--format=%H',
+    '-1',
+    '--',
+    `sql/migrations/${newest}`,
+  );
   return git('rev-parse', '--short', `${added}^`);
 }
 

@@ -89,18 +89,21 @@ describe('deploy/kubernetes', () => {
   test.each([
     ['Deployment', pod],
     ['Job', kinds.get('Job').spec.template.spec],
-  ])('the pods of the %s run without root, capabilities and a writable file system', (_, { containers, ...one }) => {
-    expect(one.automountServiceAccountToken).toBe(false);
-    expect(one.securityContext).toMatchObject({
-      runAsNonRoot: true,
-      seccompProfile: { type: 'RuntimeDefault' },
-    });
-    expect(containers[0].securityContext).toEqual({
-      allowPrivilegeEscalation: false,
-      readOnlyRootFilesystem: true,
-      capabilities: { drop: ['ALL'] },
-    });
-  });
+  ])(
+    'the pods of the %s run without root, capabilities and a writable file system',
+    (_, { containers, ...one }) => {
+      expect(one.automountServiceAccountToken).toBe(false);
+      expect(one.securityContext).toMatchObject({
+        runAsNonRoot: true,
+        seccompProfile: { type: 'RuntimeDefault' },
+      });
+      expect(containers[0].securityContext).toEqual({
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      });
+    },
+  );
 
   test('a replica is asked whether it is ready, and ends in the time that it has', () => {
     expect(container.readinessProbe.httpGet.path).toBe('/readyz');
@@ -155,5 +158,6 @@ describe('deploy/systemd/dibs.service', () => {
 test('the programs that are scaled are those that the metrics know', () => {
   const { spec } = parse(textOf('deploy/keda/scaledobject.yaml'));
   for (const { metadata } of spec.triggers)
-    for (const name of metadata.query.match(/dibs_\w+/g)) expect(textOf('docs/metrics.md')).toContain(`\`${name}\``);
+    for (const name of metadata.query.match(/dibs_\w+/g))
+      expect(textOf('docs/metrics.md')).toContain(`\`${name}\``);
 });

@@ -5,15 +5,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openTransaction } from '../support/beside.ts';
 import { asRole, createDatabase, onServer, SERVING_ROLE, urlOf } from '../support/database.ts';
-import { faultsAt, repeating } from '../support/faults.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
 import { shortRules } from '../support/shortRules.ts';
 import { ROOT, textOf } from '../support/sources.ts';
 import { until } from '../support/until.ts';
 
-const { hasPrometheus, startPrometheus } = await import(
-  new URL('../../examples/support/prometheus.mjs', import.meta.url).href
-);
+const load = (path: string) => import(new URL(`../../${path}`, import.meta.url).href);
+const { hasPrometheus, startPrometheus } = await load('examples/support/prometheus.mjs');
+const { faultsAt, repeating } = await load('scripts/board/faults.mjs');
 
 const RULES = textOf('deploy/prometheus/rules.yaml');
 const MIB = 2 ** 20;
@@ -88,7 +87,10 @@ describe.skipIf(!hasPrometheus)('each alert fires for its fault in a running Pro
     const env = { DATABASE_URL: shared.url };
     [well, busy, away, broken, dying] = (await Promise.all([
       start(env),
-      start({ ...env, DATABASE_POOL_SIZE: '2', MAX_MEMORY_BYTES: `${96 * MIB}`, REQUEST_TIMEOUT_SECONDS: '600' }, folder),
+      start(
+        { ...env, DATABASE_POOL_SIZE: '2', MAX_MEMORY_BYTES: `${96 * MIB}`, REQUEST_TIMEOUT_SECONDS: '600' },
+        folder,
+      ),
       start({ DATABASE_URL: lost.url }),
       start({ DATABASE_URL: asRole(damaged.url, SERVING_ROLE) }),
       start(env),
@@ -126,11 +128,7 @@ describe.skipIf(!hasPrometheus)('each alert fires for its fault in a running Pro
     const half = atBusy.halfBody(13.5 * MIB);
     undo.push(() => half.destroy());
     const many = atBusy.manyQueues('many', 20);
-    const large = { jobs: Array.from({ length: 6 }, () => ({ queue: 'large', payload: 'x'.repeat(MIB / 2) })) };
-    loops.push(
-      many,
-      repeating(1000, () => http(busy.url, 'POST', '/jobs/batch', large)),
-    );
+    loops.push(many, atBusy.largeBatches('large'));
     undo.push(() => Promise.all(loops.map(({ end }) => end())));
     await fires('DibsPoolExhausted', targetOf(busy));
     await many.end();
@@ -141,7 +139,8 @@ describe.skipIf(!hasPrometheus)('each alert fires for its fault in a running Pro
 
     // It starts again and again, at the same address, and then no more.
     const PORT = new URL(dying.url).port;
-    const restarts = () => prometheus.query(`changes(process_start_time_seconds{instance="${targetOf(dying)}"}[5m])`);
+    const restarts = () =>
+      prometheus.query(`changes(process_start_time_seconds{instance="${targetOf(dying)}"}[5m])`);
     for (let times = 1; times <= 3; times++) {
       await dying.end('SIGKILL');
       dying = await start({ ...env, PORT });
