@@ -18,7 +18,7 @@ async function freePort() {
 
 /**
  * Starts a Prometheus of its own, with its data in a temporary folder. It scrapes `targets` (host:port) as the job "dibs",
- * once a second. `rules` is the text of a rule file.
+ * every 2 s. `rules` is the text of a rule file.
  */
 export async function startPrometheus({ targets, rules = 'groups: []' }) {
   const folder = await mkdtemp(join(tmpdir(), 'dibs-prometheus-'));
@@ -28,7 +28,7 @@ export async function startPrometheus({ targets, rules = 'groups: []' }) {
   await writeFile(join(folder, 'rules.yaml'), rules);
   // JSON is YAML.
   const config = {
-    global: { scrape_interval: '1s', scrape_timeout: '900ms', evaluation_interval: '1s' },
+    global: { scrape_interval: '2s', scrape_timeout: '2s', evaluation_interval: '1s' },
     rule_files: ['rules.yaml'],
     scrape_configs: [
       { job_name: 'dibs', file_sd_configs: [{ files: ['targets.json'], refresh_interval: '1s' }] },

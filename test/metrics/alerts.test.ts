@@ -17,6 +17,8 @@ const { faultsAt, repeating } = await load('scripts/board/faults.mjs');
 const RULES = textOf('deploy/prometheus/rules.yaml');
 const MIB = 2 ** 20;
 
+type Database = Awaited<ReturnType<typeof createDatabase>>;
+
 interface Alert {
   state: string;
   labels: Record<string, string>;
@@ -71,8 +73,9 @@ describe.skipIf(!hasPrometheus)('each alert fires for its fault in a running Pro
   let dying: Replica;
 
   beforeAll(async () => {
-    const [shared, lost, damaged] = await Promise.all([createDatabase(), createDatabase(), createDatabase()]);
-    undo.push(...[shared, lost, damaged].map((database) => () => database.drop()));
+    const databases = await Promise.all([1, 2, 3, 4].map(createDatabase));
+    const [shared, crowded, lost, damaged] = databases as [Database, Database, Database, Database];
+    undo.push(...databases.map((database) => () => database.drop()));
     const open = await openTransaction(shared.url, 'begin isolation level repeatable read');
     await open.query('select pg_current_xact_id()');
     undo.push(() => open.end('rollback'));
@@ -88,7 +91,12 @@ describe.skipIf(!hasPrometheus)('each alert fires for its fault in a running Pro
     [well, busy, away, broken, dying] = (await Promise.all([
       start(env),
       start(
-        { ...env, DATABASE_POOL_SIZE: '2', MAX_MEMORY_BYTES: `${96 * MIB}`, REQUEST_TIMEOUT_SECONDS: '600' },
+        {
+          DATABASE_URL: crowded.url,
+          DATABASE_POOL_SIZE: '2',
+          MAX_MEMORY_BYTES: `${96 * MIB}`,
+          REQUEST_TIMEOUT_SECONDS: '600',
+        },
         folder,
       ),
       start({ DATABASE_URL: lost.url }),
@@ -127,28 +135,38 @@ describe.skipIf(!hasPrometheus)('each alert fires for its fault in a running Pro
     const atBusy = faultsAt(busy.url);
     const half = atBusy.halfBody(13.5 * MIB);
     undo.push(() => half.destroy());
-    const many = atBusy.manyQueues('many', 20);
-    loops.push(many, atBusy.largeBatches('large'));
+    loops.push(atBusy.largeBatches('large'));
     undo.push(() => Promise.all(loops.map(({ end }) => end())));
-    await fires('DibsPoolExhausted', targetOf(busy));
-    await many.end();
-    // It measures from its first scrape on.
-    process.kill(busy.pid, 'SIGSTOP');
-    await sleep(800);
-    process.kill(busy.pid, 'SIGCONT');
 
-    // It starts again and again, at the same address, and then no more.
-    const PORT = new URL(dying.url).port;
-    const restarts = () =>
-      prometheus.query(`changes(process_start_time_seconds{instance="${targetOf(dying)}"}[5m])`);
-    for (let times = 1; times <= 3; times++) {
-      await dying.end('SIGKILL');
-      dying = await start({ ...env, PORT });
-      await until(async () => (await restarts())[0]?.value === times, { what: 'a scrape after the restart' });
+    /** Statements wait for a lock, and calls for a connection. After that, the process stands still. */
+    async function crowd(): Promise<void> {
+      const many = atBusy.manyQueues('many', 20);
+      const locked = await openTransaction(crowded.url);
+      await locked.query('lock table dibs.jobs in exclusive mode');
+      await fires('DibsPoolExhausted', targetOf(busy)).finally(() => locked.end('rollback'));
+      await many.end();
+      // It measures from its first scrape on.
+      process.kill(busy.pid, 'SIGSTOP');
+      await sleep(800);
+      process.kill(busy.pid, 'SIGCONT');
     }
-    await fires('DibsRestarts', targetOf(dying));
-    await dying.end('SIGKILL');
-  });
+
+    /** It starts again and again, at the same address, and then no more. */
+    async function restart(): Promise<void> {
+      const PORT = new URL(dying.url).port;
+      const changes = `changes(process_start_time_seconds{instance="${targetOf(dying)}"}[5m])`;
+      for (let times = 1; times <= 3; times++) {
+        await dying.end('SIGKILL');
+        dying = await start({ ...env, PORT });
+        await until(async () => (await prometheus.query(changes))[0]?.value === times, {
+          what: 'a scrape after the restart',
+        });
+      }
+      await fires('DibsRestarts', targetOf(dying));
+      await dying.end('SIGKILL');
+    }
+    await Promise.all([crowd(), restart()]);
+  }, 600_000);
   afterAll(async () => {
     for (const step of undo.reverse()) await step();
   });
