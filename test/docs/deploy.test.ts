@@ -131,6 +131,11 @@ describe('deploy/kubernetes', () => {
     });
     expect(status).toBe(0);
     expect(stdout).toMatch(/image: dibs:0\.1\.0/);
+    const [policy] = parseAllDocuments(stdout)
+      .map((one) => one.toJS())
+      .filter(({ kind }) => kind === 'NetworkPolicy');
+    // Clients are not named dibs.
+    expect(policy.spec.ingress[0].from[0].podSelector.matchLabels).toEqual({ 'dibs-client': 'true' });
   });
 });
 
