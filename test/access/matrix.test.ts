@@ -177,6 +177,8 @@ describe('every operation of the document', () => {
 
 describe.each(cases)('%s, %s', (id, _, entry, one) => {
   const needed = [scopeOf(id), one.also];
+  // A snapshot reads all jobs and schedules.
+  afterAll(() => client.query('delete from dibs.jobs; delete from dibs.schedules'));
 
   test.each(GRANTED.map((granted) => [textOf(granted), granted] as const))(
     'with the scopes %s',
