@@ -34,6 +34,8 @@ const STATUS: Record<RefusalCode, number> = {
   overloaded: 503,
 };
 
+export const REFUSAL_CODES = Object.keys(STATUS) as RefusalCode[];
+
 const TITLES: Record<RefusalCode, string> = {
   invalid_request: 'The request is malformed',
   unauthorized: 'The access key is missing or unknown',

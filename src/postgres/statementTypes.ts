@@ -1429,6 +1429,7 @@ export interface StatementTypes {
       name: string;
       paused: boolean;
       max_ready: number;
+      max_leased: number;
     };
   };
   'postgres/become': {
