@@ -636,6 +636,51 @@ create table dibs.migrations (
   constraint migrations_pkey PRIMARY KEY (version)
 );
 
+create table dibs.operation_leases (
+  operation_id uuid not null,
+  job_id uuid not null,
+  lease_token uuid not null,
+  constraint operation_leases_operation_id_fkey FOREIGN KEY (operation_id) REFERENCES dibs.operations(id) ON DELETE CASCADE,
+  constraint operation_leases_pkey PRIMARY KEY (operation_id, job_id)
+);
+
+create table dibs.operations (
+  id uuid not null,
+  verb text not null,
+  queue_id integer not null,
+  queue text not null,
+  to_id integer,
+  to_queue text,
+  states text[] not null,
+  group_key text,
+  fairness_key text,
+  worker text,
+  error_contains text,
+  created_after timestamp with time zone,
+  created_before timestamp with time zone,
+  dry_run boolean not null,
+  state text not null default 'running'::text,
+  error text,
+  last_position bigint not null,
+  open_transactions text[] not null,
+  next_transaction bigint not null,
+  counted boolean not null default false,
+  step smallint not null default 0,
+  after_id uuid not null default '00000000-0000-0000-0000-000000000000'::uuid,
+  matched bigint not null default 0,
+  done bigint not null default 0,
+  skipped bigint not null default 0,
+  created_at timestamp with time zone not null default now(),
+  worked_at timestamp with time zone not null default now(),
+  finished_at timestamp with time zone,
+  constraint operation_finished CHECK (((state = 'running'::text) = (finished_at IS NULL))),
+  constraint operation_state CHECK ((state = ANY (ARRAY['running'::text, 'done'::text, 'cancelled'::text, 'failed'::text]))),
+  constraint operation_target CHECK ((((verb = 'move'::text) = (to_id IS NOT NULL)) AND ((to_id IS NULL) = (to_queue IS NULL)))),
+  constraint operation_verb CHECK ((verb = ANY (ARRAY['cancel'::text, 'retry'::text, 'delete'::text, 'move'::text]))),
+  constraint operations_pkey PRIMARY KEY (id)
+)
+with (fillfactor=50, vacuum_truncate=false);
+
 create table dibs.queues (
   id integer not null default nextval('dibs.queue_ids'::regclass),
   name text not null,
@@ -770,6 +815,8 @@ CREATE INDEX jobs_scheduled ON dibs.jobs USING btree (run_at, queue_id, "positio
 CREATE UNIQUE INDEX jobs_unique ON dibs.jobs USING btree (queue_id, unique_key) WHERE ((unique_key IS NOT NULL) AND (state = ANY (ARRAY['scheduled'::dibs.job_state, 'ready'::dibs.job_state, 'blocked'::dibs.job_state, 'leased'::dibs.job_state])));
 
 CREATE INDEX jobs_unique_key ON dibs.jobs USING btree (queue_id, unique_key, id) WHERE (unique_key IS NOT NULL);
+
+CREATE INDEX operations_running ON dibs.operations USING btree (id) WHERE (state = 'running'::text);
 
 CREATE INDEX repeatable_claims_until ON dibs.repeatable_claims USING btree (until);
 

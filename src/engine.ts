@@ -7,6 +7,8 @@ import { createChangeJob } from './admin/changeJob.ts';
 import { createDepths } from './admin/depths.ts';
 import { type JobFilter, jobAdmin } from './admin/jobs.ts';
 import { createMetrics } from './admin/metrics.ts';
+import { operationAdmin } from './admin/operations.ts';
+import { createOperationWork } from './admin/operationWork.ts';
 import { createPurge } from './admin/purge.ts';
 import { queueAdmin } from './admin/queues.ts';
 import { createRedrive } from './admin/redrive.ts';
@@ -172,6 +174,7 @@ export async function startEngine(options: EngineOptions) {
   });
   const purge = createPurge({ db, throttle, groups });
   const admin = queueAdmin({ ...common, purge, redrive: createRedrive({ ...common, throttle, groups }) });
+  const operations = operationAdmin({ db, queues, clock, started: () => duties.workOnOperations() });
   const schedules = scheduleAdmin({ db, enqueue });
   const keys = createKeys({ db, clock });
   const keyring = keyAdmin({ db, changed: keys.refresh });
@@ -220,6 +223,11 @@ export async function startEngine(options: EngineOptions) {
     purgeQueue: admin.purge,
     redriveQueue: admin.redrive,
 
+    startOperation: operations.start,
+    getOperation: operations.get,
+    listOperations: operations.list,
+    stopOperation: operations.stop,
+
     getSchedule: schedules.get,
     listSchedules: schedules.list,
     putSchedule: schedules.put,
@@ -265,6 +273,7 @@ export async function startEngine(options: EngineOptions) {
     enqueueWithin,
     totals,
     depths,
+    operations: createOperationWork({ ...common, waiters, settlement, throttle, groups }),
     dutyLog,
   });
   // The duties have their connections by then. While the routes are compiled, which takes long on a slow machine, nothing

@@ -14,6 +14,8 @@ from (values
   ('table', 'idempotency_keys', 'select, insert, update, delete'),
   ('table', 'jobs', 'select, insert, update, delete'),
   ('table', 'migrations', 'select'),
+  ('table', 'operation_leases', 'select, insert, delete'),
+  ('table', 'operations', 'select, insert, update, delete'),
   ('table', 'queues', 'select, insert, update, delete'),
   ('table', 'repeatable_claims', 'select, insert, update, delete'),
   ('table', 'scan_floors', 'select, insert, update, delete'),

@@ -31,6 +31,7 @@ const statements = {
   claims: planned('maintenance/prune_claims', row<Expired>()),
   keys: planned('maintenance/prune_keys', row<Expired>()),
   audit: planned('maintenance/prune_audit', row<Expired>()),
+  operations: planned('maintenance/prune_operations'),
 };
 
 /** A pass that has much to do looks this often for queues that have something to prune by now. */
@@ -108,3 +109,15 @@ const MOST_AUDIT_ROWS = 1_000_000;
 /** Deletes audit rows that are too old, or too many. */
 export const pruneAudit = (context: { db: Db; clock: Clock }) =>
   pruneExpired(context, statements.audit, { most_rows: MOST_AUDIT_ROWS });
+
+/** How long operations that ended are kept, and how many of them. */
+const OPERATIONS_DAYS = 30;
+const MOST_OPERATIONS = 1000;
+
+/** Deletes operations that ended long ago, or have too many newer ones. */
+export const pruneOperations =
+  ({ db }: { db: Db }) =>
+  async (): Promise<boolean> => {
+    await db.query(statements.operations, { days: OPERATIONS_DAYS, most: MOST_OPERATIONS });
+    return false;
+  };

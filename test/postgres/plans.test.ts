@@ -74,6 +74,8 @@ const DRAWING: StatementName[] = [
   'admin/purge_ready',
   'admin/purge_fair',
   'admin/queue_clear',
+  'admin/operation_count',
+  'admin/operation_page',
 ];
 
 async function judgeAll(client: pg.Client, prepared: Kept, made: Made): Promise<void> {

@@ -95,6 +95,8 @@ const SERVES: Privileges = {
   'table dibs.idempotency_keys': ALL,
   'table dibs.jobs': ALL,
   'table dibs.migrations': 'select',
+  'table dibs.operation_leases': 'delete, insert, select',
+  'table dibs.operations': ALL,
   'table dibs.queues': ALL,
   'table dibs.repeatable_claims': ALL,
   'table dibs.scan_floors': ALL,

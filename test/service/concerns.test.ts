@@ -86,6 +86,11 @@ describe('the verbs of an engine', () => {
     deleteQueue: () => engine.deleteQueue({ queue: 'nowhere', force: false }),
     purgeQueue: () => engine.purgeQueue({ queue, states: ['dead'] }),
     redriveQueue: () => engine.redriveQueue({ queue }),
+    startOperation: () =>
+      engine.startOperation({ verb: 'delete', queue, filter: { states: ['dead'] }, dry_run: true }),
+    getOperation: () => engine.getOperation({ id }),
+    listOperations: () => engine.listOperations({ limit: 1 }),
+    stopOperation: () => engine.stopOperation({ id }),
     getSchedule: () => engine.getSchedule({ name: 's' }),
     listSchedules: () => engine.listSchedules({ limit: 1, max_bytes: 1 }),
     putSchedule: () =>
@@ -118,6 +123,8 @@ describe('the verbs of an engine', () => {
       ['getSchedule', 'deleteSchedule', 'triggerSchedule'].map((verb) => [verb, 'schedule_not_found']),
     ),
     deleteQueue: 'queue_not_found',
+    getOperation: 'operation_not_found',
+    stopOperation: 'operation_not_found',
     revokeKey: 'key_not_found',
     rotateKey: 'key_not_found',
     putSchedule: 'invalid_request',

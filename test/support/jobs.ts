@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { FIRST_ID } from '../../src/ids.ts';
+import type { JobState } from '../../src/job.ts';
 import type { ParametersOf, StatementName } from './statements.ts';
 
 export const TOKEN = '00000000-0000-4000-8000-000000000001';
@@ -117,6 +118,22 @@ export const oneFrontClaim = (queue_id: number, slots: number) => ({
   fair_positions: [-1],
   fair_last_ranks: [100],
   fair_last_positions: [2 ** 53 - 1],
+});
+
+/** A portion of an operation that looks at jobs of this state, and at all states where no index has them by id. */
+const oneWalk = (queue_id: number, state: JobState) => ({
+  queue_id,
+  state,
+  walked_state: state === 'ready' ? null : state,
+  after_id: FIRST_ID,
+  limit: 1000,
+  group: null,
+  fairness_key: null,
+  worker: null,
+  error_contains: null,
+  created_after: null,
+  created_before: null,
+  ...AFTER_ALL,
 });
 
 /** The statements for which a bad plan would hurt, with parameters for some jobs. */
@@ -324,8 +341,38 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
       queue_id: queue,
       ids,
       positions: positionsOf(ids),
+      states: ['dead', 'scheduled'],
       called_at: LATER,
     }),
+  },
+  'admin/operation_count': {
+    planned: true,
+    rows: 2100,
+    parameters: ({ queue }) => ({ ...oneWalk(queue, 'ready'), error_contains: 'x', worker: 'w' }),
+  },
+  'admin/operation_page': {
+    planned: true,
+    rows: 2100,
+    parameters: ({ queue }) => oneWalk(queue, 'dead'),
+  },
+  'admin/operation_leases': {
+    planned: true,
+    parameters: ({ queue }) => ({ id: TOKEN, queue_id: queue, after_id: FIRST_ID, limit: 1000 }),
+  },
+  'admin/operation_cancel': {
+    planned: true,
+    batch: true,
+    parameters: ({ queue }, ids) => ({ queue_id: queue, ids }),
+  },
+  'admin/operation_delete': {
+    planned: true,
+    batch: true,
+    parameters: ({ queue }, ids) => ({ queue_id: queue, ids }),
+  },
+  'admin/operation_move': {
+    planned: true,
+    batch: true,
+    parameters: ({ queue }, ids) => ({ queue_id: queue, to_id: 77_777, ids, positions: positionsOf(ids) }),
   },
   'admin/redrive_page': {
     planned: true,
