@@ -347,12 +347,12 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
   },
   'admin/operation_count': {
     planned: true,
-    rows: 2100,
+    rows: 3000,
     parameters: ({ queue }) => ({ ...oneWalk(queue, 'ready'), error_contains: 'x', worker: 'w' }),
   },
   'admin/operation_page': {
     planned: true,
-    rows: 2100,
+    rows: 3000,
     parameters: ({ queue }) => oneWalk(queue, 'dead'),
   },
   'admin/operation_leases': {
@@ -371,7 +371,6 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
   },
   'admin/operation_move': {
     planned: true,
-    batch: true,
     parameters: ({ queue }, ids) => ({ queue_id: queue, to_id: 77_777, ids, positions: positionsOf(ids) }),
   },
   'admin/redrive_page': {
