@@ -3,7 +3,7 @@
 -- It looks at a bounded number of jobs, however few of them match. So each portion takes about as long as the others.
 -- The state is compared as a text, so that no index but the primary key seems to fit.
 looked as materialized (
-  select id
+  select id, unique_key
   from dibs.jobs
   where queue_id = :queue_id
     and (:walked_state::dibs.job_state is null or state = :walked_state)

@@ -345,34 +345,6 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
       called_at: LATER,
     }),
   },
-  'admin/operation_count': {
-    planned: true,
-    rows: 3000,
-    parameters: ({ queue }) => ({ ...oneWalk(queue, 'ready'), error_contains: 'x', worker: 'w' }),
-  },
-  'admin/operation_page': {
-    planned: true,
-    rows: 3000,
-    parameters: ({ queue }) => oneWalk(queue, 'dead'),
-  },
-  'admin/operation_leases': {
-    planned: true,
-    parameters: ({ queue }) => ({ id: TOKEN, queue_id: queue, after_id: FIRST_ID, limit: 1000 }),
-  },
-  'admin/operation_cancel': {
-    planned: true,
-    batch: true,
-    parameters: ({ queue }, ids) => ({ queue_id: queue, ids }),
-  },
-  'admin/operation_delete': {
-    planned: true,
-    batch: true,
-    parameters: ({ queue }, ids) => ({ queue_id: queue, ids }),
-  },
-  'admin/operation_move': {
-    planned: true,
-    parameters: ({ queue }, ids) => ({ queue_id: queue, to_id: 77_777, ids, positions: positionsOf(ids) }),
-  },
   'admin/redrive_page': {
     planned: true,
     rows: 1000,
@@ -439,6 +411,34 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
       include_payload: false,
       visible: null,
     }),
+  },
+  'admin/operation_count': {
+    planned: true,
+    rows: 3000,
+    parameters: ({ queue }) => ({ ...oneWalk(queue, 'ready'), error_contains: 'x', worker: 'w' }),
+  },
+  'admin/operation_page': {
+    planned: true,
+    rows: 3000,
+    parameters: ({ queue }) => oneWalk(queue, 'dead'),
+  },
+  'admin/operation_leases': {
+    planned: true,
+    parameters: ({ queue }) => ({ id: TOKEN, queue_id: queue, after_id: FIRST_ID, limit: 1000 }),
+  },
+  'admin/operation_cancel': {
+    planned: true,
+    batch: true,
+    parameters: ({ queue }, ids) => ({ queue_id: queue, ids }),
+  },
+  'admin/operation_delete': {
+    planned: true,
+    batch: true,
+    parameters: ({ queue }, ids) => ({ queue_id: queue, ids }),
+  },
+  'admin/operation_move': {
+    planned: true,
+    parameters: ({ queue }, ids) => ({ queue_id: queue, to_id: 77_777, ids, positions: positionsOf(ids) }),
   },
 };
 
