@@ -5,7 +5,7 @@ import { keyAdmin } from './access/keyAdmin.ts';
 import { createKeys } from './access/keys.ts';
 import { createChangeJob } from './admin/changeJob.ts';
 import { createDepths } from './admin/depths.ts';
-import { type JobFilter, jobAdmin } from './admin/jobs.ts';
+import { type JobListing, jobAdmin } from './admin/jobs.ts';
 import { createMetrics } from './admin/metrics.ts';
 import { operationAdmin } from './admin/operations.ts';
 import { createOperationWork } from './admin/operationWork.ts';
@@ -206,7 +206,7 @@ export async function startEngine(options: EngineOptions) {
 
     getJob: ({ id }: { id: string }) => jobs.get(id),
     waitForJob: waits.wait,
-    listJobs: (filter: JobFilter) => jobs.list(filter),
+    listJobs: (filter: JobListing) => jobs.list(filter),
     explainJob: ({ id }: { id: string }) => jobs.explain(id),
     cancelJob: ({ id }: { id: string }) => jobs.cancel(id),
     retryJob: ({ id }: { id: string }) => jobs.retry(id),

@@ -14,7 +14,9 @@ import type { Notifier } from '../replicas/notifier.ts';
 import type { Settlement } from '../settle/verbs.ts';
 import type { Waiters } from '../waiting/waiters.ts';
 import { explainJob } from './explainJob.ts';
+import type { JobFilter } from './jobFilter.ts';
 import type { Explanation } from './jobReasons.ts';
+import { createMatch } from './matchJobs.ts';
 
 const statements = {
   get: prepared('settle/job', row<JobRow>()),
@@ -32,10 +34,10 @@ interface Found {
   found: number;
 }
 
-export interface JobFilter {
+/** Which jobs to list, and how. */
+export interface JobListing extends JobFilter {
   queue?: string;
   state?: JobState;
-  group?: string;
   unique_key?: string;
   payload: boolean;
   order: 'newest' | 'oldest';
@@ -63,6 +65,7 @@ export function jobAdmin(context: {
   // Somebody may keep a transaction open that holds the unique key.
   const withLongWait = withLockTimeout(db, LONG_LOCK_WAIT_MS);
 
+  const match = createMatch({ db, queues });
   const reading = createSemaphore(READ_AT_ONCE);
 
   /** The job with its payload. @throws Refusal `job_not_found` */
@@ -89,8 +92,13 @@ export function jobAdmin(context: {
       return explanation;
     },
 
-    /** A page of jobs. It is the last one, if it is shorter than its limit and was not cut. */
-    async list(filter: JobFilter): Promise<{ jobs: Job[]; isCut: boolean }> {
+    /**
+     * A page of jobs. It is the last one, if it is shorter than its limit and was not cut. `stoppedAt`: the search for jobs that
+     * match stopped at this id, and goes on behind it.
+     */
+    async list(filter: JobListing): Promise<{ jobs: Job[]; isCut: boolean; stoppedAt?: string | undefined }> {
+      const matched = await match(filter);
+      if (matched?.ids.length === 0) return { jobs: [], isCut: false, stoppedAt: matched.stoppedAt };
       const jobs = await db.query(statements[filter.order], {
         queue: filter.queue ?? null,
         state: filter.state ?? null,
@@ -99,10 +107,11 @@ export function jobAdmin(context: {
         include_payload: filter.payload,
         group: filter.group ?? null,
         unique_key: filter.unique_key ?? null,
+        ids: matched?.ids ?? null,
         max_bytes: filter.max_bytes,
         visible: filter.visible ?? null,
       });
-      return { jobs, isCut: (jobs[0]?.found ?? 0) > jobs.length };
+      return { jobs, isCut: (jobs[0]?.found ?? 0) > jobs.length, stoppedAt: matched?.stoppedAt };
     },
 
     /** Cancels a job that waits or is dead. A leased job comes back `leased`, and its worker is asked to stop. */

@@ -334,6 +334,7 @@ export interface StatementTypes {
       state: JobState | null;
       group: string | null;
       unique_key: string | null;
+      ids: (string | null)[] | null;
       after: string | null;
       limit: number | null;
       queue: string | null;
@@ -370,6 +371,7 @@ export interface StatementTypes {
       state: JobState | null;
       group: string | null;
       unique_key: string | null;
+      ids: (string | null)[] | null;
       after: string | null;
       limit: number | null;
       queue: string | null;
@@ -398,6 +400,52 @@ export interface StatementTypes {
       headers: string;
       progress: string;
       found: number;
+    };
+  };
+  'admin/match_newest': {
+    parameters: {
+      queue_id: number | null;
+      state: JobState | null;
+      group: string | null;
+      unique_key: string | null;
+      first_id: string | null;
+      last_id: string | null;
+      after: string | null;
+      look: number | null;
+      fairness_key: string | null;
+      worker: string | null;
+      error_contains: string | null;
+      created_after: string | null;
+      created_before: string | null;
+      limit: number | null;
+    };
+    columns: {
+      looked: number;
+      last_id: string;
+      ids: (string | null)[];
+    };
+  };
+  'admin/match_oldest': {
+    parameters: {
+      queue_id: number | null;
+      state: JobState | null;
+      group: string | null;
+      unique_key: string | null;
+      first_id: string | null;
+      last_id: string | null;
+      after: string | null;
+      look: number | null;
+      fairness_key: string | null;
+      worker: string | null;
+      error_contains: string | null;
+      created_after: string | null;
+      created_before: string | null;
+      limit: number | null;
+    };
+    columns: {
+      looked: number;
+      last_id: string;
+      ids: (string | null)[];
     };
   };
   'admin/open_between': {

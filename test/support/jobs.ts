@@ -136,6 +136,23 @@ const oneWalk = (queue_id: number, state: JobState) => ({
   ...AFTER_ALL,
 });
 
+/** A page of a list with filters that no index has. */
+const oneMatch = (queue_id: number) => ({
+  queue_id,
+  unique_key: null,
+  group: null,
+  fairness_key: null,
+  worker: null,
+  error_contains: null,
+  created_after: null,
+  created_before: null,
+  first_id: FIRST_ID,
+  last_id: FIRST_ID.replaceAll('0', 'f'),
+  after: null,
+  look: 2000,
+  limit: 100,
+});
+
 /** The statements for which a bad plan would hurt, with parameters for some jobs. */
 export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
   'claim/plain': { batch: true, parameters: ({ queue }, ids) => oneClaim(queue, ids.length) },
@@ -390,6 +407,7 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
       state: null,
       group: null,
       unique_key: null,
+      ids: null,
       after: null,
       limit: 100,
       max_bytes: 2 ** 24,
@@ -405,12 +423,23 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
       state: 'dead',
       group: null,
       unique_key: null,
+      ids: null,
       after: id,
       limit: 100,
       max_bytes: 2 ** 24,
       include_payload: false,
       visible: null,
     }),
+  },
+  'admin/match_newest': {
+    planned: true,
+    rows: 2 * 2000 + 100,
+    parameters: ({ queue }) => ({ ...oneMatch(queue), state: null, error_contains: 'x' }),
+  },
+  'admin/match_oldest': {
+    planned: true,
+    rows: 2 * 2000 + 100,
+    parameters: ({ queue }) => ({ ...oneMatch(queue), state: 'dead', worker: 'w' }),
   },
   'admin/operation_count': {
     planned: true,
