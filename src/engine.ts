@@ -5,6 +5,7 @@ import { keyAdmin } from './access/keyAdmin.ts';
 import { createKeys } from './access/keys.ts';
 import { createChangeJob } from './admin/changeJob.ts';
 import { createDepths } from './admin/depths.ts';
+import { createHistory } from './admin/history.ts';
 import { type JobListing, jobAdmin } from './admin/jobs.ts';
 import { createMetrics } from './admin/metrics.ts';
 import { operationAdmin } from './admin/operations.ts';
@@ -208,6 +209,7 @@ export async function startEngine(options: EngineOptions) {
     waitForJob: waits.wait,
     listJobs: (filter: JobListing) => jobs.list(filter),
     explainJob: ({ id }: { id: string }) => jobs.explain(id),
+    getJobHistory: createHistory({ db, queues }),
     cancelJob: ({ id }: { id: string }) => jobs.cancel(id),
     retryJob: ({ id }: { id: string }) => jobs.retry(id),
     changeJob: createChangeJob({ ...common, clock, groups, getJob: jobs.get }),

@@ -3,6 +3,7 @@ import * as audit from './audit.ts';
 import * as common from './common.ts';
 import * as explain from './explain.ts';
 import * as health from './health.ts';
+import * as history from './history.ts';
 import * as job from './job.ts';
 import * as key from './key.ts';
 import * as lease from './lease.ts';
@@ -17,6 +18,7 @@ export const namedSchemas = Object.values<unknown>({
   ...audit,
   ...common,
   ...explain,
+  ...history,
   ...job,
   ...key,
   ...lease,

@@ -11,6 +11,7 @@ from (values
   ('table', 'claim_log', 'select, insert, update, delete'),
   ('table', 'fair_marks', 'select, delete'),
   ('table', 'functions', 'select'),
+  ('table', 'history', 'select, insert, update, delete'),
   ('table', 'idempotency_keys', 'select, insert, update, delete'),
   ('table', 'jobs', 'select, insert, update, delete'),
   ('table', 'migrations', 'select'),

@@ -149,6 +149,7 @@ export const NEEDS = {
   getJob: { ...read, job: true },
   waitForJob: { ...read, job: true, waits: true },
   explainJob: { ...read, job: true },
+  getJobHistory: { ...read, job: true },
   listJobs: listed,
   cancelJob: adminOfJob,
   retryJob: adminOfJob,

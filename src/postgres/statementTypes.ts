@@ -328,6 +328,23 @@ export interface StatementTypes {
       lease_expires_at: string;
     };
   };
+  'admin/history': {
+    parameters: {
+      id: string | null;
+      queue_id: number | null;
+      limit: number | null;
+    };
+    columns: {
+      at: string;
+      event: string;
+      state: JobState;
+      attempt: number;
+      deliveries: number;
+      worker: string;
+      error: string;
+      run_at: string;
+    };
+  };
   'admin/list_newest': {
     parameters: {
       include_payload: boolean | null;
@@ -1533,6 +1550,15 @@ export interface StatementTypes {
   'maintenance/prune_claims': {
     parameters: {
       from: string | null;
+    };
+    columns: {
+      ended_at: string;
+    };
+  };
+  'maintenance/prune_history': {
+    parameters: {
+      from: string | null;
+      most_rows: number | null;
     };
     columns: {
       ended_at: string;

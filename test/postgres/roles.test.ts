@@ -92,6 +92,7 @@ const SERVES: Privileges = {
   'table dibs.claim_log': ALL,
   'table dibs.fair_marks': 'delete, select',
   'table dibs.functions': 'select',
+  'table dibs.history': ALL,
   'table dibs.idempotency_keys': ALL,
   'table dibs.jobs': ALL,
   'table dibs.migrations': 'select',

@@ -275,6 +275,8 @@ export const OPERATIONS: Record<string, Entry> = {
   retryJob: one('POST', 200, 404, ({ dead }) => ({ path: `/jobs/${dead}/retry` })),
   explainJob: one('GET', 200, 404, ({ ready }) => ({ path: `/jobs/${ready}/explain` })),
 
+  getJobHistory: one('GET', 200, 404, ({ ready }) => ({ path: `/jobs/${ready}/history` })),
+
   listQueues: {
     method: 'GET',
     cases: { plain: listed('/queues?limit=1000', ({ queue }) => `"${queue}"`) },
