@@ -1,4 +1,5 @@
 import { type FieldError, invalidRequest } from '../errors.ts';
+import type { JobState } from '../job.ts';
 
 /** Which jobs, beside their queue and state: sql/shared/job_filter.sql. What is left out filters nothing. */
 export interface JobFilter {
@@ -8,6 +9,22 @@ export interface JobFilter {
   error_contains?: string | undefined;
   created_after?: string | undefined;
   created_before?: string | undefined;
+}
+
+/** Which jobs to list, and how. */
+export interface JobListing extends JobFilter {
+  queue?: string;
+  state?: JobState;
+  unique_key?: string;
+  payload: boolean;
+  order: 'newest' | 'oldest';
+  limit: number;
+  /** A page ends when its jobs have this number of bytes together. It has at least one job. */
+  max_bytes: number;
+  /** The last id of the page before. */
+  after?: string;
+  /** Only jobs of queues that are like one of these patterns. */
+  visible?: string[];
 }
 
 /** PostgreSQL reads no year before 1. */

@@ -1,7 +1,7 @@
 import type { Claims } from '../claim/claims.ts';
 import { jobFinished, jobLeased, jobNotFound, uniqueKeyTaken } from '../errors.ts';
 import type { GroupHeads } from '../groups/heads.ts';
-import type { Job, JobRow, JobState } from '../job.ts';
+import type { Job, JobRow } from '../job.ts';
 import { isKeyTaken } from '../postgres/errorClasses.ts';
 import { LONG_LOCK_WAIT_MS, orUnavailable, withLockTimeout } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
@@ -14,7 +14,7 @@ import type { Notifier } from '../replicas/notifier.ts';
 import type { Settlement } from '../settle/verbs.ts';
 import type { Waiters } from '../waiting/waiters.ts';
 import { explainJob } from './explainJob.ts';
-import type { JobFilter } from './jobFilter.ts';
+import type { JobListing } from './jobFilter.ts';
 import type { Explanation } from './jobReasons.ts';
 import { createMatch } from './matchJobs.ts';
 
@@ -32,22 +32,6 @@ const READ_AT_ONCE = 4;
 /** How many items a page would have had, if it had not been cut. */
 interface Found {
   found: number;
-}
-
-/** Which jobs to list, and how. */
-export interface JobListing extends JobFilter {
-  queue?: string;
-  state?: JobState;
-  unique_key?: string;
-  payload: boolean;
-  order: 'newest' | 'oldest';
-  limit: number;
-  /** A page ends when its jobs have this number of bytes together. It has at least one job. */
-  max_bytes: number;
-  /** The last id of the page before. */
-  after?: string;
-  /** Only jobs of queues that are like one of these patterns. */
-  visible?: string[];
 }
 
 /** The verbs that look at single jobs, cancel them and retry them. */

@@ -2,8 +2,7 @@ import { invalidRequest } from '../errors.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Queues } from '../queues/cache.ts';
-import { type FilterParameters, filterParameters } from './jobFilter.ts';
-import type { JobListing } from './jobs.ts';
+import { type FilterParameters, filterParameters, type JobListing } from './jobFilter.ts';
 
 interface Matched {
   looked: number;
