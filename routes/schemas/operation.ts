@@ -10,6 +10,7 @@ import {
   TIME_EXAMPLE,
   text,
   time,
+  timeParameter,
 } from './common.ts';
 
 /** Filters that GET /jobs and operations have in common. */
@@ -20,8 +21,8 @@ export const jobFilters = {
   error_contains: Type.Optional(
     text(1024, { description: 'Only those whose `last_error` contains this, letter by letter.' }),
   ),
-  created_after: Type.Optional(time('Only those that were enqueued at this time or later.')),
-  created_before: Type.Optional(time('Only those that were enqueued before this time.')),
+  created_after: Type.Optional(timeParameter('Only those that were enqueued at this time or later.')),
+  created_before: Type.Optional(timeParameter('Only those that were enqueued before this time.')),
 };
 
 export const JobFilter = Type.Object(
@@ -111,7 +112,7 @@ export const Operation = Type.Object(
 
 export const OperationPage = Type.Object(
   {
-    operations: Type.Array(ref(Operation)),
+    operations: Type.Array(ref(Operation), { description: 'The operations, newest first.' }),
     next_cursor: nullable<string>('string', { description: 'For the next page; null on the last.' }),
   },
   {

@@ -35,6 +35,8 @@ const ROOMS = [
   'src/maintenance/',
   'src/admin/',
   'src/access/',
+  'src/doctor/',
+  'src/transfer/',
   'src/engine.ts',
   'routes/schemas/',
   'routes/http/',
