@@ -1,9 +1,11 @@
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 import { progress } from './test/support/progress.ts';
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    // `npm run test:sdks` runs these.
+    exclude: [...configDefaults.exclude, 'test/sdk/**'],
     globalSetup: ['test/support/globalSetup.ts'],
     // A terminal shows how far the run is. Where there is none, lines say it.
     reporters: process.stdout.isTTY ? ['default'] : ['default', progress()],
