@@ -1,8 +1,9 @@
-import { isOutage } from '../errors.ts';
+import { invalidRequest, isOutage } from '../errors.ts';
 import { isUuid } from '../ids.ts';
 import { gathering } from '../postgres/gathering.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
+import { timeForPostgres } from '../postgres/times.ts';
 import type { Caller } from './caller.ts';
 import type { Subject, VerbName } from './needs.ts';
 
@@ -62,6 +63,16 @@ export interface AuditFilter {
   queue?: string | undefined;
   created_after?: string | undefined;
   created_before?: string | undefined;
+}
+
+/** @throws Refusal `invalid_request` for a time that does not exist, such as a leap second */
+function timeOf(filter: AuditFilter, name: 'created_after' | 'created_before'): string | null {
+  const text = filter[name];
+  if (text === undefined) return null;
+  const time = timeForPostgres(text);
+  if (time === undefined)
+    throw invalidRequest([{ in: 'query', path: `/${name}`, message: 'must be a time that exists' }]);
+  return time;
 }
 
 /** Logs each act that needs the scope `admin`, and keeps a row of it. Never fails an act. */
@@ -175,15 +186,15 @@ export function createAudit(context: {
     },
 
     /** A page of audit rows, newest first. A page shorter than its limit is the last one. */
-    list: (filter: AuditFilter): Promise<AuditRow[]> =>
+    list: async (filter: AuditFilter): Promise<AuditRow[]> =>
       db.query(statements.list, {
         limit: filter.limit,
         after: filter.after === undefined ? null : Number(filter.after),
         actor: filter.actor ?? null,
         verb: filter.verb ?? null,
         queue: filter.queue ?? null,
-        created_after: filter.created_after ?? null,
-        created_before: filter.created_before ?? null,
+        created_after: timeOf(filter, 'created_after'),
+        created_before: timeOf(filter, 'created_before'),
       }),
   };
 }

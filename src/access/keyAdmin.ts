@@ -3,6 +3,7 @@ import { FIRST_ID, isUuid } from '../ids.ts';
 import { LONGEST_SECONDS } from '../job.ts';
 import type { Database, Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
+import { timeForPostgres } from '../postgres/times.ts';
 import { isQueuePattern, SCOPES, type Scope } from './caller.ts';
 import { hashOf, idIn, newKey, newKeyId } from './keyFormat.ts';
 
@@ -78,21 +79,23 @@ export function keyAdmin({ db, changed }: { db: Database; changed(): Promise<voi
     return done;
   }
 
-  async function checkEnd({ expires_at, expires_in_seconds }: NewKey): Promise<void> {
-    if (expires_at === undefined) return;
+  async function endOf({ expires_at, expires_in_seconds }: NewKey): Promise<string | null> {
+    if (expires_at === undefined) return null;
     if (expires_in_seconds !== undefined)
       throw refuse('/expires_at', 'must not stand beside expires_in_seconds');
     const [row] = await db.query(statements.now);
-    const ms = Date.parse(expires_at) - Date.parse((row as { now: string }).now);
+    const end = timeForPostgres(expires_at) ?? '';
+    const ms = Date.parse(end) - Date.parse((row as { now: string }).now);
     if (!(ms > 0 && ms <= LONGEST_SECONDS * 1000))
       throw refuse('/expires_at', 'must be in the future, and within 366 days from now');
+    return end;
   }
 
   return {
     async create(wanted: NewKey): Promise<MadeKey> {
       check(wanted);
-      await checkEnd(wanted);
-      const { name, scopes, queues = ['*'], expires_at = null, expires_in_seconds = null } = wanted;
+      const expires_at = await endOf(wanted);
+      const { name, scopes, queues = ['*'], expires_in_seconds = null } = wanted;
       const id = newKeyId();
       const key = newKey(id);
       const hash = hashOf(key).toString('base64');

@@ -1,5 +1,6 @@
 import { type FieldError, invalidRequest } from '../errors.ts';
 import type { JobState } from '../job.ts';
+import { timeForPostgres } from '../postgres/times.ts';
 
 /** Which jobs, beside their queue and state: sql/shared/job_filter.sql. What is left out filters nothing. */
 export interface JobFilter {
@@ -27,11 +28,6 @@ export interface JobListing extends JobFilter {
   visible?: string[];
 }
 
-/** PostgreSQL reads no year before 1. */
-const FIRST_TIME = Date.parse('0001-01-01T00:00:00Z');
-/** A time of 2026 with an offset may be one of 2025. Years behind 9999 have another form. */
-const LAST_TIME = Date.parse('9999-12-31T23:59:59.999Z');
-
 /** The parameters of the fragment. @throws Refusal `invalid_request`, naming the field below `at` of this part */
 export function filterParameters(filter: JobFilter, part: FieldError['in'], at: string) {
   const refuse = (name: string, message: string) =>
@@ -39,12 +35,9 @@ export function filterParameters(filter: JobFilter, part: FieldError['in'], at: 
   const timeOf = (name: 'created_after' | 'created_before') => {
     const text = filter[name];
     if (text === undefined) return null;
-    const time = Date.parse(text);
-    if (Number.isNaN(time)) throw refuse(name, 'must be a time that exists');
-    // As it was sent: PostgreSQL keeps microseconds.
-    return time > FIRST_TIME && time < LAST_TIME
-      ? text
-      : new Date(Math.min(Math.max(time, FIRST_TIME), LAST_TIME)).toISOString();
+    const time = timeForPostgres(text);
+    if (time === undefined) throw refuse(name, 'must be a time that exists');
+    return time;
   };
   const { group = null, fairness_key = null, worker = null, error_contains = null } = filter;
   for (const [name, text] of Object.entries({ group, fairness_key, worker, error_contains }))

@@ -245,6 +245,13 @@ describe('GET /audit', () => {
     expect(await countOf(`?created_before=${newest.created_at}`)).toBeLessThan(4);
     expect(await countOf('?created_after=2020-01-01T00:00:00Z')).toBe(4);
     expect(await countOf('?created_after=2999-01-01T00:00:00Z')).toBe(0);
+    // PostgreSQL reads no offset from 16 hours, no year 0, and no fraction of 200 digits.
+    expect(await countOf('?created_after=6233-12-28T21:27:51-22:28')).toBe(0);
+    expect(await countOf('?created_before=6233-12-28T21:27:51%2B23:59')).toBe(4);
+    expect(await countOf('?created_after=0000-01-01T00:00:00Z')).toBe(4);
+    expect(await countOf(`?created_after=2020-01-01T00:00:00.${'1'.repeat(200)}Z`)).toBe(4);
+    expect(await countOf('?created_before=9999-12-31T23:59:59-23:59')).toBe(4);
+    expectProblem(await root('GET', '/audit?created_after=2016-12-31T23:59:60Z'), 400, 'invalid_request');
   });
 
   test('refuses a cursor of another list, and unknown fields', async () => {

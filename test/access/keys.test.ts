@@ -87,6 +87,17 @@ describe('POST /keys', () => {
     expect(body.errors).toMatchObject([{ in: 'body', path }]);
   });
 
+  test('ends at a time with any offset that RFC 3339 knows', async () => {
+    const end = new Date(Date.now() + 3_600_000).toISOString().slice(0, 19);
+    const there = new Date(Date.parse(`${end}Z`) + 22.5 * 3_600_000).toISOString().slice(0, 19);
+    const { expires_at } = await keys.create({
+      name: 'far east',
+      scopes: ['read'],
+      expires_at: `${there}+22:30`,
+    });
+    expect(expires_at).toBe(`${end}.000Z`);
+  });
+
   test('64 patterns are allowed, and a name of 128 characters', async () => {
     const queues = Array.from({ length: 64 }, (_, i) => `q${i}.*`);
     const made = await keys.create({ name: 'n'.repeat(128), scopes: ['read'], queues });

@@ -343,6 +343,9 @@ describe('each filter', () => {
     expect(
       await count({ created_after: '2026-01-01T03:00:00+01:00', created_before: '2026-01-01T04:00:00Z' }),
     ).toBe(2);
+    // PostgreSQL reads no offset from 16 hours, and no fraction of 200 digits.
+    expect(await count({ created_after: '2026-01-02T00:30:00+22:30' })).toBe(3);
+    expect(await count({ created_before: `2026-01-01T02:00:00.${'0'.repeat(200)}Z` })).toBe(1);
     expect(
       await count({ created_after: '9999-12-31T23:59:59-23:59', created_before: '0000-01-01T00:00:00Z' }),
     ).toBe(0);
