@@ -4,11 +4,13 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, test } from 'vitest';
 import {
+  buildTypeScript,
   cached,
   copyClient,
   document,
   emptyFolder,
   here,
+  installGenerators,
   needing,
   run,
   startServiceForClients,
@@ -111,4 +113,28 @@ test.skipIf(java.isMissing)(java.name, async () => {
     cycle,
   ]);
   await service.goThrough('java', ['-cp', `${classes}:${join(jars, '*')}`, 'Cycle']);
+});
+
+const php = needing('a PHP client goes through a whole cycle', ['php', 'guzzle', 'java', 'python', 'pip']);
+test.skipIf(php.isMissing)(php.name, async () => {
+  const folder = await emptyFolder('php');
+  await generate('php', folder, ['--invoker-package', 'Dibs']);
+  await service.goThrough('php', [join(here, 'clients/php/cycle.php'), folder]);
+});
+
+const fetchClient = needing('a typescript-fetch client goes through a whole cycle', [
+  'java',
+  'python',
+  'pip',
+]);
+test.skipIf(fetchClient.isMissing)(fetchClient.name, async () => {
+  await installGenerators();
+  const extension = ['--additional-properties', 'importFileExtension=.js'];
+  const program = await buildTypeScript(
+    'typescript-fetch',
+    (to) => generate('typescript-fetch', to, extension),
+    // What the generator writes does not check the places of arrays.
+    ...['--noUncheckedIndexedAccess', 'false'],
+  );
+  await service.goThrough(process.execPath, [program]);
 });

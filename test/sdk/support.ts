@@ -1,6 +1,6 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { cp, mkdir, rm } from 'node:fs/promises';
+import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'vitest';
@@ -35,6 +35,8 @@ const TOOLS = {
   python: ['python3', '--version'],
   pip: ['python3', '-m', 'pip', '--version'],
   go: ['go', 'version'],
+  php: ['php', '--version'],
+  guzzle: ['php', '-r', "require 'GuzzleHttp/autoload.php';"],
 };
 
 /** The name of a test that needs tools, and whether this machine lacks one of them. */
@@ -124,4 +126,29 @@ export async function startServiceForClients() {
       expect([...seen].sort()).toEqual(DONE_BY_EVERY_CLIENT);
     },
   };
+}
+
+/** Generators of TypeScript have their own node_modules, because they need TypeScript 5. */
+export async function installGenerators(): Promise<void> {
+  const lock = readFileSync(join(here, 'package-lock.json'), 'utf8');
+  const installed = join(here, 'node_modules/.installed');
+  if (existsSync(installed) && readFileSync(installed, 'utf8') === lock) return;
+  await run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: here });
+  await writeFile(installed, lock);
+}
+
+export const generator = (name: string) => join(here, 'node_modules/.bin', name);
+
+/** Generates into `generated`, beside the client's own code, and type-checks both. Returns the program to run. */
+export async function buildTypeScript(
+  name: string,
+  generate: (folder: string) => Promise<unknown>,
+  ...tscOptions: string[]
+): Promise<string> {
+  const folder = await emptyFolder(name);
+  await copyClient(name, folder);
+  await cp(join(here, 'clients/tsconfig.json'), join(folder, 'tsconfig.json'));
+  await generate(join(folder, 'generated'));
+  await run(generator('tsc'), ['-p', folder, ...tscOptions]);
+  return join(folder, 'dist/cycle.js');
 }
