@@ -16,6 +16,7 @@ import { acceptJson, checkPresenceOfBody } from './http/body.ts';
 import { type Certificates, keepCertificates } from './http/certificates.ts';
 import { limitConnections, logRefusedCertificates } from './http/connections.ts';
 import { allowOrigins } from './http/cors.ts';
+import { dashboardRoutes } from './http/dashboard.ts';
 import { describingApp, docsRoutes } from './http/docs.ts';
 import { type App, createApp } from './http/fastify.ts';
 import { closeWithLastAnswer } from './http/gracefulClose.ts';
@@ -32,6 +33,7 @@ import type { WebPages } from './http/webPages.ts';
 import { jobRoutes } from './jobs.ts';
 import { keyRoutes } from './keys.ts';
 import { metricsRoute } from './metrics.ts';
+import { overviewRoute } from './overview.ts';
 import { queueRoutes } from './queues.ts';
 import { scheduleRoutes } from './schedules.ts';
 import { namedSchemas } from './schemas/named.ts';
@@ -80,7 +82,7 @@ function allowedAt(url: string, methodsOf: Map<string, Set<string>>): string[] |
   return template === undefined ? undefined : [...(methodsOf.get(template) as Set<string>)].sort();
 }
 
-const routesOf = (engine: Engine, maxPayloadBytes: number) => (app: App) => {
+const routesOf = (engine: Engine, maxPayloadBytes: number, traceUrl?: string) => (app: App) => {
   systemRoutes(app, engine);
   metricsRoute(app);
   enqueueRoutes(app, maxPayloadBytes);
@@ -89,6 +91,7 @@ const routesOf = (engine: Engine, maxPayloadBytes: number) => (app: App) => {
   claimRoutes(app, maxPayloadBytes);
   settleRoute(app, maxPayloadBytes);
   queueRoutes(app);
+  overviewRoute(app, traceUrl);
   scheduleRoutes(app, maxPayloadBytes);
   keyRoutes(app);
   auditRoute(app);
@@ -139,6 +142,8 @@ export async function buildApp(options: {
   /** Undefined: plain HTTP. */
   certificates?: Certificates | undefined;
   trustProxy?: string[] | undefined;
+  /** Where a trace can be looked at. It has `{trace_id}`. */
+  traceUrl?: string | undefined;
   limits?: Partial<HttpLimits> | undefined;
   /** Log a line for each request. */
   accessLog?: boolean | undefined;
@@ -149,7 +154,7 @@ export async function buildApp(options: {
   const app = createApp(logger, { limits, certificates, trustProxy });
   countRequests(app);
   if (options.accessLog) logRequests(app);
-  const addRoutes = routesOf(engine, maxPayloadBytes);
+  const addRoutes = routesOf(engine, maxPayloadBytes, options.traceUrl);
   const routes: RouteOptions[] = [];
   let methodsOf = new Map<string, Set<string>>();
 
@@ -192,6 +197,7 @@ export async function buildApp(options: {
   });
   addRoutes(app);
   docsRoutes(app, addRoutes);
+  dashboardRoutes(app);
   methodsOf = methodsByPath(routes);
   refuseOtherMethods(app, methodsOf);
   await app.ready();

@@ -52,12 +52,4 @@ export function systemRoutes(app: App, engine: Engine): void {
     }),
     handler: async () => ({ version, node: process.versions.node }),
   });
-
-  app.route({
-    method: 'GET',
-    url: '/',
-    config: { verb: 'none' },
-    schema: { hide: true },
-    handler: async (_, reply) => reply.redirect('/docs'),
-  });
 }

@@ -4,6 +4,7 @@ import { type Rates, readRates } from './config/rates.ts';
 import { type Reach, readReach } from './config/reach.ts';
 import { readTls, type TlsPaths } from './config/tls.ts';
 import { readTokens, type TokenConfig } from './config/tokens.ts';
+import { readTraceUrl } from './config/traceUrl.ts';
 import { createVariables } from './config/variables.ts';
 import { DEFAULT_MEMORY_BYTES, LEAST_MEMORY_BYTES } from './memory.ts';
 
@@ -24,6 +25,8 @@ export interface Config extends Reach {
   maxMemoryBytes: number;
   metricsQueues: number;
   accessLog: boolean;
+  /** Where a trace can be looked at. It has `{trace_id}`. */
+  traceUrl: string | undefined;
   rates: Rates;
   /** Undefined: there is no issuer whose tokens count. */
   tokens: TokenConfig | undefined;
@@ -54,6 +57,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     maxMemoryBytes: integer('MAX_MEMORY_BYTES', DEFAULT_MEMORY_BYTES, LEAST_MEMORY_BYTES, 2 ** 40),
     metricsQueues: integer('METRICS_QUEUES', METRICS_QUEUES, 0, 10_000),
     accessLog: oneOf('ACCESS_LOG', 'off', ['on', 'off']) === 'on',
+    traceUrl: readTraceUrl(variables),
     rates: readRates(variables),
     tokens: readTokens(variables),
   };

@@ -7,6 +7,7 @@ import { createChangeJob } from './admin/changeJob.ts';
 import { createDepths } from './admin/depths.ts';
 import { type JobFilter, jobAdmin } from './admin/jobs.ts';
 import { createMetrics } from './admin/metrics.ts';
+import { createOverview } from './admin/overview.ts';
 import { createPurge } from './admin/purge.ts';
 import { queueAdmin } from './admin/queues.ts';
 import { createRedrive } from './admin/redrive.ts';
@@ -213,6 +214,7 @@ export async function startEngine(options: EngineOptions) {
     listQueues: admin.list,
     explainQueue: admin.explain,
     getMetrics: createMetrics({ tally, totals, depths, replica }),
+    getOverview: createOverview({ totals, depths }),
     configureQueue: admin.configure,
     pauseQueue: admin.pause,
     resumeQueue: admin.resume,

@@ -6,6 +6,7 @@ import * as health from './health.ts';
 import * as job from './job.ts';
 import * as key from './key.ts';
 import * as lease from './lease.ts';
+import * as overview from './overview.ts';
 import * as queue from './queue.ts';
 import * as schedule from './schedule.ts';
 
@@ -19,6 +20,7 @@ export const namedSchemas = Object.values<unknown>({
   ...job,
   ...key,
   ...lease,
+  ...overview,
   ...queue,
   ...schedule,
   ...health,

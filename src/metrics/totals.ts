@@ -22,8 +22,12 @@ export interface TotalRow extends Record<Event, number> {
   queue_id: number;
   name: string | null;
   paused: boolean | null;
+  max_leased: number | null;
   max_ready: number | null;
 }
+
+/** What happened in a second, on average. */
+export type PerSecond = Record<Event, number>;
 
 const statements = {
   lock: prepared('metrics/lock'),
@@ -144,6 +148,17 @@ export function createTotals(context: { db: Database; tally: Tally; most: number
       if (!rows.has(id)) busy.set(id, (busy.get(id) ?? 0) + activityIn(numbers));
   }
 
+  function perSecond(id: number): PerSecond | undefined {
+    const [last, first] = [rows.get(id), windowBegan(id)];
+    const began = first?.rows.get(id);
+    if (!last || !first || !began || readAt === undefined || readAt < first.at + LEAST_WINDOW_MS)
+      return undefined;
+    const seconds = (readAt - first.at) / 1000;
+    return Object.fromEntries(
+      EVENTS.map((event) => [event, (last[event] - began[event]) / seconds]),
+    ) as PerSecond;
+  }
+
   let flushing: Promise<void> = Promise.resolve();
 
   /** Adds what was counted, and reads the totals: once at a time, so that no older read comes after a newer one. */
@@ -228,13 +243,12 @@ export function createTotals(context: { db: Database; tally: Tally; most: number
 
     /** By how many jobs a second a queue shrinks: settled or dead, less enqueued, over the last minute. */
     shrinking(id: number): number | undefined {
-      const [last, first] = [rows.get(id), windowBegan(id)];
-      const began = first?.rows.get(id);
-      if (!last || !first || !began || readAt === undefined || readAt < first.at + LEAST_WINDOW_MS)
-        return undefined;
-      const gone = last.acked + last.dead - began.acked - began.dead;
-      return ((gone - (last.enqueued - began.enqueued)) * 1000) / (readAt - first.at);
+      const of = perSecond(id);
+      return of && of.acked + of.dead - of.enqueued;
     },
+
+    /** What happened in a queue over the last minute, for each second. */
+    perSecond,
   };
 }
 

@@ -505,6 +505,7 @@ export interface StatementTypes {
     parameters: {
       after: string | null;
       visible: (string | null)[] | TextArray | null;
+      name_contains: string | null;
       limit: number | null;
     };
     columns: {
@@ -1314,6 +1315,10 @@ export interface StatementTypes {
     };
     columns: {
       id: number;
+      name: string;
+      paused: boolean;
+      max_leased: number;
+      max_ready: number;
     };
   };
   'metrics/totals': {
@@ -1331,6 +1336,7 @@ export interface StatementTypes {
       dead: number;
       name: string;
       paused: boolean;
+      max_leased: number;
       max_ready: number;
     };
   };

@@ -314,6 +314,17 @@ export const OPERATIONS: Record<string, Entry> = {
   deleteSchedule: onSchedule('DELETE', 204),
   triggerSchedule: onSchedule('POST', 201, '/trigger'),
 
+  getOverview: {
+    method: 'GET',
+    cases: {
+      plain: {
+        call: () => ({ path: '/overview?limit=1000' }),
+        allowed: 200,
+        foreign: 'left out',
+        hides: ({ queue }) => `"${queue}"`,
+      },
+    },
+  },
   getMetrics: {
     method: 'GET',
     cases: {
