@@ -3,7 +3,7 @@ import { ANYBODY, SCOPES } from '../src/access/caller.ts';
 import { version } from '../src/version.ts';
 import type { App } from './http/fastify.ts';
 import { answer, operation } from './http/operation.ts';
-import { PAGE_LIMIT, ref } from './schemas/common.ts';
+import { PAGE_LIMIT, QueueName, ref } from './schemas/common.ts';
 import { Overview } from './schemas/overview.ts';
 
 export function overviewRoute(app: App, traceUrl: string | undefined): void {
@@ -14,6 +14,7 @@ export function overviewRoute(app: App, traceUrl: string | undefined): void {
     schema: {
       querystring: Type.Object(
         {
+          queue: Type.Optional(ref(QueueName)),
           limit: Type.Optional(
             Type.Integer({
               minimum: 1,
@@ -37,7 +38,7 @@ export function overviewRoute(app: App, traceUrl: string | undefined): void {
       }),
     },
     handler: async (request) => {
-      const { limit = PAGE_LIMIT } = request.query;
+      const { limit = PAGE_LIMIT, queue } = request.query;
       const caller = request.caller ?? ANYBODY;
       return {
         version,
@@ -48,7 +49,7 @@ export function overviewRoute(app: App, traceUrl: string | undefined): void {
           scopes: SCOPES.filter(caller.may),
           queues: [...caller.grant.queues],
         },
-        ...(await request.verbs.getOverview({ limit })),
+        ...(await request.verbs.getOverview({ limit, queue })),
       };
     },
   });

@@ -56,6 +56,13 @@ export interface Overview {
   queues: QueueOverview[];
 }
 
+interface OverviewRequest {
+  limit: number;
+  /** Shows only this queue beside the sums. */
+  queue?: string | undefined;
+  mayUse?: MayUse;
+}
+
 interface Looked {
   name: string;
   paused: boolean;
@@ -122,7 +129,7 @@ export function createOverview({ totals, depths }: { totals: Totals; depths: Dep
   });
   const ofFound = (found: Found): Looked => ({ ...found, rates: undefined });
 
-  return async ({ limit, mayUse }: { limit: number; mayUse?: MayUse }): Promise<Overview> => {
+  return async ({ limit, queue: only, mayUse }: OverviewRequest): Promise<Overview> => {
     const isFirst = !totals.isWatched();
     totals.watch();
     // An outage shows in the numbers. The duties log it.
@@ -156,7 +163,10 @@ export function createOverview({ totals, depths }: { totals: Totals; depths: Dep
       per_second,
       oldest_ready_age_seconds: ages.length > 0 ? oldest : null,
       drain_seconds: drainSeconds(all, per_second.acked + per_second.dead - per_second.enqueued) ?? null,
-      queues: queues.sort(worstFirst).slice(0, limit),
+      queues: queues
+        .filter(({ name }) => only === undefined || name === only)
+        .sort(worstFirst)
+        .slice(0, limit),
     };
   };
 }

@@ -323,6 +323,11 @@ export const OPERATIONS: Record<string, Entry> = {
         foreign: 'left out',
         hides: ({ queue }) => `"${queue}"`,
       },
+      'of a queue': {
+        call: ({ queue }) => ({ path: `/overview?queue=${queue}` }),
+        allowed: 200,
+        foreign: 403,
+      },
     },
   },
   getMetrics: {
