@@ -18,6 +18,7 @@ import { limitConnections, logRefusedCertificates } from './http/connections.ts'
 import { allowOrigins } from './http/cors.ts';
 import { dashboardRoutes } from './http/dashboard.ts';
 import { describingApp, docsRoutes } from './http/docs.ts';
+import { readDotNames } from './http/dotNames.ts';
 import { type App, createApp } from './http/fastify.ts';
 import { closeWithLastAnswer } from './http/gracefulClose.ts';
 import { checkHeads } from './http/head.ts';
@@ -180,6 +181,7 @@ export async function buildApp(options: {
     logRefusedCertificates(app);
   }
   knowRoutes(app);
+  readDotNames(app);
   authenticate(app, engine, access, {
     count: rates.requestsPerSecond ? await createCountRequest(app, rates.requestsPerSecond) : undefined,
     failures: rates.failuresPerMinute ? createFailures(rates.failuresPerMinute) : undefined,

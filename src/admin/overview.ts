@@ -24,8 +24,9 @@ export type Trouble = (typeof TROUBLES)[number];
 export const TOO_OLD_SECONDS = 300;
 /** Nobody claims, when a ready job has waited for so long while nothing was claimed. */
 const UNCLAIMED_SECONDS = 60;
-/** A queue fails when so large a part of its leases ends in a failure. */
+/** A queue fails when so large a part of its leases ends in a failure, and so many a second: 3 a minute. */
 const FAILING_SHARE = 0.5;
+const FAILING_PER_SECOND = 0.05;
 
 /** Whether a caller may see a queue. */
 type MayUse = (queue: string) => boolean;
@@ -78,7 +79,10 @@ export function troublesOf({ paused, max_leased, max_ready, depth, rates }: Look
   const failures = rates ? rates.nacked + rates.rescued : 0;
   const is: Record<Trouble, boolean> = {
     dead_growing: (rates?.dead ?? 0) > 0,
-    failing: rates !== undefined && failures > FAILING_SHARE * (failures + rates.acked),
+    failing:
+      rates !== undefined &&
+      failures >= FAILING_PER_SECOND &&
+      failures > FAILING_SHARE * (failures + rates.acked),
     nobody_claims: !paused && rates?.claimed === 0 && oldest > UNCLAIMED_SECONDS && counts?.leased === 0,
     oldest_too_old: !paused && oldest > TOO_OLD_SECONDS,
     full: counts !== undefined && max_ready !== null && counts.ready + counts.blocked >= max_ready,

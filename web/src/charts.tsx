@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
-import { compact, duration } from './format.ts';
+import { compact, duration, shortDuration } from './format.ts';
 import { MINUTES, type Sample } from './samples.ts';
 
 type Measure = Exclude<keyof Sample, 'at'>;
@@ -28,66 +28,71 @@ function useScheme(): boolean {
   return isDark;
 }
 
-const HEIGHT = 150;
+const HEIGHT = 120;
+type Unit = 'jobs' | 'seconds' | 'per second';
 
-/** A chart over the last minutes, with a time axis. */
-export function Chart(props: {
-  title: string;
-  samples: Sample[];
-  lines: Line[];
-  unit: 'jobs' | 'seconds' | 'per second';
-}) {
+const hour = (at: number, digits: number) => new Date(at * 1000).toTimeString().slice(0, digits);
+
+function writer(unit: Unit, ofSeconds: (n: number) => string) {
+  return (n: number | null | undefined) =>
+    n == null ? '–' : unit === 'seconds' ? ofSeconds(n) : `${compact(n)}${unit === 'per second' ? '/s' : ''}`;
+}
+
+function optionsOf(
+  lines: Line[],
+  unit: Unit,
+  width: number,
+  pointed: (at: number | undefined) => void,
+): uPlot.Options {
+  const axis = {
+    stroke: colourOf('quiet'),
+    grid: { stroke: colourOf('grid'), width: 1 },
+    ticks: { show: false },
+    font: '11px system-ui, sans-serif',
+  };
+  const short = writer(unit, shortDuration);
+  return {
+    width,
+    height: HEIGHT,
+    padding: [8, 8, 0, 0],
+    scales: { x: { time: true }, y: { range: (_, __, most) => [0, Math.max(most || 0, 1) * 1.1] } },
+    cursor: { y: false, drag: { x: false, y: false } },
+    legend: { show: false },
+    axes: [
+      { ...axis, size: 22, space: 60, values: (_, ticks) => ticks.map((at) => hour(at, 5)) },
+      { ...axis, size: 50, space: 24, values: (_, ticks) => ticks.map(short) },
+    ],
+    series: [
+      {},
+      ...lines.map(({ title, colour }) => ({
+        label: title,
+        stroke: colourOf(colour),
+        width: 1.75,
+        points: { show: false },
+      })),
+    ],
+    hooks: { setCursor: [({ cursor }) => pointed(cursor.idx ?? undefined)] },
+  };
+}
+
+/** A chart over the last minutes, with a time axis. Its legend tells the numbers of now, or of where the mouse is. */
+export function Chart(props: { title: string; samples: Sample[]; lines: Line[]; unit: Unit }) {
   const { title, samples, lines, unit } = props;
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(undefined);
+  const [pointed, setPointed] = useState<number>();
   const isDark = useScheme();
   const now = samples.at(-1)?.at ?? Date.now() / 1000;
-  const write = (n: number | null | undefined) =>
-    n == null ? '–' : unit === 'seconds' ? duration(n) : `${compact(n)}${unit === 'per second' ? '/s' : ''}`;
+  const write = writer(unit, duration);
   const data = [samples.map(({ at }) => at), ...lines.map(({ of }) => samples.map((sample) => sample[of]))];
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: the lines of a chart never change; its colours do.
   useEffect(() => {
     const to = box.current as HTMLDivElement;
-    const axis = {
-      stroke: colourOf('quiet'),
-      grid: { stroke: colourOf('grid'), width: 1 },
-      ticks: { show: false },
-      font: '11px system-ui, sans-serif',
-    };
-    const made = new uPlot(
-      {
-        width: Math.max(to.clientWidth, 100),
-        height: HEIGHT,
-        scales: { x: { time: true }, y: { range: (_, __, most) => [0, Math.max(most || 0, 1) * 1.1] } },
-        cursor: { y: false, drag: { x: false, y: false } },
-        legend: { show: true, live: true },
-        axes: [
-          {
-            ...axis,
-            values: (_, ticks) => ticks.map((at) => new Date(at * 1000).toTimeString().slice(0, 5)),
-            space: 60,
-          },
-          { ...axis, size: 52, values: (_, ticks) => ticks.map((n) => write(n)) },
-        ],
-        series: [
-          { label: 'Time', value: (_, at) => (at ? new Date(at * 1000).toTimeString().slice(0, 8) : '–') },
-          ...lines.map((line) => ({
-            label: line.title,
-            stroke: colourOf(line.colour),
-            width: 1.75,
-            points: { show: false },
-            value: (_: uPlot, n: number | null) => write(n),
-          })),
-        ],
-      },
-      data as uPlot.AlignedData,
-      to,
-    );
+    const width = () => Math.max(to.clientWidth, 100);
+    const made = new uPlot(optionsOf(lines, unit, width(), setPointed), data as uPlot.AlignedData, to);
     plot.current = made;
-    const observer = new ResizeObserver(() =>
-      made.setSize({ width: Math.max(to.clientWidth, 100), height: HEIGHT }),
-    );
+    const observer = new ResizeObserver(() => made.setSize({ width: width(), height: HEIGHT }));
     observer.observe(to);
     return () => {
       observer.disconnect();
@@ -101,11 +106,21 @@ export function Chart(props: {
   });
 
   const last = samples.at(-1);
+  const shown = (pointed === undefined ? undefined : samples[pointed]) ?? last;
   const spoken = lines.map((line) => `${line.title} ${write(last?.[line.of])}`).join(', ');
   return (
     <figure class="chart">
-      <figcaption>{title}</figcaption>
+      <figcaption>
+        {title} {shown && shown !== last && <span>at {hour(shown.at, 8)}</span>}
+      </figcaption>
       <div ref={box} role="img" aria-label={`${title}, the last ${MINUTES} minutes. Now: ${spoken}`} />
+      <ul class="legend" aria-hidden="true">
+        {lines.map((line) => (
+          <li key={line.of} class={line.colour}>
+            {line.title} <b>{write(shown?.[line.of])}</b>
+          </li>
+        ))}
+      </ul>
     </figure>
   );
 }

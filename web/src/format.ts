@@ -12,6 +12,18 @@ export function rate(n: number | undefined): string {
   return n < 0.1 ? '<0.1' : n < 10 ? n.toFixed(1) : whole.format(Math.round(n));
 }
 
+/** For axes: `42 s`, `7 min`, `1.5 h`. */
+export function shortDuration(seconds: number): string {
+  if (seconds < 60) return `${Math.round(seconds)} s`;
+  const [n, unit] =
+    seconds < 3600
+      ? [seconds / 60, 'min']
+      : seconds < 86_400
+        ? [seconds / 3600, 'h']
+        : [seconds / 86_400, 'd'];
+  return `${Math.round(n * 10) / 10} ${unit}`;
+}
+
 /** `42 s`, `7 min`, `3 h 5 min`, `2 d 4 h`. */
 export function duration(seconds: number | null | undefined): string {
   if (seconds == null) return '–';
@@ -36,7 +48,7 @@ export function inZone(time: string, timeZone: string): string {
   const at = new Intl.DateTimeFormat('sv', { timeZone, dateStyle: 'short', timeStyle: 'medium' }).format(
     date,
   );
-  const parts = new Intl.DateTimeFormat('en', { timeZone, timeZoneName: 'short' }).formatToParts(date);
+  const parts = new Intl.DateTimeFormat('en-GB', { timeZone, timeZoneName: 'short' }).formatToParts(date);
   return `${day} ${at} ${parts.find(({ type }) => type === 'timeZoneName')?.value ?? ''}`;
 }
 

@@ -211,7 +211,7 @@ export function QueuesScreen(props: {
   const isByName = parameters.has('all') || contains !== '';
   const show = (name: string) => go(link([], name === '' ? {} : { name }));
   return (
-    <main>
+    <main class="front">
       <h1>Queues</h1>
       <Stale problem={problem} has={overview !== undefined} />
       {!overview && !problem && <Loading />}
