@@ -57,6 +57,7 @@ export async function startService(
     logger?: Logger;
     rates?: Partial<Rates>;
     allowedOrigins?: string[];
+    traceUrl?: string;
   } = {},
 ) {
   const database = options.databaseUrl ? undefined : await createDatabase();
@@ -98,6 +99,7 @@ export async function startService(
       }),
     rates: options.rates,
     allowedOrigins: options.allowedOrigins,
+    traceUrl: options.traceUrl,
   });
   const check = answerChecker(await document);
 
