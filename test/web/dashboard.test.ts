@@ -184,7 +184,7 @@ describe.skipIf(!hasBrowser)('a queue', () => {
       await page.getByText('A job is ready.').waitFor();
 
       await button(page, 'Purge…').click();
-      await dialog(page).getByLabel(/^dead/).check();
+      await dialog(page).getByRole('checkbox', { name: /^dead/ }).check();
       const purge = dialog(page).getByRole('button', { name: 'Delete 3 jobs' });
       expect(await purge.isDisabled()).toBe(true);
       await dialog(page).getByLabel('Type mail to go on').fill('mai');
