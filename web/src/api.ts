@@ -91,7 +91,8 @@ export async function call<T>(method: string, path: string, body?: unknown): Pro
   }
   if (!response.ok) {
     const problem = await problemOf(response);
-    if (problem.status === 401) unauthorized(problem);
+    // An answer to a key that is not in use any more says nothing about the one that is.
+    if (problem.status === 401 && keyStore.get() === key) unauthorized(problem);
     throw problem;
   }
   let text: string;

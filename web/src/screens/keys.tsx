@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { call, get, may } from '../api.ts';
+import { call, get, keyStore, may } from '../api.ts';
 import { usePoll } from '../poll.ts';
 import type { AccessKey, Caller } from '../types.ts';
 import {
@@ -29,6 +29,7 @@ const SCOPES: [string, string][] = [
 const Shown = ({ made, close }: { made: Made; close: () => void }) => (
   <Dialog title={`The key of ${made.name}`} close={close}>
     <p>Dibs keeps only its hash. This is the only time that you see it.</p>
+    {keyStore.get() === made.key && <p>It is the first one, so this tab uses it from now on.</p>}
     <pre class="secret">{made.key}</pre>
     <footer>
       <Copy text={made.key} />
@@ -62,6 +63,8 @@ function Create({ done, close }: { done: (made: Made) => void; close: () => void
               ...(days === '' ? {} : { expires_in_seconds: Number(days) * 86_400 }),
             };
             made = (await call<Made>('POST', 'keys', body)).body;
+            // From the first key on, every request needs one. This page goes on with it.
+            if (keyStore.get() === undefined) keyStore.set(made.key);
           });
           if (made) done(made);
         }}
