@@ -71,6 +71,8 @@ interface Looked {
   max_ready: number | null;
   depth: Depth | undefined;
   rates: PerSecond | undefined;
+  /** By how many jobs a second it shrinks. */
+  shrinking?: number | undefined;
 }
 
 export function troublesOf({ paused, max_leased, max_ready, depth, rates }: Looked): Trouble[] {
@@ -101,8 +103,7 @@ const worstFirst = (a: QueueOverview, b: QueueOverview) =>
   rank(a) - rank(b) || busyness(b) - busyness(a) || (a.name < b.name ? -1 : 1);
 
 function toOverview(looked: Looked, now: number): QueueOverview {
-  const { name, paused, depth, rates } = looked;
-  const shrinking = rates && rates.acked + rates.dead - rates.enqueued;
+  const { name, paused, depth, rates, shrinking } = looked;
   return {
     name,
     paused,
@@ -130,6 +131,7 @@ export function createOverview({ totals, depths }: { totals: Totals; depths: Dep
     max_ready: row.max_ready,
     depth: depths.own(row.queue_id),
     rates: totals.perSecond(row.queue_id),
+    shrinking: totals.shrinking(row.queue_id),
   });
   const ofFound = (found: Found): Looked => ({ ...found, rates: undefined });
 
@@ -146,16 +148,19 @@ export function createOverview({ totals, depths }: { totals: Totals; depths: Dep
     const named = totals.rows().filter((row): row is TotalRow & { name: string } => row.name !== null);
     const found = depths.found();
     const now = performance.now();
-    const queues = [...named.filter(isShown).map(ofRow), ...(found ?? []).filter(isShown).map(ofFound)].map(
-      (looked) => toOverview(looked, now),
-    );
+    const looked = [...named.filter(isShown).map(ofRow), ...(found ?? []).filter(isShown).map(ofFound)];
+    const queues = looked.map((one) => toOverview(one, now));
     const counts = zeros(JOB_STATES);
     const per_second = zeros(EVENTS);
     for (const queue of queues) {
       add(counts, queue.counts);
       add(per_second, queue.per_second);
     }
-    if (!mayUse) add(per_second, totals.perSecond(EVERYTHING_ELSE));
+    let shrinking = looked.reduce((sum, one) => sum + (one.shrinking ?? 0), 0);
+    if (!mayUse) {
+      add(per_second, totals.perSecond(EVERYTHING_ELSE));
+      shrinking += totals.shrinking(EVERYTHING_ELSE) ?? 0;
+    }
     const ages = queues.flatMap(({ oldest_ready_age_seconds: age }) => age ?? []);
     const oldest = ages.reduce((most, age) => Math.max(most, age), 0);
     const all = { counts, oldestReadySeconds: oldest, at: now };
@@ -166,7 +171,8 @@ export function createOverview({ totals, depths }: { totals: Totals; depths: Dep
       counts,
       per_second,
       oldest_ready_age_seconds: ages.length > 0 ? oldest : null,
-      drain_seconds: drainSeconds(all, per_second.acked + per_second.dead - per_second.enqueued) ?? null,
+      // A sum of rates may be a little more than nothing.
+      drain_seconds: drainSeconds(all, shrinking > 1e-6 ? shrinking : 0) ?? null,
       queues: queues
         .filter(({ name }) => only === undefined || name === only)
         .sort(worstFirst)

@@ -38,6 +38,23 @@ export const onUnauthorized = (told: typeof unauthorized): void => {
   unauthorized = told;
 };
 
+let making = 0;
+
+/**
+ * Makes a key. It is shown once, so nothing may take its place on the screen: from the first key on, a request that was sent
+ * without one is refused, and that may come before the key itself does.
+ */
+export async function makeKey<T>(path: string, body: object): Promise<T> {
+  making++;
+  try {
+    const made = (await call<T & { key: string }>('POST', path, body)).body;
+    if (keyStore.get() === undefined) keyStore.set(made.key);
+    return made;
+  } finally {
+    making--;
+  }
+}
+
 const UNREACHABLE = 'Dibs cannot be reached from this browser.';
 /** No screen waits for longer. */
 const PATIENCE_MS = 30_000;
@@ -92,7 +109,7 @@ export async function call<T>(method: string, path: string, body?: unknown): Pro
   if (!response.ok) {
     const problem = await problemOf(response);
     // An answer to a key that is not in use any more says nothing about the one that is.
-    if (problem.status === 401 && keyStore.get() === key) unauthorized(problem);
+    if (problem.status === 401 && keyStore.get() === key && making === 0) unauthorized(problem);
     throw problem;
   }
   let text: string;

@@ -29,6 +29,10 @@ function useScheme(): boolean {
 }
 
 const HEIGHT = 120;
+/** Steps of an axis of seconds that are round in minutes, hours and days, too. */
+const ROUND_SECONDS = [
+  1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600, 43_200, 86_400, 432_000, 864_000, 8_640_000,
+];
 type Unit = 'jobs' | 'seconds' | 'per second';
 
 const hour = (at: number, digits: number) => new Date(at * 1000).toTimeString().slice(0, digits);
@@ -60,7 +64,13 @@ function optionsOf(
     legend: { show: false },
     axes: [
       { ...axis, size: 22, space: 60, values: (_, ticks) => ticks.map((at) => hour(at, 5)) },
-      { ...axis, size: 50, space: 24, values: (_, ticks) => ticks.map(short) },
+      {
+        ...axis,
+        size: 50,
+        space: 24,
+        values: (_, ticks) => ticks.map(short),
+        ...(unit === 'seconds' ? { incrs: ROUND_SECONDS } : {}),
+      },
     ],
     series: [
       {},

@@ -26,7 +26,7 @@ export function shortDuration(seconds: number): string {
 
 /** `42 s`, `7 min`, `3 h 5 min`, `2 d 4 h`. */
 export function duration(seconds: number | null | undefined): string {
-  if (seconds == null) return '–';
+  if (seconds == null || seconds > 1e10) return '–';
   if (seconds < 1) return seconds <= 0 ? '0 s' : '<1 s';
   const s = Math.round(seconds);
   if (s < 60) return `${s} s`;

@@ -45,7 +45,9 @@ function add(name: string, sample: Sample): void {
 export function note(overview: Overview): void {
   const at = Date.now() / 1000;
   for (const queue of overview.queues) noteQueue(queue, at);
-  add(ALL, sampleOf(at, overview.counts, overview.oldest_ready_age_seconds, overview.per_second));
+  // Before all queues were counted, the sum would begin with a jump.
+  if (overview.complete)
+    add(ALL, sampleOf(at, overview.counts, overview.oldest_ready_age_seconds, overview.per_second));
   for (const [name, samples] of kept)
     if ((samples.at(-1) as Sample).at < at - KEPT_SECONDS) kept.delete(name);
 }

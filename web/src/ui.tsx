@@ -102,12 +102,10 @@ export function Field({ label, help, children }: { label: string; help?: Compone
 export function Dialog({ title, close, children }: { title: string; close: () => void } & Children) {
   const ref = useRef<HTMLDialogElement>(null);
   useEffect(() => {
-    const dialog = ref.current;
-    dialog?.showModal();
-    return () => dialog?.close();
+    ref.current?.showModal();
   }, []);
   return (
-    <dialog ref={ref} aria-label={title} onCancel={close} onClose={close}>
+    <dialog ref={ref} aria-label={title} onClose={close}>
       <header>
         <h2>{title}</h2>
         <button type="button" class="plain" aria-label="Close" onClick={close}>
@@ -146,16 +144,18 @@ export function Confirm(props: {
   says: ComponentChildren;
   verb: string;
   typed?: string;
+  /** False while something has to be chosen first. */
+  isChosen?: boolean;
   isGrave?: boolean;
   work: () => Promise<unknown>;
   done: () => void;
   close: () => void;
   children?: ComponentChildren;
 }) {
-  const { title, says, verb, typed, isGrave, work, done, close, children } = props;
+  const { title, says, verb, typed, isChosen = true, isGrave, work, done, close, children } = props;
   const [text, setText] = useState('');
   const { act, isBusy, problem } = useAct();
-  const isReady = typed === undefined || text === typed;
+  const isReady = isChosen && (typed === undefined || text === typed);
   return (
     <Dialog title={title} close={close}>
       <form

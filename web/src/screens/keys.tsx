@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { call, get, keyStore, may } from '../api.ts';
+import { call, get, keyStore, makeKey, may } from '../api.ts';
 import { usePoll } from '../poll.ts';
 import type { AccessKey, Caller } from '../types.ts';
 import {
@@ -62,9 +62,7 @@ function Create({ done, close }: { done: (made: Made) => void; close: () => void
               ...(queues.length > 0 ? { queues } : {}),
               ...(days === '' ? {} : { expires_in_seconds: Number(days) * 86_400 }),
             };
-            made = (await call<Made>('POST', 'keys', body)).body;
-            // From the first key on, every request needs one. This page goes on with it.
-            if (keyStore.get() === undefined) keyStore.set(made.key);
+            made = await makeKey<Made>('keys', body);
           });
           if (made) done(made);
         }}
@@ -220,7 +218,7 @@ export function KeysScreen({ caller }: { caller: Caller | undefined }) {
           verb="Rotate it"
           work={async () => {
             const path = `keys/${encodeURIComponent((open.rotate as AccessKey).id)}/rotate`;
-            show((await call<Made>('POST', path, { overlap_seconds: Number(overlap) })).body);
+            show(await makeKey<Made>(path, { overlap_seconds: Number(overlap) }));
           }}
           done={() => undefined}
           close={close}

@@ -71,6 +71,7 @@ function Purge({ queue, done, close }: { queue: Queue; done: () => void; close: 
       says="Deletes all jobs in these states. Nothing of them is kept. Jobs that come later stay."
       verb={`Delete ${count(states.reduce((sum, state) => sum + queue.counts[state as keyof typeof queue.counts], 0))} jobs`}
       typed={queue.name}
+      isChosen={states.length > 0}
       isGrave
       work={() => call('POST', `queues/${part(queue.name)}/purge`, { states })}
       done={done}

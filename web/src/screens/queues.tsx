@@ -46,7 +46,8 @@ function Sums({ overview }: { overview: Overview }) {
       <Sum title="Done" value={`${rate(rates.acked)}/s`} says={`${rate(failures(overview))}/s failed`} />
       <Sum
         title="Drained in"
-        value={overview.drain_seconds === null ? 'not shrinking' : duration(overview.drain_seconds)}
+        value={duration(overview.drain_seconds)}
+        says={overview.drain_seconds === null ? 'not shrinking' : ''}
       />
       <Sum title="Dead" value={count(counts.dead)} says={`${rate(rates.dead)}/s`} />
     </section>

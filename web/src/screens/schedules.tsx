@@ -99,7 +99,7 @@ function Row({
         {ticksOf(schedule)
           .slice(0, 2)
           .map((time) => (
-            <div key={time}>
+            <div key={time} class="nowrap">
               {tick(time, timezone)} <span class="quiet">{<When time={time} />}</span>
             </div>
           ))}
