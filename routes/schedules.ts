@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { LARGEST_BYTES } from '../src/memory.ts';
+import { traceIn } from '../src/traceparent.ts';
 import { rawShapes } from './http/body.ts';
 import { bodyLimits } from './http/bodyLimits.ts';
 import { pageOf } from './http/cursor.ts';
@@ -27,6 +28,7 @@ export function scheduleRoutes(app: App, maxPayloadBytes: number): void {
         operationId: 'listSchedules',
         tags,
         summary: 'List schedules by name',
+        description: 'Keyset pages, each of about 16 MiB at most.',
         answers: { 200: answer(ref(SchedulePage), 'A page of schedules.') },
         refusals: [400],
       }),
@@ -59,6 +61,7 @@ export function scheduleRoutes(app: App, maxPayloadBytes: number): void {
         operationId: 'getSchedule',
         tags,
         summary: 'Look at a schedule',
+        description: 'Its job, its cron, and when it ticks next and ticked last.',
         answers: scheduleAnswer,
         refusals: [400, 404],
       }),
@@ -134,6 +137,9 @@ export function scheduleRoutes(app: App, maxPayloadBytes: number): void {
       }),
     },
     handler: async (request, reply) =>
-      sendAnswer(reply, enqueued(await request.verbs.triggerSchedule(request.params))),
+      sendAnswer(
+        reply,
+        enqueued(await request.verbs.triggerSchedule({ ...request.params, trace: traceIn(request.headers) })),
+      ),
   });
 }

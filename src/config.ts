@@ -4,6 +4,7 @@ import { type Rates, readRates } from './config/rates.ts';
 import { type Reach, readReach } from './config/reach.ts';
 import { readTls, type TlsPaths } from './config/tls.ts';
 import { readTokens, type TokenConfig } from './config/tokens.ts';
+import { readTraces } from './config/traces.ts';
 import { readTraceUrl } from './config/traceUrl.ts';
 import { createVariables } from './config/variables.ts';
 import { DEFAULT_MEMORY_BYTES, LEAST_MEMORY_BYTES } from './memory.ts';
@@ -27,6 +28,10 @@ export interface Config extends Reach {
   accessLog: boolean;
   /** Where a trace can be looked at. It has `{trace_id}`. */
   traceUrl: string | undefined;
+  /** Round trips to the database that take as long are logged. 0: none is. */
+  slowRoundTripMs: number;
+  /** Whether spans are sent to a collector. */
+  traces: boolean;
   rates: Rates;
   /** Undefined: there is no issuer whose tokens count. */
   tokens: TokenConfig | undefined;
@@ -58,6 +63,8 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     metricsQueues: integer('METRICS_QUEUES', METRICS_QUEUES, 0, 10_000),
     accessLog: oneOf('ACCESS_LOG', 'off', ['on', 'off']) === 'on',
     traceUrl: readTraceUrl(variables),
+    slowRoundTripMs: integer('SLOW_ROUND_TRIP_MS', 1000, 0, 60_000),
+    traces: readTraces(variables),
     rates: readRates(variables),
     tokens: readTokens(variables),
   };

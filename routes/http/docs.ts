@@ -2,6 +2,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import { namedSchemas } from '../schemas/named.ts';
 import type { App } from './fastify.ts';
 import { openApi } from './openapi.ts';
+import { toOpenApi30 } from './openapi30.ts';
 import { createPages, lazily } from './pages.ts';
 import { isOverTls } from './safeHeaders.ts';
 import { swaggerPage } from './swaggerPage.ts';
@@ -21,14 +22,18 @@ export async function describingApp(
   await app.register(swagger, openApi);
   await app.register(swaggerUi, swaggerPage);
   addRoutes(app);
-  app.get('/openapi.json', { schema: { hide: true } }, async (_, reply) =>
-    reply.type('application/json').send(JSON.stringify(app.swagger())),
-  );
+  const serve = (url: string, make: () => object) =>
+    app.get(url, { schema: { hide: true } }, async (_, reply) =>
+      reply.type('application/json').send(JSON.stringify(make())),
+    );
+  serve('/openapi.json', () => app.swagger());
+  serve('/openapi-3.0.json', () => toOpenApi30(app.swagger()));
   await app.ready();
   return app;
 }
 
 /** Serves the OpenAPI document and Swagger UI. */
 export function docsRoutes(app: App, addRoutes: (app: App) => void): void {
-  lazily(app, ['/openapi.json', '/docs', '/docs/*'], () => describingApp(addRoutes, app.log, isOverTls(app)));
+  const urls = ['/openapi.json', '/openapi-3.0.json', '/docs', '/docs/*'];
+  lazily(app, urls, () => describingApp(addRoutes, app.log, isOverTls(app)));
 }

@@ -19,7 +19,7 @@ const packageOf = (name: string) => (name.startsWith('@') ? name : (name.split('
  * in a line what each is for.
  */
 const ROOMS = [
-  /^src\/(config\/\w+|errors|ids|job|logger|memory|rareLog|config|version|shareOfTime|slices|concerns)\.ts$/,
+  /^src\/(config\/\w+|errors|ids|job|logger|memory|rareLog|askers|traceparent|config|version|shareOfTime|slices|concerns)\.ts$/,
   'src/postgres/',
   'src/metrics/',
   'src/embedded/',
@@ -34,7 +34,11 @@ const ROOMS = [
   'src/claim/',
   'src/maintenance/',
   'src/admin/',
+  'src/tracing/',
   'src/access/',
+  'src/doctor/',
+  'src/transfer/',
+  'src/serviceLog.ts',
   'src/engine.ts',
   'routes/schemas/',
   'routes/http/',

@@ -126,7 +126,8 @@ export interface Operation {
   id: string;
   verb: string;
   queue?: string;
-  to?: string;
+  to?: string | null;
+  error?: string | null;
   filter?: Record<string, unknown>;
   dry_run?: boolean;
   state: 'running' | 'done' | 'cancelled' | 'failed';

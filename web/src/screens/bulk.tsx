@@ -14,6 +14,15 @@ const VERBS = {
 };
 type Verb = keyof typeof VERBS;
 
+/** Which states each verb is for. */
+const FITS: Record<Verb, string[]> = {
+  retry: ['dead', 'scheduled'],
+  cancel: ['scheduled', 'ready', 'blocked', 'leased', 'dead'],
+  move: ['scheduled', 'ready', 'blocked', 'dead'],
+  delete: ['scheduled', 'ready', 'blocked', 'completed', 'cancelled', 'dead'],
+};
+const fitting = (state = '') => (Object.keys(VERBS) as Verb[]).filter((verb) => FITS[verb].includes(state));
+
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Counts without a change. A count of very many jobs takes a while, too. */
@@ -24,7 +33,7 @@ async function preview(body: object, isOver: () => boolean): Promise<Operation> 
     operation = (await get<Operation>(`operations/${encodeURIComponent(operation.id)}`)).body;
   }
   if (operation.state === 'failed')
-    throw new Problem(500, 'failed', 'The count failed. The log of Dibs says why.');
+    throw new Problem(500, 'failed', operation.error ?? 'The count failed. The log of Dibs says why.');
   return operation;
 }
 
@@ -45,7 +54,7 @@ function BulkDialog({
   filter: object;
   close: () => void;
 }) {
-  const [verb, setVerb] = useState<Verb>(filters.state === 'dead' ? 'retry' : 'cancel');
+  const [verb, setVerb] = useState<Verb>(fitting(filters.state)[0] ?? 'delete');
   const [to, setTo] = useState('');
   const [counted, setCounted] = useState<Operation>();
   const [typed, setTyped] = useState('');
@@ -86,9 +95,9 @@ function BulkDialog({
               setCounted(undefined);
             }}
           >
-            {Object.entries(VERBS).map(([name, says]) => (
+            {fitting(filters.state).map((name) => (
               <option key={name} value={name}>
-                {says}
+                {VERBS[name]}
               </option>
             ))}
           </select>
@@ -159,7 +168,7 @@ export function Bulk({ queue, filters }: { queue: string; filters: Filters }) {
         <span class="quiet">
           {filters.state === undefined
             ? 'Choose a state first.'
-            : 'Filters that work here: state, group, worker, error and times.'}
+            : 'A unique key is held by one unfinished job: open that one.'}
         </span>
       )}
       {isOpen && filter && (

@@ -27,7 +27,7 @@ export const fromField = (field: string): string => (field === '' ? '' : new Dat
 
 /** The filter as an operation takes it. Undefined with a filter that operations do not know. */
 export function operationFilter(filters: Filters): Record<string, unknown> | undefined {
-  const { state, order: _, unique_key, fairness_key, ...rest } = filters;
-  if (state === undefined || unique_key !== undefined || fairness_key !== undefined) return undefined;
+  const { state, order: _, unique_key, ...rest } = filters;
+  if (state === undefined || unique_key !== undefined) return undefined;
   return { states: [state], ...rest };
 }

@@ -141,6 +141,7 @@ export function OperationScreen({ id, caller }: { id: string; caller: Caller | u
               ['Done', count(operation.done)],
               ['Skipped', count(operation.skipped)],
               ['Filter', <code key="filter">{JSON.stringify(operation.filter ?? {})}</code>],
+              ...(operation.error ? ([['Error', operation.error]] as [string, string][]) : []),
               ['Began', <When key="began" time={operation.created_at} />],
               ['Took', duration(took)],
             ]}
