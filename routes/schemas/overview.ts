@@ -6,10 +6,21 @@ import { EVENTS } from '../../src/metrics/tally.ts';
 import { decimal, nullable, oneOf, QueueName, ref } from './common.ts';
 import { QueueCounts } from './queue.ts';
 
-const rates = Object.fromEntries(EVENTS.map((event) => [event, decimal({})])) as Record<
-  (typeof EVENTS)[number],
-  ReturnType<typeof decimal>
->;
+const EVENT_HELP: Record<(typeof EVENTS)[number], string> = {
+  enqueued: 'Jobs put into the queue.',
+  deduplicated: 'Enqueues that were answered with the job that had their `unique_key`.',
+  claimed: 'Leases given.',
+  acked: 'Jobs done.',
+  nacked: 'Attempts that a worker said had failed.',
+  released: 'Leases given back unworked.',
+  rescued: 'Leases that ran out.',
+  expired: 'Jobs whose own time was over before anybody claimed them.',
+  dead: 'Jobs that became dead.',
+};
+
+const rates = Object.fromEntries(
+  EVENTS.map((event) => [event, decimal({ description: EVENT_HELP[event] })]),
+) as Record<(typeof EVENTS)[number], ReturnType<typeof decimal>>;
 
 export const JobRates = Type.Object(rates, {
   $id: 'JobRates',
@@ -23,7 +34,7 @@ const DRAIN = 'Seconds until the queue is empty at this rate; null while it does
 export const QueueOverview = Type.Object(
   {
     name: ref(QueueName),
-    paused: Type.Boolean(),
+    paused: Type.Boolean({ description: 'It accepts jobs and hands out none.' }),
     troubles: Type.Array(oneOf(TROUBLES), {
       description:
         'The worst first. `dead_growing`: jobs became dead in the last minute. `failing`: most leases end in a failure. ' +
@@ -47,19 +58,25 @@ export const QueueOverview = Type.Object(
 const counts = Object.fromEntries(JOB_STATES.map((state) => [state, 0]));
 const none = Object.fromEntries(EVENTS.map((event) => [event, 0]));
 
+const CALLER = { name: 'ada', needs_key: true, scopes: ['read'], queues: ['*'] };
+
+export const OverviewCaller = Type.Object(
+  {
+    name: Type.String({ description: 'The name of the access key or token.' }),
+    needs_key: Type.Boolean({ description: 'False where nobody needs a key.' }),
+    scopes: Type.Array(Type.Unsafe<(typeof SCOPES)[number]>({ type: 'string' }), {
+      description: 'Its scopes. With `admin` it has all of them.',
+    }),
+    queues: Type.Array(Type.String(), { description: 'Its queue patterns.' }),
+  },
+  { $id: 'OverviewCaller', description: 'Who asks, and what it may do.', examples: [CALLER] },
+);
+
 export const Overview = Type.Object(
   {
     version: Type.String({ description: 'The version of this replica.' }),
     trace_url: nullable<string>('string', { description: 'Where to look at a trace: it has `{trace_id}`.' }),
-    caller: Type.Object(
-      {
-        name: Type.String({ description: 'The name of the access key or token.' }),
-        needs_key: Type.Boolean({ description: 'False where nobody needs a key.' }),
-        scopes: Type.Array(Type.Unsafe<(typeof SCOPES)[number]>({ type: 'string' })),
-        queues: Type.Array(Type.String()),
-      },
-      { description: 'Who asks, and what it may do.' },
-    ),
+    caller: ref(OverviewCaller),
     complete: Type.Boolean({ description: 'False while some queues were not counted yet.' }),
     total: Type.Integer({ description: 'How many queues have jobs, metrics of their own, or are paused.' }),
     troubled: Type.Integer({ description: 'How many of them have trouble.' }),
@@ -76,7 +93,7 @@ export const Overview = Type.Object(
       {
         version: '0.1.0',
         trace_url: null,
-        caller: { name: 'ada', needs_key: true, scopes: ['read'], queues: ['*'] },
+        caller: CALLER,
         complete: true,
         total: 1,
         troubled: 1,
