@@ -58,7 +58,7 @@ function optionsOf(
   return {
     width,
     height: HEIGHT,
-    padding: [8, 8, 0, 0],
+    padding: [8, 20, 0, 0],
     scales: { x: { time: true }, y: { range: (_, __, most) => [0, Math.max(most || 0, 1) * 1.1] } },
     cursor: { y: false, drag: { x: false, y: false } },
     legend: { show: false },

@@ -23,6 +23,7 @@ const EVERY_MS = 2000;
 function KeyForm({ why, entered }: { why: Problem | undefined; entered: () => void }) {
   const [key, setKey] = useState('');
   const { act, isBusy, problem, setProblem } = useAct();
+  const said = problem ?? why;
   return (
     <main class="enter">
       <h1>Dibs</h1>
@@ -54,7 +55,13 @@ function KeyForm({ why, entered }: { why: Problem | undefined; entered: () => vo
             }}
           />
         </Field>
-        <ProblemBox problem={problem ?? why} />
+        {said?.status === 401 ? (
+          <div class="problem" role="alert">
+            This access key is not valid: it was mistyped or revoked, or it has ended.
+          </div>
+        ) : (
+          <ProblemBox problem={said} />
+        )}
         <footer>
           <button type="submit" class="main" disabled={isBusy || key.trim() === ''}>
             {isBusy ? 'Looking…' : 'Look'}
