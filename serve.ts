@@ -67,8 +67,9 @@ async function listen(app: Awaited<ReturnType<typeof buildApp>>, { host, port }:
 }
 
 /**
- * Runs the service until `stop` is aborted. Then it accepts no new connections, answers the waiting claims with the
- * jobs they have, finishes the running requests and closes. When a step fails, everything already started is stopped.
+ * Runs the service until `stop` is aborted. Then it serves on for `drainSeconds`, so that a proxy has time to notice that
+ * it is not ready any more. After that it accepts no new connections, answers the waiting claims with the jobs they have,
+ * finishes the running requests and closes. When a step fails, everything already started is stopped.
  */
 export async function serve(config: Config, logger: Logger, stop: AbortSignal): Promise<void> {
   const certificates = config.tls && (await openCertificates(config.tls));
@@ -127,9 +128,11 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
       tokens,
       refused: log.refused,
     });
+    const draining = new AbortController();
     const app = await buildApp({
       engine,
       logger,
+      draining: draining.signal,
       maxPayloadBytes,
       access,
       webPages,
@@ -149,6 +152,11 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
     await listen(app, config);
     if (!stop.aborted)
       await new Promise((resolve) => stop.addEventListener('abort', resolve, { once: true }));
+    if (config.drainSeconds > 0) {
+      logger.info(`draining for ${config.drainSeconds} s`);
+      draining.abort();
+      await sleep(config.drainSeconds * 1000);
+    }
     logger.info('stopping');
   } catch (error) {
     if (!stop.aborted) throw error;

@@ -35,6 +35,7 @@ import type { WebPages } from './http/webPages.ts';
 import { jobRoutes } from './jobs.ts';
 import { keyRoutes } from './keys.ts';
 import { metricsRoute } from './metrics.ts';
+import { operationRoutes } from './operations.ts';
 import { overviewRoute } from './overview.ts';
 import { queueRoutes } from './queues.ts';
 import { scheduleRoutes } from './schedules.ts';
@@ -84,20 +85,28 @@ function allowedAt(url: string, methodsOf: Map<string, Set<string>>): string[] |
   return template === undefined ? undefined : [...(methodsOf.get(template) as Set<string>)].sort();
 }
 
-const routesOf = (engine: Engine, maxPayloadBytes: number, traceUrl?: string) => (app: App) => {
-  systemRoutes(app, engine);
-  metricsRoute(app);
-  enqueueRoutes(app, maxPayloadBytes);
-  jobRoutes(app, maxPayloadBytes);
-  explainRoutes(app);
-  claimRoutes(app, maxPayloadBytes);
-  settleRoute(app, maxPayloadBytes);
-  queueRoutes(app);
-  overviewRoute(app, traceUrl);
-  scheduleRoutes(app, maxPayloadBytes);
-  keyRoutes(app);
-  auditRoute(app);
-};
+const routesOf =
+  (
+    engine: Engine,
+    maxPayloadBytes: number,
+    options: { draining?: AbortSignal | undefined; traceUrl?: string | undefined } = {},
+  ) =>
+  (app: App) => {
+    const { draining, traceUrl } = options;
+    systemRoutes(app, engine, draining);
+    metricsRoute(app);
+    enqueueRoutes(app, maxPayloadBytes);
+    jobRoutes(app, maxPayloadBytes);
+    explainRoutes(app);
+    claimRoutes(app, maxPayloadBytes);
+    settleRoute(app, maxPayloadBytes);
+    queueRoutes(app);
+    operationRoutes(app);
+    overviewRoute(app, traceUrl);
+    scheduleRoutes(app, maxPayloadBytes);
+    keyRoutes(app);
+    auditRoute(app);
+  };
 
 /** The OpenAPI document, without an engine behind it. */
 export async function openApiDocument(logger: Logger): Promise<object> {
@@ -149,15 +158,17 @@ export async function buildApp(options: {
   limits?: Partial<HttpLimits> | undefined;
   /** Log a line for each request. */
   accessLog?: boolean | undefined;
+  /** Aborted when this replica is about to stop, and serves on only until nobody sends it requests any more. */
+  draining?: AbortSignal;
 }): Promise<App> {
   const { engine, logger, maxPayloadBytes, webPages, access = OPEN } = options;
-  const { certificates, trustProxy, rates = {}, allowedOrigins = [] } = options;
+  const { certificates, trustProxy, rates = {}, allowedOrigins = [], draining } = options;
   const limits = { ...HTTP_LIMITS, ...options.limits };
   const app = createApp(logger, { limits, certificates, trustProxy });
   countRequests(app);
   if (options.accessLog) logRequests(app);
   tellAskers(app);
-  const addRoutes = routesOf(engine, maxPayloadBytes, options.traceUrl);
+  const addRoutes = routesOf(engine, maxPayloadBytes, { draining, traceUrl: options.traceUrl });
   const routes: RouteOptions[] = [];
   let methodsOf = new Map<string, Set<string>>();
 
@@ -188,7 +199,7 @@ export async function buildApp(options: {
     count: rates.requestsPerSecond ? await createCountRequest(app, rates.requestsPerSecond) : undefined,
     failures: rates.failuresPerMinute ? createFailures(rates.failuresPerMinute) : undefined,
   });
-  closeWithLastAnswer(app);
+  closeWithLastAnswer(app, draining);
   closeUnread(app, limits);
   holdAnswers(app, engine.memory);
   acceptJson(app);

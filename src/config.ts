@@ -32,6 +32,8 @@ export interface Config extends Reach {
   slowRoundTripMs: number;
   /** Whether spans are sent to a collector. */
   traces: boolean;
+  /** For how long a replica that is to stop serves on, after /readyz has become 503. */
+  drainSeconds: number;
   rates: Rates;
   /** Undefined: there is no issuer whose tokens count. */
   tokens: TokenConfig | undefined;
@@ -65,6 +67,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     traceUrl: readTraceUrl(variables),
     slowRoundTripMs: integer('SLOW_ROUND_TRIP_MS', 1000, 0, 60_000),
     traces: readTraces(variables),
+    drainSeconds: integer('DRAIN_SECONDS', 0, 0, 300),
     rates: readRates(variables),
     tokens: readTokens(variables),
   };

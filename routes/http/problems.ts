@@ -13,6 +13,7 @@ const STATUS: Record<RefusalCode, number> = {
   queue_not_found: 404,
   schedule_not_found: 404,
   key_not_found: 404,
+  operation_not_found: 404,
   route_not_found: 404,
   method_not_allowed: 405,
   request_timeout: 408,
@@ -23,6 +24,7 @@ const STATUS: Record<RefusalCode, number> = {
   unique_key_taken: 409,
   key_name_taken: 409,
   too_many_keys: 409,
+  too_many_operations: 409,
   payload_too_large: 413,
   unsupported_media_type: 415,
   idempotency_key_reused: 422,
@@ -34,6 +36,8 @@ const STATUS: Record<RefusalCode, number> = {
   overloaded: 503,
 };
 
+export const REFUSAL_CODES = Object.keys(STATUS) as RefusalCode[];
+
 const TITLES: Record<RefusalCode, string> = {
   invalid_request: 'The request is malformed',
   unauthorized: 'The access key is missing or unknown',
@@ -42,6 +46,7 @@ const TITLES: Record<RefusalCode, string> = {
   queue_not_found: 'There is no such queue',
   schedule_not_found: 'There is no such schedule',
   key_not_found: 'There is no such access key',
+  operation_not_found: 'There is no such operation',
   route_not_found: 'There is no such route',
   method_not_allowed: 'The method is not allowed here',
   request_timeout: 'The request did not arrive in time',
@@ -52,6 +57,7 @@ const TITLES: Record<RefusalCode, string> = {
   unique_key_taken: 'Another unfinished job has the unique key',
   key_name_taken: 'Another access key has the name',
   too_many_keys: 'There are too many access keys',
+  too_many_operations: 'Too many operations are running',
   payload_too_large: 'The body or a value in it is too large',
   unsupported_media_type: 'The body is not JSON in UTF-8',
   idempotency_key_reused: 'The idempotency key was used for another request',

@@ -22,8 +22,8 @@ export interface TotalRow extends Record<Event, number> {
   queue_id: number;
   name: string | null;
   paused: boolean | null;
-  max_leased: number | null;
   max_ready: number | null;
+  max_leased: number | null;
 }
 
 /** What happened in a second, on average. */

@@ -10,7 +10,7 @@ const EVERYTHING = 'all@*';
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const ODD =
   '{"amount": 12345678901234567890, "rate":1.0,"dup":1,"dup":2, "big":1e400,"html":"<script>window.ran=1</script>"}';
-/** The console tells of each answer from 400 on. A job may be gone, and this Dibs may have no operations or histories. */
+/** The console tells of each answer from 400 on. A job or a queue may be gone. */
 const MISSING = /status of 404/;
 
 const FOCUSED = 'document.activeElement?.textContent';
@@ -282,6 +282,35 @@ describe.skipIf(!hasBrowser)('a job', () => {
       expect((await shown.textContent())?.length).toBe(100_000);
       await button(page, 'Show the rest of it').first().click();
       await until(async () => (await shown.textContent())?.length === payload.length);
+    });
+  });
+});
+
+describe.skipIf(!hasBrowser)('many jobs at once', () => {
+  test('are counted first, worked in the background, and listed; what is not matched stays; a job tells its history', async () => {
+    await bury('bulk', 'SMTP 421', 4);
+    const [other = ''] = await bury('bulk', 'no such user', 1);
+    await visit('#/queues/bulk/jobs?state=dead', async (page) => {
+      await until(async () => (await page.locator('[data-row]').count()) === 5);
+      await page.getByLabel('Error has').fill('SMTP');
+      await button(page, 'Filter').click();
+      await until(async () => (await page.locator('[data-row]').count()) === 4);
+      await button(page, 'Act on all that match…').click();
+      await dialog(page).getByRole('button', { name: 'Count them first' }).click();
+      await dialog(page).getByText('4 jobs match now.').waitFor();
+      const start = dialog(page).getByRole('button', { name: 'retry 4 jobs' });
+      expect(await start.isDisabled()).toBe(true);
+      await dialog(page).getByLabel('Type 4 to go on').fill('4');
+      await start.click();
+      await page.waitForURL(/#\/operations\/./);
+      await page.getByText('4 of 4').waitFor();
+      await page.getByText('done', { exact: true }).first().waitFor();
+      expect((await root('GET', '/queues/bulk')).body.counts).toMatchObject({ ready: 4, dead: 1 });
+      await page.goto(`${base}/#/operations`);
+      await page.getByRole('link', { name: 'retry', exact: true }).first().waitFor();
+      await page.goto(`${base}/#/jobs/${other}`);
+      await page.getByLabel('History').getByText('no such user').waitFor();
+      expect(await axeFindings(page)).toEqual([]);
     });
   });
 });

@@ -20,6 +20,9 @@ const KEPT_SECONDS = MINUTES * 60;
 export const ALL = '(all)';
 
 const kept = new Map<string, Sample[]>();
+/** The queue that is looked at closely, and when. Its own numbers are newer than those of the overview. */
+let close = { name: '', at: 0 };
+const CLOSE_SECONDS = 15;
 
 function sampleOf(at: number, counts: Counts, oldest: number | null, rates: Rates | undefined): Sample {
   return {
@@ -44,7 +47,8 @@ function add(name: string, sample: Sample): void {
 
 export function note(overview: Overview): void {
   const at = Date.now() / 1000;
-  for (const queue of overview.queues) noteQueue(queue, at);
+  for (const queue of overview.queues)
+    if (queue.name !== close.name || at > close.at + CLOSE_SECONDS) noteOne(queue, at);
   // Before all queues were counted, the sum would begin with a jump.
   if (overview.complete)
     add(ALL, sampleOf(at, overview.counts, overview.oldest_ready_age_seconds, overview.per_second));
@@ -52,7 +56,7 @@ export function note(overview: Overview): void {
     if ((samples.at(-1) as Sample).at < at - KEPT_SECONDS) kept.delete(name);
 }
 
-export function noteQueue(
+function noteOne(
   queue: Pick<QueueOverview, 'name' | 'counts' | 'oldest_ready_age_seconds' | 'per_second'>,
   at: number,
 ): void {
@@ -64,3 +68,11 @@ export const samplesOf = (name: string): Sample[] => kept.get(name) ?? [];
 
 /** Another key may see other queues. */
 export const forgetSamples = (): void => kept.clear();
+
+type Noted = Parameters<typeof noteOne>[0];
+
+export function noteQueue(queue: Noted): void {
+  const at = Date.now() / 1000;
+  close = { name: queue.name, at };
+  noteOne(queue, at);
+}

@@ -94,7 +94,8 @@ export interface Job {
 }
 
 export interface JobEvent {
-  at: string;
+  /** Null: when it happened is not kept. */
+  at: string | null;
   event: string;
   attempt?: number;
   deliveries?: number;

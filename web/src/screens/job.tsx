@@ -31,6 +31,8 @@ interface Looked {
   progress: string;
   explanation: Explanation | undefined;
   events: JobEvent[] | undefined;
+  /** Older events were dropped. */
+  isTruncated: boolean;
 }
 
 const FINISHED = ['completed', 'cancelled', 'dead'];
@@ -47,7 +49,7 @@ async function look(id: string): Promise<Looked> {
   const [{ body: job, text }, explanation, history] = await Promise.all([
     get<Job>(`${path}?payload_format=text`),
     orNone(get<Explanation>(`${path}/explain`)),
-    orNone(get<{ events: JobEvent[] }>(`${path}/history`)),
+    orNone(get<{ events: JobEvent[]; truncated?: boolean }>(`${path}/history`)),
   ]);
   return {
     job,
@@ -56,6 +58,7 @@ async function look(id: string): Promise<Looked> {
     progress: memberText(text, 'progress') ?? 'null',
     explanation: explanation?.body,
     events: history?.body.events,
+    isTruncated: history?.body.truncated ?? false,
   };
 }
 
@@ -115,9 +118,10 @@ function Trace({ job, traceUrl }: { job: Job; traceUrl: string | undefined }) {
   );
 }
 
-const History = ({ events }: { events: JobEvent[] | undefined }) => (
+const History = ({ events, isTruncated }: Pick<Looked, 'events' | 'isTruncated'>) => (
   <section>
     <h2>History</h2>
+    {isTruncated && <p class="quiet">There were more events: the older ones were dropped.</p>}
     {events === undefined && <Empty>Nothing is recorded of this job.</Empty>}
     {events?.length === 0 && <Empty>Nothing is recorded of this job.</Empty>}
     {events && events.length > 0 && (
@@ -312,7 +316,7 @@ export function JobScreen({
           />
         </section>
       )}
-      <History events={data.events} />
+      <History events={data.events} isTruncated={data.isTruncated} />
     </main>
   );
 }

@@ -44,7 +44,7 @@ async function look(name: string): Promise<Looked> {
     get<Overview>(`overview${query({ limit: 1, queue: name })}`),
   ]);
   const live = overview.queues.find((one) => one.name === name);
-  noteQueue({ ...live, ...queue }, Date.now() / 1000);
+  noteQueue({ ...live, ...queue });
   return { queue, live, explanation };
 }
 
