@@ -303,8 +303,7 @@ describe.skipIf(!hasBrowser)('many jobs at once', () => {
       await dialog(page).getByLabel('Type 4 to go on').fill('4');
       await start.click();
       await page.waitForURL(/#\/operations\/./);
-      await page.getByText('4 of 4').waitFor();
-      await page.getByText('done', { exact: true }).first().waitFor();
+      await page.getByRole('status').filter({ hasText: 'done 4 of 4' }).waitFor();
       expect((await root('GET', '/queues/bulk')).body.counts).toMatchObject({ ready: 4, dead: 1 });
       await page.goto(`${base}/#/operations`);
       await page.getByRole('link', { name: 'retry', exact: true }).first().waitFor();
