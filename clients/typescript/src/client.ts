@@ -50,12 +50,11 @@ function waitOf({ body, query, headers }: Call): number {
   return Number(given?.wait_seconds ?? query?.wait_seconds ?? prefer?.[1] ?? 0);
 }
 
-const queryText = (query: Call['query'] = {}) => {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined);
-  return given.length === 0
-    ? ''
-    : `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`;
-};
+function queryText(query: Call['query'] = {}): string {
+  const given = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) given.set(name, String(value));
+  return [...given].length === 0 ? '' : `?${given}`;
+}
 
 /** One Dibs. The operations take it: `enqueueJob(client, {...})`. */
 export class Client implements Caller {

@@ -100,19 +100,29 @@ export class Heartbeat {
     });
   }
 
+  /**
+   * A slow answer counts, whenever it comes. Without one, the extend is sent again after a third of the lease: it may be that only this
+   * request hangs.
+   */
   async #send(runs: Run[], send: (timeoutSeconds: number) => Promise<SettleResult[]>): Promise<void> {
     const sentAt = now();
     const shortest = Math.min(...runs.map((run) => run.job.lease_seconds));
-    for (const run of runs) run.extending = true;
+    const turns = new Map(runs.map((run) => [run, run.beginExtend()]));
+    const isLatest = (run: Run) => run.extendTurn === turns.get(run);
+    const overdue = setTimeout(() => {
+      for (const run of runs) if (isLatest(run)) run.extending = false;
+      this.schedule();
+    }, shortest * 333);
     try {
-      const results = await send(Math.min(15, Math.max(0.5, shortest / 3)));
+      const results = await send(Math.max(1, shortest));
       for (const [i, run] of runs.entries()) this.#answered(run, results[i], sentAt);
     } catch (error) {
       let longest = 0;
-      for (const run of runs) longest = Math.max(longest, this.#failed(run, error));
+      for (const run of runs.filter(isLatest)) longest = Math.max(longest, this.#failed(run, error));
       this.#observe({ type: 'retrying', request: 'extend', error, seconds: longest / 1000 });
     } finally {
-      for (const run of runs) run.extending = false;
+      clearTimeout(overdue);
+      for (const run of runs) if (isLatest(run)) run.extending = false;
       this.schedule();
     }
   }

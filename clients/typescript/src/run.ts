@@ -30,7 +30,9 @@ export class Run {
   /** By the monotonic clock of this process. The server's clock plays no part. */
   leaseEndsAt: number;
   extendAt: number;
+  /** An extend is on its way, and not overdue. */
   extending = false;
+  extendTurn = 0;
   extendFailures = 0;
   lost = false;
   report: Report | undefined;
@@ -63,6 +65,11 @@ export class Run {
   fire(code: SignalCode): void {
     this.#abort.abort(new JobSignal(code));
     this.#confirm();
+  }
+
+  beginExtend(): number {
+    this.extending = true;
+    return ++this.extendTurn;
   }
 
   /** An extend that was sent at this moment counted. */

@@ -165,7 +165,10 @@ export class Worker<Payload = unknown> {
       else waits.push(wait);
     }
     const isClosable = this.#phase === 'stopping' && this.#claim && !this.#isClosing && !this.#carriesClaim;
-    if (isClosable && at > this.#closeUntil) this.#claim = undefined;
+    if (isClosable) {
+      if (at > this.#closeUntil) this.#claim = undefined;
+      else waits.push(this.#closeUntil - at + 1);
+    }
     if (this.#mayClaim() || (isClosable && this.#claim)) {
       if (this.#claimNotBefore > at) waits.push(this.#claimNotBefore - at);
       else void (isClosable ? this.#closeClaim() : this.#sendClaim());
