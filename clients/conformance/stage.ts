@@ -50,12 +50,17 @@ export class Stage {
   }
 
   async call(method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown): Promise<Json> {
-    const response = await fetch(this.url + path, {
-      method,
-      headers: body === undefined ? {} : { 'content-type': 'application/json' },
-      body: body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body),
-    });
-    const text = await response.text();
+    const headers: Record<string, string> = { 'idempotency-key': randomUUID() };
+    if (body !== undefined) headers['content-type'] = 'application/json';
+    const sent = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
+    let response: Response;
+    let text: string;
+    let left = 10;
+    // A machine that is very busy is no broken promise.
+    do {
+      response = await fetch(this.url + path, { method, headers, body: sent });
+      text = await response.text();
+    } while (response.status === 503 && left-- > 0);
     expect(response.status, `${method} ${path}: ${text}`).toBeLessThan(300);
     return text === '' ? undefined : JSON.parse(text);
   }

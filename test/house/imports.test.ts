@@ -19,6 +19,7 @@ const packageOf = (name: string) => (name.startsWith('@') ? name : (name.split('
  * in a line what each is for.
  */
 const ROOMS = [
+  'clients/typescript/src/',
   /^src\/(config\/\w+|errors|ids|job|logger|memory|rareLog|config|version|shareOfTime|slices|concerns)\.ts$/,
   'src/postgres/',
   'src/metrics/',
