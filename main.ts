@@ -54,7 +54,8 @@ function endWith(error: unknown): void {
     error instanceof Refusal ||
     error instanceof DibsError;
   const { stack } = loggable(error) as { stack?: string };
-  process.stderr.write(`dibs: ${isForUser ? error.message : (stack ?? loggable(error))}\n`);
+  const code = error instanceof DibsError ? ` (${error.code})` : '';
+  process.stderr.write(`dibs: ${isForUser ? error.message : (stack ?? loggable(error))}${code}\n`);
   process.exitCode = error instanceof UsageError ? 2 : 1;
 }
 

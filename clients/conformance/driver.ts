@@ -48,10 +48,21 @@ export class WorkerHandle {
     return this.events.filter((one) => one.event === event && (id === undefined || one.id === id));
   }
 
+  /** Set when the driver itself has ended. */
+  #isGone = false;
+  gone(): void {
+    this.#isGone = true;
+  }
+
+  #check(): void {
+    if (this.#isGone) throw new Error('the driver has ended');
+  }
+
   async seen(event: DriverEvent['event'], id?: string, count = 1): Promise<DriverEvent> {
     const found = await until(
       () => {
         const all = this.all(event, id);
+        if (all.length < count) this.#check();
         return all.length >= count && all[count - 1];
       },
       {
@@ -95,6 +106,10 @@ export function startDriver([program, ...args]: [string, ...string[]], env: Reco
   const handles = new Map<string, WorkerHandle>();
   const say = (command: object) => child.stdin.write(`${JSON.stringify(command)}\n`);
   let count = 0;
+  child.stdin.on('error', () => undefined);
+  child.on('exit', () => {
+    for (const handle of handles.values()) handle.gone();
+  });
   createInterface({ input: child.stdout }).on('line', (line) => {
     const event = JSON.parse(line) as DriverEvent;
     handles.get(event.as)?.events.push({ ...event, at: performance.now() });

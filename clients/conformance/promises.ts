@@ -15,6 +15,8 @@ export interface Promised {
   needs: Lack[];
   /** Played by `npm run test:clients` only: it takes too long for each run. */
   isSlow: boolean;
+  /** It is about leases that run out, so it may break on a machine that is very busy. */
+  isTimed: boolean;
   play(stage: Stage): Promise<unknown>;
 }
 
@@ -25,8 +27,12 @@ export function promise(
   group: string,
   name: string,
   play: Promised['play'],
-  { needs = [], isSlow = false }: { needs?: Lack[]; isSlow?: boolean } = {},
+  {
+    needs = [],
+    isSlow = false,
+    isTimed = false,
+  }: { needs?: Lack[]; isSlow?: boolean; isTimed?: boolean } = {},
 ): void {
   if (PROMISES.some((one) => one.name === name)) throw new Error(`two promises are called "${name}"`);
-  PROMISES.push({ group, name, needs, isSlow, play });
+  PROMISES.push({ group, name, needs, isSlow, isTimed, play });
 }

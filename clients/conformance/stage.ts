@@ -41,6 +41,8 @@ export class Stage {
   readonly proxy: BadProxy;
   readonly driver: Driver;
   readonly workers: WorkerHandle[] = [];
+  /** How many times longer leases and work are than usual. A promise about time is played again, slower, before it counts as broken. */
+  pace = 1;
 
   constructor(service: Service, url: string, proxy: BadProxy, driver: Driver) {
     this.databaseUrl = service.databaseUrl;
@@ -142,8 +144,9 @@ export class Stage {
   }
 }
 
-export async function openStage(service: Service, url: string, driver: Driver): Promise<Stage> {
+export async function openStage(service: Service, url: string, driver: Driver, pace: number): Promise<Stage> {
   const stage = new Stage(service, url, await startProxy(url), driver);
+  stage.pace = pace;
   await stage.configure();
   return stage;
 }

@@ -252,7 +252,7 @@ type Job struct {
 type JobChange struct {
 	// Any JSON value, in place of the one before.
 	Payload json.RawMessage `json:"payload,omitempty"`
-	Headers *JobHeaders `json:"headers,omitempty"`
+	Headers JobHeaders `json:"headers,omitempty"`
 	// Higher first.
 	Priority *int64 `json:"priority,omitempty"`
 	// When the job becomes ready (RFC 3339, with an offset), within 366 days; the past means now. It changes nothing of a dead job, which waits to be retried.
@@ -283,7 +283,7 @@ type JobSpec struct {
 	Queue *QueueName `json:"queue,omitempty"`
 	// Any JSON value; comes back exactly as it was sent, byte for byte. Default: null.
 	Payload json.RawMessage `json:"payload,omitempty"`
-	Headers *JobHeaders `json:"headers,omitempty"`
+	Headers JobHeaders `json:"headers,omitempty"`
 	// Higher first. Default: 0.
 	Priority *int64 `json:"priority,omitempty"`
 	// How long from now the job becomes ready; not beside `run_at`. Default: 0.

@@ -2,10 +2,13 @@ import { pascal } from './model.mjs';
 
 const comment = (text, indent = '') => (text ? `${indent}// ${text.replaceAll(/\s+/g, ' ')}\n` : '');
 
+/** Types with names that have an empty value of their own. */
+let nilable = new Set();
+
 /** Optional and nullable values are pointers, but for those that have an empty value of their own. */
 function typeOf(shape, required) {
   const text = plain(shape);
-  const isPointer = (shape.nullable || !required) && !/^(\[\]|map\[|json\.|any$)/.test(text);
+  const isPointer = (shape.nullable || !required) && !/^(\[\]|map\[|json\.)/.test(text) && !nilable.has(text);
   return isPointer ? `*${text}` : text;
 }
 
@@ -84,10 +87,9 @@ function methodOf({ id, summary, method, path, segments, query, headers, body, a
   return `${head} (*${type}, error) {\n${start}\tvar answer ${type}\n\tif err := c.do(ctx, call, &answer); err != nil {\n\t\treturn nil, err\n\t}\n\treturn &answer, nil\n}\n`;
 }
 
-export const goOf = ({
-  types,
-  operations,
-}) => `// Code generated from openapi/openapi.json by \`npm run generate\`. DO NOT EDIT.
+export function goOf({ types, operations }) {
+  nilable = new Set(types.filter(({ kind }) => kind === 'map' || kind === 'array').map(({ name }) => name));
+  return `// Code generated from openapi/openapi.json by \`npm run generate\`. DO NOT EDIT.
 
 package dibs
 
@@ -99,3 +101,4 @@ import (
 
 ${types.map(declared).join('\n')}
 ${operations.map(methodOf).join('\n')}`;
+}

@@ -10,10 +10,13 @@ const main = fileURLToPath(new URL('../../../dist/main.js', import.meta.url));
 const say = (event) => process.stdout.write(`${JSON.stringify(event)}\n`);
 
 const server = createServer((socket) => {
-  createInterface({ input: socket }).on('line', (line) => {
-    say(JSON.parse(line));
-    socket.write('\n');
-  });
+  createInterface({ input: socket })
+    .on('line', (line) => {
+      say(JSON.parse(line));
+      socket.write('\n');
+    })
+    // The command was killed.
+    .on('error', () => undefined);
   socket.on('error', () => undefined);
 });
 server.listen(0, '127.0.0.1');

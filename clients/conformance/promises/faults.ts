@@ -45,7 +45,8 @@ promise(
 );
 
 promise(GROUP, 'a lost answer to a nack charges one attempt', async (stage) => {
-  const id = await stage.enqueue({ fail: 'once', delay_seconds: 600 });
+  const backoff = { kind: 'constant', base_seconds: 600, max_seconds: 600, jitter: 0 };
+  const id = await stage.enqueue({ fail: 'once' }, { backoff });
   harmOnce(stage, settles, 'lose');
   stage.start();
   await until(() => stage.proxy.exchanges.filter(settles).length >= 2);

@@ -118,15 +118,20 @@ promise(GROUP, 'a second call makes the deadline earlier', async (stage) => {
   expect((await stage.job(id)).state).toBe('ready');
 });
 
-promise(GROUP, 'leases are extended while a worker that stops lets its jobs end', async (stage) => {
-  const id = await stage.enqueue({ ms: 5000 });
-  const worker = stage.start({ lease_seconds: 1.5 });
-  await worker.seen('started', id);
-  worker.askToStop();
-  await worker.ended();
-  expect(await stage.job(id)).toMatchObject({ state: 'completed', deliveries: 1 });
-  expect(stage.proxy.exchanges.some((one) => extendedIn(one).includes(id))).toBe(true);
-});
+promise(
+  GROUP,
+  'leases are extended while a worker that stops lets its jobs end',
+  async (stage) => {
+    const id = await stage.enqueue({ ms: 5000 * stage.pace });
+    const worker = stage.start({ lease_seconds: 1.5 * stage.pace });
+    await worker.seen('started', id);
+    worker.askToStop();
+    await worker.ended();
+    expect(await stage.job(id)).toMatchObject({ state: 'completed', deliveries: 1 });
+    expect(stage.proxy.exchanges.some((one) => extendedIn(one).includes(id))).toBe(true);
+  },
+  { isTimed: true },
+);
 
 promise(GROUP, 'a settlement that fails while the worker stops is sent again', async (stage) => {
   const id = await stage.enqueue({ ms: 400, result: 'kept' });
