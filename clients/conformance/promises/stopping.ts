@@ -123,7 +123,7 @@ promise(
   'leases are extended while a worker that stops lets its jobs end',
   async (stage) => {
     const id = await stage.enqueue({ ms: 5000 * stage.pace });
-    const worker = stage.start({ lease_seconds: 1.5 * stage.pace });
+    const worker = stage.start({ lease_seconds: 1.5 * stage.pace, stop_seconds: 200 });
     await worker.seen('started', id);
     worker.askToStop();
     await worker.ended();
