@@ -1,8 +1,8 @@
 # The service without a PostgreSQL of its own: DATABASE_URL says where the database is. PostgreSQL's binaries
 # would be most of the image, and nobody wants a container that holds the only copy of the data.
 
-# For a build that others can repeat, add the digest of the image: see "The image" in docs/operating.md.
-ARG NODE_IMAGE=node:24.21.0-slim
+# The digest makes a build repeatable: a tag can be moved. "The image" in docs/operating.md says how to take a newer one.
+ARG NODE_IMAGE=node:24.21.0-slim@sha256:0e0ff40c39bc087845bfb27465a0df4ea419520094bc35842ff83dd8cbe6f9b6
 
 FROM ${NODE_IMAGE} AS build
 WORKDIR /dibs

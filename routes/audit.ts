@@ -3,7 +3,7 @@ import { pageOf } from './http/cursor.ts';
 import type { App } from './http/fastify.ts';
 import { answer, operation } from './http/operation.ts';
 import { AuditPage } from './schemas/audit.ts';
-import { pageQuery, QueueName, ref, text, time } from './schemas/common.ts';
+import { pageQuery, QueueName, ref, text, timeParameter } from './schemas/common.ts';
 
 /** The largest id that PostgreSQL and JavaScript both write as it is has 15 digits. */
 const isAuditId = (key: string): boolean => /^\d{1,15}$/.test(key);
@@ -17,10 +17,10 @@ export function auditRoute(app: App): void {
       querystring: Type.Object(
         {
           actor: Type.Optional(text(256, { description: 'Only what this key or token did, by its name.' })),
-          verb: Type.Optional(text(64, { description: 'Only this verb.', examples: ['purgeQueue'] })),
+          verb: Type.Optional(text(64, { description: 'Only this verb, such as `purgeQueue`.' })),
           queue: Type.Optional(ref(QueueName)),
-          created_after: Type.Optional(time('Only what was done at this time or later.')),
-          created_before: Type.Optional(time('Only what was done before this time.')),
+          created_after: Type.Optional(timeParameter('Only what was done at this timeParameter or later.')),
+          created_before: Type.Optional(timeParameter('Only what was done before this time.')),
           ...pageQuery,
         },
         { additionalProperties: false },

@@ -4,7 +4,7 @@ import type { App } from './http/fastify.ts';
 import { onHangup } from './http/hangup.ts';
 import { withFollowUps } from './http/jobBody.ts';
 import { holdOf } from './http/memory.ts';
-import { answer, operation } from './http/operation.ts';
+import { answer, link, operation } from './http/operation.ts';
 import { ackedJson, jobJson, jobListJson, nackedJson, sendJson } from './http/serialize.ts';
 import { JobId, ref } from './schemas/common.ts';
 import { Job, LeasedJobList } from './schemas/job.ts';
@@ -17,6 +17,8 @@ import {
   NackRequest,
   ReleaseRequest,
 } from './schemas/lease.ts';
+
+const FIRST_ID = '$response.body#/jobs/0/id';
 
 /** Where a follow-up stands in the body, for problem details. */
 const followUpAt = (i: number) => `/enqueue/${i}`;
@@ -43,6 +45,18 @@ export function claimRoutes(app: App, maxPayloadBytes: number): void {
         },
         takesBody: true,
       }),
+    },
+    links: {
+      200: {
+        ack: link('ackJob', FIRST_ID, 'It is done. The body needs the `lease_token` of that job.'),
+        nack: link('nackJob', FIRST_ID, 'It failed. The body needs the `lease_token` of that job.'),
+        release: link('releaseJob', FIRST_ID, 'Give it back. The body needs the `lease_token` of that job.'),
+        extend: link(
+          'extendLease',
+          FIRST_ID,
+          'The work takes longer. The body needs the `lease_token` of that job.',
+        ),
+      },
     },
     handler: async (request, reply) => {
       const jobs = await request.verbs.claim({

@@ -7,7 +7,7 @@ import type { App } from './http/fastify.ts';
 import { enqueueAndReply, idempotencyHeaders, replayedHeader } from './http/idempotency.ts';
 import { enqueued, enqueuedOrFinishedAnswers, toNewJob } from './http/jobBody.ts';
 import { takeWait } from './http/memory.ts';
-import { answer, operation } from './http/operation.ts';
+import { answer, link, operation } from './http/operation.ts';
 import { finishedWithin, preferHeaders, preferredWait } from './http/prefer.ts';
 import { jobListJson } from './http/serialize.ts';
 import { ref } from './schemas/common.ts';
@@ -44,6 +44,13 @@ export function enqueueRoutes(app: App, maxPayloadBytes: number): void {
         refusals: [422, 429],
         takesBody: true,
       }),
+    },
+    links: {
+      201: {
+        look: link('getJob', '$response.body#/id', 'Look at the job, or wait for its end.'),
+        explain: link('explainJob', '$response.body#/id', 'Why it is not running.'),
+        cancel: link('cancelJob', '$response.body#/id', 'Cancel it.'),
+      },
     },
     handler: (request, reply) => {
       const seconds = preferredWait(request.headers.prefer);

@@ -38,7 +38,9 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
           state: Type.Optional(ref(JobStateName)),
           group: Type.Optional(text(256, { description: 'The group that they are of.' })),
           unique_key: Type.Optional(text(256, { description: 'Only those with this `unique_key`.' })),
-          include: Type.Optional(oneOf(['payload'], { description: 'What else to show.' })),
+          include: Type.Optional(
+            oneOf(['payload'], { description: 'What else to show.', 'x-enum-varnames': ['IncludePayload'] }),
+          ),
           order: Type.Optional(
             oneOf(['newest', 'oldest'], { default: 'newest', description: 'By when they were enqueued.' }),
           ),
@@ -140,6 +142,9 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
         operationId: 'cancelJob',
         tags: ['Jobs'],
         summary: 'Cancel a job',
+        description:
+          'A job that waits is cancelled at once. One that is leased goes on until its worker settles it: the worker is told ' +
+          'at its next `extend`.',
         answers: {
           200: answer(ref(Job), 'It was waiting or dead, and is cancelled.'),
           202: answer(

@@ -55,6 +55,8 @@ export function queueRoutes(app: App): void {
         operationId: 'listQueues',
         tags,
         summary: 'List queues by name',
+        description:
+          'Keyset pages. Queues that come or go meanwhile make no other queue appear twice or be skipped.',
         answers: { 200: answer(ref(QueuePage), 'A page of queues.') },
         refusals: [400],
       }),
@@ -79,6 +81,8 @@ export function queueRoutes(app: App): void {
         operationId: 'getQueue',
         tags,
         summary: 'Look at a queue',
+        description:
+          'Its configuration, how many jobs of each state it has, and how long the oldest ready one waits.',
         answers: queueAnswer,
         refusals: [400, 404],
       }),
@@ -131,6 +135,8 @@ export function queueRoutes(app: App): void {
         operationId: 'deleteQueue',
         tags,
         summary: 'Delete a queue',
+        description:
+          'With its configuration. Refused while it has jobs, unless `force` says that they go, too.',
         answers: { 204: { type: 'null', description: 'It is gone.' } },
         refusals: [404, 409],
         takesBody: true,
@@ -153,6 +159,9 @@ export function queueRoutes(app: App): void {
           operationId: paused ? 'pauseQueue' : 'resumeQueue',
           tags,
           summary: paused ? 'Hand out no more jobs' : 'Hand out jobs again',
+          description: paused
+            ? 'It goes on to accept jobs, and leases run on. Creates the queue when there is none.'
+            : 'Claims that wait for the queue are served at once.',
           answers: queueAnswer,
           refusals: paused ? [] : [404],
           takesBody: true,

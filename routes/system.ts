@@ -16,6 +16,7 @@ export function systemRoutes(app: App, engine: Engine): void {
       tags: ['Health'],
       isPublic: true,
       summary: 'Does the process live?',
+      description: 'For liveness probes. It stays 200 while the database is away: a restart would not help.',
       answers: { 200: answer(ref(Health), 'It does, whatever the database does.') },
     }),
     handler: async () => ({ status: 'ok' }) as const,
@@ -30,6 +31,7 @@ export function systemRoutes(app: App, engine: Engine): void {
       tags: ['Health'],
       isPublic: true,
       summary: 'Does the database answer, and is it migrated?',
+      description: 'For readiness probes: whether an enqueue would work now. The 503 says why it would not.',
       answers: { 200: answer(ref(Health), 'It does, and is.') },
     }),
     handler: async () => {
@@ -48,6 +50,8 @@ export function systemRoutes(app: App, engine: Engine): void {
       tags: ['Health'],
       isPublic: true,
       summary: 'Which Dibs is this?',
+      description:
+        'The versions of Dibs and of Node.js. Replicas of two versions may serve beside each other.',
       answers: { 200: answer(ref(Version), 'The version of this replica.') },
     }),
     handler: async () => ({ version, node: process.versions.node }),

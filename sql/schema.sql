@@ -43,7 +43,7 @@ RETURN (LEAST(((backoff ->> 'max_seconds'::text))::double precision, (((backoff 
 CREATE OR REPLACE FUNCTION dibs.by_index(condition boolean)
  RETURNS boolean
  LANGUAGE plpgsql
- IMMUTABLE PARALLEL SAFE COST 10000
+ IMMUTABLE PARALLEL SAFE COST 1e+12
 AS $function$begin return condition; end$function$;
 
 CREATE OR REPLACE FUNCTION dibs.capacity(queue_id integer)

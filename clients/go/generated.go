@@ -93,6 +93,7 @@ type AuditEntry struct {
 
 // AuditPage: A page of the audit.
 type AuditPage struct {
+	// The entries, newest first.
 	Entries []AuditEntry `json:"entries"`
 	// For the next page; null on the last.
 	NextCursor *string `json:"next_cursor"`
@@ -202,6 +203,7 @@ type FieldProblem struct {
 
 // Health: All is well.
 type Health struct {
+	// Always `ok`: what is not well is a problem document.
 	Status string `json:"status"`
 }
 
@@ -212,15 +214,19 @@ type Job struct {
 	Queue QueueName `json:"queue"`
 	State JobState `json:"state"`
 	Headers JobHeaders `json:"headers"`
+	// Higher first, from -100 to 100.
 	Priority int64 `json:"priority"`
 	// How many attempts are charged: claims, less releases.
 	Attempt int64 `json:"attempt"`
+	// How many attempts there are, before it is dead.
 	MaxAttempts int64 `json:"max_attempts"`
 	// Every lease ever given; only grows, and so serves as a fencing token in a worker's own writes.
 	Deliveries int64 `json:"deliveries"`
 	// Its jobs go one at a time, in order of arrival.
 	Group *string `json:"group"`
+	// Within one priority, the keys of a queue take turns.
 	FairnessKey *string `json:"fairness_key"`
+	// No other unfinished job in the queue has it.
 	UniqueKey *string `json:"unique_key"`
 	// When the job becomes ready, or became so last.
 	RunAt string `json:"run_at"`
@@ -268,11 +274,13 @@ type JobHeaders = map[string]string
 
 // JobList: Jobs, in the order of the request.
 type JobList struct {
+	// The jobs.
 	Jobs []Job `json:"jobs"`
 }
 
 // JobPage: A page of jobs.
 type JobPage struct {
+	// The jobs.
 	Jobs []Job `json:"jobs"`
 	// For the next page; null on the last.
 	NextCursor *string `json:"next_cursor"`
@@ -307,6 +315,7 @@ type JobSpec struct {
 
 // JobSpecList: 1 to 1000 jobs, enqueued all or none.
 type JobSpecList struct {
+	// The jobs to enqueue.
 	Jobs []JobSpec `json:"jobs"`
 }
 
@@ -315,6 +324,7 @@ type JobState = string
 
 // KeyPage: A page of access keys.
 type KeyPage struct {
+	// The access keys.
 	Keys []AccessKey `json:"keys"`
 	// For the next page; null on the last.
 	NextCursor *string `json:"next_cursor"`
@@ -333,15 +343,19 @@ type LeasedJob struct {
 	Queue QueueName `json:"queue"`
 	State JobState `json:"state"`
 	Headers JobHeaders `json:"headers"`
+	// Higher first, from -100 to 100.
 	Priority int64 `json:"priority"`
 	// How many attempts are charged: claims, less releases.
 	Attempt int64 `json:"attempt"`
+	// How many attempts there are, before it is dead.
 	MaxAttempts int64 `json:"max_attempts"`
 	// Every lease ever given; only grows, and so serves as a fencing token in a worker's own writes.
 	Deliveries int64 `json:"deliveries"`
 	// Its jobs go one at a time, in order of arrival.
 	Group *string `json:"group"`
+	// Within one priority, the keys of a queue take turns.
 	FairnessKey *string `json:"fairness_key"`
+	// No other unfinished job in the queue has it.
 	UniqueKey *string `json:"unique_key"`
 	// When the job becomes ready, or became so last.
 	RunAt string `json:"run_at"`
@@ -371,6 +385,7 @@ type LeasedJob struct {
 
 // LeasedJobList: Jobs, in the order of the queue.
 type LeasedJobList struct {
+	// The jobs, each with its lease.
 	Jobs []LeasedJob `json:"jobs"`
 }
 
@@ -502,12 +517,19 @@ type QueueConfig struct {
 
 // QueueCounts: Jobs by state, as they are now: of a queue of up to 100,000 jobs that is asked for alone, and of the smallest queues of a page, up to 10,000 jobs together. The counts of larger ones are up to 20 times as old as counting them takes.
 type QueueCounts struct {
+	// Jobs that are scheduled.
 	Scheduled int64 `json:"scheduled"`
+	// Jobs that are ready.
 	Ready int64 `json:"ready"`
+	// Jobs that are blocked.
 	Blocked int64 `json:"blocked"`
+	// Jobs that are leased.
 	Leased int64 `json:"leased"`
+	// Jobs that are completed.
 	Completed int64 `json:"completed"`
+	// Jobs that are cancelled.
 	Cancelled int64 `json:"cancelled"`
+	// Jobs that are dead.
 	Dead int64 `json:"dead"`
 }
 
@@ -529,6 +551,7 @@ type QueueName = string
 
 // QueuePage: A page of queues.
 type QueuePage struct {
+	// The queues.
 	Queues []Queue `json:"queues"`
 	// For the next page; null on the last.
 	NextCursor *string `json:"next_cursor"`
@@ -571,7 +594,7 @@ type ReleaseRequest struct {
 // Schedule: A schedule: at each tick of its cron, one job goes into its queue.
 type Schedule struct {
 	Name ScheduleName `json:"name"`
-	// When it ticks: five fields (minute, hour, day of month, month, day of week), or six with the second first. Each takes `*`, numbers, names (`JAN`, `MON`), lists `1,15`, ranges `1-5` and steps `*/10`; a day of the month also `L` (the last one) and `15W` (the weekday next to it), a day of the week `MON#1` (the first in the month) and `FRI#L` (the last). A day of the month and one of the week are two ways to tick, unless the latter begins with `+`: then both must hold.
+	// When it ticks: five fields (minute, hour, day of month, month, day of week), or six with the second first. Each takes `*`, numbers, names (`JAN`, `MON`), lists `1,15`, ranges `1-5` and steps `0-59/10`; a day of the month also `L` (the last one) and `15W` (the weekday next to it), a day of the week `MON#1` (the first in the month) and `FRI#L` (the last). A day of the month and one of the week are two ways to tick, unless the latter begins with `+`: then both must hold.
 	Cron string `json:"cron"`
 	// The time zone whose clocks it goes by, as the IANA database names it.
 	Timezone string `json:"timezone"`
@@ -589,6 +612,7 @@ type ScheduleName = string
 
 // SchedulePage: A page of schedules.
 type SchedulePage struct {
+	// The schedules.
 	Schedules []Schedule `json:"schedules"`
 	// For the next page; null on the last.
 	NextCursor *string `json:"next_cursor"`
@@ -596,7 +620,7 @@ type SchedulePage struct {
 
 // ScheduleSpec: A schedule to create or replace. Its job is what `POST /jobs` takes, without `run_at`; `delay_seconds` counts from the tick on. `name`, `next_run_at` and `last_run_at` are ignored: so a schedule that was read can be put back.
 type ScheduleSpec struct {
-	// When it ticks: five fields (minute, hour, day of month, month, day of week), or six with the second first. Each takes `*`, numbers, names (`JAN`, `MON`), lists `1,15`, ranges `1-5` and steps `*/10`; a day of the month also `L` (the last one) and `15W` (the weekday next to it), a day of the week `MON#1` (the first in the month) and `FRI#L` (the last). A day of the month and one of the week are two ways to tick, unless the latter begins with `+`: then both must hold.
+	// When it ticks: five fields (minute, hour, day of month, month, day of week), or six with the second first. Each takes `*`, numbers, names (`JAN`, `MON`), lists `1,15`, ranges `1-5` and steps `0-59/10`; a day of the month also `L` (the last one) and `15W` (the weekday next to it), a day of the week `MON#1` (the first in the month) and `FRI#L` (the last). A day of the month and one of the week are two ways to tick, unless the latter begins with `+`: then both must hold.
 	Cron string `json:"cron"`
 	// The time zone whose clocks it goes by, as the IANA database names it. Default: UTC.
 	Timezone *string `json:"timezone,omitempty"`
@@ -612,9 +636,13 @@ type ScheduleSpec struct {
 
 // SettleRequest: Up to 1000 items in all, each the body of the single call plus `id`. With `claim`, the answer also has the next jobs.
 type SettleRequest struct {
+	// Jobs that are done.
 	Acks []AckItem `json:"acks,omitempty"`
+	// Jobs that failed.
 	Nacks []NackItem `json:"nacks,omitempty"`
+	// Jobs to give back unworked.
 	Releases []ReleaseItem `json:"releases,omitempty"`
+	// Leases to run on from now.
 	Extends []ExtendItem `json:"extends,omitempty"`
 	Claim *ClaimRequest `json:"claim,omitempty"`
 }
@@ -630,6 +658,7 @@ type SettleResult struct {
 	RunAt *string `json:"run_at,omitempty"`
 	// With an extend: when the lease runs out now.
 	LeaseExpiresAt *string `json:"lease_expires_at,omitempty"`
+	// With an extend: somebody wants the job stopped.
 	CancelRequested *bool `json:"cancel_requested,omitempty"`
 	// With an ack, and with a nack that had `enqueue`: the jobs inserted with it.
 	Enqueued []Job `json:"enqueued,omitempty"`
@@ -638,9 +667,13 @@ type SettleResult struct {
 
 // SettleResults: One result per item, in the order of the request. `problem` says why the claim was refused, after the items were settled.
 type SettleResults struct {
+	// Of `acks`.
 	Acks []SettleResult `json:"acks"`
+	// Of `nacks`.
 	Nacks []SettleResult `json:"nacks"`
+	// Of `releases`.
 	Releases []SettleResult `json:"releases"`
+	// Of `extends`.
 	Extends []SettleResult `json:"extends"`
 	// With `claim`: the jobs that it leased; none is fine, too.
 	Jobs []LeasedJob `json:"jobs,omitempty"`
@@ -649,6 +682,7 @@ type SettleResults struct {
 
 // Version: Which Dibs answers.
 type Version struct {
+	// The version of Dibs.
 	Version string `json:"version"`
 	// The version of Node.js that it runs on.
 	Node string `json:"node"`
@@ -1115,10 +1149,10 @@ func (c *Client) RotateKey(ctx context.Context, id string, body KeyRotation) (*M
 type ListAuditOptions struct {
 	// Only what this key or token did, by its name.
 	Actor *string
-	// Only this verb.
+	// Only this verb, such as `purgeQueue`.
 	Verb *string
 	Queue *QueueName
-	// Only what was done at this time or later.
+	// Only what was done at this timeParameter or later.
 	CreatedAfter *string
 	// Only what was done before this time.
 	CreatedBefore *string

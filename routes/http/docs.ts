@@ -2,6 +2,7 @@ import type { FastifyBaseLogger, FastifyError } from 'fastify';
 import { namedSchemas } from '../schemas/named.ts';
 import { type App, createApp } from './fastify.ts';
 import { openApi } from './openapi.ts';
+import { toOpenApi30 } from './openapi30.ts';
 import { handleError, routeNotFound } from './problems.ts';
 import { isOverTls, pageHeaders } from './safeHeaders.ts';
 
@@ -27,9 +28,12 @@ export async function describingApp(
   await app.register(swagger, openApi);
   await app.register(swaggerUi, { routePrefix: '/docs' });
   addRoutes(app);
-  app.get('/openapi.json', { schema: { hide: true } }, async (_, reply) =>
-    reply.type('application/json').send(JSON.stringify(app.swagger())),
-  );
+  const serve = (url: string, make: () => object) =>
+    app.get(url, { schema: { hide: true } }, async (_, reply) =>
+      reply.type('application/json').send(JSON.stringify(make())),
+    );
+  serve('/openapi.json', () => app.swagger());
+  serve('/openapi-3.0.json', () => toOpenApi30(app.swagger()));
   await app.ready();
   return app;
 }
@@ -40,7 +44,7 @@ export async function describingApp(
  */
 export function docsRoutes(app: App, addRoutes: (app: App) => void): void {
   let describing: Promise<App> | undefined;
-  for (const url of ['/openapi.json', '/docs', '/docs/*'])
+  for (const url of ['/openapi.json', '/openapi-3.0.json', '/docs', '/docs/*'])
     app.route({
       method: 'GET',
       url,

@@ -30,7 +30,6 @@ export const idempotencyHeaders = Type.Object({
         'Bodies are equal when they are the same JSON, with the members of objects in any order and white space ' +
         'anywhere; numbers and strings count by their text. Refusals are not remembered. A random UUID serves well; the whole value counts, quotation ' +
         'marks included.',
-      examples: ['8e03978e-40d5-43e8-bc93-6894a57f9324'],
     }),
   ),
 });

@@ -1,9 +1,12 @@
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import { needOf } from '../../src/access/needs.ts';
 import { version } from '../../src/version.ts';
+import { problemResponses, sharingProblems } from './problemResponses.ts';
 
-interface Path {
-  post?: { operationId: string; requestBody?: { required: boolean } };
+interface Described {
+  operationId: string;
+  requestBody?: { required: boolean };
+  responses: Record<string, object>;
 }
 
 /** The operations whose body may be left out. @fastify/swagger itself says that every body is required. */
@@ -14,16 +17,23 @@ export const openApi: FastifyDynamicSwaggerOptions = {
   transform: ({ schema, url, route }) => {
     if (route.config?.optionalBody) optionalBodies.add(schema.operationId as string);
     const verb = route.config?.verb;
-    if (verb === undefined || verb === 'none') return { schema, url };
+    if (verb === undefined || verb === 'none') return { schema: { ...schema, security: [] }, url };
+    const { scope } = needOf(verb);
     // Without a key is the first choice, so that a client made before there were keys stays as it is.
-    return { schema: { ...schema, security: [{}, { accessKey: [needOf(verb).scope] }] }, url };
+    const security: Record<string, string[]>[] = [{}, { accessKey: [scope] }];
+    const description = `${schema.description} Needs the scope \`${scope}\`.`;
+    return { schema: { ...schema, security, description }, url };
   },
   transformObject: (document) => {
     const openapiObject = 'openapiObject' in document ? document.openapiObject : {};
-    const operations = Object.values(openapiObject.paths ?? {}).map((path) => (path as Path).post);
-    for (const operation of operations)
-      if (operation?.requestBody && optionalBodies.has(operation.operationId))
+    for (const operation of Object.values(openapiObject.paths ?? {}).flatMap(
+      (path) => Object.values(path as object) as Described[],
+    )) {
+      operation.responses = sharingProblems(operation.responses);
+      if (operation.requestBody && optionalBodies.has(operation.operationId))
         operation.requestBody.required = false;
+    }
+    Object.assign(openapiObject.components ?? {}, { responses: problemResponses });
     return openapiObject;
   },
   openapi: {
@@ -34,8 +44,13 @@ export const openApi: FastifyDynamicSwaggerOptions = {
       description:
         'A durable job queue behind a plain REST API, on PostgreSQL. Every answer that is not 2xx is a problem ' +
         'document (RFC 9457) with a stable `code`.',
+      contact: { name: 'The Dibs authors' },
       license: { name: 'MIT', identifier: 'MIT' },
     },
+    servers: [
+      { url: '/', description: 'The Dibs that serves this document.' },
+      { url: 'http://127.0.0.1:8080', description: 'Dibs on this machine, with its default port.' },
+    ],
     components: {
       securitySchemes: {
         accessKey: {

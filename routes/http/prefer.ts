@@ -15,7 +15,6 @@ export const preferHeaders = Type.Object({
       description:
         'Preferences (RFC 7240). `wait=20` asks to be answered with the finished job, if it finishes within so many ' +
         `seconds (whole ones, up to ${MAX_WAIT_SECONDS}); the client must be as patient. Others are ignored.`,
-      examples: ['wait=20'],
     }),
   ),
 });

@@ -42,7 +42,7 @@ export const AuditEntry = Type.Object(
 
 export const AuditPage = Type.Object(
   {
-    entries: Type.Array(ref(AuditEntry)),
+    entries: Type.Array(ref(AuditEntry), { description: 'The entries, newest first.' }),
     next_cursor: nullable<string>('string', { description: 'For the next page; null on the last.' }),
   },
   {

@@ -17,8 +17,8 @@ export const nullable = <T>(type: 'string' | 'integer' | 'number', options: obje
  */
 export const decimal = (options: object) => Type.Number({ format: 'double', ...options });
 
-/** A text without NUL: PostgreSQL cannot store one. */
-export const NO_NUL = '^[^\\u0000]*$';
+/** A text without NUL: PostgreSQL cannot store one. The engines of all languages read `\x00`; PCRE does not read `\u0000`. */
+export const NO_NUL = '^[^\\x00]*$';
 
 export const text = (maxLength: number, options: object = {}) =>
   Type.String({ minLength: 1, maxLength, pattern: NO_NUL, ...options });
@@ -26,6 +26,8 @@ export const text = (maxLength: number, options: object = {}) =>
 export const TIME_EXAMPLE = '2026-11-21T09:30:00.000Z';
 const TIME = { format: 'date-time', examples: [TIME_EXAMPLE] };
 export const time = (description: string) => Type.String({ ...TIME, description });
+/** A time in a query. It has no example: tools would send it. */
+export const timeParameter = (description: string) => Type.String({ format: 'date-time', description });
 export const nullableTime = (description: string) => nullable<string>('string', { ...TIME, description });
 
 const NAME = '^[A-Za-z0-9._:-]{1,128}$';
@@ -35,7 +37,6 @@ export const QueueName = Type.String({
   $id: 'QueueName',
   pattern: NAME,
   description: 'The name of a queue: 1 to 128 of `A-Z a-z 0-9 . _ : -`.',
-  examples: ['mail.welcome'],
 });
 
 export const isScheduleName = isQueueName;
@@ -44,7 +45,6 @@ export const ScheduleName = Type.String({
   $id: 'ScheduleName',
   pattern: NAME,
   description: 'The name of a schedule: 1 to 128 of `A-Z a-z 0-9 . _ : -`.',
-  examples: ['reports.daily'],
 });
 
 /** How many items a page has at most, unless the request says. */
@@ -125,7 +125,10 @@ export const Problem = Type.Object(
 
 export const FieldProblem = Type.Object(
   {
-    in: oneOf(['body', 'query', 'path', 'header'], { description: 'The part of the request.' }),
+    in: oneOf(['body', 'query', 'path', 'header'], {
+      description: 'The part of the request.',
+      'x-enum-varnames': ['InBody', 'InQuery', 'InPath', 'InHeader'],
+    }),
     path: Type.String({
       description: 'A JSON pointer (RFC 6901) to the field within that part; empty for the whole.',
       examples: ['/jobs/3/priority'],

@@ -2,12 +2,20 @@ import { Type } from 'typebox';
 import { oneOf } from './common.ts';
 
 export const Health = Type.Object(
-  { status: oneOf(['ok']) },
+  {
+    status: oneOf(['ok'], {
+      'x-enum-varnames': ['HealthOk'],
+      description: 'Always `ok`: what is not well is a problem document.',
+    }),
+  },
   { $id: 'Health', description: 'All is well.', examples: [{ status: 'ok' }] },
 );
 
 export const Version = Type.Object(
-  { version: Type.String(), node: Type.String({ description: 'The version of Node.js that it runs on.' }) },
+  {
+    version: Type.String({ description: 'The version of Dibs.' }),
+    node: Type.String({ description: 'The version of Node.js that it runs on.' }),
+  },
   {
     $id: 'Version',
     description: 'Which Dibs answers.',

@@ -170,7 +170,7 @@ export const JobChange = Type.Object(
 );
 
 export const JobSpecList = Type.Object(
-  { jobs: Type.Array(ref(JobSpec), { minItems: 1, maxItems: 1000 }) },
+  { jobs: Type.Array(ref(JobSpec), { minItems: 1, maxItems: 1000, description: 'The jobs to enqueue.' }) },
   {
     $id: 'JobSpecList',
     additionalProperties: false,
@@ -209,9 +209,9 @@ const jobProperties = {
   queue: ref(QueueName),
   state: ref(JobStateName),
   headers: ref(JobHeaders),
-  priority: Type.Integer(),
+  priority: Type.Integer({ description: 'Higher first, from -100 to 100.' }),
   attempt: Type.Integer({ description: 'How many attempts are charged: claims, less releases.' }),
-  max_attempts: Type.Integer(),
+  max_attempts: Type.Integer({ description: 'How many attempts there are, before it is dead.' }),
   deliveries: Type.Integer({
     description:
       "Every lease ever given; only grows, and so serves as a fencing token in a worker's own writes.",
@@ -219,8 +219,12 @@ const jobProperties = {
   group: nullable<string>('string', {
     description: 'Its jobs go one at a time, in order of arrival.',
   }),
-  fairness_key: nullable<string>('string'),
-  unique_key: nullable<string>('string'),
+  fairness_key: nullable<string>('string', {
+    description: 'Within one priority, the keys of a queue take turns.',
+  }),
+  unique_key: nullable<string>('string', {
+    description: 'No other unfinished job in the queue has it.',
+  }),
   run_at: time('When the job becomes ready, or became so last.'),
   created_at: time('When it was enqueued.'),
   lease_expires_at: nullableTime('When it is given to somebody else, unless settled or extended before.'),
@@ -311,20 +315,20 @@ export const LeasedJob = Type.Object(
 );
 
 export const JobList = Type.Object(
-  { jobs: Type.Array(ref(Job)) },
+  { jobs: Type.Array(ref(Job), { description: 'The jobs.' }) },
   { $id: 'JobList', description: 'Jobs, in the order of the request.', examples: [{ jobs: [JOB_EXAMPLE] }] },
 );
 
 export const JobPage = Type.Object(
   {
-    jobs: Type.Array(ref(Job)),
+    jobs: Type.Array(ref(Job), { description: 'The jobs.' }),
     next_cursor: nullable<string>('string', { description: 'For the next page; null on the last.' }),
   },
   { $id: 'JobPage', description: 'A page of jobs.', examples: [{ jobs: [JOB_EXAMPLE], next_cursor: null }] },
 );
 
 export const LeasedJobList = Type.Object(
-  { jobs: Type.Array(ref(LeasedJob)) },
+  { jobs: Type.Array(ref(LeasedJob), { description: 'The jobs, each with its lease.' }) },
   {
     $id: 'LeasedJobList',
     description: 'Jobs, in the order of the queue.',

@@ -122,7 +122,7 @@ export const MadeKey = Type.Object(
 
 export const KeyPage = Type.Object(
   {
-    keys: Type.Array(ref(AccessKey)),
+    keys: Type.Array(ref(AccessKey), { description: 'The access keys.' }),
     next_cursor: nullable<string>('string', { description: 'For the next page; null on the last.' }),
   },
   {

@@ -147,15 +147,15 @@ export const ExtendItem = Type.Object(
   closed('ExtendItem', 'One of many extends.', { id: ID, lease_token: TOKEN, lease_seconds: 60 }),
 );
 
-const items = <S extends Parameters<typeof ref>[0]>(item: S) =>
-  Type.Optional(Type.Array(ref(item), { maxItems: 1000 }));
+const items = <S extends Parameters<typeof ref>[0]>(item: S, description: string) =>
+  Type.Optional(Type.Array(ref(item), { maxItems: 1000, description }));
 
 export const SettleRequest = Type.Object(
   {
-    acks: items(AckItem),
-    nacks: items(NackItem),
-    releases: items(ReleaseItem),
-    extends: items(ExtendItem),
+    acks: items(AckItem, 'Jobs that are done.'),
+    nacks: items(NackItem, 'Jobs that failed.'),
+    releases: items(ReleaseItem, 'Jobs to give back unworked.'),
+    extends: items(ExtendItem, 'Leases to run on from now.'),
     claim: Type.Optional(ref(ClaimRequest)),
   },
   closed(
@@ -204,7 +204,9 @@ export const SettleResult = Type.Object(
     state: Type.Optional(ref(JobStateName)),
     run_at: Type.Optional(time('With a nack or a release: when the job becomes ready again.')),
     lease_expires_at: Type.Optional(time('With an extend: when the lease runs out now.')),
-    cancel_requested: Type.Optional(Type.Boolean()),
+    cancel_requested: Type.Optional(
+      Type.Boolean({ description: 'With an extend: somebody wants the job stopped.' }),
+    ),
     enqueued: Type.Optional(
       Type.Array(ref(Job), {
         description: 'With an ack, and with a nack that had `enqueue`: the jobs inserted with it.',
@@ -215,13 +217,13 @@ export const SettleResult = Type.Object(
   { $id: 'SettleResult', description: 'What became of one item.' },
 );
 
-const results = Type.Array(ref(SettleResult));
+const results = (description: string) => Type.Array(ref(SettleResult), { description });
 export const SettleResults = Type.Object(
   {
-    acks: results,
-    nacks: results,
-    releases: results,
-    extends: results,
+    acks: results('Of `acks`.'),
+    nacks: results('Of `nacks`.'),
+    releases: results('Of `releases`.'),
+    extends: results('Of `extends`.'),
     jobs: Type.Optional(
       Type.Array(ref(LeasedJob), {
         description: 'With `claim`: the jobs that it leased; none is fine, too.',

@@ -90,10 +90,9 @@ export const QueueConfig = Type.Object(
 );
 
 export const QueueCounts = Type.Object(
-  Object.fromEntries(JOB_STATES.map((state) => [state, Type.Integer()])) as Record<
-    JobState,
-    ReturnType<typeof Type.Integer>
-  >,
+  Object.fromEntries(
+    JOB_STATES.map((state) => [state, Type.Integer({ description: `Jobs that are ${state}.` })]),
+  ) as Record<JobState, ReturnType<typeof Type.Integer>>,
   {
     $id: 'QueueCounts',
     description:
@@ -131,7 +130,7 @@ export const Queue = Type.Object(
 
 export const QueuePage = Type.Object(
   {
-    queues: Type.Array(ref(Queue)),
+    queues: Type.Array(ref(Queue), { description: 'The queues.' }),
     next_cursor: nullable<string>('string', { description: 'For the next page; null on the last.' }),
   },
   {
@@ -141,11 +140,14 @@ export const QueuePage = Type.Object(
   },
 );
 
+/** A leased job is its worker's. */
+const PURGEABLE = JOB_STATES.filter((state) => state !== 'leased');
+
 export const PurgeRequest = Type.Object(
   {
-    states: Type.Array(oneOf(JOB_STATES.filter((state) => state !== 'leased')), {
+    states: Type.Array(oneOf(PURGEABLE), {
       minItems: 1,
-      maxItems: 7,
+      maxItems: PURGEABLE.length,
       description: 'Jobs in which states to delete.',
     }),
   },

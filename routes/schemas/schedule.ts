@@ -7,7 +7,7 @@ export const DEFAULT_TIMEZONE = 'UTC';
 const cron = text(256, {
   description:
     'When it ticks: five fields (minute, hour, day of month, month, day of week), or six with the second first. Each ' +
-    'takes `*`, numbers, names (`JAN`, `MON`), lists `1,15`, ranges `1-5` and steps `*/10`; a day of the month also ' +
+    'takes `*`, numbers, names (`JAN`, `MON`), lists `1,15`, ranges `1-5` and steps `0-59/10`; a day of the month also ' +
     '`L` (the last one) and `15W` (the weekday next to it), a day of the week `MON#1` (the first in the month) and ' +
     '`FRI#L` (the last). A day of the month and one of the week are two ways to tick, unless the latter begins with ' +
     '`+`: then both must hold.',
@@ -74,7 +74,7 @@ export const Schedule = Type.Object(
 
 export const SchedulePage = Type.Object(
   {
-    schedules: Type.Array(ref(Schedule)),
+    schedules: Type.Array(ref(Schedule), { description: 'The schedules.' }),
     next_cursor: nullable<string>('string', { description: 'For the next page; null on the last.' }),
   },
   {

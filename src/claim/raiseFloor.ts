@@ -13,8 +13,13 @@ interface Survey {
   gives_freely: boolean | null;
 }
 
-/** A survey may not take longer. When this number of them in a row did, the run ends. */
+/**
+ * A survey may not take longer. When two in a row did, they were as narrow as can be, and it is not for the dead entries. Then
+ * the next ones may take longer. When this number of them in a row failed, the run ends.
+ */
 const SURVEY_LIMIT_MS = 50;
+const NARROWEST_AFTER = 2;
+const MOST_SURVEY_MS = 1600;
 const MOST_FAILURES = 10;
 /** Surveys under way at once, of all queues. The pool's other connections serve other work. */
 const SURVEYS_AT_ONCE = 3;
@@ -32,12 +37,12 @@ const CHECK_MS = 10_000;
 /** Ranks without a level are not scanned whole when it takes longer. */
 const SLOW_WHOLE_MS = 25;
 
-const limited = <P, R>(statement: Statement<P, R>): Statement<P, R> => ({
+const limited = <P, R>(statement: Statement<P, R>, timeoutMs: number): Statement<P, R> => ({
   ...statement,
-  timeoutMs: SURVEY_LIMIT_MS,
+  timeoutMs,
 });
 const statements = {
-  survey: limited(planned('claim/survey', row<Survey>())),
+  survey: planned('claim/survey', row<Survey>()),
   stored: planned('claim/stored_floors', row<{ rank: number; position: number }>()),
 };
 
@@ -56,10 +61,14 @@ export function createRaiseFloor({ db, arrivals }: { db: Db; arrivals: Arrivals 
   const atOnce = createSemaphore(SURVEYS_AT_ONCE);
 
   /** Finds the first job that is ready in each piece, and how long that took. */
-  async function survey({ queueId: queue_id, hasKeys: has_keys }: ScanOrder, pieces: Piece[]) {
+  async function survey(
+    { queueId: queue_id, hasKeys: has_keys }: ScanOrder,
+    pieces: Piece[],
+    limitMs = SURVEY_LIMIT_MS,
+  ) {
     const { ranks, positions, last_positions } = rangesOf(pieces);
     const [found] = await atOnce(() =>
-      db.query(statements.survey, { queue_id, has_keys, ranks, positions, last_positions }),
+      db.query(limited(statements.survey, limitMs), { queue_id, has_keys, ranks, positions, last_positions }),
     );
     const { firsts, ends, gives_freely: givesFreely } = found as Survey;
     const endsMs = ends.split(',').map(Number);
@@ -91,11 +100,12 @@ export function createRaiseFloor({ db, arrivals }: { db: Db; arrivals: Arrivals 
     const { floor } = order;
     const end = await settled();
     const done = new Set<number>();
+    let limitMs = SURVEY_LIMIT_MS;
     for (let failures = 0; ; ) {
       const pieces = floor.behind(end, done);
       if (pieces.length === 0) return;
       try {
-        const { firsts, times, givesFreely } = await survey(order, pieces);
+        const { firsts, times, givesFreely } = await survey(order, pieces, limitMs);
         failures = 0;
         floor.surveyed(pieces, firsts, times);
         for (const [i, { rank }] of pieces.entries()) {
@@ -107,6 +117,7 @@ export function createRaiseFloor({ db, arrivals }: { db: Db; arrivals: Arrivals 
       } catch (error) {
         if (!isTimeLimit(error) || ++failures === MOST_FAILURES) throw error;
         floor.surveyFailed();
+        if (failures >= NARROWEST_AFTER) limitMs = Math.min(MOST_SURVEY_MS, limitMs * 2);
       }
     }
   }

@@ -1482,7 +1482,8 @@ export interface StatementTypes {
       statement_timeout: string | null;
     };
     columns: {
-      set_config: string;
+      statement_timeout: string;
+      jit: string;
     };
   };
   'postgres/transaction_limits': {

@@ -111,6 +111,18 @@ test('whoever waits with a key that is revoked on another replica waits no longe
   });
 }, 50_000);
 
+test('whoever waits for its job with Prefer and an Idempotency-Key waits no longer either, and is answered with the job', async () => {
+  const [here, there] = await twoReplicas(true);
+  const keys = await withKeys(here);
+  const { id, key } = await keys.create({ name: 'waits', scopes: ['produce'] });
+  await there.listen();
+  const headers = { ...bearer(key), prefer: 'wait=60', 'idempotency-key': 'once' };
+  const answer = there.call('POST', '/jobs', { queue: 'q' }, headers);
+  await until(() => there.engine.waitingForJobs() === 1);
+  await here.call('DELETE', `/keys/${id}`, undefined, keys.as);
+  expect(await answer).toMatchObject({ status: 201, body: { state: 'ready' } });
+}, 50_000);
+
 test('whoever waits with a key that expires waits no longer', async () => {
   const [here] = await twoReplicas(true);
   const keys = await withKeys(here);

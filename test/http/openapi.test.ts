@@ -32,7 +32,10 @@ const operations: Operation[] = Object.entries<Json>(document.paths).flatMap(([p
 const bodies = operations.filter(({ operation }) => operation.requestBody);
 
 const answersOf = ({ operation }: Operation) =>
-  Object.entries<Json>(operation.responses).map(([status, answer]) => ({ status: Number(status), answer }));
+  Object.entries<Json>(operation.responses).map(([status, answer]) => ({
+    status: Number(status),
+    answer: answer.$ref ? document.components.responses[answer.$ref.split('/').at(-1)] : answer,
+  }));
 const isName = (schema: Json) =>
   Object.keys(schema).join() === '$ref' && schema.$ref.startsWith('#/components/schemas/');
 const resolve = (schema: Json): Json => schemas[schema.$ref.split('/').at(-1)];
@@ -95,8 +98,76 @@ describe('the document', () => {
     expect(answer.body).toEqual(document);
   });
 
-  test('describes every schema', () => {
+  test('describes every schema, and every field that has no schema with a name', () => {
     for (const [name, schema] of Object.entries(schemas)) expect(schema.description, name).toMatch(/\S/);
+    for (const [at, schema] of everySubschema)
+      if (!schema.$ref && !/\.(items|additionalProperties)$/.test(at))
+        expect(schema.description, at).toMatch(/\S/);
+  });
+
+  test('says where Dibs is, whose it is and under which licence', () => {
+    expect(document.servers.map(({ url }: Json) => url)).toEqual(['/', 'http://127.0.0.1:8080']);
+    expect(document.info).toMatchObject({ contact: {}, license: { name: 'MIT' } });
+  });
+
+  test('shows a true problem document for each code, under the status of that code', () => {
+    const shown = Object.entries<Json>(document.components.responses).flatMap(([name, { content }]) =>
+      Object.entries<Json>(content['application/problem+json'].examples).map(([code, { value }]) => ({
+        name,
+        code,
+        value,
+      })),
+    );
+    expect(shown.length).toBeGreaterThan(20);
+    for (const { name, code, value } of shown) {
+      expectValid({ $ref: '#/components/schemas/Problem' }, value);
+      expect(value).toMatchObject({ code, type: `urn:problem-type:dibs:${code}` });
+      const status = answersOf(operations[3] as Operation).find(
+        ({ answer }) => answer === document.components.responses[name],
+      )?.status;
+      expect([status ?? value.status]).toContain(value.status);
+    }
+  });
+
+  test('leads from an enqueue and from a claim to what follows', () => {
+    const linksOf = (name: string, status: number) =>
+      Object.values<Json>(operations.find((entry) => entry.name === name)?.operation.responses[status].links);
+    const links = [...linksOf('enqueueJob', 201), ...linksOf('claimJobs', 200)];
+    expect(links.map(({ operationId }) => operationId)).toEqual([
+      'getJob',
+      'explainJob',
+      'cancelJob',
+      'ackJob',
+      'nackJob',
+      'releaseJob',
+      'extendLease',
+    ]);
+    for (const { operationId, parameters } of links) {
+      const { operation } = operations.find(({ name }) => name === operationId) as Operation;
+      expect(operation.parameters.map(({ name }: Json) => name)).toEqual(
+        expect.arrayContaining(Object.keys(parameters)),
+      );
+    }
+  });
+
+  test('is there as OpenAPI 3.0, too, which is valid and served', async () => {
+    const old = JSON.parse(readFileSync('openapi/openapi-3.0.json', 'utf8'));
+    const result = await new Validator().validate(structuredClone(old));
+    expect(result.errors).toBeUndefined();
+    expect(old.openapi).toBe('3.0.3');
+    expect((await service.call('GET', '/openapi-3.0.json')).body).toEqual(old);
+    // It has the same operations, fields and nullable fields.
+    const names = (d: Json) =>
+      Object.values<Json>(d.paths).flatMap((path) => Object.values<Json>(path).map((o) => o.operationId));
+    expect(names(old)).toEqual(names(document));
+    for (const [name, schema] of Object.entries(schemas)) {
+      const then = old.components.schemas[name];
+      expect(Object.keys(then.properties ?? {}), name).toEqual(Object.keys(schema.properties ?? {}));
+      for (const [field, { type }] of Object.entries<Json>(schema.properties ?? {}))
+        expect(then.properties[field].nullable ?? false, `${name}.${field}`).toBe(
+          [type].flat().includes('null'),
+        );
+    }
   });
 
   test('gives every operation a name of its own', () => {
@@ -113,6 +184,15 @@ describe.each(operations)('$name', (entry) => {
     expect(operation.summary).toMatch(/\S/);
     expect(operation.tags).toHaveLength(1);
     expect(document.tags.map((tag: Json) => tag.name)).toContain(operation.tags[0]);
+  });
+
+  test('is described', () => {
+    expect(operation.description).toMatch(/\S/);
+  });
+
+  test('no parameter has an example: tools would send it', () => {
+    for (const { schema, example, examples } of operation.parameters ?? [])
+      expect({ example, examples, in: (schema.$ref ? resolve(schema) : schema).examples }).toEqual({});
   });
 
   test('describes each answer and each parameter', () => {
@@ -135,15 +215,19 @@ describe.each(operations)('$name', (entry) => {
 
   test('lists every way in which it can fail, each with a problem document', () => {
     const failures = answersOf(entry).filter(({ status }) => status >= 300);
-    for (const { answer } of failures)
-      expect(answer.content).toEqual({
-        'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
-      });
+    for (const { answer } of failures) {
+      const { schema } = answer.content['application/problem+json'];
+      expect(schema).toEqual({ $ref: '#/components/schemas/Problem' });
+    }
     const always = [500, 503, ...(method === 'GET' ? [] : [400, 413, 415])];
     const input = (operation.parameters ?? []).some((p: Json) => p.in === 'query' || p.name === 'queue');
     const expected = [...always, ...(input ? [400] : [])];
     expect(failures.map(({ status }) => status)).toEqual(expect.arrayContaining(expected));
-    expect(Object.keys(operation.responses[503].headers)).toEqual(['Retry-After']);
+    const outage = failures.find(({ status }) => status === 503);
+    expect(Object.keys(outage?.answer.headers)).toEqual(['Retry-After']);
+    // Each refers to one description for all operations.
+    for (const { status } of failures)
+      expect(operation.responses[status].$ref).toMatch(/^#\/components\/responses\//);
   });
 
   test('refers to named schemas only', () => {
@@ -199,6 +283,30 @@ describe('for generators of clients', () => {
   test('no schema is a choice of schemas', () => {
     const words = ['anyOf', 'oneOf', 'allOf', 'not', 'const'];
     expect(offenders((schema) => words.some((word) => word in schema))).toEqual([]);
+  });
+
+  test('no text ends a comment', () => {
+    expect(text).not.toContain('*/');
+  });
+
+  test('no pattern has an escape that PCRE does not read', () => {
+    const patterns = [...text.matchAll(/"pattern": (".*")/g)].map(([, pattern]) =>
+      JSON.parse(pattern as string),
+    );
+    expect(patterns.length).toBeGreaterThan(5);
+    for (const pattern of patterns) expect(pattern).not.toMatch(/\\u|\\p|\\d|\\w|\(\?/);
+  });
+
+  test('no enum without a name makes a constant of a common word', () => {
+    const bare = everySubschema.filter(([, schema]) => schema.enum && !schema['x-enum-varnames']);
+    const words = ['body', 'ok', 'payload', 'query', 'path', 'header'];
+    expect(bare.flatMap(([, schema]) => schema.enum).filter((value) => words.includes(value))).toEqual([]);
+  });
+
+  test('no list may be longer than the number of values that its items have', () => {
+    const lists = everySubschema.filter(([, schema]) => schema.items?.enum && schema.maxItems !== undefined);
+    expect(lists.length).toBeGreaterThan(0);
+    for (const [at, { items, maxItems }] of lists) expect(maxItems, at).toBe(items.enum.length);
   });
 
   test('no field has a default: generators would make it required', () => {

@@ -23,9 +23,9 @@ describe('the image', () => {
 
   const dockerfile = textOf('Dockerfile');
 
-  test('it is built on one exact version of Node, which Dibs serves', () => {
+  test('it is built on one exact image of Node, pinned by its digest', () => {
     const [, image] = /^ARG NODE_IMAGE=(\S+)$/m.exec(dockerfile) ?? [];
-    expect(image).toMatch(/^node:24\.\d+\.\d+-slim(@sha256:[0-9a-f]{64})?$/);
+    expect(image).toMatch(/^node:24\.\d+\.\d+-slim@sha256:[0-9a-f]{64}$/);
     const bases = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map((match) => match[1]);
     expect([...new Set(bases)]).toEqual([`$\{NODE_IMAGE}`]);
   });

@@ -3,7 +3,9 @@ import { once } from 'node:events';
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import type { ConnectionOptions } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { newKey, newKeyId } from '../../src/access/keyFormat.ts';
 import { certificateMaker, type Pair } from '../support/certificates.ts';
 import { createDatabase } from '../support/database.ts';
 import { GET, tlsClient } from '../support/https.ts';
@@ -87,6 +89,46 @@ describe('a replica with TLS_CERT and TLS_KEY', () => {
     expect(replica.lines.join('\n')).not.toContain('took longer');
     await waiting.closed;
     silent.destroy();
+  });
+
+  test('and TLS_CLIENT_CA lets a client in by its certificate, with what the key of that name allows, and nobody else', async () => {
+    const { url: databaseUrl, drop } = await createDatabase();
+    const key = newKey(newKeyId());
+    const keyFile = join(maker.path, 'admin.key');
+    writeFileSync(keyFile, key, { mode: 0o600 });
+    const replica = await startReplica({
+      DATABASE_URL: databaseUrl,
+      TLS_CERT: own.certPath,
+      TLS_KEY: own.keyPath,
+      TLS_CLIENT_CA: ca.certPath,
+      ADMIN_KEY_FILE: keyFile,
+    });
+    const post = async (path: string, body: object, as: ConnectionOptions = {}, head = '') => {
+      const text = JSON.stringify(body);
+      const client = tlsClient(
+        replica.url,
+        `POST ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n${head}` +
+          `Content-Length: ${text.length}\r\n\r\n${text}`,
+        as,
+      );
+      await client.closed;
+      return Number(/^HTTP\/1\.1 (\d+)/.exec(client.answer)?.[1]);
+    };
+    const mailer = { name: 'mailer', scopes: ['produce'], queues: ['mail.*'] };
+    expect(await post('/keys', mailer, {}, `Authorization: Bearer ${key}\r\n`)).toBe(201);
+    const as = ({ cert, key }: Pair) => ({ cert, key });
+    const byMailer = as(maker.signed(ca, { subject: '/CN=mailer' }));
+    expect(await post('/jobs', { queue: 'mail.out' }, byMailer)).toBe(201);
+    expect(await post('/jobs', { queue: 'bank' }, byMailer)).toBe(403);
+    expect(await post('/jobs/claim', { queues: ['mail.out'] }, byMailer)).toBe(403);
+    for (const stranger of [
+      {},
+      as(maker.signed(ca, { subject: '/CN=nobody' })),
+      as(maker.signed(maker.authority('Evil'), { subject: '/CN=mailer' })),
+    ])
+      expect(await post('/jobs', { queue: 'mail.out' }, stranger)).toBe(401);
+    await replica.end('SIGTERM');
+    await drop();
   });
 
   test.each([

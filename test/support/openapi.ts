@@ -8,7 +8,8 @@ interface Response {
 }
 
 interface Document {
-  paths: Record<string, Record<string, { responses: Record<string, Response> }>>;
+  paths: Record<string, Record<string, { responses: Record<string, Response & { $ref?: string }> }>>;
+  components: { responses: Record<string, Response> };
 }
 
 /** The headers that mean something for users. */
@@ -18,7 +19,7 @@ const escaped = (part: string) => part.replaceAll('~', '~0').replaceAll('/', '~1
 
 /** Fails for an answer that the document does not describe, and for a refusal that is not a problem document. */
 export function answerChecker(document: object) {
-  const { paths } = document as Document;
+  const { paths, components } = document as Document;
   const ajv = new Ajv2020({ strict: false, allErrors: true });
   addFormats.default(ajv);
   ajv.addSchema({ ...document, $id: 'http://dibs.test/openapi.json' });
@@ -37,7 +38,9 @@ export function answerChecker(document: object) {
     const found = templates.find(({ pattern }) => pattern.test(path.split('?')[0] as string));
     const operation = found && paths[found.template]?.[method.toLowerCase()];
     if (!found || !operation) return;
-    const response = operation.responses[answer.status];
+    const own = operation.responses[answer.status];
+    const shared = own?.$ref?.split('/').at(-1);
+    const response = shared === undefined ? own : components.responses[shared];
     if (!response)
       throw new Error(`${method} ${found.template} does not document ${answer.status}: ${answer.text}`);
     for (const name of HEADERS)
@@ -46,17 +49,11 @@ export function answerChecker(document: object) {
     if (!response.content) return;
     if (!response.content[type])
       throw new Error(`${method} ${found.template} does not document ${answer.status} as ${type}`);
-    const pointer = [
-      'paths',
-      found.template,
-      method.toLowerCase(),
-      'responses',
-      String(answer.status),
-      'content',
-      type,
-    ]
-      .map(escaped)
-      .join('/');
+    const where =
+      shared === undefined
+        ? ['paths', found.template, method.toLowerCase(), 'responses', String(answer.status)]
+        : ['components', 'responses', shared];
+    const pointer = [...where, 'content', type].map(escaped).join('/');
     const validate = ajv.compile({ $ref: `http://dibs.test/openapi.json#/${pointer}/schema` });
     if (!validate(type.includes('json') ? answer.body : answer.text))
       throw new Error(

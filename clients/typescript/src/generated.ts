@@ -87,6 +87,7 @@ export interface AuditEntry {
 
 /** A page of the audit. */
 export interface AuditPage {
+  /** The entries, newest first. */
   entries: AuditEntry[];
   /** For the next page; null on the last. */
   next_cursor: string | null;
@@ -196,6 +197,7 @@ export interface FieldProblem {
 
 /** All is well. */
 export interface Health {
+  /** Always `ok`: what is not well is a problem document. */
   status: 'ok';
 }
 
@@ -206,15 +208,19 @@ export interface Job {
   queue: QueueName;
   state: JobState;
   headers: JobHeaders;
+  /** Higher first, from -100 to 100. */
   priority: number;
   /** How many attempts are charged: claims, less releases. */
   attempt: number;
+  /** How many attempts there are, before it is dead. */
   max_attempts: number;
   /** Every lease ever given; only grows, and so serves as a fencing token in a worker's own writes. */
   deliveries: number;
   /** Its jobs go one at a time, in order of arrival. */
   group: string | null;
+  /** Within one priority, the keys of a queue take turns. */
   fairness_key: string | null;
+  /** No other unfinished job in the queue has it. */
   unique_key: string | null;
   /** When the job becomes ready, or became so last. */
   run_at: string;
@@ -262,11 +268,13 @@ export type JobHeaders = Record<string, string>;
 
 /** Jobs, in the order of the request. */
 export interface JobList {
+  /** The jobs. */
   jobs: Job[];
 }
 
 /** A page of jobs. */
 export interface JobPage {
+  /** The jobs. */
   jobs: Job[];
   /** For the next page; null on the last. */
   next_cursor: string | null;
@@ -301,6 +309,7 @@ export interface JobSpec {
 
 /** 1 to 1000 jobs, enqueued all or none. */
 export interface JobSpecList {
+  /** The jobs to enqueue. */
   jobs: JobSpec[];
 }
 
@@ -309,6 +318,7 @@ export type JobState = 'scheduled' | 'ready' | 'blocked' | 'leased' | 'completed
 
 /** A page of access keys. */
 export interface KeyPage {
+  /** The access keys. */
   keys: AccessKey[];
   /** For the next page; null on the last. */
   next_cursor: string | null;
@@ -327,15 +337,19 @@ export interface LeasedJob {
   queue: QueueName;
   state: JobState;
   headers: JobHeaders;
+  /** Higher first, from -100 to 100. */
   priority: number;
   /** How many attempts are charged: claims, less releases. */
   attempt: number;
+  /** How many attempts there are, before it is dead. */
   max_attempts: number;
   /** Every lease ever given; only grows, and so serves as a fencing token in a worker's own writes. */
   deliveries: number;
   /** Its jobs go one at a time, in order of arrival. */
   group: string | null;
+  /** Within one priority, the keys of a queue take turns. */
   fairness_key: string | null;
+  /** No other unfinished job in the queue has it. */
   unique_key: string | null;
   /** When the job becomes ready, or became so last. */
   run_at: string;
@@ -365,6 +379,7 @@ export interface LeasedJob {
 
 /** Jobs, in the order of the queue. */
 export interface LeasedJobList {
+  /** The jobs, each with its lease. */
   jobs: LeasedJob[];
 }
 
@@ -496,12 +511,19 @@ export interface QueueConfig {
 
 /** Jobs by state, as they are now: of a queue of up to 100,000 jobs that is asked for alone, and of the smallest queues of a page, up to 10,000 jobs together. The counts of larger ones are up to 20 times as old as counting them takes. */
 export interface QueueCounts {
+  /** Jobs that are scheduled. */
   scheduled: number;
+  /** Jobs that are ready. */
   ready: number;
+  /** Jobs that are blocked. */
   blocked: number;
+  /** Jobs that are leased. */
   leased: number;
+  /** Jobs that are completed. */
   completed: number;
+  /** Jobs that are cancelled. */
   cancelled: number;
+  /** Jobs that are dead. */
   dead: number;
 }
 
@@ -523,6 +545,7 @@ export type QueueName = string;
 
 /** A page of queues. */
 export interface QueuePage {
+  /** The queues. */
   queues: Queue[];
   /** For the next page; null on the last. */
   next_cursor: string | null;
@@ -565,7 +588,7 @@ export interface ReleaseRequest {
 /** A schedule: at each tick of its cron, one job goes into its queue. */
 export interface Schedule {
   name: ScheduleName;
-  /** When it ticks: five fields (minute, hour, day of month, month, day of week), or six with the second first. Each takes `*`, numbers, names (`JAN`, `MON`), lists `1,15`, ranges `1-5` and steps `*\/10`; a day of the month also `L` (the last one) and `15W` (the weekday next to it), a day of the week `MON#1` (the first in the month) and `FRI#L` (the last). A day of the month and one of the week are two ways to tick, unless the latter begins with `+`: then both must hold. */
+  /** When it ticks: five fields (minute, hour, day of month, month, day of week), or six with the second first. Each takes `*`, numbers, names (`JAN`, `MON`), lists `1,15`, ranges `1-5` and steps `0-59/10`; a day of the month also `L` (the last one) and `15W` (the weekday next to it), a day of the week `MON#1` (the first in the month) and `FRI#L` (the last). A day of the month and one of the week are two ways to tick, unless the latter begins with `+`: then both must hold. */
   cron: string;
   /** The time zone whose clocks it goes by, as the IANA database names it. */
   timezone: string;
@@ -583,6 +606,7 @@ export type ScheduleName = string;
 
 /** A page of schedules. */
 export interface SchedulePage {
+  /** The schedules. */
   schedules: Schedule[];
   /** For the next page; null on the last. */
   next_cursor: string | null;
@@ -590,7 +614,7 @@ export interface SchedulePage {
 
 /** A schedule to create or replace. Its job is what `POST /jobs` takes, without `run_at`; `delay_seconds` counts from the tick on. `name`, `next_run_at` and `last_run_at` are ignored: so a schedule that was read can be put back. */
 export interface ScheduleSpec {
-  /** When it ticks: five fields (minute, hour, day of month, month, day of week), or six with the second first. Each takes `*`, numbers, names (`JAN`, `MON`), lists `1,15`, ranges `1-5` and steps `*\/10`; a day of the month also `L` (the last one) and `15W` (the weekday next to it), a day of the week `MON#1` (the first in the month) and `FRI#L` (the last). A day of the month and one of the week are two ways to tick, unless the latter begins with `+`: then both must hold. */
+  /** When it ticks: five fields (minute, hour, day of month, month, day of week), or six with the second first. Each takes `*`, numbers, names (`JAN`, `MON`), lists `1,15`, ranges `1-5` and steps `0-59/10`; a day of the month also `L` (the last one) and `15W` (the weekday next to it), a day of the week `MON#1` (the first in the month) and `FRI#L` (the last). A day of the month and one of the week are two ways to tick, unless the latter begins with `+`: then both must hold. */
   cron: string;
   /** The time zone whose clocks it goes by, as the IANA database names it. Default: UTC. */
   timezone?: string;
@@ -606,9 +630,13 @@ export interface ScheduleSpec {
 
 /** Up to 1000 items in all, each the body of the single call plus `id`. With `claim`, the answer also has the next jobs. */
 export interface SettleRequest {
+  /** Jobs that are done. */
   acks?: AckItem[];
+  /** Jobs that failed. */
   nacks?: NackItem[];
+  /** Jobs to give back unworked. */
   releases?: ReleaseItem[];
+  /** Leases to run on from now. */
   extends?: ExtendItem[];
   claim?: ClaimRequest;
 }
@@ -624,6 +652,7 @@ export interface SettleResult {
   run_at?: string;
   /** With an extend: when the lease runs out now. */
   lease_expires_at?: string;
+  /** With an extend: somebody wants the job stopped. */
   cancel_requested?: boolean;
   /** With an ack, and with a nack that had `enqueue`: the jobs inserted with it. */
   enqueued?: Job[];
@@ -632,9 +661,13 @@ export interface SettleResult {
 
 /** One result per item, in the order of the request. `problem` says why the claim was refused, after the items were settled. */
 export interface SettleResults {
+  /** Of `acks`. */
   acks: SettleResult[];
+  /** Of `nacks`. */
   nacks: SettleResult[];
+  /** Of `releases`. */
   releases: SettleResult[];
+  /** Of `extends`. */
   extends: SettleResult[];
   /** With `claim`: the jobs that it leased; none is fine, too. */
   jobs?: LeasedJob[];
@@ -643,6 +676,7 @@ export interface SettleResults {
 
 /** Which Dibs answers. */
 export interface Version {
+  /** The version of Dibs. */
   version: string;
   /** The version of Node.js that it runs on. */
   node: string;
@@ -992,10 +1026,10 @@ export const listAudit = (
   options: CallOptions & {
     /** Only what this key or token did, by its name. */
     actor?: string;
-    /** Only this verb. */
+    /** Only this verb, such as `purgeQueue`. */
     verb?: string;
     queue?: QueueName;
-    /** Only what was done at this time or later. */
+    /** Only what was done at this timeParameter or later. */
     created_after?: string;
     /** Only what was done before this time. */
     created_before?: string;

@@ -1,0 +1,36 @@
+import pg from 'pg';
+import { expect, test } from 'vitest';
+import { newScanOrder } from '../../src/claim/queueMemories.ts';
+import { createRaiseFloor } from '../../src/claim/raiseFloor.ts';
+import type { ScanRanges } from '../../src/claim/scanRanges.ts';
+import type { Db } from '../../src/postgres/pool.ts';
+import type { Statement } from '../../src/postgres/statements.ts';
+import { until } from '../support/until.ts';
+
+const END = 100_000;
+const timeLimit = Object.assign(
+  new pg.DatabaseError('canceling statement due to statement timeout', 0, 'error'),
+  {
+    code: '57014',
+  },
+);
+
+test('surveys that take long however narrow they are come to the end of the order all the same', async () => {
+  const limits: number[] = [];
+  const query = async (statement: Statement, parameters: ScanRanges) => {
+    if (!statement.text.includes('as firsts')) return [];
+    limits.push(statement.timeoutMs as number);
+    if ((statement.timeoutMs as number) < 400) throw timeLimit;
+    const { ranks } = parameters;
+    return [{ firsts: ranks.map(() => '').join(), ends: ranks.map(() => 0.1).join(), gives_freely: true }];
+  };
+  const arrivals = { settled: () => END, newest: () => END, isFresh: () => true };
+  const { raise } = createRaiseFloor({ db: { query } as Db, arrivals: arrivals as never });
+  const order = newScanOrder(1, { hasKeys: false });
+  await until(async () => {
+    const { cut } = order.floor.ranges(END);
+    if (cut) await raise(order, cut, true);
+    return !cut;
+  });
+  expect(limits[0]).toBe(50);
+});

@@ -1,0 +1,67 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import type { FastifyReply } from 'fastify';
+import { expect, test } from 'vitest';
+import { onHangup } from '../../routes/http/hangup.ts';
+
+const REQUEST = 'GET / HTTP/1.1\r\nhost: h\r\n\r\n';
+
+/**
+ * Sends requests on one connection, which `answer` answers and closes. Returns how many of them were told of a hang-up, once
+ * the connection is closed.
+ */
+async function toldOf(
+  requests: number,
+  answer: (request: IncomingMessage, response: ServerResponse) => void,
+): Promise<number> {
+  let told = 0;
+  const server = createServer((request, response) => {
+    onHangup({ raw: response, request: { raw: request } } as FastifyReply, () => told++);
+    answer(request, response);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  client.on('error', () => undefined).resume();
+  client.write(REQUEST.repeat(requests));
+  await once(client, 'close');
+  server.close();
+  await once(server, 'close');
+  return told;
+}
+
+test('a connection that closes before the answer is a hang-up', async () => {
+  expect(await toldOf(1, ({ socket }) => socket.destroy())).toBe(1);
+});
+
+test('an answer that comes between the end of the connection and its close is a hang-up', async () => {
+  const told = toldOf(1, ({ socket }, response) => {
+    socket.destroy();
+    response.end('jobs');
+  });
+  expect(await told).toBe(1);
+});
+
+test('an answer of which the connection took a part only is a hang-up', async () => {
+  const told = toldOf(1, ({ socket }, response) => {
+    response.end(Buffer.alloc(64 * 2 ** 20));
+    socket.destroy();
+  });
+  expect(await told).toBe(1);
+});
+
+test('so is an answer that waits behind that of another request of the connection', async () => {
+  let arrived = 0;
+  const told = toldOf(20, ({ socket }, response) => {
+    if (++arrived > 1) response.end('jobs');
+    if (arrived === 20) socket.destroy();
+  });
+  expect(await told).toBe(20);
+});
+
+test('a connection that closes behind the answer is none', async () => {
+  const told = toldOf(1, ({ socket }, response) => {
+    response.end('jobs', () => socket.end());
+  });
+  expect(await told).toBe(0);
+});
