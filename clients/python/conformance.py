@@ -92,13 +92,18 @@ def start(command: dict[str, Any]) -> None:
     worker = kind(Client(command["url"]), command["queues"], handler_of(as_), decode=decode, observe=observe, **options)
     workers[as_] = worker
 
+    async def run_async() -> None:
+        await worker.run()  # type: ignore[func-returns-value]
+        # Before the loop ends: it waits for handlers that ignore that they were cancelled.
+        say({"event": "stopped", "as": as_})
+
     def run() -> None:
         try:
             if IS_ASYNC:
-                asyncio.run(worker.run())  # type: ignore[arg-type]
+                asyncio.run(run_async())
             else:
                 worker.run()
-            say({"event": "stopped", "as": as_})
+                say({"event": "stopped", "as": as_})
         except Exception as error:
             say({"event": "failed", "as": as_, "code": getattr(error, "code", repr(error))})
 

@@ -86,7 +86,7 @@ const quoted = (name) => (/^\w+$/.test(name) ? name : `'${name}'`);
 export const typescriptOf = ({ types, operations }) =>
   `// Generated from openapi/openapi.json by \`npm run generate\`. Do not edit.
 
-import type { Caller, CallOptions } from './client.ts';
+import type { Caller, CallOptions } from './caller.ts';
 
 ${types.map(declared).join('\n')}
 ${operations.map(functionOf).join('\n')}`;

@@ -1,6 +1,6 @@
 // Generated from openapi/openapi.json by `npm run generate`. Do not edit.
 
-import type { Caller, CallOptions } from './client.ts';
+import type { Caller, CallOptions } from './caller.ts';
 
 /** An access key, without the key itself. */
 export interface AccessKey {

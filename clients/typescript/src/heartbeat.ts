@@ -1,5 +1,5 @@
 import { backoffMs } from './backoff.ts';
-import type { Caller } from './client.ts';
+import type { Caller } from './caller.ts';
 import { DibsError, isTemporary } from './errors.ts';
 import type { Observer, SignalCode } from './events.ts';
 import { extendLease, type SettleResult, settleJobs } from './generated.ts';

@@ -1,4 +1,5 @@
-export { type Caller, type CallOptions, Client, type ClientOptions } from './client.ts';
+export type { Caller, CallOptions } from './caller.ts';
+export { Client, type ClientOptions } from './client.ts';
 export { ConnectionError, DibsError } from './errors.ts';
 export { JobSignal, type Observer, type SignalCode, type WorkerEvent } from './events.ts';
 export * from './generated.ts';

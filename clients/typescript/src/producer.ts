@@ -1,5 +1,5 @@
 import { backoffMs, pause } from './backoff.ts';
-import type { Caller, CallOptions } from './client.ts';
+import type { Caller, CallOptions } from './caller.ts';
 import { isTemporary } from './errors.ts';
 import { enqueueJob, enqueueJobs, type Job, type JobSpec } from './generated.ts';
 

@@ -1,5 +1,5 @@
 import { backoffMs } from './backoff.ts';
-import { type Caller, RawJson } from './client.ts';
+import { type Caller, RawJson } from './caller.ts';
 import { DibsError, isTemporary, mayBeDone } from './errors.ts';
 import { JobSignal, type Observer, type SignalCode, type WorkerEvent } from './events.ts';
 import {
