@@ -170,6 +170,7 @@ promise(
     await stage.request((one) => settledIn(one).some(([, settled]) => settled === id) && one.isOver);
     expect(await stage.job(id)).toMatchObject({ state: 'leased', worker: 'another' });
   },
+  timed,
 );
 
 promise(
