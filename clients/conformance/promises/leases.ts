@@ -62,7 +62,7 @@ promise(
   'a short job is not extended',
   async (stage) => {
     const id = await stage.enqueue({ ms: 50 });
-    stage.start();
+    stage.start({ lease_seconds: 600 });
     await stage.reaches(id, 'completed');
     await sleep(300);
     expect(stage.proxy.exchanges.some((one) => extendedIn(one).length > 0)).toBe(false);
@@ -219,6 +219,7 @@ promise(
     await stage.reaches(id, 'completed');
     expect(worker.all('signal', id).length).toBe(1);
   },
+  timed,
 );
 
 promise(
