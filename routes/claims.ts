@@ -1,3 +1,4 @@
+import { traceIn } from '../src/traceparent.ts';
 import { rawShapes } from './http/body.ts';
 import { bodyLimits } from './http/bodyLimits.ts';
 import type { App } from './http/fastify.ts';
@@ -90,7 +91,8 @@ export function claimRoutes(app: App, maxPayloadBytes: number): void {
       }),
     },
     handler: async (request, reply) => {
-      const item = withFollowUps({ ...request.body, id: request.params.id, at: followUpAt });
+      const { body, params, headers } = request;
+      const item = withFollowUps({ ...body, id: params.id, at: followUpAt }, traceIn(headers));
       return sendJson(reply, ackedJson(await request.verbs.ack(item)));
     },
   });
@@ -116,7 +118,8 @@ export function claimRoutes(app: App, maxPayloadBytes: number): void {
       }),
     },
     handler: async (request, reply) => {
-      const item = withFollowUps({ ...request.body, id: request.params.id, at: followUpAt });
+      const { body, params, headers } = request;
+      const item = withFollowUps({ ...body, id: params.id, at: followUpAt }, traceIn(headers));
       return sendJson(reply, nackedJson(await request.verbs.nack(item)));
     },
   });

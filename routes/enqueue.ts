@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import type { Answer } from '../src/enqueue/keptAnswers.ts';
 import type { Job } from '../src/job.ts';
+import { traceIn } from '../src/traceparent.ts';
 import { rawShapes } from './http/body.ts';
 import { bodyLimits } from './http/bodyLimits.ts';
 import type { App } from './http/fastify.ts';
@@ -54,7 +55,7 @@ export function enqueueRoutes(app: App, maxPayloadBytes: number): void {
     },
     handler: (request, reply) => {
       const seconds = preferredWait(request.headers.prefer);
-      const job = toNewJob(request.body);
+      const job = toNewJob(request.body, traceIn(request.headers));
       if (seconds === undefined) return enqueueAndReply(request, reply, [job], () => '', answerOne);
       takeWait(request);
       const afterwards = finishedWithin(seconds, request, reply);
@@ -83,7 +84,10 @@ export function enqueueRoutes(app: App, maxPayloadBytes: number): void {
         takesBody: true,
       }),
     },
-    handler: (request, reply) =>
-      enqueueAndReply(request, reply, request.body.jobs.map(toNewJob), (i) => `/jobs/${i}`, answerAll),
+    handler: (request, reply) => {
+      const trace = traceIn(request.headers);
+      const jobs = request.body.jobs.map((job) => toNewJob(job, trace));
+      return enqueueAndReply(request, reply, jobs, (i) => `/jobs/${i}`, answerAll);
+    },
   });
 }

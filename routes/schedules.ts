@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { LARGEST_BYTES } from '../src/memory.ts';
+import { traceIn } from '../src/traceparent.ts';
 import { rawShapes } from './http/body.ts';
 import { bodyLimits } from './http/bodyLimits.ts';
 import { pageOf } from './http/cursor.ts';
@@ -136,6 +137,9 @@ export function scheduleRoutes(app: App, maxPayloadBytes: number): void {
       }),
     },
     handler: async (request, reply) =>
-      sendAnswer(reply, enqueued(await request.verbs.triggerSchedule(request.params))),
+      sendAnswer(
+        reply,
+        enqueued(await request.verbs.triggerSchedule({ ...request.params, trace: traceIn(request.headers) })),
+      ),
   });
 }

@@ -2,6 +2,7 @@ import type { RefusalCode } from '../src/errors.ts';
 import type { Job } from '../src/job.ts';
 import type { Acked, Extended, Nacked } from '../src/settle/requests.ts';
 import type { ItemAnswer, Settled } from '../src/settle/settleMany.ts';
+import { traceIn } from '../src/traceparent.ts';
 import { rawShapes } from './http/body.ts';
 import { bodyLimits } from './http/bodyLimits.ts';
 import type { App } from './http/fastify.ts';
@@ -83,9 +84,10 @@ export function settleRoute(app: App, maxPayloadBytes: number): void {
       const { acks, nacks, releases, extends: extensions, claim } = request.body;
       const count = [acks, nacks, releases, extensions].reduce((sum, list) => sum + (list?.length ?? 0), 0);
       if (count > MAX_ITEMS) throw wholeBody(`must have at most ${MAX_ITEMS} items in all`);
+      const trace = traceIn(request.headers);
       const items = {
-        acks: acks?.map(withFollowUps),
-        nacks: nacks?.map(withFollowUps),
+        acks: acks?.map((item) => withFollowUps(item, trace)),
+        nacks: nacks?.map((item) => withFollowUps(item, trace)),
         releases,
         extends: extensions,
       };

@@ -6,7 +6,7 @@ import { answer, operation } from './http/operation.ts';
 import { ref } from './schemas/common.ts';
 import { Health, Version } from './schemas/health.ts';
 
-export function systemRoutes(app: App, engine: Engine): void {
+export function systemRoutes(app: App, engine: Engine, draining?: AbortSignal): void {
   app.route({
     method: 'GET',
     url: '/healthz',
@@ -35,7 +35,7 @@ export function systemRoutes(app: App, engine: Engine): void {
       answers: { 200: answer(ref(Health), 'It does, and is.') },
     }),
     handler: async () => {
-      const reason = await engine.whyNotReady();
+      const reason = draining?.aborted ? 'This replica is stopping.' : await engine.whyNotReady();
       if (reason !== undefined) throw unavailable(reason);
       return { status: 'ok' } as const;
     },

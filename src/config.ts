@@ -4,6 +4,7 @@ import { type Rates, readRates } from './config/rates.ts';
 import { type Reach, readReach } from './config/reach.ts';
 import { readTls, type TlsPaths } from './config/tls.ts';
 import { readTokens, type TokenConfig } from './config/tokens.ts';
+import { readTraces } from './config/traces.ts';
 import { createVariables } from './config/variables.ts';
 import { DEFAULT_MEMORY_BYTES, LEAST_MEMORY_BYTES } from './memory.ts';
 
@@ -24,6 +25,12 @@ export interface Config extends Reach {
   maxMemoryBytes: number;
   metricsQueues: number;
   accessLog: boolean;
+  /** Round trips to the database that take as long are logged. 0: none is. */
+  slowRoundTripMs: number;
+  /** Whether spans are sent to a collector. */
+  traces: boolean;
+  /** For how long a replica that is to stop serves on, after /readyz has become 503. */
+  drainSeconds: number;
   rates: Rates;
   /** Undefined: there is no issuer whose tokens count. */
   tokens: TokenConfig | undefined;
@@ -54,6 +61,9 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     maxMemoryBytes: integer('MAX_MEMORY_BYTES', DEFAULT_MEMORY_BYTES, LEAST_MEMORY_BYTES, 2 ** 40),
     metricsQueues: integer('METRICS_QUEUES', METRICS_QUEUES, 0, 10_000),
     accessLog: oneOf('ACCESS_LOG', 'off', ['on', 'off']) === 'on',
+    slowRoundTripMs: integer('SLOW_ROUND_TRIP_MS', 1000, 0, 60_000),
+    traces: readTraces(variables),
+    drainSeconds: integer('DRAIN_SECONDS', 0, 0, 300),
     rates: readRates(variables),
     tokens: readTokens(variables),
   };

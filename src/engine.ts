@@ -38,6 +38,7 @@ import { createTally } from './metrics/tally.ts';
 import { createTotals } from './metrics/totals.ts';
 import { databaseClock } from './postgres/clock.ts';
 import { whyNotReady } from './postgres/migrate.ts';
+import type { OutageLog } from './postgres/outageLog.ts';
 import type { Database } from './postgres/pool.ts';
 import { createSemaphore } from './postgres/semaphore.ts';
 import { createArrivals } from './queues/arrivals.ts';
@@ -48,6 +49,7 @@ import { createFollowUps } from './settle/followUps.ts';
 import type { Ack, Nack } from './settle/requests.ts';
 import { createSettleMany } from './settle/settleMany.ts';
 import { createSettlement } from './settle/verbs.ts';
+import { traceVerbs } from './tracing/verbs.ts';
 import { createJobWaits } from './waiting/wait.ts';
 import { createWaiters } from './waiting/waiters.ts';
 
@@ -103,11 +105,15 @@ export interface EngineOptions {
   metricsQueues?: number | undefined;
   /** Where to LISTEN: a connection of its own, not through a transaction pooler. */
   listenUrl: string;
+  /** Hears when this replica stops hearing notifications, and when it hears them again. */
+  listenState?: OutageLog | undefined;
   log(error: unknown, message: string): void;
+  /** Whether there is an SDK that takes spans. */
+  traces?: boolean | undefined;
   /** Is given a line for each call of a verb, where somebody wants to read them. */
   logCall?: ((fields: object, message: string) => void) | undefined;
   /** Is given a line for each act that needs the scope `admin`. */
-  logAct?: (fields: object, message: string) => void;
+  logAct?: (fields: Record<string, unknown>, message: string) => void;
 }
 
 /**
@@ -115,7 +121,15 @@ export interface EngineOptions {
  * work on one database. Verbs throw a Refusal (errors.ts) for a request that is not carried out.
  */
 export async function startEngine(options: EngineOptions) {
-  const { db, memory = createMemory(), metricsQueues = METRICS_QUEUES, listenUrl, log, logCall } = options;
+  const {
+    db,
+    memory = createMemory(),
+    metricsQueues = METRICS_QUEUES,
+    listenUrl,
+    log,
+    logCall,
+    traces,
+  } = options;
   const { logAct = () => undefined } = options;
   const clock = databaseClock(db);
   const tally = createTally(clock.now);
@@ -123,7 +137,7 @@ export async function startEngine(options: EngineOptions) {
   const depths = createDepths({ db, totals });
   const dutyLog = createDutyLog();
   const loopLag = createLoopLag();
-  const notifier = createNotifier({ db, url: listenUrl, log });
+  const notifier = createNotifier({ db, url: listenUrl, state: options.listenState, log });
   const queues = queueCache(db, notifier.opened);
   const waiters = createWaiters({ tell: notifier.finished });
   const throttle = createBulkThrottle();
@@ -238,6 +252,7 @@ export async function startEngine(options: EngineOptions) {
     refusedWhenSlow(IN_TIME),
   ];
   if (logCall) concerns.unshift(logCalls(logCall));
+  if (traces) concerns.unshift(traceVerbs());
 
   // A database that has just gone again is no reason to give up: a duty adjusts the clock later.
   await clock.adjust().catch((error) => log(error, 'the clock is not adjusted yet'));

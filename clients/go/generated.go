@@ -269,7 +269,7 @@ type JobChange struct {
 	ExpiresInSeconds *float64 `json:"expires_in_seconds,omitempty"`
 }
 
-// JobHeaders: Short strings for metadata, handed to the worker as they are: up to 32.
+// JobHeaders: Short strings for metadata, handed to the worker as they are: up to 32. A job that is enqueued without a `traceparent` gets that of its request, if it has one.
 type JobHeaders = map[string]string
 
 // JobList: Jobs, in the order of the request.

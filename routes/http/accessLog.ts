@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify';
+import { idsOf } from '../../src/traceparent.ts';
 import type { App } from './fastify.ts';
 
 declare module 'fastify' {
@@ -6,14 +6,6 @@ declare module 'fastify' {
     /** When the request began, on the clock of this process. */
     began: number;
   }
-}
-
-/** `traceparent` (W3C Trace Context): the second part is the id of the trace. */
-const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/;
-
-function traceIdOf({ headers }: FastifyRequest): string | undefined {
-  const { traceparent } = headers;
-  return typeof traceparent === 'string' ? TRACEPARENT.exec(traceparent)?.[1] : undefined;
 }
 
 /**
@@ -38,7 +30,7 @@ export function logRequests(app: App): void {
         ms: Math.round((performance.now() - began) * 10) / 10,
         bytes: sent === undefined ? undefined : Number(sent),
         bytesIn: headers['content-length'] === undefined ? undefined : Number(headers['content-length']),
-        traceId: traceIdOf(request),
+        traceId: idsOf(headers.traceparent)?.traceId,
         // Where nobody needs a key, the caller has no id.
         caller: request.caller?.id === undefined ? undefined : request.caller.name,
         aborted: raw.destroyed && !reply.raw.writableFinished ? true : undefined,

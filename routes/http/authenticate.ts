@@ -1,10 +1,12 @@
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import type { Access, Credential } from '../../src/access/access.ts';
+import type { TracedOrigin } from '../../src/access/audit.ts';
 import { ANYBODY, type Caller } from '../../src/access/caller.ts';
 import type { Failures } from '../../src/access/failures.ts';
 import { needOf, type VerbName } from '../../src/access/needs.ts';
 import type { CallerVerbs, Engine } from '../../src/engine.ts';
 import { Refusal } from '../../src/errors.ts';
+import { idsOf } from '../../src/traceparent.ts';
 import { clientAddress } from './clientAddress.ts';
 import { clientName } from './clientCertificate.ts';
 import type { App } from './fastify.ts';
@@ -39,7 +41,13 @@ function credentialOf(request: FastifyRequest) {
   const { headers, raw } = request;
   const { authorization } = headers;
   const isRepeated = authorization !== undefined && timesSent(raw.rawHeaders, 'authorization') > 1;
-  return { authorization, isRepeated, certificate: clientName(request) };
+  const ids = { reqId: request.id, traceId: idsOf(headers.traceparent)?.traceId };
+  return { authorization, isRepeated, certificate: clientName(request), ids };
+}
+
+function originOf(request: FastifyRequest): TracedOrigin {
+  const trace_id = idsOf(request.headers.traceparent)?.traceId;
+  return { address: clientAddress(request), request_id: request.id, trace_id };
 }
 
 /** What bounds how often somebody may ask. */
@@ -91,7 +99,7 @@ export function authenticate(
 
   function admit(request: FastifyRequest, verb: VerbName, caller: Caller): void {
     const isAudited = needOf(verb).about !== undefined;
-    const origin = isAudited ? { address: clientAddress(request), request_id: request.id } : undefined;
+    const origin = isAudited ? originOf(request) : undefined;
     request.verbs = engine.admit(caller, verb, origin);
   }
 

@@ -49,7 +49,7 @@ function contextOf(contents: Contents, paths: TlsPaths): { context: SecureContex
 
 function sayUntil(validTo: Date, logger: FastifyBaseLogger): void {
   const until = validTo.toISOString();
-  if (validTo.getTime() < Date.now()) logger.warn(`the certificate in TLS_CERT ended at ${until}`);
+  if (validTo.getTime() < Date.now()) logger.error(`the certificate in TLS_CERT ended at ${until}`);
   else logger.info(`the certificate in TLS_CERT is valid until ${until}`);
 }
 

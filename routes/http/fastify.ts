@@ -32,12 +32,16 @@ function serverOptions({ limits = HTTP_LIMITS, certificates }: ServerOptions) {
   return { https: { ...http, ...certificates.options, handshakeTimeout: requestTimeoutMs } };
 }
 
+/** The id that a request brings along, if it may be one: 1 to 128 printable characters. */
+const sentId = (id: unknown): string | undefined =>
+  typeof id === 'string' && /^[\x21-\x7e](?:[\x20-\x7e]{0,126}[\x21-\x7e])?$/.test(id) ? id : undefined;
+
 /** Fastify without routes. Its options decide which requests are accepted. */
 export function createApp(logger: FastifyBaseLogger, options: ServerOptions = {}) {
   const { limits = HTTP_LIMITS, trustProxy = [] } = options;
   const app = Fastify({
     loggerInstance: logger,
-    genReqId: () => randomUUID(),
+    genReqId: ({ headers }) => sentId(headers['x-request-id']) ?? randomUUID(),
     // A logger for each request costs 1 to 2 µs. Each log line about a request names its id itself.
     childLoggerFactory: (logger) => logger,
     // A log line for each request would cost more than most requests. For LOG_LEVEL=debug see logCalls in src/concerns.ts.

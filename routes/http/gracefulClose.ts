@@ -7,9 +7,10 @@ const LOOK_MS = 50;
 
 /**
  * Lets `app.close()` return as soon as the last answer is written. By default, a connection that is idle, never sent a
- * request, or is in its TLS handshake, delays it by more than a minute.
+ * request, or is in its TLS handshake, delays it by more than a minute. While `draining` is aborted, each answer ends its
+ * connection, so that the client sends its next request elsewhere.
  */
-export function closeWithLastAnswer(app: App): void {
+export function closeWithLastAnswer(app: App, draining?: AbortSignal): void {
   // The last answer of each connection is enough: a connection answers in order. A listener for each request costs 1 µs.
   const lastAnswers = new Map<Socket, ServerResponse | undefined>();
   /** Under TLS, these are below the sockets that requests have. */
@@ -26,7 +27,14 @@ export function closeWithLastAnswer(app: App): void {
     lastAnswers.set(socket, undefined);
     socket.once('close', () => lastAnswers.delete(socket));
   });
-  app.server.on('request', ({ socket }, response: ServerResponse) => lastAnswers.set(socket, response));
+  app.server.on('request', ({ socket }, response: ServerResponse) => {
+    lastAnswers.set(socket, response);
+    if (isDraining && !response.headersSent) response.setHeader('connection', 'close');
+  });
+  let isDraining = false;
+  draining?.addEventListener('abort', () => {
+    isDraining = true;
+  });
   app.addHook('preClose', (done) => {
     // Fastify itself sets this header for requests that come from now on.
     for (const response of unfinished())

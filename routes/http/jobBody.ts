@@ -3,6 +3,7 @@ import type { Answer } from '../../src/enqueue/keptAnswers.ts';
 import type { NewJob } from '../../src/enqueue/newJob.ts';
 import type { Job as EngineJob } from '../../src/job.ts';
 import type { Backoff } from '../../src/queues/queue.ts';
+import type { Trace } from '../../src/traceparent.ts';
 import { ref } from '../schemas/common.ts';
 import { DEFAULT_BACKOFF, Job, type JobSpec } from '../schemas/job.ts';
 import { replayedHeader } from './idempotency.ts';
@@ -23,14 +24,16 @@ export function completeBackoff(asked: Partial<Backoff>): Backoff {
   };
 }
 
-/** The job that a body asks for. */
-export const toNewJob = (job: Static<typeof JobSpec>): NewJob =>
-  job.backoff ? { ...job, backoff: completeBackoff(job.backoff) } : (job as NewJob);
+/** The job that a body asks for, in the trace of its request. */
+export function toNewJob(spec: Static<typeof JobSpec>, trace?: Trace): NewJob {
+  const job = spec.backoff ? { ...spec, backoff: completeBackoff(spec.backoff) } : (spec as NewJob);
+  return trace ? { ...job, trace } : job;
+}
 
 /** An ack or nack whose follow-ups are jobs for the engine. */
-export const withFollowUps = <I extends { enqueue?: Static<typeof JobSpec>[] }>(item: I) => ({
+export const withFollowUps = <I extends { enqueue?: Static<typeof JobSpec>[] }>(item: I, trace?: Trace) => ({
   ...item,
-  enqueue: item.enqueue?.map(toNewJob),
+  enqueue: item.enqueue?.map((job) => toNewJob(job, trace)),
 });
 
 /** The answer to an enqueue: 201 with the new job, or 200 with the job that already has its unique key. */

@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { type FieldError, type Outcome, Refusal, type RefusalCode } from '../../src/errors.ts';
+import { idsOf } from '../../src/traceparent.ts';
 import { NO_SNIFF } from './noSniff.ts';
 import { refusalOf, wholeBody } from './refusalOf.ts';
 
@@ -32,6 +33,8 @@ const STATUS: Record<RefusalCode, number> = {
   unavailable: 503,
   overloaded: 503,
 };
+
+export const REFUSAL_CODES = Object.keys(STATUS) as RefusalCode[];
 
 const TITLES: Record<RefusalCode, string> = {
   invalid_request: 'The request is malformed',
@@ -108,7 +111,8 @@ export function handleError(error: FastifyError, request: FastifyRequest, reply:
   const isBrokenOff = error.code === 'ECONNRESET' && !request.raw.complete;
   const refusal = isBrokenOff ? wholeBody('must arrive whole') : refusalOf(error);
   if (refusal) return sendProblem(reply, refusal);
-  request.log.error({ reqId: request.id, err: error }, 'a request failed');
+  const traceId = idsOf(request.headers.traceparent)?.traceId;
+  request.log.error({ reqId: request.id, traceId, err: error }, 'a request failed');
   return sendProblem(
     reply,
     new Refusal('internal', 'This is a bug in Dibs. Search its log for the x-request-id of this answer.'),

@@ -1,6 +1,7 @@
 import type { RefusalCode } from '../../src/errors.ts';
 import { type Family, family, labelled } from '../../src/metrics/family.ts';
 import type { App } from './fastify.ts';
+import { REFUSAL_CODES } from './problems.ts';
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -19,7 +20,8 @@ const SUM = 'Sum over replicas.';
 /** Counts the answers of an app by route and status, and its refusals by code. */
 export function createRequestCounts() {
   const routes = new Map<string, Statuses>();
-  const refusals = new Map<RefusalCode, number>();
+  // From 0 on: Prometheus sees no rise in a series that begins with its first refusal.
+  const refusals = new Map<RefusalCode, number>(REFUSAL_CODES.map((code) => [code, 0]));
 
   return {
     answered(route: string = NO_ROUTE, status: number): void {

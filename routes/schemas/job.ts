@@ -23,7 +23,9 @@ export const JobHeaders = Type.Unsafe<Record<string, string>>({
   maxProperties: 32,
   propertyNames: { type: 'string', maxLength: 128, pattern: NO_NUL },
   additionalProperties: { type: 'string', maxLength: 1024, pattern: NO_NUL },
-  description: 'Short strings for metadata, handed to the worker as they are: up to 32.',
+  description:
+    'Short strings for metadata, handed to the worker as they are: up to 32. A job that is enqueued without a `traceparent` gets ' +
+    'that of its request, if it has one.',
   examples: [{ traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' }],
 });
 

@@ -7,3 +7,5 @@ create or replace function dibs.by_index(condition boolean)
 returns boolean
 language plpgsql immutable parallel safe cost 1000000000000
 as 'begin return condition; end';
+
+revoke all on function dibs.by_index from public;

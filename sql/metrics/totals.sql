@@ -2,7 +2,7 @@
 -- LIMIT makes each queue a probe of the primary key. A join might read all queues.
 select
   t.queue_id, t.enqueued, t.deduplicated, t.claimed, t.acked, t.nacked, t.released, t.rescued, t.expired, t.dead,
-  q.name, q.paused, q.max_ready
+  q.name, q.paused, q.max_ready, q.max_leased
 from dibs.totals t
-left join lateral (select name, paused, max_ready from dibs.queues where id = t.queue_id limit 1) as q on true
+left join lateral (select name, paused, max_ready, max_leased from dibs.queues where id = t.queue_id limit 1) as q on true
 order by t.queue_id;

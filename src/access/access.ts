@@ -11,6 +11,14 @@ export interface Credential {
   isRepeated: boolean;
   /** The common name in a client certificate that was verified. */
   certificate: string | undefined;
+  /** The request that it came with. */
+  ids?: RequestIds | undefined;
+}
+
+/** Names a request in the log. */
+export interface RequestIds {
+  reqId?: string | undefined;
+  traceId?: string | undefined;
 }
 
 /** Tells who sends a request. */
@@ -33,14 +41,14 @@ export const OPEN: Access = { isOpen: () => true, identify: () => ANYBODY, known
 export interface Tokens {
   /** The caller with a token that was checked before. */
   known(token: string): Caller | undefined;
-  identify(token: string): Promise<Caller>;
+  identify(token: string, ids?: RequestIds): Promise<Caller>;
 }
 
 /** The value of AUTH. Undefined: keys are needed as soon as there is one, or an issuer. */
 export type Auth = 'keys' | 'off' | undefined;
 
 /** Why a credential was refused. For the log only: the caller never hears it. */
-export interface RefusedCredential {
+export interface RefusedCredential extends RequestIds {
   reason: string;
   key_id?: string;
   key_name?: string;
@@ -79,19 +87,20 @@ export function createAccess(options: {
     return find() ?? refuse(why());
   }
 
-  function byKey(key: string): Caller | Promise<Caller> {
+  function byKey(key: string, ids: RequestIds | undefined): Caller | Promise<Caller> {
     const typo = typoIn(key);
-    if (typo !== undefined) return refuse({ reason: typo });
+    if (typo !== undefined) return refuse({ reason: typo, ...ids });
     return lookFor(
       () => keys.known(key),
-      () => ({ key_id: idIn(key), ...keys.whyUnknown(key) }),
+      () => ({ key_id: idIn(key), ...keys.whyUnknown(key), ...ids }),
     );
   }
 
-  function byCertificate(name: string): Caller | Promise<Caller> {
+  function byCertificate(name: string, ids: RequestIds | undefined): Caller | Promise<Caller> {
     const find = () => keys.named(name);
     return (
-      find() ?? lookFor(find, () => ({ reason: 'no key has the name of the certificate', key_name: name }))
+      find() ??
+      lookFor(find, () => ({ reason: 'no key has the name of the certificate', key_name: name, ...ids }))
     );
   }
 
@@ -109,22 +118,22 @@ export function createAccess(options: {
       return authorization === '' && certificate !== undefined ? keys.named(certificate) : undefined;
     },
 
-    identify({ authorization, isRepeated, certificate }) {
+    identify({ authorization, isRepeated, certificate, ids }) {
       if (auth === 'off') return ANYBODY;
       if (authorization === undefined)
         return certificate === undefined
-          ? refuse({ reason: 'there is no Authorization' })
-          : byCertificate(certificate);
-      if (isRepeated) return refuse({ reason: 'there are two headers Authorization' });
+          ? refuse({ reason: 'there is no Authorization', ...ids })
+          : byCertificate(certificate, ids);
+      if (isRepeated) return refuse({ reason: 'there are two headers Authorization', ...ids });
       if (authorization.length > LONGEST_HEADER)
-        return refuse({ reason: 'the header Authorization is too long' });
+        return refuse({ reason: 'the header Authorization is too long', ...ids });
       const token = tokenIn(authorization);
       if (token === undefined)
-        return refuse({ reason: 'the header Authorization has another scheme than Bearer' });
+        return refuse({ reason: 'the header Authorization has another scheme than Bearer', ...ids });
       const caller = knownBearer(token);
       if (caller) return caller;
-      if (token.startsWith(KEY_PREFIX)) return byKey(token);
-      return tokens?.identify(token) ?? refuse({ reason: 'the token is no key of Dibs' });
+      if (token.startsWith(KEY_PREFIX)) return byKey(token, ids);
+      return tokens?.identify(token, ids) ?? refuse({ reason: 'the token is no key of Dibs', ...ids });
     },
   };
 }

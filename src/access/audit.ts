@@ -12,6 +12,11 @@ export interface Origin {
   request_id: string | null;
 }
 
+/** Where a request came from, and which trace it belongs to. The log tells the trace, the table does not. */
+export interface TracedOrigin extends Origin {
+  trace_id?: string | undefined;
+}
+
 /** An audit row, as GET /audit shows it. */
 export interface AuditRow extends Origin {
   id: string;
@@ -27,7 +32,7 @@ export interface AuditRow extends Origin {
   outcome: string;
 }
 
-type Line = Omit<AuditRow, 'id' | 'created_at'>;
+type Line = Omit<AuditRow, 'id' | 'created_at'> & TracedOrigin;
 
 const statements = {
   insert: planned('access/audit_insert'),
@@ -63,7 +68,7 @@ export interface AuditFilter {
 export function createAudit(context: {
   db: Db;
   log(error: unknown, message: string): void;
-  logAct(fields: object, message: string): void;
+  logAct(fields: Record<string, unknown>, message: string): void;
 }) {
   const { db, log, logAct } = context;
   let window = { ends: 0, refused: 0 };
@@ -87,7 +92,12 @@ export function createAudit(context: {
     return lines;
   });
 
-  function lineOf(caller: Caller, { address, request_id }: Origin, verb: VerbName, subject: Subject): Line {
+  function lineOf(
+    caller: Caller,
+    { address, request_id, trace_id }: TracedOrigin,
+    verb: VerbName,
+    subject: Subject,
+  ): Line {
     const { queue = null, job_id, schedule = null, key_id = null, count = null } = subject;
     return {
       actor: clip(caller.name),
@@ -101,6 +111,7 @@ export function createAudit(context: {
       outcome: 'done',
       address: address === null ? null : clip(address),
       request_id: request_id === null ? null : clip(request_id),
+      ...(trace_id !== undefined && { trace_id }),
     };
   }
 
@@ -112,7 +123,7 @@ export function createAudit(context: {
       if (more > 0) logAct({ count: more }, 'audit: more acts were refused');
       window = { ends: now + WINDOW_MS, refused: 0 };
     }
-    if (++window.refused <= REFUSED_LINES) logAct(line, 'audit');
+    if (++window.refused <= REFUSED_LINES) logAct({ ...line }, 'audit');
   }
 
   function keepRow(line: Line): Promise<void> {
@@ -133,7 +144,7 @@ export function createAudit(context: {
      */
     async note(
       caller: Caller,
-      origin: Origin,
+      origin: TracedOrigin,
       verb: VerbName,
       subject: Subject,
       started: number,
@@ -145,7 +156,7 @@ export function createAudit(context: {
         logRefused(line);
         return;
       }
-      logAct(line, 'audit');
+      logAct({ ...line }, 'audit');
       const kept = keepRow(line);
       // The database is away, and the caller has waited for it once already.
       if (failure && isOutage(failure.error)) return;

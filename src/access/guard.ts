@@ -1,7 +1,7 @@
 import type { Verbs } from '../concerns.ts';
 import { jobNotFound, Refusal } from '../errors.ts';
 import type { Queues } from '../queues/cache.ts';
-import type { Audit, Origin } from './audit.ts';
+import type { Audit, TracedOrigin } from './audit.ts';
 import type { Caller, OnEnd, Scope } from './caller.ts';
 import { type Need, needOf, type VerbName } from './needs.ts';
 import { settleVisible } from './settleVisible.ts';
@@ -56,7 +56,7 @@ const untilEnd = (run: Run, onEnd: OnEnd) => async (request: Wait & { claim?: Wa
 
 type Verb = (request: never) => Promise<unknown>;
 
-const UNKNOWN_ORIGIN: Origin = { address: null, request_id: null };
+const UNKNOWN_ORIGIN: TracedOrigin = { address: null, request_id: null };
 
 /**
  * The verbs as one caller may use them. What each verb needs stands in needs.ts, and every protocol uses the verbs through
@@ -92,7 +92,7 @@ export function guard<V extends Verbs & Record<VerbName, unknown>>(
   }
 
   /** The verb, with a note of each call. A verb that is not audited stays as it is. */
-  function audited(caller: Caller, origin: Origin, name: VerbName, verb: Verb): Verb {
+  function audited(caller: Caller, origin: TracedOrigin, name: VerbName, verb: Verb): Verb {
     const { about } = needOf(name);
     if (!about) return verb;
     return async (request) => {
@@ -133,7 +133,7 @@ export function guard<V extends Verbs & Record<VerbName, unknown>>(
      * in the audit.
      * @throws Refusal `forbidden` when the caller lacks the scope
      */
-    admit(caller: Caller, name: VerbName, origin?: Origin): CallerVerbs {
+    admit(caller: Caller, name: VerbName, origin?: TracedOrigin): CallerVerbs {
       const { scope } = needOf(name);
       if (!caller.may(scope)) {
         const refusal = scopeMissing(scope);

@@ -3,6 +3,7 @@ import type { CryptoKey, JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from 'j
 import { LruMap } from 'toad-cache';
 import type { TokenConfig } from '../config/tokens.ts';
 import { StartError, unauthorized, unavailable } from '../errors.ts';
+import type { RequestIds } from './access.ts';
 import { type Caller, createCaller } from './caller.ts';
 import { createKeySet, isUrl, readSmallFile } from './keySet.ts';
 import { Away, reloaded } from './reloaded.ts';
@@ -15,7 +16,7 @@ export interface Tokens {
   /** The caller, if the token was found good a short time ago. */
   known(token: string): Caller | undefined;
   /** @throws Refusal `unauthorized`, or `unavailable` while the issuer's keys cannot be had */
-  identify(token: string): Promise<Caller>;
+  identify(token: string, ids?: RequestIds): Promise<Caller>;
 }
 
 /** A public key verifies each of them. A shared secret (HS256) or none would let in whoever knows the public key. */
@@ -56,7 +57,10 @@ function checkedClaims({ sub, iat, exp }: JWTPayload, latest: number): { sub: st
   return { sub, exp: exp as number };
 }
 
-export function createTokens(config: TokenConfig, log: (why: string) => void = () => undefined): Tokens {
+export function createTokens(
+  config: TokenConfig,
+  log: (why: string, ids?: RequestIds) => void = () => undefined,
+): Tokens {
   const { issuer, audience, clockSkewSeconds } = config;
   const options: JWTVerifyOptions = {
     issuer,
@@ -117,7 +121,7 @@ export function createTokens(config: TokenConfig, log: (why: string) => void = (
     return { caller, made, expires: exp, checkedAt, freshUntil: checkedAt + FRESH_MS };
   }
 
-  async function check(token: string, key: string): Promise<Caller> {
+  async function check(token: string, key: string, ids: RequestIds | undefined): Promise<Caller> {
     const before = cache.get(key);
     try {
       const good = await checkAnew(token, before);
@@ -127,10 +131,10 @@ export function createTokens(config: TokenConfig, log: (why: string) => void = (
       const why = (error as Error).message;
       if (!(error instanceof Away)) {
         cache.delete(key);
-        log(`a token is refused: ${why}`);
+        log(`a token is refused: ${why}`, ids);
         throw unauthorized();
       }
-      log(why);
+      log(why, ids);
       const now = performance.now();
       if (!before || !isAlive(before) || now - before.checkedAt > GRACE_MS)
         throw unavailable('Tokens cannot be checked now. Try again later.');
@@ -159,9 +163,9 @@ export function createTokens(config: TokenConfig, log: (why: string) => void = (
 
     known: (token) => (token.length > MAX_TOKEN_LENGTH ? undefined : knownBy(sha256(token))),
 
-    async identify(token) {
+    async identify(token, ids) {
       if (token.length > MAX_TOKEN_LENGTH) {
-        log(`a token is refused: it is longer than ${MAX_TOKEN_LENGTH}`);
+        log(`a token is refused: it is longer than ${MAX_TOKEN_LENGTH}`, ids);
         throw unauthorized();
       }
       const key = sha256(token);
@@ -169,7 +173,7 @@ export function createTokens(config: TokenConfig, log: (why: string) => void = (
       if (known) return known;
       const running = checks.get(key);
       if (running) return running;
-      const started = check(token, key).finally(() => checks.delete(key));
+      const started = check(token, key, ids).finally(() => checks.delete(key));
       checks.set(key, started);
       return started;
     },

@@ -106,6 +106,12 @@ function depthFamilies(shown: Shown[], totals: Totals): Family[] {
       ({ row }) => row.max_ready,
       named,
     ),
+    gauge(
+      'max_leased_jobs',
+      `The max_leased of the queue, if it has one. ${MAX}`,
+      ({ row }) => row.max_leased,
+      named,
+    ),
   ];
 }
 

@@ -1,4 +1,5 @@
 import { setImmediate as nextLoop } from 'node:timers/promises';
+import { type Askers, askers, runForAll } from '../askers.ts';
 import { isOutage, overloaded } from '../errors.ts';
 import { isDataError } from '../postgres/errorClasses.ts';
 import type { JoinRoundTrip, RoundTrip } from './roundTrips.ts';
@@ -10,6 +11,7 @@ import type { JoinRoundTrip, RoundTrip } from './roundTrips.ts';
 
 interface Waiting<Item, Result> {
   item: Item;
+  askers: Askers;
   resolve(result: Result): void;
   reject(error: unknown): void;
 }
@@ -67,11 +69,8 @@ export function createBatcher<Item, Result>(options: {
     trip: RoundTrip | undefined,
   ): Promise<void> {
     try {
-      const results = await options.run(
-        queueId,
-        batch.map((waiting) => waiting.item),
-        trip,
-      );
+      const items = batch.map((waiting) => waiting.item);
+      const results = await runForAll(batch, () => options.run(queueId, items, trip));
       for (const [i, waiting] of batch.entries()) waiting.resolve(results[i] as Result);
     } catch (error) {
       if (batch.length > 1 && isDataError(error)) {
@@ -112,10 +111,11 @@ export function createBatcher<Item, Result>(options: {
       }
       held += options.weigh(item);
       const items = gathered.get(queueId);
+      const waiting = { item, askers: askers(), resolve, reject };
       if (items) {
-        items.push({ item, resolve, reject });
+        items.push(waiting);
       } else {
-        const first = [{ item, resolve, reject }];
+        const first = [waiting];
         gathered.set(queueId, first);
         begin(queueId, first);
       }

@@ -1,4 +1,5 @@
 import { setImmediate as nextLoop } from 'node:timers/promises';
+import { askers } from '../askers.ts';
 import { isOutage } from '../errors.ts';
 import type { Call, Rows } from '../postgres/pipeline.ts';
 import type { Database, Db } from '../postgres/pool.ts';
@@ -106,6 +107,7 @@ function gather(number: number, alone: RoundTrip) {
               calls.push({
                 order,
                 statement: statement as Call['statement'],
+                askers: askers(),
                 parameters: parameters ?? {},
                 seen: seen as TripCall['seen'],
                 resolve: resolve as TripCall['resolve'],

@@ -1,3 +1,4 @@
+import { type Askers, askers } from '../askers.ts';
 import type { Hold } from '../memory.ts';
 import type { LeasedJob } from './leasedJob.ts';
 
@@ -49,6 +50,7 @@ export interface Claim {
   limit: number;
   lease_seconds: number | undefined;
   worker: string | undefined;
+  askers: Askers;
   /** Only a claim with a `claim_id` has one. */
   name: ClaimName | undefined;
   /** What it has leased so far, and about how many bytes that is. */
@@ -98,6 +100,7 @@ export function newClaim(request: ClaimRequest, name: ClaimName | undefined, arr
     limit: request.limit ?? 1,
     lease_seconds: request.lease_seconds,
     worker: request.worker,
+    askers: askers(),
     name,
     jobs: [],
     bytes: 0,

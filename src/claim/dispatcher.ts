@@ -1,3 +1,4 @@
+import { runForAll } from '../askers.ts';
 import type { JoinRoundTrip, RoundTrip } from '../batching/roundTrips.ts';
 import { createSemaphore } from '../postgres/semaphore.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
@@ -88,7 +89,7 @@ export function createDispatcher(options: {
     filled: () => void,
   ): Promise<Leases> {
     const leasing: Leases | Promise<Leases> =
-      queue && trip ? leaseJobs(queue, claims, trip, filled) : leaseNothing(claims);
+      queue && trip ? runForAll(claims, () => leaseJobs(queue, claims, trip, filled)) : leaseNothing(claims);
     line.held = trip?.number === undefined;
     try {
       const leases = await leasing;

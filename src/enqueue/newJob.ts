@@ -2,6 +2,7 @@ import type { Job, JobRow, RawJson } from '../job.ts';
 import { textArray } from '../postgres/textArray.ts';
 import type { Queue } from '../queues/cache.ts';
 import type { Backoff } from '../queues/queue.ts';
+import { headersWith, type Trace } from '../traceparent.ts';
 import { KEPT_SECONDS } from '../waiting/waiters.ts';
 
 /** A job as a request asks for it. */
@@ -21,6 +22,8 @@ export interface NewJob {
   expires_in_seconds?: number;
   /** How long a client waits for the end of the job. */
   awaited_seconds?: number;
+  /** Where the job belongs in a trace. It goes into its headers, unless they name a trace. */
+  trace?: Trace | undefined;
 }
 
 /** A job with its queue, and the columns that sql/shared/new_jobs.sql takes. */
@@ -44,6 +47,11 @@ export interface JobToInsert {
 /** What the database decides about a new job. */
 export type Inserted = Pick<JobRow, 'state' | 'run_at' | 'created_at'>;
 
+function headersOf({ headers, trace }: NewJob): string {
+  if (trace) return headersWith(headers ?? {}, trace);
+  return headers ? JSON.stringify(headers) : '{}';
+}
+
 export const toInsert = (job: NewJob, queue: Queue, run_at: Date | null): JobToInsert => ({
   queue,
   run_at,
@@ -51,7 +59,7 @@ export const toInsert = (job: NewJob, queue: Queue, run_at: Date | null): JobToI
   priority: job.priority ?? 0,
   max_attempts: job.max_attempts ?? queue.max_attempts,
   backoff: job.backoff ? JSON.stringify(job.backoff) : null,
-  headers: job.headers ? JSON.stringify(job.headers) : '{}',
+  headers: headersOf(job),
   payload: job.payload?.text ?? 'null',
   unique_key: job.unique_key ?? null,
   unique_for_seconds: job.unique_for_seconds ?? null,

@@ -3,8 +3,8 @@ interface Runs {
   seconds: number;
   failures: number;
   lastSeconds: number | undefined;
-  /** On the clock of this machine. */
-  lastSuccess: number | undefined;
+  /** On the clock of this machine. Of a duty that never succeeded: when the process started. */
+  lastSuccess: number;
 }
 
 /** Notes how each duty runs. */
@@ -16,7 +16,7 @@ export function createDutyLog() {
 
     /** The run of a duty, noted under its name. */
     noting(name: string, run: () => Promise<boolean | number>): () => Promise<boolean | number> {
-      const runs: Runs = { seconds: 0, failures: 0, lastSeconds: undefined, lastSuccess: undefined };
+      const runs: Runs = { seconds: 0, failures: 0, lastSeconds: undefined, lastSuccess: Date.now() / 1000 };
       duties.set(name, runs);
       return async () => {
         const began = performance.now();

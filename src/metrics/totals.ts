@@ -23,6 +23,7 @@ export interface TotalRow extends Record<Event, number> {
   name: string | null;
   paused: boolean | null;
   max_ready: number | null;
+  max_leased: number | null;
 }
 
 const statements = {

@@ -1,7 +1,9 @@
 import { setImmediate as nextLoop } from 'node:timers/promises';
+import { type Askers, askers, runForAll } from '../askers.ts';
 
 interface Waiting<Item, Result> {
   item: Item;
+  askers: Askers;
   resolve(result: Result): void;
   reject(error: unknown): void;
 }
@@ -24,7 +26,7 @@ export function gathering<Item, Result>(
     while (waiting.length > 0) {
       const taken = waiting.splice(0, most);
       try {
-        const results = await run(taken.map(({ item }) => item));
+        const results = await runForAll(taken, () => run(taken.map(({ item }) => item)));
         for (const [i, { resolve }] of taken.entries()) resolve(results[i] as Result);
       } catch (error) {
         // What gathered has waited as long. A statement of its own might wait that long again.
@@ -36,7 +38,7 @@ export function gathering<Item, Result>(
 
   return (item) =>
     new Promise((resolve, reject) => {
-      waiting.push({ item, resolve, reject });
+      waiting.push({ item, askers: askers(), resolve, reject });
       if (!running) void runAll();
     });
 }

@@ -19,13 +19,14 @@ function hasLong({ statement, parameters }: Call): boolean {
 
 function* encodeLong(calls: Call[]): Generator<void, Call[]> {
   const encoded: Call[] = [];
-  for (const { statement, parameters } of calls) {
+  for (const call of calls) {
+    const { parameters } = call;
     const values: Record<string, unknown> = { ...parameters };
     for (const [name, value] of Object.entries(values))
       if (isLong(value))
         values[name] =
           value instanceof LongTexts ? yield* encodeTexts(value) : new Encoded([yield* utf8Of(value)], false);
-    encoded.push({ statement, parameters: values });
+    encoded.push({ ...call, parameters: values });
   }
   return encoded;
 }

@@ -39,9 +39,11 @@ const migrations: Migration[] = readdirSync(folder)
     text: readFileSync(new URL(file, folder), 'utf8'),
   }));
 
-const latest = migrations.at(-1)?.version ?? 0;
+/** The last migration of this Dibs. */
+export const latest = migrations.at(-1)?.version ?? 0;
 
-const functionsMade = async (client: pg.Client): Promise<Map<string, string>> => {
+/** The functions that the database has, each with the checksum of its text. */
+export const functionsMade = async (client: pg.Client): Promise<Map<string, string>> => {
   const { rows } = await client.query<{ name: string; checksum: string }>(statements.functionsMade.text);
   return new Map(rows.map((row) => [row.name, row.checksum]));
 };
@@ -76,7 +78,7 @@ async function appliedVersion(client: pg.Client): Promise<number> {
   return version;
 }
 
-interface SchemaState {
+export interface SchemaState {
   role: string;
   /** Null when there is no schema yet. */
   owner: string | null;
@@ -85,7 +87,8 @@ interface SchemaState {
   has_migrations: boolean;
 }
 
-const schemaState = async (client: pg.Client): Promise<SchemaState> =>
+/** What the database has of Dibs, and what this role may do with it. */
+export const schemaState = async (client: pg.Client): Promise<SchemaState> =>
   (await client.query<SchemaState>(statements.state.text)).rows[0] as SchemaState;
 
 async function apply(client: pg.Client, grants: Grants): Promise<string[]> {

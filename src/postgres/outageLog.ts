@@ -16,8 +16,20 @@ export function causeOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** What an outage log calls the two states. */
+const DATABASE = { away: 'the database cannot serve', back: 'the database serves again' };
+
+/** Of the connection that listens: a queue is served without it, but claims that wait hear of jobs a second later. */
+export const NOTIFICATIONS = {
+  away: 'notifications of other replicas are not heard',
+  back: 'notifications of other replicas are heard again',
+};
+
 /** Logs the state of the database: each cause of an outage when it is new and then now and then, and its end. */
-export function createOutageLog(log: { warn(line: string): void; info(line: string): void }) {
+export function createOutageLog(
+  log: { warn(line: string): void; info(line: string): void },
+  { away, back } = DATABASE,
+) {
   const loggedAt = new Map<string, number>();
   let isDown = false;
 
@@ -29,7 +41,7 @@ export function createOutageLog(log: { warn(line: string): void; info(line: stri
       if (now - (loggedAt.get(cause) ?? Number.NEGATIVE_INFINITY) < AGAIN_MS) return;
       if (loggedAt.size >= MOST_CAUSES) loggedAt.clear();
       loggedAt.set(cause, now);
-      log.warn(`the database cannot serve: ${cause}`);
+      log.warn(`${away}: ${cause}`);
     },
 
     /** A call was served. It is on the hot path. */
@@ -38,7 +50,7 @@ export function createOutageLog(log: { warn(line: string): void; info(line: stri
       isDown = false;
       const last = Math.max(...loggedAt.values());
       if (performance.now() - last >= AGAIN_MS) loggedAt.clear();
-      log.info('the database serves again');
+      log.info(back);
     },
   };
 }

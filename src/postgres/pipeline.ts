@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import type { Askers } from '../askers.ts';
 import { bindInParts, Encoded } from './encoded.ts';
 import { prepared, type Statement, valuesOf } from './statements.ts';
 
@@ -6,6 +7,8 @@ import { prepared, type Statement, valuesOf } from './statements.ts';
 export interface Call {
   statement: Statement;
   parameters: object;
+  /** Whose requests it runs for, if they are not those of the code that sends it. */
+  askers?: Askers;
 }
 
 export const callOf = <Parameters extends object>(
@@ -70,6 +73,9 @@ export class Pipeline implements pg.Submittable {
   query_timeout: number | undefined;
   /** After an error: whether it is sure which statements the server keeps. */
   isSure = true;
+  /** When each statement ended. The server tells that at once only where `isTimed`, otherwise at the end of all. */
+  readonly ends: number[] = [];
+  readonly #isTimed: boolean;
   readonly #calls: Call[];
   readonly #parserOf: ParserOf;
   readonly #results: Rows[];
@@ -77,7 +83,13 @@ export class Pipeline implements pg.Submittable {
   #known = new Map<string, Columns>();
   #at = 0;
 
-  constructor(calls: Call[], parserOf: ParserOf, callback: (error: unknown, results: Rows[]) => void) {
+  constructor(
+    calls: Call[],
+    parserOf: ParserOf,
+    callback: (error: unknown, results: Rows[]) => void,
+    isTimed = false,
+  ) {
+    this.#isTimed = isTimed;
     this.#calls = [settingsFor(calls), ...calls];
     const [first] = calls;
     if (first?.statement.timeoutMs !== undefined)
@@ -105,6 +117,8 @@ export class Pipeline implements pg.Submittable {
         connection.bind({ statement: name, values: values as (string | Buffer | null)[] }, true);
       if (isNew) connection.describe({ type: 'P', name: '' }, true);
       connection.execute(null, true);
+      // The server would keep its answers until the Sync.
+      if (this.#isTimed) connection.flush();
     }
     connection.sync();
     connection.stream.uncork();
@@ -134,6 +148,8 @@ export class Pipeline implements pg.Submittable {
   }
 
   handleCommandComplete(): void {
+    // The first one makes the settings.
+    if (this.#isTimed && this.#at > 0) this.ends.push(performance.now());
     this.#at++;
   }
 

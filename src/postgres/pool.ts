@@ -15,6 +15,7 @@ import { withLongEncoded } from './longParameters.ts';
 import type { OutageLog } from './outageLog.ts';
 import { type Call, hasOwnLimit, Pipeline, ROUND_TRIP_MS, type Rows } from './pipeline.ts';
 import type { Statement } from './statements.ts';
+import { type TripNotes, type TripWatch, watchTrip } from './trip.ts';
 
 /** Runs statements. Every outage is thrown as the refusal `unavailable`. */
 export interface Db {
@@ -63,8 +64,11 @@ const dbOf = (run: (calls: Call[]) => Promise<Rows[]>): Db => ({
 const timed = (text: string, query_timeout: number): pg.QueryConfig =>
   ({ text, query_timeout }) as pg.QueryConfig;
 
-/** Opens the pool. It makes connections when they are needed. `log` hears of outages and of their ends. */
-export function openDatabase(url: string, size: number, log?: OutageLog): Database {
+/**
+ * Opens the pool. It makes connections when they are needed. `log` hears of outages and of their ends, `watch` of each
+ * transaction.
+ */
+export function openDatabase(url: string, size: number, log?: OutageLog, watch?: TripWatch): Database {
   const options = () => ({ ...connectionOptions(url), types: columnTypes });
   class Client extends pg.Client {
     constructor() {
@@ -85,18 +89,31 @@ export function openDatabase(url: string, size: number, log?: OutageLog): Databa
   const harmless = new WeakSet<object>();
 
   /** Does not use the driver's own prepared statements: their names would clash with those of the pipelines. */
-  const runOn = (client: pg.PoolClient, calls: Call[], limitMs?: number) =>
+  const runOn = (client: pg.PoolClient, calls: Call[], notes: TripNotes, limitMs?: number) =>
     new Promise<Rows[]>((resolve, reject) => {
-      const pipeline = new Pipeline(calls, columnTypes.getTypeParser, (error, results) => {
+      const from = performance.now();
+      const done = (error: unknown, results: Rows[]) => {
+        const { ends } = pipeline;
+        notes.ran(calls, { from, ends, rows: error ? undefined : results.map(({ length }) => length) });
         if (!error) return resolve(results);
         const isHarmless =
           isLockTimeout(error) || isDataError(error) || (hasOwnLimit(calls) && isTimeLimit(error));
         if (isHarmless && pipeline.isSure) harmless.add(error as object);
         reject(error);
-      });
+      };
+      const pipeline = new Pipeline(calls, columnTypes.getTypeParser, done, notes.isTimed(calls));
       if (limitMs !== undefined) pipeline.query_timeout = limitMs;
       client.query(pipeline);
     });
+
+  /** Runs statements as a transaction of their own. */
+  async function runWhole(client: pg.PoolClient, calls: Call[], notes: TripNotes, sent?: () => void) {
+    const running = runOn(client, calls, notes);
+    sent?.();
+    const results = await running;
+    notes.committed();
+    return results;
+  }
 
   /** `mayTimeOut`: a time limit that is reached is no outage. */
   async function withRetries<T>(attempt: () => Promise<T>, mayTimeOut: boolean): Promise<T> {
@@ -121,16 +138,20 @@ export function openDatabase(url: string, size: number, log?: OutageLog): Databa
    * `whole` leaves no transaction open.
    */
   const withConnection = <T>(
-    work: (client: pg.PoolClient) => Promise<T>,
+    work: (client: pg.PoolClient, notes: TripNotes) => Promise<T>,
     { whole, mayTimeOut = false }: { whole: boolean; mayTimeOut?: boolean },
   ): Promise<T> =>
     withRetries(async () => {
+      const notes = watchTrip(watch);
       const client = await pool.connect();
+      notes.connected();
       try {
-        const result = await work(client);
+        const result = await work(client, notes);
         client.release();
+        notes.end();
         return result;
       } catch (error) {
+        notes.end();
         if (isClientTimeout(error)) cancel(client, connectionOptions(url));
         if (!harmless.has(error as object)) client.release(true);
         else if (whole) client.release();
@@ -145,28 +166,29 @@ export function openDatabase(url: string, size: number, log?: OutageLog): Databa
 
   return {
     ...dbOf((calls) =>
-      withConnection((client) => runOn(client, calls), { whole: true, mayTimeOut: hasOwnLimit(calls) }),
+      withConnection((client, notes) => runWhole(client, calls, notes), {
+        whole: true,
+        mayTimeOut: hasOwnLimit(calls),
+      }),
     ),
     async pipeline(calls, sent) {
       const encoded = await withLongEncoded(calls);
-      return withConnection(
-        (client) => {
-          const results = runOn(client, encoded);
-          sent?.();
-          return results;
-        },
-        { whole: true, mayTimeOut: hasOwnLimit(calls) },
-      );
+      return withConnection((client, notes) => runWhole(client, encoded, notes, sent), {
+        whole: true,
+        mayTimeOut: hasOwnLimit(calls),
+      });
     },
 
     async transaction(work) {
       const until = performance.now() + TRANSACTION_MS;
       const left = () => Math.max(1, Math.min(ROUND_TRIP_MS, until - performance.now()));
       return withConnection(
-        async (client) => {
+        async (client, notes) => {
           await client.query(timed('begin', left()));
-          const result = await work(dbOf((calls) => runOn(client, calls, left())));
+          const result = await work(dbOf((calls) => runOn(client, calls, notes, left())));
+          const from = performance.now();
           await client.query(timed('commit', left()));
+          notes.committed(from);
           return result;
         },
         { whole: false },

@@ -911,6 +911,103 @@ export interface StatementTypes {
       lease_token: string;
     };
   };
+  'doctor/backend': {
+    parameters: Record<never, never>;
+    columns: {
+      pid: number;
+    };
+  };
+  'doctor/by_index': {
+    parameters: Record<never, never>;
+    columns: {
+      seqscan: string;
+      bitmapscan: string;
+    };
+  };
+  'doctor/clock': {
+    parameters: Record<never, never>;
+    columns: {
+      milliseconds: number;
+    };
+  };
+  'doctor/commit': {
+    parameters: Record<never, never>;
+    columns: {
+      at: string;
+    };
+  };
+  'doctor/connections': {
+    parameters: Record<never, never>;
+    columns: {
+      used: number;
+      database_limit: number;
+      database_used: number;
+      role_limit: number;
+      role_used: number;
+      is_superuser: boolean;
+      sees_all: boolean;
+    };
+  };
+  'doctor/horizon': {
+    parameters: Record<never, never>;
+    columns: {
+      kind: string;
+      name: string;
+      role: string;
+      database: string;
+      application: string;
+      state: string;
+      seconds: number;
+      age: number;
+    };
+  };
+  'doctor/indexes': {
+    parameters: Record<never, never>;
+    columns: {
+      name: string;
+      is_valid: boolean;
+      bytes: number;
+      entries: number;
+      needed: number;
+    };
+  };
+  'doctor/settings': {
+    parameters: {
+      names: (string | null)[] | TextArray | null;
+    };
+    columns: {
+      name: string;
+      setting: string;
+      reset_val: string;
+    };
+  };
+  'doctor/slots': {
+    parameters: Record<never, never>;
+    columns: {
+      name: string;
+      bytes: number;
+    };
+  };
+  'doctor/state': {
+    parameters: Record<never, never>;
+    columns: {
+      encoding: string;
+      is_standby: boolean;
+      is_read_only: boolean;
+    };
+  };
+  'doctor/tables': {
+    parameters: Record<never, never>;
+    columns: {
+      name: string;
+      live: number;
+      dead: number;
+      allowed: number;
+      is_vacuumed: boolean;
+      vacuumed_seconds: number;
+      bytes: number;
+    };
+  };
   'embedded/create': {
     parameters: Record<never, never>;
     columns: Record<never, never>;
@@ -1332,6 +1429,7 @@ export interface StatementTypes {
       name: string;
       paused: boolean;
       max_ready: number;
+      max_leased: number;
     };
   };
   'postgres/become': {
@@ -1364,6 +1462,7 @@ export interface StatementTypes {
       statement_timeout: string;
       plan_cache_mode: string;
       jit: string;
+      enable_bitmapscan: string;
     };
   };
   'postgres/granted_roles': {
@@ -1881,6 +1980,160 @@ export interface StatementTypes {
       lease_token: string;
       enqueued: string;
       unique_key: string;
+      headers: string;
+    };
+  };
+  'transfer/advance': {
+    parameters: {
+      body: string | null;
+      key: string | null;
+    };
+    columns: Record<never, never>;
+  };
+  'transfer/begin': {
+    parameters: {
+      key: string | null;
+      fingerprint: string | null;
+    };
+    columns: Record<never, never>;
+  };
+  'transfer/come': {
+    parameters: {
+      key: string | null;
+    };
+    columns: {
+      body: string;
+    };
+  };
+  'transfer/export_jobs': {
+    parameters: Record<never, never>;
+    columns: {
+      line: string;
+    };
+  };
+  'transfer/export_keys': {
+    parameters: Record<never, never>;
+    columns: {
+      line: string;
+    };
+  };
+  'transfer/export_queues': {
+    parameters: Record<never, never>;
+    columns: {
+      line: string;
+    };
+  };
+  'transfer/export_schedules': {
+    parameters: Record<never, never>;
+    columns: {
+      line: string;
+    };
+  };
+  'transfer/export_windows': {
+    parameters: Record<never, never>;
+    columns: {
+      line: string;
+    };
+  };
+  'transfer/header': {
+    parameters: {
+      version: string | null;
+    };
+    columns: {
+      line: string;
+    };
+  };
+  'transfer/import_jobs': {
+    parameters: {
+      before: number | null;
+      lines: string | null;
+      from_ids: (number | null)[] | null;
+      to_ids: (number | null)[] | null;
+    };
+    columns: Record<never, never>;
+  };
+  'transfer/import_keys': {
+    parameters: {
+      lines: string | null;
+    };
+    columns: {
+      id: string;
+    };
+  };
+  'transfer/import_queues': {
+    parameters: {
+      new_ids: boolean | null;
+      lines: string | null;
+    };
+    columns: Record<never, never>;
+  };
+  'transfer/import_schedules': {
+    parameters: {
+      lines: string | null;
+    };
+    columns: {
+      name: string;
+    };
+  };
+  'transfer/import_windows': {
+    parameters: {
+      lines: string | null;
+      from_ids: (number | null)[] | null;
+      to_ids: (number | null)[] | null;
+    };
+    columns: {
+      id: string;
+    };
+  };
+  'transfer/queue_ids': {
+    parameters: {
+      names: (string | null)[] | TextArray | null;
+    };
+    columns: {
+      id: number;
+      name: string;
+    };
+  };
+  'transfer/release_queues': {
+    parameters: {
+      names: (string | null)[] | TextArray | null;
+      paused: (boolean | null)[] | null;
+    };
+    columns: Record<never, never>;
+  };
+  'transfer/reserve_ids': {
+    parameters: {
+      last: number | null;
+    };
+    columns: {
+      last: number;
+    };
+  };
+  'transfer/reserve_positions': {
+    parameters: {
+      positions: number | null;
+    };
+    columns: {
+      before: number;
+      last: number;
+    };
+  };
+  'transfer/taken': {
+    parameters: {
+      ids: (number | null)[] | null;
+      names: (string | null)[] | TextArray | null;
+      new_ids: boolean | null;
+    };
+    columns: {
+      name: string;
+      id: number;
+      has_jobs: boolean;
+    };
+  };
+  'transfer/utc': {
+    parameters: Record<never, never>;
+    columns: {
+      timezone: string;
     };
   };
   'waiting/await': {

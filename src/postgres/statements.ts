@@ -30,6 +30,8 @@ export interface Statement<Parameters = any, Row = any> {
   /** The names of `$1`, `$2` and so on in the text. */
   parameters: string[];
   name?: string;
+  /** Its file under sql/, without the ending: what logs and traces call it. */
+  file?: string;
   /** How long this statement may run, if it has another limit than all the others. It must have no name. */
   timeoutMs?: number;
   /** Carries the types. It has no value. */
@@ -67,13 +69,14 @@ export const row = <Row>(): RowType<Row> => ({});
 type Agreeing<Row, Columns> = RowType<Row> &
   ([Difference<Row, Columns>] extends [never] ? unknown : { differs: Difference<Row, Columns> });
 
-function load(file: string): { text: string; parameters: string[] } {
+function load(name: string): { text: string; parameters: string[]; file: string } {
   const parameters: string[] = [];
-  const position = (_: string, name: string) => {
-    if (!parameters.includes(name)) parameters.push(name);
-    return `$${parameters.indexOf(name) + 1}`;
+  const position = (_: string, parameter: string) => {
+    if (!parameters.includes(parameter)) parameters.push(parameter);
+    return `$${parameters.indexOf(parameter) + 1}`;
   };
-  return { text: readSql(file).replaceAll(COMMENT, '').replaceAll(PARAMETER, position), parameters };
+  const text = readSql(`${name}.sql`).replaceAll(COMMENT, '').replaceAll(PARAMETER, position);
+  return { text, parameters, file: name };
 }
 
 /** A statement that is rare, or whose best plan depends on its parameters. */
@@ -81,7 +84,7 @@ export function planned<N extends Name, Row = Nullable<ColumnsOf<N>>>(
   name: N,
   _row?: Agreeing<Row, ColumnsOf<N>>,
 ): Statement<ParametersOf<N>, Row> {
-  return load(`${name}.sql`);
+  return load(name);
 }
 
 /** A statement of the hot path. It is parsed and planned once for each connection. */
@@ -89,7 +92,7 @@ export function prepared<N extends Name, Row = Nullable<ColumnsOf<N>>>(
   name: N,
   _row?: Agreeing<Row, ColumnsOf<N>>,
 ): Prepared<ParametersOf<N>, Row> {
-  return { ...load(`${name}.sql`), name };
+  return { ...load(name), name };
 }
 
 /** A statement for a connection of the driver, without our pool. */

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { connectionOptions } from '../postgres/connection.ts';
-import { outageAsRefusal } from '../postgres/errorClasses.ts';
+import type { OutageLog } from '../postgres/outageLog.ts';
 
 const RECONNECT_MS = 500;
 
@@ -10,9 +10,10 @@ export function createListener(options: {
   /** Is called when the connection listens, for the first time or again. Notifications from before may be lost. */
   listening(): void;
   heard(notification: string | undefined): void;
-  log: (error: unknown, message: string) => void;
+  /** Hears when the connection is lost, and when it listens again. */
+  state?: OutageLog | undefined;
 }) {
-  const { url, listening, heard, log } = options;
+  const { url, listening, heard, state } = options;
   let client: pg.Client | undefined;
   let retry: NodeJS.Timeout | undefined;
   let closed = false;
@@ -30,6 +31,7 @@ export function createListener(options: {
     try {
       await listener.connect();
       await listener.query('listen dibs');
+      state?.served();
       listening();
     } catch (error) {
       if (client === listener) reconnect(error as Error);
@@ -40,7 +42,7 @@ export function createListener(options: {
     client?.end().catch(() => undefined);
     client = undefined;
     if (closed) return;
-    log(outageAsRefusal(error), 'cannot hear notifications of other replicas, connecting again soon');
+    state?.failed(error);
     retry = setTimeout(listen, RECONNECT_MS);
   }
 

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { gathering } from '../postgres/gathering.ts';
+import type { OutageLog } from '../postgres/outageLog.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned } from '../postgres/statements.ts';
 import { createListener } from './listener.ts';
@@ -74,9 +75,11 @@ export interface NotifierListeners {
 export function createNotifier(options: {
   db: Db;
   url: string;
+  /** Hears when notifications are not heard any more, and when they are again. */
+  state?: OutageLog | undefined;
   log: (error: unknown, message: string) => void;
 }) {
-  const { db, url, log } = options;
+  const { db, url, state, log } = options;
   const self = randomBytes(6).toString('hex');
   /** Queues for which another replica sent a `wait`, or may be about to. */
   const interest: Times = new Map();
@@ -144,7 +147,7 @@ export function createNotifier(options: {
   const listener = createListener({
     url,
     heard: receive,
-    log,
+    state,
     listening() {
       void send('hello');
       announced.clear();

@@ -6,6 +6,7 @@ import { Refusal, scheduleNotFound } from '../errors.ts';
 import { type Job, RawJson } from '../job.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
+import type { Trace } from '../traceparent.ts';
 import { cronProblem, isTimezone, nextTick } from './cron.ts';
 import type { Schedule, ScheduleSpec } from './schedule.ts';
 
@@ -100,8 +101,8 @@ export function scheduleAdmin(context: { db: Db; enqueue: Enqueue['enqueue'] }) 
     },
 
     /** Enqueues the job of a schedule now, in addition to its ticks, also while the schedule is paused. */
-    async trigger(named: Named): Promise<Job> {
-      const [job] = await enqueue([jobOf(await get(named))], () => '');
+    async trigger({ trace, ...named }: Named & { trace?: Trace | undefined }): Promise<Job> {
+      const [job] = await enqueue([{ ...jobOf(await get(named)), trace }], () => '');
       return job as Job;
     },
   };

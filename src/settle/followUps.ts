@@ -14,6 +14,7 @@ import { planned, prepared, row } from '../postgres/statements.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import { eachOf, inSlicesIf } from '../slices.ts';
+import { traceInText } from '../traceparent.ts';
 import type { Waiters } from '../waiting/waiters.ts';
 import { ackedAs, completeJobs } from './complete.ts';
 import { currentJobs, prepareNack } from './giveBack.ts';
@@ -39,6 +40,12 @@ function* textOf(jobs: Job[]): Generator<void, string> {
   const texts: string[] = [];
   yield* eachOf(jobs, (job) => texts.push(JSON.stringify(job)));
   return `[${texts.join()}]`;
+}
+
+/** Follow-ups belong to the trace of their request. Where it has none, to that of the job that they follow. */
+function withTraceOf({ headers }: Untouched, jobs: NewJob[]): NewJob[] {
+  const trace = traceInText(headers);
+  return trace ? jobs.map((job) => (job.trace ? job : { ...job, trace })) : jobs;
 }
 
 /**
@@ -112,7 +119,8 @@ export function createFollowUps(context: {
     // again.
     const before = await find(queue, item);
     if (before.state === 'completed') return ackedAs(before);
-    const done = await withFollowUps(jobs, at, async (transaction, enqueueIn) => {
+    const traced = withTraceOf(before, jobs);
+    const done = await withFollowUps(traced, at, async (transaction, enqueueIn) => {
       // Complete the job first, so that a follow-up may have its unique_key.
       const [row] = await completeJobs(queue, [item], transaction);
       if (!row) return undefined;
@@ -146,7 +154,7 @@ export function createFollowUps(context: {
     if (before.state === 'completed') throw leaseLost(item.id);
     const nack = async () => {
       const nackIn = await prepareNack(db, queue, [item], true);
-      return withFollowUps(jobs, at, async (transaction, enqueueIn) => {
+      return withFollowUps(withTraceOf(before, jobs), at, async (transaction, enqueueIn) => {
         const [row] = await nackIn(transaction);
         return row && { row, enqueued: row.state === 'dead' ? await enqueueIn() : [] };
       });

@@ -33,6 +33,7 @@ export interface Untouched {
   lease_token: string | null;
   enqueued: string | null;
   unique_key: string | null;
+  headers: string;
 }
 
 /** What became of each of these items, by id. */

@@ -20,7 +20,7 @@ const packageOf = (name: string) => (name.startsWith('@') ? name : (name.split('
  */
 const ROOMS = [
   'clients/typescript/src/',
-  /^src\/(config\/\w+|errors|ids|job|logger|memory|rareLog|config|version|shareOfTime|slices|concerns)\.ts$/,
+  /^src\/(config\/\w+|errors|ids|job|logger|memory|rareLog|askers|traceparent|config|version|shareOfTime|slices|concerns)\.ts$/,
   'src/postgres/',
   'src/metrics/',
   'src/embedded/',
@@ -35,7 +35,11 @@ const ROOMS = [
   'src/claim/',
   'src/maintenance/',
   'src/admin/',
+  'src/tracing/',
   'src/access/',
+  'src/doctor/',
+  'src/transfer/',
+  'src/serviceLog.ts',
   'src/engine.ts',
   'routes/schemas/',
   'routes/http/',

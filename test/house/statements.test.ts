@@ -87,14 +87,14 @@ describe('functions', () => {
     for (const { text } of trusted) expect(text).toContain('\nset search_path = pg_catalog, pg_temp\n');
   });
 
-  test('one text inserts jobs: the engine and the functions put it in', () => {
+  test('one text inserts jobs: the engine and the functions put it in. Only an import has another, for jobs of any state', () => {
     const texts = [
       ...files,
       ...functionFiles.map((file) => `functions/${file}`),
       ...fragments.map((file) => `shared/${file}`),
     ];
     const inserting = texts.filter((file) => /insert into dibs\.jobs\b/.test(textOf(`sql/${file}`)));
-    expect(inserting).toEqual(['shared/insert_jobs.sql']);
+    expect(inserting).toEqual(['transfer/import_jobs.sql', 'shared/insert_jobs.sql']);
     const including = functions.find(({ name }) => name === 'insert_unique')?.text ?? '';
     expect(including).toMatch(/insert into dibs\.jobs\b[^;]*\n {6}on conflict [^;]* do nothing;\n/);
     expect(including).not.toContain('-- include');

@@ -27,13 +27,14 @@ interface Package {
   link?: boolean;
   hasInstallScript?: boolean;
   dev?: boolean;
-  optional?: boolean;
+  os?: string[];
 }
 type Packages = Record<string, Package>;
 interface Manifest {
   version?: string;
   dependencies?: Record<string, string>;
   devDependencies?: Record<string, string>;
+  optionalDependencies?: Record<string, string>;
   allowScripts?: Record<string, boolean>;
   scripts?: Record<string, string>;
 }
@@ -67,8 +68,13 @@ describe.each(locks)('$folder package-lock.json', ({ folder, manifest, lock }) =
     const root = lock.packages[''] as Manifest;
     expect(root.dependencies).toEqual(manifest.dependencies);
     expect(root.devDependencies).toEqual(manifest.devDependencies);
+    expect(root.optionalDependencies).toEqual(manifest.optionalDependencies);
     expect(root.version).toBe(manifest.version);
-    for (const [name, range] of Object.entries({ ...manifest.dependencies, ...manifest.devDependencies }))
+    for (const [name, range] of Object.entries({
+      ...manifest.dependencies,
+      ...manifest.devDependencies,
+      ...manifest.optionalDependencies,
+    }))
       expect(satisfies(lock.packages[`node_modules/${name}`]?.version ?? '', range), `${name} ${range}`).toBe(
         true,
       );
@@ -154,11 +160,9 @@ describe('install scripts', () => {
 });
 
 describe('the SBOM of the image', () => {
-  const inImage = packagesOf(locks[0]?.lock.packages ?? {}).filter(
-    ([, { dev, optional }]) => !dev && !optional,
-  );
+  const inImage = packagesOf(locks[0]?.lock.packages ?? {}).filter(([, { dev, os }]) => !dev && !os);
   let folder: string;
-  /** As `npm ci --omit=dev --omit=optional` leaves it, as far as npm looks. */
+  /** As `npm ci --omit=dev --os=none` leaves it, as far as npm looks. */
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'dibs-test-'));
     for (const path of [
@@ -195,6 +199,7 @@ describe('the SBOM of the image', () => {
     expect(sbom.bomFormat).toBe('CycloneDX');
     const names = inImage.map(([path, { version }]) => `${path.replace(/^.*node_modules\//, '')}@${version}`);
     expect(names.length).toBeGreaterThan(50);
+    expect(names.some((name) => name.startsWith('@opentelemetry/exporter-trace-otlp-proto@'))).toBe(true);
     expect(sbom.components.map(({ name, version }) => `${name}@${version}`).sort()).toEqual(
       [...new Set(names)].sort(),
     );

@@ -111,6 +111,8 @@ async function judgeClaim(claim: Prepared, made: Made): Promise<void> {
 
 const MODES: Mode[] = ['generic', 'custom'];
 
+const FEW = 'emptied but for the newest jobs, and analyzed';
+
 describe('however empty the queue was when a plan was made', () => {
   const histories: Record<string, (client: pg.Client) => Promise<unknown>> = {
     'never analyzed': async () => undefined,
@@ -120,25 +122,37 @@ describe('however empty the queue was when a plan was made', () => {
       await client.query('delete from dibs.jobs');
       await client.query('vacuum analyze dibs.jobs');
     },
+    // Then few rows are on many pages, and all of them together seem cheap to read and sort.
+    [FEW]: async (client) => {
+      await makeJobs(client, { jobs: 2000 });
+      await client.query(
+        'delete from dibs.jobs where id not in (select id from dibs.jobs order by id desc limit 10)',
+      );
+      await client.query('vacuum analyze dibs.jobs');
+      // The jobs that come have their ids.
+      await client.query('update dibs.jobs set queue_id = 999');
+    },
   };
   for (const [history, prelude] of Object.entries(histories)) {
     describe(history, () => {
       let database: Awaited<ReturnType<typeof open>>;
       let made: Made;
       const kept = new Map<Mode, Kept>();
+      // The service plans these once. A plan for the given values may read a table that seems this small.
+      const modes = history === FEW ? MODES.slice(0, 1) : MODES;
       beforeAll(async () => {
         database = await open();
         await prelude(database.client);
-        for (const mode of MODES) kept.set(mode, await prepareAll(database.client, mode));
+        for (const mode of modes) kept.set(mode, await prepareAll(database.client, mode));
         made = await makeJobs(database.client, { jobs: JOBS });
       });
       afterAll(() => database.close());
 
-      test.each(MODES)('a claim by its %s plan reads only what it returns', async (mode) => {
+      test.each(modes)('a claim by its %s plan reads only what it returns', async (mode) => {
         await judgeClaim(kept.get(mode)?.get('claim/plain') as Prepared, made);
       });
 
-      test.each(MODES)('every statement by its %s plan reads only what it is about', async (mode) => {
+      test.each(modes)('every statement by its %s plan reads only what it is about', async (mode) => {
         const statements = kept.get(mode) as Kept;
         // Before the first ANALYZE, jobs_by_state and jobs_finished look the same, and these may sort what they find.
         if (history === 'never analyzed')

@@ -25,7 +25,10 @@ test('an empty environment serves loopback with a PostgreSQL of its own', () => 
     auth: undefined,
     adminKeyFile: undefined,
     metricsQueues: 100,
+    drainSeconds: 0,
     accessLog: false,
+    slowRoundTripMs: 1000,
+    traces: false,
     webPages: { hosts: [], origins: [] },
     trustProxy: [],
     tls: undefined,
@@ -72,7 +75,11 @@ test('an empty variable counts as none', () => {
       'MAX_PAYLOAD_BYTES',
       'MAX_MEMORY_BYTES',
       'METRICS_QUEUES',
+      'DRAIN_SECONDS',
       'ACCESS_LOG',
+      'SLOW_ROUND_TRIP_MS',
+      'OTEL_EXPORTER_OTLP_ENDPOINT',
+      'OTEL_TRACES_EXPORTER',
     ].map((n) => [n, '']),
   );
   expect(readConfig(empty)).toEqual(readConfig({}));
@@ -106,7 +113,10 @@ test('every variable is read', () => {
       RATE_LIMIT_REQUESTS_PER_SECOND: '100',
       RATE_LIMIT_FAILURES_PER_MINUTE: '0',
       METRICS_QUEUES: '7',
+      DRAIN_SECONDS: '5',
       ACCESS_LOG: 'on',
+      SLOW_ROUND_TRIP_MS: '250',
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318',
     }),
   ).toEqual({
     host: '0.0.0.0',
@@ -121,7 +131,10 @@ test('every variable is read', () => {
     auth: 'off',
     adminKeyFile: '/run/secrets/dibs',
     metricsQueues: 7,
+    drainSeconds: 5,
     accessLog: true,
+    slowRoundTripMs: 250,
+    traces: true,
     webPages: undefined,
     trustProxy: ['10.0.0.0/8', '2001:db8::/32', '192.0.2.1', 'loopback'],
     tls: { cert: '/tls/tls.crt', key: '/tls/tls.key', clientCa: '/tls/ca.crt' },
@@ -144,6 +157,9 @@ test.each([
   ['MAX_PAYLOAD_BYTES', ['0', '16777217', '1MiB', '-5']],
   ['MAX_MEMORY_BYTES', ['0', '1000000', '256MiB']],
   ['MAX_CONNECTIONS', ['0', '1000001', 'many']],
+  ['SLOW_ROUND_TRIP_MS', ['-1', '60001', '1s']],
+  ['OTEL_TRACES_EXPORTER', ['console', 'jaeger']],
+  ['OTEL_EXPORTER_OTLP_ENDPOINT', ['collector:4318', 'grpc://collector']],
   ['MAX_HEADERS', ['0', '9', '10001']],
   ['MAX_HEADER_BYTES', ['0', '1023', '262145', '16k']],
   ['KEEP_ALIVE_SECONDS', ['0', '3601', '1.5', '60s']],
@@ -165,6 +181,7 @@ test.each([
     ],
   ],
   ['METRICS_QUEUES', ['-1', '10001', 'all']],
+  ['DRAIN_SECONDS', ['-1', '301', '1.5']],
   ['ACCESS_LOG', ['true', 'ON']],
   ['LOG_LEVEL', ['verbose', 'INFO', 'toString']],
   ['AUTH', ['true', 'no', 'OFF', 'on']],
@@ -248,6 +265,20 @@ test('all bad variables are named at once, one on each line', () => {
     'LOG_LEVEL',
     'PORT',
   ]);
+});
+
+test('traces are on when a collector is named or asked for, and off when somebody says so', () => {
+  const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://c:4318' };
+  const traces = (env: Record<string, string>) => readConfig(env).traces;
+  expect(traces(endpoint)).toBe(true);
+  expect(traces({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://c/v1/traces' })).toBe(true);
+  expect(traces({ OTEL_TRACES_EXPORTER: 'otlp' })).toBe(true);
+  expect(traces({ OTEL_SERVICE_NAME: 'dibs' })).toBe(false);
+  expect(traces({ ...endpoint, OTEL_TRACES_EXPORTER: 'none' })).toBe(false);
+  expect(traces({ ...endpoint, OTEL_SDK_DISABLED: 'true' })).toBe(false);
+  expect(refusal({ ...endpoint, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' })).toMatch(
+    /^OTEL_EXPORTER_OTLP_PROTOCOL must/,
+  );
 });
 
 test('a password is never shown', () => {

@@ -13,7 +13,9 @@ const git = (...args: string[]) =>
 export function commitBeforeNewestMigration(): string | undefined {
   const newest = readdirSync(join(ROOT, 'sql/migrations')).sort().at(-1);
   try {
-    const added = git('log', '--diff-filter=A', '--format=%H', '-1', '--', `sql/migrations/${newest}`);
+    // A merge may have given it its number. Without these two options, git shows nothing of merges.
+    const options = ['--first-parent', '-m', '--diff-filter=A', '--format=%H', '-1'];
+    const added = git('log', ...options, '--', `sql/migrations/${newest}`);
     return git('rev-parse', '--verify', added === '' ? 'HEAD' : `${added}^`);
   } catch {
     return undefined;

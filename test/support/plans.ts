@@ -17,6 +17,8 @@ export interface PlanNode {
   Plans?: PlanNode[];
 }
 
+const SETTINGS = planned('postgres/generic_plans').text;
+
 export type Mode = 'generic' | 'custom';
 
 const quoted = (text: string) => `"${text.replaceAll(/(["\\])/g, '\\$1')}"`;
@@ -39,6 +41,8 @@ export async function prepare<N extends StatementName>(client: pg.Client, name: 
     await client.query(`set plan_cache_mode = force_${mode}_plan`);
     await client.query('begin');
     try {
+      // As the service plans: sql/postgres/generic_plans.sql.
+      if (mode === 'generic') await client.query(SETTINGS, ['60s']);
       const { rows } = await client.query(`explain (format json${options}) execute ${prepared}${list}`);
       return rows[0]['QUERY PLAN'][0].Plan;
     } finally {

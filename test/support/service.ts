@@ -55,6 +55,8 @@ export async function startService(
     /** Where to LISTEN, if not at `databaseUrl`. */
     listenUrl?: string;
     logger?: Logger;
+    /** There is an SDK that takes spans. */
+    traces?: boolean;
     rates?: Partial<Rates>;
     allowedOrigins?: string[];
   } = {},
@@ -71,6 +73,7 @@ export async function startService(
     db,
     memory,
     metricsQueues: options.metricsQueues,
+    traces: options.traces,
     listenUrl: options.listenUrl ?? servingUrl,
     log: (error) => errors.push(error),
     logAct: (fields) => acts.push(fields),

@@ -263,7 +263,7 @@ export interface JobChange {
   expires_in_seconds?: number;
 }
 
-/** Short strings for metadata, handed to the worker as they are: up to 32. */
+/** Short strings for metadata, handed to the worker as they are: up to 32. A job that is enqueued without a `traceparent` gets that of its request, if it has one. */
 export type JobHeaders = Record<string, string>;
 
 /** Jobs, in the order of the request. */

@@ -1,0 +1,71 @@
+import { parseArgs } from 'node:util';
+import type { Config } from '../src/config.ts';
+import { examine, worstOf } from '../src/doctor/examine.ts';
+import type { Finding } from '../src/doctor/finding.ts';
+import { withDatabaseUrl } from './database.ts';
+import { parsed } from './usage.ts';
+
+const USAGE = `Usage: dibs doctor [--json] [--held-seconds N]
+
+  Looks at the database of DATABASE_URL, or at the embedded one under DATA_DIR, as Dibs needs it, and says what to do.
+  It changes nothing. Dibs may run or not.
+
+  --json             print JSON
+  --held-seconds N   a transaction may be open for this long (300)
+
+  Exit status: 0 all is well, 1 the database cannot be reached, 2 a wrong command line, 3 warnings, 4 problems.
+`;
+
+const EXIT = { ok: 0, warning: 3, problem: 4 } as const;
+const MARGIN = ' '.repeat(9);
+
+const shown = ({ check, level, found, meaning, advice }: Finding): string =>
+  [
+    `${level.padEnd(8)} ${check}: ${found}`,
+    ...(meaning ? [`${MARGIN}${meaning}`] : []),
+    ...(advice ? [`${MARGIN}To do: ${advice}`] : []),
+  ].join('\n');
+
+function summary(findings: Finding[]): string {
+  const of = (level: Finding['level']) => findings.filter((finding) => finding.level === level).length;
+  return `${of('ok')} ok, ${of('warning')} warnings, ${of('problem')} problems`;
+}
+
+/** `dibs doctor` */
+export async function doctorCommand(args: string[], readConfig: () => Config): Promise<void> {
+  const { values } = parsed(
+    () =>
+      parseArgs({
+        args,
+        options: { json: { type: 'boolean' }, 'held-seconds': { type: 'string' }, help: { type: 'boolean' } },
+      }),
+    `\n\n${USAGE}`,
+  );
+  if (values.help) {
+    process.stderr.write(USAGE);
+    return;
+  }
+  const held = values['held-seconds'];
+  const heldSeconds = parsed(() => {
+    if (held !== undefined && !/^\d{1,8}(\.\d+)?$/.test(held))
+      throw new Error(`--held-seconds must be a number of seconds, not "${held}".`);
+    return held === undefined ? undefined : Number(held);
+  }, `\n\n${USAGE}`);
+  const config = readConfig();
+  const { poolSize, listenUrl, databaseUrl } = config;
+  const findings = await withDatabaseUrl(config, { mustExist: true }, (url) =>
+    examine({
+      url,
+      listenUrl: databaseUrl === undefined ? undefined : listenUrl,
+      poolSize,
+      isEmbedded: databaseUrl === undefined,
+      thresholds: heldSeconds === undefined ? {} : { heldSeconds },
+    }),
+  );
+  process.stdout.write(
+    values.json
+      ? `${JSON.stringify({ worst: worstOf(findings), findings })}\n`
+      : `${findings.map(shown).join('\n')}\n\n${summary(findings)}\n`,
+  );
+  process.exitCode = EXIT[worstOf(findings)];
+}

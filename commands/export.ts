@@ -1,0 +1,81 @@
+import { createWriteStream } from 'node:fs';
+import { open, rename, rm } from 'node:fs/promises';
+import { finished } from 'node:stream/promises';
+import { parseArgs } from 'node:util';
+import type { Config } from '../src/config.ts';
+import { StartError } from '../src/errors.ts';
+import { exportTo } from '../src/transfer/exportTo.ts';
+import { withDatabaseUrl } from './database.ts';
+import { showProgress } from './progress.ts';
+import { parsed, UsageError } from './usage.ts';
+
+const USAGE = `Usage: dibs export [FILE] [--with-keys]
+
+  Writes all queues, jobs, unique keys and schedules as they are at this moment, one JSON object on each line, to FILE or
+  to standard output. Dibs may run meanwhile.
+
+  --with-keys   also the access keys, as hashes
+
+  Exit status: 0 done, 1 failed, 2 a wrong command line.
+`;
+
+const isOfFile = (error: unknown) => error instanceof Error && 'syscall' in error;
+
+/** The file has its name only when it is whole, and safe on the disk. */
+async function intoFile<T>(file: string, write: (out: NodeJS.WritableStream) => Promise<T>): Promise<T> {
+  const part = `${file}.part`;
+  const out = createWriteStream(part, { mode: 0o600 });
+  try {
+    const result = await write(out);
+    out.end();
+    await finished(out);
+    const handle = await open(part, 'r+');
+    await handle.sync();
+    await handle.close();
+    await rename(part, file);
+    return result;
+  } catch (error) {
+    out.destroy();
+    await rm(part, { force: true });
+    if (isOfFile(error)) throw new StartError(`${file} cannot be written: ${(error as Error).message}.`);
+    throw error;
+  }
+}
+
+/** `dibs export` */
+export async function exportCommand(args: string[], readConfig: () => Config): Promise<void> {
+  const { values, positionals } = parsed(
+    () =>
+      parseArgs({
+        args,
+        options: { 'with-keys': { type: 'boolean' }, help: { type: 'boolean' } },
+        allowPositionals: true,
+      }),
+    `\n\n${USAGE}`,
+  );
+  if (values.help) {
+    process.stderr.write(USAGE);
+    return;
+  }
+  if (positionals.length > 1) throw new UsageError(`dibs export takes one file.\n\n${USAGE}`);
+  const [file = '-'] = positionals;
+  const shown = showProgress('Exported');
+  const started = performance.now();
+  const done = await withDatabaseUrl(readConfig(), { mustExist: true }, (url) => {
+    const write = (out: NodeJS.WritableStream) =>
+      exportTo(out as NodeJS.WriteStream, {
+        url,
+        withKeys: values['with-keys'] ?? false,
+        progress: shown.progress,
+      });
+    return file === '-'
+      ? write(process.stdout).catch((error) => {
+          throw isOfFile(error) ? new StartError(`Standard output took no more: ${error.message}.`) : error;
+        })
+      : intoFile(file, write);
+  });
+  shown.end();
+  process.stderr.write(
+    `Exported ${done.jobs} jobs, ${done.lines} lines in all, in ${((performance.now() - started) / 1000).toFixed(1)} s.\n`,
+  );
+}

@@ -1,0 +1,66 @@
+import { createReadStream } from 'node:fs';
+import { parseArgs } from 'node:util';
+import type { Config } from '../src/config.ts';
+import { StartError } from '../src/errors.ts';
+import { migrateOrCheck } from '../src/postgres/migrate.ts';
+import { checkFile, importFrom } from '../src/transfer/importFrom.ts';
+import { withDatabaseUrl } from './database.ts';
+import { showProgress } from './progress.ts';
+import { parsed, UsageError } from './usage.ts';
+
+const USAGE = `Usage: dibs import FILE [--new-ids]
+
+  Puts the queues, jobs, unique keys, schedules and access keys of an export into the database. FILE may be - for standard
+  input. A file is read to its end first: nothing is written when it is not whole. An import that was broken off
+  goes on when it is run again with the same file. Its queues are paused until it has ended.
+
+  --new-ids   give the jobs the queues' ids of this database: for one where queues exist already
+
+  Exit status: 0 done, 1 failed, 2 a wrong command line.
+`;
+
+const isOfFile = (error: unknown) => error instanceof Error && 'syscall' in error && 'code' in error;
+
+/** `dibs import` */
+export async function importCommand(args: string[], readConfig: () => Config): Promise<void> {
+  const { values, positionals } = parsed(
+    () =>
+      parseArgs({
+        args,
+        options: { 'new-ids': { type: 'boolean' }, help: { type: 'boolean' } },
+        allowPositionals: true,
+      }),
+    `\n\n${USAGE}`,
+  );
+  if (values.help) {
+    process.stderr.write(USAGE);
+    return;
+  }
+  const [file, ...more] = positionals;
+  if (file === undefined || more.length > 0) throw new UsageError(`dibs import takes one file.\n\n${USAGE}`);
+  const config = readConfig();
+  const stream = () => (file === '-' ? process.stdin : createReadStream(file, { highWaterMark: 2 ** 18 }));
+  if (file !== '-') {
+    const checking = showProgress('Checked');
+    await checkFile(stream(), checking.progress).catch((error) => {
+      if (isOfFile(error)) throw new StartError(`${file} cannot be read: ${error.message}.`);
+      throw error;
+    });
+    checking.end();
+  }
+  const shown = showProgress('Imported');
+  const started = performance.now();
+  const { jobs, skipped, before } = await withDatabaseUrl(config, { mustExist: false }, async (url) => {
+    await migrateOrCheck(url);
+    return importFrom(stream(), { url, newIds: values['new-ids'] ?? false, progress: shown.progress });
+  });
+  shown.end();
+  const earlier = before > 0 ? ` An earlier import had put in the first ${before} lines.` : '';
+  const left =
+    skipped > 0
+      ? ` ${skipped} lines were left out: this database has such schedules, keys or unique keys already.`
+      : '';
+  process.stderr.write(
+    `Imported ${jobs} jobs in ${((performance.now() - started) / 1000).toFixed(1)} s.${earlier}${left}\n`,
+  );
+}

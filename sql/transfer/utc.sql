@@ -1,0 +1,2 @@
+-- Makes times of this transaction come out in UTC.
+select set_config('timezone', 'UTC', true) as timezone;

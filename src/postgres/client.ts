@@ -1,0 +1,36 @@
+import pg from 'pg';
+import { columnTypes } from './columnTypes.ts';
+import { addressOptions } from './connection.ts';
+import { queryOf, type Statement } from './statements.ts';
+
+/** Lends a connection of its own for work that a pool would hide, or would end: commands look closely, or work for long. */
+export async function withOwnClient<T>(
+  url: string,
+  options: pg.ClientConfig,
+  work: (client: pg.Client) => Promise<T>,
+): Promise<T> {
+  const client = new pg.Client({
+    ...addressOptions(url),
+    types: columnTypes,
+    connectionTimeoutMillis: 5000,
+    keepAlive: true,
+    ...options,
+  });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    return await work(client);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+/** The rows of a statement. It is planned for this call. */
+export async function rowsOf<Parameters extends object, Row>(
+  client: pg.Client,
+  statement: Statement<Parameters, Row>,
+  parameters?: Parameters,
+): Promise<Row[]> {
+  const { rows } = await client.query(queryOf(statement, (parameters ?? {}) as Parameters));
+  return rows as Row[];
+}

@@ -1,0 +1,224 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openTransaction } from '../support/beside.ts';
+import { asRole, createDatabase, onServer, SERVING_ROLE, urlOf } from '../support/database.ts';
+import { http, type Replica, startReplica } from '../support/replica.ts';
+import { shortRules } from '../support/shortRules.ts';
+import { ROOT, textOf } from '../support/sources.ts';
+import { until } from '../support/until.ts';
+
+const load = (path: string) => import(new URL(`../../${path}`, import.meta.url).href);
+const { hasPrometheus, startPrometheus } = await load('examples/support/prometheus.mjs');
+const { faultsAt, repeating } = await load('scripts/board/faults.mjs');
+
+const RULES = textOf('deploy/prometheus/rules.yaml');
+const MIB = 2 ** 20;
+
+type Database = Awaited<ReturnType<typeof createDatabase>>;
+
+interface Alert {
+  state: string;
+  labels: Record<string, string>;
+  annotations: Record<string, string>;
+}
+
+/** The build of this Dibs with another version, in a folder of its own. */
+function otherVersion(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'dibs-version-'));
+  cpSync(join(ROOT, 'dist'), join(folder, 'dist'), { recursive: true });
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+  const about = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ ...about, version: '0.0.1' }));
+  return folder;
+}
+
+/*
+ * A running Prometheus scrapes five replicas, with the rules of deploy/ at shorter times (shortRules.ts). Each fault is
+ * caused, all at once, each in a queue or a replica of its own. Then the alerts are read from Prometheus.
+ */
+describe.skipIf(!hasPrometheus)('each alert fires for its fault in a running Prometheus', () => {
+  const undo: (() => unknown)[] = [];
+  /** What fired so far, by name and the labels that say where. */
+  const fired = new Map<string, Alert>();
+  let prometheus: Awaited<ReturnType<typeof startPrometheus>>;
+
+  const names = [...RULES.matchAll(/- alert: (\w+)/g)].map((match) => match[1] as string);
+
+  async function look(): Promise<void> {
+    for (const alert of (await prometheus.alerts()) as Alert[]) {
+      const { alertname, queue, instance } = alert.labels;
+      if (alert.state === 'firing') fired.set([alertname, queue ?? instance].join(' '), alert);
+    }
+  }
+
+  async function fires(alert: string, where: string | undefined): Promise<Alert> {
+    const key = [alert, where].join(' ');
+    return until(
+      async () => {
+        await look();
+        return fired.get(key);
+      },
+      { what: `${key}, beside ${[...fired.keys()].join(', ')},`, everyMs: 200 },
+    );
+  }
+
+  const targetOf = ({ url }: Replica) => new URL(url).host;
+  let well: Replica;
+  let busy: Replica;
+  let away: Replica;
+  let broken: Replica;
+  let dying: Replica;
+
+  beforeAll(async () => {
+    const databases = await Promise.all([1, 2, 3, 4].map(createDatabase));
+    const [shared, crowded, lost, damaged] = databases as [Database, Database, Database, Database];
+    undo.push(...databases.map((database) => () => database.drop()));
+    const open = await openTransaction(shared.url, 'begin isolation level repeatable read');
+    await open.query('select pg_current_xact_id()');
+    undo.push(() => open.end('rollback'));
+    const folder = otherVersion();
+    undo.push(() => rmSync(folder, { recursive: true }));
+
+    const start = async (...args: Parameters<typeof startReplica>) => {
+      const replica = await startReplica(...args);
+      undo.push(() => replica.end('SIGKILL'));
+      return replica;
+    };
+    const env = { DATABASE_URL: shared.url };
+    [well, busy, away, broken, dying] = (await Promise.all([
+      start(env),
+      start(
+        {
+          DATABASE_URL: crowded.url,
+          DATABASE_POOL_SIZE: '2',
+          MAX_MEMORY_BYTES: `${96 * MIB}`,
+          REQUEST_TIMEOUT_SECONDS: '600',
+        },
+        folder,
+      ),
+      start({ DATABASE_URL: lost.url }),
+      start({ DATABASE_URL: asRole(damaged.url, SERVING_ROLE) }),
+      start(env),
+    ])) as [Replica, Replica, Replica, Replica, Replica];
+    const targets = [well, busy, away, broken, dying].map(targetOf);
+    prometheus = await startPrometheus({ targets, rules: shortRules(RULES) });
+    undo.push(() => prometheus.stop());
+
+    const { url } = well;
+    const faults = faultsAt(url);
+    await http(url, 'PUT', '/queues/full', { max_ready: 5 });
+    await http(url, 'POST', '/queues/paused/pause');
+    await faults.fill('full', 5);
+    await faults.fill('paused', 3);
+    await faults.fill('abandoned', 3);
+    const loops = await Promise.all([
+      faults.slowWorker('slow'),
+      faults.hangingWorkers('hanging'),
+      faults.failingWorkers('failing', { max_attempts: 100 }),
+      faults.failingWorkers('poisoned', { max_attempts: 1 }),
+    ]);
+
+    // A bug: a column that Dibs relies on is gone. A duty fails by it, and so does a call.
+    await onServer(damaged.url, 'alter table dibs.schedules rename name to name_away');
+    loops.push(repeating(500, () => http(broken.url, 'GET', '/schedules')));
+
+    const nameOf = (databaseUrl: string) => new URL(databaseUrl).pathname.slice(1);
+    const serverUrl = urlOf(lost.url, 'postgres');
+    await onServer(serverUrl, `alter database ${nameOf(lost.url)} with allow_connections false`);
+    await onServer(serverUrl, 'select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [
+      nameOf(lost.url),
+    ]);
+
+    const atBusy = faultsAt(busy.url);
+    const half = atBusy.halfBody(13.5 * MIB);
+    undo.push(() => half.destroy());
+    loops.push(atBusy.largeBatches('large'));
+    undo.push(() => Promise.all(loops.map(({ end }) => end())));
+
+    /** Statements wait for a lock, and calls for a connection. After that, the process stands still. */
+    async function crowd(): Promise<void> {
+      const many = atBusy.manyQueues('many', 20);
+      const locked = await openTransaction(crowded.url);
+      await locked.query('lock table dibs.jobs in exclusive mode');
+      await fires('DibsPoolExhausted', targetOf(busy)).finally(() => locked.end('rollback'));
+      await many.end();
+      // It measures from its first scrape on.
+      process.kill(busy.pid, 'SIGSTOP');
+      await sleep(800);
+      process.kill(busy.pid, 'SIGCONT');
+    }
+
+    /** It starts again and again, at the same address, and then no more. */
+    async function restart(): Promise<void> {
+      const PORT = new URL(dying.url).port;
+      const changes = `changes(process_start_time_seconds{instance="${targetOf(dying)}"}[5m])`;
+      for (let times = 1; times <= 3; times++) {
+        await dying.end('SIGKILL');
+        dying = await start({ ...env, PORT });
+        await until(async () => (await prometheus.query(changes))[0]?.value === times, {
+          what: 'a scrape after the restart',
+        });
+      }
+      await fires('DibsRestarts', targetOf(dying));
+      await dying.end('SIGKILL');
+    }
+    await Promise.all([crowd(), restart()]);
+  }, 600_000);
+  afterAll(async () => {
+    for (const step of undo.reverse()) await step();
+  });
+
+  test.each([
+    ['DibsReplicaDown', () => targetOf(dying)],
+    ['DibsRestarts', () => targetOf(dying)],
+    ['DibsDatabaseAway', () => targetOf(away)],
+    ['DibsBug', () => targetOf(broken)],
+    ['DibsDutyFails', () => targetOf(broken)],
+    ['DibsPoolExhausted', () => targetOf(busy)],
+    ['DibsEventLoopLag', () => targetOf(busy)],
+    ['DibsMemoryNearBudget', () => targetOf(busy)],
+    ['DibsAnswers503', () => targetOf(busy)],
+    ['DibsReplicasDiffer', () => undefined],
+    ['DibsHorizonHeld', () => undefined],
+    ['DibsDeadJobsGrow', () => 'poisoned'],
+    ['DibsWorkersFail', () => 'failing'],
+    ['DibsLeasesRunOut', () => 'hanging'],
+    ['DibsOldestReadyTooOld', () => 'slow'],
+    ['DibsNobodyClaims', () => 'abandoned'],
+    ['DibsQueueFull', () => 'full'],
+    ['DibsPausedForLong', () => 'paused'],
+  ])('%s', async (alert, where) => {
+    const { annotations } = await fires(alert, where());
+    const [place] = [where()];
+    if (place) expect(annotations.summary).toContain(place);
+    expect(annotations.runbook).toBe(`docs/operating.md#${alert.toLowerCase()}`);
+  });
+
+  test('an alert about a queue fires for the queue with that fault, and not for the others', () => {
+    const queuesOf = (alert: string) =>
+      [...fired.keys()]
+        .filter((key) => key.startsWith(`${alert} `))
+        .map((key) => key.split(' ')[1])
+        .sort();
+    expect(queuesOf('DibsQueueFull')).toEqual(['full']);
+    expect(queuesOf('DibsPausedForLong')).toEqual(['paused']);
+    expect(queuesOf('DibsDeadJobsGrow')).not.toContain('failing');
+    expect(queuesOf('DibsLeasesRunOut')).toEqual(['hanging']);
+    for (const queue of ['slow', 'hanging', 'paused'])
+      expect(queuesOf('DibsNobodyClaims')).not.toContain(queue);
+    expect(queuesOf('DibsOldestReadyTooOld')).not.toContain('paused');
+  });
+
+  test('DibsAbsent, when Prometheus knows no replica any more', async () => {
+    await prometheus.setTargets([]);
+    await fires('DibsAbsent', undefined);
+  });
+
+  test('no alert is left without a fault', () => {
+    const seen = new Set([...fired.keys()].map((key) => key.split(' ')[0]));
+    expect(names.filter((name) => !seen.has(name))).toEqual([]);
+  });
+});
