@@ -33,6 +33,7 @@ import type { WebPages } from './http/webPages.ts';
 import { jobRoutes } from './jobs.ts';
 import { keyRoutes } from './keys.ts';
 import { metricsRoute } from './metrics.ts';
+import { operationRoutes } from './operations.ts';
 import { queueRoutes } from './queues.ts';
 import { scheduleRoutes } from './schedules.ts';
 import { namedSchemas } from './schemas/named.ts';
@@ -90,6 +91,7 @@ const routesOf = (engine: Engine, maxPayloadBytes: number, draining?: AbortSigna
   claimRoutes(app, maxPayloadBytes);
   settleRoute(app, maxPayloadBytes);
   queueRoutes(app);
+  operationRoutes(app);
   scheduleRoutes(app, maxPayloadBytes);
   keyRoutes(app);
   auditRoute(app);

@@ -19,7 +19,7 @@ export function auditRoute(app: App): void {
           actor: Type.Optional(text(256, { description: 'Only what this key or token did, by its name.' })),
           verb: Type.Optional(text(64, { description: 'Only this verb, such as `purgeQueue`.' })),
           queue: Type.Optional(ref(QueueName)),
-          created_after: Type.Optional(timeParameter('Only what was done at this timeParameter or later.')),
+          created_after: Type.Optional(timeParameter('Only what was done at this time or later.')),
           created_before: Type.Optional(timeParameter('Only what was done before this time.')),
           ...pageQuery,
         },

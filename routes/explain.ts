@@ -2,8 +2,29 @@ import type { App } from './http/fastify.ts';
 import { answer, operation } from './http/operation.ts';
 import { InQueue, JobId, ref } from './schemas/common.ts';
 import { Explanation, QueueExplanation } from './schemas/explain.ts';
+import { JobHistory } from './schemas/history.ts';
 
 export function explainRoutes(app: App): void {
+  app.route({
+    method: 'GET',
+    url: '/jobs/:id/history',
+    config: { verb: 'getJobHistory' },
+    schema: {
+      params: JobId,
+      ...operation({
+        operationId: 'getJobHistory',
+        tags: ['Jobs'],
+        summary: 'What happened to my job?',
+        description:
+          'Each attempt that ended otherwise than by an ack, and what somebody did to the job, oldest first. It is kept for 30 days, ' +
+          'also when the job is gone.',
+        answers: { 200: answer(ref(JobHistory), 'What happened.') },
+        refusals: [400, 404],
+      }),
+    },
+    handler: (request) => request.verbs.getJobHistory(request.params),
+  });
+
   app.route({
     method: 'GET',
     url: '/jobs/:id/explain',

@@ -22,6 +22,7 @@ import {
   text,
 } from './schemas/common.ts';
 import { Job, JobChange, JobPage, payloadFormat } from './schemas/job.ts';
+import { jobFilters } from './schemas/operation.ts';
 
 /** Room for a job in a list without payloads. With more than that, the list is cut sooner. */
 const BYTES_OF_JOB = 16 * 1024;
@@ -36,7 +37,7 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
         {
           queue: Type.Optional(ref(QueueName)),
           state: Type.Optional(ref(JobStateName)),
-          group: Type.Optional(text(256, { description: 'The group that they are of.' })),
+          ...jobFilters,
           unique_key: Type.Optional(text(256, { description: 'Only those with this `unique_key`.' })),
           include: Type.Optional(
             oneOf(['payload'], { description: 'What else to show.', 'x-enum-varnames': ['IncludePayload'] }),
@@ -56,19 +57,20 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
         description:
           'Keyset pages: jobs that come or go meanwhile make no other job appear twice or be skipped. A cursor goes ' +
           'with the filters that it was made with. A page holds about 16 MiB at most, and may be shorter than `limit`: ' +
-          'the last one has no `next_cursor`.',
+          'the last one has no `next_cursor`. With `fairness_key`, `worker`, `error_contains` or a time, which need a `queue`, a ' +
+          'request searches for a bounded time: a page may even be empty, and its `next_cursor` goes on with the search.',
         answers: { 200: answer(ref(JobPage), 'A page of jobs.') },
         refusals: [400],
       }),
     },
     handler: async (request, reply) => {
-      const { include, queue, state, group, unique_key, order = 'newest', payload_format } = request.query;
-      const filters = { queue, state, group, unique_key, order };
+      const { include, payload_format, order = 'newest', limit: _, cursor: __, ...others } = request.query;
+      const filters = { ...others, order };
       const { items, next } = await pageOf({ of: 'jobs', ...filters }, request.query, {
         list: (limit, after) =>
           withRoom(request, include ? LARGEST_BYTES : limit * BYTES_OF_JOB, async (max_bytes) => {
             const payload = include === 'payload';
-            const { jobs, isCut } = await request.verbs.listJobs({
+            const { jobs, isCut, stoppedAt } = await request.verbs.listJobs({
               ...filters,
               limit,
               after,
@@ -79,7 +81,7 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
               request,
               jobs.reduce((sum, job) => sum + sizeOf(job), 0),
             );
-            return { items: jobs, isCut };
+            return { items: jobs, isCut, stoppedAt };
           }),
         keyOf: ({ id }) => id,
         isKey: isUuid,

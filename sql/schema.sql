@@ -28,6 +28,8 @@ create type dibs.new_job as (
 
 create sequence dibs.audit_id_seq as bigint start 1 increment 1 minvalue 1 maxvalue 9223372036854775807 cache 1;
 
+create sequence dibs.history_id_seq as bigint start 1 increment 1 minvalue 1 maxvalue 9223372036854775807 cache 1;
+
 create sequence dibs.positions as bigint start 1 increment 1 minvalue 1 maxvalue 9223372036854775807 cache 1;
 
 create sequence dibs.queue_ids as bigint start 1 increment 1 minvalue 1 maxvalue 16777215 cache 1;
@@ -469,6 +471,52 @@ from (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as micros
 cross join (select replace(gen_random_uuid()::text, '-', '') as digits) as random;
 $function$;
 
+CREATE OR REPLACE FUNCTION dibs.note_history()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  what text;
+  noted bigint;
+begin
+  if current_setting('dibs.history', true) = 'off' then
+    return null;
+  end if;
+  what := case
+    when new.queue_id <> old.queue_id then 'moved'
+    when new.state = 'leased' then 'cancel_requested'
+    when new.state = 'cancelled' then 'cancelled'
+    when old.state = 'leased' and new.lease_token is not null then 'rescued'
+    when old.lease_token is not null and new.lease_token is null and new.attempt < old.attempt then 'released'
+    when old.lease_token is not null and new.lease_token is null then 'nacked'
+    when new.state = 'dead' then 'expired'
+    else 'retried'
+  end;
+  if what = 'moved' then
+    update dibs.history set queue_id = new.queue_id, job_id = new.id where job_id = old.id;
+  end if;
+  insert into dibs.history (queue_id, job_id, event, state, attempt, deliveries, worker, error, run_at)
+  values (
+    new.queue_id,
+    new.id,
+    what,
+    new.state,
+    old.attempt,
+    old.deliveries,
+    case when old.state = 'leased' then old.worker end,
+    case when what in ('nacked', 'rescued', 'expired') then left(new.last_error, 2000) end,
+    case when new.state in ('scheduled', 'ready', 'blocked') then new.run_at end
+  )
+  returning id into noted;
+  if noted % 8 = 0 then
+    delete from dibs.history
+    where job_id = new.id
+      and id <= (select id from dibs.history where job_id = new.id order by id desc offset 51 limit 1);
+  end if;
+  return null;
+end;
+$function$;
+
 CREATE OR REPLACE FUNCTION dibs.refuse_claim()
  RETURNS boolean
  LANGUAGE plpgsql
@@ -564,6 +612,22 @@ create table dibs.functions (
   constraint functions_pkey PRIMARY KEY (name)
 );
 
+create table dibs.history (
+  id bigint not null,
+  queue_id integer not null,
+  job_id uuid not null,
+  at timestamp with time zone not null default clock_timestamp(),
+  expires_at timestamp with time zone not null default (now() + '30 days'::interval),
+  event text not null,
+  state dibs.job_state not null,
+  attempt integer not null,
+  deliveries integer not null,
+  worker text,
+  error text,
+  run_at timestamp with time zone,
+  constraint history_pkey PRIMARY KEY (id)
+);
+
 create table dibs.idempotency_keys (
   route text not null,
   key text not null,
@@ -635,6 +699,51 @@ create table dibs.migrations (
   applied_at timestamp with time zone not null default now(),
   constraint migrations_pkey PRIMARY KEY (version)
 );
+
+create table dibs.operation_leases (
+  operation_id uuid not null,
+  job_id uuid not null,
+  lease_token uuid not null,
+  constraint operation_leases_operation_id_fkey FOREIGN KEY (operation_id) REFERENCES dibs.operations(id) ON DELETE CASCADE,
+  constraint operation_leases_pkey PRIMARY KEY (operation_id, job_id)
+);
+
+create table dibs.operations (
+  id uuid not null,
+  verb text not null,
+  queue_id integer not null,
+  queue text not null,
+  to_id integer,
+  to_queue text,
+  states text[] not null,
+  group_key text,
+  fairness_key text,
+  worker text,
+  error_contains text,
+  created_after timestamp with time zone,
+  created_before timestamp with time zone,
+  dry_run boolean not null,
+  state text not null default 'running'::text,
+  error text,
+  last_position bigint not null,
+  open_transactions text[] not null,
+  next_transaction bigint not null,
+  counted boolean not null default false,
+  step smallint not null default 0,
+  after_id uuid not null default '00000000-0000-0000-0000-000000000000'::uuid,
+  matched bigint not null default 0,
+  done bigint not null default 0,
+  skipped bigint not null default 0,
+  created_at timestamp with time zone not null default now(),
+  worked_at timestamp with time zone not null default now(),
+  finished_at timestamp with time zone,
+  constraint operation_finished CHECK (((state = 'running'::text) = (finished_at IS NULL))),
+  constraint operation_state CHECK ((state = ANY (ARRAY['running'::text, 'done'::text, 'cancelled'::text, 'failed'::text]))),
+  constraint operation_target CHECK ((((verb = 'move'::text) = (to_id IS NOT NULL)) AND ((to_id IS NULL) = (to_queue IS NULL)))),
+  constraint operation_verb CHECK ((verb = ANY (ARRAY['cancel'::text, 'retry'::text, 'delete'::text, 'move'::text]))),
+  constraint operations_pkey PRIMARY KEY (id)
+)
+with (fillfactor=50, vacuum_truncate=false);
 
 create table dibs.queues (
   id integer not null default nextval('dibs.queue_ids'::regclass),
@@ -737,6 +846,10 @@ CREATE INDEX audit_expiry ON dibs.audit USING btree (expires_at);
 
 CREATE INDEX fair_marks_queue ON dibs.fair_marks USING btree (queue_id);
 
+CREATE INDEX history_expiry ON dibs.history USING btree (expires_at);
+
+CREATE INDEX history_job ON dibs.history USING btree (job_id, id);
+
 CREATE INDEX idempotency_keys_expiry ON dibs.idempotency_keys USING btree (expires_at);
 
 CREATE INDEX jobs_blocked ON dibs.jobs USING btree (queue_id, group_key, "position") WHERE ((group_key IS NOT NULL) AND dibs.by_index((state = 'blocked'::dibs.job_state)));
@@ -771,8 +884,14 @@ CREATE UNIQUE INDEX jobs_unique ON dibs.jobs USING btree (queue_id, unique_key) 
 
 CREATE INDEX jobs_unique_key ON dibs.jobs USING btree (queue_id, unique_key, id) WHERE (unique_key IS NOT NULL);
 
+CREATE INDEX operations_running ON dibs.operations USING btree (id) WHERE (state = 'running'::text);
+
 CREATE INDEX repeatable_claims_until ON dibs.repeatable_claims USING btree (until);
 
 CREATE INDEX schedules_next ON dibs.schedules USING btree (next_run_at) WHERE (next_run_at IS NOT NULL);
 
 CREATE INDEX unique_windows_until ON dibs.unique_windows USING btree (until);
+
+-- views and triggers
+
+CREATE TRIGGER jobs_history AFTER UPDATE ON dibs.jobs FOR EACH ROW WHEN (((old.queue_id <> new.queue_id) OR (new.cancel_requested AND (NOT old.cancel_requested) AND (new.state = 'leased'::dibs.job_state)) OR ((new.state <> 'leased'::dibs.job_state) AND (new.state <> 'completed'::dibs.job_state) AND ((old.state = 'leased'::dibs.job_state) OR ((old.state = 'dead'::dibs.job_state) <> (new.state = 'dead'::dibs.job_state)) OR ((new.state = 'cancelled'::dibs.job_state) AND (old.state <> 'cancelled'::dibs.job_state)) OR ((old.lease_token IS NOT NULL) AND (new.lease_token IS NULL)) OR (new.attempt < old.attempt))))) EXECUTE FUNCTION dibs.note_history();

@@ -5,8 +5,12 @@ import { keyAdmin } from './access/keyAdmin.ts';
 import { createKeys } from './access/keys.ts';
 import { createChangeJob } from './admin/changeJob.ts';
 import { createDepths } from './admin/depths.ts';
-import { type JobFilter, jobAdmin } from './admin/jobs.ts';
+import { createHistory } from './admin/history.ts';
+import type { JobListing } from './admin/jobFilter.ts';
+import { jobAdmin } from './admin/jobs.ts';
 import { createMetrics } from './admin/metrics.ts';
+import { operationAdmin } from './admin/operations.ts';
+import { createOperationWork } from './admin/operationWork.ts';
 import { createPurge } from './admin/purge.ts';
 import { queueAdmin } from './admin/queues.ts';
 import { createRedrive } from './admin/redrive.ts';
@@ -186,6 +190,7 @@ export async function startEngine(options: EngineOptions) {
   });
   const purge = createPurge({ db, throttle, groups });
   const admin = queueAdmin({ ...common, purge, redrive: createRedrive({ ...common, throttle, groups }) });
+  const operations = operationAdmin({ db, queues, clock, started: () => duties.workOnOperations() });
   const schedules = scheduleAdmin({ db, enqueue });
   const keys = createKeys({ db, clock });
   const keyring = keyAdmin({ db, changed: keys.refresh });
@@ -217,8 +222,9 @@ export async function startEngine(options: EngineOptions) {
 
     getJob: ({ id }: { id: string }) => jobs.get(id),
     waitForJob: waits.wait,
-    listJobs: (filter: JobFilter) => jobs.list(filter),
+    listJobs: (filter: JobListing) => jobs.list(filter),
     explainJob: ({ id }: { id: string }) => jobs.explain(id),
+    getJobHistory: createHistory({ db, queues }),
     cancelJob: ({ id }: { id: string }) => jobs.cancel(id),
     retryJob: ({ id }: { id: string }) => jobs.retry(id),
     changeJob: createChangeJob({ ...common, clock, groups, getJob: jobs.get }),
@@ -233,6 +239,11 @@ export async function startEngine(options: EngineOptions) {
     deleteQueue: admin.remove,
     purgeQueue: admin.purge,
     redriveQueue: admin.redrive,
+
+    startOperation: operations.start,
+    getOperation: operations.get,
+    listOperations: operations.list,
+    stopOperation: operations.stop,
 
     getSchedule: schedules.get,
     listSchedules: schedules.list,
@@ -280,6 +291,7 @@ export async function startEngine(options: EngineOptions) {
     enqueueWithin,
     totals,
     depths,
+    operations: createOperationWork({ ...common, waiters, settlement, throttle, groups }),
     dutyLog,
   });
   // The duties have their connections by then. While the routes are compiled, which takes long on a slow machine, nothing

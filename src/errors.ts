@@ -7,6 +7,7 @@ export type RefusalCode =
   | 'queue_not_found'
   | 'schedule_not_found'
   | 'key_not_found'
+  | 'operation_not_found'
   | 'route_not_found'
   | 'method_not_allowed'
   | 'request_timeout'
@@ -17,6 +18,7 @@ export type RefusalCode =
   | 'unique_key_taken'
   | 'key_name_taken'
   | 'too_many_keys'
+  | 'too_many_operations'
   | 'payload_too_large'
   | 'unsupported_media_type'
   | 'idempotency_key_reused'
@@ -94,6 +96,18 @@ export const keyNameTaken = (name: string) =>
 
 export const tooManyKeys = (most: number) =>
   new Refusal('too_many_keys', `There are ${most} access keys, and there can be no more. Revoke some first.`);
+
+export const operationNotFound = (id: string) =>
+  new Refusal(
+    'operation_not_found',
+    `There is no operation ${JSON.stringify(id)}. It never existed, or it ended long ago.`,
+  );
+
+export const tooManyOperations = (most: number) =>
+  new Refusal(
+    'too_many_operations',
+    `${most} operations are running. Wait until one of them ends, or stop it.`,
+  );
 
 export const leaseLost = (id: string) =>
   new Refusal(

@@ -35,8 +35,14 @@ export async function pageOf<Item>(
     keyOf,
     isKey,
   }: {
-    /** `isCut`: more items follow, although these are fewer than the limit. */
-    list: (limit: number, after: string | undefined) => Promise<{ items: Item[]; isCut?: boolean }>;
+    /**
+     * `isCut`: more items follow, although these are fewer than the limit. `stoppedAt`: so may they, behind this key, although
+     * none of these has it.
+     */
+    list: (
+      limit: number,
+      after: string | undefined,
+    ) => Promise<{ items: Item[]; isCut?: boolean; stoppedAt?: string | undefined }>;
     /** What the list is ordered by. */
     keyOf: (item: Item) => string;
     isKey: (text: string) => boolean;
@@ -44,8 +50,9 @@ export async function pageOf<Item>(
 ): Promise<{ items: Item[]; next: string | null }> {
   const after = cursor === undefined ? undefined : readCursor(listing, cursor, isKey);
   // One more than the page has: it tells whether another page follows.
-  const { items: found, isCut = false } = await list(limit + 1, after);
+  const { items: found, isCut = false, stoppedAt } = await list(limit + 1, after);
   const items = found.slice(0, limit);
-  const next = isCut || found.length > limit ? writeCursor(listing, keyOf(items.at(-1) as Item)) : null;
+  const last = isCut || found.length > limit ? keyOf(items.at(-1) as Item) : stoppedAt;
+  const next = last === undefined ? null : writeCursor(listing, last);
   return { items, next };
 }

@@ -67,6 +67,7 @@ export const openApi: FastifyDynamicSwaggerOptions = {
       { name: 'Consuming', description: 'Lease jobs, work them, and say what became of them.' },
       { name: 'Jobs', description: 'Look at single jobs and change their fate.' },
       { name: 'Queues', description: 'Look at queues, configure them, and work on all their jobs.' },
+      { name: 'Operations', description: 'Act on any number of jobs, in the background.' },
       { name: 'Schedules', description: 'Enqueue a job at every tick of a cron.' },
       {
         name: 'Access',

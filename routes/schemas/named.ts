@@ -3,9 +3,11 @@ import * as audit from './audit.ts';
 import * as common from './common.ts';
 import * as explain from './explain.ts';
 import * as health from './health.ts';
+import * as history from './history.ts';
 import * as job from './job.ts';
 import * as key from './key.ts';
 import * as lease from './lease.ts';
+import * as operation from './operation.ts';
 import * as queue from './queue.ts';
 import * as schedule from './schedule.ts';
 
@@ -16,9 +18,11 @@ export const namedSchemas = Object.values<unknown>({
   ...audit,
   ...common,
   ...explain,
+  ...history,
   ...job,
   ...key,
   ...lease,
+  ...operation,
   ...queue,
   ...schedule,
   ...health,

@@ -73,6 +73,12 @@ const settle = {
   followUps: ({ acks = [], nacks = [] }: SettleRequest) => new Set([...acks, ...nacks].flatMap(followUpsOf)),
 } as const;
 const read = { scope: 'read' } as const;
+/** A list of what the caller may see, of one queue or of all. */
+const listed = {
+  ...read,
+  queues: ({ queue }: Job) => (queue === undefined ? [] : [queue]),
+  narrowed: true,
+} as const;
 const consume = { scope: 'consume', job: true } as const;
 const admin = { scope: 'admin', about: ({ queue }: { queue?: string }): Subject => ({ queue }) } as const;
 
@@ -143,7 +149,8 @@ export const NEEDS = {
   getJob: { ...read, job: true },
   waitForJob: { ...read, job: true, waits: true },
   explainJob: { ...read, job: true },
-  listJobs: { ...read, queues: ({ queue }: Job) => (queue === undefined ? [] : [queue]), narrowed: true },
+  getJobHistory: { ...read, job: true },
+  listJobs: listed,
   cancelJob: adminOfJob,
   retryJob: adminOfJob,
   changeJob: adminOfJob,
@@ -158,6 +165,21 @@ export const NEEDS = {
   deleteQueue: { ...admin, queues: named },
   purgeQueue: adminOfJobs,
   redriveQueue: adminOfJobs,
+
+  startOperation: {
+    ...admin,
+    queues: ({ queue, to }: { queue: string; to?: string }) => (to === undefined ? [queue] : [queue, to]),
+  },
+  getOperation: { ...read, narrowed: true },
+  listOperations: listed,
+  stopOperation: {
+    scope: 'admin',
+    narrowed: true,
+    about: (_: unknown, operation?: Named & { done: number }): Subject => ({
+      queue: operation?.queue,
+      count: operation?.done,
+    }),
+  },
 
   getSchedule: { ...read, narrowed: true },
   listSchedules: { ...read, narrowed: true },

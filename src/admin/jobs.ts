@@ -1,7 +1,7 @@
 import type { Claims } from '../claim/claims.ts';
 import { jobFinished, jobLeased, jobNotFound, uniqueKeyTaken } from '../errors.ts';
 import type { GroupHeads } from '../groups/heads.ts';
-import type { Job, JobRow, JobState } from '../job.ts';
+import type { Job, JobRow } from '../job.ts';
 import { isKeyTaken } from '../postgres/errorClasses.ts';
 import { LONG_LOCK_WAIT_MS, orUnavailable, withLockTimeout } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
@@ -14,7 +14,9 @@ import type { Notifier } from '../replicas/notifier.ts';
 import type { Settlement } from '../settle/verbs.ts';
 import type { Waiters } from '../waiting/waiters.ts';
 import { explainJob } from './explainJob.ts';
+import type { JobListing } from './jobFilter.ts';
 import type { Explanation } from './jobReasons.ts';
+import { createMatch } from './matchJobs.ts';
 
 const statements = {
   get: prepared('settle/job', row<JobRow>()),
@@ -32,22 +34,6 @@ interface Found {
   found: number;
 }
 
-export interface JobFilter {
-  queue?: string;
-  state?: JobState;
-  group?: string;
-  unique_key?: string;
-  payload: boolean;
-  order: 'newest' | 'oldest';
-  limit: number;
-  /** A page ends when its jobs have this number of bytes together. It has at least one job. */
-  max_bytes: number;
-  /** The last id of the page before. */
-  after?: string;
-  /** Only jobs of queues that are like one of these patterns. */
-  visible?: string[];
-}
-
 /** The verbs that look at single jobs, cancel them and retry them. */
 export function jobAdmin(context: {
   db: Database;
@@ -63,6 +49,7 @@ export function jobAdmin(context: {
   // Somebody may keep a transaction open that holds the unique key.
   const withLongWait = withLockTimeout(db, LONG_LOCK_WAIT_MS);
 
+  const match = createMatch({ db, queues });
   const reading = createSemaphore(READ_AT_ONCE);
 
   /** The job with its payload. @throws Refusal `job_not_found` */
@@ -89,8 +76,13 @@ export function jobAdmin(context: {
       return explanation;
     },
 
-    /** A page of jobs. It is the last one, if it is shorter than its limit and was not cut. */
-    async list(filter: JobFilter): Promise<{ jobs: Job[]; isCut: boolean }> {
+    /**
+     * A page of jobs. It is the last one, if it is shorter than its limit and was not cut. `stoppedAt`: the search for jobs that
+     * match stopped at this id, and goes on behind it.
+     */
+    async list(filter: JobListing): Promise<{ jobs: Job[]; isCut: boolean; stoppedAt?: string | undefined }> {
+      const matched = await match(filter);
+      if (matched?.ids.length === 0) return { jobs: [], isCut: false, stoppedAt: matched.stoppedAt };
       const jobs = await db.query(statements[filter.order], {
         queue: filter.queue ?? null,
         state: filter.state ?? null,
@@ -99,10 +91,11 @@ export function jobAdmin(context: {
         include_payload: filter.payload,
         group: filter.group ?? null,
         unique_key: filter.unique_key ?? null,
+        ids: matched?.ids ?? null,
         max_bytes: filter.max_bytes,
         visible: filter.visible ?? null,
       });
-      return { jobs, isCut: (jobs[0]?.found ?? 0) > jobs.length };
+      return { jobs, isCut: (jobs[0]?.found ?? 0) > jobs.length, stoppedAt: matched?.stoppedAt };
     },
 
     /** Cancels a job that waits or is dead. A leased job comes back `leased`, and its worker is asked to stop. */

@@ -5,6 +5,7 @@ import type { JobState } from '../job.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Queue } from '../queues/cache.ts';
+import { callPoint } from './callPoint.ts';
 
 interface Batch {
   count: number;
@@ -28,16 +29,7 @@ interface ByKey extends ByPosition {
   after_key: string | null;
 }
 
-/** The moment of a call, as sql/admin/call_point.sql tells it. */
-interface CallPoint {
-  last_position: number;
-  open_transactions: string[];
-  next_transaction: number;
-}
-
 const statements = {
-  callPoint: planned('admin/call_point', row<CallPoint & { oldest: number; looked_from: number }>()),
-  openBetween: planned('admin/open_between', row<{ id: string }>()),
   now: planned('admin/call_time', row<{ now: string }>()),
   purge: planned('admin/purge', row<Batch & ById>()),
   purgeReady: planned('admin/purge_ready', row<Batch & ByPosition>()),
@@ -60,21 +52,6 @@ const FIRST_READY: ByKey = { after_rank: -101, after_key: '', after_position: 0 
 export async function callTime(db: Db): Promise<string> {
   const [row] = await db.query(statements.now);
   return (row as { now: string }).now;
-}
-
-/** One statement looks at this number of transactions, in about 0.2 s. */
-const TRANSACTIONS = 200_000;
-
-/** The moment of a call. It takes a second for each million of transactions since one began that has changed jobs. */
-async function callPoint(db: Db): Promise<CallPoint> {
-  const [found] = await db.query(statements.callPoint);
-  const { oldest, looked_from, ...point } = found as CallPoint & { oldest: number; looked_from: number };
-  for (let last = looked_from; last > oldest; last -= TRANSACTIONS) {
-    const first = Math.max(oldest, last - TRANSACTIONS);
-    const open = await db.query(statements.openBetween, { first, last });
-    point.open_transactions = point.open_transactions.concat(open.map(({ id }) => id));
-  }
-  return point;
 }
 
 /** Deletes jobs by the thousand, in chunks. Each chunk is a transaction of its own. */

@@ -51,7 +51,12 @@ export function createRedrive(context: {
         () => [queue_id],
         async () => {
           const places = await positionsFor(db, dead);
-          return withShortWait.query(statements.redrive, { queue_id, called_at, ...places });
+          return withShortWait.query(statements.redrive, {
+            queue_id,
+            states: ['dead'],
+            called_at,
+            ...places,
+          });
         },
       );
       notifier.ready(queue.name);

@@ -14,7 +14,16 @@ import { scheduleTicks } from '../schedules/ticker.ts';
 import type { Settlement } from '../settle/verbs.ts';
 import type { Waiters } from '../waiting/waiters.ts';
 import { startDuty } from './duty.ts';
-import { pruneAnswers, pruneAudit, pruneClaims, pruneJobs, pruneKeys, pruneWindows } from './pruner.ts';
+import {
+  pruneAnswers,
+  pruneAudit,
+  pruneClaims,
+  pruneHistory,
+  pruneJobs,
+  pruneKeys,
+  pruneOperations,
+  pruneWindows,
+} from './pruner.ts';
 import { recallPassedOver, storeFloors } from './recall.ts';
 import { expireJobs, promoteScheduled, rescueLeases } from './sweeper.ts';
 
@@ -27,6 +36,8 @@ const LOST_LEASES_MS = 1000;
 const SCHEDULES_MS = 1000;
 const TOTALS_MS = 1000;
 const DEPTHS_MS = 1000;
+const OPERATIONS_MS = 500;
+const PRUNE_OPERATIONS_MS = 60_000;
 const CLOCK_MS = 10_000;
 /** A revoked key is refused within a second, also where no notification arrives. */
 const KEYS_MS = 500;
@@ -52,13 +63,15 @@ export function startDuties(context: {
   tally: Tally;
   totals: { run(): Promise<boolean> };
   depths: { run(): Promise<boolean> };
+  operations: { run(): Promise<boolean> };
   dutyLog: DutyLog;
   log: (error: unknown, message: string) => void;
 }) {
-  const { clock, repair, claims, keys, arrivals, totals, depths, dutyLog, log } = context;
+  const { clock, repair, claims, keys, arrivals, totals, depths, operations, dutyLog, log } = context;
   const failed = (error: unknown) => log(error, 'a background duty failed, it will run again');
   const start = (name: string, everyMs: number, run: () => Promise<boolean | number>) =>
     startDuty({ everyMs, failed, run: dutyLog.noting(name, run) });
+  const operationsDuty = start('operations', OPERATIONS_MS, operations.run);
   const duties = [
     start('rescue', SWEEP_MS, rescueLeases(context)),
     start('promote', SWEEP_MS, promoteScheduled(context)),
@@ -74,6 +87,9 @@ export function startDuties(context: {
     start('prune_claims', PRUNE_MS, pruneClaims(context)),
     start('prune_keys', PRUNE_MS, pruneKeys(context)),
     start('prune_audit', PRUNE_MS, pruneAudit(context)),
+    start('prune_history', PRUNE_MS, pruneHistory(context)),
+    start('prune_operations', PRUNE_OPERATIONS_MS, pruneOperations(context)),
+    operationsDuty,
     start('keys', KEYS_MS, keys.follow),
     start('key_use', KEY_USE_MS, keys.noteUse),
     start('schedules', SCHEDULES_MS, scheduleTicks(context)),
@@ -85,6 +101,9 @@ export function startDuties(context: {
   return {
     /** Settles when each duty has run once. By then it has a connection. */
     begun: Promise.all(duties.map((duty) => duty.begun)).then(() => undefined),
+
+    /** An operation was started here. */
+    workOnOperations: operationsDuty.runNow,
 
     async stop(): Promise<void> {
       repair.stop();

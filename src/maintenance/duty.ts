@@ -12,9 +12,12 @@ export function startDuty(options: {
 }): {
   /** Settles when it has run for the first time. */
   begun: Promise<void>;
+  /** Runs it now, or again when it is running. */
+  runNow(): void;
   stop(): Promise<void>;
 } {
   let stopped = false;
+  let isAsked = false;
   let timer: NodeJS.Timeout | undefined;
   let wake: () => void = () => undefined;
   let begin: () => void = () => undefined;
@@ -26,6 +29,7 @@ export function startDuty(options: {
     while (!stopped) {
       let more = false;
       let pause = options.everyMs;
+      isAsked = false;
       try {
         const answer = await options.run();
         more = answer === true;
@@ -35,7 +39,7 @@ export function startDuty(options: {
         pause = Math.max(pause, PAUSE_MS);
       }
       begin();
-      if (more || stopped) continue;
+      if (more || stopped || isAsked) continue;
       await new Promise<void>((resolve) => {
         wake = resolve;
         timer = setTimeout(resolve, pause);
@@ -46,6 +50,11 @@ export function startDuty(options: {
 
   return {
     begun,
+    runNow() {
+      isAsked = true;
+      clearTimeout(timer);
+      wake();
+    },
     stop() {
       stopped = true;
       clearTimeout(timer);

@@ -31,13 +31,15 @@ const statements = {
   claims: planned('maintenance/prune_claims', row<Expired>()),
   keys: planned('maintenance/prune_keys', row<Expired>()),
   audit: planned('maintenance/prune_audit', row<Expired>()),
+  history: planned('maintenance/prune_history', row<Expired>()),
+  operations: planned('maintenance/prune_operations'),
 };
 
 /** A pass that has much to do looks this often for queues that have something to prune by now. */
 const LOOK_MS = 1000;
 const BEGINNING: Last = { after_finished_at: '-infinity', after_id: FIRST_ID };
 
-/** The number of rows that prune_answers.sql, prune_windows.sql, prune_claims.sql, prune_keys.sql and prune_audit.sql take at once. */
+/** The number of rows that prune_answers.sql, prune_windows.sql, prune_claims.sql, prune_keys.sql, prune_audit.sql and prune_history.sql take at once. */
 const BATCH = 1000;
 
 /** Deletes finished jobs that outlived the retention of their queue. Queues take turns, a chunk each. */
@@ -108,3 +110,22 @@ const MOST_AUDIT_ROWS = 1_000_000;
 /** Deletes audit rows that are too old, or too many. */
 export const pruneAudit = (context: { db: Db; clock: Clock }) =>
   pruneExpired(context, statements.audit, { most_rows: MOST_AUDIT_ROWS });
+
+/** The number of rows of the history that are kept, for all jobs together. */
+const MOST_HISTORY_ROWS = 5_000_000;
+
+/** Deletes rows of the history that are too old, or too many. */
+export const pruneHistory = (context: { db: Db; clock: Clock }) =>
+  pruneExpired(context, statements.history, { most_rows: MOST_HISTORY_ROWS });
+
+/** How long operations that ended are kept, and how many of them. */
+const OPERATIONS_DAYS = 30;
+const MOST_OPERATIONS = 1000;
+
+/** Deletes operations that ended long ago, or have too many newer ones. */
+export const pruneOperations =
+  ({ db }: { db: Db }) =>
+  async (): Promise<boolean> => {
+    await db.query(statements.operations, { days: OPERATIONS_DAYS, most: MOST_OPERATIONS });
+    return false;
+  };

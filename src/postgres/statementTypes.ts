@@ -328,12 +328,30 @@ export interface StatementTypes {
       lease_expires_at: string;
     };
   };
+  'admin/history': {
+    parameters: {
+      id: string | null;
+      queue_id: number | null;
+      limit: number | null;
+    };
+    columns: {
+      at: string;
+      event: string;
+      state: JobState;
+      attempt: number;
+      deliveries: number;
+      worker: string;
+      error: string;
+      run_at: string;
+    };
+  };
   'admin/list_newest': {
     parameters: {
       include_payload: boolean | null;
       state: JobState | null;
       group: string | null;
       unique_key: string | null;
+      ids: (string | null)[] | null;
       after: string | null;
       limit: number | null;
       queue: string | null;
@@ -370,6 +388,7 @@ export interface StatementTypes {
       state: JobState | null;
       group: string | null;
       unique_key: string | null;
+      ids: (string | null)[] | null;
       after: string | null;
       limit: number | null;
       queue: string | null;
@@ -400,6 +419,52 @@ export interface StatementTypes {
       found: number;
     };
   };
+  'admin/match_newest': {
+    parameters: {
+      queue_id: number | null;
+      state: JobState | null;
+      group: string | null;
+      unique_key: string | null;
+      first_id: string | null;
+      last_id: string | null;
+      after: string | null;
+      look: number | null;
+      fairness_key: string | null;
+      worker: string | null;
+      error_contains: string | null;
+      created_after: string | null;
+      created_before: string | null;
+      limit: number | null;
+    };
+    columns: {
+      looked: number;
+      last_id: string;
+      ids: (string | null)[];
+    };
+  };
+  'admin/match_oldest': {
+    parameters: {
+      queue_id: number | null;
+      state: JobState | null;
+      group: string | null;
+      unique_key: string | null;
+      first_id: string | null;
+      last_id: string | null;
+      after: string | null;
+      look: number | null;
+      fairness_key: string | null;
+      worker: string | null;
+      error_contains: string | null;
+      created_after: string | null;
+      created_before: string | null;
+      limit: number | null;
+    };
+    columns: {
+      looked: number;
+      last_id: string;
+      ids: (string | null)[];
+    };
+  };
   'admin/open_between': {
     parameters: {
       first: number | null;
@@ -407,6 +472,297 @@ export interface StatementTypes {
     };
     columns: {
       id: string;
+    };
+  };
+  'admin/operation_cancel': {
+    parameters: {
+      queue_id: number | null;
+      ids: (string | null)[] | null;
+    };
+    columns: {
+      id: string;
+      state: JobState;
+      awaited: boolean;
+    };
+  };
+  'admin/operation_count': {
+    parameters: {
+      queue_id: number | null;
+      walked_state: JobState | null;
+      group: string | null;
+      after_id: string | null;
+      limit: number | null;
+      state: string | null;
+      fairness_key: string | null;
+      worker: string | null;
+      error_contains: string | null;
+      created_after: string | null;
+      created_before: string | null;
+      last_position: number | null;
+      open_transactions: (string | null)[] | TextArray | null;
+      next_transaction: number | null;
+    };
+    columns: {
+      looked: number;
+      last_id: string;
+      matched: number;
+    };
+  };
+  'admin/operation_delete': {
+    parameters: {
+      queue_id: number | null;
+      ids: (string | null)[] | null;
+    };
+    columns: {
+      count: number;
+    };
+  };
+  'admin/operation_find': {
+    parameters: {
+      id: string | null;
+      visible: (string | null)[] | TextArray | null;
+    };
+    columns: {
+      id: string;
+      verb: string;
+      queue: string;
+      to: string;
+      states: (string | null)[];
+      group: string;
+      fairness_key: string;
+      worker: string;
+      error_contains: string;
+      created_after: string;
+      created_before: string;
+      dry_run: boolean;
+      state: string;
+      counted: boolean;
+      matched: number;
+      done: number;
+      skipped: number;
+      error: string;
+      created_at: string;
+      finished_at: string;
+    };
+  };
+  'admin/operation_insert': {
+    parameters: {
+      id: string | null;
+      verb: string | null;
+      queue_id: number | null;
+      queue: string | null;
+      to_id: number | null;
+      to: string | null;
+      states: (string | null)[] | TextArray | null;
+      group: string | null;
+      fairness_key: string | null;
+      worker: string | null;
+      error_contains: string | null;
+      created_after: string | null;
+      created_before: string | null;
+      dry_run: boolean | null;
+      last_position: number | null;
+      open_transactions: (string | null)[] | TextArray | null;
+      next_transaction: number | null;
+      most: number | null;
+    };
+    columns: {
+      id: string;
+      verb: string;
+      queue: string;
+      to: string;
+      states: (string | null)[];
+      group: string;
+      fairness_key: string;
+      worker: string;
+      error_contains: string;
+      created_after: string;
+      created_before: string;
+      dry_run: boolean;
+      state: string;
+      counted: boolean;
+      matched: number;
+      done: number;
+      skipped: number;
+      error: string;
+      created_at: string;
+      finished_at: string;
+    };
+  };
+  'admin/operation_leases': {
+    parameters: {
+      id: string | null;
+      after_id: string | null;
+      limit: number | null;
+      queue_id: number | null;
+    };
+    columns: {
+      looked: number;
+      last_id: string;
+      ids: (string | null)[];
+      unique_keys: (string | null)[];
+      headless: (string | null)[];
+    };
+  };
+  'admin/operation_list': {
+    parameters: {
+      after: string | null;
+      queue: string | null;
+      state: string | null;
+      visible: (string | null)[] | TextArray | null;
+      limit: number | null;
+    };
+    columns: {
+      id: string;
+      verb: string;
+      queue: string;
+      to: string;
+      states: (string | null)[];
+      group: string;
+      fairness_key: string;
+      worker: string;
+      error_contains: string;
+      created_after: string;
+      created_before: string;
+      dry_run: boolean;
+      state: string;
+      counted: boolean;
+      matched: number;
+      done: number;
+      skipped: number;
+      error: string;
+      created_at: string;
+      finished_at: string;
+    };
+  };
+  'admin/operation_move': {
+    parameters: {
+      queue_id: number | null;
+      ids: (string | null)[] | null;
+      to_id: number | null;
+      positions: (number | null)[] | null;
+    };
+    columns: {
+      id: string;
+      state: JobState;
+      group: string;
+    };
+  };
+  'admin/operation_note_leases': {
+    parameters: {
+      id: string | null;
+      queue_id: number | null;
+      group: string | null;
+      fairness_key: string | null;
+      worker: string | null;
+      error_contains: string | null;
+      created_after: string | null;
+      created_before: string | null;
+    };
+    columns: {
+      id: string;
+      verb: string;
+      queue: string;
+      to: string;
+      states: (string | null)[];
+      group: string;
+      fairness_key: string;
+      worker: string;
+      error_contains: string;
+      created_after: string;
+      created_before: string;
+      dry_run: boolean;
+      state: string;
+      counted: boolean;
+      matched: number;
+      done: number;
+      skipped: number;
+      error: string;
+      created_at: string;
+      finished_at: string;
+    };
+  };
+  'admin/operation_page': {
+    parameters: {
+      queue_id: number | null;
+      walked_state: JobState | null;
+      group: string | null;
+      after_id: string | null;
+      limit: number | null;
+      state: string | null;
+      fairness_key: string | null;
+      worker: string | null;
+      error_contains: string | null;
+      created_after: string | null;
+      created_before: string | null;
+      last_position: number | null;
+      open_transactions: (string | null)[] | TextArray | null;
+      next_transaction: number | null;
+    };
+    columns: {
+      looked: number;
+      last_id: string;
+      ids: (string | null)[];
+      unique_keys: (string | null)[];
+      headless: (string | null)[];
+    };
+  };
+  'admin/operation_progress': {
+    parameters: {
+      id: string | null;
+      state: string | null;
+      error: string | null;
+      counted: boolean | null;
+      step: number | null;
+      after_id: string | null;
+      matched: number | null;
+      done: number | null;
+      skipped: number | null;
+    };
+    columns: Record<never, never>;
+  };
+  'admin/operation_stop': {
+    parameters: {
+      id: string | null;
+      visible: (string | null)[] | TextArray | null;
+    };
+    columns: Record<never, never>;
+  };
+  'admin/operation_take': {
+    parameters: Record<never, never>;
+    columns: {
+      id: string;
+      verb: string;
+      queue_id: number;
+      queue: string;
+      to_id: number;
+      to: string;
+      states: (string | null)[];
+      group: string;
+      fairness_key: string;
+      worker: string;
+      error_contains: string;
+      created_after: string;
+      created_before: string;
+      dry_run: boolean;
+      counted: boolean;
+      step: number;
+      after_id: string;
+      matched: number;
+      last_position: number;
+      open_transactions: (string | null)[];
+      next_transaction: number;
+      has_queue: boolean;
+      is_too_old: boolean;
+    };
+  };
+  'admin/operation_target': {
+    parameters: {
+      counts: boolean | null;
+      to_id: number | null;
+    };
+    columns: {
+      capacity: number;
     };
   };
   'admin/purge': {
@@ -546,6 +902,7 @@ export interface StatementTypes {
       positions: (number | null)[] | null;
       ids: (string | null)[] | null;
       queue_id: number | null;
+      states: (string | null)[] | TextArray | null;
       called_at: string | null;
     };
     columns: {
@@ -1295,6 +1652,15 @@ export interface StatementTypes {
       ended_at: string;
     };
   };
+  'maintenance/prune_history': {
+    parameters: {
+      from: string | null;
+      most_rows: number | null;
+    };
+    columns: {
+      ended_at: string;
+    };
+  };
   'maintenance/prune_jobs': {
     parameters: {
       queue_id: number | null;
@@ -1316,6 +1682,15 @@ export interface StatementTypes {
     };
     columns: {
       ended_at: string;
+    };
+  };
+  'maintenance/prune_operations': {
+    parameters: {
+      days: number | null;
+      most: number | null;
+    };
+    columns: {
+      id: string;
     };
   };
   'maintenance/prune_windows': {

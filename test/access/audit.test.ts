@@ -41,10 +41,18 @@ async function queueWithJobs() {
   const [dead, leased] = await at.claim(queue, { limit: 2 });
   await at.settle('nack', dead, { retry: false, error: 'secret error' });
   await at.ok('PUT', `/schedules/${queue}`, spec(queue));
+  const [operation] = await sql(
+    `insert into dibs.operations (id, verb, queue_id, queue, states, dry_run, state, finished_at, done, last_position,
+       open_transactions, next_transaction)
+     select gen_random_uuid(), 'cancel', id, name, '{dead}', false, 'done', now(), 7, 0, '{}', 0
+     from dibs.queues where name = $1
+     returning id`,
+    [queue],
+  );
   await theRows(1);
   await sql('delete from dibs.audit');
   service.acts.length = 0;
-  return { queue, ready: ready.id, dead: dead.id, leased: leased.id };
+  return { queue, ready: ready.id, dead: dead.id, leased: leased.id, operation: operation?.id };
 }
 type Jobs = Awaited<ReturnType<typeof queueWithJobs>>;
 
@@ -84,6 +92,16 @@ const ACTS: [string, Method, (at: Jobs) => [string, unknown?], (at: Jobs) => obj
     (a) => [`/queues/${a.queue}/redrive`, { error_contains: 'secret' }],
     (a) => ({ queue: a.queue, count: 1 }),
   ],
+  [
+    'startOperation',
+    'POST',
+    (a) => [
+      '/operations',
+      { verb: 'retry', queue: a.queue, filter: { states: ['dead'], error_contains: 'secret' } },
+    ],
+    (a) => ({ queue: a.queue }),
+  ],
+  ['stopOperation', 'DELETE', (a) => [`/operations/${a.operation}`], (a) => ({ queue: a.queue, count: 7 })],
   [
     'putSchedule',
     'PUT',

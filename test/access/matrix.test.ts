@@ -74,9 +74,18 @@ async function fixture(of: 'own' | 'theirs' = 'own'): Promise<Fixture> {
   const [dead, leased] = await at.claim(queue, { limit: 2, lease_seconds: 43_200 });
   await at.settle('nack', dead, { retry: false });
   await at.ok('PUT', `/schedules/${schedule}`, { cron: '0 0 1 1 *', job: { queue } });
+  const { rows } = await client.query(
+    `insert into dibs.operations (id, verb, queue_id, queue, states, dry_run, state, finished_at, last_position,
+       open_transactions, next_transaction)
+     select gen_random_uuid(), 'cancel', id, name, '{dead}', false, 'done', now(), 0, '{}', 0
+     from dibs.queues where name = $1
+     returning id`,
+    [queue],
+  );
   return {
     queue,
     schedule,
+    operation: rows[0].id,
     ready: jobs[2].id,
     dead: dead.id,
     leased: { id: leased.id, lease_token: leased.lease_token },
@@ -97,7 +106,8 @@ async function snapshot(): Promise<Snapshot> {
             position, priority), ' ' order by id)) from dibs.jobs),
          (select md5(string_agg(to_json(q)::text, ' ' order by id)) from dibs.queues q),
          (select md5(string_agg(to_json(s)::text, ' ' order by name)) from dibs.schedules s),
-         (select count(*) from dibs.idempotency_keys)
+         (select count(*) from dibs.idempotency_keys),
+         (select count(*) from dibs.operations where dry_run)
        ) as state,
        array(select mark::text from dibs.repeatable_claims) as claims`,
   );
@@ -118,7 +128,7 @@ function expectForeign(answer: Answer, { foreign, shows, hides = shows }: Case, 
   if (foreign === 403) expectProblem(answer, 403, 'forbidden');
   else if (foreign === 404) {
     expect(answer.status, answer.text).toBe(404);
-    expect(answer.body.code).toMatch(/^(job|schedule)_not_found$/);
+    expect(answer.body.code).toMatch(/^(job|schedule|operation)_not_found$/);
   } else {
     expect(answer.status, answer.text).toBe(200);
     if (foreign === 'item 404') expect(answer.body.acks[0].status).toBe(404);

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { FIRST_ID } from '../../src/ids.ts';
+import type { JobState } from '../../src/job.ts';
 import type { ParametersOf, StatementName } from './statements.ts';
 
 export const TOKEN = '00000000-0000-4000-8000-000000000001';
@@ -117,6 +118,39 @@ export const oneFrontClaim = (queue_id: number, slots: number) => ({
   fair_positions: [-1],
   fair_last_ranks: [100],
   fair_last_positions: [2 ** 53 - 1],
+});
+
+/** A portion of an operation that looks at jobs of this state, and at all states where no index has them by id. */
+const oneWalk = (queue_id: number, state: JobState) => ({
+  queue_id,
+  state,
+  walked_state: state === 'ready' ? null : state,
+  after_id: FIRST_ID,
+  limit: 1000,
+  group: null,
+  fairness_key: null,
+  worker: null,
+  error_contains: null,
+  created_after: null,
+  created_before: null,
+  ...AFTER_ALL,
+});
+
+/** A page of a list with filters that no index has. */
+const oneMatch = (queue_id: number) => ({
+  queue_id,
+  unique_key: null,
+  group: null,
+  fairness_key: null,
+  worker: null,
+  error_contains: null,
+  created_after: null,
+  created_before: null,
+  first_id: FIRST_ID,
+  last_id: FIRST_ID.replaceAll('0', 'f'),
+  after: null,
+  look: 2000,
+  limit: 100,
 });
 
 /** The statements for which a bad plan would hurt, with parameters for some jobs. */
@@ -324,6 +358,7 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
       queue_id: queue,
       ids,
       positions: positionsOf(ids),
+      states: ['dead', 'scheduled'],
       called_at: LATER,
     }),
   },
@@ -372,6 +407,7 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
       state: null,
       group: null,
       unique_key: null,
+      ids: null,
       after: null,
       limit: 100,
       max_bytes: 2 ** 24,
@@ -387,12 +423,51 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
       state: 'dead',
       group: null,
       unique_key: null,
+      ids: null,
       after: id,
       limit: 100,
       max_bytes: 2 ** 24,
       include_payload: false,
       visible: null,
     }),
+  },
+  'admin/match_newest': {
+    planned: true,
+    rows: 2 * 2000 + 100,
+    parameters: ({ queue }) => ({ ...oneMatch(queue), state: null, error_contains: 'x' }),
+  },
+  'admin/match_oldest': {
+    planned: true,
+    rows: 2 * 2000 + 100,
+    parameters: ({ queue }) => ({ ...oneMatch(queue), state: 'dead', worker: 'w' }),
+  },
+  'admin/operation_count': {
+    planned: true,
+    rows: 3000,
+    parameters: ({ queue }) => ({ ...oneWalk(queue, 'ready'), error_contains: 'x', worker: 'w' }),
+  },
+  'admin/operation_page': {
+    planned: true,
+    rows: 3000,
+    parameters: ({ queue }) => oneWalk(queue, 'dead'),
+  },
+  'admin/operation_leases': {
+    planned: true,
+    parameters: ({ queue }) => ({ id: TOKEN, queue_id: queue, after_id: FIRST_ID, limit: 1000 }),
+  },
+  'admin/operation_cancel': {
+    planned: true,
+    batch: true,
+    parameters: ({ queue }, ids) => ({ queue_id: queue, ids }),
+  },
+  'admin/operation_delete': {
+    planned: true,
+    batch: true,
+    parameters: ({ queue }, ids) => ({ queue_id: queue, ids }),
+  },
+  'admin/operation_move': {
+    planned: true,
+    parameters: ({ queue }, ids) => ({ queue_id: queue, to_id: 77_777, ids, positions: positionsOf(ids) }),
   },
 };
 

@@ -14,6 +14,8 @@ export interface Fixture {
   dead: string;
   leased: { id: string; lease_token: string };
   schedule: string;
+  /** The id of an operation that is done. */
+  operation: string;
 }
 
 /** A request: its path, without the method, and what goes with it. */
@@ -90,6 +92,7 @@ let names = 0;
 const open = (path: string): Entry => one('GET', 200, 403, () => ({ path }), { isPublic: true });
 
 const spec = (queue: string) => ({ cron: '0 0 1 1 *', job: { queue } });
+const moving = (queue: string, to: string) => ({ verb: 'move', queue, to, filter: { states: ['ready'] } });
 const listed = (path: string, shows: Case['shows']): Case => ({
   call: () => ({ path }),
   allowed: 200,
@@ -272,6 +275,8 @@ export const OPERATIONS: Record<string, Entry> = {
   retryJob: one('POST', 200, 404, ({ dead }) => ({ path: `/jobs/${dead}/retry` })),
   explainJob: one('GET', 200, 404, ({ ready }) => ({ path: `/jobs/${ready}/explain` })),
 
+  getJobHistory: one('GET', 200, 404, ({ ready }) => ({ path: `/jobs/${ready}/history` })),
+
   listQueues: {
     method: 'GET',
     cases: { plain: listed('/queues?limit=1000', ({ queue }) => `"${queue}"`) },
@@ -287,6 +292,41 @@ export const OPERATIONS: Record<string, Entry> = {
   resumeQueue: onQueue('POST', 200, '/resume'),
   purgeQueue: onQueue('POST', 200, '/purge', { states: ['ready', 'dead'] }),
   redriveQueue: onQueue('POST', 200, '/redrive', {}),
+
+  startOperation: {
+    ...one('POST', 202, 403, ({ queue }) => ({
+      path: '/operations',
+      body: { verb: 'cancel', queue, filter: { states: ['dead'] }, dry_run: true },
+    })),
+    mixed: {
+      'a move to the foreign queue': {
+        call: (mine, theirs) => ({ path: '/operations', body: moving(mine.queue, theirs.queue) }),
+        status: 403,
+      },
+      'a move from the foreign queue': {
+        call: (mine, theirs) => ({ path: '/operations', body: moving(theirs.queue, mine.queue) }),
+        status: 403,
+      },
+    },
+  },
+  getOperation: one('GET', 200, 404, ({ operation }) => ({ path: `/operations/${operation}` })),
+  listOperations: {
+    method: 'GET',
+    cases: {
+      all: listed('/operations?limit=1000', ({ operation }) => operation),
+      'of a queue': {
+        call: ({ queue }) => ({ path: `/operations?queue=${queue}` }),
+        allowed: 200,
+        foreign: 403,
+      },
+    },
+    mixed: {
+      'the cursor of another': cursorOfAnother('/operations', (text, { operation }) =>
+        text.includes(operation),
+      ),
+    },
+  },
+  stopOperation: one('DELETE', 200, 404, ({ operation }) => ({ path: `/operations/${operation}` })),
 
   listSchedules: {
     method: 'GET',

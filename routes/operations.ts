@@ -1,0 +1,124 @@
+import { Type } from 'typebox';
+import { OPERATION_STATES, type Operation as OperationRow } from '../src/admin/operations.ts';
+import { isUuid } from '../src/ids.ts';
+import { pageOf } from './http/cursor.ts';
+import type { App } from './http/fastify.ts';
+import { answer, operation } from './http/operation.ts';
+import { oneOf, pageQuery, QueueName, ref } from './schemas/common.ts';
+import { Operation, OperationPage, OperationRequest } from './schemas/operation.ts';
+
+const tags = ['Operations'];
+
+const OperationId = Type.Object({
+  id: Type.String({ description: 'The id of an operation, as Dibs gave it; opaque.' }),
+});
+
+/** A filter that is not set is left out, as in the body of a POST. */
+const setOf = (filter: object) =>
+  Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== null));
+
+function toOperation(row: OperationRow) {
+  const { states, group, fairness_key, worker, error_contains, created_after, created_before, ...rest } = row;
+  const filter = {
+    states,
+    ...setOf({ group, fairness_key, worker, error_contains, created_after, created_before }),
+  };
+  const { id, verb, queue, to, ...progress } = rest;
+  return { id, verb, queue, to, filter, ...progress };
+}
+
+export function operationRoutes(app: App): void {
+  app.route({
+    method: 'POST',
+    url: '/operations',
+    config: { verb: 'startOperation' },
+    schema: {
+      body: ref(OperationRequest),
+      ...operation({
+        operationId: 'startOperation',
+        tags,
+        summary: 'Cancel, retry, delete or move any number of jobs',
+        description:
+          'In the background, in small portions, with rests while claims are served. It counts first, and touches no job that came, ' +
+          'or came back, after the call. A replica that dies loses nothing: another one goes on. A job that is moved gets ' +
+          'another id: only its last six characters change, and they are the same for all jobs of a queue.',
+        answers: { 202: answer(ref(Operation), 'It is running.') },
+        refusals: [404, 409],
+        takesBody: true,
+      }),
+    },
+    handler: async (request, reply) =>
+      reply.code(202).send(toOperation(await request.verbs.startOperation(request.body))),
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/operations',
+    config: { verb: 'listOperations' },
+    schema: {
+      querystring: Type.Object(
+        {
+          queue: Type.Optional(ref(QueueName)),
+          state: Type.Optional(oneOf(OPERATION_STATES, { description: 'Only those in this state.' })),
+          ...pageQuery,
+        },
+        { additionalProperties: false },
+      ),
+      ...operation({
+        operationId: 'listOperations',
+        tags,
+        summary: 'List operations, newest first',
+        description: 'Those that ended are kept for 30 days, and the newest 1000 of them at most.',
+        answers: { 200: answer(ref(OperationPage), 'A page of operations.') },
+        refusals: [400],
+      }),
+    },
+    handler: async (request) => {
+      const { queue, state } = request.query;
+      const { items, next } = await pageOf({ of: 'operations', queue, state }, request.query, {
+        list: async (limit, after) => ({
+          items: await request.verbs.listOperations({ limit, after, queue, state }),
+        }),
+        keyOf: ({ id }) => id,
+        isKey: isUuid,
+      });
+      return { operations: items.map(toOperation), next_cursor: next };
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/operations/:id',
+    config: { verb: 'getOperation' },
+    schema: {
+      params: OperationId,
+      ...operation({
+        operationId: 'getOperation',
+        tags,
+        summary: 'Look at an operation',
+        answers: { 200: answer(ref(Operation), 'The operation, and how far it is.') },
+        refusals: [404],
+      }),
+    },
+    handler: async (request) => toOperation(await request.verbs.getOperation(request.params)),
+  });
+
+  app.route({
+    method: 'DELETE',
+    url: '/operations/:id',
+    config: { verb: 'stopOperation' },
+    schema: {
+      params: OperationId,
+      ...operation({
+        operationId: 'stopOperation',
+        tags,
+        summary: 'Stop an operation',
+        description: 'What it did stays done. One that has ended stays as it is.',
+        answers: { 200: answer(ref(Operation), 'The operation. Nothing more is done.') },
+        refusals: [404],
+        takesBody: true,
+      }),
+    },
+    handler: async (request) => toOperation(await request.verbs.stopOperation(request.params)),
+  });
+}

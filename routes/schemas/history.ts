@@ -1,0 +1,49 @@
+import { Type } from 'typebox';
+import { HISTORY_EVENTS } from '../../src/admin/history.ts';
+import { nullableTime, oneOf, QueueName, ref, TIME_EXAMPLE, time } from './common.ts';
+
+export const HistoryEvent = Type.Object(
+  {
+    at: nullableTime('When it happened. Null for the lease that runs: its beginning is not kept.'),
+    event: oneOf(HISTORY_EVENTS, { description: 'What happened.' }),
+    attempt: Type.Optional(Type.Integer({ description: 'The attempt that it was about.' })),
+    deliveries: Type.Optional(Type.Integer({ description: 'The leases that were given until then.' })),
+    worker: Type.Optional(Type.String({ description: 'The worker whose lease it was about.' })),
+    error: Type.Optional(Type.String({ description: 'The error, up to 2000 characters of it.' })),
+    run_at: Type.Optional(time('When the job was to run next.')),
+  },
+  { $id: 'HistoryEvent', description: 'Something that happened to a job.' },
+);
+
+export const JobHistory = Type.Object(
+  {
+    id: Type.String({ description: 'The id of the job.' }),
+    queue: ref(QueueName),
+    events: Type.Array(ref(HistoryEvent), { description: 'What happened, oldest first.' }),
+    truncated: Type.Boolean({ description: 'There were more than 50 events: the older ones were dropped.' }),
+  },
+  {
+    $id: 'JobHistory',
+    description: 'What happened to a job.',
+    examples: [
+      {
+        id: '019aa5b2-7c1e-7a3f-9d2c-4b1e5f000001',
+        queue: 'mail.welcome',
+        events: [
+          { at: TIME_EXAMPLE, event: 'enqueued' },
+          {
+            at: TIME_EXAMPLE,
+            event: 'nacked',
+            attempt: 1,
+            deliveries: 1,
+            worker: 'mailer-1',
+            error: 'SMTP 421',
+            run_at: TIME_EXAMPLE,
+          },
+          { at: null, event: 'leased', attempt: 2, deliveries: 2, worker: 'mailer-2' },
+        ],
+        truncated: false,
+      },
+    ],
+  },
+);

@@ -1,0 +1,13 @@
+-- Takes the running operation that was worked on longest ago, for one portion. Another replica may have taken one: then the
+-- next. Its call is too old when transaction ids since then come near to a half of what there_at_call.sql tells apart.
+select
+  id, verb, queue_id, queue, to_id, to_queue as "to", states, group_key as "group", fairness_key, worker, error_contains,
+  created_after::text as created_after, created_before::text as created_before,
+  dry_run, counted, step, after_id, matched, last_position, open_transactions, next_transaction,
+  exists (select from dibs.queues q where q.id = o.queue_id) as has_queue,
+  (pg_snapshot_xmax(pg_current_snapshot())::text::bigint - next_transaction) & 4294967295 > 134217728 as is_too_old
+from dibs.operations o
+where state = 'running'
+order by worked_at, id
+limit 1
+for update skip locked;

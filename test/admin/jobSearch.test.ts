@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { onServer } from '../support/database.ts';
+import { expectProblem, moves } from '../support/moves.ts';
+import { type Service, startService } from '../support/service.ts';
+
+let service: Service;
+let at: ReturnType<typeof moves>;
+let queue: string;
+beforeAll(async () => {
+  service = await startService();
+  at = moves(service);
+});
+beforeEach(async () => {
+  queue = at.newQueue();
+  await at.configure(queue, {});
+});
+afterAll(() => service.stop());
+
+const list = (query: object) =>
+  service.call('GET', `/jobs?${new URLSearchParams({ queue, ...query } as Record<string, string>)}`);
+
+/** The payloads on all pages, and how many pages there were. */
+async function search(query: object) {
+  const payloads: unknown[] = [];
+  let pages = 0;
+  for (let cursor: string | null | undefined; cursor !== null; pages++) {
+    const { body, status, text } = await list({
+      include: 'payload',
+      ...query,
+      ...(cursor ? { cursor } : {}),
+    });
+    expect(status, text).toBe(200);
+    payloads.push(...body.jobs.map((job: { payload: unknown }) => job.payload));
+    cursor = body.next_cursor;
+  }
+  return { payloads, pages };
+}
+
+const found = async (query: object) => (await search({ order: 'oldest', ...query })).payloads;
+
+test('worker, fairness_key, error_contains and times filter, alone and together with the others', async () => {
+  await at.enqueueAll([
+    { queue, payload: 'a', fairness_key: 'k' },
+    { queue, payload: 'b', group: 'g' },
+    { queue, payload: 'c', unique_key: 'u' },
+    { queue, payload: 'd' },
+  ]);
+  const jobs = await at.claim(queue, { limit: 4, worker: 'w1' });
+  for (const job of jobs)
+    if (job.payload !== 'd') await at.settle('nack', job, { retry: false, error: `100% ${job.payload}_x` });
+  expect(await found({ worker: 'w1' })).toEqual(['d']);
+  expect(await found({ worker: 'w2' })).toEqual([]);
+  expect(await found({ fairness_key: 'k' })).toEqual(['a']);
+  expect(await found({ error_contains: '100%' })).toEqual(['a', 'b', 'c']);
+  expect(await found({ error_contains: 'b_x', group: 'g', state: 'dead' })).toEqual(['b']);
+  expect(await found({ error_contains: '100%', unique_key: 'u' })).toEqual(['c']);
+  expect(await found({ error_contains: '100%', state: 'ready' })).toEqual([]);
+  const { created_at } = await at.get(jobs[0].id);
+  expect(await found({ created_after: created_at, created_before: '2100-01-01T00:00:00Z' })).toHaveLength(4);
+  expect(await found({ created_before: '2020-01-01T00:00:00Z' })).toEqual([]);
+  expect(await found({ created_after: '2100-01-01T00:00:00Z' })).toEqual([]);
+});
+
+/** Dead jobs, an hour old. Every 1000th has the error `needle`. */
+const fill = (count: number) =>
+  onServer(
+    service.databaseUrl,
+    `insert into dibs.jobs (queue_id, state, id, run_at, created_at, finished_at, max_attempts, payload_bytes, priority, headers,
+       payload, last_error)
+     select q.id, 'dead', ('00000000-0000-7000-8000-' || lpad(to_hex(i), 6, '0') || lpad(to_hex(q.id), 6, '0'))::uuid,
+       now(), now() - interval '1 hour', now(), 5, 4, 0, '{}', to_json(i), case when i % 1000 = 0 then 'needle' else 'hay' end
+     from dibs.queues q, generate_series(1, $2::integer) i where q.name = $1`,
+    [queue, count],
+  );
+
+test.each(['newest', 'oldest'])('a search finds all that match, page by page, %s first', async (order) => {
+  await fill(12_000);
+  const all = Array.from({ length: 12 }, (_, i) => (i + 1) * 1000);
+  const expected = order === 'newest' ? all.toReversed() : all;
+  for (const limit of [1, 5, 12, 100]) {
+    const { payloads, pages } = await search({ order, error_contains: 'needle', state: 'dead', limit });
+    expect(payloads).toEqual(expected);
+    expect(pages).toBeGreaterThanOrEqual(Math.ceil(12 / limit));
+  }
+  expect((await search({ order, error_contains: 'nothing of that' })).payloads).toEqual([]);
+});
+
+test('a request searches for a bounded time, and the cursor goes on where it stopped', async () => {
+  await fill(5000);
+  const { query } = service.db;
+  let looks = 0;
+  service.db.query = async (statement, parameters) => {
+    const rows = await query.call(service.db, statement, parameters);
+    if (parameters && 'look' in parameters) {
+      looks++;
+      await new Promise((resolve) => setTimeout(resolve, 60));
+    }
+    return rows as never;
+  };
+  try {
+    const { payloads, pages } = await search({ order: 'oldest', error_contains: 'needle' });
+    expect(payloads).toEqual([1000, 2000, 3000, 4000, 5000]);
+    expect(pages).toBe(3);
+    expect(looks).toBe(3);
+  } finally {
+    service.db.query = query;
+  }
+});
+
+test('a filter without its queue, a cursor of another search and malformed values are 400', async () => {
+  for (const [query, field] of [
+    ['worker=w', '/queue'],
+    [`queue=${queue}&created_after=yesterday`, '/created_after'],
+    [`queue=${queue}&created_before=2026-12-31T23:59:60Z`, '/created_before'],
+    [`queue=${queue}&error_contains=`, '/error_contains'],
+    [`queue=${queue}&worker=%00`, '/worker'],
+  ])
+    expectProblem(await service.call('GET', `/jobs?${query}`), 400, 'invalid_request', field);
+  await fill(10);
+  const { body } = await list({ error_contains: 'hay', limit: 1 });
+  const other = { error_contains: 'needle', limit: 1, cursor: body.next_cursor };
+  expectProblem(await list(other), 400, 'invalid_request', '/cursor');
+});

@@ -1,0 +1,28 @@
+import type { Db } from '../../src/postgres/pool.ts';
+import type { Service } from './service.ts';
+
+/** Stands before each portion of an operation that this service works on. */
+export function gateOperations(service: Service) {
+  const { transaction } = service.db;
+  let before: () => Promise<unknown> = async () => undefined;
+  service.db.transaction = (work) =>
+    transaction.call(service.db, (on: Db) => {
+      const gated: Db = {
+        async query(statement, parameters) {
+          if (/from dibs\.operations o\b[\s\S]*skip locked/.test(statement.text)) await before();
+          return on.query(statement, parameters);
+        },
+      };
+      return work(gated) as never;
+    }) as never;
+  return {
+    /** Runs before each portion from now on. The portion waits for it. */
+    before(run: () => Promise<unknown>): void {
+      before = run;
+    },
+    /** Lets everything through again. */
+    open(): void {
+      before = async () => undefined;
+    },
+  };
+}
