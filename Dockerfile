@@ -15,6 +15,7 @@ COPY commands ./commands
 COPY src ./src
 COPY routes ./routes
 COPY web ./web
+COPY clients/typescript/src ./clients/typescript/src
 RUN npm run build
 
 FROM ${NODE_IMAGE} AS dependencies
