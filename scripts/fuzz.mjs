@@ -22,7 +22,7 @@ const CHECKS = [
 ];
 /** About so many requests come of one example for each operation. */
 const REQUESTS_PER_EXAMPLE = 45;
-const MOST_EXAMPLES = 200;
+const MOST_EXAMPLES = 50;
 
 const { values } = parseArgs({
   options: { requests: { type: 'string', default: '50000' }, seed: { type: 'string', default: '1' } },
