@@ -13,8 +13,10 @@ SHORT_WAIT_SECONDS = 0.05
 LONGEST_WAIT_SECONDS = 60
 QUEUE_NAME = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 FEW_QUEUES = ["default", "mail", "thumbnails"]
+SETTLEMENTS = {"ackJob", "nackJob", "releaseJob", "extendLease"}
 FILE = os.environ["FUZZ_ANSWERS"]
 
+leases = collections.deque(maxlen=100)
 answers = collections.Counter()
 if os.path.exists(FILE):
     with open(FILE) as file:
@@ -60,6 +62,16 @@ def each_object(value):
             yield from each_object(item)
 
 
+def operation_of(case):
+    return case.operation.definition.raw.get("operationId", case.operation.label)
+
+
+def use_lease(case):
+    """A valid settlement is of a lease that a claim was answered, if there is one."""
+    if operation_of(case) in SETTLEMENTS and leases and case.meta and case.meta.generation.mode.is_positive:
+        case.path_parameters["id"], case.body["lease_token"] = leases.popleft()
+
+
 @schemathesis.hook
 def before_call(context, case, kwargs):
     for part in each_object([case.query, case.path_parameters, case.body]):
@@ -71,12 +83,15 @@ def before_call(context, case, kwargs):
             part["queues"] = [one_of_few(queues[0])]
     if case.headers and "wait" in str(case.headers.get("Prefer")):
         case.headers["Prefer"] = "wait=0"
+    use_lease(case)
 
 
 @schemathesis.hook
 def after_call(context, case, response):
-    operation = case.operation.definition.raw.get("operationId", case.operation.label)
+    operation = operation_of(case)
     answers[f"{operation} {response.status_code}"] += 1
+    if operation == "claimJobs" and response.status_code == 200:
+        leases.extend((job["id"], job["lease_token"]) for job in response.json()["jobs"])
 
 
 @atexit.register
