@@ -155,6 +155,18 @@ class Health(TypedDict):
     status: Literal["ok"]
 
 
+class HistoryEvent(TypedDict):
+    """Something that happened to a job."""
+
+    at: str | None
+    event: Literal["enqueued", "leased", "acked", "nacked", "released", "rescued", "expired", "dead", "cancel_requested", "cancelled", "retried", "changed", "moved"]
+    attempt: NotRequired[int]
+    deliveries: NotRequired[int]
+    worker: NotRequired[str]
+    error: NotRequired[str]
+    run_at: NotRequired[str]
+
+
 class Job(TypedDict):
     """A job and where it stands."""
 
@@ -194,6 +206,27 @@ class JobChange(TypedDict):
     expires_in_seconds: NotRequired[float]
 
 
+class JobFilter(TypedDict):
+    """Which jobs of a queue: those for which all of it holds."""
+
+    states: list[JobState]
+    group: NotRequired[str]
+    fairness_key: NotRequired[str]
+    worker: NotRequired[str]
+    error_contains: NotRequired[str]
+    created_after: NotRequired[str]
+    created_before: NotRequired[str]
+
+
+class JobHistory(TypedDict):
+    """What happened to a job."""
+
+    id: str
+    queue: QueueName
+    events: list[HistoryEvent]
+    truncated: bool
+
+
 class JobList(TypedDict):
     """Jobs, in the order of the request."""
 
@@ -205,6 +238,20 @@ class JobPage(TypedDict):
 
     jobs: list[Job]
     next_cursor: str | None
+
+
+class JobRates(TypedDict):
+    """What happens to jobs in a second, on average over the last minute, over all replicas."""
+
+    enqueued: float
+    deduplicated: float
+    claimed: float
+    acked: float
+    nacked: float
+    released: float
+    rescued: float
+    expired: float
+    dead: float
 
 
 class JobSpec(TypedDict):
@@ -324,6 +371,67 @@ class NewKey(TypedDict):
     expires_in_seconds: NotRequired[float]
 
 
+class Operation(TypedDict):
+    """An act on many jobs, and how far it is."""
+
+    id: str
+    verb: Literal["cancel", "retry", "delete", "move"]
+    queue: QueueName
+    to: str | None
+    filter: JobFilter
+    dry_run: bool
+    state: Literal["running", "done", "cancelled", "failed"]
+    counted: bool
+    matched: int
+    done: int
+    skipped: int
+    error: str | None
+    created_at: str
+    finished_at: str | None
+
+
+class OperationPage(TypedDict):
+    """A page of operations."""
+
+    operations: list[Operation]
+    next_cursor: str | None
+
+
+class OperationRequest(TypedDict):
+    """What to do to which jobs."""
+
+    verb: Literal["cancel", "retry", "delete", "move"]
+    queue: QueueName
+    to: NotRequired[QueueName]
+    filter: JobFilter
+    dry_run: NotRequired[bool]
+
+
+class Overview(TypedDict):
+    """All queues at a glance."""
+
+    version: str
+    trace_url: str | None
+    caller: OverviewCaller
+    complete: bool
+    total: int
+    troubled: int
+    counts: QueueCounts
+    per_second: JobRates
+    oldest_ready_age_seconds: float | None
+    drain_seconds: float | None
+    queues: list[QueueOverview]
+
+
+class OverviewCaller(TypedDict):
+    """Who asks, and what it may do."""
+
+    name: str
+    needs_key: bool
+    scopes: list[str]
+    queues: list[str]
+
+
 class Problem(TypedDict):
     """Why a request was not carried out: problem details for HTTP APIs (RFC 9457)."""
 
@@ -386,6 +494,19 @@ class QueueExplanation(TypedDict):
     detail: str
     until: NotRequired[str]
     job_id: NotRequired[str]
+
+
+class QueueOverview(TypedDict):
+    """A queue at a glance. `counts` is left out until it was counted; `per_second` is left out for queues without metrics of their own."""
+
+    name: QueueName
+    paused: bool
+    troubles: list[Literal["dead_growing", "failing", "nobody_claims", "oldest_too_old", "full", "max_leased_reached", "paused"]]
+    counts: NotRequired[QueueCounts]
+    counted_age_seconds: float | None
+    oldest_ready_age_seconds: float | None
+    per_second: NotRequired[JobRates]
+    drain_seconds: float | None
 
 
 class QueuePage(TypedDict):
@@ -573,6 +694,11 @@ class Operations:
         queue: "'QueueName' | None" = None,
         state: "'JobState' | None" = None,
         group: "str | None" = None,
+        fairness_key: "str | None" = None,
+        worker: "str | None" = None,
+        error_contains: "str | None" = None,
+        created_after: "str | None" = None,
+        created_before: "str | None" = None,
         unique_key: "str | None" = None,
         include: "Literal['payload'] | None" = None,
         order: "Literal['newest', 'oldest'] | None" = None,
@@ -585,7 +711,7 @@ class Operations:
         return self.request(
             "GET",
             "/jobs",
-            query={"queue": queue, "state": state, "group": group, "unique_key": unique_key, "include": include, "order": order, "limit": limit, "cursor": cursor, "payload_format": payload_format},
+            query={"queue": queue, "state": state, "group": group, "fairness_key": fairness_key, "worker": worker, "error_contains": error_contains, "created_after": created_after, "created_before": created_before, "unique_key": unique_key, "include": include, "order": order, "limit": limit, "cursor": cursor, "payload_format": payload_format},
             timeout=timeout,
         )
 
@@ -659,6 +785,19 @@ class Operations:
         return self.request(
             "POST",
             f'/jobs/{quote(id, safe="")}/retry',
+            timeout=timeout,
+        )
+
+    def get_job_history(
+        self,
+        id: str,
+        *,
+        timeout: float | None = None,
+    ) -> "JobHistory":
+        """What happened to my job?."""
+        return self.request(
+            "GET",
+            f'/jobs/{quote(id, safe="")}/history',
             timeout=timeout,
         )
 
@@ -779,6 +918,7 @@ class Operations:
     def list_queues(
         self,
         *,
+        name_contains: "str | None" = None,
         limit: "int | None" = None,
         cursor: "str | None" = None,
         timeout: float | None = None,
@@ -787,7 +927,7 @@ class Operations:
         return self.request(
             "GET",
             "/queues",
-            query={"limit": limit, "cursor": cursor},
+            query={"name_contains": name_contains, "limit": limit, "cursor": cursor},
             timeout=timeout,
         )
 
@@ -887,6 +1027,78 @@ class Operations:
             "POST",
             f'/queues/{quote(queue, safe="")}/redrive',
             body or {},
+            timeout=timeout,
+        )
+
+    def start_operation(
+        self,
+        body: "OperationRequest",
+        *,
+        timeout: float | None = None,
+    ) -> "Operation":
+        """Cancel, retry, delete or move any number of jobs."""
+        return self.request(
+            "POST",
+            "/operations",
+            body,
+            timeout=timeout,
+        )
+
+    def list_operations(
+        self,
+        *,
+        queue: "'QueueName' | None" = None,
+        state: "Literal['running', 'done', 'cancelled', 'failed'] | None" = None,
+        limit: "int | None" = None,
+        cursor: "str | None" = None,
+        timeout: float | None = None,
+    ) -> "OperationPage":
+        """List operations, newest first."""
+        return self.request(
+            "GET",
+            "/operations",
+            query={"queue": queue, "state": state, "limit": limit, "cursor": cursor},
+            timeout=timeout,
+        )
+
+    def get_operation(
+        self,
+        id: str,
+        *,
+        timeout: float | None = None,
+    ) -> "Operation":
+        """Look at an operation."""
+        return self.request(
+            "GET",
+            f'/operations/{quote(id, safe="")}',
+            timeout=timeout,
+        )
+
+    def stop_operation(
+        self,
+        id: str,
+        *,
+        timeout: float | None = None,
+    ) -> "Operation":
+        """Stop an operation."""
+        return self.request(
+            "DELETE",
+            f'/operations/{quote(id, safe="")}',
+            timeout=timeout,
+        )
+
+    def get_overview(
+        self,
+        *,
+        queue: "'QueueName' | None" = None,
+        limit: "int | None" = None,
+        timeout: float | None = None,
+    ) -> "Overview":
+        """All queues at a glance, those with trouble first."""
+        return self.request(
+            "GET",
+            "/overview",
+            query={"queue": queue, "limit": limit},
             timeout=timeout,
         )
 
