@@ -77,11 +77,23 @@ async function prepare(example: Example, lease_seconds: number) {
   await call('PUT', `/queues/${queue}`, { retention_seconds: 3600, lease_seconds });
   if (example.setup) await sh(example.setup, home);
   const { produce, work } = example.compiled ?? example;
-  const { stdout } = await sh(named(produce), home);
+  // A producer gives up after a while. Where the database is slow for longer than that, it is started again.
+  let failure: unknown;
+  const produced = (): Promise<string | undefined> =>
+    sh(named(produce), home).then(
+      ({ stdout }) => stdout,
+      (error) => {
+        failure = error;
+        return undefined;
+      },
+    );
+  const stdout = await until(produced, { withinMs: 60_000, everyMs: 500 }).catch(() => {
+    throw failure;
+  });
   const { jobs } = (await call('GET', `/jobs?queue=${queue}`)).body;
-  expect(jobs).toHaveLength(1);
-  expect(stdout).toContain(jobs[0].id);
-  return { queue, home, first: jobs[0].id as string, work: named(work) };
+  const first = jobs.map(({ id }: { id: string }) => id).find((id: string) => stdout.includes(id));
+  expect(first).toBeDefined();
+  return { queue, home, first, work: named(work) };
 }
 
 function startWorker(command: string, home: string) {
@@ -132,21 +144,28 @@ describe.concurrent('docs/quickstarts.md', () => {
         const { queue, home, first, work } = await prepare(example, 3);
         const enqueue = async (fields: object) =>
           (await call('POST', '/jobs', { queue, ...fields })).body.id as string;
-        const long = await enqueue({ payload: { seconds: 4 } });
         const bad = await enqueue({ payload: null, max_attempts: 1 });
-        // The ends of each lease of the long job. It is longer than a lease.
-        const ends = new Map<number, Set<string>>();
-        await whileWorking(work, home, async () => {
-          const { state, deliveries, lease_expires_at } = await job(long);
-          if (state === 'leased')
-            ends.set(deliveries, (ends.get(deliveries) ?? new Set()).add(lease_expires_at));
-          return (
-            state === 'completed' &&
+        // A job that takes longer than its lease. On a slow machine, the test may see no extend: then comes another one.
+        let long = '';
+        let ends = new Set<string>();
+        const seesAnExtend = async () => {
+          const { state, deliveries, lease_expires_at } = long ? await job(long) : { state: 'completed' };
+          if (state === 'leased') ends.add(`${deliveries} ${lease_expires_at}`);
+          const isExtended = ends.size > Number(deliveries);
+          if (state === 'completed' && !isExtended) {
+            ends = new Set();
+            long = await enqueue({ payload: { seconds: 4 } });
+          }
+          return state === 'completed' && isExtended;
+        };
+        await whileWorking(
+          work,
+          home,
+          async () =>
+            (await seesAnExtend()) &&
             (await job(bad)).state === 'dead' &&
-            (await job(first)).state === 'completed'
-          );
-        });
-        expect(Math.max(...[...ends.values()].map((of) => of.size))).toBeGreaterThan(1);
+            (await job(first)).state === 'completed',
+        );
         expect((await job(first)).result).toHaveProperty('slept');
         expect((await job(bad)).last_error).toBeTruthy();
         expect((await call('GET', `/queues/${queue}`)).body.counts.leased).toBe(0);
