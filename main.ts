@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { DibsError } from './clients/typescript/src/errors.ts';
 import { UsageError } from './commands/usage.ts';
 import { ConfigError, readConfig } from './src/config.ts';
 import { EmbeddedError } from './src/embedded/errors.ts';
@@ -12,6 +13,7 @@ const USAGE = `Usage: dibs <command>
   migrate     bring the database at DATABASE_URL up to date, and exit
                 --grant-serve ROLE     also give a role what \`dibs serve\` needs
                 --grant-produce ROLE   also let a role call dibs.enqueue
+  work        run a command for each job of a queue of the Dibs at DIBS_URL
   keys        create, list, rotate or revoke access keys in that database, or in the embedded one
   doctor      look at that database, and say what is wrong with it and what to do
   export      write its jobs, queues and schedules to a file
@@ -28,6 +30,10 @@ async function main(command: string | undefined, args: string[]): Promise<void> 
   if (command === 'migrate') {
     const { migrateCommand } = await import('./commands/migrate.ts');
     return migrateCommand(readConfig(process.env), args);
+  }
+  if (command === 'work') {
+    const { workCommand } = await import('./commands/work.ts');
+    return workCommand(args, process.env);
   }
   if (command === 'keys') {
     const { keysCommand } = await import('./commands/keys.ts');
@@ -60,9 +66,11 @@ function endWith(error: unknown): void {
     error instanceof UsageError ||
     error instanceof EmbeddedError ||
     error instanceof StartError ||
-    error instanceof Refusal;
+    error instanceof Refusal ||
+    error instanceof DibsError;
   const { stack } = loggable(error) as { stack?: string };
-  process.stderr.write(`dibs: ${isForUser ? error.message : (stack ?? loggable(error))}\n`);
+  const code = error instanceof DibsError ? ` (${error.code})` : '';
+  process.stderr.write(`dibs: ${isForUser ? error.message : (stack ?? loggable(error))}${code}\n`);
   process.exitCode = error instanceof UsageError ? 2 : 1;
 }
 

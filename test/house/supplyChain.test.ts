@@ -40,7 +40,7 @@ interface Manifest {
 }
 
 const parse = <T>(file: string) => JSON.parse(textOf(file)) as T;
-const FOLDERS = ['', 'test/sdk/', 'bench/peers/'];
+const FOLDERS = ['', 'test/sdk/', 'bench/peers/', 'clients/typescript/'];
 const locks = FOLDERS.map((folder) => ({
   folder,
   manifest: parse<Manifest>(`${folder}package.json`),

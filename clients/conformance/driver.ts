@@ -1,0 +1,144 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { until } from '../../test/support/until.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: payloads are of every kind.
+type Json = any;
+
+/** What a driver says. README.md explains each event. */
+export interface DriverEvent {
+  event: 'started' | 'finished' | 'signal' | 'stopped' | 'failed' | 'enqueued';
+  as: string;
+  id?: string;
+  code?: string;
+  attempt?: number;
+  deliveries?: number;
+  headers?: Record<string, string>;
+  payload_text?: string;
+  progress?: Json;
+  ids?: string[];
+  /** When it was read, in ms by the monotonic clock. */
+  at: number;
+}
+
+export interface WorkerSettings {
+  url: string;
+  queues: string[];
+  concurrency?: number;
+  lease_seconds?: number;
+  wait_seconds?: number;
+  stop_seconds?: number;
+  name?: string;
+}
+
+/** One worker in the driver's process. */
+export class WorkerHandle {
+  readonly as: string;
+  readonly events: DriverEvent[] = [];
+  readonly #say: (command: object) => void;
+
+  constructor(as: string, say: (command: object) => void) {
+    this.as = as;
+    this.#say = say;
+  }
+
+  /** What happened to a job, or to all. */
+  all(event: DriverEvent['event'], id?: string): DriverEvent[] {
+    return this.events.filter((one) => one.event === event && (id === undefined || one.id === id));
+  }
+
+  /** Set when the driver itself has ended. */
+  #isGone = false;
+  gone(): void {
+    this.#isGone = true;
+  }
+
+  #check(): void {
+    if (this.#isGone) throw new Error('the driver has ended');
+  }
+
+  async seen(event: DriverEvent['event'], id?: string, count = 1): Promise<DriverEvent> {
+    const found = await until(
+      () => {
+        const all = this.all(event, id);
+        if (all.length < count) this.#check();
+        return all.length >= count && all[count - 1];
+      },
+      {
+        what: `${count} × ${event}${id ? ` of ${id}` : ''} of ${this.as}; it saw ${JSON.stringify(this.events)}`,
+      },
+    );
+    return found;
+  }
+
+  askToStop(seconds?: number): void {
+    this.#say({ do: 'stop', as: this.as, seconds });
+  }
+
+  async stop(seconds?: number): Promise<void> {
+    this.askToStop(seconds);
+    await this.ended();
+  }
+
+  /** Its end, and the code of its error. */
+  async ended(): Promise<string | undefined> {
+    const last = await until(
+      () => this.events.find(({ event }) => event === 'stopped' || event === 'failed'),
+      {
+        what: `the end of ${this.as}`,
+      },
+    );
+    return last.event === 'failed' ? last.code : undefined;
+  }
+
+  get isOver(): boolean {
+    return this.events.some(({ event }) => event === 'stopped' || event === 'failed');
+  }
+}
+
+/** A process that drives one library. It may have many workers. */
+export function startDriver([program, ...args]: [string, ...string[]], env: Record<string, string> = {}) {
+  const child = spawn(program, args, {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    env: { ...process.env, ...env },
+  });
+  const handles = new Map<string, WorkerHandle>();
+  const say = (command: object) => child.stdin.write(`${JSON.stringify(command)}\n`);
+  let count = 0;
+  child.stdin.on('error', () => undefined);
+  child.on('exit', () => {
+    for (const handle of handles.values()) handle.gone();
+  });
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    const event = JSON.parse(line) as DriverEvent;
+    handles.get(event.as)?.events.push({ ...event, at: performance.now() });
+  });
+  const open = () => {
+    const handle = new WorkerHandle(`w${++count}`, say);
+    handles.set(handle.as, handle);
+    return handle;
+  };
+  return {
+    start(settings: WorkerSettings): WorkerHandle {
+      const handle = open();
+      say({ do: 'start', as: handle.as, ...settings });
+      return handle;
+    },
+    /** Lets the library's producer enqueue. */
+    enqueue(url: string, jobs: object[]): WorkerHandle {
+      const handle = open();
+      say({ do: 'enqueue', as: handle.as, url, jobs });
+      return handle;
+    },
+    async end(): Promise<void> {
+      if (child.exitCode !== null) return;
+      child.stdin.end();
+      const timer = setTimeout(() => child.kill('SIGKILL'), 10_000);
+      await once(child, 'exit');
+      clearTimeout(timer);
+    },
+  };
+}
+
+export type Driver = ReturnType<typeof startDriver>;

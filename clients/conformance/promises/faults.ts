@@ -1,0 +1,201 @@
+import { expect } from 'vitest';
+import { startService } from '../../../test/support/service.ts';
+import { until } from '../../../test/support/until.ts';
+import { promise } from '../promises.ts';
+import { claimIn, extendedIn, settledIn, waits } from '../proxy.ts';
+import type { Stage } from '../stage.ts';
+
+const GROUP = 'Faults';
+
+/** Does this to the first request that fits. */
+function harmOnce(stage: Stage, fits: Parameters<Stage['proxy']['harm']>[0], harm: ReturnType<typeof fits>) {
+  let count = 0;
+  stage.proxy.harm((one) => (fits(one) && count++ === 0 ? harm : undefined));
+  return { count: () => count };
+}
+const isClaim = (one: Parameters<typeof claimIn>[0]) => (claimIn(one) ? 'cut' : undefined);
+const settles = (one: Parameters<typeof claimIn>[0]) => (settledIn(one).length > 0 ? 'cut' : undefined);
+
+promise(GROUP, 'a lost answer to a claim costs no lease', async (stage) => {
+  const ids = await stage.enqueueAll([{}, {}, {}]);
+  harmOnce(stage, isClaim, 'lose');
+  stage.start({ concurrency: 3 });
+  await stage.reachAll(ids, 'completed');
+  for (const id of ids) {
+    expect(await stage.job(id)).toMatchObject({ attempt: 1, deliveries: 1 });
+    expect(stage.starts(id)).toBe(1);
+  }
+  const [first, second] = stage.proxy.exchanges.filter(claimIn);
+  expect(claimIn(second as never).claim_id).toBe(claimIn(first as never).claim_id);
+});
+
+promise(
+  GROUP,
+  'a lost answer to a settlement with a claim costs no lease, and does no work twice',
+  async (stage) => {
+    const ids = await stage.enqueueAll([{}, {}, {}]);
+    harmOnce(stage, settles, 'lose');
+    stage.start();
+    await stage.reachAll(ids, 'completed');
+    for (const id of ids) {
+      expect(await stage.job(id)).toMatchObject({ attempt: 1, deliveries: 1 });
+      expect(stage.starts(id)).toBe(1);
+    }
+  },
+);
+
+promise(GROUP, 'a lost answer to a nack charges one attempt', async (stage) => {
+  const backoff = { kind: 'constant', base_seconds: 600, max_seconds: 600, jitter: 0 };
+  const id = await stage.enqueue({ fail: 'once' }, { backoff });
+  harmOnce(stage, settles, 'lose');
+  stage.start();
+  await until(() => stage.proxy.exchanges.filter(settles).length >= 2);
+  expect(await stage.reaches(id, 'scheduled')).toMatchObject({ attempt: 1, deliveries: 1 });
+});
+
+promise(GROUP, 'a settlement that never arrived is sent again, and the work is not', async (stage) => {
+  const id = await stage.enqueue({ result: 7 });
+  harmOnce(stage, settles, 'cut');
+  stage.start();
+  expect((await stage.reaches(id, 'completed')).result).toBe(7);
+  expect(stage.starts(id)).toBe(1);
+});
+
+promise(GROUP, 'a settlement is sent until Dibs takes it', async (stage) => {
+  const id = await stage.enqueue();
+  let refused = 0;
+  stage.proxy.harm((one) => (settles(one) && refused++ < 4 ? { status: 503 } : undefined));
+  stage.start();
+  await stage.reaches(id, 'completed');
+  expect(refused).toBeGreaterThanOrEqual(4);
+  expect(stage.starts(id)).toBe(1);
+});
+
+for (const [status, code] of [
+  [503, 'unavailable'],
+  [429, 'rate_limited'],
+] as const)
+  promise(GROUP, `a claim that is answered ${status} is sent again after Retry-After`, async (stage) => {
+    const id = await stage.enqueue();
+    harmOnce(stage, isClaim, { status, code, headers: { 'retry-after': '2' } });
+    stage.start();
+    await stage.reaches(id, 'completed');
+    const [first, second] = stage.proxy.exchanges.filter(claimIn);
+    expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(1990);
+  });
+
+promise(GROUP, 'a page of HTML from a proxy is a failure like others', async (stage) => {
+  const id = await stage.enqueue();
+  harmOnce(stage, isClaim, {
+    status: 502,
+    text: '<html>Bad gateway</html>',
+    headers: { 'content-type': 'text/html' },
+  });
+  stage.start();
+  await stage.reaches(id, 'completed');
+});
+
+promise(GROUP, 'an answer of 200 that is no JSON is a lost answer', async (stage) => {
+  const id = await stage.enqueue();
+  harmOnce(stage, isClaim, {
+    status: 200,
+    text: '<html>Welcome</html>',
+    headers: { 'content-type': 'text/html' },
+  });
+  stage.start();
+  await stage.reaches(id, 'completed');
+});
+
+promise(GROUP, 'an error of Dibs itself ends no worker', async (stage) => {
+  const id = await stage.enqueue();
+  harmOnce(stage, isClaim, { status: 500, code: 'internal' });
+  stage.start();
+  await stage.reaches(id, 'completed');
+});
+
+promise(GROUP, 'a worker that starts before Dibs begins when Dibs is there', async (stage) => {
+  stage.proxy.harm(() => 'cut');
+  const worker = stage.start();
+  await until(() => stage.proxy.exchanges.length >= 3);
+  stage.proxy.heal();
+  const id = await stage.enqueue();
+  await worker.seen('finished', id);
+});
+
+promise(GROUP, 'while Dibs is away, a worker tries again and again, but not in a hurry', async (stage) => {
+  stage.proxy.harm(() => 'cut');
+  stage.start({ concurrency: 50 });
+  const first = await stage.request(() => true);
+  await until(() => performance.now() - first.at > 4000);
+  expect(stage.proxy.exchanges.length).toBeLessThanOrEqual(40);
+  expect(stage.proxy.exchanges.length).toBeGreaterThanOrEqual(2);
+});
+
+promise(GROUP, 'a connection that breaks while the claim waits is made again', async (stage) => {
+  const worker = stage.start({ wait_seconds: 60 });
+  await stage.request(waits);
+  stage.proxy.breakAll();
+  await until(() => stage.proxy.exchanges.filter(waits).length >= 2);
+  const id = await stage.enqueue();
+  await worker.seen('finished', id);
+});
+
+promise(
+  GROUP,
+  'requests that are cut, lost, late and refused at random: each job is done once',
+  async (stage) => {
+    const ids = await stage.enqueueAll(
+      Array.from({ length: 25 }, (_, i) => ({ ms: (i % 5) * 30, result: i })),
+    );
+    let n = 0;
+    const faults = ['cut', undefined, 'lose', undefined, { status: 503 }, { late: 100 }, undefined] as const;
+    stage.proxy.harm((one) => (extendedIn(one).length > 0 ? undefined : faults[n++ % faults.length]));
+    stage.start({ concurrency: 5, wait_seconds: 1 });
+    await stage.reachAll(ids, 'completed');
+    for (const id of ids) {
+      expect(stage.starts(id)).toBe(1);
+      expect((await stage.job(id)).attempt).toBe(1);
+    }
+  },
+);
+
+promise(
+  GROUP,
+  'a restart of Dibs in the middle of the work ends no worker, and does no job twice',
+  async (stage) => {
+    const old = await startService({ databaseUrl: stage.databaseUrl, asOwner: true });
+    stage.proxy.aim(await old.listen());
+    const ids = await stage.enqueueAll(Array.from({ length: 12 }, () => ({ ms: 150 })));
+    const worker = stage.start({ concurrency: 2 });
+    await worker.seen('started', undefined, 4);
+    await old.stop();
+    const next = await startService({ databaseUrl: stage.databaseUrl, asOwner: true });
+    try {
+      stage.proxy.aim(await next.listen());
+      await stage.reachAll(ids, 'completed');
+      for (const id of ids) expect(stage.starts(id)).toBe(1);
+      expect(worker.isOver).toBe(false);
+    } finally {
+      await worker.stop();
+      await next.stop();
+    }
+  },
+);
+
+promise(GROUP, 'a key that is refused ends the worker, and its error says why', async (stage) => {
+  stage.proxy.harm(() => ({ status: 401, code: 'unauthorized' }));
+  expect(await stage.start().ended()).toBe('unauthorized');
+});
+
+promise(GROUP, 'a claim that is wrong ends the worker, and its error says why', async (stage) => {
+  expect(await stage.start({ queues: ['not a queue name'] }).ended()).toBe('invalid_request');
+});
+
+promise(GROUP, 'a worker whose claim is refused lets its other jobs end', async (stage) => {
+  const id = await stage.enqueue({ ms: 2500, result: 'done' });
+  const worker = stage.start({ concurrency: 2, wait_seconds: 1 });
+  await worker.seen('started', id);
+  stage.proxy.harm((one) => (one.path === '/jobs/claim' ? { status: 403, code: 'forbidden' } : undefined));
+  expect(await worker.ended()).toBe('forbidden');
+  expect((await stage.reaches(id, 'completed')).result).toBe('done');
+});

@@ -1,0 +1,171 @@
+import { expect } from 'vitest';
+import { until } from '../../../test/support/until.ts';
+import { promise } from '../promises.ts';
+import { claimIn, extendedIn, settledIn, waits } from '../proxy.ts';
+
+const GROUP = 'Stopping';
+
+promise(GROUP, 'an idle worker stops at once, while its claim waits', async (stage) => {
+  const worker = stage.start({ wait_seconds: 60 });
+  await stage.request(waits);
+  const asked = performance.now();
+  await worker.stop();
+  expect(performance.now() - asked).toBeLessThan(15_000);
+});
+
+promise(GROUP, 'a worker that stops lets its jobs end, and settles them', async (stage) => {
+  const ids = await stage.enqueueAll([
+    { ms: 1500, result: 1 },
+    { ms: 300, result: 2 },
+  ]);
+  const worker = stage.start({ concurrency: 2 });
+  await worker.seen('started', undefined, 2);
+  await worker.stop();
+  for (const id of ids) expect((await stage.job(id)).state).toBe('completed');
+  expect(worker.all('signal')).toEqual([]);
+});
+
+promise(GROUP, 'a worker that stops begins no job any more', async (stage) => {
+  const [running] = await stage.enqueueAll([{ ms: 1500 }]);
+  const worker = stage.start({ concurrency: 3 });
+  await worker.seen('started', running);
+  await stage.request((one) => waits(one) && one.body.limit === 2);
+  worker.askToStop();
+  await stage.request(
+    (one) => one.path === '/jobs/claim' && !waits(one),
+    'the claim that takes the waiting one back',
+  );
+  const ids = await stage.enqueueAll([{}, {}]);
+  await worker.ended();
+  for (const id of ids) expect(await stage.job(id)).toMatchObject({ state: 'ready', attempt: 0 });
+  expect(worker.all('started').length).toBe(1);
+});
+
+promise(
+  GROUP,
+  'jobs whose claim is answered while the worker stops go back at once, uncharged',
+  async (stage) => {
+    stage.proxy.harm((one) => (waits(one) ? { late: 3000 } : undefined));
+    const worker = stage.start({ concurrency: 2 });
+    await stage.request(waits);
+    const ids = await stage.enqueueAll([{}, {}]);
+    await until(async () => (await stage.job(ids[1] as string)).state === 'leased');
+    await worker.stop();
+    for (const id of ids) expect(await stage.job(id)).toMatchObject({ state: 'ready', attempt: 0 });
+    expect(worker.all('started')).toEqual([]);
+  },
+);
+
+promise(
+  GROUP,
+  'jobs whose answer is lost while the worker stops go back at once, uncharged',
+  async (stage) => {
+    const id = await stage.enqueue();
+    stage.proxy.harm((one) => (claimIn(one) ? 'lose' : undefined));
+    const worker = stage.start();
+    await stage.request((one) => one.answer?.jobs?.length === 1);
+    worker.askToStop();
+    stage.proxy.heal();
+    await worker.ended();
+    expect(await stage.job(id)).toMatchObject({ state: 'ready', attempt: 0 });
+    expect(worker.all('started')).toEqual([]);
+  },
+);
+
+promise(GROUP, 'at the deadline the signal of each handler fires', async (stage) => {
+  const id = await stage.enqueue({ ms: 60_000 });
+  const worker = stage.start();
+  await worker.seen('started', id);
+  worker.askToStop(0.3);
+  const { code } = await worker.seen('signal', id);
+  if (code !== undefined) expect(code).toBe('stopping');
+  await worker.ended();
+});
+
+promise(GROUP, 'a job that ends on that signal is released, and no attempt is charged', async (stage) => {
+  const id = await stage.enqueue({ ms: 60_000 });
+  const worker = stage.start();
+  await worker.seen('started', id);
+  await worker.stop(0.2);
+  expect(await stage.job(id)).toMatchObject({ state: 'ready', attempt: 0, last_error: null });
+});
+
+promise(GROUP, 'a job that does not end on that signal is released, and the worker stops', async (stage) => {
+  const id = await stage.enqueue({ ms: 15_000, ignore_signal: true });
+  const worker = stage.start();
+  await worker.seen('started', id);
+  const asked = performance.now();
+  await worker.stop(0.2);
+  expect(performance.now() - asked).toBeLessThan(14_000);
+  expect(await stage.job(id)).toMatchObject({ state: 'ready', attempt: 0 });
+});
+
+promise(GROUP, 'stop_seconds is the deadline when none is named', async (stage) => {
+  const id = await stage.enqueue({ ms: 60_000 });
+  const worker = stage.start({ stop_seconds: 0.5 });
+  await worker.seen('started', id);
+  await worker.stop();
+  expect(await stage.job(id)).toMatchObject({ state: 'ready', attempt: 0 });
+});
+
+promise(GROUP, 'a second call makes the deadline earlier', async (stage) => {
+  const id = await stage.enqueue({ ms: 60_000 });
+  const worker = stage.start({ stop_seconds: 1000 });
+  await worker.seen('started', id);
+  worker.askToStop();
+  await stage.request((one) => claimIn(one));
+  await worker.stop(0);
+  expect((await stage.job(id)).state).toBe('ready');
+});
+
+promise(
+  GROUP,
+  'leases are extended while a worker that stops lets its jobs end',
+  async (stage) => {
+    const id = await stage.enqueue({ ms: 5000 * stage.pace });
+    const worker = stage.start({ lease_seconds: 1.5 * stage.pace, stop_seconds: 200 });
+    await worker.seen('started', id);
+    worker.askToStop();
+    await worker.ended();
+    expect(await stage.job(id)).toMatchObject({ state: 'completed', deliveries: 1 });
+    expect(stage.proxy.exchanges.some((one) => extendedIn(one).includes(id))).toBe(true);
+  },
+  { isTimed: true },
+);
+
+promise(GROUP, 'a settlement that fails while the worker stops is sent again', async (stage) => {
+  const id = await stage.enqueue({ ms: 400, result: 'kept' });
+  const worker = stage.start();
+  await worker.seen('started', id);
+  let refused = 0;
+  stage.proxy.harm((one) => (settledIn(one).length > 0 && refused++ < 2 ? { status: 503 } : undefined));
+  await worker.stop();
+  expect(await stage.job(id)).toMatchObject({ state: 'completed', result: 'kept' });
+});
+
+promise(GROUP, 'a worker stops while Dibs is away', async (stage) => {
+  const worker = stage.start();
+  await stage.request(waits);
+  stage.proxy.harm(() => 'cut');
+  stage.proxy.breakAll();
+  const asked = performance.now();
+  await worker.stop(1);
+  expect(performance.now() - asked).toBeLessThan(20_000);
+});
+
+promise(GROUP, 'a rolling deploy charges no attempt, and does no job twice', async (stage) => {
+  const ids = await stage.enqueueAll(Array.from({ length: 40 }, (_, i) => ({ ms: 40 + (i % 4) * 40 })));
+  const settings = { concurrency: 2, stop_seconds: 20 };
+  const olds = [stage.start(settings), stage.start(settings)];
+  await Promise.all(olds.map((worker) => worker.seen('started')));
+  for (const old of olds) {
+    const next = stage.start(settings);
+    await old.stop();
+    await next.seen('started').catch(() => undefined);
+  }
+  await stage.reachAll(ids, 'completed');
+  for (const id of ids) {
+    expect(stage.starts(id)).toBe(1);
+    expect((await stage.job(id)).attempt).toBe(1);
+  }
+});

@@ -1,0 +1,172 @@
+import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+// biome-ignore lint/suspicious/noExplicitAny: promises look into requests of every kind.
+type Json = any;
+
+/** A request that went through, and what became of it. */
+export interface Exchange {
+  path: string;
+  body: Json;
+  /** When it came, in ms by the monotonic clock. */
+  at: number;
+  idempotencyKey: string | undefined;
+  /** What Dibs answered, or the proxy in its place. */
+  status?: number;
+  answer?: Json;
+  /** The client was answered, or it hung up. */
+  isOver: boolean;
+}
+
+/**
+ * What is done to a request. `cut`: it never arrives. `lose`: Dibs does it, and the answer is lost. `hang`: it never arrives, and nobody says so.
+ * `late`: the answer comes so much later. `status`: the proxy answers in place of Dibs.
+ */
+export type Fault =
+  | 'cut'
+  | 'lose'
+  | 'hang'
+  | { late: number }
+  | { status: number; headers?: Record<string, string>; code?: string; text?: string }
+  | undefined;
+
+const keepAlive = new Agent({ keepAlive: true });
+
+/** A proxy before Dibs that does harm, and remembers all that went through. */
+export async function startProxy(target: string) {
+  const exchanges: Exchange[] = [];
+  const sockets = new Set<Socket>();
+  let to = target;
+  let fault: (exchange: Exchange) => Fault = () => undefined;
+
+  async function forward(incoming: IncomingMessage, body: Buffer, response: ServerResponse) {
+    const { host: _, connection: __, ...headers } = incoming.headers;
+    return new Promise<{ status: number; headers: IncomingMessage['headers']; body: Buffer }>(
+      (resolve, reject) => {
+        const out = request(
+          to + incoming.url,
+          { method: incoming.method, headers, agent: keepAlive },
+          async (answer) => {
+            try {
+              resolve({
+                status: answer.statusCode ?? 0,
+                headers: answer.headers,
+                body: await buffer(answer),
+              });
+            } catch (error) {
+              reject(error);
+            }
+          },
+        );
+        out.on('error', reject);
+        // A client that hangs up must be seen by Dibs, too.
+        response.on('close', () => response.writableFinished || out.destroy());
+        out.end(body);
+      },
+    );
+  }
+
+  async function serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await buffer(incoming);
+    const key = incoming.headers['idempotency-key'];
+    const exchange: Exchange = {
+      path: (incoming.url ?? '').split('?')[0] as string,
+      body: parsed(body),
+      at: performance.now(),
+      idempotencyKey: typeof key === 'string' ? key : undefined,
+      isOver: false,
+    };
+    exchanges.push(exchange);
+    response.on('close', () => {
+      exchange.isOver = true;
+    });
+    const harm = fault(exchange);
+    if (harm === 'cut') return void incoming.socket.destroy();
+    if (harm === 'hang') return;
+    if (typeof harm === 'object' && 'status' in harm) {
+      exchange.status = harm.status;
+      const { status, code = 'unavailable', text, headers } = harm;
+      const problem = { type: 'about:blank', title: code, status, detail: 'The proxy says so.', code };
+      response.writeHead(status, { 'content-type': 'application/problem+json', ...headers });
+      return void response.end(text ?? JSON.stringify({ ...problem, outcome: 'not_done' }));
+    }
+    const answer = await forward(incoming, body, response);
+    exchange.status = answer.status;
+    exchange.answer = parsed(answer.body);
+    if (harm === 'lose') return void incoming.socket.destroy();
+    if (harm) await sleep(harm.late);
+    const { 'transfer-encoding': _, connection: __, ...headers } = answer.headers;
+    response.writeHead(answer.status, headers).end(answer.body);
+  }
+
+  const server = createServer((incoming, response) => {
+    serve(incoming, response).catch(() => incoming.socket.destroy());
+  });
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
+  });
+  server.keepAliveTimeout = 60_000;
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    exchanges,
+    /** What is done to each request from now on. */
+    harm(decide: (exchange: Exchange) => Fault) {
+      fault = decide;
+    },
+    heal() {
+      fault = () => undefined;
+    },
+    /** Sends requests elsewhere from now on. */
+    aim(url: string) {
+      to = url;
+    },
+    /** Breaks all connections. */
+    breakAll() {
+      for (const socket of sockets) socket.destroy();
+    },
+    close() {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+export type BadProxy = Awaited<ReturnType<typeof startProxy>>;
+
+function parsed(body: Buffer): Json {
+  try {
+    return JSON.parse(body.toString());
+  } catch {
+    return undefined;
+  }
+}
+
+// ---- What a request says
+
+/** It asks for jobs: a claim, or a settlement with one. */
+export const claimIn = ({ path, body }: Exchange): Json | undefined =>
+  path === '/jobs/claim' ? body : path === '/jobs/settle' ? body?.claim : undefined;
+export const waits = (exchange: Exchange): boolean => (claimIn(exchange)?.wait_seconds ?? 0) > 0;
+
+/** The settlements of a request, as `[verb, id]`. */
+export function settledIn({ path, body }: Exchange): [string, string][] {
+  if (path !== '/jobs/settle') {
+    const single = /^\/jobs\/([^/]+)\/(ack|nack|release)$/.exec(path);
+    return single ? [[single[2] as string, single[1] as string]] : [];
+  }
+  return (['ack', 'nack', 'release'] as const).flatMap((verb) =>
+    (body?.[`${verb}s`] ?? []).map(({ id }: { id: string }): [string, string] => [verb, id]),
+  );
+}
+
+/** The ids that a request extends. */
+export function extendedIn({ path, body }: Exchange): string[] {
+  const single = /^\/jobs\/([^/]+)\/extend$/.exec(path);
+  if (single) return [single[1] as string];
+  return path === '/jobs/settle' ? (body?.extends ?? []).map(({ id }: { id: string }) => id) : [];
+}

@@ -1,0 +1,3 @@
+import { play } from './suite.ts';
+
+play({ name: 'Python', command: ['python3', 'clients/python/conformance.py'] });

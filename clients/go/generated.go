@@ -1,0 +1,1182 @@
+// Code generated from openapi/openapi.json by `npm run generate`. DO NOT EDIT.
+
+package dibs
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+)
+
+// AccessKey: An access key, without the key itself.
+type AccessKey struct {
+	// Opaque. It stands in the key, too.
+	ID string `json:"id"`
+	// Who uses the key: 1 to 128 printable characters of ASCII. No two keys that are not revoked have the same name.
+	Name string `json:"name"`
+	// `produce`: enqueue. `consume`: claim and settle. `read`: look at jobs, queues and schedules. `admin`: everything.
+	Scopes []string `json:"scopes"`
+	// Queue patterns: a name (`mail`), the beginning of names (`mail.*`), or `*` for all.
+	Queues []string `json:"queues"`
+	// When it was created.
+	CreatedAt string `json:"created_at"`
+	// When it ends; null: never.
+	ExpiresAt *string `json:"expires_at"`
+	// When it was revoked; null: it is not. It is shown for 7 days more.
+	RevokedAt *string `json:"revoked_at"`
+	// The minute of its last use; null: it was not used yet.
+	LastUsedAt *string `json:"last_used_at"`
+	// Until then the key of before the last rotation goes on.
+	OldKeyExpiresAt *string `json:"old_key_expires_at"`
+}
+
+// AckItem: One of many acks.
+type AckItem struct {
+	// The id of the job.
+	ID string `json:"id"`
+	// As the claim answered it.
+	LeaseToken string `json:"lease_token"`
+	// What came out; kept while the queue's `retention_seconds` last, up to 64 KiB.
+	Result json.RawMessage `json:"result,omitempty"`
+	// Jobs that follow, inserted if and only if the ack counts.
+	Enqueue []JobSpec `json:"enqueue,omitempty"`
+}
+
+// AckRequest: The job is done.
+type AckRequest struct {
+	// As the claim answered it.
+	LeaseToken string `json:"lease_token"`
+	// What came out; kept while the queue's `retention_seconds` last, up to 64 KiB.
+	Result json.RawMessage `json:"result,omitempty"`
+	// Jobs that follow, inserted if and only if the ack counts.
+	Enqueue []JobSpec `json:"enqueue,omitempty"`
+}
+
+// Acked: What became of an ack.
+type Acked struct {
+	// The id of the job.
+	ID string `json:"id"`
+	State JobState `json:"state"`
+	// The jobs inserted with the ack.
+	Enqueued []Job `json:"enqueued"`
+}
+
+// AuditEntry: Something that was done with the scope `admin`.
+type AuditEntry struct {
+	// Newer entries have larger numbers.
+	ID string `json:"id"`
+	// When it was done.
+	CreatedAt string `json:"created_at"`
+	// The name of the access key or token. `anybody`, where nobody needs one.
+	Actor string `json:"actor"`
+	// Its id. Null where nobody needs one.
+	ActorID *string `json:"actor_id"`
+	// What was done.
+	Verb string `json:"verb"`
+	// In which queue.
+	Queue *string `json:"queue"`
+	// To which job.
+	JobID *string `json:"job_id"`
+	// To which schedule.
+	Schedule *string `json:"schedule"`
+	// To which access key.
+	KeyID *string `json:"key_id"`
+	// To how many jobs. Null where it is not about jobs, or not known.
+	Count *int64 `json:"count"`
+	// `done`, `failed`, or the `code` of the refusal.
+	Outcome string `json:"outcome"`
+	// The address of the client.
+	Address *string `json:"address"`
+	// The `X-Request-Id` of the request.
+	RequestID *string `json:"request_id"`
+}
+
+// AuditPage: A page of the audit.
+type AuditPage struct {
+	// The entries, newest first.
+	Entries []AuditEntry `json:"entries"`
+	// For the next page; null on the last.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// Backoff: How long a job rests after a failed attempt. What is left out takes its default: `exponential`, from 1 s to 1 h, jitter 0.2.
+type Backoff struct {
+	Kind *BackoffKind `json:"kind,omitempty"`
+	// The first delay. Default: 1.
+	BaseSeconds *float64 `json:"base_seconds,omitempty"`
+	// The longest delay. Default: 3600.
+	MaxSeconds *float64 `json:"max_seconds,omitempty"`
+	// A delay is shortened by a random share of up to this. Default: 0.2.
+	Jitter *float64 `json:"jitter,omitempty"`
+}
+
+// BackoffKind: How the delay after the n-th failed attempt grows: base × 2^(n-1), base × n, or always base.
+type BackoffKind = string
+
+// ClaimRequest: Which jobs to lease, how many, and for how long.
+type ClaimRequest struct {
+	// Where to look; earlier names first. Default: `["default"]`.
+	Queues []QueueName `json:"queues,omitempty"`
+	// At most this many jobs. Default: 1.
+	Limit *int64 `json:"limit,omitempty"`
+	// How long the jobs are this claimant's. Default: the queue's.
+	LeaseSeconds *float64 `json:"lease_seconds,omitempty"`
+	// How long to wait for a first job when there is none; the client must be as patient. Default: 0.
+	WaitSeconds *float64 `json:"wait_seconds,omitempty"`
+	// Who claims, for those who look at the job.
+	Worker *string `json:"worker,omitempty"`
+	// A name for this claim, new for each: while a lease of it runs, the same request is answered those leases again, so that a lost reply loses none. A repeat while the first still waits takes its place.
+	ClaimID *string `json:"claim_id,omitempty"`
+	// `json`: each payload as it was sent, in `payload`. `text`: its JSON text as a string, in `payload_text`. A client then decodes each payload by itself: one that it cannot read does not keep it from the others. Default: `json`.
+	PayloadFormat *string `json:"payload_format,omitempty"`
+}
+
+// Count: To how many jobs something was done.
+type Count struct {
+	// How many jobs it was done to.
+	Count int64 `json:"count"`
+}
+
+// Explanation: The one reason why a job is not running.
+type Explanation struct {
+	// The id of the job.
+	ID string `json:"id"`
+	State JobState `json:"state"`
+	// Why a job is not running. `next_in_line`: it can be claimed, `ahead` others go before it. `delayed`: until its `run_at`. `backing_off`: after a failed attempt. `behind_in_group`: others of its group go before it. `queue_paused`, `max_leased_reached`, `rate_limited`: the queue hands out none. `leased`: it is running. `dead`, `completed`, `cancelled`: it is finished.
+	Code string `json:"code"`
+	// The reason in words, for people.
+	Detail string `json:"detail"`
+	// How many jobs go before it, in its queue or in its group. Counted up to 100,000; `detail` says so.
+	Ahead *int64 `json:"ahead,omitempty"`
+	// When the reason is over, as far as can be told.
+	Until *string `json:"until,omitempty"`
+	// The job that is the head of its group.
+	BlockingJobID *string `json:"blocking_job_id,omitempty"`
+	// Who has it, as the claim named it.
+	Worker *string `json:"worker,omitempty"`
+	// What its last failure said.
+	LastError *string `json:"last_error,omitempty"`
+}
+
+// ExtendItem: One of many extends.
+type ExtendItem struct {
+	// The id of the job.
+	ID string `json:"id"`
+	// As the claim answered it.
+	LeaseToken string `json:"lease_token"`
+	// The lease runs this long from now.
+	LeaseSeconds float64 `json:"lease_seconds"`
+	// How far the work is, for those who look at the job; up to 64 KiB.
+	Progress json.RawMessage `json:"progress,omitempty"`
+}
+
+// ExtendRequest: The work takes longer.
+type ExtendRequest struct {
+	// As the claim answered it.
+	LeaseToken string `json:"lease_token"`
+	// The lease runs this long from now.
+	LeaseSeconds float64 `json:"lease_seconds"`
+	// How far the work is, for those who look at the job; up to 64 KiB.
+	Progress json.RawMessage `json:"progress,omitempty"`
+}
+
+// Extended: What became of an extend.
+type Extended struct {
+	// The id of the job.
+	ID string `json:"id"`
+	State JobState `json:"state"`
+	// When the lease runs out now.
+	LeaseExpiresAt string `json:"lease_expires_at"`
+	// Somebody wants the job stopped.
+	CancelRequested bool `json:"cancel_requested"`
+}
+
+// FieldProblem: One field of a request, and what is wrong with it.
+type FieldProblem struct {
+	// The part of the request.
+	In string `json:"in"`
+	// A JSON pointer (RFC 6901) to the field within that part; empty for the whole.
+	Path string `json:"path"`
+	// What is wrong with it.
+	Message string `json:"message"`
+}
+
+// Health: All is well.
+type Health struct {
+	// Always `ok`: what is not well is a problem document.
+	Status string `json:"status"`
+}
+
+// Job: A job and where it stands.
+type Job struct {
+	// Opaque; ids of later jobs sort higher.
+	ID string `json:"id"`
+	Queue QueueName `json:"queue"`
+	State JobState `json:"state"`
+	Headers JobHeaders `json:"headers"`
+	// Higher first, from -100 to 100.
+	Priority int64 `json:"priority"`
+	// How many attempts are charged: claims, less releases.
+	Attempt int64 `json:"attempt"`
+	// How many attempts there are, before it is dead.
+	MaxAttempts int64 `json:"max_attempts"`
+	// Every lease ever given; only grows, and so serves as a fencing token in a worker's own writes.
+	Deliveries int64 `json:"deliveries"`
+	// Its jobs go one at a time, in order of arrival.
+	Group *string `json:"group"`
+	// Within one priority, the keys of a queue take turns.
+	FairnessKey *string `json:"fairness_key"`
+	// No other unfinished job in the queue has it.
+	UniqueKey *string `json:"unique_key"`
+	// When the job becomes ready, or became so last.
+	RunAt string `json:"run_at"`
+	// When it was enqueued.
+	CreatedAt string `json:"created_at"`
+	// When it is given to somebody else, unless settled or extended before.
+	LeaseExpiresAt *string `json:"lease_expires_at"`
+	// Who holds it, or completed it, as the claim named it.
+	Worker *string `json:"worker"`
+	// What its last failure said; 16 KiB at most.
+	LastError *string `json:"last_error"`
+	// What its worker last reported by `extend`.
+	Progress json.RawMessage `json:"progress"`
+	// What its worker returned by `ack`.
+	Result json.RawMessage `json:"result"`
+	// When it was completed, cancelled or found dead.
+	FinishedAt *string `json:"finished_at"`
+	// As it was sent; in `GET /jobs/{id}`, and in lists with `include=payload`.
+	Payload json.RawMessage `json:"payload,omitempty"`
+	// The JSON text of the payload, in place of `payload`: with `payload_format` `text`.
+	PayloadText *string `json:"payload_text,omitempty"`
+	// After a nack that had `enqueue`: the jobs inserted with it; none unless it made the job dead.
+	Enqueued []Job `json:"enqueued,omitempty"`
+	// In the answer of an enqueue: this job has the `unique_key` already, and nothing was enqueued. Once it is gone, while its window runs, it is shown as it was enqueued, but `completed`.
+	Deduplicated *bool `json:"deduplicated,omitempty"`
+}
+
+// JobChange: What to change of a job. What is left out stays as it is.
+type JobChange struct {
+	// Any JSON value, in place of the one before.
+	Payload json.RawMessage `json:"payload,omitempty"`
+	Headers JobHeaders `json:"headers,omitempty"`
+	// Higher first.
+	Priority *int64 `json:"priority,omitempty"`
+	// When the job becomes ready (RFC 3339, with an offset), within 366 days; the past means now. It changes nothing of a dead job, which waits to be retried.
+	RunAt *string `json:"run_at,omitempty"`
+	// How often it is tried; more than the attempts of a job that waits so far.
+	MaxAttempts *int64 `json:"max_attempts,omitempty"`
+	// How long from now it may be claimed.
+	ExpiresInSeconds *float64 `json:"expires_in_seconds,omitempty"`
+}
+
+// JobHeaders: Short strings for metadata, handed to the worker as they are: up to 32.
+type JobHeaders = map[string]string
+
+// JobList: Jobs, in the order of the request.
+type JobList struct {
+	// The jobs.
+	Jobs []Job `json:"jobs"`
+}
+
+// JobPage: A page of jobs.
+type JobPage struct {
+	// The jobs.
+	Jobs []Job `json:"jobs"`
+	// For the next page; null on the last.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// JobSpec: A job to enqueue. `queue` is `default` when left out.
+type JobSpec struct {
+	Queue *QueueName `json:"queue,omitempty"`
+	// Any JSON value; comes back exactly as it was sent, byte for byte. Default: null.
+	Payload json.RawMessage `json:"payload,omitempty"`
+	Headers JobHeaders `json:"headers,omitempty"`
+	// Higher first. Default: 0.
+	Priority *int64 `json:"priority,omitempty"`
+	// How long from now the job becomes ready; not beside `run_at`. Default: 0.
+	DelaySeconds *float64 `json:"delay_seconds,omitempty"`
+	// When the job becomes ready (RFC 3339, with an offset), within 366 days; the past means now.
+	RunAt *string `json:"run_at,omitempty"`
+	// How often it is tried. Default: the queue's.
+	MaxAttempts *int64 `json:"max_attempts,omitempty"`
+	Backoff *Backoff `json:"backoff,omitempty"`
+	// Whose job it is, say: within one priority, the keys of a queue take turns; the jobs without one take theirs as one key more. Default: none.
+	FairnessKey *string `json:"fairness_key,omitempty"`
+	// At most one unfinished job in the queue has this key. While one has, that one is answered, with `deduplicated`, and nothing is enqueued.
+	UniqueKey *string `json:"unique_key,omitempty"`
+	// The key also stays taken for so long after the enqueue, finished or not; only with a `unique_key`. Default: 0.
+	UniqueForSeconds *float64 `json:"unique_for_seconds,omitempty"`
+	// Jobs of one group in one queue are handed out in order of arrival, one at a time: the next one when the one before it is completed, dead or cancelled. Default: none.
+	Group *string `json:"group,omitempty"`
+	// How long from now it may be claimed, a delay included. One that waits then becomes `dead` with `last_error` "expired". Default: for ever.
+	ExpiresInSeconds *float64 `json:"expires_in_seconds,omitempty"`
+}
+
+// JobSpecList: 1 to 1000 jobs, enqueued all or none.
+type JobSpecList struct {
+	// The jobs to enqueue.
+	Jobs []JobSpec `json:"jobs"`
+}
+
+// JobState: `scheduled`: `run_at` is in the future. `ready`: can be claimed. `blocked`: waits for the job before it in its group. `leased`: with a worker until `lease_expires_at`. `completed`, `cancelled`: finished, visible while the queue's `retention_seconds` last. `dead`: out of attempts, refused by its worker or expired, kept for redrive.
+type JobState = string
+
+// KeyPage: A page of access keys.
+type KeyPage struct {
+	// The access keys.
+	Keys []AccessKey `json:"keys"`
+	// For the next page; null on the last.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// KeyRotation: How to rotate an access key.
+type KeyRotation struct {
+	// For so long the old key goes on beside the new one. Default: 0, it is refused at once.
+	OverlapSeconds *float64 `json:"overlap_seconds,omitempty"`
+}
+
+// LeasedJob: A job, leased to the claimant.
+type LeasedJob struct {
+	// Opaque; ids of later jobs sort higher.
+	ID string `json:"id"`
+	Queue QueueName `json:"queue"`
+	State JobState `json:"state"`
+	Headers JobHeaders `json:"headers"`
+	// Higher first, from -100 to 100.
+	Priority int64 `json:"priority"`
+	// How many attempts are charged: claims, less releases.
+	Attempt int64 `json:"attempt"`
+	// How many attempts there are, before it is dead.
+	MaxAttempts int64 `json:"max_attempts"`
+	// Every lease ever given; only grows, and so serves as a fencing token in a worker's own writes.
+	Deliveries int64 `json:"deliveries"`
+	// Its jobs go one at a time, in order of arrival.
+	Group *string `json:"group"`
+	// Within one priority, the keys of a queue take turns.
+	FairnessKey *string `json:"fairness_key"`
+	// No other unfinished job in the queue has it.
+	UniqueKey *string `json:"unique_key"`
+	// When the job becomes ready, or became so last.
+	RunAt string `json:"run_at"`
+	// When it was enqueued.
+	CreatedAt string `json:"created_at"`
+	// When the lease runs out, unless settled or extended before.
+	LeaseExpiresAt string `json:"lease_expires_at"`
+	// Who holds it, or completed it, as the claim named it.
+	Worker *string `json:"worker"`
+	// What its last failure said; 16 KiB at most.
+	LastError *string `json:"last_error"`
+	// What its worker last reported by `extend`.
+	Progress json.RawMessage `json:"progress"`
+	// What its worker returned by `ack`.
+	Result json.RawMessage `json:"result"`
+	// When it was completed, cancelled or found dead.
+	FinishedAt *string `json:"finished_at"`
+	// As it was sent, byte for byte. Only `payload_format` `text` leaves it out.
+	Payload json.RawMessage `json:"payload,omitempty"`
+	// The JSON text of the payload, in place of `payload`: with `payload_format` `text`.
+	PayloadText *string `json:"payload_text,omitempty"`
+	// Proves this lease, in whatever settles or extends it.
+	LeaseToken string `json:"lease_token"`
+	// How long the lease was given for: what a repeat of the claim asks for, too. So a worker needs no clock of its own.
+	LeaseSeconds float64 `json:"lease_seconds"`
+}
+
+// LeasedJobList: Jobs, in the order of the queue.
+type LeasedJobList struct {
+	// The jobs, each with its lease.
+	Jobs []LeasedJob `json:"jobs"`
+}
+
+// MadeKey: An access key that was just made, with the key itself.
+type MadeKey struct {
+	// Opaque. It stands in the key, too.
+	ID string `json:"id"`
+	// Who uses the key: 1 to 128 printable characters of ASCII. No two keys that are not revoked have the same name.
+	Name string `json:"name"`
+	// `produce`: enqueue. `consume`: claim and settle. `read`: look at jobs, queues and schedules. `admin`: everything.
+	Scopes []string `json:"scopes"`
+	// Queue patterns: a name (`mail`), the beginning of names (`mail.*`), or `*` for all.
+	Queues []string `json:"queues"`
+	// When it was created.
+	CreatedAt string `json:"created_at"`
+	// When it ends; null: never.
+	ExpiresAt *string `json:"expires_at"`
+	// When it was revoked; null: it is not. It is shown for 7 days more.
+	RevokedAt *string `json:"revoked_at"`
+	// The minute of its last use; null: it was not used yet.
+	LastUsedAt *string `json:"last_used_at"`
+	// Until then the key of before the last rotation goes on.
+	OldKeyExpiresAt *string `json:"old_key_expires_at"`
+	// The key. It is shown this once: Dibs keeps only its hash.
+	Key string `json:"key"`
+}
+
+// MetricsText: Metrics in the text format of Prometheus or of OpenMetrics.
+type MetricsText = string
+
+// NackItem: One of many nacks.
+type NackItem struct {
+	// The id of the job.
+	ID string `json:"id"`
+	// As the claim answered it.
+	LeaseToken string `json:"lease_token"`
+	// What went wrong; its first 16 KiB are kept as `last_error`.
+	Error *string `json:"error,omitempty"`
+	// How long the job rests. Default: what its backoff says.
+	DelaySeconds *float64 `json:"delay_seconds,omitempty"`
+	// false: the job is dead at once, whatever attempts are left. Default: true.
+	Retry *bool `json:"retry,omitempty"`
+	// Jobs that make up for this one, inserted if and only if this nack makes it dead.
+	Enqueue []JobSpec `json:"enqueue,omitempty"`
+}
+
+// NackRequest: The job failed.
+type NackRequest struct {
+	// As the claim answered it.
+	LeaseToken string `json:"lease_token"`
+	// What went wrong; its first 16 KiB are kept as `last_error`.
+	Error *string `json:"error,omitempty"`
+	// How long the job rests. Default: what its backoff says.
+	DelaySeconds *float64 `json:"delay_seconds,omitempty"`
+	// false: the job is dead at once, whatever attempts are left. Default: true.
+	Retry *bool `json:"retry,omitempty"`
+	// Jobs that make up for this one, inserted if and only if this nack makes it dead.
+	Enqueue []JobSpec `json:"enqueue,omitempty"`
+}
+
+// NewKey: An access key to create.
+type NewKey struct {
+	// Who uses the key: 1 to 128 printable characters of ASCII. No two keys that are not revoked have the same name.
+	Name string `json:"name"`
+	// `produce`: enqueue. `consume`: claim and settle. `read`: look at jobs, queues and schedules. `admin`: everything.
+	Scopes []string `json:"scopes"`
+	// Queue patterns: a name (`mail`), the beginning of names (`mail.*`), or `*` for all. Default: `["*"]`.
+	Queues []string `json:"queues,omitempty"`
+	// When it ends, within 366 days. Default: never.
+	ExpiresAt *string `json:"expires_at,omitempty"`
+	// The same, counted from now.
+	ExpiresInSeconds *float64 `json:"expires_in_seconds,omitempty"`
+}
+
+// Problem: Why a request was not carried out: problem details for HTTP APIs (RFC 9457).
+type Problem struct {
+	// A URI for the kind of problem (RFC 9457); follows `code`.
+	Type string `json:"type"`
+	// The kind of problem, in words.
+	Title string `json:"title"`
+	// The HTTP status.
+	Status int64 `json:"status"`
+	// What was wrong this time.
+	Detail string `json:"detail"`
+	// The kind of problem, for programs; stable.
+	Code string `json:"code"`
+	// With `invalid_request`: each field that is wrong.
+	Errors []FieldProblem `json:"errors,omitempty"`
+	// With 503, of a call that changes something. `not_done`: nothing was changed, it is safe to repeat the call as it is. `unknown`: it may have been done, or may still be. Repeat it with an `Idempotency-Key` or `claim_id`, or look.
+	Outcome *string `json:"outcome,omitempty"`
+}
+
+// PurgeRequest: Which jobs to delete.
+type PurgeRequest struct {
+	// Jobs in which states to delete.
+	States []string `json:"states"`
+}
+
+// Queue: A queue, its configuration and how many jobs it has.
+type Queue struct {
+	Name QueueName `json:"name"`
+	// It accepts jobs and hands out none.
+	Paused bool `json:"paused"`
+	Config QueueConfig `json:"config"`
+	Counts QueueCounts `json:"counts"`
+	// How long the longest waiting ready job has been ready; null when there is none.
+	OldestReadyAgeSeconds *float64 `json:"oldest_ready_age_seconds"`
+	// When it was created.
+	CreatedAt string `json:"created_at"`
+}
+
+// QueueConfig: What is left out takes its default; a limit that is left out is none.
+type QueueConfig struct {
+	// How long a lease runs that a claim asks no length for. Default: 30.
+	LeaseSeconds *float64 `json:"lease_seconds,omitempty"`
+	// How often a job is tried that names no number itself. Default: 5.
+	MaxAttempts *int64 `json:"max_attempts,omitempty"`
+	Backoff *Backoff `json:"backoff,omitempty"`
+	// How long completed and cancelled jobs stay visible. Default: 0, not at all.
+	RetentionSeconds *float64 `json:"retention_seconds,omitempty"`
+	// How long dead jobs are kept for redrive. Default: 1209600, 14 days.
+	DeadRetentionSeconds *float64 `json:"dead_retention_seconds,omitempty"`
+	// How many jobs are leased at once at most, over all replicas. A lease counts until it is settled or revived. Default: no limit.
+	MaxLeased *int64 `json:"max_leased,omitempty"`
+	RateLimit *RateLimit `json:"rate_limit,omitempty"`
+	// With so many ready and blocked jobs, enqueues are refused (429 `queue_full`). Default: no limit.
+	MaxReady *int64 `json:"max_ready,omitempty"`
+}
+
+// QueueCounts: Jobs by state, as they are now: of a queue of up to 100,000 jobs that is asked for alone, and of the smallest queues of a page, up to 10,000 jobs together. The counts of larger ones are up to 20 times as old as counting them takes.
+type QueueCounts struct {
+	// Jobs that are scheduled.
+	Scheduled int64 `json:"scheduled"`
+	// Jobs that are ready.
+	Ready int64 `json:"ready"`
+	// Jobs that are blocked.
+	Blocked int64 `json:"blocked"`
+	// Jobs that are leased.
+	Leased int64 `json:"leased"`
+	// Jobs that are completed.
+	Completed int64 `json:"completed"`
+	// Jobs that are cancelled.
+	Cancelled int64 `json:"cancelled"`
+	// Jobs that are dead.
+	Dead int64 `json:"dead"`
+}
+
+// QueueExplanation: What a claim from a queue would get now, and if nothing, why.
+type QueueExplanation struct {
+	Queue QueueName `json:"queue"`
+	// What a claim would get. `ready`: a job. With every other code it gets nothing. `empty`: the queue has no unfinished job. `paused`: the queue is paused. `max_leased_reached`, `rate_limited`: a job is ready, and a limit of the queue keeps it back. `all_leased`: every unfinished job is with a worker. `all_delayed`: the next job is scheduled. `all_blocked`: every waiting job is behind another job of its group.
+	Code string `json:"code"`
+	// The reason in words, for people.
+	Detail string `json:"detail"`
+	// When the reason is over, as far as can be told.
+	Until *string `json:"until,omitempty"`
+	// The job that the reason is about: the next one to be claimed, the first one to be ready, a blocked one, or the one whose lease runs out first. Left out where fairness keys take turns.
+	JobID *string `json:"job_id,omitempty"`
+}
+
+// QueueName: The name of a queue: 1 to 128 of `A-Z a-z 0-9 . _ : -`.
+type QueueName = string
+
+// QueuePage: A page of queues.
+type QueuePage struct {
+	// The queues.
+	Queues []Queue `json:"queues"`
+	// For the next page; null on the last.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// RateLimit: In no window of that length are more jobs claimed, over all replicas. A job that comes back counts again.
+type RateLimit struct {
+	// So many jobs at most.
+	Jobs int64 `json:"jobs"`
+	// In any window of this length.
+	PerSeconds float64 `json:"per_seconds"`
+}
+
+// RedriveRequest: Which dead jobs to make ready again.
+type RedriveRequest struct {
+	// At most this many, oldest first. Default: all.
+	Limit *int64 `json:"limit,omitempty"`
+	// Only those whose `last_error` contains this.
+	ErrorContains *string `json:"error_contains,omitempty"`
+}
+
+// ReleaseItem: One of many releases.
+type ReleaseItem struct {
+	// The id of the job.
+	ID string `json:"id"`
+	// As the claim answered it.
+	LeaseToken string `json:"lease_token"`
+	// How long from now the job becomes ready again. Default: 0.
+	DelaySeconds *float64 `json:"delay_seconds,omitempty"`
+}
+
+// ReleaseRequest: The job is given back unworked.
+type ReleaseRequest struct {
+	// As the claim answered it.
+	LeaseToken string `json:"lease_token"`
+	// How long from now the job becomes ready again. Default: 0.
+	DelaySeconds *float64 `json:"delay_seconds,omitempty"`
+}
+
+// Schedule: A schedule: at each tick of its cron, one job goes into its queue.
+type Schedule struct {
+	Name ScheduleName `json:"name"`
+	// When it ticks: five fields (minute, hour, day of month, month, day of week), or six with the second first. Each takes `*`, numbers, names (`JAN`, `MON`), lists `1,15`, ranges `1-5` and steps `0-59/10`; a day of the month also `L` (the last one) and `15W` (the weekday next to it), a day of the week `MON#1` (the first in the month) and `FRI#L` (the last). A day of the month and one of the week are two ways to tick, unless the latter begins with `+`: then both must hold.
+	Cron string `json:"cron"`
+	// The time zone whose clocks it goes by, as the IANA database names it.
+	Timezone string `json:"timezone"`
+	// It does not tick.
+	Paused bool `json:"paused"`
+	Job JobSpec `json:"job"`
+	// Its next tick; null while it is paused.
+	NextRunAt *string `json:"next_run_at"`
+	// Its last tick; null before the first. A trigger by hand is none.
+	LastRunAt *string `json:"last_run_at"`
+}
+
+// ScheduleName: The name of a schedule: 1 to 128 of `A-Z a-z 0-9 . _ : -`.
+type ScheduleName = string
+
+// SchedulePage: A page of schedules.
+type SchedulePage struct {
+	// The schedules.
+	Schedules []Schedule `json:"schedules"`
+	// For the next page; null on the last.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// ScheduleSpec: A schedule to create or replace. Its job is what `POST /jobs` takes, without `run_at`; `delay_seconds` counts from the tick on. `name`, `next_run_at` and `last_run_at` are ignored: so a schedule that was read can be put back.
+type ScheduleSpec struct {
+	// When it ticks: five fields (minute, hour, day of month, month, day of week), or six with the second first. Each takes `*`, numbers, names (`JAN`, `MON`), lists `1,15`, ranges `1-5` and steps `0-59/10`; a day of the month also `L` (the last one) and `15W` (the weekday next to it), a day of the week `MON#1` (the first in the month) and `FRI#L` (the last). A day of the month and one of the week are two ways to tick, unless the latter begins with `+`: then both must hold.
+	Cron string `json:"cron"`
+	// The time zone whose clocks it goes by, as the IANA database names it. Default: UTC.
+	Timezone *string `json:"timezone,omitempty"`
+	// It does not tick; what it misses is not made up for when it goes on. Default: false.
+	Paused *bool `json:"paused,omitempty"`
+	Job JobSpec `json:"job"`
+	Name *ScheduleName `json:"name,omitempty"`
+	// Ignored: a schedule that was read can be put back as it is.
+	NextRunAt *string `json:"next_run_at,omitempty"`
+	// Ignored: a schedule that was read can be put back as it is.
+	LastRunAt *string `json:"last_run_at,omitempty"`
+}
+
+// SettleRequest: Up to 1000 items in all, each the body of the single call plus `id`. With `claim`, the answer also has the next jobs.
+type SettleRequest struct {
+	// Jobs that are done.
+	Acks []AckItem `json:"acks,omitempty"`
+	// Jobs that failed.
+	Nacks []NackItem `json:"nacks,omitempty"`
+	// Jobs to give back unworked.
+	Releases []ReleaseItem `json:"releases,omitempty"`
+	// Leases to run on from now.
+	Extends []ExtendItem `json:"extends,omitempty"`
+	Claim *ClaimRequest `json:"claim,omitempty"`
+}
+
+// SettleResult: What became of one item.
+type SettleResult struct {
+	// The id of the job.
+	ID string `json:"id"`
+	// The single call's HTTP status.
+	Status int64 `json:"status"`
+	State *JobState `json:"state,omitempty"`
+	// With a nack or a release: when the job becomes ready again.
+	RunAt *string `json:"run_at,omitempty"`
+	// With an extend: when the lease runs out now.
+	LeaseExpiresAt *string `json:"lease_expires_at,omitempty"`
+	// With an extend: somebody wants the job stopped.
+	CancelRequested *bool `json:"cancel_requested,omitempty"`
+	// With an ack, and with a nack that had `enqueue`: the jobs inserted with it.
+	Enqueued []Job `json:"enqueued,omitempty"`
+	Problem *Problem `json:"problem,omitempty"`
+}
+
+// SettleResults: One result per item, in the order of the request. `problem` says why the claim was refused, after the items were settled.
+type SettleResults struct {
+	// Of `acks`.
+	Acks []SettleResult `json:"acks"`
+	// Of `nacks`.
+	Nacks []SettleResult `json:"nacks"`
+	// Of `releases`.
+	Releases []SettleResult `json:"releases"`
+	// Of `extends`.
+	Extends []SettleResult `json:"extends"`
+	// With `claim`: the jobs that it leased; none is fine, too.
+	Jobs []LeasedJob `json:"jobs,omitempty"`
+	Problem *Problem `json:"problem,omitempty"`
+}
+
+// Version: Which Dibs answers.
+type Version struct {
+	// The version of Dibs.
+	Version string `json:"version"`
+	// The version of Node.js that it runs on.
+	Node string `json:"node"`
+}
+
+// GetHealth: Does the process live?.
+func (c *Client) GetHealth(ctx context.Context) (*Health, error) {
+	call := newCall("GET", "/healthz", nil)
+	var answer Health
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// GetReadiness: Does the database answer, and is it migrated?.
+func (c *Client) GetReadiness(ctx context.Context) (*Health, error) {
+	call := newCall("GET", "/readyz", nil)
+	var answer Health
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// GetVersion: Which Dibs is this?.
+func (c *Client) GetVersion(ctx context.Context) (*Version, error) {
+	call := newCall("GET", "/version", nil)
+	var answer Version
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// GetMetrics: Metrics for Prometheus.
+func (c *Client) GetMetrics(ctx context.Context) (*string, error) {
+	call := newCall("GET", "/metrics", nil)
+	var answer string
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// EnqueueJobOptions: what EnqueueJob may be told.
+type EnqueueJobOptions struct {
+	// Makes a repetition safe: within 24 hours, the same key with an equal body is answered what the first request was, with `Idempotent-Replayed: true`, and no job is enqueued again; with another body it is refused at once. Bodies are equal when they are the same JSON, with the members of objects in any order and white space anywhere; numbers and strings count by their text. Refusals are not remembered. A random UUID serves well; the whole value counts, quotation marks included.
+	IdempotencyKey *string
+	// Preferences (RFC 7240). `wait=20` asks to be answered with the finished job, if it finishes within so many seconds (whole ones, up to 60); the client must be as patient. Others are ignored.
+	Prefer *string
+}
+
+// EnqueueJob: Enqueue a job.
+func (c *Client) EnqueueJob(ctx context.Context, body JobSpec, options *EnqueueJobOptions) (*Job, error) {
+	call := newCall("POST", "/jobs", body)
+	if options != nil {
+		put(call.header, "Idempotency-Key", options.IdempotencyKey)
+		put(call.header, "Prefer", options.Prefer)
+	}
+	var answer Job
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// ListJobsOptions: what ListJobs may be told.
+type ListJobsOptions struct {
+	Queue *QueueName
+	State *JobState
+	// The group that they are of.
+	Group *string
+	// Only those with this `unique_key`.
+	UniqueKey *string
+	// What else to show.
+	Include *string
+	// By when they were enqueued.
+	Order *string
+	// How long a page is at most.
+	Limit *int64
+	// The `next_cursor` of the page before.
+	Cursor *string
+	// `json`: each payload as it was sent, in `payload`. `text`: its JSON text as a string, in `payload_text`. A client then decodes each payload by itself: one that it cannot read does not keep it from the others. Default: `json`.
+	PayloadFormat *string
+}
+
+// ListJobs: List jobs, newest first.
+func (c *Client) ListJobs(ctx context.Context, options *ListJobsOptions) (*JobPage, error) {
+	call := newCall("GET", "/jobs", nil)
+	if options != nil {
+		put(call.query, "queue", options.Queue)
+		put(call.query, "state", options.State)
+		put(call.query, "group", options.Group)
+		put(call.query, "unique_key", options.UniqueKey)
+		put(call.query, "include", options.Include)
+		put(call.query, "order", options.Order)
+		put(call.query, "limit", options.Limit)
+		put(call.query, "cursor", options.Cursor)
+		put(call.query, "payload_format", options.PayloadFormat)
+	}
+	var answer JobPage
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// EnqueueJobsOptions: what EnqueueJobs may be told.
+type EnqueueJobsOptions struct {
+	// Makes a repetition safe: within 24 hours, the same key with an equal body is answered what the first request was, with `Idempotent-Replayed: true`, and no job is enqueued again; with another body it is refused at once. Bodies are equal when they are the same JSON, with the members of objects in any order and white space anywhere; numbers and strings count by their text. Refusals are not remembered. A random UUID serves well; the whole value counts, quotation marks included.
+	IdempotencyKey *string
+}
+
+// EnqueueJobs: Enqueue up to 1000 jobs, all or none.
+func (c *Client) EnqueueJobs(ctx context.Context, body JobSpecList, options *EnqueueJobsOptions) (*JobList, error) {
+	call := newCall("POST", "/jobs/batch", body)
+	if options != nil {
+		put(call.header, "Idempotency-Key", options.IdempotencyKey)
+	}
+	var answer JobList
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// GetJobOptions: what GetJob may be told.
+type GetJobOptions struct {
+	// How long to wait for the end of the job; the client must be as patient.
+	WaitSeconds *float64
+	// `json`: each payload as it was sent, in `payload`. `text`: its JSON text as a string, in `payload_text`. A client then decodes each payload by itself: one that it cannot read does not keep it from the others. Default: `json`.
+	PayloadFormat *string
+}
+
+// GetJob: Look at a job, or wait for its end.
+func (c *Client) GetJob(ctx context.Context, id string, options *GetJobOptions) (*Job, error) {
+	call := newCall("GET", "/jobs/" + url.PathEscape(id), nil)
+	if options != nil {
+		put(call.query, "wait_seconds", options.WaitSeconds)
+		put(call.query, "payload_format", options.PayloadFormat)
+	}
+	var answer Job
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// CancelJob: Cancel a job.
+func (c *Client) CancelJob(ctx context.Context, id string) (*Job, error) {
+	call := newCall("DELETE", "/jobs/" + url.PathEscape(id), nil)
+	var answer Job
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// ChangeJob: Change a job that waits or is dead.
+func (c *Client) ChangeJob(ctx context.Context, id string, body JobChange) (*Job, error) {
+	call := newCall("PATCH", "/jobs/" + url.PathEscape(id), body)
+	var answer Job
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// RetryJob: Make a dead or scheduled job ready.
+func (c *Client) RetryJob(ctx context.Context, id string) (*Job, error) {
+	call := newCall("POST", "/jobs/" + url.PathEscape(id) + "/retry", nil)
+	var answer Job
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// ExplainJob: Why is my job not running?.
+func (c *Client) ExplainJob(ctx context.Context, id string) (*Explanation, error) {
+	call := newCall("GET", "/jobs/" + url.PathEscape(id) + "/explain", nil)
+	var answer Explanation
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// ExplainQueue: Why does my claim get nothing?.
+func (c *Client) ExplainQueue(ctx context.Context, queue string) (*QueueExplanation, error) {
+	call := newCall("GET", "/queues/" + url.PathEscape(queue) + "/explain", nil)
+	var answer QueueExplanation
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// ClaimJobs: Lease ready jobs.
+func (c *Client) ClaimJobs(ctx context.Context, body ClaimRequest) (*LeasedJobList, error) {
+	call := newCall("POST", "/jobs/claim", body)
+	var answer LeasedJobList
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// AckJob: Done: delete the job.
+func (c *Client) AckJob(ctx context.Context, id string, body AckRequest) (*Acked, error) {
+	call := newCall("POST", "/jobs/" + url.PathEscape(id) + "/ack", body)
+	var answer Acked
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// NackJob: Failed: back after a backoff, or dead.
+func (c *Client) NackJob(ctx context.Context, id string, body NackRequest) (*Job, error) {
+	call := newCall("POST", "/jobs/" + url.PathEscape(id) + "/nack", body)
+	var answer Job
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// ReleaseJob: Give a job back unworked.
+func (c *Client) ReleaseJob(ctx context.Context, id string, body ReleaseRequest) (*Job, error) {
+	call := newCall("POST", "/jobs/" + url.PathEscape(id) + "/release", body)
+	var answer Job
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// ExtendLease: Run a lease on from now.
+func (c *Client) ExtendLease(ctx context.Context, id string, body ExtendRequest) (*Extended, error) {
+	call := newCall("POST", "/jobs/" + url.PathEscape(id) + "/extend", body)
+	var answer Extended
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// SettleJobs: Ack, nack, release and extend many jobs at once.
+func (c *Client) SettleJobs(ctx context.Context, body SettleRequest) (*SettleResults, error) {
+	call := newCall("POST", "/jobs/settle", body)
+	var answer SettleResults
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// ListQueuesOptions: what ListQueues may be told.
+type ListQueuesOptions struct {
+	// How long a page is at most.
+	Limit *int64
+	// The `next_cursor` of the page before.
+	Cursor *string
+}
+
+// ListQueues: List queues by name.
+func (c *Client) ListQueues(ctx context.Context, options *ListQueuesOptions) (*QueuePage, error) {
+	call := newCall("GET", "/queues", nil)
+	if options != nil {
+		put(call.query, "limit", options.Limit)
+		put(call.query, "cursor", options.Cursor)
+	}
+	var answer QueuePage
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// GetQueue: Look at a queue.
+func (c *Client) GetQueue(ctx context.Context, queue string) (*Queue, error) {
+	call := newCall("GET", "/queues/" + url.PathEscape(queue), nil)
+	var answer Queue
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// ConfigureQueue: Configure a queue.
+func (c *Client) ConfigureQueue(ctx context.Context, queue string, body QueueConfig) (*Queue, error) {
+	call := newCall("PUT", "/queues/" + url.PathEscape(queue), body)
+	var answer Queue
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// DeleteQueueOptions: what DeleteQueue may be told.
+type DeleteQueueOptions struct {
+	// Delete its jobs, too, leased ones included.
+	Force *bool
+}
+
+// DeleteQueue: Delete a queue.
+func (c *Client) DeleteQueue(ctx context.Context, queue string, options *DeleteQueueOptions) error {
+	call := newCall("DELETE", "/queues/" + url.PathEscape(queue), nil)
+	if options != nil {
+		put(call.query, "force", options.Force)
+	}
+	return c.do(ctx, call, nil)
+}
+
+// PauseQueue: Hand out no more jobs.
+func (c *Client) PauseQueue(ctx context.Context, queue string) (*Queue, error) {
+	call := newCall("POST", "/queues/" + url.PathEscape(queue) + "/pause", nil)
+	var answer Queue
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// ResumeQueue: Hand out jobs again.
+func (c *Client) ResumeQueue(ctx context.Context, queue string) (*Queue, error) {
+	call := newCall("POST", "/queues/" + url.PathEscape(queue) + "/resume", nil)
+	var answer Queue
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// PurgeQueue: Delete the jobs in some states.
+func (c *Client) PurgeQueue(ctx context.Context, queue string, body PurgeRequest) (*Count, error) {
+	call := newCall("POST", "/queues/" + url.PathEscape(queue) + "/purge", body)
+	var answer Count
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// RedriveQueue: Make dead jobs ready again.
+func (c *Client) RedriveQueue(ctx context.Context, queue string, body RedriveRequest) (*Count, error) {
+	call := newCall("POST", "/queues/" + url.PathEscape(queue) + "/redrive", body)
+	var answer Count
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// ListSchedulesOptions: what ListSchedules may be told.
+type ListSchedulesOptions struct {
+	// How long a page is at most.
+	Limit *int64
+	// The `next_cursor` of the page before.
+	Cursor *string
+}
+
+// ListSchedules: List schedules by name.
+func (c *Client) ListSchedules(ctx context.Context, options *ListSchedulesOptions) (*SchedulePage, error) {
+	call := newCall("GET", "/schedules", nil)
+	if options != nil {
+		put(call.query, "limit", options.Limit)
+		put(call.query, "cursor", options.Cursor)
+	}
+	var answer SchedulePage
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// GetSchedule: Look at a schedule.
+func (c *Client) GetSchedule(ctx context.Context, name string) (*Schedule, error) {
+	call := newCall("GET", "/schedules/" + url.PathEscape(name), nil)
+	var answer Schedule
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// PutSchedule: Create a schedule, or replace it whole.
+func (c *Client) PutSchedule(ctx context.Context, name string, body ScheduleSpec) (*Schedule, error) {
+	call := newCall("PUT", "/schedules/" + url.PathEscape(name), body)
+	var answer Schedule
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// DeleteSchedule: Delete a schedule.
+func (c *Client) DeleteSchedule(ctx context.Context, name string) error {
+	call := newCall("DELETE", "/schedules/" + url.PathEscape(name), nil)
+	return c.do(ctx, call, nil)
+}
+
+// TriggerSchedule: Enqueue the job of a schedule now.
+func (c *Client) TriggerSchedule(ctx context.Context, name string) (*Job, error) {
+	call := newCall("POST", "/schedules/" + url.PathEscape(name) + "/trigger", nil)
+	var answer Job
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// ListKeysOptions: what ListKeys may be told.
+type ListKeysOptions struct {
+	// How long a page is at most.
+	Limit *int64
+	// The `next_cursor` of the page before.
+	Cursor *string
+}
+
+// ListKeys: List access keys, oldest first.
+func (c *Client) ListKeys(ctx context.Context, options *ListKeysOptions) (*KeyPage, error) {
+	call := newCall("GET", "/keys", nil)
+	if options != nil {
+		put(call.query, "limit", options.Limit)
+		put(call.query, "cursor", options.Cursor)
+	}
+	var answer KeyPage
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// CreateKey: Create an access key.
+func (c *Client) CreateKey(ctx context.Context, body NewKey) (*MadeKey, error) {
+	call := newCall("POST", "/keys", body)
+	var answer MadeKey
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// RevokeKey: Revoke an access key.
+func (c *Client) RevokeKey(ctx context.Context, id string) error {
+	call := newCall("DELETE", "/keys/" + url.PathEscape(id), nil)
+	return c.do(ctx, call, nil)
+}
+
+// RotateKey: Give an access key a new secret.
+func (c *Client) RotateKey(ctx context.Context, id string, body KeyRotation) (*MadeKey, error) {
+	call := newCall("POST", "/keys/" + url.PathEscape(id) + "/rotate", body)
+	var answer MadeKey
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// ListAuditOptions: what ListAudit may be told.
+type ListAuditOptions struct {
+	// Only what this key or token did, by its name.
+	Actor *string
+	// Only this verb, such as `purgeQueue`.
+	Verb *string
+	Queue *QueueName
+	// Only what was done at this timeParameter or later.
+	CreatedAfter *string
+	// Only what was done before this time.
+	CreatedBefore *string
+	// How long a page is at most.
+	Limit *int64
+	// The `next_cursor` of the page before.
+	Cursor *string
+}
+
+// ListAudit: Who did what with the scope admin, newest first.
+func (c *Client) ListAudit(ctx context.Context, options *ListAuditOptions) (*AuditPage, error) {
+	call := newCall("GET", "/audit", nil)
+	if options != nil {
+		put(call.query, "actor", options.Actor)
+		put(call.query, "verb", options.Verb)
+		put(call.query, "queue", options.Queue)
+		put(call.query, "created_after", options.CreatedAfter)
+		put(call.query, "created_before", options.CreatedBefore)
+		put(call.query, "limit", options.Limit)
+		put(call.query, "cursor", options.Cursor)
+	}
+	var answer AuditPage
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}

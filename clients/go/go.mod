@@ -1,0 +1,3 @@
+module dibs.example/dibs
+
+go 1.22

@@ -1,0 +1,158 @@
+package dibs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+)
+
+// scheduleBeat looks when the next lease is due. The caller holds the lock.
+func (w *Worker) scheduleBeat() {
+	var next time.Time
+	isAny := false
+	for r := range w.runs {
+		if r.beats() && (!isAny || r.due().Before(next)) {
+			next, isAny = r.due(), true
+		}
+	}
+	if w.beatTimer != nil {
+		w.beatTimer.Stop()
+	}
+	if isAny && w.phase != stopped {
+		w.beatTimer = time.AfterFunc(max(0, time.Until(next)), w.beat)
+	}
+}
+
+// beat extends the leases that are due, those that are due soon with them.
+func (w *Worker) beat() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	var batch []*run
+	for r := range w.runs {
+		if !r.beats() || r.due().After(now.Add(r.lease()*3/100)) {
+			continue
+		}
+		if r.state == running && now.After(r.leaseEnds) {
+			w.signal(r, ErrLeaseExpired)
+		}
+		// A report that is refused must not spoil the extends of others.
+		if r.report != nil {
+			w.extend([]*run{r}, w.sendReport(r))
+		} else if len(batch) < maxItems {
+			batch = append(batch, r)
+		}
+	}
+	if len(batch) > 0 {
+		items := make([]ExtendItem, len(batch))
+		for i, r := range batch {
+			items[i] = ExtendItem{ID: r.work.ID, LeaseToken: r.work.LeaseToken, LeaseSeconds: r.work.LeaseSeconds}
+		}
+		w.extend(batch, func(ctx context.Context) ([]SettleResult, error) {
+			answer, err := w.Client.SettleJobs(ctx, SettleRequest{Extends: items})
+			if err != nil {
+				return nil, err
+			}
+			return answer.Extends, nil
+		})
+	}
+	w.scheduleBeat()
+}
+
+func (w *Worker) sendReport(r *run) func(context.Context) ([]SettleResult, error) {
+	sent := r.report
+	r.report = nil
+	text, err := json.Marshal(sent.value)
+	return func(ctx context.Context) ([]SettleResult, error) {
+		body := ExtendRequest{LeaseToken: r.work.LeaseToken, LeaseSeconds: r.work.LeaseSeconds, Progress: text}
+		var answer *Extended
+		if err == nil {
+			answer, err = w.Client.ExtendLease(ctx, r.work.ID, body)
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if err != nil && IsTemporary(err) && r.state == running {
+			if r.report == nil {
+				r.report = sent
+			} else {
+				r.report.heard = append(r.report.heard, sent.heard...)
+			}
+			return nil, err
+		}
+		for _, heard := range sent.heard {
+			heard <- err
+		}
+		var refused *Error
+		if errors.As(err, &refused) {
+			return []SettleResult{{ID: r.work.ID, Status: int64(refused.Status)}}, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return []SettleResult{{ID: r.work.ID, Status: 200, CancelRequested: &answer.CancelRequested}}, nil
+	}
+}
+
+// extend sends an extend of these. A slow answer counts, whenever it comes. Without one, the extend is sent again after a third of
+// the lease: it may be that only this request hangs. The caller holds the lock.
+func (w *Worker) extend(runs []*run, send func(context.Context) ([]SettleResult, error)) {
+	sent := time.Now()
+	shortest := runs[0].lease()
+	turns := make([]int, len(runs))
+	for i, r := range runs {
+		shortest = min(shortest, r.lease())
+		r.extending = true
+		r.turn++
+		turns[i] = r.turn
+	}
+	free := func() {
+		for i, r := range runs {
+			if r.turn == turns[i] {
+				r.extending = false
+			}
+		}
+		w.scheduleBeat()
+	}
+	overdue := time.AfterFunc(shortest/3, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		free()
+	})
+	go func() {
+		ctx, cancel := context.WithTimeout(w.ctx, max(time.Second, shortest))
+		defer cancel()
+		results, err := send(ctx)
+		overdue.Stop()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for i, r := range runs {
+			if err == nil && i < len(results) {
+				w.extendAnswered(r, results[i], sent)
+			} else if r.turn == turns[i] {
+				r.failed(err)
+			}
+		}
+		if err != nil {
+			w.observe(Event{Type: "retrying", Request: "extend", Err: err})
+		}
+		free()
+	}()
+}
+
+func (w *Worker) extendAnswered(r *run, result SettleResult, sent time.Time) {
+	switch result.Status {
+	case 200:
+		r.extended(sent)
+		if result.CancelRequested != nil && *result.CancelRequested && r.state == running {
+			w.signal(r, ErrCancelRequested)
+		}
+	case 404, 409:
+		r.lost = true
+		if r.state == running {
+			w.signal(r, ErrLeaseLost)
+		}
+	default:
+		r.failed(nil)
+	}
+}

@@ -1,0 +1,113 @@
+package dibs
+
+import (
+	"context"
+	"math/rand"
+	"time"
+)
+
+type runState int
+
+// Where a job of this worker stands:
+//
+//	running --the handler ends--> settling --Dibs answers--> done
+//	   \--the lease is lost, and the handler fails--------------/
+//
+// Its lease is extended until it is done. What an extend says of the lease counts only while the job is running: later, the
+// settlement's own answer decides.
+const (
+	running runState = iota
+	settling
+	done
+)
+
+// report is progress that is to be sent, and who waits for that.
+type report struct {
+	value any
+	heard []chan error
+}
+
+type run struct {
+	work  *Work
+	state runState
+	// By the monotonic clock of this process. The server's clock plays no part.
+	leaseEnds time.Time
+	extendAt  time.Time
+	// An extend is on its way, and not overdue.
+	extending bool
+	turn      int
+	failures  int
+	lost      bool
+	code      error
+	report    *report
+	ctx       context.Context
+	cancel    context.CancelCauseFunc
+	// Closed when it is sure that the lease is there, or that it is not.
+	confirmed   chan struct{}
+	isConfirmed bool
+	// Closed when the handler has ended.
+	ended chan struct{}
+}
+
+// newRun begins with a lease. A doubtful one may be over already: its job is begun only after an extend.
+func newRun(job LeasedJob, isDoubtful bool) *run {
+	r := &run{confirmed: make(chan struct{}), ended: make(chan struct{})}
+	r.work = &Work{LeasedJob: job}
+	if job.PayloadText != nil {
+		r.work.Text = *job.PayloadText
+	}
+	r.ctx, r.cancel = context.WithCancelCause(context.Background())
+	r.leaseEnds = time.Now().Add(r.lease())
+	r.extendAt = time.Now()
+	if !isDoubtful {
+		r.extendAt = r.next(time.Now())
+		r.confirm()
+	}
+	return r
+}
+
+func (r *run) lease() time.Duration { return seconds(r.work.LeaseSeconds) }
+
+// next is a third of the lease later, or a little earlier, so that leases do not move in step.
+func (r *run) next(from time.Time) time.Time {
+	return from.Add(time.Duration(float64(r.lease()) * (0.8 + rand.Float64()*0.2) / 3))
+}
+
+func (r *run) confirm() {
+	if !r.isConfirmed {
+		r.isConfirmed = true
+		close(r.confirmed)
+	}
+}
+
+// fire ends the handler's context. The first reason wins.
+func (r *run) fire(code error) {
+	if r.code == nil {
+		r.code = code
+		r.cancel(code)
+		r.confirm()
+	}
+}
+
+// extended: an extend that was sent at this moment counted.
+func (r *run) extended(sent time.Time) {
+	r.leaseEnds = sent.Add(r.lease())
+	r.extendAt = r.next(sent)
+	r.failures = 0
+	r.confirm()
+}
+
+// failed: it is sent again soon, while there is something left of the lease, and after that, too: the lease may still be there.
+func (r *run) failed(err error) {
+	r.extendAt = time.Now().Add(min(r.lease()/6, backoff(r.failures, err)))
+	r.failures++
+}
+
+func (r *run) beats() bool { return r.state != done && !r.lost && !r.extending }
+
+func (r *run) due() time.Time {
+	if r.report != nil {
+		return time.Time{}
+	}
+	return r.extendAt
+}

@@ -1,0 +1,21 @@
+"""Workers and producers for Dibs, a durable job queue behind a REST API."""
+
+from .client import Client, ConnectionFailed, DibsError
+from .job import Ack, Job, JobSignal, Nack, Release
+from .producer import AsyncProducer, Producer
+from .worker import AsyncWorker, Worker
+
+__all__ = [
+    "Ack",
+    "AsyncProducer",
+    "AsyncWorker",
+    "Client",
+    "ConnectionFailed",
+    "DibsError",
+    "Job",
+    "JobSignal",
+    "Nack",
+    "Producer",
+    "Release",
+    "Worker",
+]

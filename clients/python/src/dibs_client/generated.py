@@ -1,0 +1,1037 @@
+# Generated from openapi/openapi.json by `npm run generate`. Do not edit.
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypedDict
+from urllib.parse import quote
+
+BackoffKind = Literal["exponential", "linear", "constant"]
+JobHeaders = dict[str, str]
+JobState = Literal["scheduled", "ready", "blocked", "leased", "completed", "cancelled", "dead"]
+MetricsText = str
+QueueName = str
+ScheduleName = str
+
+
+class AccessKey(TypedDict):
+    """An access key, without the key itself."""
+
+    id: str
+    name: str
+    scopes: list[Literal["produce", "consume", "read", "admin"]]
+    queues: list[str]
+    created_at: str
+    expires_at: str | None
+    revoked_at: str | None
+    last_used_at: str | None
+    old_key_expires_at: str | None
+
+
+class AckItem(TypedDict):
+    """One of many acks."""
+
+    id: str
+    lease_token: str
+    result: NotRequired[Any]
+    enqueue: NotRequired[list[JobSpec]]
+
+
+class AckRequest(TypedDict):
+    """The job is done."""
+
+    lease_token: str
+    result: NotRequired[Any]
+    enqueue: NotRequired[list[JobSpec]]
+
+
+class Acked(TypedDict):
+    """What became of an ack."""
+
+    id: str
+    state: JobState
+    enqueued: list[Job]
+
+
+class AuditEntry(TypedDict):
+    """Something that was done with the scope `admin`."""
+
+    id: str
+    created_at: str
+    actor: str
+    actor_id: str | None
+    verb: str
+    queue: str | None
+    job_id: str | None
+    schedule: str | None
+    key_id: str | None
+    count: int | None
+    outcome: str
+    address: str | None
+    request_id: str | None
+
+
+class AuditPage(TypedDict):
+    """A page of the audit."""
+
+    entries: list[AuditEntry]
+    next_cursor: str | None
+
+
+class Backoff(TypedDict):
+    """How long a job rests after a failed attempt. What is left out takes its default: `exponential`, from 1 s to 1 h, jitter 0.2."""
+
+    kind: NotRequired[BackoffKind]
+    base_seconds: NotRequired[float]
+    max_seconds: NotRequired[float]
+    jitter: NotRequired[float]
+
+
+class ClaimRequest(TypedDict):
+    """Which jobs to lease, how many, and for how long."""
+
+    queues: NotRequired[list[QueueName]]
+    limit: NotRequired[int]
+    lease_seconds: NotRequired[float]
+    wait_seconds: NotRequired[float]
+    worker: NotRequired[str]
+    claim_id: NotRequired[str]
+    payload_format: NotRequired[Literal["json", "text"]]
+
+
+class Count(TypedDict):
+    """To how many jobs something was done."""
+
+    count: int
+
+
+class Explanation(TypedDict):
+    """The one reason why a job is not running."""
+
+    id: str
+    state: JobState
+    code: Literal["next_in_line", "delayed", "backing_off", "behind_in_group", "queue_paused", "max_leased_reached", "rate_limited", "leased", "dead", "completed", "cancelled"]
+    detail: str
+    ahead: NotRequired[int]
+    until: NotRequired[str]
+    blocking_job_id: NotRequired[str]
+    worker: NotRequired[str]
+    last_error: NotRequired[str]
+
+
+class ExtendItem(TypedDict):
+    """One of many extends."""
+
+    id: str
+    lease_token: str
+    lease_seconds: float
+    progress: NotRequired[Any]
+
+
+class ExtendRequest(TypedDict):
+    """The work takes longer."""
+
+    lease_token: str
+    lease_seconds: float
+    progress: NotRequired[Any]
+
+
+class Extended(TypedDict):
+    """What became of an extend."""
+
+    id: str
+    state: JobState
+    lease_expires_at: str
+    cancel_requested: bool
+
+
+FieldProblem = TypedDict(
+    "FieldProblem",
+    {"in": Literal["body", "query", "path", "header"], "path": str, "message": str},
+)
+
+
+class Health(TypedDict):
+    """All is well."""
+
+    status: Literal["ok"]
+
+
+class Job(TypedDict):
+    """A job and where it stands."""
+
+    id: str
+    queue: QueueName
+    state: JobState
+    headers: JobHeaders
+    priority: int
+    attempt: int
+    max_attempts: int
+    deliveries: int
+    group: str | None
+    fairness_key: str | None
+    unique_key: str | None
+    run_at: str
+    created_at: str
+    lease_expires_at: str | None
+    worker: str | None
+    last_error: str | None
+    progress: Any
+    result: Any
+    finished_at: str | None
+    payload: NotRequired[Any]
+    payload_text: NotRequired[str]
+    enqueued: NotRequired[list[Job]]
+    deduplicated: NotRequired[bool]
+
+
+class JobChange(TypedDict):
+    """What to change of a job. What is left out stays as it is."""
+
+    payload: NotRequired[Any]
+    headers: NotRequired[JobHeaders]
+    priority: NotRequired[int]
+    run_at: NotRequired[str]
+    max_attempts: NotRequired[int]
+    expires_in_seconds: NotRequired[float]
+
+
+class JobList(TypedDict):
+    """Jobs, in the order of the request."""
+
+    jobs: list[Job]
+
+
+class JobPage(TypedDict):
+    """A page of jobs."""
+
+    jobs: list[Job]
+    next_cursor: str | None
+
+
+class JobSpec(TypedDict):
+    """A job to enqueue. `queue` is `default` when left out."""
+
+    queue: NotRequired[QueueName]
+    payload: NotRequired[Any]
+    headers: NotRequired[JobHeaders]
+    priority: NotRequired[int]
+    delay_seconds: NotRequired[float]
+    run_at: NotRequired[str]
+    max_attempts: NotRequired[int]
+    backoff: NotRequired[Backoff]
+    fairness_key: NotRequired[str]
+    unique_key: NotRequired[str]
+    unique_for_seconds: NotRequired[float]
+    group: NotRequired[str]
+    expires_in_seconds: NotRequired[float]
+
+
+class JobSpecList(TypedDict):
+    """1 to 1000 jobs, enqueued all or none."""
+
+    jobs: list[JobSpec]
+
+
+class KeyPage(TypedDict):
+    """A page of access keys."""
+
+    keys: list[AccessKey]
+    next_cursor: str | None
+
+
+class KeyRotation(TypedDict):
+    """How to rotate an access key."""
+
+    overlap_seconds: NotRequired[float]
+
+
+class LeasedJob(TypedDict):
+    """A job, leased to the claimant."""
+
+    id: str
+    queue: QueueName
+    state: JobState
+    headers: JobHeaders
+    priority: int
+    attempt: int
+    max_attempts: int
+    deliveries: int
+    group: str | None
+    fairness_key: str | None
+    unique_key: str | None
+    run_at: str
+    created_at: str
+    lease_expires_at: str
+    worker: str | None
+    last_error: str | None
+    progress: Any
+    result: Any
+    finished_at: str | None
+    payload: NotRequired[Any]
+    payload_text: NotRequired[str]
+    lease_token: str
+    lease_seconds: float
+
+
+class LeasedJobList(TypedDict):
+    """Jobs, in the order of the queue."""
+
+    jobs: list[LeasedJob]
+
+
+class MadeKey(TypedDict):
+    """An access key that was just made, with the key itself."""
+
+    id: str
+    name: str
+    scopes: list[Literal["produce", "consume", "read", "admin"]]
+    queues: list[str]
+    created_at: str
+    expires_at: str | None
+    revoked_at: str | None
+    last_used_at: str | None
+    old_key_expires_at: str | None
+    key: str
+
+
+class NackItem(TypedDict):
+    """One of many nacks."""
+
+    id: str
+    lease_token: str
+    error: NotRequired[str]
+    delay_seconds: NotRequired[float]
+    retry: NotRequired[bool]
+    enqueue: NotRequired[list[JobSpec]]
+
+
+class NackRequest(TypedDict):
+    """The job failed."""
+
+    lease_token: str
+    error: NotRequired[str]
+    delay_seconds: NotRequired[float]
+    retry: NotRequired[bool]
+    enqueue: NotRequired[list[JobSpec]]
+
+
+class NewKey(TypedDict):
+    """An access key to create."""
+
+    name: str
+    scopes: list[Literal["produce", "consume", "read", "admin"]]
+    queues: NotRequired[list[str]]
+    expires_at: NotRequired[str]
+    expires_in_seconds: NotRequired[float]
+
+
+class Problem(TypedDict):
+    """Why a request was not carried out: problem details for HTTP APIs (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    errors: NotRequired[list[FieldProblem]]
+    outcome: NotRequired[Literal["not_done", "unknown"]]
+
+
+class PurgeRequest(TypedDict):
+    """Which jobs to delete."""
+
+    states: list[Literal["scheduled", "ready", "blocked", "completed", "cancelled", "dead"]]
+
+
+class Queue(TypedDict):
+    """A queue, its configuration and how many jobs it has."""
+
+    name: QueueName
+    paused: bool
+    config: QueueConfig
+    counts: QueueCounts
+    oldest_ready_age_seconds: float | None
+    created_at: str
+
+
+class QueueConfig(TypedDict):
+    """What is left out takes its default; a limit that is left out is none."""
+
+    lease_seconds: NotRequired[float]
+    max_attempts: NotRequired[int]
+    backoff: NotRequired[Backoff]
+    retention_seconds: NotRequired[float]
+    dead_retention_seconds: NotRequired[float]
+    max_leased: NotRequired[int]
+    rate_limit: NotRequired[RateLimit]
+    max_ready: NotRequired[int]
+
+
+class QueueCounts(TypedDict):
+    """Jobs by state, as they are now: of a queue of up to 100,000 jobs that is asked for alone, and of the smallest queues of a page, up to 10,000 jobs together. The counts of larger ones are up to 20 times as old as counting them takes."""
+
+    scheduled: int
+    ready: int
+    blocked: int
+    leased: int
+    completed: int
+    cancelled: int
+    dead: int
+
+
+class QueueExplanation(TypedDict):
+    """What a claim from a queue would get now, and if nothing, why."""
+
+    queue: QueueName
+    code: Literal["ready", "empty", "paused", "max_leased_reached", "rate_limited", "all_leased", "all_delayed", "all_blocked"]
+    detail: str
+    until: NotRequired[str]
+    job_id: NotRequired[str]
+
+
+class QueuePage(TypedDict):
+    """A page of queues."""
+
+    queues: list[Queue]
+    next_cursor: str | None
+
+
+class RateLimit(TypedDict):
+    """In no window of that length are more jobs claimed, over all replicas. A job that comes back counts again."""
+
+    jobs: int
+    per_seconds: float
+
+
+class RedriveRequest(TypedDict):
+    """Which dead jobs to make ready again."""
+
+    limit: NotRequired[int]
+    error_contains: NotRequired[str]
+
+
+class ReleaseItem(TypedDict):
+    """One of many releases."""
+
+    id: str
+    lease_token: str
+    delay_seconds: NotRequired[float]
+
+
+class ReleaseRequest(TypedDict):
+    """The job is given back unworked."""
+
+    lease_token: str
+    delay_seconds: NotRequired[float]
+
+
+class Schedule(TypedDict):
+    """A schedule: at each tick of its cron, one job goes into its queue."""
+
+    name: ScheduleName
+    cron: str
+    timezone: str
+    paused: bool
+    job: JobSpec
+    next_run_at: str | None
+    last_run_at: str | None
+
+
+class SchedulePage(TypedDict):
+    """A page of schedules."""
+
+    schedules: list[Schedule]
+    next_cursor: str | None
+
+
+class ScheduleSpec(TypedDict):
+    """A schedule to create or replace. Its job is what `POST /jobs` takes, without `run_at`; `delay_seconds` counts from the tick on. `name`, `next_run_at` and `last_run_at` are ignored: so a schedule that was read can be put back."""
+
+    cron: str
+    timezone: NotRequired[str]
+    paused: NotRequired[bool]
+    job: JobSpec
+    name: NotRequired[ScheduleName]
+    next_run_at: NotRequired[str | None]
+    last_run_at: NotRequired[str | None]
+
+
+class SettleRequest(TypedDict):
+    """Up to 1000 items in all, each the body of the single call plus `id`. With `claim`, the answer also has the next jobs."""
+
+    acks: NotRequired[list[AckItem]]
+    nacks: NotRequired[list[NackItem]]
+    releases: NotRequired[list[ReleaseItem]]
+    extends: NotRequired[list[ExtendItem]]
+    claim: NotRequired[ClaimRequest]
+
+
+class SettleResult(TypedDict):
+    """What became of one item."""
+
+    id: str
+    status: int
+    state: NotRequired[JobState]
+    run_at: NotRequired[str]
+    lease_expires_at: NotRequired[str]
+    cancel_requested: NotRequired[bool]
+    enqueued: NotRequired[list[Job]]
+    problem: NotRequired[Problem]
+
+
+class SettleResults(TypedDict):
+    """One result per item, in the order of the request. `problem` says why the claim was refused, after the items were settled."""
+
+    acks: list[SettleResult]
+    nacks: list[SettleResult]
+    releases: list[SettleResult]
+    extends: list[SettleResult]
+    jobs: NotRequired[list[LeasedJob]]
+    problem: NotRequired[Problem]
+
+
+class Version(TypedDict):
+    """Which Dibs answers."""
+
+    version: str
+    node: str
+
+
+class Operations:
+    """Every operation of Dibs. `request` sends it."""
+
+    def request(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
+        raise NotImplementedError
+
+    def get_health(
+        self,
+        *,
+        timeout: float | None = None,
+    ) -> "Health":
+        """Does the process live?."""
+        return self.request(
+            "GET",
+            "/healthz",
+            timeout=timeout,
+        )
+
+    def get_readiness(
+        self,
+        *,
+        timeout: float | None = None,
+    ) -> "Health":
+        """Does the database answer, and is it migrated?."""
+        return self.request(
+            "GET",
+            "/readyz",
+            timeout=timeout,
+        )
+
+    def get_version(
+        self,
+        *,
+        timeout: float | None = None,
+    ) -> "Version":
+        """Which Dibs is this?."""
+        return self.request(
+            "GET",
+            "/version",
+            timeout=timeout,
+        )
+
+    def get_metrics(
+        self,
+        *,
+        timeout: float | None = None,
+    ) -> str:
+        """Metrics for Prometheus."""
+        return self.request(
+            "GET",
+            "/metrics",
+            timeout=timeout,
+        )
+
+    def enqueue_job(
+        self,
+        body: "JobSpec",
+        *,
+        idempotency_key: "str | None" = None,
+        prefer: "str | None" = None,
+        timeout: float | None = None,
+    ) -> "Job":
+        """Enqueue a job."""
+        return self.request(
+            "POST",
+            "/jobs",
+            body,
+            headers={"Idempotency-Key": idempotency_key, "Prefer": prefer},
+            timeout=timeout,
+        )
+
+    def list_jobs(
+        self,
+        *,
+        queue: "'QueueName' | None" = None,
+        state: "'JobState' | None" = None,
+        group: "str | None" = None,
+        unique_key: "str | None" = None,
+        include: "Literal['payload'] | None" = None,
+        order: "Literal['newest', 'oldest'] | None" = None,
+        limit: "int | None" = None,
+        cursor: "str | None" = None,
+        payload_format: "Literal['json', 'text'] | None" = None,
+        timeout: float | None = None,
+    ) -> "JobPage":
+        """List jobs, newest first."""
+        return self.request(
+            "GET",
+            "/jobs",
+            query={"queue": queue, "state": state, "group": group, "unique_key": unique_key, "include": include, "order": order, "limit": limit, "cursor": cursor, "payload_format": payload_format},
+            timeout=timeout,
+        )
+
+    def enqueue_jobs(
+        self,
+        body: "JobSpecList",
+        *,
+        idempotency_key: "str | None" = None,
+        timeout: float | None = None,
+    ) -> "JobList":
+        """Enqueue up to 1000 jobs, all or none."""
+        return self.request(
+            "POST",
+            "/jobs/batch",
+            body,
+            headers={"Idempotency-Key": idempotency_key},
+            timeout=timeout,
+        )
+
+    def get_job(
+        self,
+        id: str,
+        *,
+        wait_seconds: "float | None" = None,
+        payload_format: "Literal['json', 'text'] | None" = None,
+        timeout: float | None = None,
+    ) -> "Job":
+        """Look at a job, or wait for its end."""
+        return self.request(
+            "GET",
+            f'/jobs/{quote(id, safe="")}',
+            query={"wait_seconds": wait_seconds, "payload_format": payload_format},
+            timeout=timeout,
+        )
+
+    def cancel_job(
+        self,
+        id: str,
+        *,
+        timeout: float | None = None,
+    ) -> "Job":
+        """Cancel a job."""
+        return self.request(
+            "DELETE",
+            f'/jobs/{quote(id, safe="")}',
+            timeout=timeout,
+        )
+
+    def change_job(
+        self,
+        id: str,
+        body: "JobChange",
+        *,
+        timeout: float | None = None,
+    ) -> "Job":
+        """Change a job that waits or is dead."""
+        return self.request(
+            "PATCH",
+            f'/jobs/{quote(id, safe="")}',
+            body,
+            timeout=timeout,
+        )
+
+    def retry_job(
+        self,
+        id: str,
+        *,
+        timeout: float | None = None,
+    ) -> "Job":
+        """Make a dead or scheduled job ready."""
+        return self.request(
+            "POST",
+            f'/jobs/{quote(id, safe="")}/retry',
+            timeout=timeout,
+        )
+
+    def explain_job(
+        self,
+        id: str,
+        *,
+        timeout: float | None = None,
+    ) -> "Explanation":
+        """Why is my job not running?."""
+        return self.request(
+            "GET",
+            f'/jobs/{quote(id, safe="")}/explain',
+            timeout=timeout,
+        )
+
+    def explain_queue(
+        self,
+        queue: "QueueName",
+        *,
+        timeout: float | None = None,
+    ) -> "QueueExplanation":
+        """Why does my claim get nothing?."""
+        return self.request(
+            "GET",
+            f'/queues/{quote(queue, safe="")}/explain',
+            timeout=timeout,
+        )
+
+    def claim_jobs(
+        self,
+        body: "ClaimRequest | None" = None,
+        *,
+        timeout: float | None = None,
+    ) -> "LeasedJobList":
+        """Lease ready jobs."""
+        return self.request(
+            "POST",
+            "/jobs/claim",
+            body or {},
+            timeout=timeout,
+        )
+
+    def ack_job(
+        self,
+        id: str,
+        body: "AckRequest",
+        *,
+        timeout: float | None = None,
+    ) -> "Acked":
+        """Done: delete the job."""
+        return self.request(
+            "POST",
+            f'/jobs/{quote(id, safe="")}/ack',
+            body,
+            timeout=timeout,
+        )
+
+    def nack_job(
+        self,
+        id: str,
+        body: "NackRequest",
+        *,
+        timeout: float | None = None,
+    ) -> "Job":
+        """Failed: back after a backoff, or dead."""
+        return self.request(
+            "POST",
+            f'/jobs/{quote(id, safe="")}/nack',
+            body,
+            timeout=timeout,
+        )
+
+    def release_job(
+        self,
+        id: str,
+        body: "ReleaseRequest",
+        *,
+        timeout: float | None = None,
+    ) -> "Job":
+        """Give a job back unworked."""
+        return self.request(
+            "POST",
+            f'/jobs/{quote(id, safe="")}/release',
+            body,
+            timeout=timeout,
+        )
+
+    def extend_lease(
+        self,
+        id: str,
+        body: "ExtendRequest",
+        *,
+        timeout: float | None = None,
+    ) -> "Extended":
+        """Run a lease on from now."""
+        return self.request(
+            "POST",
+            f'/jobs/{quote(id, safe="")}/extend',
+            body,
+            timeout=timeout,
+        )
+
+    def settle_jobs(
+        self,
+        body: "SettleRequest",
+        *,
+        timeout: float | None = None,
+    ) -> "SettleResults":
+        """Ack, nack, release and extend many jobs at once."""
+        return self.request(
+            "POST",
+            "/jobs/settle",
+            body,
+            timeout=timeout,
+        )
+
+    def list_queues(
+        self,
+        *,
+        limit: "int | None" = None,
+        cursor: "str | None" = None,
+        timeout: float | None = None,
+    ) -> "QueuePage":
+        """List queues by name."""
+        return self.request(
+            "GET",
+            "/queues",
+            query={"limit": limit, "cursor": cursor},
+            timeout=timeout,
+        )
+
+    def get_queue(
+        self,
+        queue: "QueueName",
+        *,
+        timeout: float | None = None,
+    ) -> "Queue":
+        """Look at a queue."""
+        return self.request(
+            "GET",
+            f'/queues/{quote(queue, safe="")}',
+            timeout=timeout,
+        )
+
+    def configure_queue(
+        self,
+        queue: "QueueName",
+        body: "QueueConfig",
+        *,
+        timeout: float | None = None,
+    ) -> "Queue":
+        """Configure a queue."""
+        return self.request(
+            "PUT",
+            f'/queues/{quote(queue, safe="")}',
+            body,
+            timeout=timeout,
+        )
+
+    def delete_queue(
+        self,
+        queue: "QueueName",
+        *,
+        force: "bool | None" = None,
+        timeout: float | None = None,
+    ) -> None:
+        """Delete a queue."""
+        return self.request(
+            "DELETE",
+            f'/queues/{quote(queue, safe="")}',
+            query={"force": force},
+            timeout=timeout,
+        )
+
+    def pause_queue(
+        self,
+        queue: "QueueName",
+        *,
+        timeout: float | None = None,
+    ) -> "Queue":
+        """Hand out no more jobs."""
+        return self.request(
+            "POST",
+            f'/queues/{quote(queue, safe="")}/pause',
+            timeout=timeout,
+        )
+
+    def resume_queue(
+        self,
+        queue: "QueueName",
+        *,
+        timeout: float | None = None,
+    ) -> "Queue":
+        """Hand out jobs again."""
+        return self.request(
+            "POST",
+            f'/queues/{quote(queue, safe="")}/resume',
+            timeout=timeout,
+        )
+
+    def purge_queue(
+        self,
+        queue: "QueueName",
+        body: "PurgeRequest",
+        *,
+        timeout: float | None = None,
+    ) -> "Count":
+        """Delete the jobs in some states."""
+        return self.request(
+            "POST",
+            f'/queues/{quote(queue, safe="")}/purge',
+            body,
+            timeout=timeout,
+        )
+
+    def redrive_queue(
+        self,
+        queue: "QueueName",
+        body: "RedriveRequest | None" = None,
+        *,
+        timeout: float | None = None,
+    ) -> "Count":
+        """Make dead jobs ready again."""
+        return self.request(
+            "POST",
+            f'/queues/{quote(queue, safe="")}/redrive',
+            body or {},
+            timeout=timeout,
+        )
+
+    def list_schedules(
+        self,
+        *,
+        limit: "int | None" = None,
+        cursor: "str | None" = None,
+        timeout: float | None = None,
+    ) -> "SchedulePage":
+        """List schedules by name."""
+        return self.request(
+            "GET",
+            "/schedules",
+            query={"limit": limit, "cursor": cursor},
+            timeout=timeout,
+        )
+
+    def get_schedule(
+        self,
+        name: "ScheduleName",
+        *,
+        timeout: float | None = None,
+    ) -> "Schedule":
+        """Look at a schedule."""
+        return self.request(
+            "GET",
+            f'/schedules/{quote(name, safe="")}',
+            timeout=timeout,
+        )
+
+    def put_schedule(
+        self,
+        name: "ScheduleName",
+        body: "ScheduleSpec",
+        *,
+        timeout: float | None = None,
+    ) -> "Schedule":
+        """Create a schedule, or replace it whole."""
+        return self.request(
+            "PUT",
+            f'/schedules/{quote(name, safe="")}',
+            body,
+            timeout=timeout,
+        )
+
+    def delete_schedule(
+        self,
+        name: "ScheduleName",
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """Delete a schedule."""
+        return self.request(
+            "DELETE",
+            f'/schedules/{quote(name, safe="")}',
+            timeout=timeout,
+        )
+
+    def trigger_schedule(
+        self,
+        name: "ScheduleName",
+        *,
+        timeout: float | None = None,
+    ) -> "Job":
+        """Enqueue the job of a schedule now."""
+        return self.request(
+            "POST",
+            f'/schedules/{quote(name, safe="")}/trigger',
+            timeout=timeout,
+        )
+
+    def list_keys(
+        self,
+        *,
+        limit: "int | None" = None,
+        cursor: "str | None" = None,
+        timeout: float | None = None,
+    ) -> "KeyPage":
+        """List access keys, oldest first."""
+        return self.request(
+            "GET",
+            "/keys",
+            query={"limit": limit, "cursor": cursor},
+            timeout=timeout,
+        )
+
+    def create_key(
+        self,
+        body: "NewKey",
+        *,
+        timeout: float | None = None,
+    ) -> "MadeKey":
+        """Create an access key."""
+        return self.request(
+            "POST",
+            "/keys",
+            body,
+            timeout=timeout,
+        )
+
+    def revoke_key(
+        self,
+        id: str,
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """Revoke an access key."""
+        return self.request(
+            "DELETE",
+            f'/keys/{quote(id, safe="")}',
+            timeout=timeout,
+        )
+
+    def rotate_key(
+        self,
+        id: str,
+        body: "KeyRotation",
+        *,
+        timeout: float | None = None,
+    ) -> "MadeKey":
+        """Give an access key a new secret."""
+        return self.request(
+            "POST",
+            f'/keys/{quote(id, safe="")}/rotate',
+            body,
+            timeout=timeout,
+        )
+
+    def list_audit(
+        self,
+        *,
+        actor: "str | None" = None,
+        verb: "str | None" = None,
+        queue: "'QueueName' | None" = None,
+        created_after: "str | None" = None,
+        created_before: "str | None" = None,
+        limit: "int | None" = None,
+        cursor: "str | None" = None,
+        timeout: float | None = None,
+    ) -> "AuditPage":
+        """Who did what with the scope admin, newest first."""
+        return self.request(
+            "GET",
+            "/audit",
+            query={"actor": actor, "verb": verb, "queue": queue, "created_after": created_after, "created_before": created_before, "limit": limit, "cursor": cursor},
+            timeout=timeout,
+        )

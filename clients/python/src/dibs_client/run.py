@@ -1,0 +1,66 @@
+"""One job that a worker has."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from typing import Any
+
+from .client import backoff
+from .job import Job
+
+
+class Run:
+    """Where a job of this worker stands.
+
+        running --the handler ends--> settling --Dibs answers--> done
+           \\--the lease is lost, and the handler fails-------------/
+
+    Its lease is extended until it is done. What an extend says of the lease counts only while it is running: later, the settlement's
+    own answer decides. Times are by the monotonic clock of this process: the server's clock plays no part.
+    """
+
+    def __init__(self, lease: dict[str, Any], *, is_doubtful: bool) -> None:
+        """A doubtful lease may be over already: its job is begun only after an extend."""
+        self.lease = lease
+        self.id: str = lease["id"]
+        self.seconds: float = lease["lease_seconds"]
+        self.state = "running"
+        self.lost = False
+        self.signal: str | None = None
+        self.job: Job | None = None
+        self.task: Any = None
+        self.extending = False
+        self.turn = 0
+        self.failures = 0
+        #: Progress to send: the value, and who waits for it.
+        self.report: tuple[Any, list[Any]] | None = None
+        self.is_confirmed = not is_doubtful
+        self.is_begun = False
+        self.ended = threading.Event()
+        now = time.monotonic()
+        self.lease_ends = now + self.seconds
+        self.extend_at = now if is_doubtful else self._next(now)
+
+    def _next(self, since: float) -> float:
+        """A third of the lease later, or a little earlier, so that leases do not move in step."""
+        return since + self.seconds * random.uniform(0.8, 1) / 3
+
+    def extended(self, sent: float) -> None:
+        """An extend that was sent at this moment counted."""
+        self.lease_ends = sent + self.seconds
+        self.extend_at = self._next(sent)
+        self.failures = 0
+        self.is_confirmed = True
+
+    def failed(self, error: BaseException | None) -> None:
+        """It is sent again soon, while there is something left of the lease, and after that, too."""
+        self.extend_at = time.monotonic() + min(self.seconds / 6, backoff(self.failures, error))
+        self.failures += 1
+
+    def beats(self) -> bool:
+        return self.state != "done" and not self.lost and not self.extending
+
+    def due(self) -> float:
+        return 0 if self.report else self.extend_at

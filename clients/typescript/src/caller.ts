@@ -1,0 +1,30 @@
+export interface CallOptions {
+  signal?: AbortSignal;
+  /** How long to wait for the whole answer. Default: the client's, and the time that the request itself asks Dibs to wait. */
+  timeoutSeconds?: number;
+}
+
+/** A request, as the generated operations make it. */
+export interface Call {
+  method: string;
+  path: string;
+  /** Sent as JSON. A `RawJson` is sent as it is. */
+  body?: unknown;
+  query?: Record<string, string | number | boolean | undefined>;
+  headers?: Record<string, string | undefined>;
+  asText?: boolean;
+}
+
+/** JSON text that is sent as it is. */
+export class RawJson {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** What the operations need: a `Client`, or something that stands for one. */
+export interface Caller {
+  // biome-ignore lint/suspicious/noExplicitAny: the operation that calls it says what it answers.
+  request(call: Call, options?: CallOptions): Promise<any>;
+}

@@ -1,0 +1,1042 @@
+// Generated from openapi/openapi.json by `npm run generate`. Do not edit.
+
+import type { Caller, CallOptions } from './caller.ts';
+
+/** An access key, without the key itself. */
+export interface AccessKey {
+  /** Opaque. It stands in the key, too. */
+  id: string;
+  /** Who uses the key: 1 to 128 printable characters of ASCII. No two keys that are not revoked have the same name. */
+  name: string;
+  /** `produce`: enqueue. `consume`: claim and settle. `read`: look at jobs, queues and schedules. `admin`: everything. */
+  scopes: ('produce' | 'consume' | 'read' | 'admin')[];
+  /** Queue patterns: a name (`mail`), the beginning of names (`mail.*`), or `*` for all. */
+  queues: string[];
+  /** When it was created. */
+  created_at: string;
+  /** When it ends; null: never. */
+  expires_at: string | null;
+  /** When it was revoked; null: it is not. It is shown for 7 days more. */
+  revoked_at: string | null;
+  /** The minute of its last use; null: it was not used yet. */
+  last_used_at: string | null;
+  /** Until then the key of before the last rotation goes on. */
+  old_key_expires_at: string | null;
+}
+
+/** One of many acks. */
+export interface AckItem {
+  /** The id of the job. */
+  id: string;
+  /** As the claim answered it. */
+  lease_token: string;
+  /** What came out; kept while the queue's `retention_seconds` last, up to 64 KiB. */
+  result?: unknown;
+  /** Jobs that follow, inserted if and only if the ack counts. */
+  enqueue?: JobSpec[];
+}
+
+/** The job is done. */
+export interface AckRequest {
+  /** As the claim answered it. */
+  lease_token: string;
+  /** What came out; kept while the queue's `retention_seconds` last, up to 64 KiB. */
+  result?: unknown;
+  /** Jobs that follow, inserted if and only if the ack counts. */
+  enqueue?: JobSpec[];
+}
+
+/** What became of an ack. */
+export interface Acked {
+  /** The id of the job. */
+  id: string;
+  state: JobState;
+  /** The jobs inserted with the ack. */
+  enqueued: Job[];
+}
+
+/** Something that was done with the scope `admin`. */
+export interface AuditEntry {
+  /** Newer entries have larger numbers. */
+  id: string;
+  /** When it was done. */
+  created_at: string;
+  /** The name of the access key or token. `anybody`, where nobody needs one. */
+  actor: string;
+  /** Its id. Null where nobody needs one. */
+  actor_id: string | null;
+  /** What was done. */
+  verb: string;
+  /** In which queue. */
+  queue: string | null;
+  /** To which job. */
+  job_id: string | null;
+  /** To which schedule. */
+  schedule: string | null;
+  /** To which access key. */
+  key_id: string | null;
+  /** To how many jobs. Null where it is not about jobs, or not known. */
+  count: number | null;
+  /** `done`, `failed`, or the `code` of the refusal. */
+  outcome: string;
+  /** The address of the client. */
+  address: string | null;
+  /** The `X-Request-Id` of the request. */
+  request_id: string | null;
+}
+
+/** A page of the audit. */
+export interface AuditPage {
+  /** The entries, newest first. */
+  entries: AuditEntry[];
+  /** For the next page; null on the last. */
+  next_cursor: string | null;
+}
+
+/** How long a job rests after a failed attempt. What is left out takes its default: `exponential`, from 1 s to 1 h, jitter 0.2. */
+export interface Backoff {
+  kind?: BackoffKind;
+  /** The first delay. Default: 1. */
+  base_seconds?: number;
+  /** The longest delay. Default: 3600. */
+  max_seconds?: number;
+  /** A delay is shortened by a random share of up to this. Default: 0.2. */
+  jitter?: number;
+}
+
+/** How the delay after the n-th failed attempt grows: base × 2^(n-1), base × n, or always base. */
+export type BackoffKind = 'exponential' | 'linear' | 'constant';
+
+/** Which jobs to lease, how many, and for how long. */
+export interface ClaimRequest {
+  /** Where to look; earlier names first. Default: `["default"]`. */
+  queues?: QueueName[];
+  /** At most this many jobs. Default: 1. */
+  limit?: number;
+  /** How long the jobs are this claimant's. Default: the queue's. */
+  lease_seconds?: number;
+  /** How long to wait for a first job when there is none; the client must be as patient. Default: 0. */
+  wait_seconds?: number;
+  /** Who claims, for those who look at the job. */
+  worker?: string;
+  /** A name for this claim, new for each: while a lease of it runs, the same request is answered those leases again, so that a lost reply loses none. A repeat while the first still waits takes its place. */
+  claim_id?: string;
+  /** `json`: each payload as it was sent, in `payload`. `text`: its JSON text as a string, in `payload_text`. A client then decodes each payload by itself: one that it cannot read does not keep it from the others. Default: `json`. */
+  payload_format?: 'json' | 'text';
+}
+
+/** To how many jobs something was done. */
+export interface Count {
+  /** How many jobs it was done to. */
+  count: number;
+}
+
+/** The one reason why a job is not running. */
+export interface Explanation {
+  /** The id of the job. */
+  id: string;
+  state: JobState;
+  /** Why a job is not running. `next_in_line`: it can be claimed, `ahead` others go before it. `delayed`: until its `run_at`. `backing_off`: after a failed attempt. `behind_in_group`: others of its group go before it. `queue_paused`, `max_leased_reached`, `rate_limited`: the queue hands out none. `leased`: it is running. `dead`, `completed`, `cancelled`: it is finished. */
+  code: 'next_in_line' | 'delayed' | 'backing_off' | 'behind_in_group' | 'queue_paused' | 'max_leased_reached' | 'rate_limited' | 'leased' | 'dead' | 'completed' | 'cancelled';
+  /** The reason in words, for people. */
+  detail: string;
+  /** How many jobs go before it, in its queue or in its group. Counted up to 100,000; `detail` says so. */
+  ahead?: number;
+  /** When the reason is over, as far as can be told. */
+  until?: string;
+  /** The job that is the head of its group. */
+  blocking_job_id?: string;
+  /** Who has it, as the claim named it. */
+  worker?: string;
+  /** What its last failure said. */
+  last_error?: string;
+}
+
+/** One of many extends. */
+export interface ExtendItem {
+  /** The id of the job. */
+  id: string;
+  /** As the claim answered it. */
+  lease_token: string;
+  /** The lease runs this long from now. */
+  lease_seconds: number;
+  /** How far the work is, for those who look at the job; up to 64 KiB. */
+  progress?: unknown;
+}
+
+/** The work takes longer. */
+export interface ExtendRequest {
+  /** As the claim answered it. */
+  lease_token: string;
+  /** The lease runs this long from now. */
+  lease_seconds: number;
+  /** How far the work is, for those who look at the job; up to 64 KiB. */
+  progress?: unknown;
+}
+
+/** What became of an extend. */
+export interface Extended {
+  /** The id of the job. */
+  id: string;
+  state: JobState;
+  /** When the lease runs out now. */
+  lease_expires_at: string;
+  /** Somebody wants the job stopped. */
+  cancel_requested: boolean;
+}
+
+/** One field of a request, and what is wrong with it. */
+export interface FieldProblem {
+  /** The part of the request. */
+  in: 'body' | 'query' | 'path' | 'header';
+  /** A JSON pointer (RFC 6901) to the field within that part; empty for the whole. */
+  path: string;
+  /** What is wrong with it. */
+  message: string;
+}
+
+/** All is well. */
+export interface Health {
+  /** Always `ok`: what is not well is a problem document. */
+  status: 'ok';
+}
+
+/** A job and where it stands. */
+export interface Job {
+  /** Opaque; ids of later jobs sort higher. */
+  id: string;
+  queue: QueueName;
+  state: JobState;
+  headers: JobHeaders;
+  /** Higher first, from -100 to 100. */
+  priority: number;
+  /** How many attempts are charged: claims, less releases. */
+  attempt: number;
+  /** How many attempts there are, before it is dead. */
+  max_attempts: number;
+  /** Every lease ever given; only grows, and so serves as a fencing token in a worker's own writes. */
+  deliveries: number;
+  /** Its jobs go one at a time, in order of arrival. */
+  group: string | null;
+  /** Within one priority, the keys of a queue take turns. */
+  fairness_key: string | null;
+  /** No other unfinished job in the queue has it. */
+  unique_key: string | null;
+  /** When the job becomes ready, or became so last. */
+  run_at: string;
+  /** When it was enqueued. */
+  created_at: string;
+  /** When it is given to somebody else, unless settled or extended before. */
+  lease_expires_at: string | null;
+  /** Who holds it, or completed it, as the claim named it. */
+  worker: string | null;
+  /** What its last failure said; 16 KiB at most. */
+  last_error: string | null;
+  /** What its worker last reported by `extend`. */
+  progress: unknown;
+  /** What its worker returned by `ack`. */
+  result: unknown;
+  /** When it was completed, cancelled or found dead. */
+  finished_at: string | null;
+  /** As it was sent; in `GET /jobs/{id}`, and in lists with `include=payload`. */
+  payload?: unknown;
+  /** The JSON text of the payload, in place of `payload`: with `payload_format` `text`. */
+  payload_text?: string;
+  /** After a nack that had `enqueue`: the jobs inserted with it; none unless it made the job dead. */
+  enqueued?: Job[];
+  /** In the answer of an enqueue: this job has the `unique_key` already, and nothing was enqueued. Once it is gone, while its window runs, it is shown as it was enqueued, but `completed`. */
+  deduplicated?: boolean;
+}
+
+/** What to change of a job. What is left out stays as it is. */
+export interface JobChange {
+  /** Any JSON value, in place of the one before. */
+  payload?: unknown;
+  headers?: JobHeaders;
+  /** Higher first. */
+  priority?: number;
+  /** When the job becomes ready (RFC 3339, with an offset), within 366 days; the past means now. It changes nothing of a dead job, which waits to be retried. */
+  run_at?: string;
+  /** How often it is tried; more than the attempts of a job that waits so far. */
+  max_attempts?: number;
+  /** How long from now it may be claimed. */
+  expires_in_seconds?: number;
+}
+
+/** Short strings for metadata, handed to the worker as they are: up to 32. */
+export type JobHeaders = Record<string, string>;
+
+/** Jobs, in the order of the request. */
+export interface JobList {
+  /** The jobs. */
+  jobs: Job[];
+}
+
+/** A page of jobs. */
+export interface JobPage {
+  /** The jobs. */
+  jobs: Job[];
+  /** For the next page; null on the last. */
+  next_cursor: string | null;
+}
+
+/** A job to enqueue. `queue` is `default` when left out. */
+export interface JobSpec {
+  queue?: QueueName;
+  /** Any JSON value; comes back exactly as it was sent, byte for byte. Default: null. */
+  payload?: unknown;
+  headers?: JobHeaders;
+  /** Higher first. Default: 0. */
+  priority?: number;
+  /** How long from now the job becomes ready; not beside `run_at`. Default: 0. */
+  delay_seconds?: number;
+  /** When the job becomes ready (RFC 3339, with an offset), within 366 days; the past means now. */
+  run_at?: string;
+  /** How often it is tried. Default: the queue's. */
+  max_attempts?: number;
+  backoff?: Backoff;
+  /** Whose job it is, say: within one priority, the keys of a queue take turns; the jobs without one take theirs as one key more. Default: none. */
+  fairness_key?: string;
+  /** At most one unfinished job in the queue has this key. While one has, that one is answered, with `deduplicated`, and nothing is enqueued. */
+  unique_key?: string;
+  /** The key also stays taken for so long after the enqueue, finished or not; only with a `unique_key`. Default: 0. */
+  unique_for_seconds?: number;
+  /** Jobs of one group in one queue are handed out in order of arrival, one at a time: the next one when the one before it is completed, dead or cancelled. Default: none. */
+  group?: string;
+  /** How long from now it may be claimed, a delay included. One that waits then becomes `dead` with `last_error` "expired". Default: for ever. */
+  expires_in_seconds?: number;
+}
+
+/** 1 to 1000 jobs, enqueued all or none. */
+export interface JobSpecList {
+  /** The jobs to enqueue. */
+  jobs: JobSpec[];
+}
+
+/** `scheduled`: `run_at` is in the future. `ready`: can be claimed. `blocked`: waits for the job before it in its group. `leased`: with a worker until `lease_expires_at`. `completed`, `cancelled`: finished, visible while the queue's `retention_seconds` last. `dead`: out of attempts, refused by its worker or expired, kept for redrive. */
+export type JobState = 'scheduled' | 'ready' | 'blocked' | 'leased' | 'completed' | 'cancelled' | 'dead';
+
+/** A page of access keys. */
+export interface KeyPage {
+  /** The access keys. */
+  keys: AccessKey[];
+  /** For the next page; null on the last. */
+  next_cursor: string | null;
+}
+
+/** How to rotate an access key. */
+export interface KeyRotation {
+  /** For so long the old key goes on beside the new one. Default: 0, it is refused at once. */
+  overlap_seconds?: number;
+}
+
+/** A job, leased to the claimant. */
+export interface LeasedJob {
+  /** Opaque; ids of later jobs sort higher. */
+  id: string;
+  queue: QueueName;
+  state: JobState;
+  headers: JobHeaders;
+  /** Higher first, from -100 to 100. */
+  priority: number;
+  /** How many attempts are charged: claims, less releases. */
+  attempt: number;
+  /** How many attempts there are, before it is dead. */
+  max_attempts: number;
+  /** Every lease ever given; only grows, and so serves as a fencing token in a worker's own writes. */
+  deliveries: number;
+  /** Its jobs go one at a time, in order of arrival. */
+  group: string | null;
+  /** Within one priority, the keys of a queue take turns. */
+  fairness_key: string | null;
+  /** No other unfinished job in the queue has it. */
+  unique_key: string | null;
+  /** When the job becomes ready, or became so last. */
+  run_at: string;
+  /** When it was enqueued. */
+  created_at: string;
+  /** When the lease runs out, unless settled or extended before. */
+  lease_expires_at: string;
+  /** Who holds it, or completed it, as the claim named it. */
+  worker: string | null;
+  /** What its last failure said; 16 KiB at most. */
+  last_error: string | null;
+  /** What its worker last reported by `extend`. */
+  progress: unknown;
+  /** What its worker returned by `ack`. */
+  result: unknown;
+  /** When it was completed, cancelled or found dead. */
+  finished_at: string | null;
+  /** As it was sent, byte for byte. Only `payload_format` `text` leaves it out. */
+  payload?: unknown;
+  /** The JSON text of the payload, in place of `payload`: with `payload_format` `text`. */
+  payload_text?: string;
+  /** Proves this lease, in whatever settles or extends it. */
+  lease_token: string;
+  /** How long the lease was given for: what a repeat of the claim asks for, too. So a worker needs no clock of its own. */
+  lease_seconds: number;
+}
+
+/** Jobs, in the order of the queue. */
+export interface LeasedJobList {
+  /** The jobs, each with its lease. */
+  jobs: LeasedJob[];
+}
+
+/** An access key that was just made, with the key itself. */
+export interface MadeKey {
+  /** Opaque. It stands in the key, too. */
+  id: string;
+  /** Who uses the key: 1 to 128 printable characters of ASCII. No two keys that are not revoked have the same name. */
+  name: string;
+  /** `produce`: enqueue. `consume`: claim and settle. `read`: look at jobs, queues and schedules. `admin`: everything. */
+  scopes: ('produce' | 'consume' | 'read' | 'admin')[];
+  /** Queue patterns: a name (`mail`), the beginning of names (`mail.*`), or `*` for all. */
+  queues: string[];
+  /** When it was created. */
+  created_at: string;
+  /** When it ends; null: never. */
+  expires_at: string | null;
+  /** When it was revoked; null: it is not. It is shown for 7 days more. */
+  revoked_at: string | null;
+  /** The minute of its last use; null: it was not used yet. */
+  last_used_at: string | null;
+  /** Until then the key of before the last rotation goes on. */
+  old_key_expires_at: string | null;
+  /** The key. It is shown this once: Dibs keeps only its hash. */
+  key: string;
+}
+
+/** Metrics in the text format of Prometheus or of OpenMetrics. */
+export type MetricsText = string;
+
+/** One of many nacks. */
+export interface NackItem {
+  /** The id of the job. */
+  id: string;
+  /** As the claim answered it. */
+  lease_token: string;
+  /** What went wrong; its first 16 KiB are kept as `last_error`. */
+  error?: string;
+  /** How long the job rests. Default: what its backoff says. */
+  delay_seconds?: number;
+  /** false: the job is dead at once, whatever attempts are left. Default: true. */
+  retry?: boolean;
+  /** Jobs that make up for this one, inserted if and only if this nack makes it dead. */
+  enqueue?: JobSpec[];
+}
+
+/** The job failed. */
+export interface NackRequest {
+  /** As the claim answered it. */
+  lease_token: string;
+  /** What went wrong; its first 16 KiB are kept as `last_error`. */
+  error?: string;
+  /** How long the job rests. Default: what its backoff says. */
+  delay_seconds?: number;
+  /** false: the job is dead at once, whatever attempts are left. Default: true. */
+  retry?: boolean;
+  /** Jobs that make up for this one, inserted if and only if this nack makes it dead. */
+  enqueue?: JobSpec[];
+}
+
+/** An access key to create. */
+export interface NewKey {
+  /** Who uses the key: 1 to 128 printable characters of ASCII. No two keys that are not revoked have the same name. */
+  name: string;
+  /** `produce`: enqueue. `consume`: claim and settle. `read`: look at jobs, queues and schedules. `admin`: everything. */
+  scopes: ('produce' | 'consume' | 'read' | 'admin')[];
+  /** Queue patterns: a name (`mail`), the beginning of names (`mail.*`), or `*` for all. Default: `["*"]`. */
+  queues?: string[];
+  /** When it ends, within 366 days. Default: never. */
+  expires_at?: string;
+  /** The same, counted from now. */
+  expires_in_seconds?: number;
+}
+
+/** Why a request was not carried out: problem details for HTTP APIs (RFC 9457). */
+export interface Problem {
+  /** A URI for the kind of problem (RFC 9457); follows `code`. */
+  type: string;
+  /** The kind of problem, in words. */
+  title: string;
+  /** The HTTP status. */
+  status: number;
+  /** What was wrong this time. */
+  detail: string;
+  /** The kind of problem, for programs; stable. */
+  code: string;
+  /** With `invalid_request`: each field that is wrong. */
+  errors?: FieldProblem[];
+  /** With 503, of a call that changes something. `not_done`: nothing was changed, it is safe to repeat the call as it is. `unknown`: it may have been done, or may still be. Repeat it with an `Idempotency-Key` or `claim_id`, or look. */
+  outcome?: 'not_done' | 'unknown';
+}
+
+/** Which jobs to delete. */
+export interface PurgeRequest {
+  /** Jobs in which states to delete. */
+  states: ('scheduled' | 'ready' | 'blocked' | 'completed' | 'cancelled' | 'dead')[];
+}
+
+/** A queue, its configuration and how many jobs it has. */
+export interface Queue {
+  name: QueueName;
+  /** It accepts jobs and hands out none. */
+  paused: boolean;
+  config: QueueConfig;
+  counts: QueueCounts;
+  /** How long the longest waiting ready job has been ready; null when there is none. */
+  oldest_ready_age_seconds: number | null;
+  /** When it was created. */
+  created_at: string;
+}
+
+/** What is left out takes its default; a limit that is left out is none. */
+export interface QueueConfig {
+  /** How long a lease runs that a claim asks no length for. Default: 30. */
+  lease_seconds?: number;
+  /** How often a job is tried that names no number itself. Default: 5. */
+  max_attempts?: number;
+  backoff?: Backoff;
+  /** How long completed and cancelled jobs stay visible. Default: 0, not at all. */
+  retention_seconds?: number;
+  /** How long dead jobs are kept for redrive. Default: 1209600, 14 days. */
+  dead_retention_seconds?: number;
+  /** How many jobs are leased at once at most, over all replicas. A lease counts until it is settled or revived. Default: no limit. */
+  max_leased?: number;
+  rate_limit?: RateLimit;
+  /** With so many ready and blocked jobs, enqueues are refused (429 `queue_full`). Default: no limit. */
+  max_ready?: number;
+}
+
+/** Jobs by state, as they are now: of a queue of up to 100,000 jobs that is asked for alone, and of the smallest queues of a page, up to 10,000 jobs together. The counts of larger ones are up to 20 times as old as counting them takes. */
+export interface QueueCounts {
+  /** Jobs that are scheduled. */
+  scheduled: number;
+  /** Jobs that are ready. */
+  ready: number;
+  /** Jobs that are blocked. */
+  blocked: number;
+  /** Jobs that are leased. */
+  leased: number;
+  /** Jobs that are completed. */
+  completed: number;
+  /** Jobs that are cancelled. */
+  cancelled: number;
+  /** Jobs that are dead. */
+  dead: number;
+}
+
+/** What a claim from a queue would get now, and if nothing, why. */
+export interface QueueExplanation {
+  queue: QueueName;
+  /** What a claim would get. `ready`: a job. With every other code it gets nothing. `empty`: the queue has no unfinished job. `paused`: the queue is paused. `max_leased_reached`, `rate_limited`: a job is ready, and a limit of the queue keeps it back. `all_leased`: every unfinished job is with a worker. `all_delayed`: the next job is scheduled. `all_blocked`: every waiting job is behind another job of its group. */
+  code: 'ready' | 'empty' | 'paused' | 'max_leased_reached' | 'rate_limited' | 'all_leased' | 'all_delayed' | 'all_blocked';
+  /** The reason in words, for people. */
+  detail: string;
+  /** When the reason is over, as far as can be told. */
+  until?: string;
+  /** The job that the reason is about: the next one to be claimed, the first one to be ready, a blocked one, or the one whose lease runs out first. Left out where fairness keys take turns. */
+  job_id?: string;
+}
+
+/** The name of a queue: 1 to 128 of `A-Z a-z 0-9 . _ : -`. */
+export type QueueName = string;
+
+/** A page of queues. */
+export interface QueuePage {
+  /** The queues. */
+  queues: Queue[];
+  /** For the next page; null on the last. */
+  next_cursor: string | null;
+}
+
+/** In no window of that length are more jobs claimed, over all replicas. A job that comes back counts again. */
+export interface RateLimit {
+  /** So many jobs at most. */
+  jobs: number;
+  /** In any window of this length. */
+  per_seconds: number;
+}
+
+/** Which dead jobs to make ready again. */
+export interface RedriveRequest {
+  /** At most this many, oldest first. Default: all. */
+  limit?: number;
+  /** Only those whose `last_error` contains this. */
+  error_contains?: string;
+}
+
+/** One of many releases. */
+export interface ReleaseItem {
+  /** The id of the job. */
+  id: string;
+  /** As the claim answered it. */
+  lease_token: string;
+  /** How long from now the job becomes ready again. Default: 0. */
+  delay_seconds?: number;
+}
+
+/** The job is given back unworked. */
+export interface ReleaseRequest {
+  /** As the claim answered it. */
+  lease_token: string;
+  /** How long from now the job becomes ready again. Default: 0. */
+  delay_seconds?: number;
+}
+
+/** A schedule: at each tick of its cron, one job goes into its queue. */
+export interface Schedule {
+  name: ScheduleName;
+  /** When it ticks: five fields (minute, hour, day of month, month, day of week), or six with the second first. Each takes `*`, numbers, names (`JAN`, `MON`), lists `1,15`, ranges `1-5` and steps `0-59/10`; a day of the month also `L` (the last one) and `15W` (the weekday next to it), a day of the week `MON#1` (the first in the month) and `FRI#L` (the last). A day of the month and one of the week are two ways to tick, unless the latter begins with `+`: then both must hold. */
+  cron: string;
+  /** The time zone whose clocks it goes by, as the IANA database names it. */
+  timezone: string;
+  /** It does not tick. */
+  paused: boolean;
+  job: JobSpec;
+  /** Its next tick; null while it is paused. */
+  next_run_at: string | null;
+  /** Its last tick; null before the first. A trigger by hand is none. */
+  last_run_at: string | null;
+}
+
+/** The name of a schedule: 1 to 128 of `A-Z a-z 0-9 . _ : -`. */
+export type ScheduleName = string;
+
+/** A page of schedules. */
+export interface SchedulePage {
+  /** The schedules. */
+  schedules: Schedule[];
+  /** For the next page; null on the last. */
+  next_cursor: string | null;
+}
+
+/** A schedule to create or replace. Its job is what `POST /jobs` takes, without `run_at`; `delay_seconds` counts from the tick on. `name`, `next_run_at` and `last_run_at` are ignored: so a schedule that was read can be put back. */
+export interface ScheduleSpec {
+  /** When it ticks: five fields (minute, hour, day of month, month, day of week), or six with the second first. Each takes `*`, numbers, names (`JAN`, `MON`), lists `1,15`, ranges `1-5` and steps `0-59/10`; a day of the month also `L` (the last one) and `15W` (the weekday next to it), a day of the week `MON#1` (the first in the month) and `FRI#L` (the last). A day of the month and one of the week are two ways to tick, unless the latter begins with `+`: then both must hold. */
+  cron: string;
+  /** The time zone whose clocks it goes by, as the IANA database names it. Default: UTC. */
+  timezone?: string;
+  /** It does not tick; what it misses is not made up for when it goes on. Default: false. */
+  paused?: boolean;
+  job: JobSpec;
+  name?: ScheduleName;
+  /** Ignored: a schedule that was read can be put back as it is. */
+  next_run_at?: string | null;
+  /** Ignored: a schedule that was read can be put back as it is. */
+  last_run_at?: string | null;
+}
+
+/** Up to 1000 items in all, each the body of the single call plus `id`. With `claim`, the answer also has the next jobs. */
+export interface SettleRequest {
+  /** Jobs that are done. */
+  acks?: AckItem[];
+  /** Jobs that failed. */
+  nacks?: NackItem[];
+  /** Jobs to give back unworked. */
+  releases?: ReleaseItem[];
+  /** Leases to run on from now. */
+  extends?: ExtendItem[];
+  claim?: ClaimRequest;
+}
+
+/** What became of one item. */
+export interface SettleResult {
+  /** The id of the job. */
+  id: string;
+  /** The single call's HTTP status. */
+  status: number;
+  state?: JobState;
+  /** With a nack or a release: when the job becomes ready again. */
+  run_at?: string;
+  /** With an extend: when the lease runs out now. */
+  lease_expires_at?: string;
+  /** With an extend: somebody wants the job stopped. */
+  cancel_requested?: boolean;
+  /** With an ack, and with a nack that had `enqueue`: the jobs inserted with it. */
+  enqueued?: Job[];
+  problem?: Problem;
+}
+
+/** One result per item, in the order of the request. `problem` says why the claim was refused, after the items were settled. */
+export interface SettleResults {
+  /** Of `acks`. */
+  acks: SettleResult[];
+  /** Of `nacks`. */
+  nacks: SettleResult[];
+  /** Of `releases`. */
+  releases: SettleResult[];
+  /** Of `extends`. */
+  extends: SettleResult[];
+  /** With `claim`: the jobs that it leased; none is fine, too. */
+  jobs?: LeasedJob[];
+  problem?: Problem;
+}
+
+/** Which Dibs answers. */
+export interface Version {
+  /** The version of Dibs. */
+  version: string;
+  /** The version of Node.js that it runs on. */
+  node: string;
+}
+
+/** Does the process live? */
+export const getHealth = (
+  client: Caller,
+  options: CallOptions = {},
+): Promise<Health> =>
+  client.request({ method: 'GET', path: '/healthz' }, options);
+
+/** Does the database answer, and is it migrated? */
+export const getReadiness = (
+  client: Caller,
+  options: CallOptions = {},
+): Promise<Health> =>
+  client.request({ method: 'GET', path: '/readyz' }, options);
+
+/** Which Dibs is this? */
+export const getVersion = (
+  client: Caller,
+  options: CallOptions = {},
+): Promise<Version> =>
+  client.request({ method: 'GET', path: '/version' }, options);
+
+/** Metrics for Prometheus */
+export const getMetrics = (
+  client: Caller,
+  options: CallOptions = {},
+): Promise<string> =>
+  client.request({ method: 'GET', path: '/metrics', asText: true }, options);
+
+/** Enqueue a job */
+export const enqueueJob = (
+  client: Caller,
+  body: JobSpec,
+  options: CallOptions & {
+    /** Makes a repetition safe: within 24 hours, the same key with an equal body is answered what the first request was, with `Idempotent-Replayed: true`, and no job is enqueued again; with another body it is refused at once. Bodies are equal when they are the same JSON, with the members of objects in any order and white space anywhere; numbers and strings count by their text. Refusals are not remembered. A random UUID serves well; the whole value counts, quotation marks included. */
+    idempotency_key?: string;
+    /** Preferences (RFC 7240). `wait=20` asks to be answered with the finished job, if it finishes within so many seconds (whole ones, up to 60); the client must be as patient. Others are ignored. */
+    prefer?: string;
+  } = {},
+): Promise<Job> =>
+  client.request({ method: 'POST', path: '/jobs', body, headers: { 'Idempotency-Key': options.idempotency_key, Prefer: options.prefer } }, options);
+
+/** List jobs, newest first */
+export const listJobs = (
+  client: Caller,
+  options: CallOptions & {
+    queue?: QueueName;
+    state?: JobState;
+    /** The group that they are of. */
+    group?: string;
+    /** Only those with this `unique_key`. */
+    unique_key?: string;
+    /** What else to show. */
+    include?: 'payload';
+    /** By when they were enqueued. */
+    order?: 'newest' | 'oldest';
+    /** How long a page is at most. */
+    limit?: number;
+    /** The `next_cursor` of the page before. */
+    cursor?: string;
+    /** `json`: each payload as it was sent, in `payload`. `text`: its JSON text as a string, in `payload_text`. A client then decodes each payload by itself: one that it cannot read does not keep it from the others. Default: `json`. */
+    payload_format?: 'json' | 'text';
+  } = {},
+): Promise<JobPage> =>
+  client.request({ method: 'GET', path: '/jobs', query: { queue: options.queue, state: options.state, group: options.group, unique_key: options.unique_key, include: options.include, order: options.order, limit: options.limit, cursor: options.cursor, payload_format: options.payload_format } }, options);
+
+/** Enqueue up to 1000 jobs, all or none */
+export const enqueueJobs = (
+  client: Caller,
+  body: JobSpecList,
+  options: CallOptions & {
+    /** Makes a repetition safe: within 24 hours, the same key with an equal body is answered what the first request was, with `Idempotent-Replayed: true`, and no job is enqueued again; with another body it is refused at once. Bodies are equal when they are the same JSON, with the members of objects in any order and white space anywhere; numbers and strings count by their text. Refusals are not remembered. A random UUID serves well; the whole value counts, quotation marks included. */
+    idempotency_key?: string;
+  } = {},
+): Promise<JobList> =>
+  client.request({ method: 'POST', path: '/jobs/batch', body, headers: { 'Idempotency-Key': options.idempotency_key } }, options);
+
+/** Look at a job, or wait for its end */
+export const getJob = (
+  client: Caller,
+  id: string,
+  options: CallOptions & {
+    /** How long to wait for the end of the job; the client must be as patient. */
+    wait_seconds?: number;
+    /** `json`: each payload as it was sent, in `payload`. `text`: its JSON text as a string, in `payload_text`. A client then decodes each payload by itself: one that it cannot read does not keep it from the others. Default: `json`. */
+    payload_format?: 'json' | 'text';
+  } = {},
+): Promise<Job> =>
+  client.request({ method: 'GET', path: `/jobs/${encodeURIComponent(id)}`, query: { wait_seconds: options.wait_seconds, payload_format: options.payload_format } }, options);
+
+/** Cancel a job */
+export const cancelJob = (
+  client: Caller,
+  id: string,
+  options: CallOptions = {},
+): Promise<Job> =>
+  client.request({ method: 'DELETE', path: `/jobs/${encodeURIComponent(id)}` }, options);
+
+/** Change a job that waits or is dead */
+export const changeJob = (
+  client: Caller,
+  id: string,
+  body: JobChange,
+  options: CallOptions = {},
+): Promise<Job> =>
+  client.request({ method: 'PATCH', path: `/jobs/${encodeURIComponent(id)}`, body }, options);
+
+/** Make a dead or scheduled job ready */
+export const retryJob = (
+  client: Caller,
+  id: string,
+  options: CallOptions = {},
+): Promise<Job> =>
+  client.request({ method: 'POST', path: `/jobs/${encodeURIComponent(id)}/retry` }, options);
+
+/** Why is my job not running? */
+export const explainJob = (
+  client: Caller,
+  id: string,
+  options: CallOptions = {},
+): Promise<Explanation> =>
+  client.request({ method: 'GET', path: `/jobs/${encodeURIComponent(id)}/explain` }, options);
+
+/** Why does my claim get nothing? */
+export const explainQueue = (
+  client: Caller,
+  queue: QueueName,
+  options: CallOptions = {},
+): Promise<QueueExplanation> =>
+  client.request({ method: 'GET', path: `/queues/${encodeURIComponent(queue)}/explain` }, options);
+
+/** Lease ready jobs */
+export const claimJobs = (
+  client: Caller,
+  body?: ClaimRequest,
+  options: CallOptions = {},
+): Promise<LeasedJobList> =>
+  client.request({ method: 'POST', path: '/jobs/claim', body }, options);
+
+/** Done: delete the job */
+export const ackJob = (
+  client: Caller,
+  id: string,
+  body: AckRequest,
+  options: CallOptions = {},
+): Promise<Acked> =>
+  client.request({ method: 'POST', path: `/jobs/${encodeURIComponent(id)}/ack`, body }, options);
+
+/** Failed: back after a backoff, or dead */
+export const nackJob = (
+  client: Caller,
+  id: string,
+  body: NackRequest,
+  options: CallOptions = {},
+): Promise<Job> =>
+  client.request({ method: 'POST', path: `/jobs/${encodeURIComponent(id)}/nack`, body }, options);
+
+/** Give a job back unworked */
+export const releaseJob = (
+  client: Caller,
+  id: string,
+  body: ReleaseRequest,
+  options: CallOptions = {},
+): Promise<Job> =>
+  client.request({ method: 'POST', path: `/jobs/${encodeURIComponent(id)}/release`, body }, options);
+
+/** Run a lease on from now */
+export const extendLease = (
+  client: Caller,
+  id: string,
+  body: ExtendRequest,
+  options: CallOptions = {},
+): Promise<Extended> =>
+  client.request({ method: 'POST', path: `/jobs/${encodeURIComponent(id)}/extend`, body }, options);
+
+/** Ack, nack, release and extend many jobs at once */
+export const settleJobs = (
+  client: Caller,
+  body: SettleRequest,
+  options: CallOptions = {},
+): Promise<SettleResults> =>
+  client.request({ method: 'POST', path: '/jobs/settle', body }, options);
+
+/** List queues by name */
+export const listQueues = (
+  client: Caller,
+  options: CallOptions & {
+    /** How long a page is at most. */
+    limit?: number;
+    /** The `next_cursor` of the page before. */
+    cursor?: string;
+  } = {},
+): Promise<QueuePage> =>
+  client.request({ method: 'GET', path: '/queues', query: { limit: options.limit, cursor: options.cursor } }, options);
+
+/** Look at a queue */
+export const getQueue = (
+  client: Caller,
+  queue: QueueName,
+  options: CallOptions = {},
+): Promise<Queue> =>
+  client.request({ method: 'GET', path: `/queues/${encodeURIComponent(queue)}` }, options);
+
+/** Configure a queue */
+export const configureQueue = (
+  client: Caller,
+  queue: QueueName,
+  body: QueueConfig,
+  options: CallOptions = {},
+): Promise<Queue> =>
+  client.request({ method: 'PUT', path: `/queues/${encodeURIComponent(queue)}`, body }, options);
+
+/** Delete a queue */
+export const deleteQueue = (
+  client: Caller,
+  queue: QueueName,
+  options: CallOptions & {
+    /** Delete its jobs, too, leased ones included. */
+    force?: boolean;
+  } = {},
+): Promise<undefined> =>
+  client.request({ method: 'DELETE', path: `/queues/${encodeURIComponent(queue)}`, query: { force: options.force } }, options);
+
+/** Hand out no more jobs */
+export const pauseQueue = (
+  client: Caller,
+  queue: QueueName,
+  options: CallOptions = {},
+): Promise<Queue> =>
+  client.request({ method: 'POST', path: `/queues/${encodeURIComponent(queue)}/pause` }, options);
+
+/** Hand out jobs again */
+export const resumeQueue = (
+  client: Caller,
+  queue: QueueName,
+  options: CallOptions = {},
+): Promise<Queue> =>
+  client.request({ method: 'POST', path: `/queues/${encodeURIComponent(queue)}/resume` }, options);
+
+/** Delete the jobs in some states */
+export const purgeQueue = (
+  client: Caller,
+  queue: QueueName,
+  body: PurgeRequest,
+  options: CallOptions = {},
+): Promise<Count> =>
+  client.request({ method: 'POST', path: `/queues/${encodeURIComponent(queue)}/purge`, body }, options);
+
+/** Make dead jobs ready again */
+export const redriveQueue = (
+  client: Caller,
+  queue: QueueName,
+  body?: RedriveRequest,
+  options: CallOptions = {},
+): Promise<Count> =>
+  client.request({ method: 'POST', path: `/queues/${encodeURIComponent(queue)}/redrive`, body }, options);
+
+/** List schedules by name */
+export const listSchedules = (
+  client: Caller,
+  options: CallOptions & {
+    /** How long a page is at most. */
+    limit?: number;
+    /** The `next_cursor` of the page before. */
+    cursor?: string;
+  } = {},
+): Promise<SchedulePage> =>
+  client.request({ method: 'GET', path: '/schedules', query: { limit: options.limit, cursor: options.cursor } }, options);
+
+/** Look at a schedule */
+export const getSchedule = (
+  client: Caller,
+  name: ScheduleName,
+  options: CallOptions = {},
+): Promise<Schedule> =>
+  client.request({ method: 'GET', path: `/schedules/${encodeURIComponent(name)}` }, options);
+
+/** Create a schedule, or replace it whole */
+export const putSchedule = (
+  client: Caller,
+  name: ScheduleName,
+  body: ScheduleSpec,
+  options: CallOptions = {},
+): Promise<Schedule> =>
+  client.request({ method: 'PUT', path: `/schedules/${encodeURIComponent(name)}`, body }, options);
+
+/** Delete a schedule */
+export const deleteSchedule = (
+  client: Caller,
+  name: ScheduleName,
+  options: CallOptions = {},
+): Promise<undefined> =>
+  client.request({ method: 'DELETE', path: `/schedules/${encodeURIComponent(name)}` }, options);
+
+/** Enqueue the job of a schedule now */
+export const triggerSchedule = (
+  client: Caller,
+  name: ScheduleName,
+  options: CallOptions = {},
+): Promise<Job> =>
+  client.request({ method: 'POST', path: `/schedules/${encodeURIComponent(name)}/trigger` }, options);
+
+/** List access keys, oldest first */
+export const listKeys = (
+  client: Caller,
+  options: CallOptions & {
+    /** How long a page is at most. */
+    limit?: number;
+    /** The `next_cursor` of the page before. */
+    cursor?: string;
+  } = {},
+): Promise<KeyPage> =>
+  client.request({ method: 'GET', path: '/keys', query: { limit: options.limit, cursor: options.cursor } }, options);
+
+/** Create an access key */
+export const createKey = (
+  client: Caller,
+  body: NewKey,
+  options: CallOptions = {},
+): Promise<MadeKey> =>
+  client.request({ method: 'POST', path: '/keys', body }, options);
+
+/** Revoke an access key */
+export const revokeKey = (
+  client: Caller,
+  id: string,
+  options: CallOptions = {},
+): Promise<undefined> =>
+  client.request({ method: 'DELETE', path: `/keys/${encodeURIComponent(id)}` }, options);
+
+/** Give an access key a new secret */
+export const rotateKey = (
+  client: Caller,
+  id: string,
+  body: KeyRotation,
+  options: CallOptions = {},
+): Promise<MadeKey> =>
+  client.request({ method: 'POST', path: `/keys/${encodeURIComponent(id)}/rotate`, body }, options);
+
+/** Who did what with the scope admin, newest first */
+export const listAudit = (
+  client: Caller,
+  options: CallOptions & {
+    /** Only what this key or token did, by its name. */
+    actor?: string;
+    /** Only this verb, such as `purgeQueue`. */
+    verb?: string;
+    queue?: QueueName;
+    /** Only what was done at this timeParameter or later. */
+    created_after?: string;
+    /** Only what was done before this time. */
+    created_before?: string;
+    /** How long a page is at most. */
+    limit?: number;
+    /** The `next_cursor` of the page before. */
+    cursor?: string;
+  } = {},
+): Promise<AuditPage> =>
+  client.request({ method: 'GET', path: '/audit', query: { actor: options.actor, verb: options.verb, queue: options.queue, created_after: options.created_after, created_before: options.created_before, limit: options.limit, cursor: options.cursor } }, options);

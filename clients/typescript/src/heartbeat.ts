@@ -1,0 +1,153 @@
+import { backoffMs } from './backoff.ts';
+import type { Caller } from './caller.ts';
+import { DibsError, isTemporary } from './errors.ts';
+import type { Observer, SignalCode } from './events.ts';
+import { extendLease, type SettleResult, settleJobs } from './generated.ts';
+import type { Run } from './run.ts';
+
+const now = () => performance.now();
+const MOST = 1000;
+/** No timer can be set for longer. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+/** Extends the leases of the runs: each at a third of its length, those that are due soon together. */
+export class Heartbeat {
+  readonly #client: Caller;
+  readonly #runs: Set<Run>;
+  readonly #signal: (run: Run, code: SignalCode) => void;
+  readonly #observe: Observer;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(
+    client: Caller,
+    runs: Set<Run>,
+    { signal, observe }: { signal(run: Run, code: SignalCode): void; observe: Observer },
+  ) {
+    this.#client = client;
+    this.#runs = runs;
+    this.#signal = signal;
+    this.#observe = observe;
+  }
+
+  /** Looks when the next lease is due. To be called when that may have changed. */
+  schedule = (): void => {
+    clearTimeout(this.#timer);
+    let next = Number.POSITIVE_INFINITY;
+    for (const run of this.#runs) if (beats(run)) next = Math.min(next, dueAt(run));
+    if (next === Number.POSITIVE_INFINITY) return;
+    this.#timer = setTimeout(this.#beat, Math.min(LONGEST_MS, Math.max(0, next - now())));
+  };
+
+  /** Sends progress with an extend. */
+  report(run: Run, value: unknown): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const done = (error?: unknown) => (error === undefined ? resolve() : reject(error));
+      run.report = { value, done: [...(run.report?.done ?? []), done] };
+      this.schedule();
+    });
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #beat = (): void => {
+    const at = now();
+    const due = [...this.#runs].filter((run) => beats(run) && isNear(run, at));
+    for (const run of due)
+      if (run.state === 'running' && at > run.leaseEndsAt) this.#signal(run, 'lease_expired');
+    // A report that is refused must not spoil the extends of others.
+    for (const run of due) if (run.report) void this.#extendAndReport(run);
+    const others = due.filter((run) => !run.extending).slice(0, MOST);
+    if (others.length > 0) void this.#extend(others);
+    this.schedule();
+  };
+
+  async #extend(runs: Run[]): Promise<void> {
+    await this.#send(runs, async (timeoutSeconds) => {
+      const items = runs.map(({ job: { id, lease_token, lease_seconds } }) => ({
+        id,
+        lease_token,
+        lease_seconds,
+      }));
+      const { extends: results } = await settleJobs(this.#client, { extends: items }, { timeoutSeconds });
+      return results;
+    });
+  }
+
+  async #extendAndReport(run: Run): Promise<void> {
+    const { job, report } = run;
+    run.report = undefined;
+    await this.#send([run], async (timeoutSeconds) => {
+      const { id, lease_token, lease_seconds } = job;
+      const body = { lease_token, lease_seconds, progress: report?.value };
+      try {
+        const answer = await extendLease(this.#client, id, body, { timeoutSeconds });
+        for (const done of report?.done ?? []) done();
+        return [{ ...answer, status: 200 }];
+      } catch (error) {
+        if (isTemporary(error) && run.state === 'running') {
+          run.report = {
+            value: run.report?.value ?? report?.value,
+            done: [...(report?.done ?? []), ...(run.report?.done ?? [])],
+          };
+          throw error;
+        }
+        for (const done of report?.done ?? []) done(error);
+        if (!(error instanceof DibsError)) throw error;
+        return [{ id, status: error.status, problem: error.problem }];
+      }
+    });
+  }
+
+  /**
+   * A slow answer counts, whenever it comes. Without one, the extend is sent again after a third of the lease: it may be that only this
+   * request hangs.
+   */
+  async #send(runs: Run[], send: (timeoutSeconds: number) => Promise<SettleResult[]>): Promise<void> {
+    const sentAt = now();
+    const shortest = Math.min(...runs.map((run) => run.job.lease_seconds));
+    const turns = new Map(runs.map((run) => [run, run.beginExtend()]));
+    const isLatest = (run: Run) => run.extendTurn === turns.get(run);
+    const overdue = setTimeout(() => {
+      for (const run of runs) if (isLatest(run)) run.extending = false;
+      this.schedule();
+    }, shortest * 333);
+    try {
+      const results = await send(Math.max(1, shortest));
+      for (const [i, run] of runs.entries()) this.#answered(run, results[i], sentAt);
+    } catch (error) {
+      let longest = 0;
+      for (const run of runs.filter(isLatest)) longest = Math.max(longest, this.#failed(run, error));
+      this.#observe({ type: 'retrying', request: 'extend', error, seconds: longest / 1000 });
+    } finally {
+      clearTimeout(overdue);
+      for (const run of runs) if (isLatest(run)) run.extending = false;
+      this.schedule();
+    }
+  }
+
+  #answered(run: Run, result: SettleResult | undefined, sentAt: number): void {
+    const status = result?.status ?? 500;
+    if (status === 200) {
+      run.extended(sentAt);
+      if (result?.cancel_requested && run.state === 'running') this.#signal(run, 'cancel_requested');
+    } else if (status === 404 || status === 409) {
+      run.lost = true;
+      if (run.state === 'running') this.#signal(run, 'lease_lost');
+    } else this.#failed(run, undefined);
+  }
+
+  /** Tries again soon, while there is something left of the lease, and after that: the lease may still be there. */
+  #failed(run: Run, error: unknown): number {
+    const ms = Math.min((run.job.lease_seconds * 1000) / 6, backoffMs(run.extendFailures, error));
+    run.extendFailures++;
+    run.extendAt = now() + ms;
+    return ms;
+  }
+}
+
+const beats = (run: Run) => run.state !== 'done' && !run.lost && !run.extending;
+/** A report goes at once. An expired lease is noticed when it ends. */
+const dueAt = (run: Run) => (run.report ? 0 : run.extendAt);
+const isNear = (run: Run, at: number) => dueAt(run) <= at + run.job.lease_seconds * 30;

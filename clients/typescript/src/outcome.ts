@@ -1,0 +1,73 @@
+import type { JobSpec } from './generated.ts';
+
+/** The job is done. Return it from a handler that has more to say than a result. */
+export class Ack {
+  readonly result: unknown;
+  /** Jobs that follow: inserted if and only if the ack counts. */
+  readonly enqueue: JobSpec[] | undefined;
+  constructor({ result, enqueue }: { result?: unknown; enqueue?: JobSpec[] } = {}) {
+    this.result = result;
+    this.enqueue = enqueue;
+  }
+}
+
+/** The job failed. Throw it from a handler to say more than an error can. */
+export class Nack extends Error {
+  override name = 'Nack';
+  /** false: dead at once. Default: tried again while there are attempts left. */
+  readonly retry: boolean | undefined;
+  /** How long the job rests. Default: what its backoff says. */
+  readonly delaySeconds: number | undefined;
+  /** Jobs that make up for this one: inserted if and only if this makes it dead. */
+  readonly enqueue: JobSpec[] | undefined;
+  constructor(
+    error: string,
+    { retry, delaySeconds, enqueue }: { retry?: boolean; delaySeconds?: number; enqueue?: JobSpec[] } = {},
+  ) {
+    super(error);
+    this.retry = retry;
+    this.delaySeconds = delaySeconds;
+    this.enqueue = enqueue;
+  }
+}
+
+/** The job goes back unworked. Its attempt is not charged. Throw it from a handler. */
+export class Release extends Error {
+  override name = 'Release';
+  readonly delaySeconds: number | undefined;
+  constructor({ delaySeconds }: { delaySeconds?: number } = {}) {
+    super('released');
+    this.delaySeconds = delaySeconds;
+  }
+}
+
+export type Outcome = Ack | Nack | Release;
+export type Verb = 'ack' | 'nack' | 'release';
+
+export const verbOf = (outcome: Outcome): Verb =>
+  outcome instanceof Ack ? 'ack' : outcome instanceof Nack ? 'nack' : 'release';
+
+/** What a thrown error says in `last_error`. NUL is not allowed there. */
+export const errorText = (error: unknown): string =>
+  String((error instanceof Error && error.stack) || error).replaceAll('\0', '\uFFFD');
+
+/** The outcome that a thrown value stands for. */
+export const outcomeOf = (error: unknown): Outcome =>
+  error instanceof Nack || error instanceof Release || error instanceof Ack
+    ? error
+    : new Nack(errorText(error));
+
+/** The item of `POST /jobs/settle`. @throws if the result or a follow-up cannot be written as JSON */
+export function itemOf(outcome: Outcome, id: string, lease_token: string): string {
+  const lease = { id, lease_token };
+  if (outcome instanceof Ack)
+    return JSON.stringify({ ...lease, result: outcome.result, enqueue: outcome.enqueue });
+  if (outcome instanceof Release) return JSON.stringify({ ...lease, delay_seconds: outcome.delaySeconds });
+  return JSON.stringify({
+    ...lease,
+    error: outcome.message.replaceAll('\0', '\uFFFD'),
+    retry: outcome.retry,
+    delay_seconds: outcome.delaySeconds,
+    enqueue: outcome.enqueue,
+  });
+}

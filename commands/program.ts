@@ -1,0 +1,106 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+
+export interface Ended {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+  isTimedOut: boolean;
+  stdout: string;
+  /** Its end. */
+  stderr: string;
+}
+
+const MOST_STDERR = 8192;
+/** A result of more is refused by Dibs, so more is not kept. */
+const MOST_STDOUT = 2 ** 20;
+/** How long a command may take to end after SIGTERM. A worker that stops has a second left. */
+const KILL_MS = 5000;
+const KILL_STOPPING_MS = 700;
+
+const children = new Set<ChildProcess>();
+
+/** Each command has a process group of its own, so that its own children are reached, too. */
+function signalGroup(child: ChildProcess, name: NodeJS.Signals): void {
+  try {
+    if (child.pid) process.kill(-child.pid, name);
+  } catch {
+    // It has just ended.
+  }
+}
+
+export function passOn(name: NodeJS.Signals): void {
+  for (const child of children) signalGroup(child, name);
+}
+
+export const killAll = (): void => passOn('SIGKILL');
+
+/** Runs a command until it and its output end. The signal ends it. @throws if it cannot be run */
+export function runProgram(
+  [program, ...args]: [string, ...string[]],
+  {
+    input,
+    env,
+    signal,
+    timeoutSeconds,
+    isResult,
+  }: {
+    input: string;
+    env: Record<string, string | undefined>;
+    signal: AbortSignal;
+    timeoutSeconds?: number;
+    isResult: boolean;
+  },
+): Promise<Ended> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, {
+      env,
+      detached: true,
+      stdio: ['pipe', isResult ? 'pipe' : 'inherit', 'pipe'],
+    });
+    children.add(child);
+    let stderr = '';
+    let stdout = '';
+    let isTimedOut = false;
+    const timers: ReturnType<typeof setTimeout>[] = [];
+    const end = (killMs: number) => {
+      signalGroup(child, 'SIGTERM');
+      timers.push(setTimeout(() => signalGroup(child, 'SIGKILL'), killMs));
+    };
+    const onSignal = () => end(signal.reason?.code === 'stopping' ? KILL_STOPPING_MS : KILL_MS);
+    if (timeoutSeconds !== undefined)
+      timers.push(
+        setTimeout(() => {
+          isTimedOut = true;
+          end(KILL_MS);
+        }, timeoutSeconds * 1000),
+      );
+    const clean = () => {
+      children.delete(child);
+      signal.removeEventListener('abort', onSignal);
+      for (const timer of timers) clearTimeout(timer);
+    };
+    child.once('error', (error) => {
+      clean();
+      reject(error);
+    });
+    child.once('exit', () => {
+      // What it left behind in its group ends with it, and lets go of its output.
+      setTimeout(() => signalGroup(child, 'SIGKILL'), 100).unref();
+    });
+    child.once('close', (code, endedBy) => {
+      clean();
+      resolve({ code, signal: endedBy, isTimedOut, stdout, stderr });
+    });
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      process.stderr.write(text);
+      stderr = (stderr + text).slice(-MOST_STDERR);
+    });
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      if (stdout.length < MOST_STDOUT) stdout += text;
+    });
+    // A command need not read its input.
+    child.stdin?.on('error', () => undefined);
+    child.stdin?.end(input);
+    if (signal.aborted) onSignal();
+    else signal.addEventListener('abort', onSignal);
+  });
+}

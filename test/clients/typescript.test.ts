@@ -1,0 +1,104 @@
+import { expect, test } from 'vitest';
+import {
+  Ack,
+  Client,
+  enqueueJob,
+  getJob,
+  Nack,
+  Producer,
+  Worker,
+  type WorkerEvent,
+} from '../../clients/typescript/src/index.ts';
+import { FakeDibs, fakeJob } from '../../clients/typescript/src/testing.ts';
+import { until } from '../support/until.ts';
+
+test('a handler is tested with a job that is made up', async () => {
+  const handler = async (job: ReturnType<typeof fakeJob<{ to: string }>>) => `sent to ${job.payload.to}`;
+  expect(await handler(fakeJob({ to: 'ada' }))).toBe('sent to ada');
+});
+
+test('producers and workers are tested with a Dibs in memory', async () => {
+  const dibs = new FakeDibs();
+  const producer = new Producer(dibs.client, { queue: 'mail', headers: () => ({ tenant: 'acme' }) });
+  await producer.enqueue({ payload: { n: 1 } });
+  await producer.enqueueAll([{ payload: { n: 2 } }, { payload: { n: 3 } }]);
+  const order: string[] = [];
+  const worker = new Worker<{ n: number }>(
+    dibs.client,
+    {
+      queues: ['mail'],
+      waitSeconds: 0.05,
+      middleware: [
+        async (job, next) => {
+          order.push(`outer ${job.headers.tenant}`);
+          return next();
+        },
+        async (_, next) => {
+          order.push('inner');
+          return next();
+        },
+      ],
+    },
+    async (job) => {
+      if (job.payload.n === 2) throw new Nack('never', { retry: false });
+      if (job.payload.n === 3) return new Ack({ result: 'done', enqueue: [{ queue: 'receipts' }] });
+      return job.payload.n;
+    },
+  );
+  const running = worker.run();
+  await until(() => dibs.enqueued('mail').every(({ state }) => state === 'completed' || state === 'dead'));
+  await worker.stop();
+  await running;
+  expect(dibs.enqueued('mail').map(({ state, result }) => [state, result])).toEqual([
+    ['completed', 1],
+    ['dead', undefined],
+    ['completed', 'done'],
+  ]);
+  expect(dibs.enqueued('receipts')).toHaveLength(1);
+  expect(order.slice(0, 2)).toEqual(['outer acme', 'inner']);
+});
+
+test('an observer is told what the worker does, and one that throws does no harm', async () => {
+  const dibs = new FakeDibs();
+  await enqueueJob(dibs.client, { queue: 'q' });
+  const seen: WorkerEvent['type'][] = [];
+  const worker = new Worker(
+    dibs.client,
+    {
+      queues: ['q'],
+      waitSeconds: 0.05,
+      observe(event) {
+        seen.push(event.type);
+        throw new Error('no matter');
+      },
+    },
+    () => undefined,
+  );
+  const running = worker.run();
+  await until(() => seen.includes('settled'));
+  await worker.stop();
+  await running;
+  expect(seen).toEqual(['claimed', 'started', 'ended', 'settled', 'stopping', 'stopped']);
+});
+
+test('an answer that is not 2xx is an error with its code, and the key is sent', async () => {
+  let sent: Headers | undefined;
+  const client = new Client({
+    url: 'http://dibs.test/',
+    key: async () => 'dibs_key',
+    fetch: async (_, init) => {
+      sent = new Headers(init?.headers);
+      return new Response(JSON.stringify({ code: 'job_not_found', detail: 'There is no such job.' }), {
+        status: 404,
+      });
+    },
+  });
+  await expect(getJob(client, 'a/b')).rejects.toMatchObject({ code: 'job_not_found', status: 404 });
+  expect(sent?.get('authorization')).toBe('Bearer dibs_key');
+});
+
+test('a worker that is stopped before it runs ends', async () => {
+  const worker = new Worker(new FakeDibs().client, { queues: ['q'] }, () => undefined);
+  await worker.stop();
+  await expect(worker.run()).rejects.toThrow('runs once');
+});
