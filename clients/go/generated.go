@@ -207,6 +207,24 @@ type Health struct {
 	Status string `json:"status"`
 }
 
+// HistoryEvent: Something that happened to a job.
+type HistoryEvent struct {
+	// When it happened. Null for the lease that runs: its beginning is not kept.
+	At *string `json:"at"`
+	// What happened.
+	Event string `json:"event"`
+	// The attempt that it was about.
+	Attempt *int64 `json:"attempt,omitempty"`
+	// The leases that were given until then.
+	Deliveries *int64 `json:"deliveries,omitempty"`
+	// The worker whose lease it was about.
+	Worker *string `json:"worker,omitempty"`
+	// The error, up to 2000 characters of it.
+	Error *string `json:"error,omitempty"`
+	// When the job was to run next.
+	RunAt *string `json:"run_at,omitempty"`
+}
+
 // Job: A job and where it stands.
 type Job struct {
 	// Opaque; ids of later jobs sort higher.
@@ -269,8 +287,37 @@ type JobChange struct {
 	ExpiresInSeconds *float64 `json:"expires_in_seconds,omitempty"`
 }
 
-// JobHeaders: Short strings for metadata, handed to the worker as they are: up to 32.
+// JobFilter: Which jobs of a queue: those for which all of it holds.
+type JobFilter struct {
+	// Jobs in which states. `cancel`: any but `completed` and `cancelled`. `retry`: `dead`, `scheduled`. `delete`: any but `leased`. `move`: `scheduled`, `ready`, `blocked`, `dead`.
+	States []JobState `json:"states"`
+	// The group that they are of.
+	Group *string `json:"group,omitempty"`
+	// Only those with this `fairness_key`.
+	FairnessKey *string `json:"fairness_key,omitempty"`
+	// Only those that this worker has, or has completed.
+	Worker *string `json:"worker,omitempty"`
+	// Only those whose `last_error` contains this, letter by letter.
+	ErrorContains *string `json:"error_contains,omitempty"`
+	// Only those that were enqueued at this time or later.
+	CreatedAfter *string `json:"created_after,omitempty"`
+	// Only those that were enqueued before this time.
+	CreatedBefore *string `json:"created_before,omitempty"`
+}
+
+// JobHeaders: Short strings for metadata, handed to the worker as they are: up to 32. A job that is enqueued without a `traceparent` gets that of its request, if it has one.
 type JobHeaders = map[string]string
+
+// JobHistory: What happened to a job.
+type JobHistory struct {
+	// The id of the job.
+	ID string `json:"id"`
+	Queue QueueName `json:"queue"`
+	// What happened, oldest first.
+	Events []HistoryEvent `json:"events"`
+	// There were more than 50 events: the older ones were dropped.
+	Truncated bool `json:"truncated"`
+}
 
 // JobList: Jobs, in the order of the request.
 type JobList struct {
@@ -458,6 +505,55 @@ type NewKey struct {
 	ExpiresAt *string `json:"expires_at,omitempty"`
 	// The same, counted from now.
 	ExpiresInSeconds *float64 `json:"expires_in_seconds,omitempty"`
+}
+
+// Operation: An act on many jobs, and how far it is.
+type Operation struct {
+	// Opaque. Newer operations have larger ids.
+	ID string `json:"id"`
+	// What to do to each job, as the call for a single job does it. `move`: to the queue `to`.
+	Verb string `json:"verb"`
+	Queue QueueName `json:"queue"`
+	// The queue that a move goes to.
+	To *string `json:"to"`
+	Filter JobFilter `json:"filter"`
+	// It only counts.
+	DryRun bool `json:"dry_run"`
+	// `running`: it counts, and then it works. `done`. `cancelled`: stopped; what it did stays done. `failed`: see `error`.
+	State string `json:"state"`
+	// It has counted all jobs that match. Until then `matched` grows.
+	Counted bool `json:"counted"`
+	// How many jobs matched at the call.
+	Matched int64 `json:"matched"`
+	// To how many of them it was done so far.
+	Done int64 `json:"done"`
+	// To how many it was not done, because they had changed meanwhile, or another job has their `unique_key`, or the queue they should move to is full. Once `done`, it is all that matched and is not done.
+	Skipped int64 `json:"skipped"`
+	// Why it failed.
+	Error *string `json:"error"`
+	// When it was started. It touches no job that came, or came back, later.
+	CreatedAt string `json:"created_at"`
+	// When it ended.
+	FinishedAt *string `json:"finished_at"`
+}
+
+// OperationPage: A page of operations.
+type OperationPage struct {
+	// The operations, newest first.
+	Operations []Operation `json:"operations"`
+	// For the next page; null on the last.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// OperationRequest: What to do to which jobs.
+type OperationRequest struct {
+	// What to do to each job, as the call for a single job does it. `move`: to the queue `to`.
+	Verb string `json:"verb"`
+	Queue QueueName `json:"queue"`
+	To *QueueName `json:"to,omitempty"`
+	Filter JobFilter `json:"filter"`
+	// Count only. Default: false.
+	DryRun *bool `json:"dry_run,omitempty"`
 }
 
 // Problem: Why a request was not carried out: problem details for HTTP APIs (RFC 9457).
@@ -756,6 +852,16 @@ type ListJobsOptions struct {
 	State *JobState
 	// The group that they are of.
 	Group *string
+	// Only those with this `fairness_key`.
+	FairnessKey *string
+	// Only those that this worker has, or has completed.
+	Worker *string
+	// Only those whose `last_error` contains this, letter by letter.
+	ErrorContains *string
+	// Only those that were enqueued at this time or later.
+	CreatedAfter *string
+	// Only those that were enqueued before this time.
+	CreatedBefore *string
 	// Only those with this `unique_key`.
 	UniqueKey *string
 	// What else to show.
@@ -777,6 +883,11 @@ func (c *Client) ListJobs(ctx context.Context, options *ListJobsOptions) (*JobPa
 		put(call.query, "queue", options.Queue)
 		put(call.query, "state", options.State)
 		put(call.query, "group", options.Group)
+		put(call.query, "fairness_key", options.FairnessKey)
+		put(call.query, "worker", options.Worker)
+		put(call.query, "error_contains", options.ErrorContains)
+		put(call.query, "created_after", options.CreatedAfter)
+		put(call.query, "created_before", options.CreatedBefore)
 		put(call.query, "unique_key", options.UniqueKey)
 		put(call.query, "include", options.Include)
 		put(call.query, "order", options.Order)
@@ -856,6 +967,16 @@ func (c *Client) ChangeJob(ctx context.Context, id string, body JobChange) (*Job
 func (c *Client) RetryJob(ctx context.Context, id string) (*Job, error) {
 	call := newCall("POST", "/jobs/" + url.PathEscape(id) + "/retry", nil)
 	var answer Job
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// GetJobHistory: What happened to my job?.
+func (c *Client) GetJobHistory(ctx context.Context, id string) (*JobHistory, error) {
+	call := newCall("GET", "/jobs/" + url.PathEscape(id) + "/history", nil)
+	var answer JobHistory
 	if err := c.do(ctx, call, &answer); err != nil {
 		return nil, err
 	}
@@ -1039,6 +1160,63 @@ func (c *Client) RedriveQueue(ctx context.Context, queue string, body RedriveReq
 	return &answer, nil
 }
 
+// StartOperation: Cancel, retry, delete or move any number of jobs.
+func (c *Client) StartOperation(ctx context.Context, body OperationRequest) (*Operation, error) {
+	call := newCall("POST", "/operations", body)
+	var answer Operation
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// ListOperationsOptions: what ListOperations may be told.
+type ListOperationsOptions struct {
+	Queue *QueueName
+	// Only those in this state.
+	State *string
+	// How long a page is at most.
+	Limit *int64
+	// The `next_cursor` of the page before.
+	Cursor *string
+}
+
+// ListOperations: List operations, newest first.
+func (c *Client) ListOperations(ctx context.Context, options *ListOperationsOptions) (*OperationPage, error) {
+	call := newCall("GET", "/operations", nil)
+	if options != nil {
+		put(call.query, "queue", options.Queue)
+		put(call.query, "state", options.State)
+		put(call.query, "limit", options.Limit)
+		put(call.query, "cursor", options.Cursor)
+	}
+	var answer OperationPage
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// GetOperation: Look at an operation.
+func (c *Client) GetOperation(ctx context.Context, id string) (*Operation, error) {
+	call := newCall("GET", "/operations/" + url.PathEscape(id), nil)
+	var answer Operation
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// StopOperation: Stop an operation.
+func (c *Client) StopOperation(ctx context.Context, id string) (*Operation, error) {
+	call := newCall("DELETE", "/operations/" + url.PathEscape(id), nil)
+	var answer Operation
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
 // ListSchedulesOptions: what ListSchedules may be told.
 type ListSchedulesOptions struct {
 	// How long a page is at most.
@@ -1152,7 +1330,7 @@ type ListAuditOptions struct {
 	// Only this verb, such as `purgeQueue`.
 	Verb *string
 	Queue *QueueName
-	// Only what was done at this timeParameter or later.
+	// Only what was done at this time or later.
 	CreatedAfter *string
 	// Only what was done before this time.
 	CreatedBefore *string

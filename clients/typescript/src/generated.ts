@@ -201,6 +201,24 @@ export interface Health {
   status: 'ok';
 }
 
+/** Something that happened to a job. */
+export interface HistoryEvent {
+  /** When it happened. Null for the lease that runs: its beginning is not kept. */
+  at: string | null;
+  /** What happened. */
+  event: 'enqueued' | 'leased' | 'acked' | 'nacked' | 'released' | 'rescued' | 'expired' | 'dead' | 'cancel_requested' | 'cancelled' | 'retried' | 'changed' | 'moved';
+  /** The attempt that it was about. */
+  attempt?: number;
+  /** The leases that were given until then. */
+  deliveries?: number;
+  /** The worker whose lease it was about. */
+  worker?: string;
+  /** The error, up to 2000 characters of it. */
+  error?: string;
+  /** When the job was to run next. */
+  run_at?: string;
+}
+
 /** A job and where it stands. */
 export interface Job {
   /** Opaque; ids of later jobs sort higher. */
@@ -263,8 +281,37 @@ export interface JobChange {
   expires_in_seconds?: number;
 }
 
-/** Short strings for metadata, handed to the worker as they are: up to 32. */
+/** Which jobs of a queue: those for which all of it holds. */
+export interface JobFilter {
+  /** Jobs in which states. `cancel`: any but `completed` and `cancelled`. `retry`: `dead`, `scheduled`. `delete`: any but `leased`. `move`: `scheduled`, `ready`, `blocked`, `dead`. */
+  states: JobState[];
+  /** The group that they are of. */
+  group?: string;
+  /** Only those with this `fairness_key`. */
+  fairness_key?: string;
+  /** Only those that this worker has, or has completed. */
+  worker?: string;
+  /** Only those whose `last_error` contains this, letter by letter. */
+  error_contains?: string;
+  /** Only those that were enqueued at this time or later. */
+  created_after?: string;
+  /** Only those that were enqueued before this time. */
+  created_before?: string;
+}
+
+/** Short strings for metadata, handed to the worker as they are: up to 32. A job that is enqueued without a `traceparent` gets that of its request, if it has one. */
 export type JobHeaders = Record<string, string>;
+
+/** What happened to a job. */
+export interface JobHistory {
+  /** The id of the job. */
+  id: string;
+  queue: QueueName;
+  /** What happened, oldest first. */
+  events: HistoryEvent[];
+  /** There were more than 50 events: the older ones were dropped. */
+  truncated: boolean;
+}
 
 /** Jobs, in the order of the request. */
 export interface JobList {
@@ -452,6 +499,55 @@ export interface NewKey {
   expires_at?: string;
   /** The same, counted from now. */
   expires_in_seconds?: number;
+}
+
+/** An act on many jobs, and how far it is. */
+export interface Operation {
+  /** Opaque. Newer operations have larger ids. */
+  id: string;
+  /** What to do to each job, as the call for a single job does it. `move`: to the queue `to`. */
+  verb: 'cancel' | 'retry' | 'delete' | 'move';
+  queue: QueueName;
+  /** The queue that a move goes to. */
+  to: string | null;
+  filter: JobFilter;
+  /** It only counts. */
+  dry_run: boolean;
+  /** `running`: it counts, and then it works. `done`. `cancelled`: stopped; what it did stays done. `failed`: see `error`. */
+  state: 'running' | 'done' | 'cancelled' | 'failed';
+  /** It has counted all jobs that match. Until then `matched` grows. */
+  counted: boolean;
+  /** How many jobs matched at the call. */
+  matched: number;
+  /** To how many of them it was done so far. */
+  done: number;
+  /** To how many it was not done, because they had changed meanwhile, or another job has their `unique_key`, or the queue they should move to is full. Once `done`, it is all that matched and is not done. */
+  skipped: number;
+  /** Why it failed. */
+  error: string | null;
+  /** When it was started. It touches no job that came, or came back, later. */
+  created_at: string;
+  /** When it ended. */
+  finished_at: string | null;
+}
+
+/** A page of operations. */
+export interface OperationPage {
+  /** The operations, newest first. */
+  operations: Operation[];
+  /** For the next page; null on the last. */
+  next_cursor: string | null;
+}
+
+/** What to do to which jobs. */
+export interface OperationRequest {
+  /** What to do to each job, as the call for a single job does it. `move`: to the queue `to`. */
+  verb: 'cancel' | 'retry' | 'delete' | 'move';
+  queue: QueueName;
+  to?: QueueName;
+  filter: JobFilter;
+  /** Count only. Default: false. */
+  dry_run?: boolean;
 }
 
 /** Why a request was not carried out: problem details for HTTP APIs (RFC 9457). */
@@ -731,6 +827,16 @@ export const listJobs = (
     state?: JobState;
     /** The group that they are of. */
     group?: string;
+    /** Only those with this `fairness_key`. */
+    fairness_key?: string;
+    /** Only those that this worker has, or has completed. */
+    worker?: string;
+    /** Only those whose `last_error` contains this, letter by letter. */
+    error_contains?: string;
+    /** Only those that were enqueued at this time or later. */
+    created_after?: string;
+    /** Only those that were enqueued before this time. */
+    created_before?: string;
     /** Only those with this `unique_key`. */
     unique_key?: string;
     /** What else to show. */
@@ -745,7 +851,7 @@ export const listJobs = (
     payload_format?: 'json' | 'text';
   } = {},
 ): Promise<JobPage> =>
-  client.request({ method: 'GET', path: '/jobs', query: { queue: options.queue, state: options.state, group: options.group, unique_key: options.unique_key, include: options.include, order: options.order, limit: options.limit, cursor: options.cursor, payload_format: options.payload_format } }, options);
+  client.request({ method: 'GET', path: '/jobs', query: { queue: options.queue, state: options.state, group: options.group, fairness_key: options.fairness_key, worker: options.worker, error_contains: options.error_contains, created_after: options.created_after, created_before: options.created_before, unique_key: options.unique_key, include: options.include, order: options.order, limit: options.limit, cursor: options.cursor, payload_format: options.payload_format } }, options);
 
 /** Enqueue up to 1000 jobs, all or none */
 export const enqueueJobs = (
@@ -795,6 +901,14 @@ export const retryJob = (
   options: CallOptions = {},
 ): Promise<Job> =>
   client.request({ method: 'POST', path: `/jobs/${encodeURIComponent(id)}/retry` }, options);
+
+/** What happened to my job? */
+export const getJobHistory = (
+  client: Caller,
+  id: string,
+  options: CallOptions = {},
+): Promise<JobHistory> =>
+  client.request({ method: 'GET', path: `/jobs/${encodeURIComponent(id)}/history` }, options);
 
 /** Why is my job not running? */
 export const explainJob = (
@@ -938,6 +1052,45 @@ export const redriveQueue = (
 ): Promise<Count> =>
   client.request({ method: 'POST', path: `/queues/${encodeURIComponent(queue)}/redrive`, body }, options);
 
+/** Cancel, retry, delete or move any number of jobs */
+export const startOperation = (
+  client: Caller,
+  body: OperationRequest,
+  options: CallOptions = {},
+): Promise<Operation> =>
+  client.request({ method: 'POST', path: '/operations', body }, options);
+
+/** List operations, newest first */
+export const listOperations = (
+  client: Caller,
+  options: CallOptions & {
+    queue?: QueueName;
+    /** Only those in this state. */
+    state?: 'running' | 'done' | 'cancelled' | 'failed';
+    /** How long a page is at most. */
+    limit?: number;
+    /** The `next_cursor` of the page before. */
+    cursor?: string;
+  } = {},
+): Promise<OperationPage> =>
+  client.request({ method: 'GET', path: '/operations', query: { queue: options.queue, state: options.state, limit: options.limit, cursor: options.cursor } }, options);
+
+/** Look at an operation */
+export const getOperation = (
+  client: Caller,
+  id: string,
+  options: CallOptions = {},
+): Promise<Operation> =>
+  client.request({ method: 'GET', path: `/operations/${encodeURIComponent(id)}` }, options);
+
+/** Stop an operation */
+export const stopOperation = (
+  client: Caller,
+  id: string,
+  options: CallOptions = {},
+): Promise<Operation> =>
+  client.request({ method: 'DELETE', path: `/operations/${encodeURIComponent(id)}` }, options);
+
 /** List schedules by name */
 export const listSchedules = (
   client: Caller,
@@ -1029,7 +1182,7 @@ export const listAudit = (
     /** Only this verb, such as `purgeQueue`. */
     verb?: string;
     queue?: QueueName;
-    /** Only what was done at this timeParameter or later. */
+    /** Only what was done at this time or later. */
     created_after?: string;
     /** Only what was done before this time. */
     created_before?: string;

@@ -155,6 +155,18 @@ class Health(TypedDict):
     status: Literal["ok"]
 
 
+class HistoryEvent(TypedDict):
+    """Something that happened to a job."""
+
+    at: str | None
+    event: Literal["enqueued", "leased", "acked", "nacked", "released", "rescued", "expired", "dead", "cancel_requested", "cancelled", "retried", "changed", "moved"]
+    attempt: NotRequired[int]
+    deliveries: NotRequired[int]
+    worker: NotRequired[str]
+    error: NotRequired[str]
+    run_at: NotRequired[str]
+
+
 class Job(TypedDict):
     """A job and where it stands."""
 
@@ -192,6 +204,27 @@ class JobChange(TypedDict):
     run_at: NotRequired[str]
     max_attempts: NotRequired[int]
     expires_in_seconds: NotRequired[float]
+
+
+class JobFilter(TypedDict):
+    """Which jobs of a queue: those for which all of it holds."""
+
+    states: list[JobState]
+    group: NotRequired[str]
+    fairness_key: NotRequired[str]
+    worker: NotRequired[str]
+    error_contains: NotRequired[str]
+    created_after: NotRequired[str]
+    created_before: NotRequired[str]
+
+
+class JobHistory(TypedDict):
+    """What happened to a job."""
+
+    id: str
+    queue: QueueName
+    events: list[HistoryEvent]
+    truncated: bool
 
 
 class JobList(TypedDict):
@@ -322,6 +355,42 @@ class NewKey(TypedDict):
     queues: NotRequired[list[str]]
     expires_at: NotRequired[str]
     expires_in_seconds: NotRequired[float]
+
+
+class Operation(TypedDict):
+    """An act on many jobs, and how far it is."""
+
+    id: str
+    verb: Literal["cancel", "retry", "delete", "move"]
+    queue: QueueName
+    to: str | None
+    filter: JobFilter
+    dry_run: bool
+    state: Literal["running", "done", "cancelled", "failed"]
+    counted: bool
+    matched: int
+    done: int
+    skipped: int
+    error: str | None
+    created_at: str
+    finished_at: str | None
+
+
+class OperationPage(TypedDict):
+    """A page of operations."""
+
+    operations: list[Operation]
+    next_cursor: str | None
+
+
+class OperationRequest(TypedDict):
+    """What to do to which jobs."""
+
+    verb: Literal["cancel", "retry", "delete", "move"]
+    queue: QueueName
+    to: NotRequired[QueueName]
+    filter: JobFilter
+    dry_run: NotRequired[bool]
 
 
 class Problem(TypedDict):
@@ -573,6 +642,11 @@ class Operations:
         queue: "'QueueName' | None" = None,
         state: "'JobState' | None" = None,
         group: "str | None" = None,
+        fairness_key: "str | None" = None,
+        worker: "str | None" = None,
+        error_contains: "str | None" = None,
+        created_after: "str | None" = None,
+        created_before: "str | None" = None,
         unique_key: "str | None" = None,
         include: "Literal['payload'] | None" = None,
         order: "Literal['newest', 'oldest'] | None" = None,
@@ -585,7 +659,7 @@ class Operations:
         return self.request(
             "GET",
             "/jobs",
-            query={"queue": queue, "state": state, "group": group, "unique_key": unique_key, "include": include, "order": order, "limit": limit, "cursor": cursor, "payload_format": payload_format},
+            query={"queue": queue, "state": state, "group": group, "fairness_key": fairness_key, "worker": worker, "error_contains": error_contains, "created_after": created_after, "created_before": created_before, "unique_key": unique_key, "include": include, "order": order, "limit": limit, "cursor": cursor, "payload_format": payload_format},
             timeout=timeout,
         )
 
@@ -659,6 +733,19 @@ class Operations:
         return self.request(
             "POST",
             f'/jobs/{quote(id, safe="")}/retry',
+            timeout=timeout,
+        )
+
+    def get_job_history(
+        self,
+        id: str,
+        *,
+        timeout: float | None = None,
+    ) -> "JobHistory":
+        """What happened to my job?."""
+        return self.request(
+            "GET",
+            f'/jobs/{quote(id, safe="")}/history',
             timeout=timeout,
         )
 
@@ -887,6 +974,63 @@ class Operations:
             "POST",
             f'/queues/{quote(queue, safe="")}/redrive',
             body or {},
+            timeout=timeout,
+        )
+
+    def start_operation(
+        self,
+        body: "OperationRequest",
+        *,
+        timeout: float | None = None,
+    ) -> "Operation":
+        """Cancel, retry, delete or move any number of jobs."""
+        return self.request(
+            "POST",
+            "/operations",
+            body,
+            timeout=timeout,
+        )
+
+    def list_operations(
+        self,
+        *,
+        queue: "'QueueName' | None" = None,
+        state: "Literal['running', 'done', 'cancelled', 'failed'] | None" = None,
+        limit: "int | None" = None,
+        cursor: "str | None" = None,
+        timeout: float | None = None,
+    ) -> "OperationPage":
+        """List operations, newest first."""
+        return self.request(
+            "GET",
+            "/operations",
+            query={"queue": queue, "state": state, "limit": limit, "cursor": cursor},
+            timeout=timeout,
+        )
+
+    def get_operation(
+        self,
+        id: str,
+        *,
+        timeout: float | None = None,
+    ) -> "Operation":
+        """Look at an operation."""
+        return self.request(
+            "GET",
+            f'/operations/{quote(id, safe="")}',
+            timeout=timeout,
+        )
+
+    def stop_operation(
+        self,
+        id: str,
+        *,
+        timeout: float | None = None,
+    ) -> "Operation":
+        """Stop an operation."""
+        return self.request(
+            "DELETE",
+            f'/operations/{quote(id, safe="")}',
             timeout=timeout,
         )
 
