@@ -25,27 +25,35 @@ export function pretty(text: string): string {
   return out;
 }
 
-/** The members of an object, each value as its text. The text must be JSON. Undefined when it is no object. */
-export function members(text: string): Map<string, string> | undefined {
+/** What stands between the commas of an object or an array, each as its tokens. The text must be JSON. */
+function partsOf(text: string, open: '{' | '['): string[][] | undefined {
   const tokens = text.match(TOKEN) ?? [];
-  if (tokens[0] !== '{') return undefined;
-  const found = new Map<string, string>();
+  if (tokens[0] !== open) return undefined;
+  const parts: string[][] = [];
+  let part: string[] = [];
   let depth = 0;
-  let name: string | undefined;
-  let value = '';
-  for (const token of tokens.slice(1)) {
-    const isEnd = depth === 0 && (token === ',' || token === '}');
-    if (isEnd) {
-      if (name !== undefined) found.set(name, value);
-      name = undefined;
-      value = '';
-    } else if (name === undefined) name = JSON.parse(token) as string;
-    else if (depth > 0 || token !== ':') value += token;
+  for (const token of tokens.slice(1, -1)) {
     if (token === '{' || token === '[') depth++;
-    if ((token === '}' || token === ']') && !isEnd) depth--;
+    if (token === '}' || token === ']') depth--;
+    if (depth > 0 || token !== ',') part.push(token);
+    else {
+      parts.push(part);
+      part = [];
+    }
   }
-  return found;
+  return part.length > 0 ? [...parts, part] : parts;
 }
+
+/** The members of an object, each value as its text. Undefined when it is no object. */
+export function members(text: string): Map<string, string> | undefined {
+  const parts = partsOf(text, '{');
+  return (
+    parts && new Map(parts.map(([name = '""', , ...value]) => [JSON.parse(name) as string, value.join('')]))
+  );
+}
+
+/** The elements of an array, each as its text. None when it is no array. */
+export const elements = (text: string): string[] => (partsOf(text, '[') ?? []).map((part) => part.join(''));
 
 /** The text of an object with these members. */
 export const objectOf = (parts: Iterable<[string, string]>): string =>

@@ -10,9 +10,13 @@ const MODULES: [names: string[], load: () => Promise<Module>][] = [
   [['claim', 'ack', 'nack', 'release', 'extend'], () => import('./leases.ts')],
   [['jobs', 'job', 'history', 'explain'], () => import('./jobs.ts')],
   [['retry', 'cancel', 'delete', 'move'], () => import('./acts.ts')],
+  [['edit'], () => import('./edit.ts')],
   [['operations'], () => import('./operations.ts')],
   [['queues', 'queue', 'pause', 'resume', 'purge', 'redrive'], () => import('./queues.ts')],
   [['schedules'], () => import('./schedules.ts')],
+  [['top'], () => import('./top.ts')],
+  [['tail'], () => import('./tail.ts')],
+  [['bench'], () => import('./bench.ts')],
   [['context'], () => import('./context.ts')],
   [['completion'], () => import('./completion.ts')],
 ];

@@ -9,10 +9,28 @@ export interface Output {
 
 /** Where a command reads and writes. Tests hand in one of their own. */
 export interface Terminal {
-  stdin: NodeJS.ReadableStream & { isTTY?: boolean };
+  stdin: NodeJS.ReadableStream & { isTTY?: boolean; setRawMode?(isRaw: boolean): unknown };
   stdout: Output;
   stderr: Output;
   env: Env;
+  /** Ends a command that goes on until it is told to end. Otherwise a signal of the system does. */
+  ended?: AbortSignal;
+}
+
+/** When a command that goes on must end. `release` lets go of the signals of the system. */
+export function untilEnded(terminal: Terminal): { signal: AbortSignal; end(): void; release(): void } {
+  const own = new AbortController();
+  const end = () => own.abort();
+  const names = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+  for (const name of names) process.on(name, end);
+  const signal = terminal.ended ? AbortSignal.any([own.signal, terminal.ended]) : own.signal;
+  return {
+    signal,
+    end,
+    release() {
+      for (const name of names) process.off(name, end);
+    },
+  };
 }
 
 const STYLES = { bold: '1', dim: '2', red: '31', yellow: '33', green: '32' } as const;

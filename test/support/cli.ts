@@ -14,6 +14,10 @@ export interface Given {
   types?: string;
   columns?: number;
   env?: Env;
+  /** Ends a command that goes on. */
+  ended?: AbortSignal;
+  /** Sees what is printed, as it comes. */
+  onOutput?(text: string): void;
 }
 
 /** Runs commands that talk to the Dibs at `url`, in this process. */
@@ -22,6 +26,10 @@ export function cliAt(url: string, env: Env = {}) {
     const isTTY = given.types !== undefined || given.columns !== undefined;
     let stdout = '';
     let stderr = '';
+    const print = (text: string) => {
+      stdout += text;
+      given.onOutput?.(stdout);
+    };
     const stdin: NodeJS.ReadableStream & { isTTY?: boolean } =
       given.types === undefined && given.columns !== undefined
         ? new PassThrough()
@@ -30,9 +38,10 @@ export function cliAt(url: string, env: Env = {}) {
     const [name = '', ...rest] = args;
     const status = await remoteCommand(name, rest, {
       stdin,
-      stdout: { write: (text) => (stdout += text), isTTY, columns: given.columns },
+      stdout: { write: print, isTTY, columns: given.columns },
       stderr: { write: (text) => (stderr += text), isTTY },
       env: { DIBS_URL: url, ...env, ...given.env },
+      ended: given.ended,
     });
     return { status, stdout, stderr };
   };
