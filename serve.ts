@@ -142,6 +142,7 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
       limits,
       rates,
       accessLog: config.accessLog,
+      traceUrl: config.traceUrl,
     });
     undo.push(() => {
       engine.stopWaiting();

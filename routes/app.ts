@@ -17,7 +17,9 @@ import { acceptJson, checkPresenceOfBody } from './http/body.ts';
 import { type Certificates, keepCertificates } from './http/certificates.ts';
 import { limitConnections, logRefusedCertificates } from './http/connections.ts';
 import { allowOrigins } from './http/cors.ts';
+import { dashboardRoutes } from './http/dashboard.ts';
 import { describingApp, docsRoutes } from './http/docs.ts';
+import { readDotNames } from './http/dotNames.ts';
 import { type App, createApp } from './http/fastify.ts';
 import { closeWithLastAnswer } from './http/gracefulClose.ts';
 import { checkHeads } from './http/head.ts';
@@ -34,6 +36,7 @@ import { jobRoutes } from './jobs.ts';
 import { keyRoutes } from './keys.ts';
 import { metricsRoute } from './metrics.ts';
 import { operationRoutes } from './operations.ts';
+import { overviewRoute } from './overview.ts';
 import { queueRoutes } from './queues.ts';
 import { scheduleRoutes } from './schedules.ts';
 import { namedSchemas } from './schemas/named.ts';
@@ -82,20 +85,28 @@ function allowedAt(url: string, methodsOf: Map<string, Set<string>>): string[] |
   return template === undefined ? undefined : [...(methodsOf.get(template) as Set<string>)].sort();
 }
 
-const routesOf = (engine: Engine, maxPayloadBytes: number, draining?: AbortSignal) => (app: App) => {
-  systemRoutes(app, engine, draining);
-  metricsRoute(app);
-  enqueueRoutes(app, maxPayloadBytes);
-  jobRoutes(app, maxPayloadBytes);
-  explainRoutes(app);
-  claimRoutes(app, maxPayloadBytes);
-  settleRoute(app, maxPayloadBytes);
-  queueRoutes(app);
-  operationRoutes(app);
-  scheduleRoutes(app, maxPayloadBytes);
-  keyRoutes(app);
-  auditRoute(app);
-};
+const routesOf =
+  (
+    engine: Engine,
+    maxPayloadBytes: number,
+    options: { draining?: AbortSignal | undefined; traceUrl?: string | undefined } = {},
+  ) =>
+  (app: App) => {
+    const { draining, traceUrl } = options;
+    systemRoutes(app, engine, draining);
+    metricsRoute(app);
+    enqueueRoutes(app, maxPayloadBytes);
+    jobRoutes(app, maxPayloadBytes);
+    explainRoutes(app);
+    claimRoutes(app, maxPayloadBytes);
+    settleRoute(app, maxPayloadBytes);
+    queueRoutes(app);
+    operationRoutes(app);
+    overviewRoute(app, traceUrl);
+    scheduleRoutes(app, maxPayloadBytes);
+    keyRoutes(app);
+    auditRoute(app);
+  };
 
 /** The OpenAPI document, without an engine behind it. */
 export async function openApiDocument(logger: Logger): Promise<object> {
@@ -142,6 +153,8 @@ export async function buildApp(options: {
   /** Undefined: plain HTTP. */
   certificates?: Certificates | undefined;
   trustProxy?: string[] | undefined;
+  /** Where a trace can be looked at. It has `{trace_id}`. */
+  traceUrl?: string | undefined;
   limits?: Partial<HttpLimits> | undefined;
   /** Log a line for each request. */
   accessLog?: boolean | undefined;
@@ -155,7 +168,7 @@ export async function buildApp(options: {
   countRequests(app);
   if (options.accessLog) logRequests(app);
   tellAskers(app);
-  const addRoutes = routesOf(engine, maxPayloadBytes, draining);
+  const addRoutes = routesOf(engine, maxPayloadBytes, { draining, traceUrl: options.traceUrl });
   const routes: RouteOptions[] = [];
   let methodsOf = new Map<string, Set<string>>();
 
@@ -181,6 +194,7 @@ export async function buildApp(options: {
     logRefusedCertificates(app);
   }
   knowRoutes(app);
+  readDotNames(app);
   authenticate(app, engine, access, {
     count: rates.requestsPerSecond ? await createCountRequest(app, rates.requestsPerSecond) : undefined,
     failures: rates.failuresPerMinute ? createFailures(rates.failuresPerMinute) : undefined,
@@ -198,6 +212,7 @@ export async function buildApp(options: {
   });
   addRoutes(app);
   docsRoutes(app, addRoutes);
+  dashboardRoutes(app);
   methodsOf = methodsByPath(routes);
   refuseOtherMethods(app, methodsOf);
   await app.ready();

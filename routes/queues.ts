@@ -4,7 +4,7 @@ import { pageOf } from './http/cursor.ts';
 import type { App } from './http/fastify.ts';
 import { completeBackoff } from './http/jobBody.ts';
 import { answer, operation } from './http/operation.ts';
-import { InQueue, isQueueName, pageQuery, ref } from './schemas/common.ts';
+import { InQueue, isQueueName, pageQuery, ref, text } from './schemas/common.ts';
 import {
   Count,
   DEFAULT_CONFIG,
@@ -50,7 +50,13 @@ export function queueRoutes(app: App): void {
     url: '/queues',
     config: { verb: 'listQueues' },
     schema: {
-      querystring: Type.Object(pageQuery, { additionalProperties: false }),
+      querystring: Type.Object(
+        {
+          name_contains: Type.Optional(text(128, { description: 'Only those whose name contains this.' })),
+          ...pageQuery,
+        },
+        { additionalProperties: false },
+      ),
       ...operation({
         operationId: 'listQueues',
         tags,
@@ -62,8 +68,11 @@ export function queueRoutes(app: App): void {
       }),
     },
     handler: async (request) => {
-      const { items, next } = await pageOf({ of: 'queues' }, request.query, {
-        list: async (limit, after) => ({ items: await request.verbs.listQueues({ limit, after }) }),
+      const { name_contains } = request.query;
+      const { items, next } = await pageOf({ of: 'queues', name_contains }, request.query, {
+        list: async (limit, after) => ({
+          items: await request.verbs.listQueues({ limit, after, name_contains }),
+        }),
         keyOf: ({ name }) => name,
         isKey: isQueueName,
       });

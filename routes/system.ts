@@ -56,12 +56,4 @@ export function systemRoutes(app: App, engine: Engine, draining?: AbortSignal): 
     }),
     handler: async () => ({ version, node: process.versions.node }),
   });
-
-  app.route({
-    method: 'GET',
-    url: '/',
-    config: { verb: 'none' },
-    schema: { hide: true },
-    handler: async (_, reply) => reply.redirect('/docs'),
-  });
 }

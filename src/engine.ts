@@ -11,6 +11,7 @@ import { jobAdmin } from './admin/jobs.ts';
 import { createMetrics } from './admin/metrics.ts';
 import { operationAdmin } from './admin/operations.ts';
 import { createOperationWork } from './admin/operationWork.ts';
+import { createOverview } from './admin/overview.ts';
 import { createPurge } from './admin/purge.ts';
 import { queueAdmin } from './admin/queues.ts';
 import { createRedrive } from './admin/redrive.ts';
@@ -233,6 +234,7 @@ export async function startEngine(options: EngineOptions) {
     listQueues: admin.list,
     explainQueue: admin.explain,
     getMetrics: createMetrics({ tally, totals, depths, replica }),
+    getOverview: createOverview({ totals, depths }),
     configureQueue: admin.configure,
     pauseQueue: admin.pause,
     resumeQueue: admin.resume,

@@ -1,8 +1,8 @@
-// The promise that is too large for a test: many workers, replaced in a rolling deploy under load; then Dibs and its PostgreSQL are
-// killed and started again. Needs `npm run build`.
+// The promise that is too large for a test: many workers, replaced in a rolling deploy under load; then Dibs is killed (kill -9) and
+// started again. Needs `npm run build`.
 //   node clients/conformance/deploy.mjs [workers, 100] [jobs a second, 60]
-// It fails when a job ran twice or an attempt was charged by the deploy, when a worker ended by itself, or when jobs are not
-// finished at 95 % of the rate at which they come within 5 seconds after Dibs is ready again.
+// It fails when a job began twice in the deploy, when a worker ended by itself, or when jobs are not finished at 95 % of the rate at
+// which they come within 5 seconds after Dibs is ready again. It does not look at charged attempts.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

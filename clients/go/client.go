@@ -181,7 +181,7 @@ func refusal(response *http.Response, text []byte) error {
 
 const (
 	backoffBase    = 100 * time.Millisecond
-	backoffLongest = 5 * time.Second
+	backoffLongest = 2 * time.Second
 )
 
 // backoff is how long to wait after this many failures in a row: a random share of a time that doubles (full jitter), so that many

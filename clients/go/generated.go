@@ -333,6 +333,28 @@ type JobPage struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
+// JobRates: What happens to jobs in a second, on average over the last minute, over all replicas.
+type JobRates struct {
+	// Jobs put into the queue.
+	Enqueued float64 `json:"enqueued"`
+	// Enqueues that were answered with the job that had their `unique_key`.
+	Deduplicated float64 `json:"deduplicated"`
+	// Leases given.
+	Claimed float64 `json:"claimed"`
+	// Jobs done.
+	Acked float64 `json:"acked"`
+	// Attempts that a worker said had failed.
+	Nacked float64 `json:"nacked"`
+	// Leases given back unworked.
+	Released float64 `json:"released"`
+	// Leases that ran out.
+	Rescued float64 `json:"rescued"`
+	// Jobs whose own time was over before anybody claimed them.
+	Expired float64 `json:"expired"`
+	// Jobs that became dead.
+	Dead float64 `json:"dead"`
+}
+
 // JobSpec: A job to enqueue. `queue` is `default` when left out.
 type JobSpec struct {
 	Queue *QueueName `json:"queue,omitempty"`
@@ -556,6 +578,41 @@ type OperationRequest struct {
 	DryRun *bool `json:"dry_run,omitempty"`
 }
 
+// Overview: All queues at a glance.
+type Overview struct {
+	// The version of this replica.
+	Version string `json:"version"`
+	// Where to look at a trace: it has `{trace_id}`.
+	TraceURL *string `json:"trace_url"`
+	Caller OverviewCaller `json:"caller"`
+	// False while some queues were not counted yet.
+	Complete bool `json:"complete"`
+	// How many queues have jobs, metrics of their own, or are paused.
+	Total int64 `json:"total"`
+	// How many of them have trouble.
+	Troubled int64 `json:"troubled"`
+	Counts QueueCounts `json:"counts"`
+	PerSecond JobRates `json:"per_second"`
+	// How long the longest waiting ready job has been ready.
+	OldestReadyAgeSeconds *float64 `json:"oldest_ready_age_seconds"`
+	// Seconds until the queue is empty at this rate; null while it does not shrink.
+	DrainSeconds *float64 `json:"drain_seconds"`
+	// Those with trouble first, then the busiest.
+	Queues []QueueOverview `json:"queues"`
+}
+
+// OverviewCaller: Who asks, and what it may do.
+type OverviewCaller struct {
+	// The name of the access key or token.
+	Name string `json:"name"`
+	// False where nobody needs a key.
+	NeedsKey bool `json:"needs_key"`
+	// Its scopes. With `admin` it has all of them.
+	Scopes []string `json:"scopes"`
+	// Its queue patterns.
+	Queues []string `json:"queues"`
+}
+
 // Problem: Why a request was not carried out: problem details for HTTP APIs (RFC 9457).
 type Problem struct {
 	// A URI for the kind of problem (RFC 9457); follows `code`.
@@ -644,6 +701,23 @@ type QueueExplanation struct {
 
 // QueueName: The name of a queue: 1 to 128 of `A-Z a-z 0-9 . _ : -`.
 type QueueName = string
+
+// QueueOverview: A queue at a glance. `counts` is left out until it was counted; `per_second` is left out for queues without metrics of their own.
+type QueueOverview struct {
+	Name QueueName `json:"name"`
+	// It accepts jobs and hands out none.
+	Paused bool `json:"paused"`
+	// The worst first. `dead_growing`: jobs became dead in the last minute. `failing`: most leases end in a failure. `nobody_claims`: a job has been ready for a minute, and nothing was claimed. `oldest_too_old`: a job has been ready for 300 s. `full`: `max_ready` is reached. `max_leased_reached` and `paused`: it hands out none.
+	Troubles []string `json:"troubles"`
+	Counts *QueueCounts `json:"counts,omitempty"`
+	// How old the counts are.
+	CountedAgeSeconds *float64 `json:"counted_age_seconds"`
+	// How long the longest waiting ready job has been ready.
+	OldestReadyAgeSeconds *float64 `json:"oldest_ready_age_seconds"`
+	PerSecond *JobRates `json:"per_second,omitempty"`
+	// Seconds until the queue is empty at this rate; null while it does not shrink.
+	DrainSeconds *float64 `json:"drain_seconds"`
+}
 
 // QueuePage: A page of queues.
 type QueuePage struct {
@@ -1065,6 +1139,8 @@ func (c *Client) SettleJobs(ctx context.Context, body SettleRequest) (*SettleRes
 
 // ListQueuesOptions: what ListQueues may be told.
 type ListQueuesOptions struct {
+	// Only those whose name contains this.
+	NameContains *string
 	// How long a page is at most.
 	Limit *int64
 	// The `next_cursor` of the page before.
@@ -1075,6 +1151,7 @@ type ListQueuesOptions struct {
 func (c *Client) ListQueues(ctx context.Context, options *ListQueuesOptions) (*QueuePage, error) {
 	call := newCall("GET", "/queues", nil)
 	if options != nil {
+		put(call.query, "name_contains", options.NameContains)
 		put(call.query, "limit", options.Limit)
 		put(call.query, "cursor", options.Cursor)
 	}
@@ -1211,6 +1288,27 @@ func (c *Client) GetOperation(ctx context.Context, id string) (*Operation, error
 func (c *Client) StopOperation(ctx context.Context, id string) (*Operation, error) {
 	call := newCall("DELETE", "/operations/" + url.PathEscape(id), nil)
 	var answer Operation
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// GetOverviewOptions: what GetOverview may be told.
+type GetOverviewOptions struct {
+	Queue *QueueName
+	// How many queues to show at most.
+	Limit *int64
+}
+
+// GetOverview: All queues at a glance, those with trouble first.
+func (c *Client) GetOverview(ctx context.Context, options *GetOverviewOptions) (*Overview, error) {
+	call := newCall("GET", "/overview", nil)
+	if options != nil {
+		put(call.query, "queue", options.Queue)
+		put(call.query, "limit", options.Limit)
+	}
+	var answer Overview
 	if err := c.do(ctx, call, &answer); err != nil {
 		return nil, err
 	}

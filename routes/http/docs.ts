@@ -1,10 +1,11 @@
-import type { FastifyBaseLogger, FastifyError } from 'fastify';
+import type { FastifyBaseLogger } from 'fastify';
 import { namedSchemas } from '../schemas/named.ts';
-import { type App, createApp } from './fastify.ts';
+import type { App } from './fastify.ts';
 import { openApi } from './openapi.ts';
 import { toOpenApi30 } from './openapi30.ts';
-import { handleError, routeNotFound } from './problems.ts';
-import { isOverTls, pageHeaders } from './safeHeaders.ts';
+import { createPages, lazily } from './pages.ts';
+import { isOverTls } from './safeHeaders.ts';
+import { swaggerPage } from './swaggerPage.ts';
 
 /** A second app with the same routes. It serves the OpenAPI document and Swagger UI. */
 export async function describingApp(
@@ -12,21 +13,14 @@ export async function describingApp(
   logger: FastifyBaseLogger,
   isTls = false,
 ): Promise<App> {
-  const [{ default: helmet }, { default: swagger }, { default: swaggerUi }] = await Promise.all([
-    import('@fastify/helmet'),
+  const [{ default: swagger }, { default: swaggerUi }] = await Promise.all([
     import('@fastify/swagger'),
     import('@fastify/swagger-ui'),
   ]);
-  const app = createApp(logger);
-  // The plugins refuse a path that leads out of their folder with a 4xx of their own.
-  app.setErrorHandler((error: FastifyError, request, reply) =>
-    (error.statusCode ?? 500) < 500 ? routeNotFound(request, reply) : handleError(error, request, reply),
-  );
-  app.setNotFoundHandler(routeNotFound);
+  const app = await createPages(logger, isTls);
   for (const schema of namedSchemas) app.addSchema(schema);
-  await app.register(helmet, pageHeaders(isTls));
   await app.register(swagger, openApi);
-  await app.register(swaggerUi, { routePrefix: '/docs' });
+  await app.register(swaggerUi, swaggerPage);
   addRoutes(app);
   const serve = (url: string, make: () => object) =>
     app.get(url, { schema: { hide: true } }, async (_, reply) =>
@@ -38,28 +32,8 @@ export async function describingApp(
   return app;
 }
 
-/**
- * Serves the OpenAPI document and Swagger UI. Their code is loaded at the first request for them: it takes 10 MB, and
- * most replicas never get such a request.
- */
+/** Serves the OpenAPI document and Swagger UI. */
 export function docsRoutes(app: App, addRoutes: (app: App) => void): void {
-  let describing: Promise<App> | undefined;
-  for (const url of ['/openapi.json', '/openapi-3.0.json', '/docs', '/docs/*'])
-    app.route({
-      method: 'GET',
-      url,
-      config: { verb: 'none' },
-      schema: { hide: true },
-      handler: async (request, reply) => {
-        describing ??= describingApp(addRoutes, app.log, isOverTls(app)).catch((error) => {
-          describing = undefined;
-          throw error;
-        });
-        const { routing } = await describing;
-        for (const [name, value] of Object.entries(reply.getHeaders()))
-          if (value !== undefined) reply.raw.setHeader(name, value);
-        reply.hijack();
-        routing(request.raw, reply.raw);
-      },
-    });
+  const urls = ['/openapi.json', '/openapi-3.0.json', '/docs', '/docs/*'];
+  lazily(app, urls, () => describingApp(addRoutes, app.log, isOverTls(app)));
 }

@@ -8,6 +8,7 @@ import * as job from './job.ts';
 import * as key from './key.ts';
 import * as lease from './lease.ts';
 import * as operation from './operation.ts';
+import * as overview from './overview.ts';
 import * as queue from './queue.ts';
 import * as schedule from './schedule.ts';
 
@@ -23,6 +24,7 @@ export const namedSchemas = Object.values<unknown>({
   ...key,
   ...lease,
   ...operation,
+  ...overview,
   ...queue,
   ...schedule,
   ...health,

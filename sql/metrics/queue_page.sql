@@ -1,2 +1,6 @@
--- A page of the ids of all queues.
-select id from dibs.queues where id > :after order by id limit (select :limit::integer);
+-- A page of all queues, by id.
+select id, name, paused, max_leased, max_ready
+from dibs.queues
+where id > :after
+order by id
+limit (select :limit::integer);

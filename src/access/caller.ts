@@ -16,6 +16,8 @@ export interface Caller {
   readonly name: string;
   /** May use every queue. */
   readonly everywhere: boolean;
+  /** What its key or token allows, as it was given. */
+  readonly grant: Grant;
   /** The queues that lists may show, as patterns of LIKE. Undefined: all. */
   readonly visible: string[] | undefined;
   may(scope: Scope): boolean;
@@ -45,6 +47,7 @@ export function createCaller(
     id,
     name,
     everywhere,
+    grant: { scopes: grant.scopes, queues: grant.queues },
     visible: everywhere ? undefined : grant.queues.map(toLike),
     may: (scope) => scopes.has(scope) || scopes.has('admin'),
     onEnd,

@@ -159,6 +159,7 @@ export const NEEDS = {
   listQueues: { ...read, narrowed: true },
   explainQueue: { ...read, queues: named },
   getMetrics: { ...read, narrowed: true },
+  getOverview: { ...read, queues: ({ queue }: Job) => (queue === undefined ? [] : [queue]), narrowed: true },
   configureQueue: { ...admin, queues: named },
   pauseQueue: { ...admin, queues: named },
   resumeQueue: { ...admin, queues: named },

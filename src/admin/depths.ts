@@ -13,7 +13,7 @@ import { type CountRow, createCountCache, toCounted } from './countCache.ts';
  * counted page by page. Their sum is there after the last page.
  */
 
-const pageOf = prepared('metrics/queue_page', row<{ id: number }>());
+const pageOf = prepared('metrics/queue_page', row<Listed>());
 const heldFor = prepared('metrics/horizon', row<{ seconds: number }>());
 
 const SHARE = 1 / 50;
@@ -33,7 +33,17 @@ export interface Depth {
   at: number;
 }
 
+/** A queue, as far as it shows whether something is wrong. */
+export interface Listed {
+  id: number;
+  name: string;
+  paused: boolean;
+  max_leased: number | null;
+  max_ready: number | null;
+}
+
 interface Page {
+  queues: Map<number, Listed>;
   after: number;
   rows: CountRow[];
   /** The queues that are still to be counted to the end. */
@@ -61,14 +71,28 @@ interface Walk {
   began: number;
   after: number;
   page: Page | undefined;
-  /** The queues that have jobs, as they were counted. */
-  found: Map<number, Depth>;
+  /** The queues that have jobs, and those that are paused, as they were counted. */
+  found: Map<number, Found>;
+}
+
+/** A queue without a row, as the walk found it. */
+export interface Found extends Listed {
+  depth: Depth;
+  jobs: number;
+}
+
+/** Seconds until a queue is empty, when it shrinks by so many jobs a second. Undefined while it does not shrink. */
+export function drainSeconds({ counts }: Depth, shrinking: number | undefined): number | undefined {
+  const left = counts.ready + counts.blocked + counts.leased;
+  if (left === 0) return 0;
+  return shrinking !== undefined && shrinking > 0 ? left / shrinking : undefined;
 }
 
 export function createDepths({ db, totals }: { db: Db; totals: Totals }) {
   const cache = createCountCache(db);
   let own = new Map<number, Depth>();
   let others: Depth | undefined;
+  let lastFound: Map<number, Found> | undefined;
   let heldSeconds = 0;
   /** The walk over the other queues. It goes on at the next run. */
   let walk: Walk | undefined;
@@ -104,17 +128,20 @@ export function createDepths({ db, totals }: { db: Db; totals: Totals }) {
     if (last === undefined) return undefined;
     const ids = found.map(({ id }) => id).filter((id) => !totals.hasRow(id));
     const rows = await look(ids);
-    return { rows, after: last, large: rows.filter((row) => row.cut).map((row) => row.id) };
+    const queues = new Map(found.map((queue) => [queue.id, queue]));
+    return { queues, rows, after: last, large: rows.filter((row) => row.cut).map((row) => row.id) };
   }
 
-  function closePage({ rows, after }: Page): void {
+  function closePage({ queues, rows, after }: Page): void {
     if (!walk) return;
     for (const { id, cut, ...row } of rows) {
       const { counts, jobs } = (cut && cache.of(id)) || toCounted({ id, cut, ...row });
       const { oldest_ready_age_seconds: oldestReadySeconds } = row;
-      if (jobs > 0) walk.found.set(id, { counts, oldestReadySeconds, at: walk.began });
+      const queue = queues.get(id) as Listed;
+      const depth = { counts, oldestReadySeconds, at: walk.began };
+      if (jobs > 0 || queue.paused) walk.found.set(id, { ...queue, depth, jobs });
     }
-    totals.propose([...walk.found.keys()]);
+    totals.propose([...walk.found.values()].filter(({ jobs }) => jobs > 0).map(({ id }) => id));
     walk.page = undefined;
     walk.after = after;
   }
@@ -122,8 +149,8 @@ export function createDepths({ db, totals }: { db: Db; totals: Totals }) {
   /** The sum over the queues that a walk has found. A queue that has got a row meanwhile is told by itself. */
   function sumOf({ began, found }: Walk): Depth {
     const sum: Depth = { counts: { ...NONE }, oldestReadySeconds: null, at: began };
-    for (const [id, { counts, oldestReadySeconds }] of found)
-      if (!totals.hasRow(id)) addTo(sum, counts, oldestReadySeconds);
+    for (const [id, { depth }] of found)
+      if (!totals.hasRow(id)) addTo(sum, depth.counts, depth.oldestReadySeconds);
     return sum;
   }
 
@@ -141,6 +168,7 @@ export function createDepths({ db, totals }: { db: Db; totals: Totals }) {
     if (walk.page?.large.length === 0) closePage(walk.page);
     else if (!walk.page) {
       others = sumOf(walk);
+      lastFound = walk.found;
       walk = undefined;
     }
     return walk !== undefined;
@@ -180,6 +208,10 @@ export function createDepths({ db, totals }: { db: Db; totals: Totals }) {
 
     /** All queues without a row together, as of the last whole walk over them. */
     others: (): Depth | undefined => others,
+
+    /** The queues without a row, one by one, as of the last whole walk. Undefined before its end. */
+    found: (): Found[] | undefined =>
+      lastFound && [...lastFound.values()].filter(({ id }) => !totals.hasRow(id)),
 
     /** For how long the oldest transaction has kept dead rows from being cleared. */
     heldSeconds: (): number => heldSeconds,

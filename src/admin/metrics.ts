@@ -6,7 +6,7 @@ import { EVENTS, type Event, type Tally } from '../metrics/tally.ts';
 import { waitFamily, workFamily } from '../metrics/times.ts';
 import { EVERYTHING_ELSE, GONE, type TotalRow, type Totals } from '../metrics/totals.ts';
 import { eachOf, inSlices } from '../slices.ts';
-import type { Depth, Depths } from './depths.ts';
+import { type Depth, type Depths, drainSeconds } from './depths.ts';
 
 /** No queue can have these names: they have parentheses. */
 const OTHER = '(other)';
@@ -55,14 +55,6 @@ const eventFamily = (event: Event, shown: Shown[]): Family =>
     shown.map(({ row, labels }) => [row[event], labels]),
   );
 
-function drainSeconds({ row, depth }: Shown, totals: Totals): number | undefined {
-  if (!depth) return undefined;
-  const left = depth.counts.ready + depth.counts.blocked + depth.counts.leased;
-  if (left === 0) return 0;
-  const rate = totals.shrinking(row.queue_id) ?? 0;
-  return rate > 0 ? left / rate : undefined;
-}
-
 function depthFamilies(shown: Shown[], totals: Totals): Family[] {
   const now = performance.now();
   const deep = shown.filter(({ depth }) => depth);
@@ -97,7 +89,7 @@ function depthFamilies(shown: Shown[], totals: Totals): Family[] {
       'drain_seconds',
       'Seconds until the queue is empty at the rate of the last minute. No value while it does not shrink. ' +
         'Take the min over replicas.',
-      (one) => drainSeconds(one, totals),
+      ({ row, depth }) => depth && drainSeconds(depth, totals.shrinking(row.queue_id)),
     ),
     gauge('paused', `1 while the queue is paused. ${MAX}`, ({ row }) => Number(row.paused), named),
     gauge(

@@ -33,10 +33,11 @@ interface Named {
   queue: string;
 }
 
-/** Which queues to list: those behind the name `after`, that are like one of the patterns `visible`. */
+/** Which queues to list: those behind the name `after`, that contain a text, and are like one of the patterns `visible`. */
 interface QueuePage {
   limit: number;
   after?: string | undefined;
+  name_contains?: string | undefined;
   visible?: string[] | null;
 }
 
@@ -114,8 +115,9 @@ export function queueAdmin(context: {
     explain: async ({ queue }: Named): Promise<QueueExplanation> => explainQueue(db, await current(queue)),
 
     /** A page of queues by name. A page shorter than its limit is the last one. */
-    async list({ limit, after = '', visible = null }: QueuePage): Promise<QueueStatus[]> {
-      const rows = await db.query(statements.list, { after, limit, visible });
+    async list({ limit, after = '', name_contains, visible = null }: QueuePage): Promise<QueueStatus[]> {
+      const filters = { visible, name_contains: name_contains ?? null };
+      const rows = await db.query(statements.list, { after, limit, ...filters });
       return statuses(rows.map(toQueue), 'amongOthers');
     },
 

@@ -26,6 +26,9 @@ export interface TotalRow extends Record<Event, number> {
   max_leased: number | null;
 }
 
+/** What happened in a second, on average. */
+export type PerSecond = Record<Event, number>;
+
 const statements = {
   lock: prepared('metrics/lock'),
   leave: prepared('metrics/leave'),
@@ -145,6 +148,15 @@ export function createTotals(context: { db: Database; tally: Tally; most: number
       if (!rows.has(id)) busy.set(id, (busy.get(id) ?? 0) + activityIn(numbers));
   }
 
+  /** What a queue was and is, and the seconds in between: a minute, or what there is of it. */
+  function windowOf(id: number): { last: TotalRow; began: TotalRow; seconds: number } | undefined {
+    const [last, first] = [rows.get(id), windowBegan(id)];
+    const began = first?.rows.get(id);
+    if (!last || !first || !began || readAt === undefined || readAt < first.at + LEAST_WINDOW_MS)
+      return undefined;
+    return { last, began, seconds: (readAt - first.at) / 1000 };
+  }
+
   let flushing: Promise<void> = Promise.resolve();
 
   /** Adds what was counted, and reads the totals: once at a time, so that no older read comes after a newer one. */
@@ -229,12 +241,22 @@ export function createTotals(context: { db: Database; tally: Tally; most: number
 
     /** By how many jobs a second a queue shrinks: settled or dead, less enqueued, over the last minute. */
     shrinking(id: number): number | undefined {
-      const [last, first] = [rows.get(id), windowBegan(id)];
-      const began = first?.rows.get(id);
-      if (!last || !first || !began || readAt === undefined || readAt < first.at + LEAST_WINDOW_MS)
-        return undefined;
+      const window = windowOf(id);
+      if (!window) return undefined;
+      const { last, began, seconds } = window;
+      // The difference of whole numbers is exact. One of rates may be a little more than nothing.
       const gone = last.acked + last.dead - began.acked - began.dead;
-      return ((gone - (last.enqueued - began.enqueued)) * 1000) / (readAt - first.at);
+      return (gone - (last.enqueued - began.enqueued)) / seconds;
+    },
+
+    /** What happened in a queue over the last minute, for each second. */
+    perSecond(id: number): PerSecond | undefined {
+      const window = windowOf(id);
+      if (!window) return undefined;
+      const { last, began, seconds } = window;
+      return Object.fromEntries(
+        EVENTS.map((event) => [event, (last[event] - began[event]) / seconds]),
+      ) as PerSecond;
     },
   };
 }

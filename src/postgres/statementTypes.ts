@@ -861,6 +861,7 @@ export interface StatementTypes {
     parameters: {
       after: string | null;
       visible: (string | null)[] | TextArray | null;
+      name_contains: string | null;
       limit: number | null;
     };
     columns: {
@@ -1786,6 +1787,10 @@ export interface StatementTypes {
     };
     columns: {
       id: number;
+      name: string;
+      paused: boolean;
+      max_leased: number;
+      max_ready: number;
     };
   };
   'metrics/totals': {

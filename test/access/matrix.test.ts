@@ -251,7 +251,7 @@ describe('beside the document', () => {
   });
 
   test.each([
-    ['/', 302],
+    ['/', 200],
     ['/docs', 200],
     ['/docs/static/index.html', 302],
     ['/openapi.json', 200],

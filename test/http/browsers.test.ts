@@ -214,10 +214,16 @@ test('answers over TLS have HSTS', async () => {
 });
 
 describe('pages', () => {
-  const PAGES = ['/docs', '/docs/', '/docs/static/index.html', '/docs/static/oauth2-redirect.html'];
+  const PAGES = ['/', '/docs', '/docs/', '/docs/static/index.html', '/docs/static/oauth2-redirect.html'];
 
   test('have a policy without inline scripts and styles, in no frame, and send no referrer', async () => {
-    const pages = ['/docs', '/docs/', '/docs/static/oauth2-redirect.html', '/docs/static/swagger-ui.css'];
+    const pages = [
+      '/',
+      '/docs',
+      '/docs/',
+      '/docs/static/oauth2-redirect.html',
+      '/docs/static/swagger-ui.css',
+    ];
     for (const path of pages) {
       const { status, headers } = await withoutKeys.call('GET', path);
       expect([path, status]).toEqual([path, 200]);

@@ -348,9 +348,19 @@ describe('Swagger UI', () => {
     expect((await service.app.inject('/docs/json')).json()).toEqual(document);
   });
 
-  test('is where / redirects to', async () => {
-    const answer = await service.app.inject('/');
-    expect(answer.statusCode).toBe(302);
-    expect(answer.headers.location).toBe('/docs');
+  test('says Dibs, and tries with no example that traps: no header is prefilled', async () => {
+    expect((await service.app.inject('/docs')).body).toContain('<title>Dibs API</title>');
+    const headers = Object.values(document.paths as Record<string, Json>).flatMap((path) =>
+      Object.values(path as Record<string, Json>).flatMap(({ parameters = [] }) =>
+        parameters.filter((parameter: Json) => parameter.in === 'header'),
+      ),
+    );
+    expect(headers.map(({ name }: Json) => name)).toEqual(
+      expect.arrayContaining(['Idempotency-Key', 'Prefer']),
+    );
+    const filled = headers.filter(
+      ({ example, examples, schema }: Json) => example ?? examples ?? schema.examples ?? schema.default,
+    );
+    expect(filled).toEqual([]);
   });
 });

@@ -15,7 +15,6 @@ import {
 } from './support.ts';
 
 const VERSION = '7.26.0';
-const TIMEOUT_MS = 240_000;
 
 let service: Awaited<ReturnType<typeof startServiceForClients>>;
 beforeAll(async () => {
@@ -44,84 +43,72 @@ const fingerprint = (file: string) =>
   createHash('sha256').update(readFileSync(file)).digest('hex').slice(0, 12);
 
 const python = needing('a Python client goes through a whole cycle', ['python', 'pip', 'java']);
-test.skipIf(python.isMissing)(
-  python.name,
-  async () => {
-    const folder = await emptyFolder('python');
-    await generate('python', folder, ['--package-name', 'dibs_client']);
-    const requirements = join(folder, 'requirements.txt');
-    const version = (await run('python3', ['-c', 'import sys; print(sys.implementation.cache_tag)'])).trim();
-    const packages = await cached(`${version}-${fingerprint(requirements)}`, (to) =>
-      pipInstall(to, '-r', requirements),
-    );
-    await service.goThrough('python3', [join(here, 'clients/python/cycle.py')], {
-      env: { PYTHONPATH: `${folder}:${packages}`, PYTHONDONTWRITEBYTECODE: '1' },
-    });
-  },
-  TIMEOUT_MS,
-);
+test.skipIf(python.isMissing)(python.name, async () => {
+  const folder = await emptyFolder('python');
+  await generate('python', folder, ['--package-name', 'dibs_client']);
+  const requirements = join(folder, 'requirements.txt');
+  const version = (await run('python3', ['-c', 'import sys; print(sys.implementation.cache_tag)'])).trim();
+  const packages = await cached(`${version}-${fingerprint(requirements)}`, (to) =>
+    pipInstall(to, '-r', requirements),
+  );
+  await service.goThrough('python3', [join(here, 'clients/python/cycle.py')], {
+    env: { PYTHONPATH: `${folder}:${packages}`, PYTHONDONTWRITEBYTECODE: '1' },
+  });
+});
 
 const go = needing('a Go client goes through a whole cycle', ['go', 'python', 'pip', 'java']);
-test.skipIf(go.isMissing)(
-  go.name,
-  async () => {
-    const folder = await emptyFolder('go');
-    const names = ['--package-name', 'dibs', '--git-host', 'example.com', '--git-user-id', 'queue'];
-    await generate('go', join(folder, 'generated'), [...names, '--git-repo-id', 'dibs']);
-    const cycle = join(folder, 'cycle');
-    await copyClient('go', cycle);
-    const env = { GOFLAGS: '-mod=mod', GOWORK: 'off' };
-    await run('go', ['vet', './...'], { cwd: cycle, env });
-    await run('go', ['build', '-o', 'cycle', '.'], { cwd: cycle, env });
-    await service.goThrough(join(cycle, 'cycle'), []);
-  },
-  TIMEOUT_MS,
-);
+test.skipIf(go.isMissing)(go.name, async () => {
+  const folder = await emptyFolder('go');
+  const names = ['--package-name', 'dibs', '--git-host', 'example.com', '--git-user-id', 'queue'];
+  await generate('go', join(folder, 'generated'), [...names, '--git-repo-id', 'dibs']);
+  const cycle = join(folder, 'cycle');
+  await copyClient('go', cycle);
+  const env = { GOFLAGS: '-mod=mod', GOWORK: 'off' };
+  await run('go', ['vet', './...'], { cwd: cycle, env });
+  await run('go', ['build', '-o', 'cycle', '.'], { cwd: cycle, env });
+  await service.goThrough(join(cycle, 'cycle'), []);
+});
 
 const java = needing('a Java client goes through a whole cycle', ['java', 'javac', 'maven', 'python', 'pip']);
-test.skipIf(java.isMissing)(
-  java.name,
-  async () => {
-    const folder = await emptyFolder('java');
-    const packages = [
-      '--invoker-package',
-      'dibs',
-      '--api-package',
-      'dibs.api',
-      '--model-package',
-      'dibs.model',
-    ];
-    await generate('java', folder, packages);
-    const pom = join(folder, 'pom.xml');
-    const jars = await cached(`java-${fingerprint(pom)}`, (to) =>
-      run('mvn', [
-        '-q',
-        '-B',
-        '-f',
-        pom,
-        'dependency:copy-dependencies',
-        `-DoutputDirectory=${to}`,
-        '-DincludeScope=compile',
-      ]),
-    );
-    const sources = await readdir(join(folder, 'src/main/java'), { recursive: true });
-    const files = sources
-      .filter((name) => name.endsWith('.java'))
-      .map((name) => join(folder, 'src/main/java', name));
-    const classes = join(folder, 'classes');
-    const cycle = join(here, 'clients/java/Cycle.java');
-    await run('javac', [
-      '-nowarn',
-      '-encoding',
-      'UTF-8',
-      '-d',
-      classes,
-      '-cp',
-      join(jars, '*'),
-      ...files,
-      cycle,
-    ]);
-    await service.goThrough('java', ['-cp', `${classes}:${join(jars, '*')}`, 'Cycle']);
-  },
-  TIMEOUT_MS,
-);
+test.skipIf(java.isMissing)(java.name, async () => {
+  const folder = await emptyFolder('java');
+  const packages = [
+    '--invoker-package',
+    'dibs',
+    '--api-package',
+    'dibs.api',
+    '--model-package',
+    'dibs.model',
+  ];
+  await generate('java', folder, packages);
+  const pom = join(folder, 'pom.xml');
+  const jars = await cached(`java-${fingerprint(pom)}`, (to) =>
+    run('mvn', [
+      '-q',
+      '-B',
+      '-f',
+      pom,
+      'dependency:copy-dependencies',
+      `-DoutputDirectory=${to}`,
+      '-DincludeScope=compile',
+    ]),
+  );
+  const sources = await readdir(join(folder, 'src/main/java'), { recursive: true });
+  const files = sources
+    .filter((name) => name.endsWith('.java'))
+    .map((name) => join(folder, 'src/main/java', name));
+  const classes = join(folder, 'classes');
+  const cycle = join(here, 'clients/java/Cycle.java');
+  await run('javac', [
+    '-nowarn',
+    '-encoding',
+    'UTF-8',
+    '-d',
+    classes,
+    '-cp',
+    join(jars, '*'),
+    ...files,
+    cycle,
+  ]);
+  await service.goThrough('java', ['-cp', `${classes}:${join(jars, '*')}`, 'Cycle']);
+});

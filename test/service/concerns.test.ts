@@ -80,6 +80,7 @@ describe('the verbs of an engine', () => {
     getQueue: () => engine.getQueue({ queue }),
     listQueues: () => engine.listQueues({ limit: 1 }),
     getMetrics: () => engine.getMetrics({}),
+    getOverview: () => engine.getOverview({ limit: 1 }),
     explainQueue: () => engine.explainQueue({ queue }),
     configureQueue: () => engine.configureQueue({ queue, config: { ...DEFAULT_CONFIG, ...NO_LIMITS } }),
     pauseQueue: () => engine.pauseQueue({ queue }),

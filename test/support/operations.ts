@@ -354,6 +354,22 @@ export const OPERATIONS: Record<string, Entry> = {
   deleteSchedule: onSchedule('DELETE', 204),
   triggerSchedule: onSchedule('POST', 201, '/trigger'),
 
+  getOverview: {
+    method: 'GET',
+    cases: {
+      plain: {
+        call: () => ({ path: '/overview?limit=1000' }),
+        allowed: 200,
+        foreign: 'left out',
+        hides: ({ queue }) => `"${queue}"`,
+      },
+      'of a queue': {
+        call: ({ queue }) => ({ path: `/overview?queue=${queue}` }),
+        allowed: 200,
+        foreign: 403,
+      },
+    },
+  },
   getMetrics: {
     method: 'GET',
     cases: {

@@ -59,6 +59,7 @@ export async function startService(
     traces?: boolean;
     rates?: Partial<Rates>;
     allowedOrigins?: string[];
+    traceUrl?: string;
   } = {},
 ) {
   const database = options.databaseUrl ? undefined : await createDatabase();
@@ -101,6 +102,7 @@ export async function startService(
       }),
     rates: options.rates,
     allowedOrigins: options.allowedOrigins,
+    traceUrl: options.traceUrl,
   });
   const check = answerChecker(await document);
 

@@ -1,7 +1,8 @@
 import { DibsError } from './errors.ts';
 
 const BASE_MS = 100;
-const LONGEST_MS = 5000;
+/** Workers must be back soon after Dibs is. */
+const LONGEST_MS = 2000;
 
 /**
  * How long to wait after this many failures in a row: a random share of a time that doubles (full jitter), so that many workers

@@ -327,6 +327,28 @@ export interface JobPage {
   next_cursor: string | null;
 }
 
+/** What happens to jobs in a second, on average over the last minute, over all replicas. */
+export interface JobRates {
+  /** Jobs put into the queue. */
+  enqueued: number;
+  /** Enqueues that were answered with the job that had their `unique_key`. */
+  deduplicated: number;
+  /** Leases given. */
+  claimed: number;
+  /** Jobs done. */
+  acked: number;
+  /** Attempts that a worker said had failed. */
+  nacked: number;
+  /** Leases given back unworked. */
+  released: number;
+  /** Leases that ran out. */
+  rescued: number;
+  /** Jobs whose own time was over before anybody claimed them. */
+  expired: number;
+  /** Jobs that became dead. */
+  dead: number;
+}
+
 /** A job to enqueue. `queue` is `default` when left out. */
 export interface JobSpec {
   queue?: QueueName;
@@ -550,6 +572,41 @@ export interface OperationRequest {
   dry_run?: boolean;
 }
 
+/** All queues at a glance. */
+export interface Overview {
+  /** The version of this replica. */
+  version: string;
+  /** Where to look at a trace: it has `{trace_id}`. */
+  trace_url: string | null;
+  caller: OverviewCaller;
+  /** False while some queues were not counted yet. */
+  complete: boolean;
+  /** How many queues have jobs, metrics of their own, or are paused. */
+  total: number;
+  /** How many of them have trouble. */
+  troubled: number;
+  counts: QueueCounts;
+  per_second: JobRates;
+  /** How long the longest waiting ready job has been ready. */
+  oldest_ready_age_seconds: number | null;
+  /** Seconds until the queue is empty at this rate; null while it does not shrink. */
+  drain_seconds: number | null;
+  /** Those with trouble first, then the busiest. */
+  queues: QueueOverview[];
+}
+
+/** Who asks, and what it may do. */
+export interface OverviewCaller {
+  /** The name of the access key or token. */
+  name: string;
+  /** False where nobody needs a key. */
+  needs_key: boolean;
+  /** Its scopes. With `admin` it has all of them. */
+  scopes: string[];
+  /** Its queue patterns. */
+  queues: string[];
+}
+
 /** Why a request was not carried out: problem details for HTTP APIs (RFC 9457). */
 export interface Problem {
   /** A URI for the kind of problem (RFC 9457); follows `code`. */
@@ -638,6 +695,23 @@ export interface QueueExplanation {
 
 /** The name of a queue: 1 to 128 of `A-Z a-z 0-9 . _ : -`. */
 export type QueueName = string;
+
+/** A queue at a glance. `counts` is left out until it was counted; `per_second` is left out for queues without metrics of their own. */
+export interface QueueOverview {
+  name: QueueName;
+  /** It accepts jobs and hands out none. */
+  paused: boolean;
+  /** The worst first. `dead_growing`: jobs became dead in the last minute. `failing`: most leases end in a failure. `nobody_claims`: a job has been ready for a minute, and nothing was claimed. `oldest_too_old`: a job has been ready for 300 s. `full`: `max_ready` is reached. `max_leased_reached` and `paused`: it hands out none. */
+  troubles: ('dead_growing' | 'failing' | 'nobody_claims' | 'oldest_too_old' | 'full' | 'max_leased_reached' | 'paused')[];
+  counts?: QueueCounts;
+  /** How old the counts are. */
+  counted_age_seconds: number | null;
+  /** How long the longest waiting ready job has been ready. */
+  oldest_ready_age_seconds: number | null;
+  per_second?: JobRates;
+  /** Seconds until the queue is empty at this rate; null while it does not shrink. */
+  drain_seconds: number | null;
+}
 
 /** A page of queues. */
 export interface QueuePage {
@@ -982,13 +1056,15 @@ export const settleJobs = (
 export const listQueues = (
   client: Caller,
   options: CallOptions & {
+    /** Only those whose name contains this. */
+    name_contains?: string;
     /** How long a page is at most. */
     limit?: number;
     /** The `next_cursor` of the page before. */
     cursor?: string;
   } = {},
 ): Promise<QueuePage> =>
-  client.request({ method: 'GET', path: '/queues', query: { limit: options.limit, cursor: options.cursor } }, options);
+  client.request({ method: 'GET', path: '/queues', query: { name_contains: options.name_contains, limit: options.limit, cursor: options.cursor } }, options);
 
 /** Look at a queue */
 export const getQueue = (
@@ -1090,6 +1166,17 @@ export const stopOperation = (
   options: CallOptions = {},
 ): Promise<Operation> =>
   client.request({ method: 'DELETE', path: `/operations/${encodeURIComponent(id)}` }, options);
+
+/** All queues at a glance, those with trouble first */
+export const getOverview = (
+  client: Caller,
+  options: CallOptions & {
+    queue?: QueueName;
+    /** How many queues to show at most. */
+    limit?: number;
+  } = {},
+): Promise<Overview> =>
+  client.request({ method: 'GET', path: '/overview', query: { queue: options.queue, limit: options.limit } }, options);
 
 /** List schedules by name */
 export const listSchedules = (

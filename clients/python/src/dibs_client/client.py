@@ -49,7 +49,7 @@ def may_be_done(error: BaseException) -> bool:
 def backoff(failures: int, error: BaseException | None) -> float:
     """How long to wait after this many failures in a row: a random share of a time that doubles (full jitter), so that many workers
     do not come back in step."""
-    most = min(5.0, 0.1 * 2 ** min(failures, 10))
+    most = min(2.0, 0.1 * 2 ** min(failures, 10))
     asked = getattr(error, "retry_after", 0) or 0
     return asked + random.random() * (min(most, asked) if asked else most)
 

@@ -240,6 +240,20 @@ class JobPage(TypedDict):
     next_cursor: str | None
 
 
+class JobRates(TypedDict):
+    """What happens to jobs in a second, on average over the last minute, over all replicas."""
+
+    enqueued: float
+    deduplicated: float
+    claimed: float
+    acked: float
+    nacked: float
+    released: float
+    rescued: float
+    expired: float
+    dead: float
+
+
 class JobSpec(TypedDict):
     """A job to enqueue. `queue` is `default` when left out."""
 
@@ -393,6 +407,31 @@ class OperationRequest(TypedDict):
     dry_run: NotRequired[bool]
 
 
+class Overview(TypedDict):
+    """All queues at a glance."""
+
+    version: str
+    trace_url: str | None
+    caller: OverviewCaller
+    complete: bool
+    total: int
+    troubled: int
+    counts: QueueCounts
+    per_second: JobRates
+    oldest_ready_age_seconds: float | None
+    drain_seconds: float | None
+    queues: list[QueueOverview]
+
+
+class OverviewCaller(TypedDict):
+    """Who asks, and what it may do."""
+
+    name: str
+    needs_key: bool
+    scopes: list[str]
+    queues: list[str]
+
+
 class Problem(TypedDict):
     """Why a request was not carried out: problem details for HTTP APIs (RFC 9457)."""
 
@@ -455,6 +494,19 @@ class QueueExplanation(TypedDict):
     detail: str
     until: NotRequired[str]
     job_id: NotRequired[str]
+
+
+class QueueOverview(TypedDict):
+    """A queue at a glance. `counts` is left out until it was counted; `per_second` is left out for queues without metrics of their own."""
+
+    name: QueueName
+    paused: bool
+    troubles: list[Literal["dead_growing", "failing", "nobody_claims", "oldest_too_old", "full", "max_leased_reached", "paused"]]
+    counts: NotRequired[QueueCounts]
+    counted_age_seconds: float | None
+    oldest_ready_age_seconds: float | None
+    per_second: NotRequired[JobRates]
+    drain_seconds: float | None
 
 
 class QueuePage(TypedDict):
@@ -866,6 +918,7 @@ class Operations:
     def list_queues(
         self,
         *,
+        name_contains: "str | None" = None,
         limit: "int | None" = None,
         cursor: "str | None" = None,
         timeout: float | None = None,
@@ -874,7 +927,7 @@ class Operations:
         return self.request(
             "GET",
             "/queues",
-            query={"limit": limit, "cursor": cursor},
+            query={"name_contains": name_contains, "limit": limit, "cursor": cursor},
             timeout=timeout,
         )
 
@@ -1031,6 +1084,21 @@ class Operations:
         return self.request(
             "DELETE",
             f'/operations/{quote(id, safe="")}',
+            timeout=timeout,
+        )
+
+    def get_overview(
+        self,
+        *,
+        queue: "'QueueName' | None" = None,
+        limit: "int | None" = None,
+        timeout: float | None = None,
+    ) -> "Overview":
+        """All queues at a glance, those with trouble first."""
+        return self.request(
+            "GET",
+            "/overview",
+            query={"queue": queue, "limit": limit},
             timeout=timeout,
         )
 

@@ -1,0 +1,119 @@
+import { Type } from 'typebox';
+import type { SCOPES } from '../../src/access/caller.ts';
+import { TOO_OLD_SECONDS, TROUBLES } from '../../src/admin/overview.ts';
+import { JOB_STATES } from '../../src/job.ts';
+import { EVENTS } from '../../src/metrics/tally.ts';
+import { decimal, nullable, oneOf, QueueName, ref } from './common.ts';
+import { QueueCounts } from './queue.ts';
+
+const EVENT_HELP: Record<(typeof EVENTS)[number], string> = {
+  enqueued: 'Jobs put into the queue.',
+  deduplicated: 'Enqueues that were answered with the job that had their `unique_key`.',
+  claimed: 'Leases given.',
+  acked: 'Jobs done.',
+  nacked: 'Attempts that a worker said had failed.',
+  released: 'Leases given back unworked.',
+  rescued: 'Leases that ran out.',
+  expired: 'Jobs whose own time was over before anybody claimed them.',
+  dead: 'Jobs that became dead.',
+};
+
+const rates = Object.fromEntries(
+  EVENTS.map((event) => [event, decimal({ description: EVENT_HELP[event] })]),
+) as Record<(typeof EVENTS)[number], ReturnType<typeof decimal>>;
+
+export const JobRates = Type.Object(rates, {
+  $id: 'JobRates',
+  description: 'What happens to jobs in a second, on average over the last minute, over all replicas.',
+});
+
+const seconds = (description: string) => nullable<number>('number', { format: 'double', description });
+const OLDEST = 'How long the longest waiting ready job has been ready.';
+const DRAIN = 'Seconds until the queue is empty at this rate; null while it does not shrink.';
+
+export const QueueOverview = Type.Object(
+  {
+    name: ref(QueueName),
+    paused: Type.Boolean({ description: 'It accepts jobs and hands out none.' }),
+    troubles: Type.Array(oneOf(TROUBLES), {
+      description:
+        'The worst first. `dead_growing`: jobs became dead in the last minute. `failing`: most leases end in a failure. ' +
+        '`nobody_claims`: a job has been ready for a minute, and nothing was claimed. `oldest_too_old`: a job has been ready for ' +
+        `${TOO_OLD_SECONDS} s. \`full\`: \`max_ready\` is reached. \`max_leased_reached\` and \`paused\`: it hands out none.`,
+    }),
+    counts: Type.Optional(ref(QueueCounts)),
+    counted_age_seconds: seconds('How old the counts are.'),
+    oldest_ready_age_seconds: seconds(OLDEST),
+    per_second: Type.Optional(ref(JobRates)),
+    drain_seconds: seconds(DRAIN),
+  },
+  {
+    $id: 'QueueOverview',
+    description:
+      'A queue at a glance. `counts` is left out until it was counted; `per_second` is left out for queues without metrics ' +
+      'of their own.',
+  },
+);
+
+const counts = Object.fromEntries(JOB_STATES.map((state) => [state, 0]));
+const none = Object.fromEntries(EVENTS.map((event) => [event, 0]));
+
+const CALLER = { name: 'ada', needs_key: true, scopes: ['read'], queues: ['*'] };
+
+export const OverviewCaller = Type.Object(
+  {
+    name: Type.String({ description: 'The name of the access key or token.' }),
+    needs_key: Type.Boolean({ description: 'False where nobody needs a key.' }),
+    scopes: Type.Array(Type.Unsafe<(typeof SCOPES)[number]>({ type: 'string' }), {
+      description: 'Its scopes. With `admin` it has all of them.',
+    }),
+    queues: Type.Array(Type.String(), { description: 'Its queue patterns.' }),
+  },
+  { $id: 'OverviewCaller', description: 'Who asks, and what it may do.', examples: [CALLER] },
+);
+
+export const Overview = Type.Object(
+  {
+    version: Type.String({ description: 'The version of this replica.' }),
+    trace_url: nullable<string>('string', { description: 'Where to look at a trace: it has `{trace_id}`.' }),
+    caller: ref(OverviewCaller),
+    complete: Type.Boolean({ description: 'False while some queues were not counted yet.' }),
+    total: Type.Integer({ description: 'How many queues have jobs, metrics of their own, or are paused.' }),
+    troubled: Type.Integer({ description: 'How many of them have trouble.' }),
+    counts: ref(QueueCounts),
+    per_second: ref(JobRates),
+    oldest_ready_age_seconds: seconds(OLDEST),
+    drain_seconds: seconds(DRAIN),
+    queues: Type.Array(ref(QueueOverview), { description: 'Those with trouble first, then the busiest.' }),
+  },
+  {
+    $id: 'Overview',
+    description: 'All queues at a glance.',
+    examples: [
+      {
+        version: '0.1.0',
+        trace_url: null,
+        caller: CALLER,
+        complete: true,
+        total: 1,
+        troubled: 1,
+        counts: { ...counts, ready: 12, dead: 3 },
+        per_second: { ...none, enqueued: 2.5, claimed: 3, acked: 2.9, nacked: 0.1, dead: 0.1 },
+        oldest_ready_age_seconds: 4.2,
+        drain_seconds: 24,
+        queues: [
+          {
+            name: 'mail.welcome',
+            paused: false,
+            troubles: ['dead_growing'],
+            counts: { ...counts, ready: 12, dead: 3 },
+            counted_age_seconds: 1.5,
+            oldest_ready_age_seconds: 4.2,
+            per_second: { ...none, enqueued: 2.5, claimed: 3, acked: 2.9, nacked: 0.1, dead: 0.1 },
+            drain_seconds: 24,
+          },
+        ],
+      },
+    ],
+  },
+);

@@ -1,0 +1,469 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { speakingAccess } from '../support/access.ts';
+import { adHoc } from '../support/adHoc.ts';
+import { axeFindings, hasBrowser, launch, openTab, type Watched } from '../support/browser.ts';
+import { type Service, startService } from '../support/service.ts';
+import { until } from '../support/until.ts';
+
+const EVERYTHING = 'all@*';
+const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
+const ODD =
+  '{"amount": 12345678901234567890, "rate":1.0,"dup":1,"dup":2, "big":1e400,"html":"<script>window.ran=1</script>"}';
+/** The console tells of each answer from 400 on. A job or a queue may be gone. */
+const MISSING = /status of 404/;
+
+const FOCUSED = 'document.activeElement?.textContent';
+/** Puts a script into the page, and waits for what the policy says of it. */
+const ADD_SCRIPT = `new Promise((resolve) => {
+  document.addEventListener('securitypolicyviolation', (event) => resolve(event.effectiveDirective));
+  const script = document.createElement('script');
+  script.textContent = 'window.ran = 1';
+  document.body.append(script);
+})`;
+
+/** Swagger UI wants a style of its own, which the policy refuses. It does without. */
+const SWAGGER = /Applying inline style .*swagger-ui-bundle/s;
+
+const MANY = adHoc(
+  "insert into dibs.queues (name, paused) select 'many.' || lpad(i::text, 5, '0'), true from generate_series(0, 9999) as i",
+);
+
+let service: Service;
+let browser: Browser;
+let base: string;
+beforeAll(async () => {
+  if (!hasBrowser) return;
+  [service, browser] = await Promise.all([
+    startService({ access: speakingAccess(), traceUrl: 'https://traces.example/{trace_id}' }),
+    launch(),
+  ]);
+  base = await service.listen();
+});
+afterAll(async () => {
+  await browser?.close();
+  await service?.stop();
+});
+
+const root = (method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown) =>
+  service.call(method, path, body, { authorization: `Bearer ${EVERYTHING}` });
+
+const enqueue = async (queue: string, more: object = {}): Promise<string> =>
+  (await root('POST', '/jobs', { queue, ...more })).body.id;
+
+/** Makes jobs dead, each by a nack. */
+async function bury(queue: string, error: string, jobs: number): Promise<string[]> {
+  await root('POST', '/jobs/batch', { jobs: Array.from({ length: jobs }, () => ({ queue })) });
+  const { body } = await root('POST', '/jobs/claim', { queues: [queue], limit: jobs, worker: 'w-1' });
+  const nacks = body.jobs.map(({ id, lease_token }: { id: string; lease_token: string }) => ({
+    id,
+    lease_token,
+    error,
+    retry: false,
+  }));
+  await root('POST', '/jobs/settle', { nacks });
+  return nacks.map(({ id }: { id: string }) => id);
+}
+
+const heading = (page: Page, name: string | RegExp) =>
+  page.getByRole('heading', { name, level: 1 }).waitFor();
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
+const dialog = (page: Page) => page.getByRole('dialog');
+
+/** Opens the page at a place, and checks afterwards that the console was silent and that nobody else was asked. */
+async function visit(
+  place: string,
+  work: (page: Page, tab: Watched) => Promise<void>,
+  { key = EVERYTHING, ...options }: { key?: string } & Parameters<typeof openTab>[1] = {},
+): Promise<void> {
+  const tab = await openTab(browser, { expected: MISSING, ...options });
+  try {
+    await tab.page.addInitScript(`sessionStorage.setItem('dibs-key', ${JSON.stringify(key)})`);
+    await tab.page.goto(`${base}/${place}`);
+    await work(tab.page, tab);
+    expect(tab.errors).toEqual([]);
+    expect([...tab.origins]).toEqual([base]);
+  } finally {
+    await tab.page.context().close();
+  }
+}
+
+describe.skipIf(!hasBrowser)('all queues', () => {
+  test('those with trouble stand first, with words, and the sums of all', async () => {
+    await bury('orders', 'boom', 3);
+    await enqueue('calm');
+    await root('POST', '/queues/stopped/pause');
+    await visit('', async (page) => {
+      await heading(page, 'Queues');
+      await page.getByRole('link', { name: 'orders' }).waitFor();
+      const rows = page.locator('[data-row]');
+      // A rate is the difference of two samples: jobs must become dead while somebody looks.
+      let dead = 3;
+      await until(
+        async () => {
+          if ((await rows.first().textContent())?.includes('dead growing')) return true;
+          dead += (await bury('orders', 'boom', 1)).length;
+          return false;
+        },
+        { everyMs: 1000, what: 'the queue whose dead jobs grow in the first row' },
+      );
+      const names = await rows.locator('a:first-child').allTextContents();
+      expect(names.indexOf('stopped')).toBeLessThan(names.indexOf('calm'));
+      expect(await page.locator('tr', { hasText: 'stopped' }).textContent()).toContain('paused');
+      expect(await page.getByLabel('All queues together').textContent()).toMatch(/Dead\d/);
+      await page.getByRole('img', { name: /^Jobs, the last 10 minutes\. Now: waiting/ }).waitFor();
+      await page.locator('tr', { hasText: 'orders' }).getByRole('link', { name: /^\d+$/ }).click();
+      await page.waitForURL(/#\/queues\/orders\/jobs\?state=dead$/);
+      await until(async () => (await rows.count()) >= 3 && (await rows.count()) <= dead);
+    });
+  });
+
+  test('the keyboard finds, walks, opens and helps', async () => {
+    await enqueue('calm');
+    await visit('', async (page) => {
+      await page.locator('[data-row]').first().waitFor();
+      await page.keyboard.press('j');
+      const first = await page.evaluate(FOCUSED);
+      await page.keyboard.press('j');
+      expect(await page.evaluate(FOCUSED)).not.toBe(first);
+      await page.keyboard.press('k');
+      expect(await page.evaluate(FOCUSED)).toBe(first);
+      await page.keyboard.press('?');
+      await dialog(page).getByText('Open the row').waitFor();
+      await page.keyboard.press('Escape');
+      await dialog(page).waitFor({ state: 'detached' });
+      await page.keyboard.press('/');
+      await page.keyboard.type('calm');
+      await page.keyboard.press('Enter');
+      await page.waitForURL(/#\/\?name=calm$/);
+      await page.getByLabel('Queues by name').getByRole('link', { name: 'calm' }).waitFor();
+      await page.getByRole('search').locator('input').blur();
+      await page.keyboard.press('j');
+      await page.keyboard.press('Enter');
+      await heading(page, /^calm/);
+    });
+  });
+});
+
+describe.skipIf(!hasBrowser)('a queue', () => {
+  test('says why a claim gets nothing; is paused, resumed and redriven with a filter; purged when its name is typed', async () => {
+    await bury('mail', 'SMTP 421', 2);
+    await bury('mail', 'no such user', 3);
+    const dead = async () => (await root('GET', '/queues/mail')).body.counts.dead;
+    await visit('#/queues/mail', async (page) => {
+      await page.getByText('empty.').waitFor();
+      await button(page, 'Pause…').click();
+      await dialog(page).getByRole('button', { name: 'Pause' }).click();
+      await button(page, 'Resume').click();
+      await button(page, 'Pause…').waitFor();
+
+      await button(page, 'Redrive…').click();
+      await dialog(page)
+        .getByLabel(/Only with this/)
+        .fill('421');
+      await dialog(page).getByRole('button', { name: 'Redrive' }).click();
+      await page.getByText('2 jobs are ready again.').waitFor();
+      expect(await dead()).toBe(3);
+      await page.getByText('A job is ready.').waitFor();
+
+      await button(page, 'Purge…').click();
+      await dialog(page).getByRole('checkbox', { name: /^dead/ }).check();
+      const purge = dialog(page).getByRole('button', { name: 'Delete 3 jobs' });
+      expect(await purge.isDisabled()).toBe(true);
+      await dialog(page).getByLabel('Type mail to go on').fill('mai');
+      expect(await purge.isDisabled()).toBe(true);
+      expect(await axeFindings(page)).toEqual([]);
+      await dialog(page).getByLabel('Type mail to go on').fill('mail');
+      await purge.click();
+      await dialog(page).waitFor({ state: 'detached' });
+      expect((await root('GET', '/queues/mail')).body.counts).toMatchObject({ dead: 0, ready: 2 });
+    });
+  });
+
+  test('is configured: each field says what it means, and which one is wrong', async () => {
+    await root('PUT', '/queues/tuned', { max_leased: 4, rate_limit: { jobs: 10, per_seconds: 2 } });
+    await visit(
+      '#/queues/tuned/config',
+      async (page) => {
+        const attempts = page.getByLabel(/^Attempts/);
+        expect(await page.getByLabel(/^Most leased at once/).inputValue()).toBe('4');
+        expect(await page.getByLabel(/^Rate limit: window/).inputValue()).toBe('2');
+        await page.getByText('How long a worker has a job').waitFor();
+        await attempts.fill('5000');
+        await button(page, 'Save').click();
+        await page.getByText(/It must be <= 1000|It must be/).waitFor();
+        expect(await attempts.getAttribute('aria-invalid')).toBe('true');
+        await attempts.fill('7');
+        await page.getByLabel(/^Most leased at once/).fill('');
+        await button(page, 'Save').click();
+        await page.getByText('Saved.').waitFor();
+        const { config } = (await root('GET', '/queues/tuned')).body;
+        expect(config).toMatchObject({ max_attempts: 7, rate_limit: { jobs: 10, per_seconds: 2 } });
+        expect(config).not.toHaveProperty('max_leased');
+      },
+      { expected: /status of 400/ },
+    );
+  });
+
+  test.each(['.', '..', 'a..b'])('of the name %s can be looked at and paused', async (name) => {
+    await enqueue(name);
+    await visit(`#/queues/${name}`, async (page) => {
+      await page.getByText('A job is ready.').waitFor();
+      await button(page, 'Pause…').click();
+      await dialog(page).getByRole('button', { name: 'Pause' }).click();
+      await button(page, 'Resume').waitFor();
+    });
+    const { body } = await root('GET', `/queues?name_contains=${name}`);
+    expect(body.queues.find((queue: { name: string }) => queue.name === name).paused).toBe(true);
+  });
+
+  test('that is not there says so, and so does a filter that matches nothing', async () => {
+    await enqueue('calm');
+    await visit('#/queues/nowhere', async (page) => {
+      await page.getByText('There is no such queue.').waitFor();
+      await page.goto(`${base}/#/queues/calm/jobs`);
+      await page.locator('[data-row]').first().waitFor();
+      await page.getByLabel('Group').fill('nobody');
+      await button(page, 'Filter').click();
+      await page.waitForURL(/group=nobody/);
+      await page.getByText('No job matches.').waitFor();
+    });
+  });
+});
+
+describe.skipIf(!hasBrowser)('a job', () => {
+  test('shows its payload as it was sent, runs nothing of it, and links its trace', async () => {
+    const headers = { traceparent: `00-${TRACE}-00f067aa0ba902b7-01` };
+    const body = `{"queue":"exact","payload":${ODD},"headers":${JSON.stringify(headers)}}`;
+    const { id } = (await root('POST', '/jobs', body)).body;
+    await visit(`#/jobs/${id}`, async (page) => {
+      expect(await page.getByLabel('Payload as it was sent').textContent()).toBe(ODD);
+      const pretty = await page.getByLabel('Payload, pretty').textContent();
+      expect(pretty).toContain(
+        '\n  "amount": 12345678901234567890,\n  "rate": 1.0,\n  "dup": 1,\n  "dup": 2,',
+      );
+      expect(await page.evaluate("'ran' in window")).toBe(false);
+      expect(await page.getByRole('link', { name: TRACE }).getAttribute('href')).toBe(
+        `https://traces.example/${TRACE}`,
+      );
+      expect(await axeFindings(page)).toEqual([]);
+    });
+  });
+
+  test('is edited and retried, and keeps each digit; is cancelled; and says that it is gone', async () => {
+    const [id = ''] = await bury('fix', 'bad amount', 1);
+    await visit(`#/jobs/${id}`, async (page) => {
+      await page.getByText('bad amount').first().waitFor();
+      await button(page, 'Edit…').click();
+      const payload = dialog(page).getByLabel('Payload');
+      await payload.fill('{"n":');
+      await dialog(page).getByText('This is not JSON').waitFor();
+      expect(await dialog(page).getByRole('button', { name: 'Save and retry' }).isDisabled()).toBe(true);
+      await payload.fill(ODD);
+      await dialog(page).getByLabel('Priority').fill('9');
+      await dialog(page).getByRole('button', { name: 'Save and retry' }).click();
+      await page.getByText('ready', { exact: true }).first().waitFor();
+      const { text, body } = await root('GET', `/jobs/${id}?payload_format=text`);
+      expect(JSON.parse(text).payload_text).toBe(ODD);
+      expect(body).toMatchObject({ state: 'ready', priority: 9, attempt: 0 });
+
+      await button(page, 'Cancel…').click();
+      await dialog(page).getByRole('button', { name: 'Cancel the job' }).click();
+      await page.getByText('This job is gone.').waitFor();
+    });
+  });
+
+  test('whose payload has 1 MiB is shown in part, and whole when asked', async () => {
+    const payload = `"${'x'.repeat(2 ** 20 - 10)}"`;
+    const { id } = (await root('POST', '/jobs', `{"queue":"large","payload":${payload}}`)).body;
+    await visit(`#/jobs/${id}`, async (page) => {
+      const shown = page.getByLabel('Payload as it was sent');
+      await shown.waitFor();
+      expect((await shown.textContent())?.length).toBe(100_000);
+      await button(page, 'Show the rest of it').first().click();
+      await until(async () => (await shown.textContent())?.length === payload.length);
+    });
+  });
+});
+
+describe.skipIf(!hasBrowser)('many jobs at once', () => {
+  test('are counted first, worked in the background, and listed; what is not matched stays; a job tells its history', async () => {
+    await bury('bulk', 'SMTP 421', 4);
+    const [other = ''] = await bury('bulk', 'no such user', 1);
+    await visit('#/queues/bulk/jobs?state=dead', async (page) => {
+      await until(async () => (await page.locator('[data-row]').count()) === 5);
+      await page.getByLabel('Error has').fill('SMTP');
+      await button(page, 'Filter').click();
+      await until(async () => (await page.locator('[data-row]').count()) === 4);
+      await button(page, 'Act on all that match…').click();
+      await dialog(page).getByRole('button', { name: 'Count them first' }).click();
+      await dialog(page).getByText('4 jobs match now.').waitFor();
+      const start = dialog(page).getByRole('button', { name: 'retry 4 jobs' });
+      expect(await start.isDisabled()).toBe(true);
+      await dialog(page).getByLabel('Type 4 to go on').fill('4');
+      await start.click();
+      await page.waitForURL(/#\/operations\/./);
+      await page.getByRole('status').filter({ hasText: 'done 4 of 4' }).waitFor();
+      expect((await root('GET', '/queues/bulk')).body.counts).toMatchObject({ ready: 4, dead: 1 });
+      await page.goto(`${base}/#/operations`);
+      await page.getByRole('link', { name: 'retry', exact: true }).first().waitFor();
+      await page.goto(`${base}/#/jobs/${other}`);
+      await page.getByLabel('History').getByText('no such user').waitFor();
+      expect(await axeFindings(page)).toEqual([]);
+    });
+  });
+});
+
+describe.skipIf(!hasBrowser)('schedules', () => {
+  test('tell their next ticks by the clocks of their zone; are triggered, and paused without a change of their payload', async () => {
+    await root(
+      'PUT',
+      '/schedules/daily',
+      `{"cron":"30 6 * * *","timezone":"America/New_York","job":{"queue":"reports","payload":${ODD}}}`,
+    );
+    await visit('#/schedules', async (page) => {
+      await page
+        .getByText(/06:30:00 (EST|EDT|GMT-[45])/)
+        .first()
+        .waitFor();
+      await button(page, 'Trigger').click();
+      await until(async () => (await root('GET', '/queues/reports')).body.counts?.ready === 1);
+      await button(page, 'Pause…').click();
+      await dialog(page).getByRole('button', { name: 'Pause' }).click();
+      await button(page, 'Resume…').waitFor();
+      expect((await root('GET', '/schedules/daily')).text).toContain(ODD);
+      await page.getByRole('link', { name: 'daily' }).click();
+      await page.waitForURL(/#\/schedules\/daily$/);
+      await dialog(page).getByText('12345678901234567890').waitFor();
+    });
+  });
+});
+
+describe.skipIf(!hasBrowser)('what a key may not do', () => {
+  test('is left out for a key that may only read, and said', async () => {
+    await enqueue('mail.a');
+    await visit(
+      '#/queues/mail.a',
+      async (page) => {
+        await page.getByText('This key may look only').waitFor();
+        expect(await button(page, /Pause|Purge|Redrive/).count()).toBe(0);
+        expect(await page.getByRole('link', { name: 'Keys' }).count()).toBe(0);
+        await page.getByRole('link', { name: 'Configuration' }).click();
+        await page.getByText('to change it needs the scope admin').waitFor();
+        expect(await page.getByLabel(/^Attempts/).isDisabled()).toBe(true);
+      },
+      { key: 'read@*' },
+    );
+  });
+
+  test('with a pattern, other queues are not there', async () => {
+    await enqueue('mail.a');
+    await enqueue('secret');
+    await visit(
+      '#/?all=1',
+      async (page) => {
+        await page.getByRole('link', { name: 'mail.a' }).waitFor();
+        expect(await page.getByText('secret').count()).toBe(0);
+        await page.goto(`${base}/#/queues/secret`);
+        await page.getByText('may not use the queue').waitFor();
+        await page.goto(`${base}/#/queues/mail.a`);
+        await button(page, 'Pause…').waitFor();
+        await page.goto(`${base}/#/keys`);
+        await page.getByText('Keys need the scope admin for all queues').waitFor();
+      },
+      { key: 'admin@mail.*', expected: /status of 403/ },
+    );
+  });
+
+  test('a key without the scope read is told what it lacks', async () => {
+    await visit('', async (page) => void (await page.getByText('does not have the scope "read"').waitFor()), {
+      key: 'produce@*',
+      expected: /status of 403/,
+    });
+  });
+});
+
+describe.skipIf(!hasBrowser)('the page', () => {
+  test.each([
+    [1280, false],
+    [800, true],
+    [390, false],
+  ])('at %i pixels, dark %s: no screen is too wide, and axe finds nothing', async (width, isDark) => {
+    const [dead = ''] = await bury('orders', 'boom', 1);
+    const places = ['#/', '#/?all=1', '#/queues/orders', '#/queues/orders/jobs', '#/queues/orders/config'];
+    places.push(`#/jobs/${dead}`, '#/jobs', '#/schedules', '#/operations', '#/keys', '#/audit');
+    await visit(
+      '',
+      async (page) => {
+        for (const place of places) {
+          await page.goto(`${base}/${place}`);
+          await page.locator('main table, main .empty, main form, main .counts').first().waitFor();
+          // The colours differ between light and dark, the rest does not.
+          if (width > 500) expect([place, await axeFindings(page)]).toEqual([place, []]);
+          const over = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+          expect([place, Math.max(over, 0)]).toEqual([place, 0]);
+        }
+      },
+      { width, isDark, expected: /status of 40[49]/ },
+    );
+  });
+
+  test('runs no script that is written into it', async () => {
+    await visit(
+      '',
+      async (page) => {
+        await heading(page, 'Queues');
+        const refused = await page.evaluate(ADD_SCRIPT);
+        expect(refused).toMatch(/^script-src/);
+        expect(await page.evaluate("'ran' in window")).toBe(false);
+      },
+      { expected: /Content Security Policy|status of 404/ },
+    );
+  });
+});
+
+describe.skipIf(!hasBrowser)('GET /docs', () => {
+  test('says Dibs, works with a key, and its first click enqueues: nothing is prefilled that waits or repeats', async () => {
+    await visit(
+      'docs',
+      async (page) => {
+        await page.getByRole('heading', { name: /^Dibs/ }).first().waitFor();
+        expect(await page.title()).toBe('Dibs API');
+        await page.getByRole('button', { name: 'Authorize' }).first().click();
+        await page.getByLabel('auth-bearer-value').fill(EVERYTHING);
+        await page.getByRole('button', { name: 'Apply credentials' }).click();
+        await page.getByRole('button', { name: 'Close' }).first().click();
+        const operation = page.locator('#operations-Producing-enqueueJob');
+        await operation.locator('.opblock-summary').click();
+        await operation.getByRole('button', { name: 'Try it out' }).click();
+        for (const name of ['Idempotency-Key', 'Prefer'])
+          expect(await operation.locator(`tr[data-param-name="${name}"] input`).inputValue()).toBe('');
+        await operation.getByRole('button', { name: 'Execute' }).click();
+        await operation.locator('.live-responses-table .response-col_status').getByText('201').waitFor();
+      },
+      { expected: SWAGGER },
+    );
+  });
+});
+
+describe.skipIf(!hasBrowser)('very many', () => {
+  test('10,000 queues: a page has fifty, and each is found by a part of its name', async () => {
+    await service.db.query(MANY, {});
+    await visit('#/?all=1', async (page) => {
+      const table = page.getByLabel('Queues by name');
+      await table.waitFor();
+      expect(await table.locator('[data-row]').count()).toBe(50);
+      const first = await table.locator('[data-row] a').first().textContent();
+      await button(page, 'Next').click();
+      await page.getByText('Page 2').waitFor();
+      await until(async () => (await table.locator('[data-row] a').first().textContent()) !== first);
+      await page.getByLabel("Part of a queue's name").fill('y.0999');
+      await page.keyboard.press('Enter');
+      await page.getByRole('link', { name: 'many.09999' }).waitFor();
+      expect(await table.locator('[data-row]').count()).toBe(10);
+      await page.getByLabel("Part of a queue's name").fill('no such');
+      await page.keyboard.press('Enter');
+      await page.getByText('No queue has a name like this.').waitFor();
+    });
+  });
+});

@@ -1,0 +1,129 @@
+import { useState } from 'preact/hooks';
+import { get, may, query } from '../api.ts';
+import { count, local } from '../format.ts';
+import { usePoll } from '../poll.ts';
+import { go, link } from '../route.ts';
+import type { AuditEntry, Caller } from '../types.ts';
+import { Empty, Field, JobLink, Loading, QueueLink, Stale, Table } from '../ui.tsx';
+
+const FILTERS = [
+  ['actor', 'Who'],
+  ['verb', 'Verb'],
+  ['queue', 'Queue'],
+] as const;
+
+export function AuditScreen({
+  parameters,
+  caller,
+}: {
+  parameters: URLSearchParams;
+  caller: Caller | undefined;
+}) {
+  const filters = Object.fromEntries(FILTERS.map(([name]) => [name, parameters.get(name) ?? '']));
+  const key = JSON.stringify(filters);
+  return (
+    <main>
+      <h1>Audit</h1>
+      <p class="quiet">
+        Who did what with the scope admin.
+        {caller && !may(caller, 'admin') && ' It needs the scope admin for all queues.'}
+      </p>
+      <form
+        key={key}
+        class="filters"
+        aria-label="Filters"
+        onSubmit={(event) => {
+          event.preventDefault();
+          const form = new FormData(event.currentTarget);
+          go(
+            link(
+              ['audit'],
+              Object.fromEntries(FILTERS.map(([name]) => [name, String(form.get(name)).trim()])),
+            ),
+          );
+        }}
+      >
+        {FILTERS.map(([name, label], i) => (
+          <Field key={name} label={label}>
+            <input name={name} data-search={i === 0 ? true : undefined} defaultValue={filters[name]} />
+          </Field>
+        ))}
+        <div class="buttons">
+          <button type="submit" class="main">
+            Filter
+          </button>
+        </div>
+      </form>
+      <Entries key={`${key} list`} filters={filters} />
+    </main>
+  );
+}
+
+function Entries({ filters }: { filters: Record<string, string> }) {
+  const [cursors, setCursors] = useState<string[]>([]);
+  const path = `audit${query({ ...filters, limit: 50, cursor: cursors.at(-1) })}`;
+  const { data, problem } = usePoll(
+    path,
+    async () => (await get<{ entries: AuditEntry[]; next_cursor: string | null }>(path)).body,
+    5000,
+  );
+  if (!data) return problem ? <Stale problem={problem} has={false} /> : <Loading />;
+  const next = data.next_cursor;
+  return (
+    <>
+      <Stale problem={problem} has />
+      {data.entries.length === 0 ? (
+        <Empty>No entry matches.</Empty>
+      ) : (
+        <Table
+          label="Audit"
+          head={
+            <>
+              <th scope="col">When</th>
+              <th scope="col">Who</th>
+              <th scope="col">What</th>
+              <th scope="col">To</th>
+              <th scope="col" class="n">
+                Jobs
+              </th>
+              <th scope="col">Outcome</th>
+              <th scope="col">From</th>
+            </>
+          }
+        >
+          {data.entries.map((entry) => (
+            <tr key={entry.id}>
+              <td>{local(entry.created_at)}</td>
+              <td>{entry.actor}</td>
+              <td>{entry.verb}</td>
+              <td>
+                {entry.queue && <QueueLink name={entry.queue} />}{' '}
+                {entry.job_id && <JobLink id={entry.job_id} />} {entry.schedule} {entry.key_id}
+              </td>
+              <td class="n">{count(entry.count)}</td>
+              <td>{entry.outcome}</td>
+              <td>{entry.address ?? '–'}</td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      <div class="pager">
+        <button
+          type="button"
+          disabled={cursors.length === 0}
+          onClick={() => setCursors(cursors.slice(0, -1))}
+        >
+          Previous
+        </button>
+        <span class="quiet">Page {cursors.length + 1}</span>
+        <button
+          type="button"
+          disabled={next === null}
+          onClick={() => next !== null && setCursors([...cursors, next])}
+        >
+          Next
+        </button>
+      </div>
+    </>
+  );
+}

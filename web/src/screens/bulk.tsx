@@ -1,0 +1,179 @@
+import { useState } from 'preact/hooks';
+import { call, get, Problem } from '../api.ts';
+import { count } from '../format.ts';
+import { go, link } from '../route.ts';
+import type { Operation } from '../types.ts';
+import { Dialog, Field, ProblemBox, useAct } from '../ui.tsx';
+import { type Filters, operationFilter } from './filters.ts';
+
+const VERBS = {
+  retry: 'Retry: dead and scheduled jobs become ready',
+  cancel: 'Cancel: they are never handed out again',
+  move: 'Move into another queue',
+  delete: 'Delete: nothing of them is kept',
+};
+type Verb = keyof typeof VERBS;
+
+/** Which states each verb is for. */
+const FITS: Record<Verb, string[]> = {
+  retry: ['dead', 'scheduled'],
+  cancel: ['scheduled', 'ready', 'blocked', 'leased', 'dead'],
+  move: ['scheduled', 'ready', 'blocked', 'dead'],
+  delete: ['scheduled', 'ready', 'blocked', 'completed', 'cancelled', 'dead'],
+};
+const fitting = (state = '') => (Object.keys(VERBS) as Verb[]).filter((verb) => FITS[verb].includes(state));
+
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Counts without a change. A count of very many jobs takes a while, too. */
+async function preview(body: object, isOver: () => boolean): Promise<Operation> {
+  let operation = (await call<Operation>('POST', 'operations', { ...body, dry_run: true })).body;
+  while (operation.state === 'running' && !isOver()) {
+    await sleep(500);
+    operation = (await get<Operation>(`operations/${encodeURIComponent(operation.id)}`)).body;
+  }
+  if (operation.state === 'failed')
+    throw new Problem(500, 'failed', operation.error ?? 'The count failed. The log of Dibs says why.');
+  return operation;
+}
+
+const words = (filters: Filters) =>
+  Object.entries(filters)
+    .filter(([name]) => name !== 'order')
+    .map(([name, value]) => `${name.replaceAll('_', ' ')} ${value}`)
+    .join(', ');
+
+function BulkDialog({
+  queue,
+  filters,
+  filter,
+  close,
+}: {
+  queue: string;
+  filters: Filters;
+  filter: object;
+  close: () => void;
+}) {
+  const [verb, setVerb] = useState<Verb>(fitting(filters.state)[0] ?? 'delete');
+  const [to, setTo] = useState('');
+  const [counted, setCounted] = useState<Operation>();
+  const [typed, setTyped] = useState('');
+  const [gone] = useState({ isGone: false });
+  const { act, isBusy, problem } = useAct();
+  const body = { verb, queue, ...(verb === 'move' ? { to } : {}), filter };
+  const matched = counted?.matched ?? 0;
+  const isTyped = typed.replaceAll(/[,.\s]/g, '') === String(matched);
+  const leave = () => {
+    gone.isGone = true;
+    close();
+  };
+  const start = async () => {
+    const isStarted = await act(async () => {
+      const operation = (await call<Operation>('POST', 'operations', body)).body;
+      go(link(['operations', operation.id]));
+    });
+    if (isStarted) leave();
+  };
+  return (
+    <Dialog title="Act on all that match" close={leave}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (counted) void (isTyped && start());
+          else void act(async () => setCounted(await preview(body, () => gone.isGone)));
+        }}
+      >
+        <p>
+          In <strong>{queue}</strong>: every job with {words(filters)}, on any page. Jobs that come later are
+          not touched.
+        </p>
+        <Field label="What to do">
+          <select
+            value={verb}
+            onChange={(event) => {
+              setVerb(event.currentTarget.value as Verb);
+              setCounted(undefined);
+            }}
+          >
+            {fitting(filters.state).map((name) => (
+              <option key={name} value={name}>
+                {VERBS[name]}
+              </option>
+            ))}
+          </select>
+        </Field>
+        {verb === 'move' && (
+          <Field label="Into the queue">
+            <input
+              value={to}
+              required
+              onInput={(event) => {
+                setTo(event.currentTarget.value);
+                setCounted(undefined);
+              }}
+            />
+          </Field>
+        )}
+        {counted && (
+          <p role="status" class="says">
+            <strong>{count(matched)}</strong> jobs match now.
+          </p>
+        )}
+        {counted && matched > 0 && (
+          <Field label={`Type ${matched} to go on`}>
+            <input
+              value={typed}
+              inputMode="numeric"
+              autocomplete="off"
+              onInput={(event) => setTyped(event.currentTarget.value)}
+            />
+          </Field>
+        )}
+        {problem?.code === 'route_not_found' ? (
+          <div class="problem" role="alert">
+            This Dibs has no operations yet.
+          </div>
+        ) : (
+          <ProblemBox problem={problem} />
+        )}
+        <footer>
+          <button type="button" onClick={leave}>
+            Leave it
+          </button>
+          {counted ? (
+            <button type="submit" class="grave" disabled={isBusy || matched === 0 || !isTyped}>
+              {verb} {count(matched)} jobs
+            </button>
+          ) : (
+            <button type="submit" class="main" disabled={isBusy || (verb === 'move' && to === '')}>
+              {isBusy ? 'Counting…' : 'Count them first'}
+            </button>
+          )}
+        </footer>
+      </form>
+    </Dialog>
+  );
+}
+
+/** The way to cancel, retry, move or delete all jobs that match a filter. */
+export function Bulk({ queue, filters }: { queue: string; filters: Filters }) {
+  const [isOpen, setOpen] = useState(false);
+  const filter = operationFilter(filters);
+  return (
+    <div class="bulk">
+      <button type="button" disabled={filter === undefined} onClick={() => setOpen(true)}>
+        Act on all that match…
+      </button>
+      {filter === undefined && (
+        <span class="quiet">
+          {filters.state === undefined
+            ? 'Choose a state first.'
+            : 'A unique key is held by one unfinished job: open that one.'}
+        </span>
+      )}
+      {isOpen && filter && (
+        <BulkDialog queue={queue} filters={filters} filter={filter} close={() => setOpen(false)} />
+      )}
+    </div>
+  );
+}

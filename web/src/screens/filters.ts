@@ -1,0 +1,33 @@
+/** The filters of `GET /jobs`. They stand in the address of the page, so that a link shows the same. */
+export const FILTERS = [
+  'state',
+  'group',
+  'unique_key',
+  'fairness_key',
+  'worker',
+  'error_contains',
+  'created_after',
+  'created_before',
+  'order',
+] as const;
+export type Filter = (typeof FILTERS)[number];
+export type Filters = Partial<Record<Filter, string>>;
+
+export const filtersOf = (parameters: URLSearchParams): Filters =>
+  Object.fromEntries(FILTERS.flatMap((name) => (parameters.get(name) ? [[name, parameters.get(name)]] : [])));
+
+/** `2026-11-22T09:30` in the zone of the browser, for its own field of times. */
+export function toField(time: string | undefined): string {
+  if (!time || Number.isNaN(Date.parse(time))) return '';
+  const date = new Date(time);
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+}
+
+export const fromField = (field: string): string => (field === '' ? '' : new Date(field).toISOString());
+
+/** The filter as an operation takes it. Undefined with a filter that operations do not know. */
+export function operationFilter(filters: Filters): Record<string, unknown> | undefined {
+  const { state, order: _, unique_key, ...rest } = filters;
+  if (state === undefined || unique_key !== undefined) return undefined;
+  return { states: [state], ...rest };
+}

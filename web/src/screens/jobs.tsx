@@ -1,0 +1,265 @@
+import { useState } from 'preact/hooks';
+import { get, may, query } from '../api.ts';
+import { usePoll } from '../poll.ts';
+import { go, link } from '../route.ts';
+import { type Caller, type Job, STATES } from '../types.ts';
+import { A, Empty, Field, JobLink, Loading, QueueLink, Stale, StateName, Table, When } from '../ui.tsx';
+import { Bulk } from './bulk.tsx';
+import { FILTERS, type Filters, filtersOf, fromField, toField } from './filters.ts';
+
+const PAGE = 50;
+
+const TEXTS = [
+  ['group', 'Group'],
+  ['unique_key', 'Unique key'],
+  ['fairness_key', 'Fairness key'],
+  ['worker', 'Worker'],
+  ['error_contains', 'Error has'],
+] as const;
+
+function FilterForm({
+  filters,
+  queue,
+  apply,
+}: {
+  filters: Filters;
+  queue?: string;
+  apply: (filters: Filters, queue: string) => void;
+}) {
+  return (
+    <form
+      class="filters"
+      aria-label="Filters"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const form = new FormData(event.currentTarget);
+        const given = (name: string) => String(form.get(name) ?? '').trim();
+        const asked: Filters = {};
+        for (const name of FILTERS)
+          asked[name] = name.startsWith('created_') ? fromField(given(name)) : given(name);
+        apply(asked, given('queue'));
+      }}
+    >
+      <Field label="State">
+        <select
+          name="state"
+          data-search={queue === undefined ? undefined : true}
+          defaultValue={filters.state ?? ''}
+        >
+          <option value="" selected={!filters.state}>
+            any
+          </option>
+          {STATES.map((state) => (
+            <option key={state} value={state} selected={filters.state === state}>
+              {state}
+            </option>
+          ))}
+        </select>
+      </Field>
+      {queue !== undefined && (
+        <Field label="Queue">
+          <input name="queue" defaultValue={queue} />
+        </Field>
+      )}
+      {TEXTS.map(([name, label], i) => (
+        <Field key={name} label={label}>
+          <input
+            name={name}
+            maxLength={256}
+            data-search={queue === undefined && i === 0 ? true : undefined}
+            defaultValue={filters[name] ?? ''}
+          />
+        </Field>
+      ))}
+      <Field label="Enqueued from">
+        <input
+          type="datetime-local"
+          step={1}
+          name="created_after"
+          defaultValue={toField(filters.created_after)}
+        />
+      </Field>
+      <Field label="Enqueued before">
+        <input
+          type="datetime-local"
+          step={1}
+          name="created_before"
+          defaultValue={toField(filters.created_before)}
+        />
+      </Field>
+      <Field label="Order">
+        <select name="order">
+          <option value="" selected={filters.order !== 'oldest'}>
+            newest first
+          </option>
+          <option value="oldest" selected={filters.order === 'oldest'}>
+            oldest first
+          </option>
+        </select>
+      </Field>
+      <div class="buttons">
+        <button type="submit" class="main">
+          Filter
+        </button>
+      </div>
+    </form>
+  );
+}
+
+const firstLine = (text: string) => (text.length > 120 ? `${text.slice(0, 120)}…` : text).split('\n')[0];
+
+/** Jobs of one queue, or of all: every job is searched, not only the ones on the screen. */
+export function JobList({ queue, filters }: { queue: string | undefined; filters: Filters }) {
+  const [cursors, setCursors] = useState<string[]>([]);
+  const at = cursors.at(-1);
+  const path = `jobs${query({ queue, ...filters, limit: PAGE, cursor: at })}`;
+  const { data, problem } = usePoll(
+    path,
+    async () => (await get<{ jobs: Job[]; next_cursor: string | null }>(path)).body,
+    5000,
+  );
+  if (!data) return problem ? <Stale problem={problem} has={false} /> : <Loading />;
+  const next = data.next_cursor;
+  return (
+    <>
+      <Stale problem={problem} has />
+      {data.jobs.length === 0 ? (
+        <Empty>No job matches.</Empty>
+      ) : (
+        <Table
+          label="Jobs"
+          head={
+            <>
+              <th scope="col">Job</th>
+              <th scope="col">State</th>
+              {queue === undefined && <th scope="col">Queue</th>}
+              <th scope="col" class="n">
+                Attempt
+              </th>
+              <th scope="col">Enqueued</th>
+              <th scope="col">Worker</th>
+              <th scope="col">Last error</th>
+            </>
+          }
+        >
+          {data.jobs.map((job) => (
+            <tr data-row key={job.id}>
+              <th scope="row">
+                <JobLink id={job.id} />
+                {job.group !== null && <span class="quiet"> group {job.group}</span>}
+                {job.unique_key !== null && <span class="quiet"> key {job.unique_key}</span>}
+              </th>
+              <td>
+                <StateName state={job.state} />
+              </td>
+              {queue === undefined && (
+                <td>
+                  <QueueLink name={job.queue} />
+                </td>
+              )}
+              <td class="n">
+                {job.attempt}/{job.max_attempts}
+              </td>
+              <td>
+                <When time={job.created_at} />
+              </td>
+              <td>{job.worker ?? '–'}</td>
+              <td class="error">{job.last_error === null ? '–' : firstLine(job.last_error)}</td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      <div class="pager">
+        <button
+          type="button"
+          disabled={cursors.length === 0}
+          onClick={() => setCursors(cursors.slice(0, -1))}
+        >
+          Previous
+        </button>
+        <span class="quiet">Page {cursors.length + 1}</span>
+        <button
+          type="button"
+          disabled={next === null}
+          onClick={() => next !== null && setCursors([...cursors, next])}
+        >
+          Next
+        </button>
+      </div>
+    </>
+  );
+}
+
+/** The jobs of a queue, with filters, and what can be done to all of them. */
+export function QueueJobs({
+  queue,
+  parameters,
+  caller,
+}: {
+  queue: string;
+  parameters: URLSearchParams;
+  caller: Caller | undefined;
+}) {
+  const filters = filtersOf(parameters);
+  const key = JSON.stringify(filters);
+  return (
+    <>
+      <FilterForm
+        key={key}
+        filters={filters}
+        apply={(asked) => go(link(['queues', queue, 'jobs'], asked as Record<string, string>))}
+      />
+      {may(caller, 'admin', queue) && <Bulk queue={queue} filters={filters} />}
+      <JobList key={`${key} list`} queue={queue} filters={filters} />
+    </>
+  );
+}
+
+export function JobsScreen({
+  parameters,
+  caller,
+}: {
+  parameters: URLSearchParams;
+  caller: Caller | undefined;
+}) {
+  const filters = filtersOf(parameters);
+  const queue = parameters.get('queue') ?? '';
+  const key = JSON.stringify([filters, queue]);
+  return (
+    <main>
+      <h1>Jobs</h1>
+      <search>
+        <form
+          class="find"
+          onSubmit={(event) => {
+            event.preventDefault();
+            const id = String(new FormData(event.currentTarget).get('id')).trim();
+            if (id !== '') go(link(['jobs', id]));
+          }}
+        >
+          <input
+            name="id"
+            data-search
+            type="search"
+            aria-label="The id of a job"
+            placeholder="Open a job by its id ( / )"
+          />
+          <button type="submit">Open</button>
+        </form>
+      </search>
+      <FilterForm
+        key={key}
+        filters={filters}
+        queue={queue}
+        apply={(asked, named) => go(link(['jobs'], { ...(asked as Record<string, string>), queue: named }))}
+      />
+      {queue !== '' && may(caller, 'admin', queue) && <Bulk queue={queue} filters={filters} />}
+      {queue === '' && may(caller, 'admin') && (
+        <p class="quiet">
+          To act on all that match, filter by a queue first. <A to="#/operations">Operations</A> that run
+        </p>
+      )}
+      <JobList key={`${key} list`} queue={queue === '' ? undefined : queue} filters={filters} />
+    </main>
+  );
+}

@@ -1,0 +1,238 @@
+import { useState } from 'preact/hooks';
+import { call, get, keyStore, makeKey, may } from '../api.ts';
+import { usePoll } from '../poll.ts';
+import type { AccessKey, Caller } from '../types.ts';
+import {
+  Confirm,
+  Copy,
+  Dialog,
+  Empty,
+  Field,
+  Loading,
+  ProblemBox,
+  Stale,
+  Table,
+  useAct,
+  When,
+} from '../ui.tsx';
+
+type Made = AccessKey & { key: string };
+
+const SCOPES: [string, string][] = [
+  ['produce', 'enqueue'],
+  ['consume', 'claim and settle'],
+  ['read', 'look'],
+  ['admin', 'everything'],
+];
+
+/** A key is shown once. */
+const Shown = ({ made, close }: { made: Made; close: () => void }) => (
+  <Dialog title={`The key of ${made.name}`} close={close}>
+    <p>Dibs keeps only its hash. This is the only time that you see it.</p>
+    {keyStore.get() === made.key && <p>It is the first one, so this tab uses it from now on.</p>}
+    <pre class="secret">{made.key}</pre>
+    <footer>
+      <Copy text={made.key} />
+      <button type="button" class="main" onClick={close}>
+        I have kept it
+      </button>
+    </footer>
+  </Dialog>
+);
+
+function Create({ done, close }: { done: (made: Made) => void; close: () => void }) {
+  const { act, isBusy, problem } = useAct();
+  const [scopes, setScopes] = useState<string[]>([]);
+  return (
+    <Dialog title="Create an access key" close={close}>
+      <form
+        onSubmit={async (event) => {
+          event.preventDefault();
+          const form = new FormData(event.currentTarget);
+          const text = (name: string) => String(form.get(name) ?? '').trim();
+          const queues = text('queues')
+            .split(/[\s,]+/)
+            .filter(Boolean);
+          const days = text('days');
+          let made: Made | undefined;
+          await act(async () => {
+            const body = {
+              name: text('name'),
+              scopes,
+              ...(queues.length > 0 ? { queues } : {}),
+              ...(days === '' ? {} : { expires_in_seconds: Number(days) * 86_400 }),
+            };
+            made = await makeKey<Made>('keys', body);
+          });
+          if (made) done(made);
+        }}
+      >
+        <Field label="Name" help="Who uses it.">
+          <input name="name" required maxLength={128} autocomplete="off" />
+        </Field>
+        <fieldset class="checks">
+          <legend>Scopes</legend>
+          {SCOPES.map(([scope, says]) => (
+            <label key={scope}>
+              <input
+                type="checkbox"
+                checked={scopes.includes(scope)}
+                onChange={(event) =>
+                  setScopes(
+                    event.currentTarget.checked ? [...scopes, scope] : scopes.filter((one) => one !== scope),
+                  )
+                }
+              />{' '}
+              {scope} <span class="quiet">{says}</span>
+            </label>
+          ))}
+        </fieldset>
+        <Field label="Queues" help="Names (mail), beginnings (mail.*), or * for all. Empty: all.">
+          <input name="queues" autocomplete="off" />
+        </Field>
+        <Field label="Ends after (days)" help="Empty: never.">
+          <input name="days" type="number" min={1} max={366} />
+        </Field>
+        <ProblemBox problem={problem} />
+        <footer>
+          <button type="button" onClick={close}>
+            Leave it
+          </button>
+          <button type="submit" class="main" disabled={isBusy || scopes.length === 0}>
+            Create
+          </button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}
+
+export function KeysScreen({ caller }: { caller: Caller | undefined }) {
+  const isAllowed = may(caller, 'admin');
+  const [open, setOpen] = useState<{ create?: true; revoke?: AccessKey; rotate?: AccessKey; made?: Made }>(
+    {},
+  );
+  const [overlap, setOverlap] = useState('86400');
+  const { data, problem, reload } = usePoll(
+    'keys',
+    async () => (await get<{ keys: AccessKey[]; next_cursor: string | null }>('keys?limit=1000')).body,
+    5000,
+  );
+  const close = () => setOpen({});
+  const look = () => {
+    close();
+    void reload();
+  };
+  const show = (made: Made) => {
+    setOpen({ made });
+    void reload();
+  };
+  return (
+    <main>
+      <h1>Access keys</h1>
+      {caller && !isAllowed && (
+        <p class="quiet">Keys need the scope admin for all queues. This key has not got it.</p>
+      )}
+      <Stale problem={problem} has={data !== undefined} />
+      {!data && !problem && <Loading />}
+      {data && (
+        <div class="actions">
+          <button type="button" class="main" onClick={() => setOpen({ create: true })}>
+            Create a key…
+          </button>
+        </div>
+      )}
+      {data?.keys.length === 0 && (
+        <Empty>
+          There is no key. From the first one on, every request needs one: keep it before you close its
+          window.
+        </Empty>
+      )}
+      {data && data.keys.length > 0 && (
+        <Table
+          label="Access keys"
+          head={
+            <>
+              <th scope="col">Name</th>
+              <th scope="col">Scopes</th>
+              <th scope="col">Queues</th>
+              <th scope="col">Created</th>
+              <th scope="col">Last used</th>
+              <th scope="col">Ends</th>
+              <th scope="col">
+                <span class="unseen">Actions</span>
+              </th>
+            </>
+          }
+        >
+          {data.keys.map((key) => (
+            <tr key={key.id}>
+              <th scope="row">
+                {key.name} {key.revoked_at && <span class="tag">revoked</span>}
+              </th>
+              <td>{key.scopes.join(', ')}</td>
+              <td>{key.queues.join(', ')}</td>
+              <td>
+                <When time={key.created_at} />
+              </td>
+              <td>
+                <When time={key.last_used_at} none="never" />
+              </td>
+              <td>
+                <When time={key.revoked_at ?? key.expires_at} none="never" />
+              </td>
+              <td>
+                {!key.revoked_at && (
+                  <div class="actions">
+                    <button type="button" onClick={() => setOpen({ rotate: key })}>
+                      Rotate…
+                    </button>
+                    <button type="button" class="grave" onClick={() => setOpen({ revoke: key })}>
+                      Revoke…
+                    </button>
+                  </div>
+                )}
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      {open.create && <Create done={show} close={close} />}
+      {open.made && <Shown made={open.made} close={close} />}
+      {open.revoke && (
+        <Confirm
+          title={`Revoke ${open.revoke.name}`}
+          says="Every replica refuses it within a second. This cannot be undone."
+          verb="Revoke it"
+          typed={open.revoke.name}
+          isGrave
+          work={() => call('DELETE', `keys/${encodeURIComponent((open.revoke as AccessKey).id)}`)}
+          done={look}
+          close={close}
+        />
+      )}
+      {open.rotate && (
+        <Confirm
+          title={`Rotate ${open.rotate.name}`}
+          says="It gets a new secret. The old one goes on for a while, so that nobody is locked out meanwhile."
+          verb="Rotate it"
+          work={async () => {
+            const path = `keys/${encodeURIComponent((open.rotate as AccessKey).id)}/rotate`;
+            show(await makeKey<Made>(path, { overlap_seconds: Number(overlap) }));
+          }}
+          done={() => undefined}
+          close={close}
+        >
+          <Field label="The old one goes on for (seconds)">
+            <input
+              type="number"
+              min={0}
+              value={overlap}
+              onInput={(event) => setOverlap(event.currentTarget.value)}
+            />
+          </Field>
+        </Confirm>
+      )}
+    </main>
+  );
+}

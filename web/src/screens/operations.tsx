@@ -1,0 +1,167 @@
+import { useState } from 'preact/hooks';
+import { call, get, may } from '../api.ts';
+import { count, duration } from '../format.ts';
+import { usePoll } from '../poll.ts';
+import { link } from '../route.ts';
+import type { Caller, Operation } from '../types.ts';
+import {
+  A,
+  Confirm,
+  Empty,
+  Facts,
+  Loading,
+  ProblemBox,
+  QueueLink,
+  Stale,
+  StateName,
+  Table,
+  When,
+} from '../ui.tsx';
+
+const NOT_YET = 'This Dibs has no operations yet.';
+
+const Progress = ({ operation }: { operation: Operation }) => {
+  const { matched, done, skipped } = operation;
+  const most = Math.max(matched ?? 0, done + skipped, 1);
+  return (
+    <progress max={most} value={done + skipped} aria-label="Progress">
+      {done + skipped} of {most}
+    </progress>
+  );
+};
+
+const what = ({ verb, dry_run, to }: Operation) =>
+  `${dry_run ? 'count for ' : ''}${verb}${to ? ` to ${to}` : ''}`;
+
+export function OperationsScreen() {
+  const { data, problem } = usePoll(
+    'operations',
+    async () => (await get<{ operations: Operation[] }>('operations?limit=100')).body,
+    2000,
+  );
+  if (problem?.code === 'route_not_found')
+    return (
+      <main>
+        <h1>Operations</h1>
+        <Empty>{NOT_YET}</Empty>
+      </main>
+    );
+  return (
+    <main>
+      <h1>Operations</h1>
+      <p class="quiet">
+        What is done to many jobs at once, in the background. To start one, open the jobs of a queue, filter
+        them, and act on all that match.
+      </p>
+      <Stale problem={problem} has={data !== undefined} />
+      {!data && !problem && <Loading />}
+      {data?.operations.length === 0 && <Empty>There was none yet.</Empty>}
+      {data && data.operations.length > 0 && (
+        <Table
+          label="Operations"
+          head={
+            <>
+              <th scope="col">What</th>
+              <th scope="col">Queue</th>
+              <th scope="col">State</th>
+              <th scope="col">Progress</th>
+              <th scope="col" class="n">
+                Done
+              </th>
+              <th scope="col" class="n">
+                Matched
+              </th>
+              <th scope="col">Began</th>
+            </>
+          }
+        >
+          {data.operations.map((operation) => (
+            <tr data-row key={operation.id}>
+              <th scope="row">
+                <A to={link(['operations', operation.id])}>{what(operation)}</A>
+              </th>
+              <td>{operation.queue ? <QueueLink name={operation.queue} /> : '–'}</td>
+              <td>
+                <StateName state={operation.state} />
+              </td>
+              <td>
+                <Progress operation={operation} />
+              </td>
+              <td class="n">{count(operation.done)}</td>
+              <td class="n">{count(operation.matched)}</td>
+              <td>
+                <When time={operation.created_at} />
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+    </main>
+  );
+}
+
+export function OperationScreen({ id, caller }: { id: string; caller: Caller | undefined }) {
+  const path = `operations/${encodeURIComponent(id)}`;
+  const [isStopping, setStopping] = useState(false);
+  const {
+    data: operation,
+    problem,
+    reload,
+  } = usePoll(path, async () => (await get<Operation>(path)).body, 1000);
+  const took =
+    operation &&
+    ((operation.finished_at ? Date.parse(operation.finished_at) : Date.now()) -
+      Date.parse(operation.created_at)) /
+      1000;
+  return (
+    <main>
+      <p class="crumbs">
+        <A to="#/operations">Operations</A>
+      </p>
+      <h1>{operation ? what(operation) : 'Operation'}</h1>
+      {operation ? <Stale problem={problem} has /> : <ProblemBox problem={problem} />}
+      {!operation && !problem && <Loading />}
+      {operation && (
+        <>
+          <div class="bigprogress">
+            <Progress operation={operation} />
+            <span role="status">
+              <StateName state={operation.state} /> {count(operation.done)} of {count(operation.matched)}
+            </span>
+          </div>
+          {operation.state === 'running' && may(caller, 'admin', operation.queue) && (
+            <button type="button" class="grave" onClick={() => setStopping(true)}>
+              Stop
+            </button>
+          )}
+          <Facts
+            of={[
+              ['Queue', operation.queue ? <QueueLink name={operation.queue} /> : '–'],
+              ['Matched', count(operation.matched)],
+              ['Done', count(operation.done)],
+              ['Skipped', count(operation.skipped)],
+              ['Filter', <code key="filter">{JSON.stringify(operation.filter ?? {})}</code>],
+              ...(operation.error ? ([['Error', operation.error]] as [string, string][]) : []),
+              ['Began', <When key="began" time={operation.created_at} />],
+              ['Took', duration(took)],
+            ]}
+          />
+        </>
+      )}
+      {isStopping && (
+        <Confirm
+          title="Stop this operation"
+          says="What is done stays done. The rest is left as it is."
+          verb="Stop it"
+          isGrave
+          work={() => call('DELETE', path)}
+          done={() => {
+            setStopping(false);
+            void reload();
+          }}
+          close={() => setStopping(false)}
+        />
+      )}
+    </main>
+  );
+}

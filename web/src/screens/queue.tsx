@@ -1,0 +1,304 @@
+import { useState } from 'preact/hooks';
+import { call, get, may, part, query } from '../api.ts';
+import { Chart, DEAD, DEPTH, FLOW, OLDEST } from '../charts.tsx';
+import { count, duration, rate } from '../format.ts';
+import { usePoll } from '../poll.ts';
+import { go, link } from '../route.ts';
+import { noteQueue, samplesOf } from '../samples.ts';
+import {
+  type Caller,
+  type Explanation,
+  type Overview,
+  type Queue,
+  type QueueOverview,
+  STATES,
+} from '../types.ts';
+import {
+  A,
+  Confirm,
+  Do,
+  Field,
+  JobLink,
+  Loading,
+  ProblemBox,
+  Stale,
+  StateName,
+  Tabs,
+  Trouble,
+  When,
+} from '../ui.tsx';
+import { ConfigForm } from './config.tsx';
+import { QueueJobs } from './jobs.tsx';
+
+interface Looked {
+  queue: Queue;
+  live: QueueOverview | undefined;
+  explanation: Explanation;
+}
+
+async function look(name: string): Promise<Looked> {
+  const path = `queues/${part(name)}`;
+  const [{ body: queue }, { body: explanation }, { body: overview }] = await Promise.all([
+    get<Queue>(path),
+    get<Explanation>(`${path}/explain`),
+    get<Overview>(`overview${query({ limit: 1, queue: name })}`),
+  ]);
+  const live = overview.queues.find((one) => one.name === name);
+  noteQueue({ ...live, ...queue });
+  return { queue, live, explanation };
+}
+
+/** What a claim would get now, in words. */
+const Why = ({ explanation }: { explanation: Explanation }) => (
+  <p class={explanation.code === 'ready' ? 'why good' : 'why'}>
+    <strong>{explanation.code.replaceAll('_', ' ')}.</strong> {explanation.detail}{' '}
+    {explanation.job_id && <JobLink id={explanation.job_id} />}{' '}
+    {explanation.until && (
+      <span class="quiet">
+        (<When time={explanation.until} />)
+      </span>
+    )}
+  </p>
+);
+
+const purgeable = STATES.filter((state) => state !== 'leased');
+
+function Purge({ queue, done, close }: { queue: Queue; done: () => void; close: () => void }) {
+  const [states, setStates] = useState<string[]>([]);
+  return (
+    <Confirm
+      title={`Purge ${queue.name}`}
+      says="Deletes all jobs in these states. Nothing of them is kept. Jobs that come later stay."
+      verb={`Delete ${count(states.reduce((sum, state) => sum + queue.counts[state as keyof typeof queue.counts], 0))} jobs`}
+      typed={queue.name}
+      isChosen={states.length > 0}
+      isGrave
+      work={() => call('POST', `queues/${part(queue.name)}/purge`, { states })}
+      done={done}
+      close={close}
+    >
+      <fieldset class="checks">
+        <legend>States</legend>
+        {purgeable.map((state) => (
+          <label key={state}>
+            <input
+              type="checkbox"
+              checked={states.includes(state)}
+              onChange={(event) =>
+                setStates(
+                  event.currentTarget.checked ? [...states, state] : states.filter((one) => one !== state),
+                )
+              }
+            />{' '}
+            {state} <span class="quiet">{count(queue.counts[state])}</span>
+          </label>
+        ))}
+      </fieldset>
+    </Confirm>
+  );
+}
+
+function Redrive({
+  queue,
+  done,
+  close,
+}: {
+  queue: Queue;
+  done: (redriven: number) => void;
+  close: () => void;
+}) {
+  const [limit, setLimit] = useState('');
+  const [error, setError] = useState('');
+  return (
+    <Confirm
+      title={`Redrive ${queue.name}`}
+      says={`Makes dead jobs ready again, oldest first, with attempts afresh. There are ${count(queue.counts.dead)}.`}
+      verb="Redrive"
+      work={async () => {
+        const body = {
+          ...(limit === '' ? {} : { limit: Number(limit) }),
+          ...(error === '' ? {} : { error_contains: error }),
+        };
+        const { body: answer } = await call<{ count: number }>(
+          'POST',
+          `queues/${part(queue.name)}/redrive`,
+          body,
+        );
+        done(answer.count);
+      }}
+      done={() => undefined}
+      close={close}
+    >
+      <Field label="Only with this in the last error" help="Empty: all dead jobs.">
+        <input value={error} maxLength={1024} onInput={(event) => setError(event.currentTarget.value)} />
+      </Field>
+      <Field label="At most" help="Empty: no limit.">
+        <input type="number" min={1} value={limit} onInput={(event) => setLimit(event.currentTarget.value)} />
+      </Field>
+    </Confirm>
+  );
+}
+
+function Actions({
+  queue,
+  reload,
+  caller,
+}: {
+  queue: Queue;
+  reload: () => void;
+  caller: Caller | undefined;
+}) {
+  const [open, setOpen] = useState<'pause' | 'purge' | 'redrive' | 'delete'>();
+  const [said, setSaid] = useState('');
+  const path = `queues/${part(queue.name)}`;
+  const close = () => setOpen(undefined);
+  const closeAndLook = () => {
+    close();
+    reload();
+  };
+  if (!caller) return null;
+  if (!may(caller, 'admin', queue.name))
+    return (
+      <p class="quiet">
+        This key may look only: to pause, purge or configure needs the scope admin for this queue.
+      </p>
+    );
+  return (
+    <div class="actions">
+      {queue.paused ? (
+        <Do method="POST" path={`${path}/resume`} done={reload}>
+          Resume
+        </Do>
+      ) : (
+        <button type="button" onClick={() => setOpen('pause')}>
+          Pause…
+        </button>
+      )}
+      <button type="button" disabled={queue.counts.dead === 0} onClick={() => setOpen('redrive')}>
+        Redrive…
+      </button>
+      <button type="button" class="grave" onClick={() => setOpen('purge')}>
+        Purge…
+      </button>
+      <button type="button" class="grave" onClick={() => setOpen('delete')}>
+        Delete…
+      </button>
+      <span role="status">{said}</span>
+      {open === 'pause' && (
+        <Confirm
+          title={`Pause ${queue.name}`}
+          says="It goes on accepting jobs and hands out none. Jobs that are leased now go on."
+          verb="Pause"
+          work={() => call('POST', `${path}/pause`)}
+          done={closeAndLook}
+          close={close}
+        />
+      )}
+      {open === 'purge' && <Purge queue={queue} done={closeAndLook} close={close} />}
+      {open === 'redrive' && (
+        <Redrive
+          queue={queue}
+          done={(redriven) => {
+            setSaid(`${count(redriven)} jobs are ready again.`);
+            closeAndLook();
+          }}
+          close={close}
+        />
+      )}
+      {open === 'delete' && (
+        <Confirm
+          title={`Delete ${queue.name}`}
+          says="Deletes the queue with its configuration and all its jobs, leased ones too."
+          verb="Delete the queue"
+          typed={queue.name}
+          isGrave
+          work={() => call('DELETE', `${path}?force=true`)}
+          done={() => go('#/')}
+          close={close}
+        />
+      )}
+    </div>
+  );
+}
+
+function Numbers({ looked: { queue, live } }: { looked: Looked }) {
+  const rates = live?.per_second;
+  const samples = samplesOf(queue.name);
+  return (
+    <>
+      <section class="counts" aria-label="Jobs by state">
+        {STATES.map((state) => (
+          <A key={state} to={link(['queues', queue.name, 'jobs'], { state })}>
+            <StateName state={state} /> <strong>{count(queue.counts[state])}</strong>
+          </A>
+        ))}
+      </section>
+      <p class="numbers">
+        Oldest ready: <strong>{duration(queue.oldest_ready_age_seconds)}</strong>. In:{' '}
+        <strong>{rate(rates?.enqueued)}/s</strong>. Done: <strong>{rate(rates?.acked)}/s</strong>. Failed:{' '}
+        <strong>{rate(rates && rates.nacked + rates.rescued)}/s</strong>. Dead:{' '}
+        <strong>{rate(rates?.dead)}/s</strong>. Drained in: <strong>{duration(live?.drain_seconds)}</strong>.{' '}
+        {!rates && (
+          <span class="quiet">Rates come after a few seconds, for queues with metrics of their own.</span>
+        )}
+      </p>
+      <section class="charts" aria-label="The last ten minutes">
+        <Chart title="Jobs" unit="jobs" samples={samples} lines={DEPTH} />
+        <Chart title="Flow" unit="per second" samples={samples} lines={FLOW} />
+        <Chart title="Oldest ready job" unit="seconds" samples={samples} lines={OLDEST} />
+        <Chart title="Dead" unit="jobs" samples={samples} lines={DEAD} />
+      </section>
+    </>
+  );
+}
+
+export function QueueScreen(props: {
+  name: string;
+  tab: string;
+  parameters: URLSearchParams;
+  caller: Caller | undefined;
+}) {
+  const { name, tab, parameters, caller } = props;
+  const { data, problem, reload } = usePoll(`queue ${name}`, () => look(name), 2000);
+  const again = () => void reload();
+  const tabs: [string, string][] = [
+    [link(['queues', name]), 'Now'],
+    [link(['queues', name, 'jobs']), 'Jobs'],
+    [link(['queues', name, 'config']), 'Configuration'],
+  ];
+  const at = link(['queues', name, ...(tab === '' ? [] : [tab])]);
+  return (
+    <main>
+      <p class="crumbs">
+        <A to="#/">Queues</A>
+      </p>
+      <h1>
+        {name}{' '}
+        {(data?.live?.troubles ?? (data?.queue.paused ? ['paused'] : [])).map((code) => (
+          <Trouble key={code} code={code} />
+        ))}
+      </h1>
+      {problem?.code === 'queue_not_found' ? (
+        <p class="why">
+          <strong>There is no such queue.</strong> It was deleted, or nothing was enqueued into it yet.{' '}
+          <A to="#/">All queues</A>
+        </p>
+      ) : problem?.status === 403 || (problem && !data) ? (
+        <ProblemBox problem={problem} />
+      ) : (
+        <>
+          <Stale problem={problem} has={data !== undefined} />
+          {!data && <Loading />}
+          {data && <Why explanation={data.explanation} />}
+          {data && <Actions queue={data.queue} reload={again} caller={caller} />}
+          <Tabs of={tabs} at={at} label={`Parts of ${name}`} />
+          {tab === '' && data && <Numbers looked={data} />}
+          {tab === 'jobs' && <QueueJobs queue={name} parameters={parameters} caller={caller} />}
+          {tab === 'config' && data && (
+            <ConfigForm queue={data.queue} isAllowed={may(caller, 'admin', name)} saved={again} />
+          )}
+        </>
+      )}
+    </main>
+  );
+}

@@ -1,0 +1,221 @@
+import { useState } from 'preact/hooks';
+import { nextTick } from '../../../src/schedules/cron.ts';
+import { call, get, may, part } from '../api.ts';
+import { inZone } from '../format.ts';
+import { memberText, prettyJson } from '../json.ts';
+import { usePoll } from '../poll.ts';
+import { go, link } from '../route.ts';
+import type { Caller, Schedule } from '../types.ts';
+import { A, Confirm, Dialog, Do, Empty, Loading, ProblemBox, QueueLink, Stale, Table, When } from '../ui.tsx';
+
+const TICKS = 5;
+
+/** The ticks that come, by the rules that Dibs itself goes by. The first one is what Dibs says. */
+function ticksOf({ cron, timezone, next_run_at }: Schedule): string[] {
+  const ticks: string[] = next_run_at ? [next_run_at] : [];
+  try {
+    while (ticks.length > 0 && ticks.length < TICKS) {
+      const next = nextTick(cron, timezone, new Date(ticks.at(-1) as string));
+      if (next === null) break;
+      ticks.push(next);
+    }
+  } catch {
+    // A browser may not know the zone. Then there is only what Dibs says.
+  }
+  return ticks;
+}
+
+const tick = (time: string, timezone: string) => {
+  try {
+    return inZone(time, timezone);
+  } catch {
+    return time;
+  }
+};
+
+function Details({ name, close }: { name: string; close: () => void }) {
+  const path = `schedules/${part(name)}`;
+  const { data, problem } = usePoll(path, () => get<Schedule>(path), 5000);
+  const schedule = data?.body;
+  return (
+    <Dialog title={name} close={close}>
+      <ProblemBox problem={problem} />
+      {schedule && (
+        <>
+          <p>
+            <code>{schedule.cron}</code> by the clocks of {schedule.timezone}
+          </p>
+          <h3>Next ticks</h3>
+          {schedule.paused && <p>None: it is paused.</p>}
+          <ul class="ticks">
+            {ticksOf(schedule).map((time) => (
+              <li key={time}>
+                {tick(time, schedule.timezone)} <span class="quiet">{<When time={time} />}</span>
+              </li>
+            ))}
+          </ul>
+          <h3>Its job</h3>
+          <pre>{prettyJson(memberText(data.text, 'job') ?? '')}</pre>
+        </>
+      )}
+    </Dialog>
+  );
+}
+
+function Row({
+  schedule,
+  caller,
+  reload,
+}: {
+  schedule: Schedule;
+  caller: Caller | undefined;
+  reload: () => void;
+}) {
+  const [open, setOpen] = useState<'delete' | 'pause'>();
+  const { name, timezone, paused, job } = schedule;
+  const queue = job.queue ?? 'default';
+  const path = `schedules/${part(name)}`;
+  const close = () => setOpen(undefined);
+  /** Reads it as text and puts it back with another `paused`, so that its payload keeps each digit. */
+  async function setPaused(): Promise<void> {
+    const { text, body } = await get<Schedule>(path);
+    const members = ['cron', 'timezone', 'job'].map((member) => `"${member}":${memberText(text, member)}`);
+    await call('PUT', path, `{${members.join(',')},"paused":${!body.paused}}`);
+    close();
+    reload();
+  }
+  return (
+    <tr data-row>
+      <th scope="row">
+        <A to={link(['schedules', name])}>{name}</A> {paused && <span class="tag">paused</span>}
+      </th>
+      <td>
+        <code>{schedule.cron}</code> <span class="quiet">{timezone}</span>
+      </td>
+      <td>
+        <QueueLink name={queue} />
+      </td>
+      <td>
+        {ticksOf(schedule)
+          .slice(0, 2)
+          .map((time) => (
+            <div key={time} class="nowrap">
+              {tick(time, timezone)} <span class="quiet">{<When time={time} />}</span>
+            </div>
+          ))}
+        {paused && '–'}
+      </td>
+      <td>
+        <When time={schedule.last_run_at} none="not yet" />
+      </td>
+      <td>
+        {may(caller, 'admin', queue) && (
+          <div class="actions">
+            <Do method="POST" path={`${path}/trigger`} done={reload}>
+              Trigger
+            </Do>
+            <button type="button" onClick={() => setOpen('pause')}>
+              {paused ? 'Resume…' : 'Pause…'}
+            </button>
+            <button type="button" class="grave" onClick={() => setOpen('delete')}>
+              Delete…
+            </button>
+          </div>
+        )}
+        {open === 'pause' && (
+          <Confirm
+            title={`${paused ? 'Resume' : 'Pause'} ${name}`}
+            says={
+              paused
+                ? 'It ticks again. What it missed is not made up for.'
+                : 'It does not tick until it is resumed.'
+            }
+            verb={paused ? 'Resume' : 'Pause'}
+            work={setPaused}
+            done={close}
+            close={close}
+          />
+        )}
+        {open === 'delete' && (
+          <Confirm
+            title={`Delete ${name}`}
+            says="It never ticks again. The jobs that it enqueued stay."
+            verb="Delete the schedule"
+            typed={name}
+            isGrave
+            work={() => call('DELETE', path)}
+            done={() => {
+              close();
+              reload();
+            }}
+            close={close}
+          />
+        )}
+      </td>
+    </tr>
+  );
+}
+
+export function SchedulesScreen({ open, caller }: { open: string | undefined; caller: Caller | undefined }) {
+  const [cursors, setCursors] = useState<string[]>([]);
+  const at = cursors.at(-1);
+  const path = `schedules?limit=50${at ? `&cursor=${encodeURIComponent(at)}` : ''}`;
+  const { data, problem, reload } = usePoll(
+    path,
+    async () => (await get<{ schedules: Schedule[]; next_cursor: string | null }>(path)).body,
+    5000,
+  );
+  const next = data?.next_cursor ?? null;
+  return (
+    <main>
+      <h1>Schedules</h1>
+      <Stale problem={problem} has={data !== undefined} />
+      {!data && !problem && <Loading />}
+      {data?.schedules.length === 0 && (
+        <Empty>
+          There is no schedule. <code>PUT /schedules/NAME</code> makes one.
+        </Empty>
+      )}
+      {data && data.schedules.length > 0 && (
+        <Table
+          label="Schedules"
+          head={
+            <>
+              <th scope="col">Schedule</th>
+              <th scope="col">Cron</th>
+              <th scope="col">Queue</th>
+              <th scope="col">Next ticks, in its zone</th>
+              <th scope="col">Last tick</th>
+              <th scope="col">
+                <span class="unseen">Actions</span>
+              </th>
+            </>
+          }
+        >
+          {data.schedules.map((schedule) => (
+            <Row key={schedule.name} schedule={schedule} caller={caller} reload={() => void reload()} />
+          ))}
+        </Table>
+      )}
+      {(cursors.length > 0 || next !== null) && (
+        <div class="pager">
+          <button
+            type="button"
+            disabled={cursors.length === 0}
+            onClick={() => setCursors(cursors.slice(0, -1))}
+          >
+            Previous
+          </button>
+          <button
+            type="button"
+            disabled={next === null}
+            onClick={() => next !== null && setCursors([...cursors, next])}
+          >
+            Next
+          </button>
+        </div>
+      )}
+      {open !== undefined && <Details name={open} close={() => go('#/schedules')} />}
+    </main>
+  );
+}

@@ -1,0 +1,267 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { call, Problem } from './api.ts';
+import { away, local, TROUBLE } from './format.ts';
+import { link } from './route.ts';
+import type { State } from './types.ts';
+
+interface Children {
+  children?: ComponentChildren;
+}
+
+interface LinkProps extends Children {
+  to: string;
+  class?: string;
+  'aria-current'?: 'page' | undefined;
+}
+
+export const A = ({ to, ...rest }: LinkProps) => <a href={to} {...rest} />;
+
+export const QueueLink = ({ name }: { name: string }) => <A to={link(['queues', name])}>{name}</A>;
+export const JobLink = ({ id }: { id: string }) => (
+  <A to={link(['jobs', id])} class="mono">
+    {id}
+  </A>
+);
+
+export const StateName = ({ state }: { state: State | string }) => (
+  <span class={`state ${state}`}>{state}</span>
+);
+
+export const Trouble = ({ code }: { code: string }) => {
+  const known = TROUBLE[code];
+  return (
+    <span class={known?.isGrave ? 'tag grave' : 'tag'} title={known?.says}>
+      {known?.title ?? code}
+    </span>
+  );
+};
+
+/** A time, near: `3 min ago`. Its tooltip has the whole. */
+export const When = ({ time, none = '–' }: { time: string | null | undefined; none?: string }) =>
+  time ? (
+    <time dateTime={time} title={`${local(time)} here, ${time}`}>
+      {away(time)}
+    </time>
+  ) : (
+    <span>{none}</span>
+  );
+
+/** Why something was not shown or done. */
+export function ProblemBox({ problem }: { problem: Problem | undefined }) {
+  if (!problem) return null;
+  return (
+    <div class="problem" role="alert">
+      <strong>
+        {problem.isOutage ? 'Away' : problem.status === 403 ? 'Not allowed' : 'It did not work'}
+      </strong>{' '}
+      {problem.message}
+      {problem.errors.length > 0 && (
+        <ul>
+          {problem.errors.map(({ path, message }) => (
+            <li key={path + message}>
+              <code>{path || '/'}</code> {message}
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+/** Old data stay on the screen while Dibs is away. This says that they are old. */
+export const Stale = ({ problem, has }: { problem: Problem | undefined; has: boolean }) =>
+  problem && has ? (
+    <p class="stale" role="status">
+      These numbers are old: {problem.message} Trying again…
+    </p>
+  ) : (
+    <ProblemBox problem={problem} />
+  );
+
+export const Loading = () => (
+  <p class="quiet" role="status">
+    Loading…
+  </p>
+);
+
+export const Empty = ({ children }: Children) => <p class="quiet empty">{children}</p>;
+
+export function Field({ label, help, children }: { label: string; help?: ComponentChildren } & Children) {
+  return (
+    // biome-ignore lint/a11y/noLabelWithoutControl: the control is among the children.
+    <label class="field">
+      <span class="label">{label}</span>
+      {children}
+      {help && <span class="help">{help}</span>}
+    </label>
+  );
+}
+
+/** A modal. Escape closes it. */
+export function Dialog({ title, close, children }: { title: string; close: () => void } & Children) {
+  const ref = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    ref.current?.showModal();
+  }, []);
+  return (
+    <dialog ref={ref} aria-label={title} onClose={close}>
+      <header>
+        <h2>{title}</h2>
+        <button type="button" class="plain" aria-label="Close" onClick={close}>
+          ×
+        </button>
+      </header>
+      {children}
+    </dialog>
+  );
+}
+
+/** Runs something that may be refused, once at a time, and keeps why. */
+export function useAct() {
+  const [isBusy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<Problem>();
+  async function act(work: () => Promise<unknown>): Promise<boolean> {
+    if (isBusy) return false;
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      await work();
+      return true;
+    } catch (error) {
+      setProblem(error instanceof Problem ? error : new Problem(0, 'bug', String(error)));
+      return false;
+    } finally {
+      setBusy(false);
+    }
+  }
+  return { act, isBusy, problem, setProblem };
+}
+
+/** Asks before something is done. With `typed`, that text must be typed in first. */
+export function Confirm(props: {
+  title: string;
+  says: ComponentChildren;
+  verb: string;
+  typed?: string;
+  /** False while something has to be chosen first. */
+  isChosen?: boolean;
+  isGrave?: boolean;
+  work: () => Promise<unknown>;
+  done: () => void;
+  close: () => void;
+  children?: ComponentChildren;
+}) {
+  const { title, says, verb, typed, isChosen = true, isGrave, work, done, close, children } = props;
+  const [text, setText] = useState('');
+  const { act, isBusy, problem } = useAct();
+  const isReady = isChosen && (typed === undefined || text === typed);
+  return (
+    <Dialog title={title} close={close}>
+      <form
+        onSubmit={async (event) => {
+          event.preventDefault();
+          if (isReady && (await act(work))) done();
+        }}
+      >
+        <div class="says">{says}</div>
+        {children}
+        {typed !== undefined && (
+          <Field label={`Type ${typed} to go on`}>
+            <input
+              value={text}
+              autocomplete="off"
+              spellcheck={false}
+              onInput={(event) => setText(event.currentTarget.value)}
+            />
+          </Field>
+        )}
+        <ProblemBox problem={problem} />
+        <footer>
+          <button type="button" onClick={close}>
+            Leave it
+          </button>
+          <button type="submit" class={isGrave ? 'grave' : 'main'} disabled={!isReady || isBusy}>
+            {isBusy ? 'Working…' : verb}
+          </button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}
+
+/** A button for one request without a question. */
+export function Do(props: { method: string; path: string; body?: unknown; done: () => void } & Children) {
+  const { act, isBusy, problem } = useAct();
+  return (
+    <>
+      <button
+        type="button"
+        disabled={isBusy}
+        onClick={async () => {
+          if (await act(() => call(props.method, props.path, props.body))) props.done();
+        }}
+      >
+        {props.children}
+      </button>
+      <ProblemBox problem={problem} />
+    </>
+  );
+}
+
+export function Copy({ text, label = 'Copy' }: { text: string; label?: string }) {
+  const [said, setSaid] = useState(label);
+  return (
+    <button
+      type="button"
+      class="small"
+      onClick={async () => {
+        try {
+          await navigator.clipboard.writeText(text);
+          setSaid('Copied');
+        } catch {
+          setSaid('Not allowed here');
+        }
+        setTimeout(() => setSaid(label), 1500);
+      }}
+    >
+      {said}
+    </button>
+  );
+}
+
+/** Facts, name by name. */
+export const Facts = ({ of }: { of: [string, ComponentChildren][] }) => (
+  <dl class="facts">
+    {of.map(([name, value]) => (
+      <div key={name}>
+        <dt>{name}</dt>
+        <dd>{value}</dd>
+      </div>
+    ))}
+  </dl>
+);
+
+/** Tabs that are links. */
+export const Tabs = ({ of, at, label }: { of: [string, string][]; at: string; label: string }) => (
+  <nav class="tabs" aria-label={label}>
+    {of.map(([to, title]) => (
+      <A key={to} to={to} aria-current={to === at ? 'page' : undefined}>
+        {title}
+      </A>
+    ))}
+  </nav>
+);
+
+/** A table that scrolls by itself on narrow screens. */
+export const Table = ({ head, label, children }: { head: ComponentChildren; label: string } & Children) => (
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: who has no mouse must be able to scroll it.
+  <section class="scroll" tabIndex={0} aria-label={label}>
+    <table>
+      <thead>
+        <tr>{head}</tr>
+      </thead>
+      <tbody>{children}</tbody>
+    </table>
+  </section>
+);
