@@ -80,7 +80,7 @@ export function add({ program, act }: Cli): void {
   examples(
     context
       .command('set <name>')
-      .summary('create or change a context')
+      .summary('remember a context, or change it')
       .option('--url <url>', 'where Dibs is')
       .option('--key-file <file>', 'a file with its access key or token ("-": standard input)')
       .action(act(set)),
