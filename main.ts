@@ -7,22 +7,13 @@ import { Refusal, StartError } from './src/errors.ts';
 import { loggable } from './src/logger.ts';
 import { version } from './src/version.ts';
 
-const USAGE = `Usage: dibs <command>
-
-  serve       run the service; the environment configures it, see the README
-  migrate     bring the database at DATABASE_URL up to date, and exit
-                --grant-serve ROLE     also give a role what \`dibs serve\` needs
-                --grant-produce ROLE   also let a role call dibs.enqueue
-  work        run a command for each job of a queue of the Dibs at DIBS_URL
-  keys        create, list, rotate or revoke access keys in that database, or in the embedded one
-  doctor      look at that database, and say what is wrong with it and what to do
-  export      write its jobs, queues and schedules to a file
-  import      read such a file into it
-  --version   print the version
-`;
-
 /** Loads only what the command needs: the whole service takes half a second. */
 async function main(command: string | undefined, args: string[]): Promise<void> {
+  if ((command === 'serve' || command === 'migrate') && args.includes('--help')) {
+    const { LOCAL } = await import('./commands/local.ts');
+    process.stderr.write(LOCAL[command]?.help ?? '');
+    return;
+  }
   if (command === 'serve') {
     const { serveCommand } = await import('./commands/serve.ts');
     return serveCommand(readConfig(process.env));
@@ -55,7 +46,16 @@ async function main(command: string | undefined, args: string[]): Promise<void> 
     process.stdout.write(`${version}\n`);
     return;
   }
-  process.stderr.write(USAGE);
+  if (command === 'help' && args[0] !== undefined) return main(args[0], [...args.slice(1), '--help']);
+  const { NAMES, remoteCommand } = await import('./commands/remote/remote.ts');
+  if (command !== undefined && NAMES.includes(command)) {
+    const { endWithReader, ownTerminal } = await import('./commands/remote/terminal.ts');
+    endWithReader();
+    process.exitCode = await remoteCommand(command, args, ownTerminal(process.env));
+    return;
+  }
+  const { usageText } = await import('./commands/help.ts');
+  process.stderr.write(await usageText());
   process.exitCode = command === undefined || command === 'help' || command === '--help' ? 0 : 2;
 }
 

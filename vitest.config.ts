@@ -12,8 +12,8 @@ export default defineConfig({
     globalSetup: ['test/support/globalSetup.ts'],
     // A terminal shows how far the run is. Where there is none, lines say it.
     reporters: process.stdout.isTTY ? ['default'] : ['default', progress()],
-    // Half of the time a file waits: for leases, backoffs, replicas. Three at once keep two cores busy.
-    maxWorkers: 3,
+    // Half of the time a file waits: for leases, backoffs, replicas. Two at once keep two cores busy. Three make each other late.
+    maxWorkers: 2,
     // Promises of workers are played side by side. Most of the time they wait.
     maxConcurrency: 12,
     // Only what hangs takes this long. A slow machine is no reason to fail.

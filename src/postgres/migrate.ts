@@ -140,6 +140,18 @@ async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T
 export const migrate = (url: string, grants: Grants = { serve: [], produce: [] }): Promise<string[]> =>
   withClient(url, (client) => apply(client, grants));
 
+/** What `migrate` would do, without any change. Functions are looked at only when no migration is missing. */
+export const missingFrom = (url: string): Promise<{ migrations: string[]; functions: string[] }> =>
+  withClient(url, async (client) => {
+    const { has_migrations } = await schemaState(client);
+    const from = has_migrations ? await appliedVersion(client) : 0;
+    const missing = migrations.filter(({ version }) => version > from).map(({ name }) => name);
+    if (missing.length > 0) return { migrations: missing, functions: [] };
+    const made = await functionsMade(client);
+    const changed = functions.filter(({ name, checksum }) => made.get(name) !== checksum);
+    return { migrations: [], functions: changed.map(({ name }) => name) };
+  });
+
 /**
  * Why a role that may not migrate cannot serve. Undefined when it can. A function whose text has changed is no reason:
  * any version of the functions serves.

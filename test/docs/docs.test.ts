@@ -17,15 +17,29 @@ const pages = [
     .map((file) => `docs/${file}`),
 ];
 
+const withoutCode = (text: string) => text.replaceAll(/^```.*?^```$/gms, '');
+
 describe('the documents', () => {
   test('link only to files that exist', () => {
     const broken = pages.flatMap((page) =>
-      [...textOf(page).matchAll(/\]\((?!https?:)([^)#]+)/g)]
+      [...withoutCode(textOf(page)).matchAll(/\]\((?!https?:)([^)#]+)/g)]
         .map((match) => posix.join(posix.dirname(page), match[1] as string))
         .filter((path) => !existsSync(`${ROOT}${path}`))
         .map((path) => `${page} -> ${path}`),
     );
     expect(broken).toEqual([]);
+  });
+
+  test('call curl so that a refusal is an error and still tells its reason, and need no `uuidgen`', () => {
+    const lines = pages.flatMap((page) =>
+      textOf(page)
+        .split('\n')
+        .map((line) => `${page}: ${line}`),
+    );
+    const calls = lines.filter((line) => /\bcurl -/.test(line));
+    expect(calls.length).toBeGreaterThan(20);
+    expect(calls.filter((line) => !line.includes('--fail-with-body'))).toEqual([]);
+    expect(lines.filter((line) => line.includes('uuidgen'))).toEqual([]);
   });
 
   test('exist, when a comment in src names them', () => {

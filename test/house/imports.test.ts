@@ -139,7 +139,7 @@ describe('the house', () => {
   test('only main hands the environment out, and only the configuration reads it', () => {
     expect(matching(/\bprocess\.env\b|\benv\s*[},].*\bprocess\b|'(node:)?process'/, ['main.ts'])).toEqual([]);
     expect(codeOf('main.ts').match(/process\.env/g)?.length).toBe(
-      codeOf('main.ts').match(/(readConfig|workCommand)\((args, )?process\.env\b/g)?.length,
+      codeOf('main.ts').match(/(readConfig|workCommand|ownTerminal)\((args, )?process\.env\b/g)?.length,
     );
   });
 });

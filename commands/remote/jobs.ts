@@ -1,0 +1,186 @@
+import {
+  explainJob,
+  explainQueue,
+  getJob,
+  getJobHistory,
+  type HistoryEvent,
+  type Job,
+  type JobState,
+  listJobs,
+} from '../../clients/typescript/src/generated.ts';
+import { UsageError } from '../usage.ts';
+import { type Cli, examples, number } from './cli.ts';
+import { type FilterOptions, filterOf, STATES, withFilter } from './filters.ts';
+import { pretty } from './jsonText.ts';
+import { type PageOptions, showPages, withPages } from './pages.ts';
+import type { Session } from './session.ts';
+import { type Cell, fields, table } from './table.ts';
+import { fromNow, type Paint, safe } from './terminal.ts';
+
+interface ListOptions extends FilterOptions, PageOptions {
+  queue?: string;
+  state?: JobState;
+  uniqueKey?: string;
+  oldest?: boolean;
+  payload?: boolean;
+}
+
+/** What a list says of a job besides its state: when it goes on, or how it ended. */
+function noteOf(job: Job): string {
+  if (job.state === 'scheduled')
+    return `runs ${fromNow(job.run_at)}${job.last_error ? `; ${job.last_error}` : ''}`;
+  if (job.state === 'leased') return `${job.worker ?? ''} until ${job.lease_expires_at}`.trim();
+  return job.last_error ?? '';
+}
+
+async function jobs(session: Session, options: ListOptions): Promise<undefined> {
+  const headings = ['ID', 'QUEUE', 'STATE', 'AGE', 'ATTEMPT', options.payload ? 'PAYLOAD' : 'NOTE'];
+  const row = (job: Job): Cell[] => [
+    job.id,
+    job.queue,
+    job.state,
+    fromNow(job.created_at),
+    `${job.attempt}/${job.max_attempts}`,
+    options.payload ? job.payload_text : noteOf(job),
+  ];
+  await showPages(
+    session,
+    options,
+    (page) =>
+      session.ask((caller) =>
+        listJobs(caller, {
+          ...page,
+          ...filterOf(options),
+          queue: options.queue,
+          state: options.state,
+          unique_key: options.uniqueKey,
+          order: options.oldest ? 'oldest' : undefined,
+          include: options.payload ? 'payload' : undefined,
+          payload_format: options.payload && !session.isJson ? 'text' : undefined,
+        }),
+      ),
+    (page) =>
+      page.jobs.length === 0
+        ? 'No jobs.\n'
+        : table(headings, page.jobs.map(row), session.terminal.stdout, session.paint),
+  );
+}
+
+const jsonText = (value: unknown) => (value === null || value === undefined ? '' : JSON.stringify(value));
+
+function jobText(job: Job, paint: Paint): string {
+  const pairs: [string, Cell][] = [
+    ['id', job.id],
+    ['queue', job.queue],
+    ['state', job.state],
+    ['attempt', `${job.attempt} of ${job.max_attempts}`],
+    ['deliveries', job.deliveries],
+    ['priority', job.priority],
+    ['group', job.group],
+    ['fairness key', job.fairness_key],
+    ['unique key', job.unique_key],
+    ['created', `${job.created_at} (${fromNow(job.created_at)})`],
+    ['runs', job.finished_at === null ? `${job.run_at} (${fromNow(job.run_at)})` : null],
+    ['worker', job.worker],
+    ['leased until', job.lease_expires_at],
+    ['finished', job.finished_at],
+    ['headers', Object.keys(job.headers).length > 0 ? JSON.stringify(job.headers) : ''],
+    ['progress', jsonText(job.progress)],
+    ['result', jsonText(job.result)],
+    ['last error', job.last_error],
+  ];
+  return `${fields(pairs, paint)}${paint('bold', 'payload')}\n${safe(pretty(job.payload_text ?? 'null'))}\n`;
+}
+
+async function job(
+  session: Session,
+  { waitSeconds, payload }: { waitSeconds?: number; payload?: boolean },
+  id: string,
+): Promise<undefined> {
+  const isText = payload || !session.isJson;
+  const answer = await session.ask((caller) =>
+    getJob(caller, id, { wait_seconds: waitSeconds, payload_format: isText ? 'text' : undefined }),
+  );
+  if (payload) session.out(`${answer.value.payload_text}\n`);
+  else session.show(answer, (found) => jobText(found, session.paint));
+}
+
+function eventText({ worker, error, attempt, run_at }: HistoryEvent): string {
+  return [
+    attempt !== undefined && `attempt ${attempt}`,
+    worker !== undefined && `by ${worker}`,
+    run_at !== undefined && `runs at ${run_at}`,
+    error,
+  ]
+    .filter(Boolean)
+    .join(', ');
+}
+
+async function history(session: Session, _options: object, id: string): Promise<undefined> {
+  const answer = await session.ask((caller) => getJobHistory(caller, id));
+  session.show(answer, ({ events, truncated }) => {
+    const rows = events.map((event) => [event.at ?? 'now', event.event, eventText(event)]);
+    const older = truncated ? 'Older events were dropped.\n' : '';
+    return `${older}${table(['AT', 'EVENT', ''], rows, session.terminal.stdout, session.paint)}`;
+  });
+}
+
+async function explain(session: Session, { queue }: { queue?: string }, id?: string): Promise<undefined> {
+  if ((id === undefined) === (queue === undefined))
+    throw new UsageError('dibs explain takes the id of a job, or --queue with the name of a queue.');
+  const answer = await session.ask(
+    (caller): Promise<{ detail: string; code: string }> =>
+      id === undefined ? explainQueue(caller, queue as string) : explainJob(caller, id),
+  );
+  session.show(answer, ({ detail, code }) => `${safe(detail)} (${code})\n`);
+}
+
+export function add({ program, act }: Cli): void {
+  examples(
+    withPages(
+      withFilter(
+        program
+          .command('jobs')
+          .summary('list jobs')
+          .description('Lists jobs, newest first. All filters must hold.')
+          .option('--queue <queue>', 'only those of this queue')
+          .option('--state <state>', `only those in this state: ${STATES.join(', ')}`)
+          .option('--unique-key <key>', 'only those with this key'),
+      )
+        .option('--oldest', 'oldest first')
+        .option('--payload', 'with their payloads'),
+    ).action(act(jobs)),
+    'dibs jobs --queue mail --state dead --error-contains "SMTP 421"',
+    "dibs jobs --queue mail --all --json | jq -r '.jobs[].id'",
+  );
+  examples(
+    program
+      .command('job <id>')
+      .summary('look at a job')
+      .description('Shows all of a job. With --json or --payload, the payload is exactly as it was sent.')
+      .option('--payload', 'only its payload')
+      .option('--wait-seconds <n>', 'wait so long for its end, up to 60', number(0, 60))
+      .action(act(job)),
+    'dibs job 01a1f5c2-77aa-7000-8000-0000000000c1',
+  );
+  examples(
+    program
+      .command('history <id>')
+      .summary('what happened to a job')
+      .description('Shows what happened to a job, oldest first: each lease, each error, who settled it.')
+      .action(act(history)),
+    'dibs history 01a1f5c2-77aa-7000-8000-0000000000c1',
+  );
+  examples(
+    program
+      .command('explain [id]')
+      .summary('why a job is not running, or a claim gets nothing')
+      .description(
+        'Says why a job is not running. With --queue, what a claim from that queue would get, and if nothing, why.',
+      )
+      .option('--queue <queue>', 'explain this queue')
+      .action(act(explain)),
+    'dibs explain 01a1f5c2-77aa-7000-8000-0000000000c1',
+    'dibs explain --queue mail',
+  );
+}

@@ -1,0 +1,78 @@
+import { pause } from '../../clients/typescript/src/backoff.ts';
+import {
+  getOperation,
+  type Operation,
+  type OperationRequest,
+  startOperation,
+} from '../../clients/typescript/src/generated.ts';
+import { STATUS } from './cli.ts';
+import type { Answer, Session } from './session.ts';
+import { count } from './terminal.ts';
+
+const LOOK_MS = 500;
+
+const DONE = { cancel: 'cancelled', retry: 'made ready again', delete: 'deleted', move: 'moved' } as const;
+
+/** "120 of 500 jobs deleted, 3 skipped" */
+export function operationText({ verb, done, matched, skipped, dry_run, counted, error }: Operation): string {
+  const all = `${count(matched)}${counted ? '' : ' so far'}`;
+  if (dry_run) return `${all} jobs match${error ? `: ${error}` : ''}`;
+  const left = skipped > 0 ? `, ${count(skipped)} skipped` : '';
+  return `${count(done)} of ${all} jobs ${DONE[verb]}${left}${error ? `: ${error}` : ''}`;
+}
+
+/** Waits for the end of an operation. A terminal shows how far it is. */
+export async function ended(session: Session, first: Answer<Operation>): Promise<Answer<Operation>> {
+  const { stderr } = session.terminal;
+  let latest = first;
+  for (let ms = 20; latest.value.state === 'running'; ms = Math.min(LOOK_MS, ms * 2)) {
+    if (stderr.isTTY) stderr.write(`\r\x1b[K${operationText(latest.value)}`);
+    await pause(ms);
+    latest = await session.ask((caller) => getOperation(caller, first.value.id));
+  }
+  if (stderr.isTTY) stderr.write('\r\x1b[K');
+  return latest;
+}
+
+export const statusOfOperation = ({ state }: Operation): number =>
+  state === 'failed' ? STATUS.failed : STATUS.done;
+
+export interface ActOptions {
+  yes?: boolean;
+  dryRun?: boolean;
+  detach?: boolean;
+}
+
+/**
+ * Counts the jobs, asks, does it to them, and waits for the end. The question has the number: people see what they are
+ * about to do.
+ */
+export async function operate(
+  session: Session,
+  request: OperationRequest,
+  what: string,
+  options: ActOptions,
+): Promise<number> {
+  const start = (body: OperationRequest) => session.ask((caller) => startOperation(caller, body));
+  if (options.dryRun || !options.yes) {
+    // Where nobody can be asked, nothing is counted either.
+    if (!options.dryRun && !session.terminal.stdin.isTTY) await session.confirm(what, options);
+    const counted = await ended(session, await start({ ...request, dry_run: true }));
+    const { matched, state } = counted.value;
+    if (options.dryRun || state !== 'done') {
+      session.show(counted, (operation) => `${operationText(operation)}.\n`);
+      return statusOfOperation(counted.value);
+    }
+    if (matched === 0) {
+      session.show(counted, () => 'No job matches: nothing was done.\n');
+      return STATUS.done;
+    }
+    await session.confirm(`${what} It is ${count(matched)} jobs.`, options);
+  }
+  const started = await start(request);
+  const last = options.detach ? started : await ended(session, started);
+  session.show(last, (operation) =>
+    options.detach ? `${operation.id}\n` : `${operationText(operation)} (operation ${operation.id}).\n`,
+  );
+  return statusOfOperation(last.value);
+}

@@ -1,0 +1,98 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { DibsError } from '../../clients/typescript/src/errors.ts';
+import {
+  type BackoffKind,
+  configureQueue,
+  getQueue,
+  type QueueConfig,
+} from '../../clients/typescript/src/generated.ts';
+import { UsageError } from '../usage.ts';
+import { type Cli, examples, number } from './cli.ts';
+import type { Session } from './session.ts';
+
+/** `none`: no limit, or the default. */
+type Setting = number | 'none';
+
+interface Options {
+  leaseSeconds?: Setting;
+  maxAttempts?: Setting;
+  retentionSeconds?: Setting;
+  deadRetentionSeconds?: Setting;
+  maxLeased?: Setting;
+  maxReady?: Setting;
+  rateLimit?: { jobs: number; per_seconds: number } | 'none';
+  backoff?: BackoffKind;
+  backoffBaseSeconds?: number;
+  backoffMaxSeconds?: number;
+}
+
+const setting = (text: string): Setting => (text === 'none' ? text : number()(text));
+
+function rate(text: string): { jobs: number; per_seconds: number } | 'none' {
+  if (text === 'none') return text;
+  const [jobs, seconds] = text.split('/').map(Number);
+  if (!jobs || !seconds) throw new InvalidArgumentError('It is JOBS/SECONDS, such as 100/60, or "none".');
+  return { jobs, per_seconds: seconds };
+}
+
+/** The configuration with what was given. A field that is `none` takes its default. */
+export function changed(config: QueueConfig, options: Options): QueueConfig {
+  const given = {
+    lease_seconds: options.leaseSeconds,
+    max_attempts: options.maxAttempts,
+    retention_seconds: options.retentionSeconds,
+    dead_retention_seconds: options.deadRetentionSeconds,
+    max_leased: options.maxLeased,
+    max_ready: options.maxReady,
+    rate_limit: options.rateLimit,
+  };
+  const backoff = {
+    kind: options.backoff,
+    base_seconds: options.backoffBaseSeconds,
+    max_seconds: options.backoffMaxSeconds,
+  };
+  const isSet = (value: unknown) => value !== undefined;
+  const set = Object.fromEntries(Object.entries(given).filter(([, value]) => isSet(value)));
+  const setBackoff = Object.fromEntries(Object.entries(backoff).filter(([, value]) => isSet(value)));
+  if (Object.keys(set).length + Object.keys(setBackoff).length === 0)
+    throw new UsageError('dibs queue set needs what to set. Add --help to see it.');
+  const whole: Record<string, unknown> = { ...config, ...set, backoff: { ...config.backoff, ...setBackoff } };
+  return Object.fromEntries(Object.entries(whole).filter(([, value]) => value !== 'none')) as QueueConfig;
+}
+
+async function set(session: Session, options: Options, name: string): Promise<undefined> {
+  const before = await session
+    .ask((caller) => getQueue(caller, name))
+    .then(({ value }) => value.config)
+    .catch((error) => {
+      if (error instanceof DibsError && error.code === 'queue_not_found') return {};
+      throw error;
+    });
+  const config = changed(before, options);
+  const answer = await session.ask((caller) => configureQueue(caller, name, config));
+  session.show(answer, (queue) => `${name}: ${JSON.stringify(queue.config)}\n`);
+}
+
+export function addQueueSet(queue: Command, { act }: Cli): void {
+  examples(
+    queue
+      .command('set <name>')
+      .summary('configure a queue')
+      .description(
+        'Sets what is given, and leaves the rest of the configuration as it is. "none" takes a limit away, or gives a field its default. A queue that does not exist is created.',
+      )
+      .option('--lease-seconds <n>', 'how long a lease runs that a claim asks no length for', setting)
+      .option('--max-attempts <n>', 'how often a job is tried', setting)
+      .option('--retention-seconds <n>', 'how long completed and cancelled jobs stay visible', setting)
+      .option('--dead-retention-seconds <n>', 'how long dead jobs are kept', setting)
+      .option('--max-leased <n>', 'how many jobs are leased at once at most', setting)
+      .option('--max-ready <n>', 'with so many waiting jobs, enqueues are refused', setting)
+      .option('--rate-limit <jobs/seconds>', 'how many jobs are claimed at most in any window', rate)
+      .option('--backoff <kind>', 'exponential, linear or constant')
+      .option('--backoff-base-seconds <n>', 'the first delay after a failed attempt', number())
+      .option('--backoff-max-seconds <n>', 'the longest one', number())
+      .action(act(set)),
+    'dibs queue set mail --max-leased 20 --rate-limit 100/60',
+    'dibs queue set mail --max-leased none',
+  );
+}

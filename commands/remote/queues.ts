@@ -1,0 +1,209 @@
+import { DibsError } from '../../clients/typescript/src/errors.ts';
+import {
+  deleteQueue,
+  explainQueue,
+  getQueue,
+  type JobState,
+  listQueues,
+  type PurgeRequest,
+  pauseQueue,
+  purgeQueue,
+  type Queue,
+  redriveQueue,
+  resumeQueue,
+} from '../../clients/typescript/src/generated.ts';
+import { UsageError } from '../usage.ts';
+import { type Cli, examples, number } from './cli.ts';
+import { STATES, stateOption } from './filters.ts';
+import { type PageOptions, showPages, withPages } from './pages.ts';
+import { addQueueSet } from './queueSet.ts';
+import type { Session } from './session.ts';
+import { type Cell, fields, table } from './table.ts';
+import { count, lasting } from './terminal.ts';
+
+/** How long an act on a whole queue may take. */
+const LONG = { timeoutSeconds: 3600 };
+
+const ageOf = ({ oldest_ready_age_seconds: age }: Queue) => (age === null ? '' : lasting(age));
+
+async function queues(session: Session, options: PageOptions): Promise<undefined> {
+  const headings = ['QUEUE', 'READY', 'SCHEDULED', 'BLOCKED', 'LEASED', 'DEAD', 'OLDEST', ''];
+  const row = ({ name, counts, paused, ...queue }: Queue): Cell[] => [
+    name,
+    counts.ready,
+    counts.scheduled,
+    counts.blocked,
+    counts.leased,
+    counts.dead,
+    ageOf({ name, counts, paused, ...queue }),
+    paused ? 'paused' : '',
+  ];
+  await showPages(
+    session,
+    options,
+    (page) => session.ask((caller) => listQueues(caller, page)),
+    (page) =>
+      page.queues.length === 0
+        ? 'No queues.\n'
+        : table(headings, page.queues.map(row), session.terminal.stdout, session.paint),
+  );
+}
+
+async function show(session: Session, _options: object, name: string): Promise<undefined> {
+  const answer = await session.ask((caller) => getQueue(caller, name));
+  const now = session.isJson ? '' : (await session.ask((caller) => explainQueue(caller, name))).value.detail;
+  session.show(answer, (queue) =>
+    fields(
+      [
+        ['queue', queue.name],
+        ['paused', queue.paused ? 'yes' : 'no'],
+        ['now', now],
+        ['oldest ready', ageOf(queue)],
+        ...STATES.map((state): [string, Cell] => [state, count(queue.counts[state])]),
+        ...Object.entries(queue.config).map(([field, value]): [string, Cell] => [
+          field,
+          JSON.stringify(value),
+        ]),
+        ['created', queue.created_at],
+      ],
+      session.paint,
+    ),
+  );
+}
+
+async function pause(session: Session, _options: object, names: string[]): Promise<undefined> {
+  for (const name of names)
+    session.show(await session.ask((caller) => pauseQueue(caller, name)), () => `${name} is paused.\n`);
+}
+
+async function resume(session: Session, _options: object, names: string[]): Promise<undefined> {
+  for (const name of names)
+    session.show(
+      await session.ask((caller) => resumeQueue(caller, name)),
+      () => `${name} hands out jobs again.\n`,
+    );
+}
+
+async function purge(
+  session: Session,
+  options: { state: JobState[]; yes?: boolean },
+  name: string,
+): Promise<undefined> {
+  const states = options.state as PurgeRequest['states'];
+  if (!options.yes) {
+    const { counts } = (await session.ask((caller) => getQueue(caller, name))).value;
+    const jobs = states.map((state) => `${count(counts[state])} ${state}`).join(', ');
+    await session.confirm(`This deletes jobs of queue "${name}", for ever: ${jobs}.`, options);
+  }
+  const answer = await session.ask((caller) => purgeQueue(caller, name, { states }, LONG));
+  session.show(answer, (purged) => `${count(purged.count)} jobs deleted.\n`);
+}
+
+async function redrive(
+  session: Session,
+  options: { limit?: number; errorContains?: string },
+  name: string,
+): Promise<undefined> {
+  const body = { limit: options.limit, error_contains: options.errorContains };
+  const answer = await session.ask((caller) => redriveQueue(caller, name, body, LONG));
+  session.show(answer, (redriven) => `${count(redriven.count)} jobs are ready again.\n`);
+}
+
+async function remove(
+  session: Session,
+  options: { force?: boolean; yes?: boolean },
+  name: string,
+): Promise<undefined> {
+  if (!options.yes) {
+    const { counts } = (await session.ask((caller) => getQueue(caller, name))).value;
+    const jobs = Object.values(counts).reduce((sum, more) => sum + more, 0);
+    const what = options.force ? ` and its ${count(jobs)} jobs, leased ones included` : '';
+    await session.confirm(`This deletes queue "${name}"${what}, for ever.`, options);
+  }
+  try {
+    const answer = await session.ask((caller) =>
+      deleteQueue(caller, name, { force: options.force, ...LONG }),
+    );
+    session.show(answer, () => `Queue "${name}" is deleted.\n`);
+  } catch (error) {
+    if (error instanceof DibsError && error.code === 'queue_not_empty')
+      throw new UsageError(`Queue "${name}" has jobs. --force deletes them, too.`);
+    throw error;
+  }
+}
+
+const PURGEABLE = STATES.filter((state) => state !== 'leased');
+
+export function add(cli: Cli): void {
+  const { program, act } = cli;
+  examples(
+    withPages(
+      program
+        .command('queues')
+        .summary('list queues')
+        .description('Lists queues by name, with how many jobs they have.'),
+    ).action(act(queues)),
+    'dibs queues',
+  );
+  const queue = program
+    .command('queue')
+    .summary('look at a queue, configure or delete it')
+    .description('`dibs queue NAME` shows a queue, its configuration, and what a claim would get now.')
+    .usage('<name> | set <name> [options] | delete <name> [options]')
+    .helpCommand(false);
+  examples(
+    queue.command('show <name>', { isDefault: true }).summary('look at a queue').action(act(show)),
+    'dibs queue mail',
+  );
+  addQueueSet(queue, cli);
+  examples(
+    queue
+      .command('delete <name>')
+      .summary('delete a queue')
+      .description('Deletes a queue that has no jobs. It asks first.')
+      .option('--force', 'delete its jobs, too, leased ones included')
+      .option('--yes', 'do not ask')
+      .action(act(remove)),
+    'dibs queue delete mail --force',
+  );
+  examples(
+    program
+      .command('pause <queues...>')
+      .summary('hand out no more jobs of a queue')
+      .description('A paused queue accepts jobs and hands out none. Jobs that are leased go on.')
+      .action(act(pause)),
+    'dibs pause mail',
+  );
+  examples(
+    program
+      .command('resume <queues...>')
+      .summary('hand out jobs of a queue again')
+      .description('Lets a paused queue hand out jobs again.')
+      .action(act(resume)),
+    'dibs resume mail',
+  );
+  examples(
+    program
+      .command('purge <queue>')
+      .summary('delete all jobs of a queue in some states')
+      .description(
+        'Deletes all jobs of a queue in some states. It says how many there are, and asks. For a filter, see `dibs delete`.',
+      )
+      .addOption(stateOption('jobs in these states', PURGEABLE).makeOptionMandatory())
+      .option('--yes', 'do not ask')
+      .action(act(purge)),
+    'dibs purge mail --state dead cancelled',
+  );
+  examples(
+    program
+      .command('redrive <queue>')
+      .summary('make dead jobs ready again')
+      .description(
+        'Makes the dead jobs of a queue ready again, oldest first. For more filters, see `dibs retry --queue`.',
+      )
+      .option('--limit <n>', 'at most so many', number(1))
+      .option('--error-contains <text>', 'only those whose last error contains this')
+      .action(act(redrive)),
+    'dibs redrive mail --error-contains "SMTP 421"',
+  );
+}

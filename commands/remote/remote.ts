@@ -1,0 +1,57 @@
+import type { Command } from 'commander';
+import { type Cli, createCli, STATUS, statusOf } from './cli.ts';
+import type { Terminal } from './terminal.ts';
+
+type Module = { add(cli: Cli): void };
+
+/** In which file each command is. Only that file is loaded. */
+const MODULES: [names: string[], load: () => Promise<Module>][] = [
+  [['enqueue'], () => import('./enqueue.ts')],
+  [['claim', 'ack', 'nack', 'release', 'extend'], () => import('./leases.ts')],
+  [['jobs', 'job', 'history', 'explain'], () => import('./jobs.ts')],
+  [['retry', 'cancel', 'delete', 'move'], () => import('./acts.ts')],
+  [['edit'], () => import('./edit.ts')],
+  [['operations'], () => import('./operations.ts')],
+  [['queues', 'queue', 'pause', 'resume', 'purge', 'redrive'], () => import('./queues.ts')],
+  [['schedules'], () => import('./schedules.ts')],
+  [['top'], () => import('./top.ts')],
+  [['tail'], () => import('./tail.ts')],
+  [['bench'], () => import('./bench.ts')],
+  [['context'], () => import('./context.ts')],
+  [['completion'], () => import('./completion.ts')],
+];
+
+/** The commands that talk to a running Dibs, and what makes that easier. */
+export const NAMES: string[] = MODULES.flatMap(([names]) => names);
+
+/** All of them, for what is made of their descriptions. */
+export async function wholeCli(terminal: Terminal): Promise<Command> {
+  const cli = createCli(terminal, { ended: () => undefined, whole: async () => cli.program });
+  for (const [, load] of MODULES) (await load()).add(cli);
+  return cli.program;
+}
+
+/**
+ * Runs a command, and returns its exit status.
+ * @throws what is a bug
+ */
+export async function remoteCommand(name: string, args: string[], terminal: Terminal): Promise<number> {
+  let status: number = STATUS.done;
+  const cli = createCli(terminal, {
+    ended: (code) => {
+      status = code;
+    },
+    whole: () => wholeCli(terminal),
+  });
+  const [, load] = MODULES.find(([names]) => names.includes(name)) ?? [];
+  if (!load) throw new Error(`${name} is no command of a session`);
+  try {
+    (await load()).add(cli);
+    await cli.program.parseAsync([name, ...args], { from: 'user' });
+    return status;
+  } catch (error) {
+    const known = statusOf(error, terminal);
+    if (known === undefined) throw error;
+    return known;
+  }
+}

@@ -1,0 +1,78 @@
+import { createInterface } from 'node:readline';
+import type { Caller } from '../../clients/typescript/src/caller.ts';
+import { Client } from '../../clients/typescript/src/client.ts';
+import { UsageError } from '../usage.ts';
+import { targetOf } from './contexts.ts';
+import { type Paint, paintFor, type Terminal } from './terminal.ts';
+
+export interface GlobalOptions {
+  json?: boolean;
+  context?: string;
+}
+
+/** What a request was answered: the text exactly as it came, and its value. */
+export interface Answer<T> {
+  text: string;
+  value: T;
+}
+
+/** Somebody was asked, and said no. */
+export class Declined extends Error {}
+
+/** One command that talks to one Dibs. */
+export interface Session {
+  terminal: Terminal;
+  client: Client;
+  isJson: boolean;
+  paint: Paint;
+  ask<T>(operation: (caller: Caller) => Promise<T>): Promise<Answer<T>>;
+  out(text: string): void;
+  /** For people: it stands beside what programs read. */
+  say(text: string): void;
+  /** Programs get the answer as it came, people what is made of it. */
+  show<T>(answer: Answer<T>, forPeople: (value: T) => string): void;
+  /** @throws Declined, UsageError where there is nobody to ask */
+  confirm(what: string, options: { yes?: boolean }): Promise<void>;
+}
+
+async function answerTo(question: string, { stdin, stderr }: Terminal): Promise<string> {
+  stderr.write(question);
+  const lines = createInterface({ input: stdin, terminal: false });
+  try {
+    for await (const line of lines) return line;
+    return '';
+  } finally {
+    lines.close();
+  }
+}
+
+/** @throws UsageError for a context that does not exist */
+export function createSession(terminal: Terminal, options: GlobalOptions): Session {
+  const client = new Client(targetOf(terminal.env, options.context));
+  const isJson = options.json === true;
+  const out = (text: string) => void terminal.stdout.write(text);
+  const say = (text: string) => void terminal.stderr.write(`${text}\n`);
+  return {
+    terminal,
+    client,
+    isJson,
+    paint: paintFor(terminal),
+    out,
+    say,
+    async ask<T>(operation: (caller: Caller) => Promise<T>) {
+      const caller: Caller = { request: (call, more) => client.request({ ...call, asText: true }, more) };
+      const text = String(await operation(caller));
+      return { text, value: (text === '' ? undefined : JSON.parse(text)) as T };
+    },
+    show(answer, forPeople) {
+      out(isJson ? `${answer.text.trimEnd()}\n` : forPeople(answer.value));
+    },
+    async confirm(what, { yes }) {
+      if (yes) return;
+      if (!terminal.stdin.isTTY || !terminal.stderr.isTTY)
+        throw new UsageError(`${what} Nobody is here to confirm it: add --yes.`);
+      const said = await answerTo(`${what}\nAt ${client.url}. Go on? [y/N] `, terminal);
+      if (!/^y(es)?$/i.test(said.trim())) throw new Declined('Nothing was done.');
+    },
+  };
+}

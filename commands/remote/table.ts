@@ -1,0 +1,61 @@
+import { type Output, type Paint, safe, safeLine } from './terminal.ts';
+
+export type Cell = string | number | null | undefined;
+
+const textOf = (cell: Cell) => (cell === null || cell === undefined ? '' : safeLine(String(cell)));
+
+/** How many columns of a terminal a text takes: East Asian and pictures take two. */
+const widthOf = (text: string): number => {
+  let width = 0;
+  for (const char of text)
+    width += /\p{M}|\u200d/u.test(char)
+      ? 0
+      : /[\u1100-\u115f\u2e80-\uffdc\u{1f300}-\u{1faff}]/u.test(char)
+        ? 2
+        : 1;
+  return width;
+};
+
+function clipped(text: string, width: number): string {
+  let kept = '';
+  for (const char of text) {
+    if (widthOf(kept + char) > width - 1) return `${kept}…`;
+    kept += char;
+  }
+  return kept;
+}
+
+/**
+ * Rows below headings. Numbers stand at the right. On a terminal the last column is cut at its edge. Elsewhere nothing is
+ * cut: a program may read it.
+ */
+export function table(headings: string[], rows: Cell[][], screen: Output, paint: Paint): string {
+  const texts = rows.map((row) => row.map(textOf));
+  const isNumber = headings.map((_, i) => rows.length > 0 && rows.every((row) => typeof row[i] === 'number'));
+  const widths = headings.map((heading, i) =>
+    Math.max(heading.length, ...texts.map((row) => widthOf(row[i] ?? ''))),
+  );
+  const line = (cells: string[]) => {
+    const padded = cells.map((cell, i) => {
+      const space = ' '.repeat(Math.max(0, (widths[i] ?? 0) - widthOf(cell)));
+      return isNumber[i] ? space + cell : cell + space;
+    });
+    const whole = padded.join('  ').trimEnd();
+    return screen.isTTY && screen.columns && widthOf(whole) > screen.columns
+      ? clipped(whole, screen.columns)
+      : whole;
+  };
+  return [paint('bold', line(headings)), ...texts.map(line)].map((text) => `${text}\n`).join('');
+}
+
+/** One field per line. Those without a value are left out. */
+export function fields(pairs: [string, Cell][], paint: Paint): string {
+  const given = pairs.filter(([, value]) => value !== null && value !== undefined && value !== '');
+  const width = Math.max(0, ...given.map(([name]) => name.length));
+  return given
+    .map(
+      ([name, value]) =>
+        `${paint('bold', name.padEnd(width))}  ${safe(String(value)).replaceAll('\n', `\n${' '.repeat(width + 2)}`)}\n`,
+    )
+    .join('');
+}

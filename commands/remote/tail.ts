@@ -1,0 +1,93 @@
+import { pause } from '../../clients/typescript/src/backoff.ts';
+import { isTemporary } from '../../clients/typescript/src/errors.ts';
+import { type Job, type JobState, listJobs } from '../../clients/typescript/src/generated.ts';
+import { type Cli, examples, number } from './cli.ts';
+import { stateOption } from './filters.ts';
+import { elements, members } from './jsonText.ts';
+import type { Session } from './session.ts';
+import { safeLine, untilEnded } from './terminal.ts';
+
+interface Options {
+  queue?: string;
+  state: JobState[];
+  interval: number;
+  lines: number;
+}
+
+interface Finished {
+  key: string;
+  job: Job;
+  text: string;
+}
+
+const MOST = 1000;
+const STYLE = { dead: 'red', cancelled: 'yellow', completed: 'green' } as const;
+
+/** The jobs that have ended, of the newest ones in each state. */
+async function finished(session: Session, options: Options): Promise<Finished[]> {
+  const found: Finished[] = [];
+  for (const state of options.state) {
+    const { text, value } = await session.ask((caller) =>
+      listJobs(caller, { queue: options.queue, state, limit: MOST }),
+    );
+    const texts = session.isJson ? elements(members(text)?.get('jobs') ?? '[]') : [];
+    value.jobs.forEach((job, i) => {
+      found.push({ job, key: `${job.id} ${job.finished_at}`, text: texts[i] ?? '' });
+    });
+  }
+  return found.sort((a, b) => (a.job.finished_at ?? '').localeCompare(b.job.finished_at ?? ''));
+}
+
+function lineOf(job: Job, { paint }: Session): string {
+  const state = paint(STYLE[job.state as keyof typeof STYLE] ?? 'dim', job.state.padEnd(9));
+  const note = job.last_error ?? (job.result === null ? '' : JSON.stringify(job.result));
+  return [job.finished_at, state, job.queue, job.id, job.worker, safeLine(note)].filter(Boolean).join('  ');
+}
+
+async function tail(session: Session, options: Options): Promise<undefined> {
+  const { signal, release } = untilEnded(session.terminal);
+  const show = ({ job, text }: Finished) => session.out(`${session.isJson ? text : lineOf(job, session)}\n`);
+  let seen: Set<string> | undefined;
+  try {
+    while (!signal.aborted) {
+      try {
+        const now = await finished(session, options);
+        const fresh = seen
+          ? now.filter(({ key }) => !seen?.has(key))
+          : now.slice(now.length - Math.min(options.lines, now.length));
+        fresh.forEach(show);
+        seen = new Set(now.map(({ key }) => key));
+      } catch (error) {
+        if (seen === undefined || !isTemporary(error)) throw error;
+        session.say(`dibs: ${(error as Error).message}. Trying again.`);
+      }
+      await pause(options.interval * 1000, signal);
+    }
+  } finally {
+    release();
+  }
+}
+
+export function add({ program, act }: Cli): void {
+  examples(
+    program
+      .command('tail')
+      .summary('jobs as they finish or die')
+      .description(
+        `Prints jobs as they finish or die, until Ctrl-C. Completed and cancelled ones can be seen only in queues that keep them: see retention_seconds. It looks at the ${MOST} newest jobs of each state, by the time of their enqueue.`,
+      )
+      .option('--queue <queue>', 'only those of this queue')
+      .addOption(
+        stateOption('only those in these states', ['completed', 'cancelled', 'dead']).default([
+          'completed',
+          'cancelled',
+          'dead',
+        ]),
+      )
+      .option('--lines <n>', 'how many of before to begin with', number(0, MOST), 10)
+      .option('--interval <seconds>', 'how often to look', number(0.2, 3600), 2)
+      .action(act(tail)),
+    'dibs tail --queue mail --state dead',
+    'dibs tail --json | jq -r \'select(.state == "dead") | .last_error\'',
+  );
+}
