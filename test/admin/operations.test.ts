@@ -417,7 +417,9 @@ describe('an operation', () => {
     await fill(5000);
     let id = '';
     gate.before(async () => {
-      const { done } = id === '' ? { done: 0 } : await at.ok('GET', `/operations/${id}`);
+      // The work may begin before the answer is here.
+      await until(() => id !== '');
+      const { done } = await at.ok('GET', `/operations/${id}`);
       if (done >= 2000) await at.ok('DELETE', `/operations/${id}`);
     });
     ({ id } = await start('delete', { states: ['ready'] }));
