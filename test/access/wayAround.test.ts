@@ -122,7 +122,7 @@ describe('a queue of others', () => {
       const client = rawClient(url, `GET ${target} HTTP/1.1\r\n${authorization}Connection: close\r\n\r\n`);
       await client.closed;
       // The absolute form leads to the page at `/`, which knows no queue.
-      expect(client.answer).toMatch(/^HTTP\/1\.1 (4|200 OK[^]*content-type: text\/html)/);
+      expect(client.answer).toMatch(/^HTTP\/1\.1 (4|200 OK[\s\S]*content-type: text\/html)/);
       expect(client.answer).not.toContain('"counts"');
     }
     const inner = 'GET /queues/secret HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
