@@ -1843,6 +1843,7 @@ export interface StatementTypes {
       plan_cache_mode: string;
       jit: string;
       enable_bitmapscan: string;
+      enable_seqscan: string;
     };
   };
   'postgres/granted_roles': {

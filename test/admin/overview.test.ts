@@ -85,7 +85,11 @@ describe('GET /overview', () => {
       async () => {
         await root('POST', '/jobs/batch', { jobs: [{ queue: 'flow' }, { queue: 'flow' }] });
         const { body } = await root('POST', '/jobs/claim', { queues: ['flow'], limit: 3 });
-        await root('POST', '/jobs/settle', { acks: body.jobs });
+        const acks = body.jobs.map(({ id, lease_token }: { id: string; lease_token: string }) => ({
+          id,
+          lease_token,
+        }));
+        await root('POST', '/jobs/settle', { acks });
         const [flow] = (await root('GET', '/overview?queue=flow')).body.queues;
         return flow?.per_second?.acked > 0 && flow;
       },

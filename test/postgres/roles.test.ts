@@ -47,7 +47,8 @@ const PRIVILEGES = `
     select 'language', lanname, 'usage' from pg_language where has_language_privilege($1, oid, 'usage')
     union all
     select 'database', datname, p
-    from pg_database, unnest('{connect,create,temporary}'::text[]) p where has_database_privilege($1, oid, p)
+    from pg_database, unnest('{connect,create,temporary}'::text[]) p
+    where datname = current_database() and has_database_privilege($1, oid, p)
     union all
     select 'tablespace', spcname, 'create' from pg_tablespace where has_tablespace_privilege($1, oid, 'create')
     union all

@@ -84,7 +84,7 @@ describe('in one clone', () => {
     clone = mkdtempSync(join(tmpdir(), 'dibs-clone-'));
     for (const path of ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'main.ts', 'serve.ts'])
       cpSync(join(ROOT, path), join(clone, path));
-    for (const path of ['src', 'commands', 'routes', 'clients/typescript/src', 'sql', 'scripts'])
+    for (const path of ['src', 'commands', 'routes', 'clients/typescript/src', 'sql', 'web', 'scripts'])
       cpSync(join(ROOT, path), join(clone, path), { recursive: true });
     symlinkSync(join(ROOT, 'node_modules'), join(clone, 'node_modules'));
     database = await createDatabase();
