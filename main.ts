@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { DibsError } from './clients/typescript/src/errors.ts';
+import { LOCAL } from './commands/local.ts';
 import { UsageError } from './commands/usage.ts';
 import { ConfigError, readConfig } from './src/config.ts';
 import { EmbeddedError } from './src/embedded/errors.ts';
@@ -7,41 +8,13 @@ import { Refusal, StartError } from './src/errors.ts';
 import { loggable } from './src/logger.ts';
 import { version } from './src/version.ts';
 
-/** Loads only what the command needs: the whole service takes half a second. */
 async function main(command: string | undefined, args: string[]): Promise<void> {
-  if ((command === 'serve' || command === 'migrate') && args.includes('--help')) {
-    const { LOCAL } = await import('./commands/local.ts');
-    process.stderr.write(LOCAL[command]?.help ?? '');
+  const local = command !== undefined && Object.hasOwn(LOCAL, command) ? LOCAL[command] : undefined;
+  if (local?.help !== undefined && args.includes('--help')) {
+    process.stderr.write(local.help);
     return;
   }
-  if (command === 'serve') {
-    const { serveCommand } = await import('./commands/serve.ts');
-    return serveCommand(readConfig(process.env));
-  }
-  if (command === 'migrate') {
-    const { migrateCommand } = await import('./commands/migrate.ts');
-    return migrateCommand(readConfig(process.env), args);
-  }
-  if (command === 'work') {
-    const { workCommand } = await import('./commands/work.ts');
-    return workCommand(args, process.env);
-  }
-  if (command === 'keys') {
-    const { keysCommand } = await import('./commands/keys.ts');
-    return keysCommand(args, () => readConfig(process.env));
-  }
-  if (command === 'doctor') {
-    const { doctorCommand } = await import('./commands/doctor.ts');
-    return doctorCommand(args, () => readConfig(process.env));
-  }
-  if (command === 'export') {
-    const { exportCommand } = await import('./commands/export.ts');
-    return exportCommand(args, () => readConfig(process.env));
-  }
-  if (command === 'import') {
-    const { importCommand } = await import('./commands/import.ts');
-    return importCommand(args, () => readConfig(process.env));
-  }
+  if (local) return local.run(args, { env: process.env, readConfig: () => readConfig(process.env) });
   if (command === '--version') {
     process.stdout.write(`${version}\n`);
     return;

@@ -7,7 +7,7 @@ import { StartError } from '../src/errors.ts';
 import { exportTo } from '../src/transfer/exportTo.ts';
 import { withDatabaseUrl } from './database.ts';
 import { showProgress } from './progress.ts';
-import { parsed, UsageError } from './usage.ts';
+import { isFileError, parsed, UsageError } from './usage.ts';
 
 const USAGE = `Usage: dibs export [FILE] [--with-keys]
 
@@ -18,8 +18,6 @@ const USAGE = `Usage: dibs export [FILE] [--with-keys]
 
   Exit status: 0 done, 1 failed, 2 a wrong command line.
 `;
-
-const isOfFile = (error: unknown) => error instanceof Error && 'syscall' in error;
 
 /** The file has its name only when it is whole, and safe on the disk. */
 async function intoFile<T>(file: string, write: (out: NodeJS.WritableStream) => Promise<T>): Promise<T> {
@@ -37,7 +35,7 @@ async function intoFile<T>(file: string, write: (out: NodeJS.WritableStream) => 
   } catch (error) {
     out.destroy();
     await rm(part, { force: true });
-    if (isOfFile(error)) throw new StartError(`${file} cannot be written: ${(error as Error).message}.`);
+    if (isFileError(error)) throw new StartError(`${file} cannot be written: ${error.message}.`);
     throw error;
   }
 }
@@ -70,7 +68,9 @@ export async function exportCommand(args: string[], readConfig: () => Config): P
       });
     return file === '-'
       ? write(process.stdout).catch((error) => {
-          throw isOfFile(error) ? new StartError(`Standard output took no more: ${error.message}.`) : error;
+          throw isFileError(error)
+            ? new StartError(`Standard output took no more: ${error.message}.`)
+            : error;
         })
       : intoFile(file, write);
   });

@@ -6,7 +6,7 @@ import { migrateOrCheck } from '../src/postgres/migrate.ts';
 import { checkFile, importFrom } from '../src/transfer/importFrom.ts';
 import { withDatabaseUrl } from './database.ts';
 import { showProgress } from './progress.ts';
-import { parsed, UsageError } from './usage.ts';
+import { isFileError, parsed, UsageError } from './usage.ts';
 
 const USAGE = `Usage: dibs import FILE [--new-ids]
 
@@ -18,8 +18,6 @@ const USAGE = `Usage: dibs import FILE [--new-ids]
 
   Exit status: 0 done, 1 failed, 2 a wrong command line.
 `;
-
-const isOfFile = (error: unknown) => error instanceof Error && 'syscall' in error && 'code' in error;
 
 /** `dibs import` */
 export async function importCommand(args: string[], readConfig: () => Config): Promise<void> {
@@ -43,7 +41,7 @@ export async function importCommand(args: string[], readConfig: () => Config): P
   if (file !== '-') {
     const checking = showProgress('Checked');
     await checkFile(stream(), checking.progress).catch((error) => {
-      if (isOfFile(error)) throw new StartError(`${file} cannot be read: ${error.message}.`);
+      if (isFileError(error)) throw new StartError(`${file} cannot be read: ${error.message}.`);
       throw error;
     });
     checking.end();

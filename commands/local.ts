@@ -1,5 +1,22 @@
-/** The commands that work at a database, or for the operator of a process. Each has its own help. */
-export const LOCAL: Record<string, { summary: string; options: string[]; help?: string }> = {
+import type { Config } from '../src/config.ts';
+
+/** What a command may read of the environment. */
+interface Surroundings {
+  env: NodeJS.ProcessEnv;
+  readConfig(): Config;
+}
+
+interface LocalCommand {
+  summary: string;
+  options: string[];
+  /** Of a command that does not print it by itself. */
+  help?: string;
+  /** Loads only what the command needs: the whole service takes half a second. */
+  run(args: string[], surroundings: Surroundings): Promise<void>;
+}
+
+/** The commands that work at a database, or for the operator of a process. */
+export const LOCAL: Record<string, LocalCommand> = {
   serve: {
     summary: 'run the service; the environment configures it, see the README',
     options: [],
@@ -10,6 +27,7 @@ export const LOCAL: Record<string, { summary: string; options: string[]; help?: 
 Examples:
   $ DATABASE_URL=postgres://dibs@db/dibs dibs serve
 `,
+    run: async (_, { readConfig }) => (await import('./serve.ts')).serveCommand(readConfig()),
   },
   migrate: {
     summary: 'bring the database at DATABASE_URL up to date, and exit',
@@ -25,6 +43,7 @@ Examples:
 Examples:
   $ DATABASE_URL=postgres://owner@db/dibs dibs migrate --grant-serve dibs
 `,
+    run: async (args, { readConfig }) => (await import('./migrate.ts')).migrateCommand(readConfig(), args),
   },
   work: {
     summary: 'run a command for each job of a queue of the Dibs at DIBS_URL',
@@ -40,15 +59,26 @@ Examples:
       '--name',
       '--help',
     ],
+    run: async (args, { env }) => (await import('./work.ts')).workCommand(args, env),
   },
   keys: {
     summary: 'create, list, rotate or revoke access keys in that database, or in the embedded one',
     options: ['create', 'list', 'rotate', 'revoke', '--help'],
+    run: async (args, { readConfig }) => (await import('./keys.ts')).keysCommand(args, readConfig),
   },
   doctor: {
     summary: 'look at that database, and say what is wrong with it and what to do',
-    options: ['--help'],
+    options: ['--json', '--held-seconds', '--help'],
+    run: async (args, { readConfig }) => (await import('./doctor.ts')).doctorCommand(args, readConfig),
   },
-  export: { summary: 'write its jobs, queues and schedules to a file', options: ['--with-keys', '--help'] },
-  import: { summary: 'read such a file into it', options: ['--help'] },
+  export: {
+    summary: 'write its jobs, queues and schedules to a file',
+    options: ['--with-keys', '--help'],
+    run: async (args, { readConfig }) => (await import('./export.ts')).exportCommand(args, readConfig),
+  },
+  import: {
+    summary: 'read such a file into it',
+    options: ['--new-ids', '--help'],
+    run: async (args, { readConfig }) => (await import('./import.ts')).importCommand(args, readConfig),
+  },
 };

@@ -5,11 +5,11 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { freePort } from '../bench/lib/ports.mjs';
 
 const VERSION = '4.32.5';
 const CHECKS = [
@@ -41,15 +41,6 @@ function installed() {
     writeFileSync(done, '');
   }
   return join(folder, 'bin/st');
-}
-
-async function freePort() {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address();
-  probe.close();
-  await once(probe, 'close');
-  return port;
 }
 
 /** Dibs, alone with its database. What it logs as an error is kept. */

@@ -4,10 +4,10 @@
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { freePort } from '../bench/lib/ports.mjs';
 
 const [major, ...vitestArguments] = process.argv.slice(2);
 if (!/^(node@)?\d+$/.test(major ?? '')) {
@@ -29,14 +29,6 @@ const run = (command, args, options) => {
   const { status } = spawnSync(command, args, { stdio: 'inherit', ...options });
   if (status !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${status}`);
 };
-
-async function freePort() {
-  const probe = createServer();
-  await new Promise((resolve) => probe.listen(0, '127.0.0.1', resolve));
-  const { port } = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
-}
 
 const home = mkdtempSync(join(tmpdir(), `dibs-postgres-${major}-`));
 const { platform, arch } = process;

@@ -11,6 +11,9 @@ export const JOB_STATES = [
 /** The longest delay, expiry, retention or window: 366 days. sql/shared/longest_seconds.sql has the same number. */
 export const LONGEST_SECONDS = 366 * 86_400;
 
+/** A job has at most this number of headers. */
+export const MOST_HEADERS = 32;
+
 export type JobState = (typeof JOB_STATES)[number];
 
 /** About how much memory a job takes, by the texts that users and workers sent with it. */

@@ -1,3 +1,5 @@
+import { MOST_HEADERS } from './job.ts';
+
 /** Where a request or a job belongs in a trace (W3C Trace Context), as headers carry it. */
 export interface Trace {
   traceparent: string;
@@ -39,9 +41,6 @@ export function traceIn({ traceparent, tracestate }: Record<string, unknown>): T
 /** The trace in the text of a job's headers. */
 export const traceInText = (headers: string): Trace | undefined =>
   headers.includes('"traceparent"') ? traceIn(JSON.parse(headers)) : undefined;
-
-/** A job has at most this number of headers. */
-const MOST_HEADERS = 32;
 
 /** Whether the sender of a job named a trace, or what it takes for one. */
 export const namesTrace = (headers: Record<string, string>): boolean =>

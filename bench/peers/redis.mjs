@@ -1,20 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { atEnd } from '../lib/cleanup.mjs';
 import { workDir } from '../lib/machine.mjs';
+import { freePort } from '../lib/ports.mjs';
 import { run } from '../lib/wrk.mjs';
-
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  return port;
-}
 
 export const redisVersion = async () =>
   /v=(\S+)/.exec(await run('redis-server', ['--version'], { seconds: 5 }))[1];

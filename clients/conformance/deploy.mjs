@@ -7,24 +7,17 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../../bench/lib/ports.mjs';
 
 const [workers = 100, rate = 60] = process.argv.slice(2).map(Number);
 const QUEUE = 'deploy';
 const DRIVERS = 4;
 const folder = await mkdtemp(join(tmpdir(), 'dibs-deploy-'));
 
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  return port;
-}
 const port = await freePort();
 const url = `http://127.0.0.1:${port}`;
 

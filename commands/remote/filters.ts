@@ -1,15 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { JobFilter, JobState } from '../../clients/typescript/src/generated.ts';
-
-export const STATES: readonly JobState[] = [
-  'scheduled',
-  'ready',
-  'blocked',
-  'leased',
-  'completed',
-  'cancelled',
-  'dead',
-];
+import { JOB_STATES } from '../../src/job.ts';
 
 export interface FilterOptions {
   group?: string;
@@ -29,7 +20,7 @@ export const withFilter = (command: Command): Command =>
     .option('--created-after <time>', 'only those enqueued at this time or later (RFC 3339)')
     .option('--created-before <time>', 'only those enqueued before this time');
 
-export const stateOption = (text: string, states = STATES): Option =>
+export const stateOption = (text: string, states: readonly JobState[] = JOB_STATES): Option =>
   new Option('--state <state...>', text).choices(states);
 
 export const filterOf = (options: FilterOptions): Omit<JobFilter, 'states'> => ({

@@ -8,9 +8,10 @@ import {
   type JobState,
   listJobs,
 } from '../../clients/typescript/src/generated.ts';
+import { JOB_STATES } from '../../src/job.ts';
 import { UsageError } from '../usage.ts';
 import { type Cli, examples, number } from './cli.ts';
-import { type FilterOptions, filterOf, STATES, withFilter } from './filters.ts';
+import { type FilterOptions, filterOf, withFilter } from './filters.ts';
 import { pretty } from './jsonText.ts';
 import { type PageOptions, showPages, withPages } from './pages.ts';
 import type { Session } from './session.ts';
@@ -144,7 +145,7 @@ export function add({ program, act }: Cli): void {
           .summary('list jobs')
           .description('Lists jobs, newest first. All filters must hold.')
           .option('--queue <queue>', 'only those of this queue')
-          .option('--state <state>', `only those in this state: ${STATES.join(', ')}`)
+          .option('--state <state>', `only those in this state: ${JOB_STATES.join(', ')}`)
           .option('--unique-key <key>', 'only those with this key'),
       )
         .option('--oldest', 'oldest first')

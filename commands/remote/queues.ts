@@ -12,9 +12,10 @@ import {
   redriveQueue,
   resumeQueue,
 } from '../../clients/typescript/src/generated.ts';
+import { JOB_STATES } from '../../src/job.ts';
 import { UsageError } from '../usage.ts';
 import { type Cli, examples, number } from './cli.ts';
-import { STATES, stateOption } from './filters.ts';
+import { stateOption } from './filters.ts';
 import { type PageOptions, showPages, withPages } from './pages.ts';
 import { addQueueSet } from './queueSet.ts';
 import type { Session } from './session.ts';
@@ -59,7 +60,7 @@ async function show(session: Session, _options: object, name: string): Promise<u
         ['paused', queue.paused ? 'yes' : 'no'],
         ['now', now],
         ['oldest ready', ageOf(queue)],
-        ...STATES.map((state): [string, Cell] => [state, count(queue.counts[state])]),
+        ...JOB_STATES.map((state): [string, Cell] => [state, count(queue.counts[state])]),
         ...Object.entries(queue.config).map(([field, value]): [string, Cell] => [
           field,
           JSON.stringify(value),
@@ -132,7 +133,7 @@ async function remove(
   }
 }
 
-const PURGEABLE = STATES.filter((state) => state !== 'leased');
+const PURGEABLE = JOB_STATES.filter((state) => state !== 'leased');
 
 export function add(cli: Cli): void {
   const { program, act } = cli;

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { LONGEST_SECONDS } from '../../src/job.ts';
+import { LONGEST_SECONDS, MOST_HEADERS } from '../../src/job.ts';
 import type { Backoff as BackoffType } from '../../src/queues/queue.ts';
 import {
   anyJson,
@@ -20,7 +20,7 @@ import {
 export const JobHeaders = Type.Unsafe<Record<string, string>>({
   $id: 'JobHeaders',
   type: 'object',
-  maxProperties: 32,
+  maxProperties: MOST_HEADERS,
   propertyNames: { type: 'string', maxLength: 128, pattern: NO_NUL },
   additionalProperties: { type: 'string', maxLength: 1024, pattern: NO_NUL },
   description:

@@ -1,26 +1,17 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { atEnd } from '../../bench/lib/cleanup.mjs';
+import { freePort } from '../../bench/lib/ports.mjs';
 import { startPostgres } from '../../bench/lib/postgres.mjs';
 
 const HAPROXY_CONFIG = fileURLToPath(new URL('../../deploy/haproxy/haproxy.cfg', import.meta.url));
 const START_MS = 60_000;
-
-async function freePort() {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address();
-  probe.close();
-  await once(probe, 'close');
-  return port;
-}
 
 function program(command, args) {
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });

@@ -27,15 +27,7 @@ created as (
     :max_leased::integer, :rate_jobs::integer, :rate_seconds::double precision, :max_ready::integer
   where not exists (select from changed)
   on conflict (name) do update set
-    lease_seconds = excluded.lease_seconds,
-    max_attempts = excluded.max_attempts,
-    backoff = excluded.backoff,
-    retention_seconds = excluded.retention_seconds,
-    dead_retention_seconds = excluded.dead_retention_seconds,
-    max_leased = excluded.max_leased,
-    rate_jobs = excluded.rate_jobs,
-    rate_seconds = excluded.rate_seconds,
-    max_ready = excluded.max_ready
+    -- include shared/excluded_config.sql
   returning id
 )
 insert into dibs.claim_limits (queue_id, counting_since)

@@ -1,7 +1,6 @@
 -- Makes queues, paused until the import has ended. A queue of the same name that has no jobs takes the configuration.
 insert into dibs.queues (
-  id, name, paused, fair, lease_seconds, max_attempts, backoff, retention_seconds, dead_retention_seconds, created_at,
-  max_leased, rate_jobs, rate_seconds, max_ready
+  -- include shared/queue_columns.sql
 )
 select
   case when :new_ids::boolean then coalesce(old.id, nextval('dibs.queue_ids')) else line.id end,
@@ -16,13 +15,5 @@ left join dibs.queues old on old.name = line.name
 on conflict (id) do update set
   paused = true,
   fair = excluded.fair,
-  lease_seconds = excluded.lease_seconds,
-  max_attempts = excluded.max_attempts,
-  backoff = excluded.backoff,
-  retention_seconds = excluded.retention_seconds,
-  dead_retention_seconds = excluded.dead_retention_seconds,
-  max_leased = excluded.max_leased,
-  rate_jobs = excluded.rate_jobs,
-  rate_seconds = excluded.rate_seconds,
-  max_ready = excluded.max_ready
+  -- include shared/excluded_config.sql
 where queues.name = excluded.name;

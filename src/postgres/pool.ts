@@ -94,7 +94,7 @@ export function openDatabase(url: string, size: number, log?: OutageLog, watch?:
       const from = performance.now();
       const done = (error: unknown, results: Rows[]) => {
         const { ends } = pipeline;
-        notes.ran(calls, { from, ends, rows: error ? undefined : results.map(({ length }) => length) });
+        notes.ran({ calls, from, ends, rows: error ? undefined : results.map(({ length }) => length) });
         if (!error) return resolve(results);
         const isHarmless =
           isLockTimeout(error) || isDataError(error) || (hasOwnLimit(calls) && isTimeLimit(error));

@@ -7,7 +7,8 @@ const MOST_REQUESTS = 10;
 
 const rounded = (ms: number): number => Math.round(ms * 10) / 10;
 
-function fieldsOf({ began, connected, ended, isTimed, statements }: Trip) {
+function fieldsOf({ began, connected, ended, isTimed, statements: make }: Trip) {
+  const statements = make();
   const commit = isTimed ? statements.find(({ name }) => name === 'commit') : undefined;
   const own = statements.filter((statement) => statement !== commit);
   const requests = [...new Set(statements.flatMap(({ askers }) => askers))].slice(0, MOST_REQUESTS);
@@ -29,7 +30,10 @@ function fieldsOf({ began, connected, ended, isTimed, statements }: Trip) {
 export function createSlowLog(slowMs: number, log: (fields: object, message: string) => void): TripWatch {
   let timedUntil = Number.NEGATIVE_INFINITY;
   const write = createRareLog<Trip>(
-    ({ statements }) => statements.map(({ name }) => name).join(),
+    ({ statements }) =>
+      statements()
+        .map(({ name }) => name)
+        .join(),
     (trip, times) => log({ ...fieldsOf(trip), times }, 'a round trip to the database was slow'),
   );
   return {

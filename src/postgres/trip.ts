@@ -13,8 +13,8 @@ export interface Trip {
   ended: number;
   /** Whether the times of its statements are known. */
   isTimed: boolean;
-  /** With the commit as the last one, if the trip is timed. */
-  statements: TripStatement[];
+  /** With the commit as the last one, if the trip is timed. They are made when somebody asks for them: few trips are slow. */
+  statements(): TripStatement[];
 }
 
 export interface TripWatch {
@@ -23,19 +23,63 @@ export interface TripWatch {
   ended(trip: Trip): void;
 }
 
+/** Statements that ran together. `ends` has the time at which each ended, as far as they got. `rows` has how many rows each returned. Undefined: one failed. */
+interface Round {
+  calls: Call[];
+  from: number;
+  ended: number;
+  ends: number[];
+  rows: number[] | undefined;
+}
+
 const nameOf = ({ statement }: Call): string => statement.file ?? 'unnamed';
 
 /** Notes what a transaction does, and when. */
 export function watchTrip(watch: TripWatch | undefined, here: Askers = askers()) {
   const began = performance.now();
   const isWatched = watch?.isTimed() ?? false;
-  const statements: TripStatement[] = [];
+  const rounds: Round[] = [];
   let connected = began;
+  let commit: { began: number; ended: number } | undefined;
   let all = here;
   let isTimed = isWatched;
 
-  const note = (name: string, from: number, ended: number, rows: number, failed: boolean, of: Askers) =>
-    statements.push({ name, began: from, ended, rows, failed, askers: of, waitedMs: connected - began });
+  const isTraced = () => all.some(({ ran }) => ran !== undefined);
+
+  function* statementsOf({ calls, from, ended, ends, rows }: Round): Generator<TripStatement> {
+    const waitedMs = connected - began;
+    let last = from;
+    for (const [i, call] of calls.entries()) {
+      const end = ends[i] ?? ended;
+      const failed = rows === undefined && i === ends.length;
+      yield {
+        name: nameOf(call),
+        began: last,
+        ended: end,
+        rows: rows?.[i] ?? 0,
+        failed,
+        askers: call.askers ?? here,
+        waitedMs,
+      };
+      // The server passes over those behind it.
+      if (failed && isTimed) return;
+      last = end;
+    }
+  }
+
+  function statements(): TripStatement[] {
+    const made = rounds.flatMap((round) => [...statementsOf(round)]);
+    if (commit && isTimed)
+      made.push({
+        name: 'commit',
+        ...commit,
+        rows: 0,
+        failed: false,
+        askers: all,
+        waitedMs: connected - began,
+      });
+    return made;
+  }
 
   return {
     connected(): void {
@@ -46,35 +90,24 @@ export function watchTrip(watch: TripWatch | undefined, here: Askers = askers())
     isTimed(calls: Call[]): boolean {
       for (const call of calls)
         if (call.askers && call.askers.length > 0) all = [...new Set([...all, ...call.askers])];
-      const timed = isWatched || all.some(({ ran }) => ran !== undefined);
+      const timed = isWatched || isTraced();
       isTimed ||= timed;
       return timed;
     },
 
-    /** Statements ran. `ends` has the time at which each ended, as far as they got. */
-    ran(
-      calls: Call[],
-      { from, ends, rows }: { from: number; ends: number[]; rows?: number[] | undefined },
-    ): void {
-      let last = from;
-      for (const [i, call] of calls.entries()) {
-        const ended = ends[i] ?? performance.now();
-        const failed = rows === undefined && i === ends.length;
-        note(nameOf(call), last, ended, rows?.[i] ?? 0, failed, call.askers ?? here);
-        // The server passes over those behind it.
-        if (failed && isTimed) return;
-        last = ended;
-      }
+    ran(round: Omit<Round, 'ended'>): void {
+      rounds.push({ ...round, ended: performance.now() });
     },
 
     /** It is committed. That began at `from`, or when the last statement ended. */
-    committed(from = statements.at(-1)?.ended): void {
-      if (isTimed && from !== undefined) note('commit', from, performance.now(), 0, false, all);
+    committed(from = rounds.at(-1)?.ends.at(-1)): void {
+      if (from !== undefined) commit = { began: from, ended: performance.now() };
     },
 
     end(): void {
       const ended = performance.now();
-      for (const statement of statements) for (const { ran } of statement.askers) ran?.(statement);
+      if (isTraced())
+        for (const statement of statements()) for (const { ran } of statement.askers) ran?.(statement);
       watch?.ended({ began, connected, ended, isTimed, statements });
     },
   };

@@ -4,12 +4,12 @@ import { chmodSync, existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { freePort } from '../../bench/lib/ports.mjs';
 import { examine } from '../../src/doctor/examine.ts';
 import type { Finding } from '../../src/doctor/finding.ts';
 import { type EmbeddedPostgres, startEmbedded } from '../../src/embedded/index.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
 import { asRole, onServer, urlOf } from '../support/database.ts';
-import { freePort } from '../support/ports.ts';
 import { temporaryDirectory } from '../support/postgres.ts';
 import { until } from '../support/until.ts';
 

@@ -2,8 +2,8 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { freePort } from '../../bench/lib/ports.mjs';
 import { onServer } from './database.ts';
-import { freePort } from './ports.ts';
 import { until } from './until.ts';
 
 const FOLDER = '/usr/lib/postgresql';

@@ -265,3 +265,27 @@ export const Table = ({ head, label, children }: { head: ComponentChildren; labe
     </table>
   </section>
 );
+
+interface PagerProps {
+  /** Where each page before this one led to. */
+  cursors: string[];
+  setCursors: (cursors: string[]) => void;
+  /** Where the page after this one begins. `null`: this is the last one. */
+  next: string | null;
+}
+
+export const Pager = ({ cursors, setCursors, next }: PagerProps) => (
+  <div class="pager">
+    <button type="button" disabled={cursors.length === 0} onClick={() => setCursors(cursors.slice(0, -1))}>
+      Previous
+    </button>
+    <span class="quiet">Page {cursors.length + 1}</span>
+    <button
+      type="button"
+      disabled={next === null}
+      onClick={() => next !== null && setCursors([...cursors, next])}
+    >
+      Next
+    </button>
+  </div>
+);

@@ -4,7 +4,7 @@ import { count, local } from '../format.ts';
 import { usePoll } from '../poll.ts';
 import { go, link } from '../route.ts';
 import type { AuditEntry, Caller } from '../types.ts';
-import { Empty, Field, JobLink, Loading, QueueLink, Stale, Table } from '../ui.tsx';
+import { Empty, Field, JobLink, Loading, Pager, QueueLink, Stale, Table } from '../ui.tsx';
 
 const FILTERS = [
   ['actor', 'Who'],
@@ -107,23 +107,7 @@ function Entries({ filters }: { filters: Record<string, string> }) {
           ))}
         </Table>
       )}
-      <div class="pager">
-        <button
-          type="button"
-          disabled={cursors.length === 0}
-          onClick={() => setCursors(cursors.slice(0, -1))}
-        >
-          Previous
-        </button>
-        <span class="quiet">Page {cursors.length + 1}</span>
-        <button
-          type="button"
-          disabled={next === null}
-          onClick={() => next !== null && setCursors([...cursors, next])}
-        >
-          Next
-        </button>
-      </div>
+      <Pager cursors={cursors} setCursors={setCursors} next={next} />
     </>
   );
 }

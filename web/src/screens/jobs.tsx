@@ -3,7 +3,19 @@ import { get, may, query } from '../api.ts';
 import { usePoll } from '../poll.ts';
 import { go, link } from '../route.ts';
 import { type Caller, type Job, STATES } from '../types.ts';
-import { A, Empty, Field, JobLink, Loading, QueueLink, Stale, StateName, Table, When } from '../ui.tsx';
+import {
+  A,
+  Empty,
+  Field,
+  JobLink,
+  Loading,
+  Pager,
+  QueueLink,
+  Stale,
+  StateName,
+  Table,
+  When,
+} from '../ui.tsx';
 import { Bulk } from './bulk.tsx';
 import { FILTERS, type Filters, filtersOf, fromField, toField } from './filters.ts';
 
@@ -169,23 +181,7 @@ export function JobList({ queue, filters }: { queue: string | undefined; filters
           ))}
         </Table>
       )}
-      <div class="pager">
-        <button
-          type="button"
-          disabled={cursors.length === 0}
-          onClick={() => setCursors(cursors.slice(0, -1))}
-        >
-          Previous
-        </button>
-        <span class="quiet">Page {cursors.length + 1}</span>
-        <button
-          type="button"
-          disabled={next === null}
-          onClick={() => next !== null && setCursors([...cursors, next])}
-        >
-          Next
-        </button>
-      </div>
+      <Pager cursors={cursors} setCursors={setCursors} next={next} />
     </>
   );
 }

@@ -6,7 +6,7 @@ import { usePoll } from '../poll.ts';
 import { go, link } from '../route.ts';
 import { ALL, samplesOf } from '../samples.ts';
 import type { Overview, Queue, QueueOverview } from '../types.ts';
-import { A, Empty, Loading, QueueLink, Stale, Table, Trouble } from '../ui.tsx';
+import { A, Empty, Loading, Pager, QueueLink, Stale, Table, Trouble } from '../ui.tsx';
 
 const failures = (queue: Pick<QueueOverview, 'per_second'>) =>
   queue.per_second && queue.per_second.nacked + queue.per_second.rescued;
@@ -181,23 +181,7 @@ function ByName({ contains, known }: { contains: string; known: QueueOverview[] 
           <Row key={queue.name} queue={queue} />
         ))}
       </Table>
-      <div class="pager">
-        <button
-          type="button"
-          disabled={cursors.length === 0}
-          onClick={() => setCursors(cursors.slice(0, -1))}
-        >
-          Previous
-        </button>
-        <span class="quiet">Page {cursors.length + 1}</span>
-        <button
-          type="button"
-          disabled={next === null}
-          onClick={() => next !== null && setCursors([...cursors, next])}
-        >
-          Next
-        </button>
-      </div>
+      <Pager cursors={cursors} setCursors={setCursors} next={next} />
     </>
   );
 }

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 
 /** A port that nobody listens on now. */
-export async function freePort(): Promise<number> {
+export async function freePort() {
   const probe = createServer().listen(0, '127.0.0.1');
   await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
+  const { port } = probe.address();
   probe.close();
   await once(probe, 'close');
   return port;
