@@ -346,7 +346,8 @@ begin
           when due.run_at > now() then 'scheduled'
           when new.group_key is not null then 'blocked'
           else 'ready'
-        end)::dibs.job_state,
+        end)::dibs.job_state
+        ,
         greatest(due.run_at, now()),
         new.priority,
         new.max_attempts,
@@ -363,7 +364,8 @@ begin
       from queue
       cross join new
       cross join lateral (
-        select coalesce(new.run_at, now() + new.delay_seconds * interval '1 second') as run_at
+        select
+          coalesce(new.run_at, now() + new.delay_seconds * interval '1 second') as run_at
       ) as due
       on conflict (queue_id, unique_key)
         where unique_key is not null and state in ('scheduled', 'ready', 'blocked', 'leased')

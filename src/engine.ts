@@ -43,6 +43,7 @@ import { createTally } from './metrics/tally.ts';
 import { createTotals } from './metrics/totals.ts';
 import { databaseClock } from './postgres/clock.ts';
 import { whyNotReady } from './postgres/migrate.ts';
+import { SHORT_LOCK_WAIT_MS, withLockTimeout } from './postgres/lockWait.ts';
 import type { OutageLog } from './postgres/outageLog.ts';
 import type { Database } from './postgres/pool.ts';
 import { createSemaphore } from './postgres/semaphore.ts';
@@ -148,14 +149,16 @@ export async function startEngine(options: EngineOptions) {
   const throttle = createBulkThrottle();
   const inTransactionSlot = createSemaphore(TRANSACTIONS);
   const inRoundTrip = createRoundTrips(db, tally);
+  const inCautiousRoundTrip = createRoundTrips(withLockTimeout(db, SHORT_LOCK_WAIT_MS), tally);
   const arrivals = createArrivals(db);
   const common = { db, queues, notifier, arrivals, tally, log };
 
   const groups = createGroupHeads({ ...common, joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.advance) });
   const repair = createGroupRepair({ ...common, groups });
-  const { check, enqueue, enqueueWithin } = createEnqueue({
+  const { check, enqueue, enqueueKeyed, enqueueWithin } = createEnqueue({
     ...common,
     joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.enqueue),
+    joinCautious: inCautiousRoundTrip(ORDER_IN_TRIP.enqueue),
     clock,
     groups,
     capacity: createCapacity(db),
@@ -182,7 +185,13 @@ export async function startEngine(options: EngineOptions) {
   });
   const jobs = jobAdmin({ ...common, waiters, settlement, groups, claims });
   const waits = createJobWaits({ ...common, waiters, getJob: jobs.get });
-  const enqueueOnce = idempotentEnqueue({ db, enqueueWithin, inTransactionSlot, closed: waits.closed });
+  const enqueueOnce = idempotentEnqueue({
+    db,
+    enqueueWithin,
+    enqueueKeyed,
+    inTransactionSlot,
+    closed: waits.closed,
+  });
   const settleMany = createSettleMany({
     check,
     ...followUps,

@@ -23,11 +23,25 @@ const isPostgres = (pid) => {
   }
 };
 
-/** CPU time of each PostgreSQL process of the machine, in seconds, by its pid. */
-export const postgresCpu = () =>
+/** The process that started a process. Undefined when that ended. */
+export function parentOf(pid) {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * CPU time of each PostgreSQL process of the machine, in seconds, by its pid. With the pid of a server, of its processes
+ * only.
+ */
+export const postgresCpu = (server) =>
   new Map(
     readdirSync('/proc')
       .filter((name) => /^\d+$/.test(name) && isPostgres(name))
+      .filter((pid) => server === undefined || Number(pid) === server || parentOf(pid) === server)
       .map((pid) => [pid, cpuSecondsOf(pid)]),
   );
 

@@ -16,6 +16,7 @@ import type { Capacity } from './capacity.ts';
 import { checkKeys, hasKeys, type PathOf, runAtOf } from './checks.ts';
 import { createTransact, queueIdsOf, type Within } from './enqueueWithin.ts';
 import { createInsert, hasUniqueKey } from './insert.ts';
+import { createKeyedBatcher, type KeyedRequest, type KeyedResult } from './keyedBatcher.ts';
 import { type JobToInsert, type NewJob, toInsert } from './newJob.ts';
 import { createUniqueBatcher, dealOut } from './uniqueBatcher.ts';
 import { isHeavy, weigh } from './weight.ts';
@@ -46,6 +47,8 @@ function toInsertIfFound(
 export function createEnqueue(context: {
   db: Database;
   joinRoundTrip: JoinRoundTrip;
+  /** Joins round trips whose statements may wait for the locks of others, and only for a short time. */
+  joinCautious: JoinRoundTrip;
   queues: Queues;
   clock: Clock;
   notifier: Notifier;
@@ -54,8 +57,10 @@ export function createEnqueue(context: {
   arrivals: Arrivals;
   tally: Pick<Tally, 'enqueued'>;
 }) {
-  const { db, joinRoundTrip, queues, clock, notifier, groups, capacity, arrivals, tally } = context;
-  const insert = createInsert(idSource(clock.now));
+  const { db, joinRoundTrip, joinCautious, queues, clock, notifier, groups, capacity, arrivals, tally } =
+    context;
+  const newId = idSource(clock.now);
+  const insert = createInsert(newId);
 
   /** Jobs are committed: counts them, and wakes the claims that wait for them. */
   function committed(jobs: Job[], trip?: number): void {
@@ -84,6 +89,7 @@ export function createEnqueue(context: {
   const light = batcher(joinRoundTrip);
   const heavy = batcher();
   const unique = createUniqueBatcher({ db, arrivals, waitForLocks, insert, inserted: committed });
+  const keyed = createKeyedBatcher({ joinRoundTrip: joinCautious, arrivals, newId, inserted: committed });
 
   /** The times of the jobs. @throws Refusal `invalid_request` */
   function checked(jobs: NewJob[], at: PathOf): (Date | null)[] {
@@ -111,11 +117,12 @@ export function createEnqueue(context: {
   /**
    * Runs `work` within the capacity of the queues. When a queue was deleted meanwhile, it runs `work` again. `work` opens
    * the jobs when nothing can refuse them any more: that creates the missing queues, and a refusal leaves no queue behind.
+   * `known` has the jobs whose queues are there.
    */
   async function intoQueues<T>(
     jobs: NewJob[],
     at: PathOf,
-    work: (open: () => Promise<JobToInsert[]>) => Promise<T>,
+    work: (open: () => Promise<JobToInsert[]>, known: JobToInsert[]) => Promise<T>,
   ): Promise<T> {
     const fair = new Set(jobs.filter((job) => job.fairness_key !== undefined).map(queueNameOf));
     const names = new Set(jobs.map(queueNameOf));
@@ -136,7 +143,7 @@ export function createEnqueue(context: {
         return inFound();
       };
       try {
-        return await capacity.within(known, clock.now(), () => work(open));
+        return await capacity.within(known, clock.now(), () => work(open, known));
       } catch (error) {
         if (!(error instanceof QueueGone)) throw error;
         for (const name of names) queues.changed(name);
@@ -157,6 +164,20 @@ export function createEnqueue(context: {
         return queueIdsOf(found).length === 1
           ? enqueueIntoOne(found, found[0]?.queue as Queue)
           : enqueueIntoMany(found);
+      }),
+
+    /**
+     * Enqueues the job of a request with an Idempotency-Key, in a round trip with others. Undefined when nothing was done:
+     * the key has an answer, or the request needs a transaction of its own.
+     */
+    enqueueKeyed: (
+      { job, at, ...asked }: Omit<KeyedRequest, 'job'> & { job: NewJob; at: PathOf },
+    ): Promise<KeyedResult | undefined> =>
+      intoQueues([job], at, async (_, [found]) => {
+        if (!found || hasUniqueKey(found) || isHeavy([found])) return undefined;
+        const done = await keyed({ ...asked, job: found });
+        if (done) await groups.advanceAfter([done.job]);
+        return done;
       }),
 
     /** Runs `work` in a transaction. The jobs are inserted in it when, and if, `work` calls `enqueueIn`. */

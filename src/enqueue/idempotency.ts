@@ -45,11 +45,12 @@ const replay = (answer: Answer): Answer => ({ ...answer, replayed: true });
 export function idempotentEnqueue(context: {
   db: Database;
   enqueueWithin: Enqueue['enqueueWithin'];
+  enqueueKeyed: Enqueue['enqueueKeyed'];
   inTransactionSlot: Semaphore;
   /** True when this replica stops, and lets no client wait any more. */
   closed(): boolean;
 }) {
-  const { db, enqueueWithin, inTransactionSlot, closed } = context;
+  const { db, enqueueWithin, enqueueKeyed, inTransactionSlot, closed } = context;
   /** `begun` settles when the jobs of a request are committed, or when an answer is found. `answer` may come much later. */
   const underWay = new Map<
     string,
@@ -96,7 +97,25 @@ export function idempotentEnqueue(context: {
     return known;
   }
 
+  /**
+   * Carries out a request together with others. Undefined when nothing was done: it is a repeat, it was refused, or it met a
+   * lock. Alone, it is looked at closely.
+   */
+  async function carryOutTogether({ request, jobs, at, answerOf, afterwards }: IdempotentEnqueue) {
+    const [job] = jobs;
+    if (jobs.length > 1 || !job) return undefined;
+    try {
+      const done = await enqueueKeyed({ request, job, at, answerOf, openSeconds: afterwards?.seconds });
+      return done && { given: done.answer, written: [done.job] };
+    } catch (error) {
+      if (isOutage(error)) throw error;
+      return undefined;
+    }
+  }
+
   async function recallOrCarryOut(asked: IdempotentEnqueue) {
+    const together = await carryOutTogether(asked);
+    if (together) return together;
     // This comes first: a request that was carried out must not create its queue again.
     const given = await recall(db, asked.request);
     if (given) return { given };

@@ -30,14 +30,18 @@ export const lockLimit = (ms: number): Call => callOf(lockTimeout, { lock_timeou
 export const limitLockWait = (transaction: Db, ms: number) =>
   transaction.query(lockTimeout, { lock_timeout: lockTimeoutOf(ms) });
 
-/** Runs statements, each in a transaction of its own. It waits for a lock at most this long. */
-export const withLockTimeout = (db: Database, ms: number): Db => ({
+/** Runs statements, each `query` and each `pipeline` in a transaction of its own. It waits for a lock at most this long. */
+export const withLockTimeout = (db: Database, ms: number): Pick<Database, 'query' | 'pipeline'> => ({
   async query<Parameters extends object, Row>(
     statement: Statement<Parameters, Row>,
     parameters?: Parameters,
   ) {
     const [, rows] = await db.pipeline([lockLimit(ms), { statement, parameters: parameters ?? {} }]);
     return rows as Row[];
+  },
+  async pipeline(calls, sent) {
+    const [, ...results] = await db.pipeline([lockLimit(ms), ...calls], sent);
+    return results;
   },
 });
 

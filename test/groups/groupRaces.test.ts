@@ -47,6 +47,7 @@ function bareEngine(url: string) {
   const { enqueue } = createEnqueue({
     db,
     joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.enqueue),
+    joinCautious: inRoundTrip(ORDER_IN_TRIP.enqueue),
     queues,
     clock: databaseClock(db),
     notifier,
