@@ -32,6 +32,7 @@ import { createCapacity } from './enqueue/capacity.ts';
 import type { PathOf } from './enqueue/checks.ts';
 import { createEnqueue } from './enqueue/enqueue.ts';
 import { type IdempotentEnqueue, idempotentEnqueue } from './enqueue/idempotency.ts';
+import { createKeyedBatcher } from './enqueue/keyedBatcher.ts';
 import type { NewJob } from './enqueue/newJob.ts';
 import { createGroupHeads } from './groups/heads.ts';
 import { createGroupRepair } from './groups/repair.ts';
@@ -51,6 +52,7 @@ import { createArrivals } from './queues/arrivals.ts';
 import { queueCache } from './queues/cache.ts';
 import { createNotifier } from './replicas/notifier.ts';
 import { scheduleAdmin } from './schedules/schedules.ts';
+import { createChainedAcks } from './settle/chainedAcks.ts';
 import { createFollowUps } from './settle/followUps.ts';
 import type { Ack, Nack } from './settle/requests.ts';
 import { createSettleMany } from './settle/settleMany.ts';
@@ -155,10 +157,9 @@ export async function startEngine(options: EngineOptions) {
 
   const groups = createGroupHeads({ ...common, joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.advance) });
   const repair = createGroupRepair({ ...common, groups });
-  const { check, enqueue, enqueueKeyed, enqueueWithin } = createEnqueue({
+  const { check, enqueue, enqueueWithin, enqueueTogether, newId, inserted } = createEnqueue({
     ...common,
     joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.enqueue),
-    joinCautious: inCautiousRoundTrip(ORDER_IN_TRIP.enqueue),
     clock,
     groups,
     capacity: createCapacity(db),
@@ -169,11 +170,19 @@ export async function startEngine(options: EngineOptions) {
     waiters,
     groups,
   });
+  const ackChained = createChainedAcks({
+    ...common,
+    joinRoundTrip: inCautiousRoundTrip(ORDER_IN_TRIP.settle),
+    newId,
+    inserted,
+  });
   const followUps = createFollowUps({
     ...common,
     waiters,
     settlement,
     enqueueWithin,
+    enqueueTogether,
+    ackChained,
     inTransactionSlot,
     groups,
   });
@@ -185,9 +194,16 @@ export async function startEngine(options: EngineOptions) {
   });
   const jobs = jobAdmin({ ...common, waiters, settlement, groups, claims });
   const waits = createJobWaits({ ...common, waiters, getJob: jobs.get });
+  const enqueueKeyed = createKeyedBatcher({
+    ...common,
+    joinRoundTrip: inCautiousRoundTrip(ORDER_IN_TRIP.enqueue),
+    newId,
+    inserted,
+  });
   const enqueueOnce = idempotentEnqueue({
     db,
     enqueueWithin,
+    enqueueTogether,
     enqueueKeyed,
     inTransactionSlot,
     closed: waits.closed,

@@ -1,11 +1,12 @@
 import { createBatcher } from '../batching/batcher.ts';
 import type { JoinRoundTrip } from '../batching/roundTrips.ts';
-import { QueueGone } from '../errors.ts';
+import { isOutage, QueueGone, Refusal } from '../errors.ts';
 import type { GroupHeads } from '../groups/heads.ts';
 import { idSource } from '../ids.ts';
 import type { Job } from '../job.ts';
 import type { Tally } from '../metrics/tally.ts';
 import type { Clock } from '../postgres/clock.ts';
+import { isDataError, isLockTimeout } from '../postgres/errorClasses.ts';
 import { createLockWait, SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
@@ -16,7 +17,6 @@ import type { Capacity } from './capacity.ts';
 import { checkKeys, hasKeys, type PathOf, runAtOf } from './checks.ts';
 import { createTransact, queueIdsOf, type Within } from './enqueueWithin.ts';
 import { createInsert, hasUniqueKey } from './insert.ts';
-import { createKeyedBatcher, type KeyedRequest, type KeyedResult } from './keyedBatcher.ts';
 import { type JobToInsert, type NewJob, toInsert } from './newJob.ts';
 import { createUniqueBatcher, dealOut } from './uniqueBatcher.ts';
 import { isHeavy, weigh } from './weight.ts';
@@ -44,11 +44,17 @@ function toInsertIfFound(
   return inSlices(eachOf(jobs, prepare)).then(() => prepared);
 }
 
+/** What `work` returns. Undefined when it has to be tried again alone, which tells what is wrong, or waits for a lock. */
+const unlessAlone = <T>(work: Promise<T>): Promise<T | undefined> =>
+  work.catch((error) => {
+    const isRefused = error instanceof Refusal && !isOutage(error);
+    if (isRefused || isLockTimeout(error) || isDataError(error)) return undefined;
+    throw error;
+  });
+
 export function createEnqueue(context: {
   db: Database;
   joinRoundTrip: JoinRoundTrip;
-  /** Joins round trips whose statements may wait for the locks of others, and only for a short time. */
-  joinCautious: JoinRoundTrip;
   queues: Queues;
   clock: Clock;
   notifier: Notifier;
@@ -57,8 +63,7 @@ export function createEnqueue(context: {
   arrivals: Arrivals;
   tally: Pick<Tally, 'enqueued'>;
 }) {
-  const { db, joinRoundTrip, joinCautious, queues, clock, notifier, groups, capacity, arrivals, tally } =
-    context;
+  const { db, joinRoundTrip, queues, clock, notifier, groups, capacity, arrivals, tally } = context;
   const newId = idSource(clock.now);
   const insert = createInsert(newId);
 
@@ -89,7 +94,6 @@ export function createEnqueue(context: {
   const light = batcher(joinRoundTrip);
   const heavy = batcher();
   const unique = createUniqueBatcher({ db, arrivals, waitForLocks, insert, inserted: committed });
-  const keyed = createKeyedBatcher({ joinRoundTrip: joinCautious, arrivals, newId, inserted: committed });
 
   /** The times of the jobs. @throws Refusal `invalid_request` */
   function checked(jobs: NewJob[], at: PathOf): (Date | null)[] {
@@ -167,18 +171,27 @@ export function createEnqueue(context: {
       }),
 
     /**
-     * Enqueues the job of a request with an Idempotency-Key, in a round trip with others. Undefined when nothing was done:
-     * the key has an answer, or the request needs a transaction of its own.
+     * Runs `work`, which inserts these jobs with those of other requests. Undefined when nothing was done: the jobs were
+     * refused, a lock was in the way, or they need a transaction of their own.
      */
-    enqueueKeyed: (
-      { job, at, ...asked }: Omit<KeyedRequest, 'job'> & { job: NewJob; at: PathOf },
-    ): Promise<KeyedResult | undefined> =>
-      intoQueues([job], at, async (_, [found]) => {
-        if (!found || hasUniqueKey(found) || isHeavy([found])) return undefined;
-        const done = await keyed({ ...asked, job: found });
-        if (done) await groups.advanceAfter([done.job]);
-        return done;
-      }),
+    enqueueTogether: <T extends { inserted: Job[] }>(
+      jobs: NewJob[],
+      at: PathOf,
+      work: (jobs: JobToInsert[]) => Promise<T | undefined>,
+    ): Promise<T | undefined> =>
+      unlessAlone(
+        intoQueues(jobs, at, async (_, known) => {
+          const isShared = known.length === jobs.length && queueIdsOf(known).length === 1;
+          if (!isShared || known.some(hasUniqueKey) || isHeavy(known)) return undefined;
+          const done = await work(known);
+          if (done) await groups.advanceAfter(done.inserted);
+          return done;
+        }),
+      ),
+
+    newId,
+    /** Is to be called when jobs that others inserted are committed. */
+    inserted: (jobs: Job[]) => committed(jobs),
 
     /** Runs `work` in a transaction. The jobs are inserted in it when, and if, `work` calls `enqueueIn`. */
     enqueueWithin: <T>(jobs: NewJob[], at: PathOf, work: Within<T>): Promise<T> =>

@@ -14,7 +14,8 @@ import {
   recall,
   takeKey,
 } from './keptAnswers.ts';
-import type { NewJob } from './newJob.ts';
+import type { KeyedBatcher } from './keyedBatcher.ts';
+import type { JobToInsert, NewJob } from './newJob.ts';
 
 /** While a request waits for its job on another replica, this replica looks this often whether it is answered. */
 const LOOK_MS = 200;
@@ -45,12 +46,13 @@ const replay = (answer: Answer): Answer => ({ ...answer, replayed: true });
 export function idempotentEnqueue(context: {
   db: Database;
   enqueueWithin: Enqueue['enqueueWithin'];
-  enqueueKeyed: Enqueue['enqueueKeyed'];
+  enqueueTogether: Enqueue['enqueueTogether'];
+  enqueueKeyed: KeyedBatcher;
   inTransactionSlot: Semaphore;
   /** True when this replica stops, and lets no client wait any more. */
   closed(): boolean;
 }) {
-  const { db, enqueueWithin, enqueueKeyed, inTransactionSlot, closed } = context;
+  const { db, enqueueWithin, enqueueTogether, enqueueKeyed, inTransactionSlot, closed } = context;
   /** `begun` settles when the jobs of a request are committed, or when an answer is found. `answer` may come much later. */
   const underWay = new Map<
     string,
@@ -97,20 +99,13 @@ export function idempotentEnqueue(context: {
     return known;
   }
 
-  /**
-   * Carries out a request together with others. Undefined when nothing was done: it is a repeat, it was refused, or it met a
-   * lock. Alone, it is looked at closely.
-   */
+  /** Carries out a request for one job, together with others. Undefined when nothing was done: alone, it is told why. */
   async function carryOutTogether({ request, jobs, at, answerOf, afterwards }: IdempotentEnqueue) {
-    const [job] = jobs;
-    if (jobs.length > 1 || !job) return undefined;
-    try {
-      const done = await enqueueKeyed({ request, job, at, answerOf, openSeconds: afterwards?.seconds });
-      return done && { given: done.answer, written: [done.job] };
-    } catch (error) {
-      if (isOutage(error)) throw error;
-      return undefined;
-    }
+    if (jobs.length > 1) return undefined;
+    const done = await enqueueTogether(jobs, at, ([job]) =>
+      enqueueKeyed({ request, job: job as JobToInsert, answerOf, openSeconds: afterwards?.seconds }),
+    );
+    return done && { given: done.answer, written: done.inserted };
   }
 
   async function recallOrCarryOut(asked: IdempotentEnqueue) {

@@ -40,7 +40,7 @@ export interface KeyedRequest {
 
 /** The job of a request, and the answer that is kept under its key. */
 export interface KeyedResult {
-  job: Job;
+  inserted: Job[];
   answer: Answer;
 }
 
@@ -107,9 +107,9 @@ export function createKeyedBatcher(context: {
       const results = items.map(({ id, job, draft }) => {
         const decided = (found.get(id) ?? found.get(null)) as Decided | PassedOver;
         if (decided.state === null) return undefined;
-        return { job: toJob(job, id, decided), answer: filledIn(draft, decided) };
+        return { inserted: [toJob(job, id, decided)], answer: filledIn(draft, decided) };
       });
-      inserted(results.flatMap((result) => result?.job ?? []));
+      inserted(results.flatMap((result) => result?.inserted ?? []));
       return results;
     },
   });
@@ -121,3 +121,5 @@ export function createKeyedBatcher(context: {
     return batched(job.queue.id, { ...asked, id, draft });
   };
 }
+
+export type KeyedBatcher = ReturnType<typeof createKeyedBatcher>;

@@ -2223,6 +2223,38 @@ export interface StatementTypes {
       group: string;
     };
   };
+  'settle/ack_with_follow_ups': {
+    parameters: {
+      next_queue_id: number | null;
+      queue_id: number | null;
+      acked_ids: (string | null)[] | null;
+      lease_tokens: (string | null)[] | null;
+      needs_trace: (boolean | null)[] | null;
+      ids: (string | null)[] | null;
+      delays: (number | null)[] | null;
+      run_ats: (string | null)[] | null;
+      priorities: (number | null)[] | null;
+      max_attempts: (number | null)[] | null;
+      backoffs: (string | null)[] | TextArray | null;
+      headers: (string | null)[] | TextArray | null;
+      payloads: (string | null)[] | TextArray | null;
+      unique_keys: (string | null)[] | TextArray | null;
+      windows: (number | null)[] | null;
+      groups: (string | null)[] | TextArray | null;
+      fairness_keys: (string | null)[] | TextArray | null;
+      expiries: (number | null)[] | null;
+      waits: (number | null)[] | null;
+      follows: (string | null)[] | null;
+    };
+    columns: {
+      is_acked: boolean;
+      id: string;
+      group: string;
+      state: JobState;
+      run_at: string;
+      created_at: string;
+    };
+  };
   'settle/complete': {
     parameters: {
       results: (string | null)[] | TextArray | null;

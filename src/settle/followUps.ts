@@ -2,7 +2,7 @@ import type { PathOf } from '../enqueue/checks.ts';
 import type { Enqueue } from '../enqueue/enqueue.ts';
 import type { NewJob } from '../enqueue/newJob.ts';
 import { jobNotFound, leaseLost } from '../errors.ts';
-import type { GroupHeads } from '../groups/heads.ts';
+import type { GroupHeads, Moved } from '../groups/heads.ts';
 import type { Job } from '../job.ts';
 import type { Tally } from '../metrics/tally.ts';
 import { isKeyTaken } from '../postgres/errorClasses.ts';
@@ -15,7 +15,8 @@ import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import { eachOf, inSlicesIf } from '../slices.ts';
 import { traceInText } from '../traceparent.ts';
-import type { Waiters } from '../waiting/waiters.ts';
+import type { Changed, Waiters } from '../waiting/waiters.ts';
+import type { ChainedAcks } from './chainedAcks.ts';
 import { ackedAs, completeJobs } from './complete.ts';
 import { currentJobs, prepareNack } from './giveBack.ts';
 import type { Ack, Acked, Nack, Nacked } from './requests.ts';
@@ -59,12 +60,14 @@ export function createFollowUps(context: {
   waiters: Waiters;
   settlement: Settlement;
   enqueueWithin: Enqueue['enqueueWithin'];
+  enqueueTogether: Enqueue['enqueueTogether'];
+  ackChained: ChainedAcks;
   inTransactionSlot: Semaphore;
   groups: GroupHeads;
   tally: Tally;
 }) {
-  const { db, queues, arrivals, waiters, settlement, enqueueWithin, inTransactionSlot, groups, tally } =
-    context;
+  const { db, queues, arrivals, waiters, settlement, inTransactionSlot, groups, tally } = context;
+  const { enqueueWithin, enqueueTogether, ackChained } = context;
 
   const lookAt = createSemaphore(LOOKS_AT_ONCE);
 
@@ -113,13 +116,39 @@ export function createFollowUps(context: {
     );
   }
 
+  /** A job was acked, and its follow-ups are inserted. */
+  async function acked(queue: Queue, row: Changed & Pick<Moved, 'id' | 'group'>, enqueued: Job[]) {
+    tally.acked(queue.id, [row]);
+    waiters.changed([row]);
+    settlement.leaseEnded(queue);
+    const answer: Acked = { id: row.id, state: 'completed', enqueued };
+    await groups.advanceAfter([{ ...answer, group: row.group }]);
+    return answer;
+  }
+
+  /** Acks a job together with others. Undefined when nothing was done: alone, it is told why. */
+  async function ackTogether(queue: Queue, jobs: NewJob[], item: Ack, at: PathOf) {
+    if (queue.retention_seconds !== 0) return undefined;
+    const needsTrace = jobs.some(({ trace }) => trace === undefined);
+    const done = await enqueueTogether(jobs, at, (followUps) =>
+      ackChained(queue, { item, followUps, needsTrace }),
+    );
+    return done && acked(queue, done.row, done.inserted);
+  }
+
   async function ackWithFollowUps(jobs: NewJob[], item: Ack, at: PathOf): Promise<Acked> {
     const queue = await queues.ofJob(item.id);
+    return (await ackTogether(queue, jobs, item, at)) ?? ackAlone(queue, jobs, item, at);
+  }
+
+  async function ackAlone(queue: Queue, jobs: NewJob[], item: Ack, at: PathOf): Promise<Acked> {
     // Look first. An ack that does not count must not create the queues of its follow-ups. A repeated ack is answered
     // again.
     const before = await find(queue, item);
     if (before.state === 'completed') return ackedAs(before);
     const traced = withTraceOf(before, jobs);
+    const together = traced === jobs ? undefined : await ackTogether(queue, traced, item, at);
+    if (together) return together;
     const done = await withFollowUps(traced, at, async (transaction, enqueueIn) => {
       // Complete the job first, so that a follow-up may have its unique_key.
       const [row] = await completeJobs(queue, [item], transaction);
@@ -135,14 +164,7 @@ export function createFollowUps(context: {
       });
       return { row, enqueued: answered };
     });
-    if (done) {
-      tally.acked(queue.id, [done.row]);
-      waiters.changed([done.row]);
-      settlement.leaseEnded(queue);
-      const acked: Acked = { id: item.id, state: 'completed', enqueued: done.enqueued };
-      await groups.advanceAfter([{ ...acked, group: done.row.group }]);
-      return acked;
-    }
+    if (done) return acked(queue, done.row, done.enqueued);
     const since = await find(queue, item);
     if (since.state !== 'completed') throw leaseLost(item.id);
     return ackedAs(since);

@@ -47,7 +47,6 @@ function bareEngine(url: string) {
   const { enqueue } = createEnqueue({
     db,
     joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.enqueue),
-    joinCautious: inRoundTrip(ORDER_IN_TRIP.enqueue),
     queues,
     clock: databaseClock(db),
     notifier,

@@ -1,0 +1,132 @@
+import { createBatcher } from '../batching/batcher.ts';
+import type { JoinRoundTrip, RoundTrip } from '../batching/roundTrips.ts';
+import type { Inserted, JobToInsert } from '../enqueue/newJob.ts';
+import { newJobParameters, toJob } from '../enqueue/newJob.ts';
+import { weigh } from '../enqueue/weight.ts';
+import type { Moved } from '../groups/heads.ts';
+import type { Job } from '../job.ts';
+import { prepared, row } from '../postgres/statements.ts';
+import type { Arrivals } from '../queues/arrivals.ts';
+import type { Queue } from '../queues/cache.ts';
+import { type Item, ids, tokens } from './settleBatch.ts';
+
+const statement = prepared('settle/ack_with_follow_ups', row<AckedRow | InsertedRow>());
+
+const BATCH_ROWS = 250;
+
+interface AckedRow extends Record<Exclude<keyof Inserted, 'id'>, null> {
+  is_acked: true;
+  id: string;
+  group: string | null;
+}
+
+/** What the database decided about a follow-up. It holds for all ready ones when it has no id. */
+interface InsertedRow extends Inserted {
+  is_acked: false;
+  id: string | null;
+  group: null;
+}
+
+/** An ack whose follow-ups go into one queue. */
+interface ChainedAck {
+  item: Item;
+  followUps: JobToInsert[];
+  /** Whether follow-ups take the trace of the acked job, if it has one. Such a job is left alone. */
+  needsTrace: boolean;
+}
+
+/** A job that was acked, and its follow-ups. */
+export interface Chained {
+  row: Pick<Moved, 'id' | 'group'>;
+  inserted: Job[];
+}
+
+type Outcome = Chained | { error: unknown } | undefined;
+
+const nextQueueOf = ({ followUps: [first] }: ChainedAck) => (first as JobToInsert).queue.id;
+
+const byAckedId = (a: ChainedAck, b: ChainedAck) => (a.item.id < b.item.id ? -1 : 1);
+
+/**
+ * Acks jobs and inserts their follow-ups, many with one statement, in round trips of their queue that wait only for a short
+ * time. The result is undefined for a job that was not acked: its lease is lost, or it has to be looked at.
+ */
+export function createChainedAcks(context: {
+  joinRoundTrip: JoinRoundTrip;
+  arrivals: Arrivals;
+  newId: (queueId: number) => string;
+  inserted: (jobs: Job[]) => void;
+}) {
+  const { joinRoundTrip, arrivals, newId, inserted } = context;
+
+  /** Runs the statement for acks of one queue, whose follow-ups go into one queue. */
+  async function ackAll(queueId: number, nextId: number, acks: ChainedAck[], on: RoundTrip['db']) {
+    const sorted = acks.toSorted(byAckedId);
+    const items = sorted.map(({ item }) => item);
+    const jobs = sorted.flatMap(({ followUps }) => followUps);
+    const jobIds = jobs.map(() => newId(nextId));
+    const rows = await on.query(statement, {
+      queue_id: queueId,
+      next_queue_id: nextId,
+      acked_ids: ids(items),
+      lease_tokens: tokens(items),
+      needs_trace: sorted.map(({ needsTrace }) => needsTrace),
+      follows: sorted.flatMap(({ item, followUps }) => followUps.map(() => item.id)),
+      ...newJobParameters(jobIds, jobs),
+    });
+    const decided = new Map<string | null, InsertedRow>();
+    const acked = new Map<string, AckedRow>();
+    for (const found of rows) {
+      if (found.is_acked) acked.set(found.id, found);
+      else decided.set(found.id, found);
+    }
+    const outcomes = new Map<ChainedAck, Outcome>();
+    let at = 0;
+    for (const ack of sorted) {
+      const first = at;
+      at += ack.followUps.length;
+      const row = acked.get(ack.item.id);
+      if (!row) continue;
+      const made = ack.followUps.map((job, i) => {
+        const id = jobIds[first + i] as string;
+        return toJob(job, id, (decided.get(id) ?? decided.get(null)) as InsertedRow);
+      });
+      outcomes.set(ack, { row, inserted: made });
+      inserted(made);
+    }
+    return outcomes;
+  }
+
+  const batched = createBatcher<ChainedAck, Outcome>({
+    joinRoundTrip,
+    weigh: ({ followUps }) => weigh(followUps, BATCH_ROWS),
+    maxWeight: 1,
+    clash: ({ item }) => item.id,
+    async run(queueId, acks, trip) {
+      const { db } = trip as RoundTrip;
+      const byNext = new Map<number, ChainedAck[]>();
+      for (const ack of acks) byNext.set(nextQueueOf(ack), [...(byNext.get(nextQueueOf(ack)) ?? []), ack]);
+      const all = await Promise.all(
+        Array.from(byNext, ([nextId, some]) =>
+          arrivals
+            .watch(
+              () => [nextId],
+              () => ackAll(queueId, nextId, some, db),
+            )
+            // The acks with another next queue may be committed: each statement fails alone.
+            .catch((error) => new Map<ChainedAck, Outcome>(some.map((ack) => [ack, { error }]))),
+        ),
+      );
+      const outcomes = new Map(all.flatMap((some) => [...some]));
+      return acks.map((ack) => outcomes.get(ack));
+    },
+  });
+
+  return async (queue: Queue, ack: ChainedAck): Promise<Chained | undefined> => {
+    const outcome = await batched(queue.id, ack);
+    if (outcome && 'error' in outcome) throw outcome.error;
+    return outcome;
+  };
+}
+
+export type ChainedAcks = ReturnType<typeof createChainedAcks>;
