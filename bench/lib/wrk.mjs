@@ -55,7 +55,7 @@ export async function wrk(url, { script, connections, seconds, args = [], thread
   const line = /^RESULT (.*)$/m.exec(out)?.[1];
   if (!line) throw new Error(`wrk printed no result:\n${out}`);
   const result = JSON.parse(line);
-  if (result.requests === 0) throw new Error(`wrk had no answer from ${url}`);
+  if (result.requests === 0) throw new Error(`wrk had no answer from ${url}:\n${out}`);
   return { ...result, rps: result.requests / result.seconds };
 }
 

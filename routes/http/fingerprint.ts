@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { isSliceOver } from '../../src/slices.ts';
 import {
   CLOSE_LIST,
@@ -36,7 +36,7 @@ interface OpenObject {
 
 const ARRAY: OpenObject = { start: -1, members: [], nameEnds: [] };
 
-const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest();
+const sha256 = (bytes: Buffer) => hash('sha256', bytes, 'buffer');
 
 /** Up to this number, members are sorted without a pause. */
 const FEW = 1000;
@@ -180,7 +180,7 @@ class Canonical {
       }
       if (isSliceOver()) yield;
     }
-    return sha256(this.#text.subarray(0, this.#at)).toString('hex');
+    return hash('sha256', this.#text.subarray(0, this.#at), 'hex');
   }
 }
 
@@ -188,9 +188,9 @@ class Canonical {
 function closed(text: Buffer, { start }: OpenObject, end: number): number {
   text[end] = CLOSE_OBJECT;
   if (end + 1 - start <= MOST_INLINE) return end + 1;
-  const hash = sha256(text.subarray(start, end + 1));
+  const short = sha256(text.subarray(start, end + 1));
   text[start] = HASH_MARK;
-  return start + 1 + hash.copy(text, start + 1);
+  return start + 1 + short.copy(text, start + 1);
 }
 
 /** The SHA-256, in hex, of what a body says. `json` is valid JSON, or empty. */

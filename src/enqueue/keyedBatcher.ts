@@ -89,7 +89,7 @@ export function createKeyedBatcher(context: {
         ),
         routes: textArray(asked.map(({ request }) => request.route)),
         keys: textArray(asked.map(({ request }) => request.key)),
-        fingerprints: asked.map(({ request }) => request.fingerprint),
+        fingerprints: textArray(asked.map(({ request }) => request.fingerprint)),
         statuses: asked.map(({ draft }) => draft.status),
         locations: textArray(asked.map(({ draft }) => draft.location)),
         bodies: textArray(asked.map(({ draft }) => draft.body)),
