@@ -45,9 +45,6 @@ const chain = (load, queue, requests, next = queue) =>
     requests === 'one' ? acked : Math.min(acked, enqueued),
   );
 
-const cycles = (load, queue, more) =>
-  measured(load, 'cycle', [queue, jobText(queue, more)], ({ acked }) => acked);
-
 const plain = { name: 'plain', run: (load) => varied(load, 'plain', NO_KEY) };
 
 /** Each pair has a name, its two sides and the ratio that is wanted. */
@@ -103,7 +100,8 @@ await benchmark(
       for (const queue of filled) await fill(replica.url, LEASED_AHEAD, jobText(queue));
     await settle(url);
     for (const { run, against } of pairs)
-      for (const one of [against.run, run, against.run, run]) await one({ ...load, seconds: 2 }).catch(() => undefined);
+      for (const one of [against.run, run, against.run, run])
+        await one({ ...load, seconds: 2 }).catch(() => undefined);
 
     const found = pairs.map(() => ({ plain: [], feature: [], ratio: [], dibs: [], postgres: [] }));
     for (let round = 1; round <= rounds; round++) {

@@ -1,7 +1,7 @@
 import { setImmediate as nextLoop } from 'node:timers/promises';
 import { type Askers, askers, runForAll } from '../askers.ts';
 import { isOutage, overloaded } from '../errors.ts';
-import { isDataError } from '../postgres/errorClasses.ts';
+import { isDataError, isLockTimeout } from '../postgres/errorClasses.ts';
 import type { JoinRoundTrip, RoundTrip } from './roundTrips.ts';
 
 /*
@@ -26,6 +26,7 @@ export type Batcher<Item, Result> = (queueId: number, item: Item) => Promise<Res
  * Makes a batcher. A batch that fails for its data is run again item by item, so that a bad item fails alone.
  *
  * With `joinRoundTrip`, a batch goes in the next round trip of its queue, and the next batch may go in the one after it.
+ * One that waits too long for a lock is run again item by item, beside the next batches.
  * Without it, the batches of a queue run one after the other.
  * A batch weighs at most `maxWeight`, and an item heavier than that goes alone. `clash` names what two items of one batch
  * must not share. The second of them waits for the next batch, and holds up no other item.
@@ -73,7 +74,7 @@ export function createBatcher<Item, Result>(options: {
       const results = await runForAll(batch, () => options.run(queueId, items, trip));
       for (const [i, waiting] of batch.entries()) waiting.resolve(results[i] as Result);
     } catch (error) {
-      if (batch.length > 1 && isDataError(error)) {
+      if (batch.length > 1 && (isDataError(error) || (trip && isLockTimeout(error)))) {
         const alone = trip?.leave();
         for (const waiting of batch) await run(queueId, [waiting], alone);
       } else {

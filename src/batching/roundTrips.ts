@@ -132,7 +132,10 @@ function gather(number: number, alone: RoundTrip) {
  * the round trip before is under way, and nobody waits when none is. When a round trip returns, the next one is sent
  * first. The answers are dealt out while the database works on it.
  */
-export function createRoundTrips(db: Pick<Database, 'query' | 'pipeline'>, tally?: { roundTrip(jobs: number): void }) {
+export function createRoundTrips(
+  db: Pick<Database, 'query' | 'pipeline'>,
+  tally?: { roundTrip(jobs: number): void },
+) {
   const alone = outside(db);
   const queues = new Map<number, QueueTrips>();
   let number = 0;

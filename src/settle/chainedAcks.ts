@@ -81,6 +81,7 @@ export function createChainedAcks(context: {
       else decided.set(found.id, found);
     }
     const outcomes = new Map<ChainedAck, Outcome>();
+    const all: Job[] = [];
     let at = 0;
     for (const ack of sorted) {
       const first = at;
@@ -92,8 +93,9 @@ export function createChainedAcks(context: {
         return toJob(job, id, (decided.get(id) ?? decided.get(null)) as InsertedRow);
       });
       outcomes.set(ack, { row, inserted: made });
-      inserted(made);
+      all.push(...made);
     }
+    inserted(all);
     return outcomes;
   }
 
@@ -113,8 +115,11 @@ export function createChainedAcks(context: {
               () => [nextId],
               () => ackAll(queueId, nextId, some, db),
             )
-            // The acks with another next queue may be committed: each statement fails alone.
-            .catch((error) => new Map<ChainedAck, Outcome>(some.map((ack) => [ack, { error }]))),
+            .catch((error) => {
+              if (byNext.size === 1) throw error;
+              // The acks with another next queue may be committed: each statement fails alone.
+              return new Map<ChainedAck, Outcome>(some.map((ack) => [ack, { error }]));
+            }),
         ),
       );
       const outcomes = new Map(all.flatMap((some) => [...some]));

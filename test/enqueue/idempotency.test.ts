@@ -5,6 +5,7 @@ import { createDatabase, onServer } from '../support/database.ts';
 import { eventually, expectProblem, moves } from '../support/moves.ts';
 import { nodes, outline, prepare } from '../support/plans.ts';
 import { head, rawClient } from '../support/rawClient.ts';
+import { served } from '../support/served.ts';
 import { type Answer, type Service, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
@@ -341,6 +342,64 @@ test('requests that wait for a key leave connections to the requests without a k
     await release();
     for (const answer of await Promise.all(withKey)) expect([201, 503]).toContain(answer.status);
   });
+});
+
+test('a key that another transaction holds does not hold up requests with other keys, sent at the same moment', async () => {
+  const queue = at.newQueue();
+  await at.enqueue({ queue });
+  const held = newKey();
+  const take = `insert into dibs.idempotency_keys (route, key, fingerprint, expires_at)
+    values ('POST /jobs', '${held}', sha256(''), now() + interval '1 day')`;
+  await beside(take, async (release) => {
+    const first = post(here, '/jobs', { queue }, held);
+    const others = Array.from({ length: 60 }, newKey).map((key) =>
+      served(() => post(here, '/jobs', { queue }, key)),
+    );
+    for (const answer of await Promise.all(others)) expect(answer.status).toBe(201);
+    await release();
+    expect([201, 503]).toContain((await first).status);
+  });
+  expect(await jobsIn(queue)).toBeGreaterThanOrEqual(61);
+});
+
+test.each([
+  ['a delay', 'scheduled', () => ({ delay_seconds: 600 })],
+  ['a time to come', 'scheduled', () => ({ run_at: new Date(Date.now() + 3_600_000).toISOString() })],
+  ['a time that is over', 'ready', () => ({ run_at: '2020-01-01T00:00:00Z' })],
+  ['a group', 'blocked', () => ({ group: 'g' })],
+  ['texts with marks of replacement', 'ready', () => ({ headers: { a: "$& $1 $$ $'" }, fairness_key: '$&' })],
+])('the kept answer to a job with %s is the first one, and tells of the job', async (_, state, more) => {
+  const queue = at.newQueue();
+  await at.enqueue({ queue, group: 'g' });
+  const [key, body] = [newKey(), { queue, ...more() }];
+  const first = await post(here, '/jobs', body, key);
+  expect(first.status).toBe(201);
+  for (const on of [here, there])
+    expect(answerOf(await post(on, '/jobs', body, key))).toEqual(answerOf(first));
+  const { payload: _payload, ...job } = await at.get(first.body.id);
+  expect(first.body).toEqual(job);
+  expect(job.state).toBe(state);
+});
+
+test('32 requests with keys of their own, into a queue that each of them may create, are all carried out', async () => {
+  const queue = at.newQueue();
+  const sent = Array.from({ length: 32 }, (_, i) => ({ key: newKey(), body: { queue, payload: i } }));
+  const sendAll = (on: Service) =>
+    Promise.all(sent.map(({ key, body }) => served(() => post(on, '/jobs', body, key))));
+  const first = await sendAll(here);
+  const again = await sendAll(there);
+  expect(again.map(answerOf)).toEqual(first.map(answerOf));
+  expect(await jobsIn(queue)).toBe(32);
+});
+
+test('a repeat is answered on a full queue, and another request is not', async () => {
+  const queue = at.newQueue();
+  await at.configure(queue, { max_ready: 1 });
+  const key = newKey();
+  const first = await post(here, '/jobs', { queue }, key);
+  expect(first.status).toBe(201);
+  expect(answerOf(await post(there, '/jobs', { queue }, key))).toEqual(answerOf(first));
+  expectProblem(await post(there, '/jobs', { queue }, newKey()), 429, 'queue_full');
 });
 
 test('a replica that stops in its transaction loses the key to a repeat on another replica', async () => {

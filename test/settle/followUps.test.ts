@@ -1,6 +1,8 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openTransaction } from '../support/beside.ts';
 import { eventually, expectProblem, moves, UNKNOWN_ID, UNKNOWN_TOKEN } from '../support/moves.ts';
+import { served } from '../support/served.ts';
 import { type Service, startService } from '../support/service.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every kind.
@@ -246,6 +248,37 @@ describe('an ack with enqueue', () => {
     expect((await at.settle('ack', job, { enqueue: [{ queue: next }] })).status).toBe(200);
     expect(await at.drain(next)).toHaveLength(1);
   });
+});
+
+test('a job that is locked holds up only its own ack, not the acks with follow-ups beside it', async () => {
+  const queue = at.newQueue();
+  const next = at.newQueue('next');
+  await at.configure(next, {});
+  await at.enqueueAll(Array.from({ length: 20 }, () => ({ queue })));
+  const [locked, ...others] = await at.claim(queue, { limit: 20, lease_seconds: 600 });
+  const enqueue = [{ queue: next }];
+  const user = await openTransaction(service.databaseUrl);
+  await user.query('select from dibs.jobs where id = $1 for update', [locked.id]);
+  const ack = at.settle('ack', locked, { enqueue });
+  // One that was answered 503 on a slow machine may have counted: then it is gone.
+  const answers = await Promise.all(others.map((job) => served(() => at.settle('ack', job, { enqueue }))));
+  for (const { status } of answers) expect([200, 404]).toContain(status);
+  expect((await at.get(locked.id)).state).toBe('leased');
+  await user.end('rollback');
+  const counted = (await ack).status === 200 ? 20 : 19;
+  expect(await at.drain(next)).toHaveLength(counted);
+});
+
+test('a follow-up belongs to the trace of the job before it, where its request names none', async () => {
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+  const queue = at.newQueue();
+  const next = at.newQueue('next');
+  await at.configure(next, {});
+  await at.enqueueAll([{ queue, headers: { traceparent } }, { queue }]);
+  const jobs = await at.claim(queue, { limit: 2 });
+  for (const job of jobs) await at.settle('ack', job, { enqueue: [{ queue: next, headers: { a: 'b' } }] });
+  const found = await at.claim(next, { limit: 2 });
+  expect(found.map(({ headers }) => headers)).toEqual([{ a: 'b', traceparent }, { a: 'b' }]);
 });
 
 describe('a nack with enqueue', () => {

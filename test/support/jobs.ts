@@ -79,6 +79,23 @@ const all = <T>(items: unknown[], value: T): T[] => items.map(() => value);
 const RANKS = Array.from({ length: 201 }, (_, i) => i - 100);
 const positionsOf = (ids: string[]) => ids.map((_, i) => 10_000_000 + i);
 const LATER = '2100-01-01';
+const newJobs = (queue: number, ids: string[]) => ({
+  queue_id: queue,
+  ids: ids.map((id) => id.replace(/^0/, 'f')),
+  delays: all(ids, 0),
+  run_ats: all(ids, null),
+  priorities: all(ids, 0),
+  max_attempts: all(ids, 5),
+  backoffs: all(ids, null),
+  headers: all(ids, '{}'),
+  payloads: all(ids, '1'),
+  unique_keys: null,
+  windows: null,
+  groups: null,
+  fairness_keys: null,
+  expiries: null,
+  waits: null,
+});
 /** A call point behind everything. */
 export const AFTER_ALL = { last_position: 2 ** 50, open_transactions: ['3', '4'], next_transaction: 2 ** 31 };
 
@@ -193,22 +210,33 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
   'maintenance/prune_claims': { planned: true, parameters: () => ({ from: '-infinity' }) },
   'enqueue/insert': {
     batch: true,
+    parameters: ({ queue }, ids) => newJobs(queue, ids),
+  },
+  'enqueue/insert_keyed': {
+    batch: true,
     parameters: ({ queue }, ids) => ({
-      queue_id: queue,
-      ids: ids.map((id) => id.replace(/^0/, 'f')),
-      delays: all(ids, 0),
-      run_ats: all(ids, null),
-      priorities: all(ids, 0),
-      max_attempts: all(ids, 5),
-      backoffs: all(ids, null),
-      headers: all(ids, '{}'),
-      payloads: all(ids, '1'),
-      unique_keys: null,
-      windows: null,
-      groups: null,
-      fairness_keys: null,
-      expiries: null,
-      waits: null,
+      ...newJobs(queue, ids),
+      routes: all(ids, 'POST /jobs'),
+      keys: ids,
+      fingerprints: all(ids, '0'.repeat(64)),
+      statuses: all(ids, 201),
+      locations: all(ids, null),
+      bodies: all(ids, 'a b c'),
+      open_seconds: all(ids, null),
+      state_mark: 'a',
+      run_at_mark: 'b',
+      created_at_mark: 'c',
+    }),
+  },
+  'settle/ack_with_follow_ups': {
+    batch: true,
+    parameters: ({ queue }, ids) => ({
+      ...newJobs(queue, ids),
+      next_queue_id: queue,
+      acked_ids: ids,
+      lease_tokens: all(ids, TOKEN),
+      needs_trace: all(ids, true),
+      follows: ids,
     }),
   },
   'settle/ack': {
