@@ -1,5 +1,5 @@
-// #24: what careful users turn on, against the plain requests that do the same work, at 64 connections.
-//   node bench/features.mjs [--only keyed,chained,unique,grouped] [--rounds N] [--seconds N]
+// #25: what careful users turn on, against the plain requests that do the same work, at 64 connections.
+//   node bench/features.mjs [--only once,followUps,unique,groups] [--rounds N] [--seconds N]
 import { benchmark } from './lib/bench.mjs';
 import { cpuSecondsOf, parentOf, postgresCpu, usedSince } from './lib/cpu.mjs';
 import { drain, fill, jobText, leaseOf } from './lib/jobs.mjs';
@@ -40,8 +40,8 @@ async function varied(load, queue, headers, more) {
 
 const NO_KEY = 'X-Nothing: #\r\n';
 
-const chain = (load, queue, requests, next = queue) =>
-  measured(load, 'chained', [queue, jobText(next), requests], ({ acked, enqueued }) =>
+const ackAndEnqueue = (load, queue, requests, next = queue) =>
+  measured(load, 'follow-ups', [queue, jobText(next), requests], ({ acked, enqueued }) =>
     requests === 'one' ? acked : Math.min(acked, enqueued),
   );
 
@@ -49,17 +49,17 @@ const plain = { name: 'plain', run: (load) => varied(load, 'plain', NO_KEY) };
 
 /** Each pair has a name, its two sides and the ratio that is wanted. */
 const PAIRS = {
-  keyed: {
+  once: {
     what: 'enqueues/s with an Idempotency-Key',
     against: plain,
-    run: (load) => varied(load, 'keyed', 'Idempotency-Key: #\r\n'),
+    run: (load) => varied(load, 'once', 'Idempotency-Key: #\r\n'),
     atLeast: 0.6,
   },
-  chained: {
+  followUps: {
     what: 'acks/s with one follow-up',
-    filled: ['chained', 'apart'],
-    against: { name: 'an ack and an enqueue', run: (load) => chain(load, 'apart', 'two') },
-    run: (load) => chain(load, 'chained', 'one'),
+    filled: ['together', 'apart'],
+    against: { name: 'an ack and an enqueue', run: (load) => ackAndEnqueue(load, 'apart', 'two') },
+    run: (load) => ackAndEnqueue(load, 'together', 'one'),
     atLeast: 0.7,
   },
   unique: {
@@ -68,10 +68,10 @@ const PAIRS = {
     run: (load) => varied(load, 'unique', '', { unique_key: '#' }),
     atLeast: 0.7,
   },
-  grouped: {
+  groups: {
     what: 'enqueues/s into groups, all distinct',
     against: plain,
-    run: (load) => varied(load, 'grouped', '', { group: '#' }),
+    run: (load) => varied(load, 'groups', '', { group: '#' }),
     atLeast: 0.75,
   },
 };
@@ -135,7 +135,7 @@ await benchmark(
     );
     for (const [i, { what, against, atLeast }] of pairs.entries())
       report.line({
-        number: 24,
+        number: 25,
         what: `${what}: ${Math.round(median(found[i].feature))}`,
         against: `${against.name}: ${Math.round(median(found[i].plain))}`,
         value: median(found[i].ratio),

@@ -32,8 +32,8 @@ import { createCapacity } from './enqueue/capacity.ts';
 import type { PathOf } from './enqueue/checks.ts';
 import { createEnqueue } from './enqueue/enqueue.ts';
 import { type IdempotentEnqueue, idempotentEnqueue } from './enqueue/idempotency.ts';
-import { createKeyedBatcher } from './enqueue/keyedBatcher.ts';
 import type { NewJob } from './enqueue/newJob.ts';
+import { createOnceBatcher } from './enqueue/onceBatcher.ts';
 import { createGroupHeads } from './groups/heads.ts';
 import { createGroupRepair } from './groups/repair.ts';
 import { startDuties } from './maintenance/duties.ts';
@@ -52,7 +52,7 @@ import { createArrivals } from './queues/arrivals.ts';
 import { queueCache } from './queues/cache.ts';
 import { createNotifier } from './replicas/notifier.ts';
 import { scheduleAdmin } from './schedules/schedules.ts';
-import { createChainedAcks } from './settle/chainedAcks.ts';
+import { createFollowUpBatcher } from './settle/followUpBatcher.ts';
 import { createFollowUps } from './settle/followUps.ts';
 import type { Ack, Nack } from './settle/requests.ts';
 import { createSettleMany } from './settle/settleMany.ts';
@@ -170,7 +170,7 @@ export async function startEngine(options: EngineOptions) {
     waiters,
     groups,
   });
-  const ackChained = createChainedAcks({
+  const ackWithJobs = createFollowUpBatcher({
     ...common,
     joinRoundTrip: inCautiousRoundTrip(ORDER_IN_TRIP.settle),
     newId,
@@ -182,7 +182,7 @@ export async function startEngine(options: EngineOptions) {
     settlement,
     enqueueWithin,
     enqueueTogether,
-    ackChained,
+    ackWithJobs,
     inTransactionSlot,
     groups,
   });
@@ -194,7 +194,7 @@ export async function startEngine(options: EngineOptions) {
   });
   const jobs = jobAdmin({ ...common, waiters, settlement, groups, claims });
   const waits = createJobWaits({ ...common, waiters, getJob: jobs.get });
-  const enqueueKeyed = createKeyedBatcher({
+  const insertOnce = createOnceBatcher({
     ...common,
     joinRoundTrip: inCautiousRoundTrip(ORDER_IN_TRIP.enqueue),
     newId,
@@ -204,7 +204,7 @@ export async function startEngine(options: EngineOptions) {
     db,
     enqueueWithin,
     enqueueTogether,
-    enqueueKeyed,
+    insertOnce,
     inTransactionSlot,
     closed: waits.closed,
   });

@@ -14,8 +14,8 @@ import {
   recall,
   takeKey,
 } from './keptAnswers.ts';
-import type { KeyedBatcher } from './keyedBatcher.ts';
 import type { JobToInsert, NewJob } from './newJob.ts';
+import type { OnceBatcher } from './onceBatcher.ts';
 
 /** While a request waits for its job on another replica, this replica looks this often whether it is answered. */
 const LOOK_MS = 200;
@@ -47,12 +47,12 @@ export function idempotentEnqueue(context: {
   db: Database;
   enqueueWithin: Enqueue['enqueueWithin'];
   enqueueTogether: Enqueue['enqueueTogether'];
-  enqueueKeyed: KeyedBatcher;
+  insertOnce: OnceBatcher;
   inTransactionSlot: Semaphore;
   /** True when this replica stops, and lets no client wait any more. */
   closed(): boolean;
 }) {
-  const { db, enqueueWithin, enqueueTogether, enqueueKeyed, inTransactionSlot, closed } = context;
+  const { db, enqueueWithin, enqueueTogether, insertOnce, inTransactionSlot, closed } = context;
   /** `begun` settles when the jobs of a request are committed, or when an answer is found. `answer` may come much later. */
   const underWay = new Map<
     string,
@@ -103,7 +103,7 @@ export function idempotentEnqueue(context: {
   async function carryOutTogether({ request, jobs, at, answerOf, afterwards }: IdempotentEnqueue) {
     if (jobs.length > 1) return undefined;
     const done = await enqueueTogether(jobs, at, ([job]) =>
-      enqueueKeyed({ request, job: job as JobToInsert, answerOf, openSeconds: afterwards?.seconds }),
+      insertOnce({ request, job: job as JobToInsert, answerOf, openSeconds: afterwards?.seconds }),
     );
     return done && { given: done.answer, written: done.inserted };
   }

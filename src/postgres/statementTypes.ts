@@ -1478,7 +1478,7 @@ export interface StatementTypes {
       created_at: string;
     };
   };
-  'enqueue/insert_keyed': {
+  'enqueue/insert_once': {
     parameters: {
       queue_id: number | null;
       routes: (string | null)[] | TextArray | null;

@@ -16,8 +16,8 @@ import type { Queue, Queues } from '../queues/cache.ts';
 import { eachOf, inSlicesIf } from '../slices.ts';
 import { traceInText } from '../traceparent.ts';
 import type { Changed, Waiters } from '../waiting/waiters.ts';
-import type { ChainedAcks } from './chainedAcks.ts';
 import { ackedAs, completeJobs } from './complete.ts';
+import type { FollowUpBatcher } from './followUpBatcher.ts';
 import { currentJobs, prepareNack } from './giveBack.ts';
 import type { Ack, Acked, Nack, Nacked } from './requests.ts';
 import type { Item, Untouched } from './settleBatch.ts';
@@ -61,13 +61,13 @@ export function createFollowUps(context: {
   settlement: Settlement;
   enqueueWithin: Enqueue['enqueueWithin'];
   enqueueTogether: Enqueue['enqueueTogether'];
-  ackChained: ChainedAcks;
+  ackWithJobs: FollowUpBatcher;
   inTransactionSlot: Semaphore;
   groups: GroupHeads;
   tally: Tally;
 }) {
   const { db, queues, arrivals, waiters, settlement, inTransactionSlot, groups, tally } = context;
-  const { enqueueWithin, enqueueTogether, ackChained } = context;
+  const { enqueueWithin, enqueueTogether, ackWithJobs } = context;
 
   const lookAt = createSemaphore(LOOKS_AT_ONCE);
 
@@ -131,7 +131,7 @@ export function createFollowUps(context: {
     if (queue.retention_seconds !== 0) return undefined;
     const needsTrace = jobs.some(({ trace }) => trace === undefined);
     const done = await enqueueTogether(jobs, at, (followUps) =>
-      ackChained(queue, { item, followUps, needsTrace }),
+      ackWithJobs(queue, { item, followUps, needsTrace }),
     );
     return done && acked(queue, done.row, done.inserted);
   }

@@ -212,7 +212,7 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
     batch: true,
     parameters: ({ queue }, ids) => newJobs(queue, ids),
   },
-  'enqueue/insert_keyed': {
+  'enqueue/insert_once': {
     batch: true,
     parameters: ({ queue }, ids) => ({
       ...newJobs(queue, ids),

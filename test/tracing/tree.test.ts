@@ -111,10 +111,8 @@ test('one trace shows the producer, the queue, the workers, a retry and a chaine
     '          CONSUMER process bill',
     '            CLIENT ack mail.bill',
     '              CLIENT settle/ack',
-    '        CLIENT settle/untouched',
-    '        CLIENT postgres/transaction_limits',
-    '        CLIENT settle/ack',
-    '        CLIENT enqueue/insert',
+    '        CLIENT postgres/lock_timeout',
+    '        CLIENT settle/ack_with_follow_ups',
   ]);
 });
 

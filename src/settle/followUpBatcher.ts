@@ -28,7 +28,7 @@ interface InsertedRow extends Inserted {
 }
 
 /** An ack whose follow-ups go into one queue. */
-interface ChainedAck {
+interface AckWithJobs {
   item: Item;
   followUps: JobToInsert[];
   /** Whether follow-ups take the trace of the acked job, if it has one. Such a job is left alone. */
@@ -36,22 +36,22 @@ interface ChainedAck {
 }
 
 /** A job that was acked, and its follow-ups. */
-export interface Chained {
+export interface AckedWithJobs {
   row: Pick<Moved, 'id' | 'group'>;
   inserted: Job[];
 }
 
-type Outcome = Chained | { error: unknown } | undefined;
+type Outcome = AckedWithJobs | { error: unknown } | undefined;
 
-const nextQueueOf = ({ followUps: [first] }: ChainedAck) => (first as JobToInsert).queue.id;
+const nextQueueOf = ({ followUps: [first] }: AckWithJobs) => (first as JobToInsert).queue.id;
 
-const byAckedId = (a: ChainedAck, b: ChainedAck) => (a.item.id < b.item.id ? -1 : 1);
+const byAckedId = (a: AckWithJobs, b: AckWithJobs) => (a.item.id < b.item.id ? -1 : 1);
 
 /**
  * Acks jobs and inserts their follow-ups, many with one statement, in round trips of their queue that wait only for a short
  * time. The result is undefined for a job that was not acked: its lease is lost, or it has to be looked at.
  */
-export function createChainedAcks(context: {
+export function createFollowUpBatcher(context: {
   joinRoundTrip: JoinRoundTrip;
   arrivals: Arrivals;
   newId: (queueId: number) => string;
@@ -60,7 +60,7 @@ export function createChainedAcks(context: {
   const { joinRoundTrip, arrivals, newId, inserted } = context;
 
   /** Runs the statement for acks of one queue, whose follow-ups go into one queue. */
-  async function ackAll(queueId: number, nextId: number, acks: ChainedAck[], on: RoundTrip['db']) {
+  async function ackAll(queueId: number, nextId: number, acks: AckWithJobs[], on: RoundTrip['db']) {
     const sorted = acks.toSorted(byAckedId);
     const items = sorted.map(({ item }) => item);
     const jobs = sorted.flatMap(({ followUps }) => followUps);
@@ -80,7 +80,7 @@ export function createChainedAcks(context: {
       if (found.is_acked) acked.set(found.id, found);
       else decided.set(found.id, found);
     }
-    const outcomes = new Map<ChainedAck, Outcome>();
+    const outcomes = new Map<AckWithJobs, Outcome>();
     const all: Job[] = [];
     let at = 0;
     for (const ack of sorted) {
@@ -99,14 +99,14 @@ export function createChainedAcks(context: {
     return outcomes;
   }
 
-  const batched = createBatcher<ChainedAck, Outcome>({
+  const batched = createBatcher<AckWithJobs, Outcome>({
     joinRoundTrip,
     weigh: ({ followUps }) => weigh(followUps, BATCH_ROWS),
     maxWeight: 1,
     clash: ({ item }) => item.id,
     async run(queueId, acks, trip) {
       const { db } = trip as RoundTrip;
-      const byNext = new Map<number, ChainedAck[]>();
+      const byNext = new Map<number, AckWithJobs[]>();
       for (const ack of acks) byNext.set(nextQueueOf(ack), [...(byNext.get(nextQueueOf(ack)) ?? []), ack]);
       const all = await Promise.all(
         Array.from(byNext, ([nextId, some]) =>
@@ -118,7 +118,7 @@ export function createChainedAcks(context: {
             .catch((error) => {
               if (byNext.size === 1) throw error;
               // The acks with another next queue may be committed: each statement fails alone.
-              return new Map<ChainedAck, Outcome>(some.map((ack) => [ack, { error }]));
+              return new Map<AckWithJobs, Outcome>(some.map((ack) => [ack, { error }]));
             }),
         ),
       );
@@ -127,11 +127,11 @@ export function createChainedAcks(context: {
     },
   });
 
-  return async (queue: Queue, ack: ChainedAck): Promise<Chained | undefined> => {
+  return async (queue: Queue, ack: AckWithJobs): Promise<AckedWithJobs | undefined> => {
     const outcome = await batched(queue.id, ack);
     if (outcome && 'error' in outcome) throw outcome.error;
     return outcome;
   };
 }
 
-export type ChainedAcks = ReturnType<typeof createChainedAcks>;
+export type FollowUpBatcher = ReturnType<typeof createFollowUpBatcher>;

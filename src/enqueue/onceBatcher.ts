@@ -10,7 +10,7 @@ import type { Answer, IdempotentRequest } from './keptAnswers.ts';
 import { type JobToInsert, newJobParameters, toJob } from './newJob.ts';
 import { weigh } from './weight.ts';
 
-const statement = prepared('enqueue/insert_keyed', row<Decided | PassedOver>());
+const statement = prepared('enqueue/insert_once', row<Decided | PassedOver>());
 
 const BATCH_ROWS = 250;
 
@@ -30,7 +30,7 @@ interface PassedOver {
 }
 
 /** A request with an Idempotency-Key that enqueues one job. */
-export interface KeyedRequest {
+export interface OnceRequest {
   request: IdempotentRequest;
   job: JobToInsert;
   answerOf(jobs: Job[]): Answer | Promise<Answer>;
@@ -39,12 +39,12 @@ export interface KeyedRequest {
 }
 
 /** The job of a request, and the answer that is kept under its key. */
-export interface KeyedResult {
+export interface OnceResult {
   inserted: Job[];
   answer: Answer;
 }
 
-interface Drafted extends KeyedRequest {
+interface Drafted extends OnceRequest {
   id: string;
   draft: Answer;
 }
@@ -67,7 +67,7 @@ const byId = (a: Drafted, b: Drafted) => (a.id < b.id ? -1 : 1);
  * Enqueues the jobs of requests with Idempotency-Keys, in round trips of their queue that wait only for a short time. The
  * result is undefined for a request whose key has an answer already. @throws QueueGone when the queue was deleted
  */
-export function createKeyedBatcher(context: {
+export function createOnceBatcher(context: {
   joinRoundTrip: JoinRoundTrip;
   arrivals: Arrivals;
   newId: (queueId: number) => string;
@@ -75,7 +75,7 @@ export function createKeyedBatcher(context: {
 }) {
   const { joinRoundTrip, arrivals, newId, inserted } = context;
 
-  const batched = createBatcher<Drafted, KeyedResult | undefined>({
+  const batched = createBatcher<Drafted, OnceResult | undefined>({
     joinRoundTrip,
     weigh: ({ job }) => weigh([job], BATCH_ROWS),
     maxWeight: 1,
@@ -114,7 +114,7 @@ export function createKeyedBatcher(context: {
     },
   });
 
-  return async (asked: KeyedRequest): Promise<KeyedResult | undefined> => {
+  return async (asked: OnceRequest): Promise<OnceResult | undefined> => {
     const { job, answerOf } = asked;
     const id = newId(job.queue.id);
     const draft = await answerOf([toJob(job, id, { ...MARKS, state: MARKS.state as JobState })]);
@@ -122,4 +122,4 @@ export function createKeyedBatcher(context: {
   };
 }
 
-export type KeyedBatcher = ReturnType<typeof createKeyedBatcher>;
+export type OnceBatcher = ReturnType<typeof createOnceBatcher>;

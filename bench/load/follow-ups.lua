@@ -6,7 +6,7 @@ setup = report.setup
 done = report.done({ "acked", "enqueued", "empty", "failed" })
 
 local leases, free, claiming, owed = {}, 0, 0, 0
-local claim, few, enqueue, followUp, chained
+local claim, few, enqueue, followUp, isOne
 
 function init(args)
   local function claimOf(limit)
@@ -14,8 +14,8 @@ function init(args)
   end
   claim, few = claimOf(100), claimOf(10)
   enqueue = report.post("/jobs", args[2])
-  chained = args[3] == "one"
-  followUp = chained and ',"enqueue":[' .. args[2] .. "]" or ""
+  isOne = args[3] == "one"
+  followUp = isOne and ',"enqueue":[' .. args[2] .. "]" or ""
 end
 
 function request()
@@ -30,7 +30,7 @@ function request()
   local lease = leases[free]
   leases[free] = nil
   free = free - 1
-  if not chained then owed = owed + 1 end
+  if not isOne then owed = owed + 1 end
   return report.post("/jobs/" .. lease[1] .. "/ack", '{"lease_token":"' .. lease[2] .. '"' .. followUp .. "}")
 end
 
