@@ -11,7 +11,7 @@ import { buffers, outline, prepare } from '../support/plans.ts';
 import { type Service, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
-const DEAD = 100_000;
+const DEAD = 30_000;
 /** More positions than a claim or a survey scans at once. */
 const FAR = 200_000;
 
