@@ -223,16 +223,19 @@ describe('ADMIN_KEY_FILE', () => {
   test('that is missing, or holds no key, ends the start with one line, which does not show what it holds', async () => {
     const DATABASE_URL = await database();
     const typo = withTypo(newKey(newKeyId()));
-    for (const [ADMIN_KEY_FILE, why] of [
+    const files = [
       [file(), 'ENOENT'],
       [directory.path, 'EISDIR|form|short'],
       [fileWith(''), 'cut short'],
       [fileWith(typo), 'checksum'],
       [fileWith('x'.repeat(5000)), 'cut short'],
-    ] as const) {
-      const { status, stderr } = await dibs({ DATABASE_URL, ADMIN_KEY_FILE }, 'serve');
+    ] as const;
+    const starts = await Promise.all(
+      files.map(([ADMIN_KEY_FILE]) => dibs({ DATABASE_URL, ADMIN_KEY_FILE }, 'serve')),
+    );
+    for (const [i, { status, stderr }] of starts.entries()) {
       expect(status).toBe(1);
-      expect(stderr).toMatch(new RegExp(`^dibs: ADMIN_KEY_FILE [^\\n]*(${why})[^\\n]*\\n$`));
+      expect(stderr).toMatch(new RegExp(`^dibs: ADMIN_KEY_FILE [^\\n]*(${files[i]?.[1]})[^\\n]*\\n$`));
       expect(stderr).not.toContain(typo.slice(40));
     }
   });

@@ -8,8 +8,8 @@ import { until } from '../support/until.ts';
 
 /** Far longer than a round takes: leases that nobody answers for are still there in the end. */
 const LEASE_SECONDS = 300;
-const ROUNDS = 30;
-const HANGUP_ROUNDS = 10;
+const ROUNDS = 18;
+const HANGUP_ROUNDS = 6;
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
 let replicas: Replica[];

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Claimed, type Client, client } from '../support/client.ts';
 import { createDatabase, onServer } from '../support/database.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
@@ -35,86 +35,31 @@ const rows = (queue: string) =>
     queue,
   );
 
-// They wait, each in queues of its own.
-describe.concurrent('what comes in time', () => {
-  test('a lease that ran out is rescued within a second: the job is ready, its attempt charged, without backoff', async () => {
-    const id = await service.enqueue('rescue');
-    const [lease] = await service.claim('rescue', { lease_seconds: 0.5 });
-    const [again] = await service.claim('rescue', { wait_seconds: 20 });
-    expect(again).toMatchObject({ id, attempt: 2, deliveries: 2, last_error: 'lease expired' });
-    const late = Date.parse((again as Claimed).lease_expires_at) - 600_000;
-    expect(late - Date.parse((lease as Claimed).lease_expires_at)).toBeLessThan(RESCUED_MS);
-  });
+test('a lease that ran out is rescued within a second: the job is ready, its attempt charged, without backoff', async () => {
+  const id = await service.enqueue('rescue');
+  const [lease] = await service.claim('rescue', { lease_seconds: 0.5 });
+  const [again] = await service.claim('rescue', { wait_seconds: 20 });
+  expect(again).toMatchObject({ id, attempt: 2, deliveries: 2, last_error: 'lease expired' });
+  const late = Date.parse((again as Claimed).lease_expires_at) - 600_000;
+  expect(late - Date.parse((lease as Claimed).lease_expires_at)).toBeLessThan(RESCUED_MS);
+});
 
-  test('a lease that ran out with no attempts left makes the job dead', async () => {
-    const id = await service.enqueue('exhausted', { max_attempts: 1 });
-    await service.claim('exhausted', { lease_seconds: 0.1 });
-    await until(async () => (await job(id)).state === 'dead');
-    expect(await job(id)).toMatchObject({ attempt: 1, last_error: 'lease expired', lease_expires_at: null });
-    expect(await service.claim('exhausted')).toEqual([]);
-  });
+test('a lease that ran out with no attempts left makes the job dead', async () => {
+  const id = await service.enqueue('exhausted', { max_attempts: 1 });
+  await service.claim('exhausted', { lease_seconds: 0.1 });
+  await until(async () => (await job(id)).state === 'dead');
+  expect(await job(id)).toMatchObject({ attempt: 1, last_error: 'lease expired', lease_expires_at: null });
+  expect(await service.claim('exhausted')).toEqual([]);
+});
 
-  test('a lease that was extended is not rescued before its new end', async () => {
-    await service.enqueue('extended');
-    const [lease] = (await service.claim('extended', { lease_seconds: 2 })) as [Claimed];
-    const { lease_expires_at } = await service.settle('extend', lease, { lease_seconds: 4 });
-    const [again] = (await service.claim('extended', { wait_seconds: 20 })) as [Claimed];
-    expect(Date.parse(again.lease_expires_at) - 600_000).toBeGreaterThanOrEqual(
-      Date.parse(lease_expires_at) - 1,
-    );
-  });
-
-  test('the leases of many queues are rescued at the same time', async () => {
-    const names = Array.from({ length: 40 }, (_, i) => `side-${i}`);
-    await service.ok('POST', '/jobs/batch', { jobs: names.map((queue) => ({ queue })) });
-    const claims = await Promise.all(names.map((name) => service.claim(name, { lease_seconds: 0.3 })));
-    expect(claims.flat()).toHaveLength(40);
-    const again = await Promise.all(names.map((name) => service.claim(name, { wait_seconds: 20 })));
-    expect(again.flat().every((lease) => lease.deliveries === 2)).toBe(true);
-  });
-
-  test('scheduled jobs are promoted in the order of their run_at', async () => {
-    const { jobs } = await service.ok('POST', '/jobs/batch', {
-      jobs: [1.1, 0.1, 0.6].map((delay_seconds) => ({
-        queue: 'promoted',
-        delay_seconds,
-        payload: delay_seconds,
-      })),
-    });
-    expect(jobs.map((one: { state: string }) => one.state)).toEqual(['scheduled', 'scheduled', 'scheduled']);
-    await until(async () => (await service.counts('promoted')).ready === 3);
-    const claimed = await service.claim('promoted', { limit: 3 });
-    expect(claimed.map((one) => one.payload)).toEqual([0.1, 0.6, 1.1]);
-  });
-
-  test('a job is never promoted before its run_at', async () => {
-    const id = await service.enqueue('early', { delay_seconds: 1 });
-    const { run_at } = await job(id);
-    const [claimed] = (await service.claim('early', { wait_seconds: 20 })) as [Claimed];
-    expect(Date.parse(claimed.lease_expires_at) - 600_000).toBeGreaterThanOrEqual(Date.parse(run_at) - 1);
-  });
-
-  test('finished jobs are pruned when their retention is over, and not before', async () => {
-    await service.ok('PUT', '/queues/kept', { retention_seconds: 1, dead_retention_seconds: 3600 });
-    const [done, dead, cancelled] = await Promise.all([1, 2, 3].map(() => service.enqueue('kept')));
-    await service.ok('DELETE', `/jobs/${cancelled}`);
-    for (const lease of await service.claim('kept', { limit: 2 }))
-      await service.settle(
-        lease.id === done ? 'ack' : 'nack',
-        lease,
-        lease.id === done ? {} : { retry: false },
-      );
-    const finished = Date.parse((await job(done as string)).finished_at);
-    const states = await Promise.all(
-      [done, dead, cancelled].map(async (id) => (await job(id as string)).state),
-    );
-    expect(states).toEqual(['completed', 'dead', 'cancelled']);
-    await until(async () => (await http(service.url, 'GET', `/jobs/${done}`)).status === 404);
-    const [{ now }] = (await sql<{ now: Date }>('select now()')) as [{ now: Date }];
-    expect(now.getTime() - finished).toBeGreaterThanOrEqual(1000);
-    await until(async () => (await http(service.url, 'GET', `/jobs/${cancelled}`)).status === 404);
-    expect(await job(dead as string)).toMatchObject({ state: 'dead' });
-  });
+test('a lease that was extended is not rescued before its new end', async () => {
+  await service.enqueue('extended');
+  const [lease] = (await service.claim('extended', { lease_seconds: 2 })) as [Claimed];
+  const { lease_expires_at } = await service.settle('extend', lease, { lease_seconds: 4 });
+  const [again] = (await service.claim('extended', { wait_seconds: 20 })) as [Claimed];
+  expect(Date.parse(again.lease_expires_at) - 600_000).toBeGreaterThanOrEqual(
+    Date.parse(lease_expires_at) - 1,
+  );
 });
 
 test('5,000 leases that run out at once are each rescued once, by three sweepers, in bounded batches', async () => {
@@ -136,6 +81,58 @@ test('5,000 leases that run out at once are each rescued once, by three sweepers
   while (again.length < 5000) again.push(...(await service.claim('many', { limit: 1000 })));
   expect(again.every((lease) => lease.attempt === 2 && lease.deliveries === 2)).toBe(true);
   expect(new Set(again.map((lease) => lease.id)).size).toBe(5000);
+});
+
+test('the leases of many queues are rescued at the same time', async () => {
+  const names = Array.from({ length: 40 }, (_, i) => `side-${i}`);
+  await service.ok('POST', '/jobs/batch', { jobs: names.map((queue) => ({ queue })) });
+  const claims = await Promise.all(names.map((name) => service.claim(name, { lease_seconds: 0.3 })));
+  expect(claims.flat()).toHaveLength(40);
+  const again = await Promise.all(names.map((name) => service.claim(name, { wait_seconds: 20 })));
+  expect(again.flat().every((lease) => lease.deliveries === 2)).toBe(true);
+});
+
+test('scheduled jobs are promoted in the order of their run_at', async () => {
+  const { jobs } = await service.ok('POST', '/jobs/batch', {
+    jobs: [1.1, 0.1, 0.6].map((delay_seconds) => ({
+      queue: 'promoted',
+      delay_seconds,
+      payload: delay_seconds,
+    })),
+  });
+  expect(jobs.map((one: { state: string }) => one.state)).toEqual(['scheduled', 'scheduled', 'scheduled']);
+  await until(async () => (await service.counts('promoted')).ready === 3);
+  const claimed = await service.claim('promoted', { limit: 3 });
+  expect(claimed.map((one) => one.payload)).toEqual([0.1, 0.6, 1.1]);
+});
+
+test('a job is never promoted before its run_at', async () => {
+  const id = await service.enqueue('early', { delay_seconds: 1 });
+  const { run_at } = await job(id);
+  const [claimed] = (await service.claim('early', { wait_seconds: 20 })) as [Claimed];
+  expect(Date.parse(claimed.lease_expires_at) - 600_000).toBeGreaterThanOrEqual(Date.parse(run_at) - 1);
+});
+
+test('finished jobs are pruned when their retention is over, and not before', async () => {
+  await service.ok('PUT', '/queues/kept', { retention_seconds: 1, dead_retention_seconds: 3600 });
+  const [done, dead, cancelled] = await Promise.all([1, 2, 3].map(() => service.enqueue('kept')));
+  await service.ok('DELETE', `/jobs/${cancelled}`);
+  for (const lease of await service.claim('kept', { limit: 2 }))
+    await service.settle(
+      lease.id === done ? 'ack' : 'nack',
+      lease,
+      lease.id === done ? {} : { retry: false },
+    );
+  const finished = Date.parse((await job(done as string)).finished_at);
+  const states = await Promise.all(
+    [done, dead, cancelled].map(async (id) => (await job(id as string)).state),
+  );
+  expect(states).toEqual(['completed', 'dead', 'cancelled']);
+  await until(async () => (await http(service.url, 'GET', `/jobs/${done}`)).status === 404);
+  const [{ now }] = (await sql<{ now: Date }>('select now()')) as [{ now: Date }];
+  expect(now.getTime() - finished).toBeGreaterThanOrEqual(1000);
+  await until(async () => (await http(service.url, 'GET', `/jobs/${cancelled}`)).status === 404);
+  expect(await job(dead as string)).toMatchObject({ state: 'dead' });
 });
 
 test('3,000 dead jobs whose retention is over are pruned, and younger ones stay', async () => {
