@@ -7,7 +7,7 @@ import { AFTER_ALL, jobsOf, type Made, makeJobs, parametersOf, STATEMENTS, TOKEN
 import { buffers, type Mode, nodes, outline, type PlanNode, prepare, rowsTouched } from '../support/plans.ts';
 import { type ParametersOf, rowsOf, type StatementName } from '../support/statements.ts';
 
-const JOBS = 40_000;
+const JOBS = 100_000;
 
 /** A database with autovacuum off: its statistics are those that the test makes. */
 async function open() {
