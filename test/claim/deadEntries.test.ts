@@ -11,7 +11,7 @@ import { buffers, outline, prepare } from '../support/plans.ts';
 import { type Service, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
-const DEAD = 30_000;
+const DEAD = 100_000;
 /** More positions than a claim or a survey scans at once. */
 const FAR = 200_000;
 
@@ -294,7 +294,7 @@ test('a claim that waits for a locked job far from all others does not look all 
   await client.query('begin');
   await client.query('select from dibs.jobs where id = $1 for update', [id]);
   await drawPositions();
-  const waiting = claim('waits', { wait_seconds: 6 });
+  const waiting = claim('waits', { wait_seconds: 60 });
   await new Promise((resolve) => setTimeout(resolve, 2000));
   const scans = async () =>
     Number(
