@@ -20,12 +20,10 @@ async function main(command: string | undefined, args: string[]): Promise<void> 
     return;
   }
   if (command === 'help' && args[0] !== undefined) return main(args[0], [...args.slice(1), '--help']);
-  const { NAMES, remoteCommand } = await import('./commands/remote/remote.ts');
+  const { NAMES } = await import('./commands/remote/remote.ts');
   if (command !== undefined && NAMES.includes(command)) {
-    const { endWithReader, ownTerminal } = await import('./commands/remote/terminal.ts');
-    endWithReader();
-    process.exitCode = await remoteCommand(command, args, ownTerminal(process.env));
-    return;
+    const { runRemote } = await import('./commands/remote/run.ts');
+    return runRemote(command, args, process.env);
   }
   const { usageText } = await import('./commands/help.ts');
   process.stderr.write(await usageText());
