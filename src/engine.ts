@@ -226,8 +226,8 @@ export async function startEngine(options: EngineOptions) {
     listJobs: (filter: JobListing) => jobs.list(filter),
     explainJob: ({ id }: { id: string }) => jobs.explain(id),
     getJobHistory: createHistory({ db, queues }),
-    cancelJob: ({ id }: { id: string }) => jobs.cancel(id),
-    retryJob: ({ id }: { id: string }) => jobs.retry(id),
+    cancelJob: jobs.cancel,
+    retryJob: jobs.retry,
     changeJob: createChangeJob({ ...common, clock, groups, getJob: jobs.get }),
 
     getQueue: admin.get,

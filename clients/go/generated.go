@@ -209,7 +209,7 @@ type Health struct {
 
 // HistoryEvent: Something that happened to a job.
 type HistoryEvent struct {
-	// When it happened. Null for the lease that runs: its beginning is not kept.
+	// When it happened. Null for a lease of which nobody noted when it began.
 	At *string `json:"at"`
 	// What happened.
 	Event string `json:"event"`
@@ -219,6 +219,10 @@ type HistoryEvent struct {
 	Deliveries *int64 `json:"deliveries,omitempty"`
 	// The worker whose lease it was about.
 	Worker *string `json:"worker,omitempty"`
+	// When that lease began.
+	LeasedAt *string `json:"leased_at,omitempty"`
+	// Who did it: the name of the access key or token. Left out where nobody needs one, for an `acked`, and for what Dibs does itself, such as `rescued`.
+	By *string `json:"by,omitempty"`
 	// The error, up to 2000 characters of it.
 	Error *string `json:"error,omitempty"`
 	// When the job was to run next.

@@ -236,6 +236,7 @@ export interface StatementTypes {
       headers: string | null;
       payload: string | null;
       expires_in_seconds: number | null;
+      by: string | null;
     };
     columns: {
       state: JobState;
@@ -343,6 +344,24 @@ export interface StatementTypes {
       worker: string;
       error: string;
       run_at: string;
+      leased_at: string;
+      actor: string;
+    };
+  };
+  'admin/history_job': {
+    parameters: {
+      queue_id: number | null;
+      id: string | null;
+    };
+    columns: {
+      created_at: string;
+      state: JobState;
+      attempt: number;
+      deliveries: number;
+      worker: string;
+      finished_at: string;
+      last_error: string;
+      leased_at: string;
     };
   };
   'admin/list_newest': {
@@ -564,6 +583,7 @@ export interface StatementTypes {
       last_position: number | null;
       open_transactions: (string | null)[] | TextArray | null;
       next_transaction: number | null;
+      by: string | null;
       most: number | null;
     };
     columns: {
@@ -752,6 +772,7 @@ export interface StatementTypes {
       last_position: number;
       open_transactions: (string | null)[];
       next_transaction: number;
+      actor: string;
       has_queue: boolean;
       is_too_old: boolean;
     };
@@ -1810,6 +1831,16 @@ export interface StatementTypes {
       paused: boolean;
       max_ready: number;
       max_leased: number;
+    };
+  };
+  'postgres/act': {
+    parameters: {
+      actor: string | null;
+      event: string | null;
+    };
+    columns: {
+      actor: string;
+      event: string;
     };
   };
   'postgres/become': {

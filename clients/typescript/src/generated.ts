@@ -203,16 +203,20 @@ export interface Health {
 
 /** Something that happened to a job. */
 export interface HistoryEvent {
-  /** When it happened. Null for the lease that runs: its beginning is not kept. */
+  /** When it happened. Null for a lease of which nobody noted when it began. */
   at: string | null;
   /** What happened. */
-  event: 'enqueued' | 'leased' | 'acked' | 'nacked' | 'released' | 'rescued' | 'expired' | 'dead' | 'cancel_requested' | 'cancelled' | 'retried' | 'changed' | 'moved';
+  event: 'enqueued' | 'leased' | 'acked' | 'nacked' | 'released' | 'rescued' | 'expired' | 'dead' | 'cancel_requested' | 'cancelled' | 'retried' | 'redriven' | 'changed' | 'moved';
   /** The attempt that it was about. */
   attempt?: number;
   /** The leases that were given until then. */
   deliveries?: number;
   /** The worker whose lease it was about. */
   worker?: string;
+  /** When that lease began. */
+  leased_at?: string;
+  /** Who did it: the name of the access key or token. Left out where nobody needs one, for an `acked`, and for what Dibs does itself, such as `rescued`. */
+  by?: string;
   /** The error, up to 2000 characters of it. */
   error?: string;
   /** When the job was to run next. */

@@ -159,10 +159,12 @@ class HistoryEvent(TypedDict):
     """Something that happened to a job."""
 
     at: str | None
-    event: Literal["enqueued", "leased", "acked", "nacked", "released", "rescued", "expired", "dead", "cancel_requested", "cancelled", "retried", "changed", "moved"]
+    event: Literal["enqueued", "leased", "acked", "nacked", "released", "rescued", "expired", "dead", "cancel_requested", "cancelled", "retried", "redriven", "changed", "moved"]
     attempt: NotRequired[int]
     deliveries: NotRequired[int]
     worker: NotRequired[str]
+    leased_at: NotRequired[str]
+    by: NotRequired[str]
     error: NotRequired[str]
     run_at: NotRequired[str]
 

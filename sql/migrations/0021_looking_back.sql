@@ -1,0 +1,26 @@
+-- Who ended an attempt or changed a job, and when the lease of the attempt began. See docs/decisions/0031-history.md.
+-- A replica of an older Dibs writes neither.
+alter table dibs.jobs add column leased_at timestamptz;
+alter table dibs.history add column leased_at timestamptz, add column actor text;
+-- Who started it.
+alter table dibs.operations add column actor text;
+
+-- The last day of the busiest queues, minute by minute, for charts. See docs/decisions/0039-samples.md.
+-- Queue 0 stands for all queues together. What happens is a running total: a minute is the difference of two rows.
+create table dibs.samples (
+  minute timestamptz not null,
+  queue_id integer not null,
+  ready bigint not null,
+  scheduled bigint not null,
+  blocked bigint not null,
+  leased bigint not null,
+  dead bigint not null,
+  oldest_ready_seconds real,
+  -- Null for a queue without a row in dibs.totals.
+  enqueued bigint,
+  acked bigint,
+  failed bigint,
+  died bigint,
+
+  constraint samples_pkey primary key (minute, queue_id)
+);
