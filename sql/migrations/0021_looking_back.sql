@@ -10,12 +10,12 @@ alter table dibs.operations add column actor text;
 create table dibs.samples (
   minute timestamptz not null,
   queue_id integer not null,
-  ready bigint not null,
-  scheduled bigint not null,
-  blocked bigint not null,
-  leased bigint not null,
-  dead bigint not null,
-  oldest_ready_seconds real,
+  -- Null, where the queue was not counted lately.
+  ready bigint,
+  waiting bigint,
+  leased bigint,
+  dead bigint,
+  oldest_ready_seconds double precision,
   -- Null for a queue without a row in dibs.totals.
   enqueued bigint,
   acked bigint,

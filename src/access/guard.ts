@@ -56,8 +56,7 @@ const untilEnd = (run: Run, onEnd: OnEnd) => async (request: Wait & { claim?: Wa
 
 const LONGEST_NAME = 256;
 /** Names come from keys and tokens. PostgreSQL takes no NUL, and no half of a character. */
-const nameOf = ({ name }: Caller) => 
-  Buffer.from(name.replaceAll('\0', '').slice(0, LONGEST_NAME)).toString();
+const nameOf = ({ name }: Caller) => Buffer.from(name.replaceAll('\0', '').slice(0, LONGEST_NAME)).toString();
 
 type Verb = (request: never) => Promise<unknown>;
 

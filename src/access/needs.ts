@@ -164,6 +164,7 @@ export const NEEDS = {
   explainQueue: { ...read, queues: named },
   getMetrics: { ...read, narrowed: true },
   getOverview: { ...read, queues: ({ queue }: Job) => (queue === undefined ? [] : [queue]), narrowed: true },
+  getSamples: listed,
   configureQueue: { ...admin, queues: named },
   pauseQueue: { ...admin, queues: named },
   resumeQueue: { ...admin, queues: named },

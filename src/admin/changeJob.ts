@@ -47,7 +47,11 @@ export function createChangeJob(context: {
   }
 
   /** @throws Refusal `job_leased`, `job_finished`, `job_not_found`, `invalid_request` */
-  return async function changeJob({ id, change: asked, by }: { id: string; change: JobChange } & Signed): Promise<Job> {
+  return async function changeJob({
+    id,
+    change: asked,
+    by,
+  }: { id: string; change: JobChange } & Signed): Promise<Job> {
     const queue = await queues.ofJob(id);
     const { payload, headers, priority, run_at, max_attempts, expires_in_seconds } = asked;
     const time = run_at === undefined ? null : runAtOf({ run_at }, '', clock.now());

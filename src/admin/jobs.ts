@@ -114,7 +114,11 @@ export function jobAdmin(context: {
       const retryNow = async () => {
         const [position = 0] = await nextPositions(db, 1);
         // Somebody may keep a transaction open that holds the unique key.
-        return withLockTimeout(db, LONG_LOCK_WAIT_MS, actAs(by)).query(statements.retry, { queue_id: queue.id, id, position });
+        return withLockTimeout(db, LONG_LOCK_WAIT_MS, actAs(by)).query(statements.retry, {
+          queue_id: queue.id,
+          id,
+          position,
+        });
       };
       const [row] = await orUnavailable(
         arrivals.watch(() => [queue.id], retryNow),

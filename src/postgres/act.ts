@@ -21,7 +21,9 @@ interface SignedItem extends Signed {
 function actorOf(items: SignedItem[]): string | undefined {
   const [first] = items;
   if (items.every(({ by }) => by === first?.by)) return first?.by && JSON.stringify(first.by);
-  return JSON.stringify(Object.fromEntries(items.flatMap(({ id, by }) => (by === undefined ? [] : [[id, by]]))));
+  return JSON.stringify(
+    Object.fromEntries(items.flatMap(({ id, by }) => (by === undefined ? [] : [[id, by]]))),
+  );
 }
 
 /** What goes before statements in their transaction. Nothing, when there is nothing to tell. */

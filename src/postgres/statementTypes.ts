@@ -976,6 +976,49 @@ export interface StatementTypes {
       progress: string;
     };
   };
+  'admin/samples_due': {
+    parameters: Record<never, never>;
+    columns: {
+      is_due: boolean;
+    };
+  };
+  'admin/samples_prune': {
+    parameters: Record<never, never>;
+    columns: Record<never, never>;
+  };
+  'admin/samples_read': {
+    parameters: {
+      minutes: number | null;
+      step: number | null;
+      queue: string | null;
+      visible: (string | null)[] | TextArray | null;
+    };
+    columns: {
+      at: number;
+      queue_id: number;
+      name: string;
+      ready: number;
+      waiting: number;
+      leased: number;
+      dead: number;
+      oldest_ready_seconds: number;
+      enqueued: number;
+      acked: number;
+      failed: number;
+      died: number;
+    };
+  };
+  'admin/samples_write': {
+    parameters: {
+      queue_ids: (number | null)[] | null;
+      ready: (number | null)[] | null;
+      waiting: (number | null)[] | null;
+      leased: (number | null)[] | null;
+      dead: (number | null)[] | null;
+      oldest: (number | null)[] | null;
+    };
+    columns: Record<never, never>;
+  };
   'admin/windows_clear': {
     parameters: {
       queue_id: number | null;

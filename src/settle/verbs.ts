@@ -72,7 +72,9 @@ export function createSettlement(context: Context) {
       inRoundTrips: false,
       textOf: (item) => item.error,
       touch: (queue, items) =>
-        watch(queue, async () => nacked(queue, await (await prepareNack(db, queue, items))(behind(db, actOn(items))))),
+        watch(queue, async () =>
+          nacked(queue, await (await prepareNack(db, queue, items))(behind(db, actOn(items)))),
+        ),
       settleLate: (queue, items, found) =>
         watch(queue, () =>
           late(queue, items, found, {
@@ -86,7 +88,9 @@ export function createSettlement(context: Context) {
       inRoundTrips: false,
       textOf: () => undefined,
       touch: (queue, items) =>
-        watch(queue, async () => released(queue, await (await prepareRelease(db, queue, items))(behind(db, actOn(items))))),
+        watch(queue, async () =>
+          released(queue, await (await prepareRelease(db, queue, items))(behind(db, actOn(items)))),
+        ),
       settleLate: (queue, items, found) =>
         watch(queue, () =>
           late(queue, items, found, {

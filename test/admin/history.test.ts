@@ -112,7 +112,9 @@ test('does not tell the beginning of an earlier lease for one that an older repl
   expect((await history(id)).events.at(-1)).toMatchObject({ at: null, event: 'leased' });
   await at.ok('DELETE', `/jobs/${id}`);
   const { events: found } = await history(id);
-  expect(found.find(({ event }: { event: string }) => event === 'cancel_requested')).not.toHaveProperty('leased_at');
+  expect(found.find(({ event }: { event: string }) => event === 'cancel_requested')).not.toHaveProperty(
+    'leased_at',
+  );
 });
 
 test('tells how a job ended: acked, dead, expired, rescued, cancelled', async () => {

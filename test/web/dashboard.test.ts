@@ -111,7 +111,7 @@ describe.skipIf(!hasBrowser)('all queues', () => {
       expect(names.indexOf('stopped')).toBeLessThan(names.indexOf('calm'));
       expect(await page.locator('tr', { hasText: 'stopped' }).textContent()).toContain('paused');
       expect(await page.getByLabel('All queues together').textContent()).toMatch(/Dead\d/);
-      await page.getByRole('img', { name: /^Jobs, the last 10 minutes\. Now: waiting/ }).waitFor();
+      await page.getByRole('img', { name: /^Jobs, the last hour\. Now: waiting/ }).waitFor();
       await page.locator('tr', { hasText: 'orders' }).getByRole('link', { name: /^\d+$/ }).click();
       await page.waitForURL(/#\/queues\/orders\/jobs\?state=dead$/);
       await until(async () => (await rows.count()) >= 3 && (await rows.count()) <= dead);
