@@ -73,7 +73,8 @@ Examples:
     run: async (args, { env }) => (await import('./work.ts')).workCommand(args, env),
   },
   keys: {
-    summary: 'create, list, rotate or revoke access keys in that database, or in the embedded one; also at a running Dibs',
+    summary:
+      'create, list, rotate or revoke access keys in that database, or in the embedded one; also at a running Dibs',
     options: ['create', 'list', 'rotate', 'revoke', '--help'],
     run: async (args, { env, readConfig }) =>
       areKeysRemote(args, env)

@@ -869,9 +869,15 @@ CREATE INDEX access_keys_over ON dibs.access_keys USING btree (LEAST(revoked_at,
 
 CREATE INDEX arrival_marks_xid ON dibs.arrival_marks USING btree (xid);
 
+CREATE INDEX audit_actor ON dibs.audit USING btree (actor, id);
+
 CREATE INDEX audit_created ON dibs.audit USING btree (created_at);
 
 CREATE INDEX audit_expiry ON dibs.audit USING btree (expires_at);
+
+CREATE INDEX audit_queue ON dibs.audit USING btree (queue, id) WHERE (queue IS NOT NULL);
+
+CREATE INDEX audit_verb ON dibs.audit USING btree (verb, id);
 
 CREATE INDEX fair_marks_queue ON dibs.fair_marks USING btree (queue_id);
 

@@ -49,7 +49,9 @@ export function add({ program, act }: Cli): void {
       program
         .command('audit')
         .summary('who did what with the scope admin')
-        .description('Shows who did what with the scope admin, newest first. It needs that scope, for all queues.')
+        .description(
+          'Shows who did what with the scope admin, newest first. It needs that scope, for all queues.',
+        )
         .option('--actor <name>', 'only what this key or token did')
         .option('--verb <verb>', 'only this, such as purgeQueue')
         .option('--queue <queue>', 'only in this queue')

@@ -5,6 +5,11 @@ alter table dibs.history add column leased_at timestamptz, add column actor text
 -- Who started it.
 alter table dibs.operations add column actor text;
 
+-- A filter of the audit finds its rows by these, however few they are among a million.
+create index audit_actor on dibs.audit (actor, id);
+create index audit_verb on dibs.audit (verb, id);
+create index audit_queue on dibs.audit (queue, id) where queue is not null;
+
 -- The last day of the busiest queues, minute by minute, for charts. See docs/decisions/0039-samples.md.
 -- Queue 0 stands for all queues together. What happens is a running total: a minute is the difference of two rows.
 create table dibs.samples (

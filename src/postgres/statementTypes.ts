@@ -366,15 +366,15 @@ export interface StatementTypes {
   };
   'admin/list_newest': {
     parameters: {
-      include_payload: boolean | null;
       state: JobState | null;
       group: string | null;
       unique_key: string | null;
       ids: (string | null)[] | null;
       after: string | null;
-      limit: number | null;
       queue: string | null;
       visible: (string | null)[] | TextArray | null;
+      limit: number | null;
+      include_payload: boolean | null;
       max_bytes: number | null;
     };
     columns: {
@@ -403,15 +403,15 @@ export interface StatementTypes {
   };
   'admin/list_oldest': {
     parameters: {
-      include_payload: boolean | null;
       state: JobState | null;
       group: string | null;
       unique_key: string | null;
       ids: (string | null)[] | null;
       after: string | null;
-      limit: number | null;
       queue: string | null;
       visible: (string | null)[] | TextArray | null;
+      limit: number | null;
+      include_payload: boolean | null;
       max_bytes: number | null;
     };
     columns: {
