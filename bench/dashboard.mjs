@@ -26,7 +26,11 @@ function screensOf({ queues, dead, any }) {
     'front page': () => ['/overview?limit=100'],
     'front page, the last hour': () => ['/overview/samples?minutes=60'],
     'queues by name': (n) => [`/queues?limit=50${n % 2 ? '' : `&name_contains=${n % 10}`}`],
-    'a queue': (n) => [`/queues/${queue(n)}`, `/queues/${queue(n)}/explain`, `/overview?limit=1&queue=${queue(n)}`],
+    'a queue': (n) => [
+      `/queues/${queue(n)}`,
+      `/queues/${queue(n)}/explain`,
+      `/overview?limit=1&queue=${queue(n)}`,
+    ],
     'the largest queue': () => [
       `/queues/${queueName(0)}`,
       `/queues/${queueName(0)}/explain`,
@@ -35,15 +39,24 @@ function screensOf({ queues, dead, any }) {
     'a queue, the last hour': (n) => [`/overview/samples?minutes=60&queue=${queue(n)}`],
     'jobs of all queues': () => ['/jobs?limit=50'],
     'dead jobs of all queues': () => ['/jobs?limit=50&state=dead'],
+    'ready jobs of all queues': () => ['/jobs?limit=50&state=ready'],
+    'leased jobs of all queues': () => ['/jobs?limit=50&state=leased'],
+    'jobs of all queues by group': (n) => [`/jobs?limit=50&group=group-${n * 1000}`],
     'jobs of a queue': (n) => jobs(n, ''),
-    'jobs by state': (n) => jobs(n, `state=${['dead', 'scheduled', 'blocked', 'completed', 'ready', 'leased'][n % 6]}`),
+    'jobs by state': (n) =>
+      jobs(n, `state=${['dead', 'scheduled', 'blocked', 'completed', 'ready', 'leased'][n % 6]}`),
     'jobs by group': (n) => jobs(n, `group=group-${n * 1000}`),
+    'leased jobs of the largest queue': () => [`/jobs?limit=50&queue=${queueName(0)}&state=leased`],
+    'ready jobs of the largest queue': () => [`/jobs?limit=50&queue=${queueName(0)}&state=ready`],
     'jobs by unique key': (n) => jobs(n, `unique_key=nobody-${n}`),
     'jobs by fairness key': (n) => jobs(n, `fairness_key=customer-${n % 997}`),
     'jobs by worker': (n) => jobs(n, `state=leased&worker=worker-${n % WORKERS}`),
     'jobs by worker, any state': (n) => jobs(n, `worker=worker-${n % WORKERS}`),
-    'jobs by error': (n) => jobs(n, `state=dead&error_contains=${encodeURIComponent(ERRORS[n % ERRORS.length])}`),
-    'jobs by an error that none has': () => [`/jobs?limit=50&queue=${queueName(0)}&state=dead&error_contains=nobody`],
+    'jobs by error': (n) =>
+      jobs(n, `state=dead&error_contains=${encodeURIComponent(ERRORS[n % ERRORS.length])}`),
+    'jobs by an error that none has': () => [
+      `/jobs?limit=50&queue=${queueName(0)}&state=dead&error_contains=nobody`,
+    ],
     'jobs by time': (n) => jobs(n, `created_after=${day(3)}&created_before=${day(2)}`),
     'oldest jobs': (n) => jobs(n, 'order=oldest'),
     'a job': (n) => job(at(any, n)),
@@ -149,7 +162,12 @@ await benchmark(
         if (side === 'beside') await page(http, screens, seconds);
         sides[side].push((await load).cycles);
       }
-      rounds_.push([round, sides.beside.at(-1), sides.alone.at(-1), sides.beside.at(-1) / sides.alone.at(-1)]);
+      rounds_.push([
+        round,
+        sides.beside.at(-1),
+        sides.alone.at(-1),
+        sides.beside.at(-1) / sides.alone.at(-1),
+      ]);
     }
     http.close();
     report.table('Cycles/s:', ['round', 'beside a page', 'alone', 'ratio'], rounds_);

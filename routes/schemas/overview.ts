@@ -96,9 +96,7 @@ export const Samples = Type.Object(
     $id: 'Samples',
     description:
       'The last minutes of the busiest queues. `all` has all queues together that the caller may see; it is left out with `queue`.',
-    examples: [
-      { at: [TIME_EXAMPLE, TIME_EXAMPLE], all: FLAT, queues: [{ name: 'mail.welcome', ...FLAT }] },
-    ],
+    examples: [{ at: [TIME_EXAMPLE, TIME_EXAMPLE], all: FLAT, queues: [{ name: 'mail.welcome', ...FLAT }] }],
   },
 );
 

@@ -25,7 +25,8 @@ afterAll(async () => {
   await service.stop();
 });
 
-const sql = <Row>(text: string) => onServer<Row>(service.databaseUrl, text);
+const sql = <Row extends object>(text: string) =>
+  onServer<Row & Record<string, unknown>>(service.databaseUrl, text);
 
 /** The duty of a replica that has counted all queues once. */
 async function sampler(db = owner) {

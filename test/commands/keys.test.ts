@@ -14,7 +14,10 @@ afterAll(() => service.stop());
 test('keys and audit at a running Dibs: create prints the key alone, revoke and a rotation without overlap ask, the audit tells', async () => {
   const root = (await dibs(['keys', 'create', 'root', '--scope', 'admin'])).stdout.trim();
   expect(root).toMatch(/^dibs_\S+$/);
-  expect(await dibs(['keys', 'list'])).toMatchObject({ status: 1, stderr: expect.stringContaining('unauthorized') });
+  expect(await dibs(['keys', 'list'])).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining('unauthorized'),
+  });
 
   const env = { DIBS_KEY: root };
   const ok = async (...args: string[]) => {
@@ -38,7 +41,10 @@ test('keys and audit at a running Dibs: create prints the key alone, revoke and 
     ['keys', 'rotate', 'mailer'],
     ['keys', 'revoke', made.id],
   ])
-    expect(await dibs(args, { env })).toMatchObject({ status: 2, stderr: expect.stringContaining('add --yes') });
+    expect(await dibs(args, { env })).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('add --yes'),
+    });
   const asked = await dibs(['keys', 'revoke', 'mailer'], { env, types: 'y\n' });
   expect(asked.stderr).toContain('This revokes access key "mailer"');
   expect(asked).toMatchObject({ status: 0, stdout: `Revoked the access key ${made.id}.\n` });

@@ -120,6 +120,7 @@ export interface JobEvent {
   worker?: string;
   error?: string;
   run_at?: string;
+  leased_at?: string;
   by?: string;
 }
 
