@@ -14,16 +14,19 @@ async function main(command: string | undefined, args: string[]): Promise<void> 
     process.stderr.write(local.help);
     return;
   }
-  if (local) return local.run(args, { env: process.env, readConfig: () => readConfig(process.env) });
+  const surroundings = { env: process.env, readConfig: () => readConfig(process.env) };
+  if (local && !local.isRemote?.(args, surroundings.env)) return local.run(args, surroundings);
   if (command === '--version') {
     process.stdout.write(`${version}\n`);
     return;
   }
   if (command === 'help' && args[0] !== undefined) return main(args[0], [...args.slice(1), '--help']);
-  const { NAMES } = await import('./commands/remote/remote.ts');
+  const { NAMES, remoteCommand } = await import('./commands/remote/remote.ts');
   if (command !== undefined && NAMES.includes(command)) {
-    const { runRemote } = await import('./commands/remote/run.ts');
-    return runRemote(command, args, process.env);
+    const { endWithReader, ownTerminal } = await import('./commands/remote/terminal.ts');
+    endWithReader();
+    process.exitCode = await remoteCommand(command, args, ownTerminal(process.env));
+    return;
   }
   const { usageText } = await import('./commands/help.ts');
   process.stderr.write(await usageText());

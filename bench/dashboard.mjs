@@ -1,4 +1,4 @@
-// #24: how long each screen of the dashboard takes with millions of jobs in 1,000 queues, and what a page that polls costs.
+// #25: how long each screen of the dashboard takes with millions of jobs in 1,000 queues, and what a page that polls costs.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { benchmark } from './lib/bench.mjs';
 import { ERRORS, fillForDashboard, queueName, WORKERS } from './lib/dashboardFill.mjs';
@@ -144,7 +144,7 @@ await benchmark(
     report.table('Each screen, ms:', ['screen', 'first', 'p50', 'p95', 'max', 'kB'], rows);
     const [slowest] = rows.toSorted((a, b) => b[3] - a[3]);
     report.line({
-      number: 24,
+      number: 25,
       what: `the slowest screen (${slowest[0]}), p95 with ${jobs} jobs in ${queues} queues`,
       value: slowest[3],
       unit: ' ms',
@@ -172,7 +172,7 @@ await benchmark(
     http.close();
     report.table('Cycles/s:', ['round', 'beside a page', 'alone', 'ratio'], rounds_);
     report.line({
-      number: 24,
+      number: 25,
       what: 'cycles beside three tabs that are open',
       against: 'alone',
       value: median(rounds_.map((row) => row[3])),

@@ -12,6 +12,8 @@ interface LocalCommand {
   options: string[];
   /** Of a command that does not print it by itself. */
   help?: string;
+  /** Whether these arguments are for the command of the same name in commands/remote/. */
+  isRemote?(args: string[], env: NodeJS.ProcessEnv): boolean;
   /** Loads only what the command needs: the whole service takes half a second. */
   run(args: string[], surroundings: Surroundings): Promise<void>;
 }
@@ -76,10 +78,8 @@ Examples:
     summary:
       'create, list, rotate or revoke access keys in that database, or in the embedded one; also at a running Dibs',
     options: ['create', 'list', 'rotate', 'revoke', '--help'],
-    run: async (args, { env, readConfig }) =>
-      areKeysRemote(args, env)
-        ? (await import('./remote/run.ts')).runRemote('keys', args, env)
-        : (await import('./keys.ts')).keysCommand(args, readConfig),
+    isRemote: areKeysRemote,
+    run: async (args, { readConfig }) => (await import('./keys.ts')).keysCommand(args, readConfig),
   },
   doctor: {
     summary: 'look at that database, and say what is wrong with it and what to do',
