@@ -108,6 +108,10 @@ type Worker struct {
 // name that is wrong, a key that may not.
 func (w *Worker) Run(ctx context.Context) error {
 	w.mu.Lock()
+	if w.phase == stopped && w.ended == nil {
+		w.mu.Unlock()
+		return nil // It was stopped before it ran: a goroutine may begin late.
+	}
 	if w.phase != fresh {
 		w.mu.Unlock()
 		return errors.New("dibs: a worker runs once")
