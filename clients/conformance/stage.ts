@@ -121,11 +121,14 @@ export class Stage {
 
   /** What went through the proxy last, for whoever looks into a broken promise. */
   story(): string {
-    const lines = this.proxy.exchanges.slice(-15).map(({ path, body, status, answer, at, isOver }) => {
-      const said = JSON.stringify(body)?.slice(0, 300);
-      const heard = JSON.stringify(answer)?.slice(0, 300);
-      return `${(at / 1000).toFixed(2)} ${path} ${said} -> ${status} ${heard}${isOver ? '' : ' (on its way)'}`;
-    });
+    const lines = this.proxy.exchanges
+      .slice(-15)
+      .map(({ path, body, status, answer, at, tookMs, isOver }) => {
+        const said = JSON.stringify(body)?.slice(0, 300);
+        const heard = JSON.stringify(answer)?.slice(0, 300);
+        const after = tookMs === undefined ? '' : ` after ${(tookMs / 1000).toFixed(2)} s`;
+        return `${(at / 1000).toFixed(2)} ${path} ${said} -> ${status}${after} ${heard}${isOver ? '' : ' (on its way)'}`;
+      });
     const events = this.workers.map(
       (worker) =>
         `${worker.as}: ${worker.events
