@@ -103,6 +103,11 @@ const typescriptFetch: Sdk = {
     ),
 };
 
+/** It compiles nowhere yet: neither the SDK of .NET nor the packages that the client needs were to be had. */
+const csharp = row('csharp', ['dotnet'], ['--package-name', 'Dibs'], () => {
+  throw new Error('There is a compiler now: write test/sdk/clients/csharp, and run it here.');
+});
+
 export const openApiGenerator: Sdk[] = [
   { ...python, isQuick: true },
   typescriptFetch,
@@ -112,4 +117,5 @@ export const openApiGenerator: Sdk[] = [
   php,
   ruby,
   rust,
+  csharp,
 ];

@@ -41,6 +41,7 @@ const TOOLS = {
   php: ['php', '--version'],
   guzzle: ['php', '-r', "require 'GuzzleHttp/autoload.php';"],
   ruby: ['ruby', '--version'],
+  dotnet: ['dotnet', '--version'],
   typhoeus: ['ruby', '-e', "require 'typhoeus'"],
   'rust 1.88': [
     'sh',
