@@ -97,7 +97,7 @@ export class Stage {
   job = (id: string): Promise<Json> => this.call('GET', `/jobs/${id}`);
 
   /** Waits until the job is in this state, and returns it. */
-  async reaches(id: string, state: string, withinMs = 60_000): Promise<Json> {
+  async reaches(id: string, state: string, withinMs = 60_000 * this.pace): Promise<Json> {
     let job: Json;
     const isEnd = ['completed', 'dead', 'cancelled'].includes(state);
     await until(
