@@ -38,7 +38,7 @@ await benchmark(
     }
     report.table('Cycles/s:', ['round', 'with', 'without'], rows);
     report.line({
-      number: 23,
+      number: 24,
       what: 'cycles with the history',
       against: 'without it',
       value: median(sides.with) / median(sides.without),

@@ -1,4 +1,4 @@
-// #19: what the metrics cost: the cycle with and without what counts, in turn; and the processor time of a scrape.
+// #22: what the metrics cost: the cycle with and without what counts, in turn; and the processor time of a scrape.
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { benchmark } from './lib/bench.mjs';
@@ -99,7 +99,7 @@ await benchmark(
       rows,
     );
     report.line({
-      number: 19,
+      number: 22,
       what: 'processor time of a cycle without metrics',
       against: 'with them',
       value: median(used.without) / median(used.with),
@@ -109,7 +109,7 @@ await benchmark(
     const { ms, bytes } = await scrapeMs(replica);
     report.table('A scrape:', ['queues', 'jobs', 'ms', 'bytes'], [[queues, jobs, ms.toFixed(1), bytes]]);
     report.line({
-      number: 19,
+      number: 22,
       what: 'scrapes in the time that they may take',
       against: `${SCRAPE_MS} ms of processor time`,
       value: SCRAPE_MS / ms,

@@ -245,7 +245,7 @@ begin
 
   -- This transaction may commit after scan floors have passed the job: see src/queues/arrivals.ts. A mark is for a thousand
   -- positions. The setting holds the last one of this transaction.
-  if job.id = id and job.state = 'ready' and fairness_key is null then
+  if job.id = id and job.state = 'ready' then
     marked := string_to_array(nullif(current_setting('dibs.marked', true), ''), ' ');
     if marked[1] is distinct from found_queue.id or job.position >= marked[2] + 1000 then
       insert into dibs.arrival_marks (queue_id, first, last) values (found_queue.id, job.position, job.position + 999);

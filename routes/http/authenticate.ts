@@ -42,7 +42,7 @@ function credentialOf(request: FastifyRequest) {
   const { authorization } = headers;
   const isRepeated = authorization !== undefined && timesSent(raw.rawHeaders, 'authorization') > 1;
   const ids = { reqId: request.id, traceId: idsOf(headers.traceparent)?.traceId };
-  return { authorization, isRepeated, certificate: clientName(request), ids };
+  return { authorization, isRepeated, certificate: clientName(request), connection: raw.socket, ids };
 }
 
 function originOf(request: FastifyRequest): TracedOrigin {

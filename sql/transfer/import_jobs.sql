@@ -20,7 +20,7 @@ marked as (
   insert into dibs.arrival_marks (queue_id, first, last)
   select to_id, min(to_position), max(to_position)
   from new
-  where state = 'ready' and fairness_key is null
+  where state = 'ready'
   group by to_id
 )
 insert into dibs.jobs (

@@ -11,6 +11,8 @@ export interface Credential {
   isRepeated: boolean;
   /** The common name in a client certificate that was verified. */
   certificate: string | undefined;
+  /** What it came through. */
+  connection?: object;
   /** The request that it came with. */
   ids?: RequestIds | undefined;
 }
@@ -40,7 +42,7 @@ export const OPEN: Access = { isOpen: () => true, identify: () => ANYBODY, known
 /** Tokens of an issuer, which are no keys of Dibs. */
 export interface Tokens {
   /** The caller with a token that was checked before. */
-  known(token: string): Caller | undefined;
+  known(token: string, connection: object | undefined): Caller | undefined;
   identify(token: string, ids?: RequestIds): Promise<Caller>;
 }
 
@@ -105,20 +107,20 @@ export function createAccess(options: {
   }
 
   /** The caller with this bearer token, if it need not be looked for. */
-  const knownBearer = (token: string) =>
-    token.startsWith(KEY_PREFIX) ? keys.known(token) : tokens?.known(token);
+  const knownBearer = (token: string, connection: object | undefined) =>
+    token.startsWith(KEY_PREFIX) ? keys.known(token) : tokens?.known(token, connection);
 
   return {
     isOpen,
 
-    known({ authorization = '', isRepeated, certificate }) {
+    known({ authorization = '', isRepeated, certificate, connection }) {
       if (isRepeated || authorization.length > LONGEST_HEADER) return undefined;
       const token = tokenIn(authorization);
-      if (token !== undefined) return knownBearer(token);
+      if (token !== undefined) return knownBearer(token, connection);
       return authorization === '' && certificate !== undefined ? keys.named(certificate) : undefined;
     },
 
-    identify({ authorization, isRepeated, certificate, ids }) {
+    identify({ authorization, isRepeated, certificate, connection, ids }) {
       if (auth === 'off') return ANYBODY;
       if (authorization === undefined)
         return certificate === undefined
@@ -130,7 +132,7 @@ export function createAccess(options: {
       const token = tokenIn(authorization);
       if (token === undefined)
         return refuse({ reason: 'the header Authorization has another scheme than Bearer', ...ids });
-      const caller = knownBearer(token);
+      const caller = knownBearer(token, connection);
       if (caller) return caller;
       if (token.startsWith(KEY_PREFIX)) return byKey(token, ids);
       return tokens?.identify(token, ids) ?? refuse({ reason: 'the token is no key of Dibs', ...ids });

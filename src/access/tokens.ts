@@ -8,13 +8,14 @@ import { type Caller, createCaller } from './caller.ts';
 import { createKeySet, isUrl, readSmallFile } from './keySet.ts';
 import { Away, reloaded } from './reloaded.ts';
 import { grantOf, parseGrants, type SubjectGrant } from './tokenGrants.ts';
+import { tokenHashes } from './tokenHashes.ts';
 
 /** Tells callers by JSON Web Tokens (RFC 7519) of the operator's own issuer. */
 export interface Tokens {
   /** Reads the files that the configuration names. @throws StartError when one of them is missing or malformed */
   checkFiles(): Promise<void>;
-  /** The caller, if the token was found good a short time ago. */
-  known(token: string): Caller | undefined;
+  /** The caller, if the token was found good a short time ago. It is found sooner by a connection that shows it again. */
+  known(token: string, connection?: object): Caller | undefined;
   /** @throws Refusal `unauthorized`, or `unavailable` while the issuer's keys cannot be had */
   identify(token: string, ids?: RequestIds): Promise<Caller>;
 }
@@ -70,6 +71,7 @@ export function createTokens(
     requiredClaims: ['exp', 'sub'],
   };
   const cache = new LruMap<Cached>(MAX_CACHED);
+  const hashOf = tokenHashes(MAX_TOKEN_LENGTH);
   const checks = new Map<string, Promise<Caller>>();
   let keys: Promise<JWTVerifyGetKey> | undefined;
 
@@ -161,14 +163,15 @@ export function createTokens(
       });
     },
 
-    known: (token) => (token.length > MAX_TOKEN_LENGTH ? undefined : knownBy(sha256(token))),
+    known: (token, connection) =>
+      token.length > MAX_TOKEN_LENGTH ? undefined : knownBy(hashOf(token, connection)),
 
     async identify(token, ids) {
       if (token.length > MAX_TOKEN_LENGTH) {
         log(`a token is refused: it is longer than ${MAX_TOKEN_LENGTH}`, ids);
         throw unauthorized();
       }
-      const key = sha256(token);
+      const key = hashOf(token, undefined);
       const known = knownBy(key);
       if (known) return known;
       const running = checks.get(key);

@@ -177,8 +177,10 @@ export function createOperationWork(context: {
         );
       return taken.counted ? workPortion(transaction, taken, size) : countPortion(transaction, taken, size);
     };
-    const arriving = () =>
-      taken?.verb === 'retry' ? [taken.queue_id] : taken?.verb === 'move' ? [taken.to_id as number] : [];
+    const arriving = () => {
+      const queueId = taken?.verb === 'retry' ? taken.queue_id : taken?.to_id;
+      return typeof queueId === 'number' ? [queueId] : [];
+    };
     try {
       const done = await arrivals.watch(arriving, () => db.transaction(inTransaction));
       if (held !== undefined && held.id === taken?.id)

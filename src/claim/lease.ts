@@ -156,8 +156,8 @@ export function createLease(context: {
     }
     const known = memories.of(queue);
     known.claimed = true;
-    const settled = arrivals.settled() ?? arrivals.newest();
-    const { scanned, scans } = chooseScan(known, way, settled);
+    const settled = arrivals.settled();
+    const { scanned, scans } = chooseScan(known, way, settled ?? arrivals.newest());
     const nonces = claims.map(() => randomUUID());
     const parameters = parametersOf(queue, claims, nonces, room);
     const startedAt = performance.now();
@@ -190,7 +190,8 @@ export function createLease(context: {
     const plain = rows.filter((row) => row.fairness_key === null);
     known.plain.floor.leased(plain, startedAt);
     for (const { position } of plain) arrivals.leased(position);
-    noteKeys(known, way, rows, { ms, slots: parameters.slots, settled });
+    // Until it is known what has settled, no floor rises.
+    noteKeys(known, way, rows, { ms, slots: parameters.slots, settled: settled ?? -1 });
     for (const { order } of scans) void checkSlow(order, ms);
     const { jobs, size } = dealRows(rows, queue, claims, parameters.first_slots);
     // A character of a JSON text is at most 3 bytes of UTF-8 here: 4 bytes make two UTF-16 units.

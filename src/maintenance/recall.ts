@@ -88,16 +88,23 @@ export function recallPassedOver({ db, claims, arrivals, notifier }: Context): (
 
   /** Searches the places that marks name, as far as they lie below the floors. */
   async function recallMarked(): Promise<void> {
+    const taken = marks;
+    marks = [];
     const found = new Map<number, ArrivalMark[]>();
-    for (const mark of marks) {
+    for (const mark of taken) {
       const others = found.get(mark.queue_id);
       if (others) others.push(mark);
       else found.set(mark.queue_id, [mark]);
     }
-    marks = [];
-    for (const memory of claims.memories.all())
-      for (const { first, last } of joined(found.get(memory.queueId) ?? []))
-        await recall(memory, first, last);
+    try {
+      for (const memory of claims.memories.all())
+        for (const { first, last } of joined(found.get(memory.queueId) ?? []))
+          await recall(memory, first, last);
+    } catch (error) {
+      // A mark is seen once. The walk finds what lies where the search takes too long.
+      if (!isTimeLimit(error)) marks.push(...taken);
+      throw error;
+    }
   }
 
   function nextWalk(): typeof walk {

@@ -57,6 +57,8 @@ export function createArrivals(db: Db, now: () => number = () => performance.now
   let server: string | undefined;
   /** The database may have been restored from another server. */
   let isRestored = true;
+  /** After an outage it may be another database. */
+  let isDistrusted = false;
   let snapshot: string | null = null;
   let looking: Promise<void> | undefined;
   /** Where jobs that may be late begin, by queue. They are not marked yet. */
@@ -69,6 +71,7 @@ export function createArrivals(db: Db, now: () => number = () => performance.now
     const rows = await db.query(statements.look, { since: snapshot, highest });
     const { last_value: position, server: asked, snapshot: seen } = rows[0] as Look;
     const at = now();
+    isDistrusted = false;
     const isBehind = position < newest();
     const isSetBack = server !== undefined && (asked !== server || isBehind);
     if (isSetBack) {
@@ -106,14 +109,23 @@ export function createArrivals(db: Db, now: () => number = () => performance.now
     }
   }
 
+  function noteLate(queueId: number, first: number): void {
+    late.set(queueId, Math.min(first, late.get(queueId) ?? first));
+  }
+
   async function markLate(): Promise<void> {
     if (late.size === 0) return;
     const marks = [...late];
     late = new Map();
-    await db.query(statements.mark, {
-      queue_ids: marks.map(([queueId]) => queueId),
-      firsts: marks.map(([, first]) => first),
-    });
+    try {
+      await db.query(statements.mark, {
+        queue_ids: marks.map(([queueId]) => queueId),
+        firsts: marks.map(([, first]) => first),
+      });
+    } catch (error) {
+      for (const [queueId, first] of marks) noteLate(queueId, first);
+      throw error;
+    }
   }
 
   /** Learns the end of the order, and sees new marks. */
@@ -141,11 +153,11 @@ export function createArrivals(db: Db, now: () => number = () => performance.now
     },
 
     /** Whether the end of the order is known well enough. */
-    isFresh: (): boolean => (ends.at(-1)?.at ?? Number.NEGATIVE_INFINITY) > now() - FRESH_MS,
+    isFresh: (): boolean => !isDistrusted && (ends.at(-1)?.at ?? Number.NEGATIVE_INFINITY) > now() - FRESH_MS,
 
-    /** After an outage it may be another database. */
+    /** A statement failed. What is known counts no more until the next look. */
     distrust(): void {
-      for (const end of ends) end.at = Math.min(end.at, now() - FRESH_MS);
+      isDistrusted = true;
     },
 
     /** A position was leased. */
@@ -165,14 +177,18 @@ export function createArrivals(db: Db, now: () => number = () => performance.now
       return ends.findLast((end) => end.at <= at)?.position;
     },
 
-    /** Runs work that gives jobs of some queues new positions and commits. When it took long, the jobs are marked. */
+    /**
+     * Runs work that gives jobs of some queues new positions and commits. When it took long, the jobs are marked. So they are
+     * when it failed: nobody knows whether it committed.
+     */
     async watch<T>(queueIds: () => number[], work: () => Promise<T>): Promise<T> {
       const first = newest() + 1;
       const began = now();
-      const result = await work();
-      if (now() - began > LAG_MS)
-        for (const queueId of queueIds()) late.set(queueId, Math.min(first, late.get(queueId) ?? first));
-      return result;
+      try {
+        return await work();
+      } finally {
+        if (now() - began > LAG_MS) for (const queueId of queueIds()) noteLate(queueId, first);
+      }
     },
   };
 }

@@ -65,6 +65,22 @@ describe('a good token', () => {
     expect(issuer.requests()).toBe(1);
   });
 
+  test('is told apart from others that its connection showed before', async () => {
+    const tokens = tokensOf();
+    const [one, two] = [await signer.sign(), await signer.sign({ sub: 'someone else' })];
+    await Promise.all([tokens.identify(one), tokens.identify(two)]);
+    const connection = {};
+    const nameOf = (token: string) => tokens.known(token, connection)?.name;
+    expect([one, one, two, one].map(nameOf)).toEqual(['someone', 'someone', 'someone else', 'someone']);
+    expect([one.slice(0, -1), `${one}A`, `${one.slice(0, -1)}.`, '', one].map(nameOf)).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+      'someone',
+    ]);
+  });
+
   test('is checked once, when many requests bring it at once', async () => {
     const tokens = tokensOf();
     const token = await signer.sign();

@@ -371,7 +371,10 @@ describe('an operation', () => {
     expect(seen.filter(({ counted, done }) => !counted && done > 0)).toEqual([]);
     const working = seen.filter(({ counted }) => counted);
     expect(new Set(working.map(({ matched }) => matched))).toEqual(new Set([5000]));
-    expect(working.map(({ done }) => done)).toEqual(expect.arrayContaining([1000, 2000, 3000, 4000]));
+    // A portion has at most 1,000 jobs, and fewer where they take long.
+    const told = working.map(({ done }) => done);
+    expect(told).toEqual(told.toSorted((a, b) => a - b));
+    expect(new Set(told).size).toBeGreaterThanOrEqual(4);
   });
 
   test('with dry_run counts, and does nothing', async () => {
@@ -416,19 +419,21 @@ describe('an operation', () => {
   test('stops at will: what is done stays done, and nothing more is done', async () => {
     await fill(5000);
     let id = '';
+    let done = 0;
     gate.before(async () => {
       // The work may begin before the answer is here.
       await until(() => id !== '');
-      const { done } = await at.ok('GET', `/operations/${id}`);
+      ({ done } = await at.ok('GET', `/operations/${id}`));
       if (done >= 2000) await at.ok('DELETE', `/operations/${id}`);
     });
     ({ id } = await start('delete', { states: ['ready'] }));
     const stopped = await ended(id);
-    expect(stopped).toMatchObject({ state: 'cancelled', matched: 5000, done: 2000 });
+    expect(stopped).toMatchObject({ state: 'cancelled', matched: 5000, done });
+    expect(done).toBeLessThan(5000);
     expect(stopped.finished_at).not.toBeNull();
     gate.open();
     await run('cancel', { states: ['dead'] });
-    expect((await at.ok('GET', `/queues/${queue}`)).counts.ready).toBe(3000);
+    expect((await at.ok('GET', `/queues/${queue}`)).counts.ready).toBe(5000 - done);
     expect(await at.ok('DELETE', `/operations/${id}`)).toEqual(stopped);
     expect(await onServer(service.databaseUrl, 'select * from dibs.operation_leases')).toEqual([]);
   });

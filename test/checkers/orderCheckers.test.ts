@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { groupViolations } from '../support/checks/groups.ts';
 import { uniqueViolations } from '../support/checks/unique.ts';
+import type { Lease } from '../support/history.ts';
 import type { Intent, Life } from '../support/life.ts';
 import { ended, job, leased, nothing, redriven } from '../support/lives.ts';
 
@@ -47,6 +48,19 @@ describe('the checker of groups', () => {
       sent: 500,
     });
     expect(check([leased(released, 600, 700), second])).toEqual([]);
+  });
+
+  test('accepts a job when the earlier one was released in time, but perhaps not before its lease ran out', () => {
+    const first = leased(job('a', 0, { ...grouped, max_attempts: 1 }), 100, 190, {
+      verb: 'release',
+      answered: 500,
+    });
+    const [lease] = first.leases as [Lease];
+    leased(first, 600, 700);
+    const second = leased(job('b', 50, grouped), 300, 400);
+    expect(check([first, second])).toEqual([expect.stringContaining('job b was leased though job a')]);
+    lease.ends = 200;
+    expect(check([first, second])).toEqual([]);
   });
 
   test('accepts jobs that may have arrived in another order: sent at once, or delayed', () => {

@@ -227,6 +227,17 @@ test('a replica stores the scan floor of the jobs with fairness keys, apart from
   expect(stored.position).toBe(-1);
 });
 
+test('dibs.enqueue marks jobs with keys, too: its transaction may commit late', async () => {
+  const id = await queueId();
+  const marksOf = async () =>
+    (await client.query('select from dibs.arrival_marks where queue_id = $1', [id])).rows.length;
+  for (const key of [null, 'B']) {
+    const before = await marksOf();
+    await client.query('select dibs.enqueue($1, fairness_key => $2)', [queue, key]);
+    expect(await marksOf()).toBe(before + 1);
+  }
+});
+
 test('a job with a key that commits late, below the scan floor, is claimed within 2 s', async () => {
   const producer = new pg.Client(service.databaseUrl);
   await producer.connect();

@@ -233,10 +233,14 @@ test('a rescued, a released and a nacked job come back above the scan floor', as
   const { body } = await service.call('POST', '/jobs/claim', {
     queues: ['back'],
     limit: 3,
-    lease_seconds: 1.5,
+    lease_seconds: 600,
   });
   const [rescued, released, nacked] = body.jobs as [Lease, Lease, Lease];
   await raiseScanFloor(service, 'back', 1);
+  await service.call('POST', `/jobs/${rescued.id}/extend`, {
+    lease_token: rescued.lease_token,
+    lease_seconds: 1,
+  });
   await service.call('POST', `/jobs/${released.id}/release`, { lease_token: released.lease_token });
   await service.call('POST', `/jobs/${nacked.id}/nack`, {
     lease_token: nacked.lease_token,

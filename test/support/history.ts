@@ -8,6 +8,8 @@ export interface Lease {
   taken: number;
   /** Until when the lease certainly ran. A call that settles or extends it may have ended it as soon as it was sent. */
   until: number;
+  /** When it ran out, unless an extend without an answer made it longer. */
+  ends: number;
   settled?: { verb: SettleVerb; sent: number; outcome: Outcome; answered?: number };
 }
 
@@ -57,6 +59,7 @@ export function recordHistory() {
         start,
         taken: answered ?? start,
         until,
+        ends: until,
       };
       leases.set(job.id, [...(leases.get(job.id) ?? []), lease]);
       return lease;
@@ -64,7 +67,7 @@ export function recordHistory() {
 
     /** An extend was sent. `expires` is the end of the lease that it answered. */
     extended(lease: Lease, sent: number, outcome: Outcome, expires?: string): void {
-      if (outcome === 'done' && expires) lease.until = Date.parse(expires);
+      if (outcome === 'done' && expires) lease.ends = lease.until = Date.parse(expires);
       else if (outcome === 'unknown') lease.until = Math.min(lease.until, sent);
     },
 

@@ -71,9 +71,14 @@ export const mayHaveDied = (life: Life): boolean =>
   life.intent.spec.expires_in_seconds !== undefined ||
   deliveriesOf(life) >= life.intent.spec.max_attempts;
 
-/** It was settled after its lease had run out: the job may have been dead by then. */
-const isLate = ({ settled, until }: Lease) =>
-  settled !== undefined && settled.outcome !== 'refused' && settled.sent > until;
+/**
+ * It may have been settled after its lease had run out, and the job may have been dead by then. A call that is sent in time may
+ * wait for a replica or a lock.
+ */
+const isLate = ({ settled, ends }: Lease) =>
+  settled !== undefined &&
+  settled.outcome !== 'refused' &&
+  (settled.answered ?? Number.POSITIVE_INFINITY) > ends;
 
 /** Whether it may have come back after it was dead: by a retry, a redrive, or a late release or nack. */
 export const mayHaveComeBack = (life: Life, { redrives }: Sweeps): boolean =>

@@ -22,10 +22,11 @@ export function job(id: string, sent: number, spec: Partial<Spec> = {}, more: Pa
   return { id, intent, created: sent + 5, leases: [], cancels: [], retried: NEVER, ...more };
 }
 
-/** Adds a lease to a job, which was answered 10 ms after its start. */
+/** Adds a lease to a job, which was answered 10 ms after its start. One that is settled at its end or sooner had a second left. */
 export function leased(life: Life, start: number, until: number, settled?: Partial<Lease['settled']>): Life {
   const deliveries = life.leases.length + 1;
-  const lease: Lease = { job: life.id, token: '', deliveries, start, taken: start + 10, until };
+  const ends = settled && (settled.sent ?? until) <= until ? until + 1000 : until;
+  const lease: Lease = { job: life.id, token: '', deliveries, start, taken: start + 10, until, ends };
   if (settled)
     lease.settled = { verb: 'ack', sent: until, outcome: 'done', answered: until + 10, ...settled };
   life.leases.push(lease);

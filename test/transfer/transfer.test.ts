@@ -169,6 +169,17 @@ describe('what is exported and imported', () => {
     ]);
   });
 
+  test('is marked, with keys and without: scan floors may have passed it', async () => {
+    const url = await target();
+    await imported(url);
+    const ready = await onServer(
+      url,
+      `select id from dibs.jobs j where state = 'ready' and not exists (
+         select from dibs.arrival_marks m where m.queue_id = j.queue_id and j.position between m.first and m.last)`,
+    );
+    expect(ready).toEqual([]);
+  });
+
   test('serves as it did: exact payloads, order, leases, groups, unique keys, schedules, pauses', async () => {
     const url = await target();
     await imported(url);

@@ -1,0 +1,62 @@
+import pg from 'pg';
+import { expect, test } from 'vitest';
+import { createQueueMemories } from '../../src/claim/queueMemories.ts';
+import { recallPassedOver } from '../../src/maintenance/recall.ts';
+import type { ArrivalListeners } from '../../src/queues/arrivals.ts';
+
+type Context = Parameters<typeof recallPassedOver>[0];
+
+/** The duty over a queue whose scan floor is at position 100, and the searches that it makes. */
+function dutyOf(query: () => Promise<unknown>) {
+  const memories = createQueueMemories();
+  const memory = memories.of({ name: 'q', id: 7 });
+  memory.plain.floor.stored(0, 100);
+  memory.walkedAt = Number.POSITIVE_INFINITY;
+  let listeners: ArrivalListeners | undefined;
+  const context = {
+    db: { query },
+    claims: { memories },
+    arrivals: {
+      listen: (to: ArrivalListeners) => {
+        listeners = to;
+      },
+      watch: (_: unknown, work: () => Promise<unknown>) => work(),
+    },
+    notifier: { ready: () => undefined },
+  };
+  const run = recallPassedOver(context as unknown as Context);
+  return { run, marked: (first: number, last: number) => listeners?.marked([{ queue_id: 7, first, last }]) };
+}
+
+test('a mark that came while the database was away is looked at when it is back', async () => {
+  let isAway = true;
+  const searched: unknown[] = [];
+  const { run, marked } = dutyOf(async (...[, asked]: unknown[]) => {
+    if (isAway) throw Object.assign(new Error('away'), { code: 'ECONNREFUSED' });
+    searched.push(asked);
+    return [{ count: 0, ms: 1 }];
+  });
+  marked(40, 50);
+  await expect(run()).rejects.toThrow('away');
+  isAway = false;
+  await run();
+  expect(searched).toMatchObject([{ queue_id: 7, ranks: [0], positions: [39], last_positions: [50] }]);
+  await run();
+  expect(searched).toHaveLength(1);
+});
+
+test('a mark whose search runs into its time limit holds up no later ones', async () => {
+  const tooLong = Object.assign(new pg.DatabaseError('canceling statement', 0, 'error'), { code: '57014' });
+  let searches = 0;
+  const { run, marked } = dutyOf(async () => {
+    if (++searches === 1) throw tooLong;
+    return [{ count: 0, ms: 1 }];
+  });
+  marked(40, 50);
+  await expect(run()).rejects.toThrow('canceling statement');
+  await run();
+  expect(searches).toBe(1);
+  marked(60, 70);
+  await run();
+  expect(searches).toBe(2);
+});
