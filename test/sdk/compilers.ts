@@ -22,8 +22,8 @@ export async function cargoBuild(folder: string, program: string): Promise<strin
 
 /** The jars that a pom names. */
 export const jarsOf = (pom: string): Promise<string> =>
-  cached(`jars-${fingerprint(pom)}`, (to) => {
-    const where = [`-DoutputDirectory=${to}`, '-DincludeScope=compile'];
+  cached(`runtime-jars-${fingerprint(pom)}`, (to) => {
+    const where = [`-DoutputDirectory=${to}`, '-DincludeScope=runtime'];
     return run('mvn', ['-q', '-B', '-f', pom, 'dependency:copy-dependencies', ...where]);
   });
 

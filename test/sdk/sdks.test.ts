@@ -18,8 +18,9 @@ for (const sdk of SDKS.filter(isAsked)) {
   const { generator, needs, build } = sdk;
   const lacks = missing(needs).map((tool) => `no ${tool}`);
   const why = lacks.length > 0 ? ` (skipped: ${lacks.join(', ')} on this machine)` : '';
-  rows.set(generator, why ? `not tried, ${lacks.join(', ')} on this machine` : 'FAILS');
+  rows.set(generator, why ? `not tried, ${lacks.join(', ')} on this machine` : 'not asked for');
   test.skipIf(why)(`the client of ${generator} goes through a whole cycle${why}`, async () => {
+    rows.set(generator, 'FAILS');
     const began = performance.now();
     const { command, args = [], env } = await build();
     await service.goThrough(command, args, { env });
