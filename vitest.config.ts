@@ -1,4 +1,5 @@
 import { configDefaults, defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/support/longestFirst.ts';
 import { progress } from './test/support/progress.ts';
 
 /** They run a Prometheus for a minute, beside several replicas. */
@@ -14,6 +15,7 @@ export default defineConfig({
     reporters: process.stdout.isTTY ? ['default'] : ['default', progress()],
     // Half of the time a file waits: for leases, backoffs, replicas. Two at once keep two cores busy. Three make each other late.
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
     // Promises of workers are played side by side. Most of the time they wait.
     maxConcurrency: 12,
     // Only what hangs takes this long. A slow machine is no reason to fail.

@@ -39,14 +39,36 @@ const READ: Record<string, (text: string) => unknown> = {
   boolean: (text) => (Object.hasOwn(BOOLEANS, text) ? BOOLEANS[text] : text),
 };
 
+/** Validates, with the errors of the last time, as Fastify reads them. */
+interface Validate {
+  (value: unknown): boolean;
+  errors?: ValidateFunction['errors'];
+}
+
+/**
+ * Compiles at the first request of a route. A replica that compiles all schemas at its start is ready half a second of
+ * processor time later, for routes of which it may never serve most.
+ */
+function whenAsked(compile: () => ValidateFunction): Validate {
+  let compiled: ValidateFunction | undefined;
+  const validate: Validate = (value) => {
+    compiled ??= compile();
+    const valid = compiled(value);
+    validate.errors = compiled.errors;
+    return valid;
+  };
+  return validate;
+}
+
 /** Reads the numbers and booleans of a query, and then validates it. */
-function readThenValidate(schema: AnySchema, validate: ValidateFunction) {
+function readThenValidate(schema: AnySchema, validate: Validate): Validate {
   const { properties } = schema as { properties: Record<string, { type?: string }> };
   const readers = Object.entries(properties).flatMap(([name, { type = '' }]) => {
     const read = READ[type];
     return read ? [{ name, read }] : [];
   });
-  const readAndValidate = (query: Record<string, unknown>) => {
+  const readAndValidate: Validate = (value) => {
+    const query = value as Record<string, unknown>;
     for (const { name, read } of readers) {
       const text = query[name];
       if (typeof text === 'string') query[name] = read(text);
@@ -55,13 +77,10 @@ function readThenValidate(schema: AnySchema, validate: ValidateFunction) {
     readAndValidate.errors = validate.errors;
     return valid;
   };
-  readAndValidate.errors = validate.errors;
   return readAndValidate;
 }
 
-/** Everything is validated as it is: nothing is dropped, coerced or filled in. Only the values of a query are read. */
-export const buildValidator = ((sharedSchemas: Record<string, AnySchema>) => {
-  const schemas = Object.values(sharedSchemas);
+function createAjv(schemas: AnySchema[]): Ajv {
   const ajv = new Ajv({
     ...OURS,
     code: { regExp: patternOf },
@@ -76,9 +95,22 @@ export const buildValidator = ((sharedSchemas: Record<string, AnySchema>) => {
   ajv.addSchema(schemas);
   addFormats.default(ajv, ['double']);
   ajv.addFormat('date-time', isTime);
+  return ajv;
+}
+
+/** Fastify asks for each route. All routes of an app have the same schemas, and so one Ajv. */
+let latest: { schemas: AnySchema[]; ajv: Ajv } | undefined;
+
+/** Everything is validated as it is: nothing is dropped, coerced or filled in. Only the values of a query are read. */
+export const buildValidator = ((sharedSchemas: Record<string, AnySchema>) => {
+  const schemas = Object.values(sharedSchemas);
+  const isSame =
+    schemas.length === latest?.schemas.length && schemas.every((schema, i) => schema === latest?.schemas[i]);
+  if (!latest || !isSame) latest = { schemas, ajv: createAjv(schemas) };
+  const { ajv } = latest;
   return ({ schema, httpPart }: RoutePart) => {
-    if (httpPart === 'querystring') return readThenValidate(schema, ajv.compile(schema));
-    return ajv.compile(httpPart === 'headers' ? forHeaders(schema) : schema);
+    const validate = whenAsked(() => ajv.compile(httpPart === 'headers' ? forHeaders(schema) : schema));
+    return httpPart === 'querystring' ? readThenValidate(schema, validate) : validate;
   };
   // Fastify passes a RoutePart, but its types describe the default compiler.
 }) as unknown as BuildValidator;

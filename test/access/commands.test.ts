@@ -102,7 +102,7 @@ describe('dibs keys', () => {
   test('tells what is wrong: status 2 for the command line, 1 for what cannot be done', async () => {
     const DATABASE_URL = await database();
     const keys = (...args: string[]) => dibs({ DATABASE_URL }, 'keys', ...args);
-    for (const args of [
+    const misused = [
       ['nonsense'],
       ['create'],
       ['create', 'a'],
@@ -113,23 +113,22 @@ describe('dibs keys', () => {
       ['list', 'a'],
       ['revoke'],
       ['list', '--nonsense'],
-    ]) {
-      const { status, stdout, stderr } = await keys(...args);
-      expect({ args, status, stdout }).toEqual({ args, status: 2, stdout: '' });
-      expect(stderr).toContain('Usage: dibs keys');
+    ];
+    const said = await Promise.all(misused.map((args) => keys(...args)));
+    for (const [i, args] of misused.entries()) {
+      expect({ args, ...said[i] }).toMatchObject({ args, status: 2, stdout: '' });
+      expect(said[i]?.stderr).toContain('Usage: dibs keys');
     }
     await keys('create', 'a', '--scope', 'read');
-    for (const [args, why] of [
+    const refused = [
       [['create', 'a', '--scope', 'read'], 'has the name "a"'],
       [['create', 'b', '--scope', 'write'], 'must be some of produce'],
       [['create', 'b', '--scope', 'read', '--queue', '*x'], 'names of queues'],
       [['revoke', 'nobody'], 'no access key "nobody"'],
-    ] as const)
-      expect(await keys(...args)).toMatchObject({
-        status: 1,
-        stdout: '',
-        stderr: expect.stringContaining(why),
-      });
+    ] as const;
+    expect(await Promise.all(refused.map(([args]) => keys(...args)))).toMatchObject(
+      refused.map(([, why]) => ({ status: 1, stdout: '', stderr: expect.stringContaining(why) })),
+    );
     const away = await dibs({ DATABASE_URL: 'postgres://127.0.0.1:1/x' }, 'keys', 'list');
     expect(away).toMatchObject({ status: 1, stderr: expect.stringMatching(/^dibs: .*ECONNREFUSED.*\n$/) });
     expect(await keys('--help')).toMatchObject({ status: 0, stderr: expect.stringContaining('Usage') });
@@ -167,10 +166,8 @@ describe('an address that others reach', () => {
     expect(stderr).toMatch(
       /^dibs: HOST=0\.0\.0\.0 [^\n]*dibs keys create[^\n]*ADMIN_KEY_FILE[^\n]*AUTH=off[^\n]*\n$/,
     );
-    for (const AUTH of ['off', 'keys']) {
-      const service = await replica({ ...others, DATABASE_URL, AUTH });
-      expect(await look(service)).toBe(AUTH === 'off' ? 200 : 401);
-    }
+    const both = await Promise.all(['off', 'keys'].map((AUTH) => replica({ ...others, DATABASE_URL, AUTH })));
+    expect(await Promise.all(both.map((service) => look(service)))).toEqual([200, 401]);
     const { stdout } = await dibs({ DATABASE_URL }, 'keys', 'create', 'admin', '--scope', 'admin');
     const service = await replica({ ...others, DATABASE_URL });
     expect(await look(service)).toBe(401);
@@ -226,16 +223,19 @@ describe('ADMIN_KEY_FILE', () => {
   test('that is missing, or holds no key, ends the start with one line, which does not show what it holds', async () => {
     const DATABASE_URL = await database();
     const typo = withTypo(newKey(newKeyId()));
-    for (const [ADMIN_KEY_FILE, why] of [
+    const files = [
       [file(), 'ENOENT'],
       [directory.path, 'EISDIR|form|short'],
       [fileWith(''), 'cut short'],
       [fileWith(typo), 'checksum'],
       [fileWith('x'.repeat(5000)), 'cut short'],
-    ] as const) {
-      const { status, stderr } = await dibs({ DATABASE_URL, ADMIN_KEY_FILE }, 'serve');
+    ] as const;
+    const starts = await Promise.all(
+      files.map(([ADMIN_KEY_FILE]) => dibs({ DATABASE_URL, ADMIN_KEY_FILE }, 'serve')),
+    );
+    for (const [i, { status, stderr }] of starts.entries()) {
       expect(status).toBe(1);
-      expect(stderr).toMatch(new RegExp(`^dibs: ADMIN_KEY_FILE [^\\n]*(${why})[^\\n]*\\n$`));
+      expect(stderr).toMatch(new RegExp(`^dibs: ADMIN_KEY_FILE [^\\n]*(${files[i]?.[1]})[^\\n]*\\n$`));
       expect(stderr).not.toContain(typo.slice(40));
     }
   });

@@ -294,7 +294,7 @@ test('a claim that waits for a locked job far from all others does not look all 
   await client.query('begin');
   await client.query('select from dibs.jobs where id = $1 for update', [id]);
   await drawPositions();
-  const waiting = claim('waits', { wait_seconds: 6 });
+  const waiting = claim('waits', { wait_seconds: 60 });
   await new Promise((resolve) => setTimeout(resolve, 2000));
   const scans = async () =>
     Number(

@@ -9,8 +9,8 @@ import { http, type Replica, startReplica } from '../support/replica.ts';
 import { enough } from '../support/until.ts';
 
 const WORKERS = 18;
-const CHAOS_MS = 9000;
-const KILL_MS = 3000;
+const CHAOS_MS = 6000;
+const KILL_MS = 2000;
 const MAX_LEASED = 4;
 const RATE = { jobs: 15, per_seconds: 0.4 };
 
@@ -111,9 +111,9 @@ test('over replicas and crashes, never more jobs are leased than max_leased, nor
   expect(isFight()).toBe(true);
 });
 
-/** If claims were not woken, but looked once a second, this number of leases would take a minute: longer than the test may. */
-const LEASES = 60;
-const WITHIN_MS = 45_000;
+/** If claims were not woken, but looked once a second, this number of leases would take longer than the test may. */
+const LEASES = 40;
+const WITHIN_MS = 30_000;
 
 test(
   'a claim that waits is woken when a lease ends on another replica',

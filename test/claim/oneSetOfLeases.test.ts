@@ -4,12 +4,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Claimed } from '../support/client.ts';
 import { createDatabase, onServer } from '../support/database.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
+import { served } from '../support/served.ts';
 import { until } from '../support/until.ts';
 
 /** Far longer than a round takes: leases that nobody answers for are still there in the end. */
 const LEASE_SECONDS = 300;
-const ROUNDS = 30;
-const HANGUP_ROUNDS = 10;
+const ROUNDS = 18;
+const HANGUP_ROUNDS = 6;
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
 let replicas: Replica[];
@@ -27,7 +28,10 @@ let names = 0;
 
 async function enqueue(queue: string, jobs: number): Promise<void> {
   const list = Array.from({ length: jobs }, () => ({ queue }));
-  await http(oneOf(replicas).url, 'POST', '/jobs/batch', { jobs: list });
+  const { url } = oneOf(replicas);
+  const headers = { 'idempotency-key': randomUUID() };
+  const answer = await served(() => http(url, 'POST', '/jobs/batch', { jobs: list }, { headers }));
+  expect(answer.status).toBe(201);
 }
 
 /** Undefined when the client hung up before it had the answer. */
@@ -92,7 +96,8 @@ describe.each([1, 2, 3])('repeats that come at once on %i replicas', (count) => 
         // The requests are in their statements when their clients hang up.
         await locker.query('begin; lock table dibs.repeatable_claims in exclusive mode');
         const answers = [0, 1, 2, 3].map((i) => claim(replicas[i % count] as Replica, body, 30 + 20 * i));
-        expect(await Promise.all(answers)).toEqual([undefined, undefined, undefined, undefined]);
+        // A request whose place a later one took is answered empty, which a slow client may still hear.
+        for (const answer of await Promise.all(answers)) expect(answer ?? []).toEqual([]);
         await locker.query('commit');
         await until(
           async () =>

@@ -25,7 +25,7 @@ const ODD_NAMES = [
   'e\u0301 decomposed',
   '\u0001\u007f\u2028',
 ];
-const PLAIN_FILES = 3000;
+const PLAIN_FILES = 1000;
 
 /** Shorter than in the example, so that the jobs of a killed worker come back sooner. */
 const LEASE_SECONDS = '3';
@@ -50,7 +50,7 @@ async function fill(root: string): Promise<Map<string, string>> {
   await add(join(root, 'large'), Buffer.alloc(20 * 2 ** 20, 'dibs'));
   // Some are large, so that the worker to kill is busy for a while.
   for (let i = 0; i < PLAIN_FILES; i++)
-    await add(join(root, `plain-${i}`), i % 20 === 0 ? Buffer.alloc(2 ** 20, `${i}`) : `content ${i}`);
+    await add(join(root, `plain-${i}`), i % 10 === 0 ? Buffer.alloc(2 ** 20, `${i}`) : `content ${i}`);
   await symlink(join(root, 'empty'), join(root, 'link to a file'));
   await symlink(root, join(root, 'link to a folder'));
   await symlink('nowhere', join(root, 'broken link'));

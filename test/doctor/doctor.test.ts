@@ -10,20 +10,20 @@ import type { Finding } from '../../src/doctor/finding.ts';
 import { type EmbeddedPostgres, startEmbedded } from '../../src/embedded/index.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
 import { asRole, onServer, urlOf } from '../support/database.ts';
-import { temporaryDirectory } from '../support/postgres.ts';
+import { filledDataDir } from '../support/postgres.ts';
 import { until } from '../support/until.ts';
 
 /*
  * Each finding is caused on a server of this file's own, found, and gone again when its cause is gone.
  */
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let directory: Awaited<ReturnType<typeof filledDataDir>>;
 let server: EmbeddedPostgres;
 let url: string;
 const undo: (() => Promise<unknown>)[] = [];
 
 beforeAll(async () => {
-  directory = await temporaryDirectory();
+  directory = await filledDataDir();
   // PgBouncer, which is not root, reads its configuration there.
   chmodSync(directory.path, 0o755);
   server = await startEmbedded({

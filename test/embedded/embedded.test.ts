@@ -18,6 +18,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { EmbeddedError, type EmbeddedPostgres, startEmbedded } from '../../src/embedded/index.ts';
+import { fillDataDir } from '../support/cluster.ts';
 
 const isRoot = process.getuid?.() === 0;
 const here = join(import.meta.dirname, '../..');
@@ -111,8 +112,11 @@ async function writeRows(url: string): Promise<void> {
 
 const rowsIn = (url: string) => ask(url, 'SELECT count(*)::int FROM kept');
 
+/** Where a test is not about the creation, the database is there already. */
+const filled = () => fillDataDir(dataDir);
+
 describe('durability', () => {
-  test('data survives a stop and a start', async () => {
+  test('a database is created in an empty DATA_DIR, and data survives a stop and a start', async () => {
     const first = await start();
     await writeRows(first.url);
     await first.stop();
@@ -120,8 +124,8 @@ describe('durability', () => {
     expect(await rowsIn(second.url)).toBe(1000);
     await second.stop();
   });
-
   test('data survives kill -9 of the service and of its server', async () => {
+    filled();
     const service = spawnService();
     const url = await ready(service);
     await ask(url, 'CREATE TABLE kept (id int)');
@@ -144,6 +148,7 @@ describe('durability', () => {
   });
 
   test('no setting trades durability for speed', async () => {
+    filled();
     const embedded = await start({ work_mem: '5MB', listen_addresses: '*' });
     const setting = (name: string) => ask(embedded.url, `SHOW ${name}`);
     expect(await setting('fsync')).toBe('on');
@@ -175,6 +180,7 @@ describe('durability', () => {
 
 describe('one Dibs for one DATA_DIR', () => {
   test('an orphaned server of a killed service is taken over', async () => {
+    filled();
     const service = spawnService();
     await writeRows(await ready(service));
     const orphan = serverPid();
@@ -189,6 +195,7 @@ describe('one Dibs for one DATA_DIR', () => {
   });
 
   test('a second service on the same DATA_DIR reports it and exits', async () => {
+    filled();
     const first = spawnService();
     const url = await ready(first);
     const second = spawnService();
@@ -210,6 +217,7 @@ describe('one Dibs for one DATA_DIR', () => {
   });
 
   test('a Dibs keeps its DATA_DIR when one backend crashes', async () => {
+    filled();
     const first = spawnService();
     const url = await ready(first);
     await writeRows(url);
@@ -227,6 +235,8 @@ describe('one Dibs for one DATA_DIR', () => {
 });
 
 describe('the life of the server', () => {
+  beforeEach(filled);
+
   test('a stale postmaster.pid whose pid belongs to another process does not prevent the start', async () => {
     const service = spawnService();
     await writeRows(await ready(service));
@@ -290,6 +300,8 @@ describe('the life of the server', () => {
 });
 
 describe('a start is refused, with the reason:', () => {
+  beforeEach(filled);
+
   test('a database without its password', async () => {
     await (await start()).stop();
     rmSync(join(dataDir, 'postgres', 'password'));

@@ -5,7 +5,7 @@ import { oneClaim, parametersOf } from '../support/jobs.ts';
 import { buffers, type Mode, nodes, outline, type PlanNode, prepare, rowsTouched } from '../support/plans.ts';
 import { type ParametersOf, rowsOf, type StatementName } from '../support/statements.ts';
 
-const JOBS = 100_000;
+const JOBS = 30_000;
 const MODES: Mode[] = ['generic', 'custom'];
 
 /** Long names make large indexes, which look expensive to the planner. */
@@ -17,8 +17,8 @@ type Prepared = Awaited<ReturnType<typeof prepare>>;
 
 /** Groups of one queue. Each but every hundredth has a ready head. `depth` jobs of each group are blocked. */
 const SHAPES = {
-  'one group of 100,000 jobs': { groups: 1, depth: JOBS },
-  '100,000 groups': { groups: JOBS, depth: 1 },
+  'one group of 30,000 jobs': { groups: 1, depth: JOBS },
+  '30,000 groups': { groups: JOBS, depth: 1 },
 };
 
 /** Inserts the jobs of a shape up to the given number of them. */

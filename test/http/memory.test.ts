@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { COPIES } from '../../src/memory.ts';
 import { expectProblem, moves } from '../support/moves.ts';
 import { head, headOf, type RawClient, rawClient } from '../support/rawClient.ts';
@@ -14,21 +14,36 @@ const BODY = 100 * KIB;
 /** How many such bodies fit. */
 const FIT = Math.floor(BUDGET / 2 / COPIES / BODY);
 
+/** The service of all tests that do not start their own. */
+let common: Service;
 let service: Service;
 let at: ReturnType<typeof moves>;
 let url: string;
-let clients: RawClient[];
+const clients: RawClient[] = [];
+const holds: { release(): void }[] = [];
 
-async function start(options: Parameters<typeof startService>[0] = {}) {
-  service = await startService({ maxMemoryBytes: BUDGET, ...options });
+async function use(used: Service): Promise<void> {
+  service = used;
   at = moves(service);
-  url = await service.listen();
-  clients = [];
+  url = urls.get(service) ?? (await service.listen());
+  urls.set(service, url);
 }
-beforeEach(() => start());
+const urls = new Map<Service, string>();
+
+/** Starts a service for one test. */
+const startOwn = async (options: Parameters<typeof startService>[0] = {}) =>
+  use(await startService({ maxMemoryBytes: BUDGET, ...options }));
+
+beforeAll(async () => {
+  common = await startService({ maxMemoryBytes: BUDGET });
+});
+afterAll(() => common.stop());
+beforeEach(() => use(common));
 afterEach(async () => {
-  for (const { socket } of clients) socket.destroy();
-  await service.stop();
+  for (const { socket } of clients.splice(0)) socket.destroy();
+  for (const hold of holds.splice(0)) hold.release();
+  await nothingIsHeld();
+  if (service !== common) await service.stop();
 });
 
 function open(bytes: string, options?: { reads: boolean }): RawClient {
@@ -69,6 +84,7 @@ async function jobsOf(queue: string, count: number, bytes: number): Promise<stri
 function exhaust() {
   const hold = service.engine.memory.hold();
   hold.add(BUDGET / 2);
+  holds.push(hold);
   return hold;
 }
 
@@ -89,8 +105,7 @@ describe('a body', () => {
   });
 
   test('in chunks of one byte takes the memory of its bytes, and not of its chunks', async () => {
-    await service.stop();
-    await start({ maxMemoryBytes: 128 * MIB });
+    await startOwn({ maxMemoryBytes: 128 * MIB });
     const body = `{"jobs":[{"payload":"${'x'.repeat(20 * KIB)}"}]}`;
     const chunks = [...body].map((c) => `1\r\n${c}\r\n`).join('');
     const client = open(`${head('/jobs/batch', 'Transfer-Encoding: chunked')}${chunks}0\r\n\r\n`);
@@ -138,8 +153,7 @@ describe('a body', () => {
 
 describe('a body that never arrives whole', () => {
   beforeEach(async () => {
-    await service.stop();
-    await start({ limits: { requestTimeoutMs: 400 } });
+    await startOwn({ limits: { requestTimeoutMs: 400 } });
   });
 
   test.each([
@@ -187,8 +201,7 @@ test('thousands of requests that break off leave nothing of the budget held', as
 
 describe('an answer', () => {
   test('that nobody reads is closed after a time, and gives its memory back', async () => {
-    await service.stop();
-    await start({ maxMemoryBytes: 128 * MIB, limits: { answerTimeoutMs: 600 } });
+    await startOwn({ maxMemoryBytes: 128 * MIB, limits: { answerTimeoutMs: 600 } });
     await jobsOf('large', 10, MIB - 100);
     const client = open('GET /jobs?include=payload HTTP/1.1\r\nHost: x\r\n\r\n', { reads: false });
     client.socket.pause();
@@ -197,8 +210,7 @@ describe('an answer', () => {
   });
 
   test('that is read slowly is not closed, however long it takes', async () => {
-    await service.stop();
-    await start({ maxMemoryBytes: 128 * MIB, limits: { answerTimeoutMs: 4000 } });
+    await startOwn({ maxMemoryBytes: 128 * MIB, limits: { answerTimeoutMs: 4000 } });
     await jobsOf('large', 10, MIB - 100);
     const client = open('GET /jobs?include=payload HTTP/1.1\r\nHost: x\r\n\r\n', { reads: false });
     const { socket } = client;
@@ -214,7 +226,7 @@ describe('an answer', () => {
   }, 120_000);
 
   test('too large for what is left is refused as overloaded, and a small one is not', async () => {
-    const [large] = await jobsOf('large', 1, 200 * KIB);
+    const [large] = await jobsOf('too.large', 1, 200 * KIB);
     const [small] = await jobsOf('small', 1, 10);
     const hold = exhaust();
     expectProblem(await service.call('GET', `/jobs/${large}`), 503, 'overloaded');
@@ -247,14 +259,14 @@ describe('an answer', () => {
 
 describe('a claim', () => {
   test('is refused as overloaded when its job is too large for what is left, and leases nothing', async () => {
-    const [id] = await jobsOf('large', 1, 200 * KIB);
+    const [id] = await jobsOf('claimed', 1, 200 * KIB);
     const hold = exhaust();
-    expectProblem(await service.call('POST', '/jobs/claim', { queues: ['large'] }), 503, 'overloaded');
+    expectProblem(await service.call('POST', '/jobs/claim', { queues: ['claimed'] }), 503, 'overloaded');
     expect((await at.get(id as string).catch(() => undefined)) ?? { state: 'ready' }).toMatchObject({
       state: 'ready',
     });
     hold.release();
-    expect(await at.claimOne('large')).toMatchObject({ id, deliveries: 1, attempt: 1 });
+    expect(await at.claimOne('claimed')).toMatchObject({ id, deliveries: 1, attempt: 1 });
   });
 
   test('is answered with fewer jobs when there is no room for all', async () => {
@@ -269,6 +281,7 @@ describe('a claim', () => {
   });
 
   test('waits only while there is room for its wait lines', async () => {
+    await startOwn();
     const wish = (i: number) => ({
       queues: Array.from({ length: 16 }, (_, q) => `wait.${i}.${q}`),
       wait_seconds: 50,
@@ -290,8 +303,7 @@ describe('a claim', () => {
 });
 
 test('a page of a list is cut when there is no room for more, and its cursors lead to every job once', async () => {
-  await service.stop();
-  await start({ maxMemoryBytes: 12 * MIB });
+  await startOwn({ maxMemoryBytes: 12 * MIB });
   const ids: string[] = [];
   for (let i = 0; i < 40; i++)
     ids.push(

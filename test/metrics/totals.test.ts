@@ -22,7 +22,8 @@ async function expectTotals(queue: string, expected: Record<string, number>): Pr
   );
 }
 
-describe('each total moves by its cause, and by nothing else', () => {
+// Each has queues of its own, and waits for samples.
+describe.concurrent('each total moves by its cause, and by nothing else', () => {
   test('enqueued: by single jobs, batches and requests with an Idempotency-Key, once each', async () => {
     const { enqueue, enqueueAll, ok } = moves(service);
     const queue = newQueue();

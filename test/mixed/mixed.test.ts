@@ -3,7 +3,7 @@ import { createDatabase } from '../support/database.ts';
 import { runMixed } from '../support/mixed/run.ts';
 import { storiesOf } from '../support/mixed/story.ts';
 
-const seconds = Number(process.env.MIXED_SECONDS || 25);
+const seconds = Number(process.env.MIXED_SECONDS || 18);
 const seed = Number(process.env.MIXED_SEED || Math.floor(Math.random() * 2 ** 31));
 
 test('in a mixed workload, with workers and replicas that are killed, no job is lost, doubled, out of order or stuck', {

@@ -1,13 +1,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Claimed, client } from '../support/client.ts';
-import { postgresPids, signalAll, temporaryDirectory } from '../support/postgres.ts';
+import { filledDataDir, postgresPids, signalAll } from '../support/postgres.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
 import { until } from '../support/until.ts';
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let directory: Awaited<ReturnType<typeof filledDataDir>>;
 let replica: Replica;
 beforeAll(async () => {
-  directory = await temporaryDirectory();
+  directory = await filledDataDir();
 });
 beforeEach(async () => {
   replica = await start();

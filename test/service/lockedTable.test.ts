@@ -7,7 +7,8 @@ import { until } from '../support/until.ts';
 
 const POOL = 10;
 const QUEUES = ['known', 'second', 'third', 'fourth'];
-const ANSWERED_MS = 5500;
+/** 5 s are promised. The rest is for a busy machine. Whoever waits for a second timeout takes 10 s. */
+const ANSWERED_MS = 8000;
 const TOLD = expect.stringMatching(/^(not_done|unknown)$/);
 
 let service: Service;

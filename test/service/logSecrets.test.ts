@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startEmbedded } from '../../src/embedded/index.ts';
 import { createLogger } from '../../src/logger.ts';
 import { createDatabase, onServer } from '../support/database.ts';
-import { temporaryDirectory } from '../support/postgres.ts';
+import { filledDataDir } from '../support/postgres.ts';
 import { http, startReplica } from '../support/replica.ts';
 import { until } from '../support/until.ts';
 
@@ -131,7 +131,7 @@ test('a request that fails by a bug leaves an error in the log, without what it 
 });
 
 test('the log of the embedded PostgreSQL shows no statements, details or values', async () => {
-  const directory = await temporaryDirectory();
+  const directory = await filledDataDir();
   const lines: string[] = [];
   const server = await startEmbedded({ dataDir: directory.path, log: (line) => lines.push(line) });
   try {

@@ -7,7 +7,7 @@ import { serve } from '../../serve.ts';
 import { readConfig } from '../../src/config.ts';
 import { client } from '../support/client.ts';
 import { createDatabase } from '../support/database.ts';
-import { postgresPids, signalAll, temporaryDirectory } from '../support/postgres.ts';
+import { filledDataDir, postgresPids, signalAll, temporaryDirectory } from '../support/postgres.ts';
 import { claimAndHangUp } from '../support/rawClaim.ts';
 import { http, startReplica } from '../support/replica.ts';
 import { until } from '../support/until.ts';
@@ -119,8 +119,8 @@ describe('npm start with a PostgreSQL of its own', () => {
   });
 
   /** Starts as the README says, but without the build: other tests are using dist/. */
-  async function start(): Promise<void> {
-    directory = await temporaryDirectory();
+  async function start(dataDir = filledDataDir): Promise<void> {
+    directory = await dataDir();
     const { DATABASE_URL: _, ...env } = process.env;
     npm = spawn('npm', ['start', '--ignore-scripts'], {
       env: { ...env, PORT: '0', DATA_DIR: directory.path },
@@ -171,7 +171,8 @@ describe('npm start with a PostgreSQL of its own', () => {
   test.each([700, 1500, 2500])(
     'SIGTERM %i ms after the start ends it and leaves nothing running',
     async (ms) => {
-      await start();
+      // PostgreSQL may not even be created by then.
+      await start(temporaryDirectory);
       await sleep(ms);
       npm.kill('SIGTERM');
       await endsAll();

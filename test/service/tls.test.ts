@@ -73,8 +73,8 @@ describe('a replica with TLS_CERT and TLS_KEY', () => {
     put(maker.signed(ca, { subject: '/CN=two', names: ['IP:127.0.0.1'] }));
     await until(async () => (await served()) === 'two');
 
-    expect(await health(replica.url, cert)).toBe(0);
-    expect(await health('https://127.0.0.1:1', cert)).toBe(1);
+    const codes = [health(replica.url, cert), health('https://127.0.0.1:1', cert)];
+    expect(await Promise.all(codes)).toEqual([0, 1]);
 
     // One that never begins its handshake, and one that waits.
     const { hostname, port } = new URL(replica.url);
@@ -131,7 +131,7 @@ describe('a replica with TLS_CERT and TLS_KEY', () => {
     await drop();
   });
 
-  test.each([
+  test.concurrent.each([
     [
       'a file that is not there',
       () => ({ TLS_CERT: own.certPath, TLS_KEY: '/nowhere' }),
@@ -199,20 +199,20 @@ describe('a PostgreSQL with TLS', () => {
       /sslrootcert=\/nowhere cannot be read/,
     ],
   ])('is refused at the start in one line: %s', async (_, parameters, line) => {
-    for (const command of ['serve', 'migrate'] as const) {
-      const { code, said } = await ended({ DATABASE_URL: server.url(parameters()) }, command);
+    const [served, migrated, listening] = await Promise.all([
+      ended({ DATABASE_URL: server.url(parameters()) }, 'serve'),
+      ended({ DATABASE_URL: server.url(parameters()) }, 'migrate'),
+      ended({ DATABASE_URL: server.url(full()), DATABASE_LISTEN_URL: server.url(parameters()) }),
+    ]);
+    for (const { code, said } of [served, migrated]) {
       expect(code).toBe(1);
       expect(said).toMatch(/^dibs: [^\n]*\n$/);
       expect(said).toMatch(line);
       expect(said).not.toContain('secret');
     }
-    const { code, said } = await ended({
-      DATABASE_URL: server.url(full()),
-      DATABASE_LISTEN_URL: server.url(parameters()),
-    });
-    expect(code).toBe(1);
-    expect(said).toMatch(/^dibs: [^\n]*DATABASE_LISTEN_URL[^\n]*\n$/);
-    expect(said).toMatch(line);
+    expect(listening.code).toBe(1);
+    expect(listening.said).toMatch(/^dibs: [^\n]*DATABASE_LISTEN_URL[^\n]*\n$/);
+    expect(listening.said).toMatch(line);
   });
 
   test('whose certificate is of another host is refused under verify-full, at the start and later', async () => {

@@ -5,7 +5,7 @@ import { storiesOf } from '../support/mixed/story.ts';
 import { buildAt, commitBeforeNewestMigration } from '../support/oldDibs.ts';
 import { startService } from '../support/service.ts';
 
-const SECONDS = 15;
+const SECONDS = 12;
 const commit = commitBeforeNewestMigration();
 
 test.skipIf(!commit)(

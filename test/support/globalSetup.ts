@@ -4,20 +4,29 @@ import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { startEmbedded } from '../../src/embedded/index.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
+import { copyCluster } from './cluster.ts';
 import { onServer, SERVING_ROLE, TEMPLATE, urlOf } from './database.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
     postgresUrl: string;
+    /** A DATA_DIR whose PostgreSQL never runs, to copy. */
+    madeDataDir: string;
   }
 }
 
+/** No test takes away the power. What was written survives every kill -9 without it. */
+const settings = { max_connections: '300', fsync: 'off' };
+
 /** One PostgreSQL for the run, with a migrated database to copy. TEST_DATABASE_URL may name another server. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'dibs-test-'));
+  const directory = await mkdtemp(join(tmpdir(), 'dibs-test-'));
+  const [made, dataDir] = [join(directory, 'made'), join(directory, 'data')];
+  await (await startEmbedded({ dataDir: made, log: () => undefined })).stop();
+  copyCluster(made, dataDir);
   const embedded = process.env.TEST_DATABASE_URL
     ? undefined
-    : await startEmbedded({ dataDir, log: () => undefined, settings: { max_connections: '300' } });
+    : await startEmbedded({ dataDir, log: () => undefined, settings });
   const url = embedded?.url ?? (process.env.TEST_DATABASE_URL as string);
   await onServer(url, `drop database if exists ${TEMPLATE}`);
   await onServer(url, `create database ${TEMPLATE} encoding 'UTF8' template template0`);
@@ -26,9 +35,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
   });
   await migrate(urlOf(url, TEMPLATE), { serve: [SERVING_ROLE], produce: [] });
   project.provide('postgresUrl', url);
+  project.provide('madeDataDir', made);
 
   return async () => {
     await embedded?.stop();
-    await rm(dataDir, { recursive: true, force: true });
+    await rm(directory, { recursive: true, force: true });
   };
 }

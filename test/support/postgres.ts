@@ -5,11 +5,19 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type EmbeddedPostgres, startEmbedded } from '../../src/embedded/index.ts';
+import { fillDataDir } from './cluster.ts';
 
 /** A directory, until `remove` is called. */
 export async function temporaryDirectory() {
   const path = await mkdtemp(join(tmpdir(), 'dibs-test-'));
   return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 5 }) };
+}
+
+/** A DATA_DIR with a PostgreSQL that never ran, until `remove` is called. */
+export async function filledDataDir() {
+  const directory = await temporaryDirectory();
+  fillDataDir(directory.path);
+  return directory;
 }
 
 function parentOf(pid: string): number {
@@ -95,7 +103,7 @@ async function openRelay(port: number, target: () => number): Promise<Relay> {
 
 /** A PostgreSQL that can go away and come back at the same address. */
 export async function unreliablePostgres() {
-  const directory = await temporaryDirectory();
+  const directory = await filledDataDir();
   let server: EmbeddedPostgres | undefined;
   let relay: Awaited<ReturnType<typeof openRelay>> | undefined;
   let target = 0;
@@ -107,7 +115,11 @@ export async function unreliablePostgres() {
 
   async function start(): Promise<string> {
     if (server) return url;
-    server = await startEmbedded({ dataDir: directory.path, log: () => undefined });
+    server = await startEmbedded({
+      dataDir: directory.path,
+      log: () => undefined,
+      settings: { fsync: 'off' },
+    });
     const direct = new URL(server.url);
     target = Number(direct.port);
     relay = await openRelay(port, () => target);

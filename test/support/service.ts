@@ -1,5 +1,5 @@
 import { type Logger, pino } from 'pino';
-import { buildApp, openApiDocument } from '../../routes/app.ts';
+import { buildApp } from '../../routes/app.ts';
 import type { Certificates } from '../../routes/http/certificates.ts';
 import {
   type Access,
@@ -15,7 +15,7 @@ import { isOutage } from '../../src/errors.ts';
 import { createMemory } from '../../src/memory.ts';
 import { openDatabase } from '../../src/postgres/pool.ts';
 import { asRole, createDatabase, SERVING_ROLE } from './database.ts';
-import { answerChecker } from './openapi.ts';
+import { checkAnswer } from './openapi.ts';
 import { until } from './until.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every kind.
@@ -29,8 +29,6 @@ export interface Answer {
 }
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH' | 'HEAD' | 'OPTIONS' | 'TRACE';
-
-const document = openApiDocument(pino({ level: 'silent' }));
 
 /**
  * A replica in this process, not listening, on a new database or the one at `databaseUrl`. It serves with the privileges
@@ -115,7 +113,6 @@ export async function startService(
     allowedOrigins: options.allowedOrigins,
     traceUrl: options.traceUrl,
   });
-  const check = answerChecker(await document);
 
   /** A request. Its answer must agree with the OpenAPI document. `body` is sent as JSON, but a string as it is. */
   async function call(
@@ -140,7 +137,7 @@ export async function startService(
           ? JSON.parse(response.body)
           : undefined,
     };
-    check(method, path, answer);
+    checkAnswer(method, path, answer);
     return answer;
   }
 

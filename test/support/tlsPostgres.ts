@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { startEmbedded } from '../../src/embedded/index.ts';
 import type { Pair } from './certificates.ts';
 import { onServer } from './database.ts';
-import { temporaryDirectory } from './postgres.ts';
+import { filledDataDir } from './postgres.ts';
 import { until } from './until.ts';
 
 /**
@@ -11,7 +11,7 @@ import { until } from './until.ts';
  * that name, and `postgres` anyhow.
  */
 export async function tlsPostgres(first: Pair, clientCa: Pair) {
-  const directory = await temporaryDirectory();
+  const directory = await filledDataDir();
   const server = await startEmbedded({ dataDir: directory.path, log: () => undefined });
   const data = join(directory.path, 'postgres', 'data');
 
