@@ -22,9 +22,9 @@ export async function cargoBuild(folder: string, program: string): Promise<strin
 
 /** The jars that a pom names. */
 export const jarsOf = (pom: string): Promise<string> =>
-  cached(`runtime-jars-${fingerprint(pom)}`, (to) => {
-    const where = [`-DoutputDirectory=${to}`, '-DincludeScope=runtime'];
-    return run('mvn', ['-q', '-B', '-f', pom, 'dependency:copy-dependencies', ...where]);
+  cached(`all-jars-${fingerprint(pom)}`, (to) => {
+    const goal = ['dependency:copy-dependencies', `-DoutputDirectory=${to}`];
+    return run('mvn', ['-q', '-B', '-f', pom, ...goal]);
   });
 
 export async function javac(sources: string, cycle: string, classes: string, jars: string): Promise<void> {
