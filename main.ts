@@ -14,7 +14,8 @@ async function main(command: string | undefined, args: string[]): Promise<void> 
     process.stderr.write(local.help);
     return;
   }
-  if (local) return local.run(args, { env: process.env, readConfig: () => readConfig(process.env) });
+  const surroundings = { env: process.env, readConfig: () => readConfig(process.env) };
+  if (local && !local.isRemote?.(args, surroundings.env)) return local.run(args, surroundings);
   if (command === '--version') {
     process.stdout.write(`${version}\n`);
     return;

@@ -1,4 +1,4 @@
-// #25: what careful users turn on, against the plain requests that do the same work, at 64 connections.
+// #26: what careful users turn on, against the plain requests that do the same work, at 64 connections.
 //   node bench/features.mjs [--only once,followUps,unique,groups] [--rounds N] [--seconds N]
 import { benchmark } from './lib/bench.mjs';
 import { cpuSecondsOf, parentOf, postgresCpu, usedSince } from './lib/cpu.mjs';
@@ -135,7 +135,7 @@ await benchmark(
     );
     for (const [i, { what, against, atLeast }] of pairs.entries())
       report.line({
-        number: 25,
+        number: 26,
         what: `${what}: ${Math.round(median(found[i].feature))}`,
         against: `${against.name}: ${Math.round(median(found[i].plain))}`,
         value: median(found[i].ratio),

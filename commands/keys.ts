@@ -21,6 +21,7 @@ const USAGE = `Usage: dibs keys <command>
   revoke NAME|ID            refuse a key from now on
 
 --json prints JSON. The database is that of DATABASE_URL, or the embedded one under DATA_DIR.
+With --context, or with DIBS_URL and no DATABASE_URL or DATA_DIR, these commands ask that Dibs.
 `;
 
 const options = {

@@ -1,4 +1,5 @@
 import type { Config } from '../src/config.ts';
+import { isTargetNamed } from './remote/contexts.ts';
 
 /** What a command may read of the environment. */
 interface Surroundings {
@@ -11,8 +12,20 @@ interface LocalCommand {
   options: string[];
   /** Of a command that does not print it by itself. */
   help?: string;
+  /** Whether these arguments are for the command of the same name in commands/remote/. */
+  isRemote?(args: string[], env: NodeJS.ProcessEnv): boolean;
   /** Loads only what the command needs: the whole service takes half a second. */
   run(args: string[], surroundings: Surroundings): Promise<void>;
+}
+
+/**
+ * Whether `dibs keys` asks a running Dibs: where `--context` says so, or where a Dibs is named and no database is. The first key of
+ * a database can be made only there.
+ */
+export function areKeysRemote(args: string[], env: NodeJS.ProcessEnv): boolean {
+  if (args.some((arg) => arg === '--context' || arg.startsWith('--context='))) return true;
+  if (args.includes('--print-only') || env.DATABASE_URL || env.DATA_DIR) return false;
+  return isTargetNamed(env);
 }
 
 /** The commands that work at a database, or for the operator of a process. */
@@ -62,8 +75,10 @@ Examples:
     run: async (args, { env }) => (await import('./work.ts')).workCommand(args, env),
   },
   keys: {
-    summary: 'create, list, rotate or revoke access keys in that database, or in the embedded one',
+    summary:
+      'create, list, rotate or revoke access keys in that database, or in the embedded one; also at a running Dibs',
     options: ['create', 'list', 'rotate', 'revoke', '--help'],
+    isRemote: areKeysRemote,
     run: async (args, { readConfig }) => (await import('./keys.ts')).keysCommand(args, readConfig),
   },
   doctor: {

@@ -4,7 +4,10 @@ import { version } from '../src/version.ts';
 import type { App } from './http/fastify.ts';
 import { answer, operation } from './http/operation.ts';
 import { PAGE_LIMIT, QueueName, ref } from './schemas/common.ts';
-import { Overview } from './schemas/overview.ts';
+import { Overview, Samples } from './schemas/overview.ts';
+
+const HOUR_MINUTES = 60;
+const DAY_MINUTES = 24 * 60;
 
 export function overviewRoute(app: App, traceUrl: string | undefined): void {
   app.route({
@@ -51,6 +54,42 @@ export function overviewRoute(app: App, traceUrl: string | undefined): void {
         },
         ...(await request.verbs.getOverview({ limit, queue })),
       };
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/overview/samples',
+    config: { verb: 'getSamples' },
+    schema: {
+      querystring: Type.Object(
+        {
+          queue: Type.Optional(ref(QueueName)),
+          minutes: Type.Optional(
+            Type.Integer({
+              minimum: 1,
+              maximum: DAY_MINUTES,
+              default: HOUR_MINUTES,
+              description: 'How far to look back. With more than 120, the points are farther apart.',
+            }),
+          ),
+        },
+        { additionalProperties: false },
+      ),
+      ...operation({
+        operationId: 'getSamples',
+        tags: ['Queues'],
+        summary: 'The last minutes of the busiest queues',
+        description:
+          'One replica notes the numbers of the busiest 100 queues once a minute, and keeps them for a day: for charts of the time ' +
+          'before somebody looked. For more, collect the metrics.',
+        answers: { 200: answer(ref(Samples), 'The queues that this caller may see.') },
+        refusals: [400],
+      }),
+    },
+    handler: async (request) => {
+      const { minutes = HOUR_MINUTES, queue } = request.query;
+      return request.verbs.getSamples({ minutes, queue });
     },
   });
 }

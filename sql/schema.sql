@@ -480,6 +480,8 @@ AS $function$
 declare
   what text;
   noted bigint;
+  -- JSON: a name, or names by id. After a transaction that has set it, it is an empty text.
+  actors text := nullif(current_setting('dibs.actor', true), '');
 begin
   if current_setting('dibs.history', true) = 'off' then
     return null;
@@ -492,12 +494,12 @@ begin
     when old.lease_token is not null and new.lease_token is null and new.attempt < old.attempt then 'released'
     when old.lease_token is not null and new.lease_token is null then 'nacked'
     when new.state = 'dead' then 'expired'
-    else 'retried'
+    else coalesce(nullif(current_setting('dibs.event', true), ''), 'retried')
   end;
   if what = 'moved' then
     update dibs.history set queue_id = new.queue_id, job_id = new.id where job_id = old.id;
   end if;
-  insert into dibs.history (queue_id, job_id, event, state, attempt, deliveries, worker, error, run_at)
+  insert into dibs.history (queue_id, job_id, event, state, attempt, deliveries, worker, error, run_at, leased_at, actor)
   values (
     new.queue_id,
     new.id,
@@ -507,7 +509,15 @@ begin
     old.deliveries,
     case when old.state = 'leased' then old.worker end,
     case when what in ('nacked', 'rescued', 'expired') then left(new.last_error, 2000) end,
-    case when new.state in ('scheduled', 'ready', 'blocked') then new.run_at end
+    case when new.state in ('scheduled', 'ready', 'blocked') then new.run_at end,
+    -- A job that came back has a later run_at. So a lease that an older replica gave does not look as if it began with the one before.
+    case when old.state = 'leased' and old.leased_at >= old.run_at then old.leased_at end,
+    -- Dibs takes back leases by itself, and expires jobs.
+    case
+      when what in ('rescued', 'expired') then null
+      when actors like '{%' then actors::json ->> old.id::text
+      else actors::json #>> '{}'
+    end
   )
   returning id into noted;
   if noted % 8 = 0 then
@@ -627,6 +637,8 @@ create table dibs.history (
   worker text,
   error text,
   run_at timestamp with time zone,
+  leased_at timestamp with time zone,
+  actor text,
   constraint history_pkey PRIMARY KEY (id)
 );
 
@@ -678,6 +690,7 @@ create table dibs.jobs (
   enqueued json,
   claim_id text,
   claim_holder uuid,
+  leased_at timestamp with time zone,
   constraint job_attempts CHECK ((((attempt >= 0) AND (attempt <= max_attempts)) AND ((max_attempts >= 1) AND (max_attempts <= 1000)) AND (deliveries >= attempt))),
   constraint job_cancelling CHECK (((NOT cancel_requested) OR (state = ANY (ARRAY['leased'::dibs.job_state, 'completed'::dibs.job_state, 'cancelled'::dibs.job_state])))),
   constraint job_enqueued CHECK (((enqueued IS NULL) OR (state = 'completed'::dibs.job_state))),
@@ -739,6 +752,7 @@ create table dibs.operations (
   created_at timestamp with time zone not null default now(),
   worked_at timestamp with time zone not null default now(),
   finished_at timestamp with time zone,
+  actor text,
   constraint operation_finished CHECK (((state = 'running'::text) = (finished_at IS NULL))),
   constraint operation_state CHECK ((state = ANY (ARRAY['running'::text, 'done'::text, 'cancelled'::text, 'failed'::text]))),
   constraint operation_target CHECK ((((verb = 'move'::text) = (to_id IS NOT NULL)) AND ((to_id IS NULL) = (to_queue IS NULL)))),
@@ -782,6 +796,21 @@ create table dibs.repeatable_claims (
   constraint repeatable_claims_pkey PRIMARY KEY (mark)
 )
 with (vacuum_truncate=false);
+
+create table dibs.samples (
+  minute timestamp with time zone not null,
+  queue_id integer not null,
+  ready bigint,
+  waiting bigint,
+  leased bigint,
+  dead bigint,
+  oldest_ready_seconds double precision,
+  enqueued bigint,
+  acked bigint,
+  failed bigint,
+  died bigint,
+  constraint samples_pkey PRIMARY KEY (minute, queue_id)
+);
 
 create table dibs.scan_floors (
   queue_id integer not null,
@@ -842,9 +871,15 @@ CREATE INDEX access_keys_over ON dibs.access_keys USING btree (LEAST(revoked_at,
 
 CREATE INDEX arrival_marks_xid ON dibs.arrival_marks USING btree (xid);
 
+CREATE INDEX audit_actor ON dibs.audit USING btree (actor, id);
+
 CREATE INDEX audit_created ON dibs.audit USING btree (created_at);
 
 CREATE INDEX audit_expiry ON dibs.audit USING btree (expires_at);
+
+CREATE INDEX audit_queue ON dibs.audit USING btree (queue, id) WHERE (queue IS NOT NULL);
+
+CREATE INDEX audit_verb ON dibs.audit USING btree (verb, id);
 
 CREATE INDEX fair_marks_queue ON dibs.fair_marks USING btree (queue_id);
 

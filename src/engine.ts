@@ -15,6 +15,7 @@ import { createOverview } from './admin/overview.ts';
 import { createPurge } from './admin/purge.ts';
 import { queueAdmin } from './admin/queues.ts';
 import { createRedrive } from './admin/redrive.ts';
+import { createSampler, createSamples } from './admin/samples.ts';
 import { createBulkThrottle } from './batching/bulkThrottle.ts';
 import { createRoundTrips, ORDER_IN_TRIP } from './batching/roundTrips.ts';
 import { createClaims } from './claim/claims.ts';
@@ -251,8 +252,8 @@ export async function startEngine(options: EngineOptions) {
     listJobs: (filter: JobListing) => jobs.list(filter),
     explainJob: ({ id }: { id: string }) => jobs.explain(id),
     getJobHistory: createHistory({ db, queues }),
-    cancelJob: ({ id }: { id: string }) => jobs.cancel(id),
-    retryJob: ({ id }: { id: string }) => jobs.retry(id),
+    cancelJob: jobs.cancel,
+    retryJob: jobs.retry,
     changeJob: createChangeJob({ ...common, clock, groups, getJob: jobs.get }),
 
     getQueue: admin.get,
@@ -260,6 +261,7 @@ export async function startEngine(options: EngineOptions) {
     explainQueue: admin.explain,
     getMetrics: createMetrics({ tally, totals, depths, replica }),
     getOverview: createOverview({ totals, depths }),
+    getSamples: createSamples({ db }),
     configureQueue: admin.configure,
     pauseQueue: admin.pause,
     resumeQueue: admin.resume,
@@ -318,6 +320,7 @@ export async function startEngine(options: EngineOptions) {
     enqueueWithin,
     totals,
     depths,
+    sampler: createSampler({ db, totals, depths }),
     operations: createOperationWork({ ...common, waiters, settlement, throttle, groups }),
     dutyLog,
   });

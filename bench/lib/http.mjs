@@ -2,18 +2,20 @@ import { Agent, request } from 'node:http';
 
 const TIMEOUT_MS = 90_000;
 
-/** An HTTP client that keeps up to `connections` alive and does not pipeline. */
-export function client(base, connections = 1, timeoutMs = TIMEOUT_MS) {
+/** An HTTP client that keeps up to `connections` alive and does not pipeline. `key`: its access key. */
+export function client(base, connections = 1, timeoutMs = TIMEOUT_MS, key = undefined) {
   const { hostname, port } = new URL(base);
   const agent = new Agent({ keepAlive: true, maxSockets: connections, noDelay: true });
 
   /** Returns `{ status, text, ms, at }`: `ms` until the last byte of the answer, which came at `at`. */
   function call(method, path, body) {
     const data = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body);
-    const headers =
-      data === undefined
+    const headers = {
+      ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+      ...(data === undefined
         ? {}
-        : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(data) };
+        : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(data) }),
+    };
     const started = performance.now();
     return new Promise((resolve, reject) => {
       const sent = request(

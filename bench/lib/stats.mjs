@@ -14,6 +14,7 @@ export function median(values) {
 }
 
 export const p50 = (values) => quantile(values, 0.5);
+export const p95 = (values) => quantile(values, 0.95);
 export const p99 = (values) => quantile(values, 0.99);
 
 /** A number for people: three significant digits, commas between thousands. */

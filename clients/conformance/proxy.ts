@@ -16,6 +16,8 @@ export interface Exchange {
   /** What Dibs answered, or the proxy in its place. */
   status?: number;
   answer?: Json;
+  /** How long Dibs took to answer, in ms. */
+  tookMs?: number;
   /** The client was answered, or it hung up. */
   isOver: boolean;
 }
@@ -94,6 +96,7 @@ export async function startProxy(target: string) {
     }
     const answer = await forward(incoming, body, response);
     exchange.status = answer.status;
+    exchange.tookMs = performance.now() - exchange.at;
     exchange.answer = parsed(answer.body);
     if (harm === 'lose') return void incoming.socket.destroy();
     if (harm) await sleep(harm.late);

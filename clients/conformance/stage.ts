@@ -97,7 +97,7 @@ export class Stage {
   job = (id: string): Promise<Json> => this.call('GET', `/jobs/${id}`);
 
   /** Waits until the job is in this state, and returns it. */
-  async reaches(id: string, state: string, withinMs = 60_000): Promise<Json> {
+  async reaches(id: string, state: string, withinMs = 60_000 * this.pace): Promise<Json> {
     let job: Json;
     const isEnd = ['completed', 'dead', 'cancelled'].includes(state);
     await until(
@@ -121,11 +121,14 @@ export class Stage {
 
   /** What went through the proxy last, for whoever looks into a broken promise. */
   story(): string {
-    const lines = this.proxy.exchanges.slice(-15).map(({ path, body, status, answer, at, isOver }) => {
-      const said = JSON.stringify(body)?.slice(0, 300);
-      const heard = JSON.stringify(answer)?.slice(0, 300);
-      return `${(at / 1000).toFixed(2)} ${path} ${said} -> ${status} ${heard}${isOver ? '' : ' (on its way)'}`;
-    });
+    const lines = this.proxy.exchanges
+      .slice(-15)
+      .map(({ path, body, status, answer, at, tookMs, isOver }) => {
+        const said = JSON.stringify(body)?.slice(0, 300);
+        const heard = JSON.stringify(answer)?.slice(0, 300);
+        const after = tookMs === undefined ? '' : ` after ${(tookMs / 1000).toFixed(2)} s`;
+        return `${(at / 1000).toFixed(2)} ${path} ${said} -> ${status}${after} ${heard}${isOver ? '' : ' (on its way)'}`;
+      });
     const events = this.workers.map(
       (worker) =>
         `${worker.as}: ${worker.events

@@ -13,7 +13,7 @@ export default defineConfig({
     // One library after the other: most promises are about time.
     maxWorkers: 1,
     maxConcurrency: 12,
-    testTimeout: 400_000,
+    testTimeout: 900_000,
     hookTimeout: 180_000,
   },
 });

@@ -209,7 +209,7 @@ type Health struct {
 
 // HistoryEvent: Something that happened to a job.
 type HistoryEvent struct {
-	// When it happened. Null for the lease that runs: its beginning is not kept.
+	// When it happened. Null for a lease of which nobody noted when it began.
 	At *string `json:"at"`
 	// What happened.
 	Event string `json:"event"`
@@ -219,6 +219,10 @@ type HistoryEvent struct {
 	Deliveries *int64 `json:"deliveries,omitempty"`
 	// The worker whose lease it was about.
 	Worker *string `json:"worker,omitempty"`
+	// When that lease began.
+	LeasedAt *string `json:"leased_at,omitempty"`
+	// Who did it: the name of the access key or token. Left out where nobody needs one, for an `acked`, and for what Dibs does itself, such as `rescued`.
+	By *string `json:"by,omitempty"`
 	// The error, up to 2000 characters of it.
 	Error *string `json:"error,omitempty"`
 	// When the job was to run next.
@@ -727,6 +731,29 @@ type QueuePage struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
+// QueueSamples: A queue over the last minutes: a number for each time of `at`.
+type QueueSamples struct {
+	Name QueueName `json:"name"`
+	// Ready jobs.
+	Ready []float64 `json:"ready"`
+	// Ready, blocked and scheduled jobs.
+	Waiting []float64 `json:"waiting"`
+	// Leased jobs.
+	Leased []float64 `json:"leased"`
+	// Dead jobs.
+	Dead []float64 `json:"dead"`
+	// How long the longest waiting ready job had been ready.
+	OldestReadyAgeSeconds []float64 `json:"oldest_ready_age_seconds"`
+	// Jobs put in, in a second.
+	Enqueued []float64 `json:"enqueued"`
+	// Jobs done, in a second.
+	Acked []float64 `json:"acked"`
+	// Leases that ended in a failure, in a second.
+	Failed []float64 `json:"failed"`
+	// Jobs that became dead, in a second.
+	BecameDead []float64 `json:"became_dead"`
+}
+
 // RateLimit: In no window of that length are more jobs claimed, over all replicas. A job that comes back counts again.
 type RateLimit struct {
 	// So many jobs at most.
@@ -759,6 +786,37 @@ type ReleaseRequest struct {
 	LeaseToken string `json:"lease_token"`
 	// How long from now the job becomes ready again. Default: 0.
 	DelaySeconds *float64 `json:"delay_seconds,omitempty"`
+}
+
+// SampleSeries: A number for each time of `at`; null where it is not known.
+type SampleSeries struct {
+	// Ready jobs.
+	Ready []float64 `json:"ready"`
+	// Ready, blocked and scheduled jobs.
+	Waiting []float64 `json:"waiting"`
+	// Leased jobs.
+	Leased []float64 `json:"leased"`
+	// Dead jobs.
+	Dead []float64 `json:"dead"`
+	// How long the longest waiting ready job had been ready.
+	OldestReadyAgeSeconds []float64 `json:"oldest_ready_age_seconds"`
+	// Jobs put in, in a second.
+	Enqueued []float64 `json:"enqueued"`
+	// Jobs done, in a second.
+	Acked []float64 `json:"acked"`
+	// Leases that ended in a failure, in a second.
+	Failed []float64 `json:"failed"`
+	// Jobs that became dead, in a second.
+	BecameDead []float64 `json:"became_dead"`
+}
+
+// Samples: The last minutes of the busiest queues. `all` has all queues together that the caller may see; it is left out with `queue`.
+type Samples struct {
+	// At most 120 times, the newest last.
+	At []string `json:"at"`
+	All *SampleSeries `json:"all,omitempty"`
+	// The busiest queues.
+	Queues []QueueSamples `json:"queues"`
 }
 
 // Schedule: A schedule: at each tick of its cron, one job goes into its queue.
@@ -1309,6 +1367,27 @@ func (c *Client) GetOverview(ctx context.Context, options *GetOverviewOptions) (
 		put(call.query, "limit", options.Limit)
 	}
 	var answer Overview
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// GetSamplesOptions: what GetSamples may be told.
+type GetSamplesOptions struct {
+	Queue *QueueName
+	// How far to look back. With more than 120, the points are farther apart.
+	Minutes *int64
+}
+
+// GetSamples: The last minutes of the busiest queues.
+func (c *Client) GetSamples(ctx context.Context, options *GetSamplesOptions) (*Samples, error) {
+	call := newCall("GET", "/overview/samples", nil)
+	if options != nil {
+		put(call.query, "queue", options.Queue)
+		put(call.query, "minutes", options.Minutes)
+	}
+	var answer Samples
 	if err := c.do(ctx, call, &answer); err != nil {
 		return nil, err
 	}

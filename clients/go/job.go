@@ -28,6 +28,7 @@ type Work struct {
 	Text      string
 	result    any
 	followUps []JobSpec
+	last      any
 	report    func(any) error
 }
 
@@ -46,7 +47,22 @@ func (w *Work) SetResult(result any) { w.result = result }
 func (w *Work) FollowUp(job JobSpec) { w.followUps = append(w.followUps, job) }
 
 // Report tells people who look at the job how far it is. It returns when Dibs has it.
-func (w *Work) Report(progress any) error { return w.report(progress) }
+func (w *Work) Report(progress any) error {
+	w.last = progress
+	if w.report == nil {
+		return nil // A job that a test made up.
+	}
+	return w.report(progress)
+}
+
+// Result is what SetResult set.
+func (w *Work) Result() any { return w.result }
+
+// FollowUps are those that FollowUp added.
+func (w *Work) FollowUps() []JobSpec { return w.followUps }
+
+// LastReport is the progress that this handler reported last.
+func (w *Work) LastReport() any { return w.last }
 
 // Handler works on a job. When ctx ends, it should return: context.Cause(ctx) says why.
 type Handler func(ctx context.Context, job *Work) error

@@ -15,7 +15,8 @@ const optionsOf = (command: Command): [string, string][] =>
 
 function placesOf(program: Command): Place[] {
   const shared: [string, string][] = [...optionsOf(program), ['--help', 'how to use it']];
-  const local = Object.entries(LOCAL);
+  const isBoth = (name: string) => program.commands.some((command) => command.name() === name);
+  const local = Object.entries(LOCAL).filter(([name]) => !isBoth(name));
   const commands: [string, string][] = [
     ...local.map(([name, { summary }]): [string, string] => [name, summary]),
     ...program.commands.map((command): [string, string] => [command.name(), command.summary()]),

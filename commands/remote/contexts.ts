@@ -56,3 +56,7 @@ export function targetOf(env: Env, named?: string): Target {
     throw new UsageError(`There is no context "${chosen}" in ${fileOf(env)}. \`dibs context\` lists them.`);
   return contexts[chosen] as Target;
 }
+
+/** Whether somebody said which Dibs is meant. */
+export const isTargetNamed = (env: Env): boolean =>
+  Boolean(env.DIBS_CONTEXT || env.DIBS_URL || readContexts(env).current);

@@ -16,7 +16,7 @@ import { pretty } from './jsonText.ts';
 import { type PageOptions, showPages, withPages } from './pages.ts';
 import type { Session } from './session.ts';
 import { type Cell, fields, table } from './table.ts';
-import { fromNow, type Paint, safe } from './terminal.ts';
+import { fromNow, lasting, type Paint, safe } from './terminal.ts';
 
 interface ListOptions extends FilterOptions, PageOptions {
   queue?: string;
@@ -106,10 +106,14 @@ async function job(
   else session.show(answer, (found) => jobText(found, session.paint));
 }
 
-function eventText({ worker, error, attempt, run_at }: HistoryEvent): string {
+function eventText({ at, worker, by, leased_at, error, attempt, run_at }: HistoryEvent): string {
   return [
     attempt !== undefined && `attempt ${attempt}`,
     worker !== undefined && `by ${worker}`,
+    at !== null &&
+      leased_at !== undefined &&
+      `after ${lasting((Date.parse(at) - Date.parse(leased_at)) / 1000)}`,
+    by !== undefined && `key ${by}`,
     run_at !== undefined && `runs at ${run_at}`,
     error,
   ]
@@ -120,7 +124,7 @@ function eventText({ worker, error, attempt, run_at }: HistoryEvent): string {
 async function history(session: Session, _options: object, id: string): Promise<undefined> {
   const answer = await session.ask((caller) => getJobHistory(caller, id));
   session.show(answer, ({ events, truncated }) => {
-    const rows = events.map((event) => [event.at ?? 'now', event.event, eventText(event)]);
+    const rows = events.map((event) => [event.at ?? 'not known', event.event, eventText(event)]);
     const older = truncated ? 'Older events were dropped.\n' : '';
     return `${older}${table(['AT', 'EVENT', ''], rows, session.terminal.stdout, session.paint)}`;
   });

@@ -14,6 +14,8 @@ const MODULES: [names: string[], load: () => Promise<Module>][] = [
   [['operations'], () => import('./operations.ts')],
   [['queues', 'queue', 'pause', 'resume', 'purge', 'redrive'], () => import('./queues.ts')],
   [['schedules'], () => import('./schedules.ts')],
+  [['keys'], () => import('./keys.ts')],
+  [['audit'], () => import('./audit.ts')],
   [['top'], () => import('./top.ts')],
   [['tail'], () => import('./tail.ts')],
   [['bench'], () => import('./bench.ts')],

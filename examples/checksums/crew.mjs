@@ -9,7 +9,7 @@ const here = (file) => fileURLToPath(new URL(file, import.meta.url));
 
 /** The command of each worker, and the tools that it needs. */
 const WORKERS = {
-  bash: { command: ['bash', here('worker.sh')], needs: ['bash', 'curl', 'jq', 'sha256sum'] },
+  bash: { command: ['bash', here('worker.sh')], needs: ['bash', 'jq', 'sha256sum'] },
   python: { command: ['python3', here('worker.py')], needs: ['python3'] },
   node: { command: [process.execPath, here('worker.mjs')], needs: [] },
 };
@@ -32,7 +32,7 @@ export function startWorker(kind, env) {
   const child = spawn(command, args, {
     env: { ...process.env, ...env, WORKER: kind },
     stdio: ['ignore', 'ignore', 'inherit'],
-    // A process group of its own, so that a signal for the bash worker also reaches its curl.
+    // A process group of its own, so that a signal reaches what it started, too.
     detached: true,
   });
   return {

@@ -1,83 +1,31 @@
 #!/usr/bin/env python3
-"""A worker with the standard library only. It does 20 jobs and settles them together. SIGTERM stops it."""
+"""A worker in Python with the library: 10 jobs side by side, each in a thread. SIGTERM stops it."""
 import hashlib
-import json
 import os
 import signal
 import sys
-import time
-import urllib.error
-import urllib.request
+from pathlib import Path
 
-URL = os.environ.get("DIBS_URL", "http://127.0.0.1:8080")
-QUEUE = os.environ.get("QUEUE", "checksums")
-WORKER = os.environ.get("WORKER", f"python-{os.getpid()}")
-LEASE_SECONDS = float(os.environ.get("LEASE_SECONDS", 30))
-
-stopping = False
-claiming = False
+# In a project of yours: `pip install` the folder clients/python.
+sys.path.insert(0, str(Path(__file__).parents[2] / "clients/python/src"))
+from dibs_client import Client, Nack, Worker
 
 
-def stop(*_):
-    """Ends a waiting claim by hanging up: it gets no job. The worker finishes the jobs that it has first."""
-    global stopping
-    stopping = True
-    if claiming:
-        sys.exit(0)
+def sha256(job):
+    try:
+        with open(job.payload["path"].encode(), "rb") as file:
+            return {"sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+    except OSError as error:
+        raise Nack(str(error), retry=False)
 
 
-def post(path, body):
-    """Tries again at 429, 503 and while the service is away. Acks may be sent twice. A lost claim's leases run out."""
-    request = urllib.request.Request(URL + path, json.dumps(body).encode(), {"content-type": "application/json"})
-    while True:
-        try:
-            with urllib.request.urlopen(request, timeout=60) as response:
-                return json.load(response)
-        except urllib.error.HTTPError as error:
-            if error.code not in (429, 503):
-                sys.exit(f"{WORKER}: {path} was refused: {error.read().decode()}")
-            seconds = float(error.headers.get("retry-after", 1))
-        except OSError as error:
-            print(f"{WORKER}: trying again: {error}", file=sys.stderr)
-            seconds = 1
-        time.sleep(seconds)
-
-
-def claim():
-    global claiming
-    claiming = True
-    body = {"queues": [QUEUE], "worker": WORKER, "limit": 20, "lease_seconds": LEASE_SECONDS, "wait_seconds": 20}
-    jobs = post("/jobs/claim", body)["jobs"]
-    claiming = False
-    return jobs
-
-
-def sha256(path):
-    digest = hashlib.sha256()
-    with open(path.encode(), "rb") as file:
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
-
-
-def work(jobs):
-    acks, nacks = [], []
-    for job in jobs:
-        lease = {"id": job["id"], "lease_token": job["lease_token"]}
-        try:
-            acks.append({**lease, "result": {"sha256": sha256(job["payload"]["path"])}})
-        except OSError as error:
-            nacks.append({**lease, "error": str(error), "retry": False})
-    answer = post("/jobs/settle", {"acks": acks, "nacks": nacks})
-    for item in answer["acks"] + answer["nacks"]:
-        if item["status"] in (404, 409):  # The lease was lost meanwhile: another worker has the job.
-            print(f"{WORKER}: too late for {item['id']}", file=sys.stderr)
-        elif item["status"] != 200:
-            sys.exit(f"{WORKER}: {item['id']} was refused: {item['problem']}")
-
-
-signal.signal(signal.SIGTERM, stop)
-signal.signal(signal.SIGINT, stop)
-while not stopping:
-    if jobs := claim():
-        work(jobs)
+worker = Worker(
+    Client(os.environ.get("DIBS_URL", "http://127.0.0.1:8080")),
+    [os.environ.get("QUEUE", "checksums")],
+    sha256,
+    lease_seconds=float(os.environ.get("LEASE_SECONDS", 30)),
+    name=os.environ.get("WORKER", f"python-{os.getpid()}"),
+)
+for number in (signal.SIGTERM, signal.SIGINT):
+    signal.signal(number, lambda *_: worker.stop())
+worker.run()

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { claimJobs, enqueueJob, listQueues } from '../../dist/clients/typescript/src/index.js';
 import { example, openService } from '../support/service.mjs';
 import { project, startApiServer } from './issuer.mjs';
 import { clientOf, produce, work } from './pods.mjs';
@@ -16,11 +17,11 @@ const RENEW_SECONDS = 1;
 /** Dibs may have asked for the keys a moment ago. It asks again after 5 s for a key that it does not know. */
 const PUBLISH_MS = 6000;
 
-/** The problem of a call that must be refused, in the words of call(). */
+/** What is said of a call that must be refused. */
 const refusal = (promise) =>
   promise.then(
     () => 'served, but it should not be',
-    (error) => error.message,
+    ({ status, message }) => `refused: ${status} ${message}`,
   );
 
 async function main([count = '300'], unlessStopped) {
@@ -67,10 +68,10 @@ async function main([count = '300'], unlessStopped) {
     console.log(`${done.length} jobs done, each once: ${isComplete ? 'yes' : 'NO'}`);
 
     const refused = {
-      'the shop wants to pay': await refusal(web('POST', '/jobs', { queue: 'payments' })),
-      'the shop wants to send mails': await refusal(web('POST', '/jobs/claim', { queues: [QUEUE] })),
-      'a service account without a grant': await refusal((await pod('lab', 'test'))('GET', '/queues')),
-      'a token for another service': await refusal((await pod('shop', 'web', 'vault'))('GET', '/queues')),
+      'the shop wants to pay': await refusal(enqueueJob(web, { queue: 'payments' })),
+      'the shop wants to send mails': await refusal(claimJobs(web, { queues: [QUEUE] })),
+      'a service account without a grant': await refusal(listQueues(await pod('lab', 'test'))),
+      'a token for another service': await refusal(listQueues(await pod('shop', 'web', 'vault'))),
     };
     for (const [what, why] of Object.entries(refused)) console.log(`${what}: ${why}`);
     const statuses = Object.values(refused).map((why) => /: (\d{3}) /.exec(why)?.[1]);

@@ -39,36 +39,14 @@ const READ: Record<string, (text: string) => unknown> = {
   boolean: (text) => (Object.hasOwn(BOOLEANS, text) ? BOOLEANS[text] : text),
 };
 
-/** Validates, with the errors of the last time, as Fastify reads them. */
-interface Validate {
-  (value: unknown): boolean;
-  errors?: ValidateFunction['errors'];
-}
-
-/**
- * Compiles at the first request of a route. A replica that compiles all schemas at its start is ready half a second of
- * processor time later, for routes of which it may never serve most.
- */
-function whenAsked(compile: () => ValidateFunction): Validate {
-  let compiled: ValidateFunction | undefined;
-  const validate: Validate = (value) => {
-    compiled ??= compile();
-    const valid = compiled(value);
-    validate.errors = compiled.errors;
-    return valid;
-  };
-  return validate;
-}
-
 /** Reads the numbers and booleans of a query, and then validates it. */
-function readThenValidate(schema: AnySchema, validate: Validate): Validate {
+function readThenValidate(schema: AnySchema, validate: ValidateFunction) {
   const { properties } = schema as { properties: Record<string, { type?: string }> };
   const readers = Object.entries(properties).flatMap(([name, { type = '' }]) => {
     const read = READ[type];
     return read ? [{ name, read }] : [];
   });
-  const readAndValidate: Validate = (value) => {
-    const query = value as Record<string, unknown>;
+  const readAndValidate = (query: Record<string, unknown>) => {
     for (const { name, read } of readers) {
       const text = query[name];
       if (typeof text === 'string') query[name] = read(text);
@@ -77,6 +55,7 @@ function readThenValidate(schema: AnySchema, validate: Validate): Validate {
     readAndValidate.errors = validate.errors;
     return valid;
   };
+  readAndValidate.errors = validate.errors;
   return readAndValidate;
 }
 
@@ -109,7 +88,7 @@ export const buildValidator = ((sharedSchemas: Record<string, AnySchema>) => {
   if (!latest || !isSame) latest = { schemas, ajv: createAjv(schemas) };
   const { ajv } = latest;
   return ({ schema, httpPart }: RoutePart) => {
-    const validate = whenAsked(() => ajv.compile(httpPart === 'headers' ? forHeaders(schema) : schema));
+    const validate = ajv.compile(httpPart === 'headers' ? forHeaders(schema) : schema);
     return httpPart === 'querystring' ? readThenValidate(schema, validate) : validate;
   };
   // Fastify passes a RoutePart, but its types describe the default compiler.

@@ -4,11 +4,19 @@ import { nullableTime, oneOf, QueueName, ref, TIME_EXAMPLE, time } from './commo
 
 export const HistoryEvent = Type.Object(
   {
-    at: nullableTime('When it happened. Null for the lease that runs: its beginning is not kept.'),
+    at: nullableTime('When it happened. Null for a lease of which nobody noted when it began.'),
     event: oneOf(HISTORY_EVENTS, { description: 'What happened.' }),
     attempt: Type.Optional(Type.Integer({ description: 'The attempt that it was about.' })),
     deliveries: Type.Optional(Type.Integer({ description: 'The leases that were given until then.' })),
     worker: Type.Optional(Type.String({ description: 'The worker whose lease it was about.' })),
+    leased_at: Type.Optional(time('When that lease began.')),
+    by: Type.Optional(
+      Type.String({
+        description:
+          'Who did it: the name of the access key or token. Left out where nobody needs one, for an `acked`, and for what Dibs does itself, ' +
+          'such as `rescued`.',
+      }),
+    ),
     error: Type.Optional(Type.String({ description: 'The error, up to 2000 characters of it.' })),
     run_at: Type.Optional(time('When the job was to run next.')),
   },
@@ -37,10 +45,12 @@ export const JobHistory = Type.Object(
             attempt: 1,
             deliveries: 1,
             worker: 'mailer-1',
+            leased_at: TIME_EXAMPLE,
+            by: 'mailer',
             error: 'SMTP 421',
             run_at: TIME_EXAMPLE,
           },
-          { at: null, event: 'leased', attempt: 2, deliveries: 2, worker: 'mailer-2' },
+          { at: TIME_EXAMPLE, event: 'leased', attempt: 2, deliveries: 2, worker: 'mailer-2' },
         ],
         truncated: false,
       },

@@ -55,7 +55,7 @@ export const ClaimRequest = Type.Object(
     $id: 'ClaimRequest',
     description: 'Which jobs to lease, how many, and for how long.',
     additionalProperties: false,
-    examples: [{ queues: ['mail.welcome'], limit: 10, wait_seconds: 20, worker: 'mailer-1' }],
+    examples: [{ queues: ['mail.welcome'], limit: 10, lease_seconds: 60, worker: 'mailer-1' }],
   },
 );
 
@@ -163,7 +163,7 @@ export const SettleRequest = Type.Object(
     'Up to 1000 items in all, each the body of the single call plus `id`. With `claim`, the answer also has the next jobs.',
     {
       acks: [{ id: ID, lease_token: TOKEN }],
-      claim: { queues: ['mail.welcome'], limit: 1, wait_seconds: 20 },
+      claim: { queues: ['mail.welcome'], limit: 1 },
     },
   ),
 );

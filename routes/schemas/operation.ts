@@ -60,9 +60,7 @@ export const OperationRequest = Type.Object(
     $id: 'OperationRequest',
     additionalProperties: false,
     description: 'What to do to which jobs.',
-    examples: [
-      { verb: 'retry', queue: 'mail.welcome', filter: { states: ['dead'], error_contains: 'SMTP 421' } },
-    ],
+    examples: [{ verb: 'retry', queue: 'mail.welcome', filter: { states: ['dead'] }, dry_run: true }],
   },
 );
 

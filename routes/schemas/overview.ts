@@ -1,9 +1,10 @@
-import { Type } from 'typebox';
+import { type TArray, type TUnsafe, Type } from 'typebox';
 import type { SCOPES } from '../../src/access/caller.ts';
 import { TOO_OLD_SECONDS, TROUBLES } from '../../src/admin/overview.ts';
+import { MEASURES } from '../../src/admin/samples.ts';
 import { JOB_STATES } from '../../src/job.ts';
 import { EVENTS } from '../../src/metrics/tally.ts';
-import { decimal, nullable, oneOf, QueueName, ref } from './common.ts';
+import { decimal, nullable, oneOf, QueueName, ref, TIME_EXAMPLE, time } from './common.ts';
 import { QueueCounts } from './queue.ts';
 
 const EVENT_HELP: Record<(typeof EVENTS)[number], string> = {
@@ -52,6 +53,50 @@ export const QueueOverview = Type.Object(
     description:
       'A queue at a glance. `counts` is left out until it was counted; `per_second` is left out for queues without metrics ' +
       'of their own.',
+  },
+);
+
+const MEASURE_HELP: Record<(typeof MEASURES)[number], string> = {
+  ready: 'Ready jobs.',
+  waiting: 'Ready, blocked and scheduled jobs.',
+  leased: 'Leased jobs.',
+  dead: 'Dead jobs.',
+  oldest_ready_age_seconds: 'How long the longest waiting ready job had been ready.',
+  enqueued: 'Jobs put in, in a second.',
+  acked: 'Jobs done, in a second.',
+  failed: 'Leases that ended in a failure, in a second.',
+  became_dead: 'Jobs that became dead, in a second.',
+};
+
+const series = Object.fromEntries(
+  MEASURES.map((measure) => [
+    measure,
+    Type.Array(nullable<number>('number', { format: 'double' }), { description: MEASURE_HELP[measure] }),
+  ]),
+) as unknown as Record<(typeof MEASURES)[number], TArray<TUnsafe<number | null>>>;
+const FLAT = Object.fromEntries(MEASURES.map((measure) => [measure, [null, 0]]));
+
+export const SampleSeries = Type.Object(series, {
+  $id: 'SampleSeries',
+  description: 'A number for each time of `at`; null where it is not known.',
+});
+
+export const QueueSamples = Type.Object(
+  { name: ref(QueueName), ...series },
+  { $id: 'QueueSamples', description: 'A queue over the last minutes: a number for each time of `at`.' },
+);
+
+export const Samples = Type.Object(
+  {
+    at: Type.Array(time('The end of a minute.'), { description: 'At most 120 times, the newest last.' }),
+    all: Type.Optional(ref(SampleSeries)),
+    queues: Type.Array(ref(QueueSamples), { description: 'The busiest queues.' }),
+  },
+  {
+    $id: 'Samples',
+    description:
+      'The last minutes of the busiest queues. `all` has all queues together that the caller may see; it is left out with `queue`.',
+    examples: [{ at: [TIME_EXAMPLE, TIME_EXAMPLE], all: FLAT, queues: [{ name: 'mail.welcome', ...FLAT }] }],
   },
 );
 

@@ -155,7 +155,7 @@ export const PurgeRequest = Type.Object(
     $id: 'PurgeRequest',
     description: 'Which jobs to delete.',
     additionalProperties: false,
-    examples: [{ states: ['ready', 'scheduled'] }],
+    examples: [{ states: ['cancelled'] }],
   },
 );
 
@@ -176,7 +176,7 @@ export const RedriveRequest = Type.Object(
     $id: 'RedriveRequest',
     description: 'Which dead jobs to make ready again.',
     additionalProperties: false,
-    examples: [{ limit: 100, error_contains: 'SMTP 421' }],
+    examples: [{ limit: 100 }],
   },
 );
 

@@ -42,8 +42,8 @@ changed as (
   returning j.*
 ),
 noted as (
-  insert into dibs.history (queue_id, job_id, event, state, attempt, deliveries, run_at)
-  select queue_id, id, 'changed', state, attempt, deliveries, case when state <> 'dead' then run_at end
+  insert into dibs.history (queue_id, job_id, event, state, attempt, deliveries, run_at, actor)
+  select queue_id, id, 'changed', state, attempt, deliveries, case when state <> 'dead' then run_at end, :by
   from changed
   where current_setting('dibs.history', true) is distinct from 'off'
 )

@@ -1,6 +1,7 @@
 -- What a claim from a queue finds now: the first ready job. If there is none: the first scheduled job, a blocked job and the
 -- lease that runs out first. Each is one probe of an index, or a walk to the first entry of the queue: leases and
--- scheduled jobs of all queues stand in the order of their times.
+-- scheduled jobs of all queues stand in the order of their times. A queue with few scheduled jobs may have its first one far
+-- behind those of the others: so these are looked at one by one.
 -- `has_keys` says that jobs of the first priority have fairness keys. Keys alternate, so nobody can tell which job is next.
 select
   ready.id as ready_id,
@@ -37,9 +38,34 @@ left join lateral (
 ) as ready on true
 left join lateral (
   select id, run_at
-  from dibs.jobs
-  where ready.id is null and queue_id = :queue_id and state = 'scheduled'
-  order by run_at, queue_id, position
+  from (
+    select id, run_at, count(*) over () as n
+    from (
+      select id, run_at
+      from dibs.jobs
+      where ready.id is null and queue_id = :queue_id and state = 'scheduled'
+      order by queue_id, state, id
+      limit 1000
+    ) as found
+  ) as few
+  where n < 1000
+  union all
+  (
+    select id, run_at
+    from dibs.jobs
+    where ready.id is null and queue_id = :queue_id and state = 'scheduled'
+      and exists (
+        select
+        from dibs.jobs
+        where queue_id = :queue_id and state = 'scheduled'
+        order by queue_id, state, id
+        offset 999
+        limit 1
+      )
+    order by run_at, queue_id, position
+    limit 1
+  )
+  order by run_at
   limit 1
 ) as scheduled on true
 left join lateral (

@@ -1,11 +1,11 @@
 -- Keeps a new operation, unless :most are running.
 insert into dibs.operations as o (
   id, verb, queue_id, queue, to_id, to_queue, states, group_key, fairness_key, worker, error_contains, created_after,
-  created_before, dry_run, last_position, open_transactions, next_transaction
+  created_before, dry_run, last_position, open_transactions, next_transaction, actor
 )
 select
   :id, :verb, :queue_id, :queue, :to_id, :to, :states::text[], :group, :fairness_key, :worker, :error_contains, :created_after,
-  :created_before, :dry_run, :last_position, :open_transactions::text[], :next_transaction
+  :created_before, :dry_run, :last_position, :open_transactions::text[], :next_transaction, :by
 where (select count(*) from dibs.operations where state = 'running') < :most::integer
 returning
   -- include shared/operation_columns.sql

@@ -1,4 +1,4 @@
--- A page of jobs, of one queue or of all, up to the side of :after and the order, which differ. It takes the page of each queue
+-- A page of jobs of the queues `queue`, up to the side of :after and the order, which differ. It takes the page of each queue
 -- by primary key (or by state), and then the page of those. Planned at each call, so that filters that are not set vanish
 -- from the plan. The inner limit stands in a sub-select for the planner's sake: see claim_scan.sql.
 -- The window has no order of its own: it takes the rows in the order of the page. The page ends when its jobs have :max_bytes together, but it always has the first. `found` is how many it would have had.
@@ -18,12 +18,9 @@ from (
       coalesce(octet_length(result::text), 0) + case when not :include_payload then -payload_bytes else 0 end +
       -- include shared/job_bytes.sql
       as bytes
-    from dibs.queues q
+    from queue q
     cross join lateral (
       select *
       from dibs.jobs
-      where queue_id = q.id
-        and (:state::dibs.job_state is null or state = :state)
-        and (:group::text is null or group_key = :group)
-        and (:unique_key::text is null or unique_key = :unique_key)
-        and (:ids::uuid[] is null or id = any (:ids))
+      where
+        -- include shared/listed_filter.sql

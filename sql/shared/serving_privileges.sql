@@ -19,6 +19,7 @@ from (values
   ('table', 'operations', 'select, insert, update, delete'),
   ('table', 'queues', 'select, insert, update, delete'),
   ('table', 'repeatable_claims', 'select, insert, update, delete'),
+  ('table', 'samples', 'select, insert, delete'),
   ('table', 'scan_floors', 'select, insert, update, delete'),
   ('table', 'schedules', 'select, insert, update, delete'),
   ('table', 'totals', 'select, insert, update, delete'),

@@ -54,6 +54,10 @@ const untilEnd = (run: Run, onEnd: OnEnd) => async (request: Wait & { claim?: Wa
   return run(request.claim ? { ...request, claim: ended } : ended).finally(() => forget());
 };
 
+const LONGEST_NAME = 256;
+/** Names come from keys and tokens. PostgreSQL takes no NUL, and no half of a character. */
+const nameOf = ({ name }: Caller) => Buffer.from(name.replaceAll('\0', '').slice(0, LONGEST_NAME)).toString();
+
 type Verb = (request: never) => Promise<unknown>;
 
 const UNKNOWN_ORIGIN: TracedOrigin = { address: null, request_id: null };
@@ -78,8 +82,10 @@ export function guard<V extends Verbs & Record<VerbName, unknown>>(
     const verb = verbs[name] as Run;
     const { own } = need;
     const isOwn = own === undefined || caller.id === undefined;
+    const isSigned = need.signed && caller.id !== undefined;
     const named = isOwn ? verb : (request: unknown) => verb(own(request, caller.id as string));
-    const run = need.waits && caller.onEnd ? (untilEnd(named, caller.onEnd) as Run) : named;
+    const signed: Run = isSigned ? (request) => named({ ...(request as object), by: nameOf(caller) }) : named;
+    const run = need.waits && caller.onEnd ? (untilEnd(signed, caller.onEnd) as Run) : signed;
     if (caller.everywhere && caller.may('admin')) return run;
     return async (request: { id: string }) => {
       check(caller, need, request);

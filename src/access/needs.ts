@@ -31,6 +31,8 @@ export interface Need<R = any> {
   items?: true;
   /** The verb takes the queues that it may show and touch: as patterns for statements (`visible`), and as a check (`mayUse`). */
   narrowed?: true;
+  /** The history of jobs says who did it: the request gets the caller's name as `by`. */
+  signed?: true;
   /** The request may wait for up to `wait_seconds`. It waits no longer when its caller ends. */
   waits?: true;
   /** It concerns every queue, so it needs the pattern `*`. */
@@ -69,6 +71,7 @@ const ownClaim = <C extends Claim>(claim: C, caller: string): C =>
 
 const settle = {
   scope: 'consume',
+  signed: true,
   items: true,
   followUps: ({ acks = [], nacks = [] }: SettleRequest) => new Set([...acks, ...nacks].flatMap(followUpsOf)),
 } as const;
@@ -85,6 +88,7 @@ const admin = { scope: 'admin', about: ({ queue }: { queue?: string }): Subject 
 const adminOfJob = {
   scope: 'admin',
   job: true,
+  signed: true,
   about: ({ id }: { id: string }, job?: Named): Subject => ({
     job_id: id,
     queue: job?.queue,
@@ -135,8 +139,8 @@ export const NEEDS = {
     own: ownClaim,
   },
   ack: { ...consume, followUps: followUpsOf },
-  nack: { ...consume, followUps: followUpsOf },
-  release: consume,
+  nack: { ...consume, signed: true, followUps: followUpsOf },
+  release: { ...consume, signed: true },
   extend: consume,
   settle,
   settleAndClaim: {
@@ -160,15 +164,17 @@ export const NEEDS = {
   explainQueue: { ...read, queues: named },
   getMetrics: { ...read, narrowed: true },
   getOverview: { ...read, queues: ({ queue }: Job) => (queue === undefined ? [] : [queue]), narrowed: true },
+  getSamples: listed,
   configureQueue: { ...admin, queues: named },
   pauseQueue: { ...admin, queues: named },
   resumeQueue: { ...admin, queues: named },
   deleteQueue: { ...admin, queues: named },
   purgeQueue: adminOfJobs,
-  redriveQueue: adminOfJobs,
+  redriveQueue: { ...adminOfJobs, signed: true },
 
   startOperation: {
     ...admin,
+    signed: true,
     queues: ({ queue, to }: { queue: string; to?: string }) => (to === undefined ? [queue] : [queue, to]),
   },
   getOperation: { ...read, narrowed: true },

@@ -2,6 +2,7 @@ import { refuse, runAtOf } from '../enqueue/checks.ts';
 import { jobFinished, jobLeased } from '../errors.ts';
 import type { GroupHeads } from '../groups/heads.ts';
 import type { Job, JobRow, RawJson } from '../job.ts';
+import type { Signed } from '../postgres/act.ts';
 import type { Clock } from '../postgres/clock.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
@@ -46,7 +47,11 @@ export function createChangeJob(context: {
   }
 
   /** @throws Refusal `job_leased`, `job_finished`, `job_not_found`, `invalid_request` */
-  return async function changeJob({ id, change: asked }: { id: string; change: JobChange }): Promise<Job> {
+  return async function changeJob({
+    id,
+    change: asked,
+    by,
+  }: { id: string; change: JobChange } & Signed): Promise<Job> {
     const queue = await queues.ofJob(id);
     const { payload, headers, priority, run_at, max_attempts, expires_in_seconds } = asked;
     const time = run_at === undefined ? null : runAtOf({ run_at }, '', clock.now());
@@ -64,6 +69,7 @@ export function createChangeJob(context: {
           run_at: time?.toISOString() ?? null,
           max_attempts: max_attempts ?? null,
           expires_in_seconds: expires_in_seconds ?? null,
+          by: by ?? null,
         });
       },
     );

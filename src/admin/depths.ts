@@ -102,7 +102,8 @@ export function createDepths({ db, totals }: { db: Db; totals: Totals }) {
   const look = (ids: number[]): Promise<CountRow[]> =>
     ids.length === 0 ? Promise.resolve([]) : cache.countSome(ids, ids.map(limitOf));
 
-  async function countOwn(): Promise<void> {
+  /** Large queues are counted in turn: one batch of them, or batches until a time. */
+  async function countOwn(until: number): Promise<void> {
     const at = performance.now();
     const rows = await look(
       totals
@@ -112,7 +113,11 @@ export function createDepths({ db, totals }: { db: Db; totals: Totals }) {
     );
     const large = rows.filter((row) => row.cut).map((row) => row.id);
     large.sort((a, b) => (cache.of(a)?.at ?? 0) - (cache.of(b)?.at ?? 0));
-    if (large.length > 0) await cache.countBatch(large);
+    for (let left = large; left.length > 0; ) {
+      await cache.countBatch(left);
+      if (performance.now() >= until) break;
+      left = left.filter((id) => (cache.of(id)?.at ?? 0) < at);
+    }
     const found = new Map<number, Depth>();
     for (const row of rows) {
       const known = row.cut ? cache.of(row.id) : toCounted(row, at);
@@ -174,9 +179,9 @@ export function createDepths({ db, totals }: { db: Db; totals: Totals }) {
     return walk !== undefined;
   }
 
-  async function count(began: number): Promise<void> {
-    await countOwn();
-    while ((await walkOn()) && performance.now() < began + RUN_MS);
+  async function count(began: number, ms: number): Promise<void> {
+    await countOwn(began + ms);
+    while ((await walkOn()) && performance.now() < began + Math.max(RUN_MS, ms));
     const [held] = await db.query(heldFor, {});
     heldSeconds = held?.seconds ?? 0;
   }
@@ -184,10 +189,10 @@ export function createDepths({ db, totals }: { db: Db; totals: Totals }) {
   let counting: Promise<void> | undefined;
   let restUntil = 0;
 
-  /** Counts once more. If a count is under way, it waits for that one. */
-  function countNow(): Promise<void> {
+  /** Counts once more, for so long, or as long as a run of the duty. If a count is under way, it waits for that one. */
+  function countNow(ms = 0): Promise<void> {
     const began = performance.now();
-    counting ??= count(began).finally(() => {
+    counting ??= count(began, ms).finally(() => {
       counting = undefined;
       const now = performance.now();
       restUntil = Math.max(walk ? 0 : now + EVERY_MS, now + restAfter(now - began, SHARE));
@@ -205,6 +210,13 @@ export function createDepths({ db, totals }: { db: Db; totals: Totals }) {
     },
 
     own: (id: number): Depth | undefined => own.get(id),
+
+    /** Several depths together. */
+    sumOf(all: Depth[]): Depth {
+      const sum: Depth = { counts: { ...NONE }, oldestReadySeconds: null, at: performance.now() };
+      for (const { counts, oldestReadySeconds } of all) addTo(sum, counts, oldestReadySeconds);
+      return sum;
+    },
 
     /** All queues without a row together, as of the last whole walk over them. */
     others: (): Depth | undefined => others,

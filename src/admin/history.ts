@@ -1,7 +1,7 @@
 import { jobNotFound } from '../errors.ts';
-import type { JobRow, JobState } from '../job.ts';
+import type { JobState } from '../job.ts';
 import type { Db } from '../postgres/pool.ts';
-import { planned, prepared, row } from '../postgres/statements.ts';
+import { planned, row } from '../postgres/statements.ts';
 import type { Queues } from '../queues/cache.ts';
 
 export const HISTORY_EVENTS = [
@@ -16,6 +16,7 @@ export const HISTORY_EVENTS = [
   'cancel_requested',
   'cancelled',
   'retried',
+  'redriven',
   'changed',
   'moved',
 ] as const;
@@ -31,6 +32,20 @@ interface Noted {
   worker: string | null;
   error: string | null;
   run_at: string | null;
+  leased_at: string | null;
+  actor: string | null;
+}
+
+/** What the row of a job tells of its history: sql/admin/history_job.sql. */
+interface Kept {
+  created_at: string;
+  state: JobState;
+  attempt: number;
+  deliveries: number;
+  worker: string | null;
+  finished_at: string | null;
+  last_error: string | null;
+  leased_at: string | null;
 }
 
 export interface HistoryEvent {
@@ -40,6 +55,8 @@ export interface HistoryEvent {
   attempt?: number;
   deliveries?: number;
   worker?: string;
+  leased_at?: string;
+  by?: string;
   error?: string;
   run_at?: string;
 }
@@ -56,31 +73,35 @@ export interface History {
 const MOST_EVENTS = 50;
 
 const statements = {
-  job: prepared('settle/job', row<JobRow>()),
+  job: planned('admin/history_job', row<Kept>()),
   history: planned('admin/history', row<Noted>()),
 };
 
-function eventsOf({ at, event, state, attempt, deliveries, worker, error, run_at }: Noted): HistoryEvent[] {
+/** Without the fields that are null. */
+const known = <T extends object>(fields: T) =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)) as {
+    [K in keyof T]?: NonNullable<T[K]>;
+  };
+
+function eventsOf({ at, event, state, attempt, deliveries, actor: by, ...rest }: Noted): HistoryEvent[] {
+  const { worker, leased_at, error, run_at } = rest;
   const noted: HistoryEvent = {
     ...{ at, event, attempt, deliveries },
-    ...(worker === null ? {} : { worker }),
-    ...(error === null ? {} : { error }),
-    ...(run_at === null ? {} : { run_at }),
+    ...known({ worker, leased_at, by, error, run_at }),
   };
   const isDead = state === 'dead' && event !== 'moved' && event !== 'changed';
   return isDead ? [noted, { at, event: 'dead', attempt, deliveries }] : [noted];
 }
 
 /** What its row tells about a job beside its history: its lease, and its end. */
-function lastOf(job: JobRow, noted: Noted[]): HistoryEvent[] {
-  const { state, attempt, deliveries, worker, finished_at: at, last_error } = job;
-  const lease = { attempt, deliveries, ...(worker === null ? {} : { worker }) };
-  if (state === 'leased') return [{ at: null, event: 'leased', ...lease }];
-  if (state === 'completed') return [{ at, event: 'acked', ...lease }];
+function lastOf(job: Kept, noted: Noted[]): HistoryEvent[] {
+  const { state, attempt, deliveries, worker, finished_at: at, last_error: error, leased_at } = job;
+  const lease = { attempt, deliveries, ...known({ worker }) };
+  if (state === 'leased') return [{ at: leased_at, event: 'leased', ...lease }];
+  if (state === 'completed') return [{ at, event: 'acked', ...lease, ...known({ leased_at }) }];
   if (noted.some((one) => one.state === state)) return [];
   // It died, or was cancelled, while no history was kept.
-  const error = last_error === null ? {} : { error: last_error };
-  if (state === 'dead') return [{ at, event: 'dead', ...lease, ...error }];
+  if (state === 'dead') return [{ at, event: 'dead', ...lease, ...known({ error }) }];
   return state === 'cancelled' ? [{ at, event: 'cancelled', ...lease }] : [];
 }
 

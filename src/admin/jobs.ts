@@ -2,6 +2,7 @@ import type { Claims } from '../claim/claims.ts';
 import { jobFinished, jobLeased, jobNotFound, uniqueKeyTaken } from '../errors.ts';
 import type { GroupHeads } from '../groups/heads.ts';
 import type { Job, JobRow } from '../job.ts';
+import { actAs, behind, type Signed } from '../postgres/act.ts';
 import { isKeyTaken } from '../postgres/errorClasses.ts';
 import { LONG_LOCK_WAIT_MS, orUnavailable, withLockTimeout } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
@@ -46,8 +47,6 @@ export function jobAdmin(context: {
   claims: Pick<Claims, 'fairnessCursor'>;
 }) {
   const { db, queues, arrivals, notifier, waiters, settlement, groups, claims } = context;
-  // Somebody may keep a transaction open that holds the unique key.
-  const withLongWait = withLockTimeout(db, LONG_LOCK_WAIT_MS);
 
   const match = createMatch({ db, queues });
   const reading = createSemaphore(READ_AT_ONCE);
@@ -99,9 +98,9 @@ export function jobAdmin(context: {
     },
 
     /** Cancels a job that waits or is dead. A leased job comes back `leased`, and its worker is asked to stop. */
-    async cancel(id: string): Promise<Job> {
+    async cancel({ id, by }: { id: string } & Signed): Promise<Job> {
       const queue = await queues.ofJob(id);
-      const [row] = await db.query(statements.cancel, { queue_id: queue.id, id });
+      const [row] = await behind(db, actAs(by)).query(statements.cancel, { queue_id: queue.id, id });
       if (!row) throw jobFinished(id, (await get(id)).state);
       waiters.changed([row]);
       await settlement.dropCancelled(queue, [row]);
@@ -110,11 +109,16 @@ export function jobAdmin(context: {
     },
 
     /** Makes a dead or scheduled job ready, or blocked in its group, with all its attempts. A ready or blocked job stays as it is. */
-    async retry(id: string): Promise<Job> {
+    async retry({ id, by }: { id: string } & Signed): Promise<Job> {
       const queue = await queues.ofJob(id);
       const retryNow = async () => {
         const [position = 0] = await nextPositions(db, 1);
-        return withLongWait.query(statements.retry, { queue_id: queue.id, id, position });
+        // Somebody may keep a transaction open that holds the unique key.
+        return withLockTimeout(db, LONG_LOCK_WAIT_MS, actAs(by)).query(statements.retry, {
+          queue_id: queue.id,
+          id,
+          position,
+        });
       };
       const [row] = await orUnavailable(
         arrivals.watch(() => [queue.id], retryNow),

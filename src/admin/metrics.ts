@@ -137,7 +137,7 @@ export function createMetrics(context: {
   async function beginToWatch(): Promise<void> {
     const first = totals
       .flush()
-      .then(depths.countNow)
+      .then(() => depths.countNow())
       // An outage shows in the numbers. The duties log it.
       .catch(() => undefined);
     await Promise.race([first, sleep(FIRST_WAIT_MS, undefined, { ref: false })]);

@@ -3,6 +3,7 @@ import { isOutage } from '../errors.ts';
 import type { GroupHeads } from '../groups/heads.ts';
 import { FIRST_ID } from '../ids.ts';
 import type { JobState } from '../job.ts';
+import { actAs, noteAct } from '../postgres/act.ts';
 import { isKeyTaken, isLockTimeout } from '../postgres/errorClasses.ts';
 import { lockTimeoutOf, SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database, Db } from '../postgres/pool.ts';
@@ -33,6 +34,7 @@ interface Taken extends FilterParameters, CallPoint {
   matched: number;
   has_queue: boolean;
   is_too_old: boolean;
+  actor: string | null;
 }
 
 /** How far a portion has looked. */
@@ -149,6 +151,7 @@ export function createOperationWork(context: {
         })
       : transaction.query(statements.page, walk));
     const page = { state: walk.state, ...(found as Looked & Omit<Page, 'state'>) };
+    await noteAct(transaction, actAs(op.actor ?? undefined));
     const to = op.to_id === null ? undefined : { id: op.to_id, name: op.to as string };
     const act =
       page.ids.length === 0 || skips ? undefined : await acts[op.verb](transaction, { queue, to }, page);

@@ -2,6 +2,7 @@ import { refuse } from '../enqueue/checks.ts';
 import { operationNotFound, queueNotFound, tooManyOperations } from '../errors.ts';
 import { idSource, isUuid } from '../ids.ts';
 import type { JobState } from '../job.ts';
+import type { Signed } from '../postgres/act.ts';
 import type { Clock } from '../postgres/clock.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
@@ -31,7 +32,7 @@ export interface OperationFilter extends JobFilter {
   states: JobState[];
 }
 
-export interface OperationRequest {
+export interface OperationRequest extends Signed {
   verb: OperationVerb;
   queue: string;
   to?: string;
@@ -145,6 +146,7 @@ export function operationAdmin(context: { db: Database; queues: Queues; clock: C
           ...wanted,
           dry_run,
           ...point,
+          by: request.by ?? null,
           most: MOST_RUNNING,
         });
         if (!kept) throw tooManyOperations(MOST_RUNNING);

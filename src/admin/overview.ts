@@ -142,7 +142,7 @@ export function createOverview({ totals, depths }: { totals: Totals; depths: Dep
     if (isFirst)
       void totals
         .flush()
-        .then(depths.countNow, () => undefined)
+        .then(() => depths.countNow())
         .catch(() => undefined);
     const isShown = ({ name }: { name: string }) => mayUse?.(name) !== false;
     const named = totals.rows().filter((row): row is TotalRow & { name: string } => row.name !== null);

@@ -2,9 +2,10 @@ import type { BulkThrottle } from '../batching/bulkThrottle.ts';
 import { firstOfKeys } from '../enqueue/insert.ts';
 import type { GroupHeads, Moved } from '../groups/heads.ts';
 import { FIRST_ID } from '../ids.ts';
+import { actAs, type Signed } from '../postgres/act.ts';
 import { isKeyTaken, isLockTimeout } from '../postgres/errorClasses.ts';
 import { SHORT_LOCK_WAIT_MS, withLockTimeout } from '../postgres/lockWait.ts';
-import type { Database } from '../postgres/pool.ts';
+import type { Database, Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queue } from '../queues/cache.ts';
@@ -13,7 +14,7 @@ import type { Notifier } from '../replicas/notifier.ts';
 import { callTime } from './purge.ts';
 
 /** Which dead jobs to make ready again. */
-export interface RedriveWish {
+export interface RedriveWish extends Signed {
   /** At most this number, oldest first. */
   limit?: number | undefined;
   error_contains?: string | undefined;
@@ -40,10 +41,7 @@ export function createRedrive(context: {
   groups: GroupHeads;
 }) {
   const { db, arrivals, notifier, throttle, groups } = context;
-  // It waits only for a moment for a transaction that takes a key: somebody may keep that transaction open.
-  const withShortWait = withLockTimeout(db, SHORT_LOCK_WAIT_MS);
-
-  async function redriveAll(queue: Queue, dead: string[], called_at: string): Promise<number> {
+  async function redriveAll(queue: Queue, dead: string[], called_at: string, on: Db): Promise<number> {
     if (dead.length === 0) return 0;
     try {
       const queue_id = queue.id;
@@ -51,7 +49,7 @@ export function createRedrive(context: {
         () => [queue_id],
         async () => {
           const places = await positionsFor(db, dead);
-          return withShortWait.query(statements.redrive, {
+          return on.query(statements.redrive, {
             queue_id,
             states: ['dead'],
             called_at,
@@ -67,14 +65,16 @@ export function createRedrive(context: {
       // A transaction holds one of the keys. Halving finds the job of that key: only that job stays dead.
       if (dead.length === 1) return 0;
       const half = dead.length >> 1;
-      const older = await redriveAll(queue, dead.slice(0, half), called_at);
-      return older + (await redriveAll(queue, dead.slice(half), called_at));
+      const older = await redriveAll(queue, dead.slice(0, half), called_at, on);
+      return older + (await redriveAll(queue, dead.slice(half), called_at, on));
     }
   }
 
   /** Makes dead jobs ready again, oldest first, with all their attempts. Returns their number. */
   return async function redrive(queue: Queue, wish: RedriveWish): Promise<number> {
     const called_at = await callTime(db);
+    // It waits only for a moment for a transaction that takes a key: somebody may keep that transaction open.
+    const on = withLockTimeout(db, SHORT_LOCK_WAIT_MS, actAs(wish.by, 'redriven'));
     const limit = wish.limit ?? Number.POSITIVE_INFINITY;
     const chunk = throttle.chunks();
     let after = { after_finished_at: '-infinity', after_id: FIRST_ID };
@@ -95,7 +95,7 @@ export function createRedrive(context: {
         // moment cannot come back either: the next one of the page takes its place under the limit.
         const wanted = firstOfKeys(page.filter((job) => job.wanted)).map((job) => job.id);
         while (wanted.length > 0 && count < limit)
-          count += await redriveAll(queue, wanted.splice(0, limit - count), called_at);
+          count += await redriveAll(queue, wanted.splice(0, limit - count), called_at, on);
         return page.length;
       });
     } while (looked > 0 && count < limit);

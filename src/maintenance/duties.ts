@@ -36,6 +36,7 @@ const LOST_LEASES_MS = 1000;
 const SCHEDULES_MS = 1000;
 const TOTALS_MS = 1000;
 const DEPTHS_MS = 1000;
+const SAMPLES_MS = 5000;
 const OPERATIONS_MS = 500;
 const PRUNE_OPERATIONS_MS = 60_000;
 const CLOCK_MS = 10_000;
@@ -63,11 +64,13 @@ export function startDuties(context: {
   tally: Tally;
   totals: { run(): Promise<boolean> };
   depths: { run(): Promise<boolean> };
+  sampler: { run(): Promise<boolean> };
   operations: { run(): Promise<boolean> };
   dutyLog: DutyLog;
   log: (error: unknown, message: string) => void;
 }) {
-  const { clock, repair, claims, keys, arrivals, totals, depths, operations, dutyLog, log } = context;
+  const { clock, repair, claims, keys, arrivals, totals, depths, sampler, operations, dutyLog, log } =
+    context;
   const failed = (error: unknown) => log(error, 'a background duty failed, it will run again');
   const start = (name: string, everyMs: number, run: () => Promise<boolean | number>) =>
     startDuty({ everyMs, failed, run: dutyLog.noting(name, run) });
@@ -96,6 +99,7 @@ export function startDuties(context: {
     start('clock', CLOCK_MS, () => clock.adjust().then(() => false)),
     start('totals', TOTALS_MS, totals.run),
     start('depths', DEPTHS_MS, depths.run),
+    start('samples', SAMPLES_MS, sampler.run),
   ];
 
   return {

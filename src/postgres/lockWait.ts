@@ -1,9 +1,10 @@
 import { unavailable } from '../errors.ts';
+import { behind } from './act.ts';
 import { isLockTimeout } from './errorClasses.ts';
 import { type Call, callOf } from './pipeline.ts';
 import type { Database, Db } from './pool.ts';
 import { createSemaphore } from './semaphore.ts';
-import { prepared, type Statement } from './statements.ts';
+import { prepared } from './statements.ts';
 
 /*
  * Users' own transactions may hold unique keys and queues for any time. These are the limits on how long Dibs waits for
@@ -30,20 +31,24 @@ export const lockLimit = (ms: number): Call => callOf(lockTimeout, { lock_timeou
 export const limitLockWait = (transaction: Db, ms: number) =>
   transaction.query(lockTimeout, { lock_timeout: lockTimeoutOf(ms) });
 
-/** Runs statements, each `query` and each `pipeline` in a transaction of its own. It waits for a lock at most this long. */
-export const withLockTimeout = (db: Database, ms: number): Pick<Database, 'query' | 'pipeline'> => ({
-  async query<Parameters extends object, Row>(
-    statement: Statement<Parameters, Row>,
-    parameters?: Parameters,
-  ) {
-    const [, rows] = await db.pipeline([lockLimit(ms), { statement, parameters: parameters ?? {} }]);
-    return rows as Row[];
-  },
-  async pipeline(calls, sent) {
-    const [, ...results] = await db.pipeline([lockLimit(ms), ...calls], sent);
-    return results;
-  },
-});
+/**
+ * Runs statements, each `query` and each `pipeline` in a transaction of its own, behind those of `before`. It waits for a
+ * lock at most this long.
+ */
+export function withLockTimeout(
+  db: Database,
+  ms: number,
+  before: Call[] = [],
+): Pick<Database, 'query' | 'pipeline'> {
+  const first = [lockLimit(ms), ...before];
+  return {
+    ...behind(db, first),
+    async pipeline(calls, sent) {
+      const results = await db.pipeline([...first, ...calls], sent);
+      return results.slice(first.length);
+    },
+  };
+}
 
 /** Returns what `work` returns. @throws Refusal `unavailable` with this detail when it waits too long for a lock */
 export async function orUnavailable<T>(work: Promise<T>, detail: string): Promise<T> {

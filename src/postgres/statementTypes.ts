@@ -236,6 +236,7 @@ export interface StatementTypes {
       headers: string | null;
       payload: string | null;
       expires_in_seconds: number | null;
+      by: string | null;
     };
     columns: {
       state: JobState;
@@ -343,19 +344,37 @@ export interface StatementTypes {
       worker: string;
       error: string;
       run_at: string;
+      leased_at: string;
+      actor: string;
+    };
+  };
+  'admin/history_job': {
+    parameters: {
+      queue_id: number | null;
+      id: string | null;
+    };
+    columns: {
+      created_at: string;
+      state: JobState;
+      attempt: number;
+      deliveries: number;
+      worker: string;
+      finished_at: string;
+      last_error: string;
+      leased_at: string;
     };
   };
   'admin/list_newest': {
     parameters: {
-      include_payload: boolean | null;
       state: JobState | null;
       group: string | null;
       unique_key: string | null;
       ids: (string | null)[] | null;
       after: string | null;
-      limit: number | null;
       queue: string | null;
       visible: (string | null)[] | TextArray | null;
+      limit: number | null;
+      include_payload: boolean | null;
       max_bytes: number | null;
     };
     columns: {
@@ -384,15 +403,15 @@ export interface StatementTypes {
   };
   'admin/list_oldest': {
     parameters: {
-      include_payload: boolean | null;
       state: JobState | null;
       group: string | null;
       unique_key: string | null;
       ids: (string | null)[] | null;
       after: string | null;
-      limit: number | null;
       queue: string | null;
       visible: (string | null)[] | TextArray | null;
+      limit: number | null;
+      include_payload: boolean | null;
       max_bytes: number | null;
     };
     columns: {
@@ -564,6 +583,7 @@ export interface StatementTypes {
       last_position: number | null;
       open_transactions: (string | null)[] | TextArray | null;
       next_transaction: number | null;
+      by: string | null;
       most: number | null;
     };
     columns: {
@@ -752,6 +772,7 @@ export interface StatementTypes {
       last_position: number;
       open_transactions: (string | null)[];
       next_transaction: number;
+      actor: string;
       has_queue: boolean;
       is_too_old: boolean;
     };
@@ -954,6 +975,49 @@ export interface StatementTypes {
       headers: string;
       progress: string;
     };
+  };
+  'admin/samples_due': {
+    parameters: Record<never, never>;
+    columns: {
+      is_due: boolean;
+    };
+  };
+  'admin/samples_prune': {
+    parameters: Record<never, never>;
+    columns: Record<never, never>;
+  };
+  'admin/samples_read': {
+    parameters: {
+      minutes: number | null;
+      step: number | null;
+      queue: string | null;
+      visible: (string | null)[] | TextArray | null;
+    };
+    columns: {
+      at: number;
+      queue_id: number;
+      name: string;
+      ready: number;
+      waiting: number;
+      leased: number;
+      dead: number;
+      oldest_ready_seconds: number;
+      enqueued: number;
+      acked: number;
+      failed: number;
+      died: number;
+    };
+  };
+  'admin/samples_write': {
+    parameters: {
+      queue_ids: (number | null)[] | null;
+      ready: (number | null)[] | null;
+      waiting: (number | null)[] | null;
+      leased: (number | null)[] | null;
+      dead: (number | null)[] | null;
+      oldest: (number | null)[] | null;
+    };
+    columns: Record<never, never>;
   };
   'admin/windows_clear': {
     parameters: {
@@ -1845,6 +1909,16 @@ export interface StatementTypes {
       paused: boolean;
       max_ready: number;
       max_leased: number;
+    };
+  };
+  'postgres/act': {
+    parameters: {
+      actor: string | null;
+      event: string | null;
+    };
+    columns: {
+      actor: string;
+      event: string;
     };
   };
   'postgres/become': {

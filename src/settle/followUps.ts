@@ -5,6 +5,7 @@ import { jobNotFound, leaseLost } from '../errors.ts';
 import type { GroupHeads, Moved } from '../groups/heads.ts';
 import type { Job } from '../job.ts';
 import type { Tally } from '../metrics/tally.ts';
+import { actOn, noteAct } from '../postgres/act.ts';
 import { isKeyTaken } from '../postgres/errorClasses.ts';
 import { gathering } from '../postgres/gathering.ts';
 import { LONG_LOCK_WAIT_MS, lockTimeoutOf, orUnavailable } from '../postgres/lockWait.ts';
@@ -177,6 +178,7 @@ export function createFollowUps(context: {
     const nack = async () => {
       const nackIn = await prepareNack(db, queue, [item], true);
       return withFollowUps(withTraceOf(before, jobs), at, async (transaction, enqueueIn) => {
+        await noteAct(transaction, actOn([item]));
         const [row] = await nackIn(transaction);
         return row && { row, enqueued: row.state === 'dead' ? await enqueueIn() : [] };
       });

@@ -1,6 +1,7 @@
 import { firstOfKeys } from '../enqueue/insert.ts';
 import { jobNotFound, Refusal, unavailable } from '../errors.ts';
 import type { Job, JobRow } from '../job.ts';
+import { actOn, type Signed } from '../postgres/act.ts';
 import { isKeyTaken, isLockTimeout } from '../postgres/errorClasses.ts';
 import { SHORT_LOCK_WAIT_MS, withLockTimeout } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
@@ -37,7 +38,7 @@ export function createLateSettlement(db: Database) {
   const tried = createSemaphore(AT_ONCE);
   const takenApart = createSemaphore(AT_ONCE);
 
-  return async function settleLate<I extends Item>(
+  return async function settleLate<I extends Item & Signed>(
     queue: Queue,
     items: I[],
     found: Map<string, Untouched>,
@@ -51,7 +52,7 @@ export function createLateSettlement(db: Database) {
 
     async function settle(some: I[], lockWaitMs: number): Promise<void> {
       const giveBack = await verb.prepare(some);
-      const jobs = await verb.givenBack(await giveBack(withLockTimeout(db, lockWaitMs)));
+      const jobs = await verb.givenBack(await giveBack(withLockTimeout(db, lockWaitMs, actOn(some))));
       for (const job of jobs) outcomes.set(job.id, job);
     }
 

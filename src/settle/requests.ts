@@ -1,5 +1,6 @@
 import type { NewJob } from '../enqueue/newJob.ts';
 import type { Job, RawJson } from '../job.ts';
+import type { Signed } from '../postgres/act.ts';
 
 /** The answer to an ack. */
 export interface Acked {
@@ -30,7 +31,7 @@ export interface Ack {
   enqueue?: NewJob[];
 }
 
-export interface Nack {
+export interface Nack extends Signed {
   id: string;
   lease_token: string;
   error?: string;
@@ -39,7 +40,7 @@ export interface Nack {
   enqueue?: NewJob[];
 }
 
-export interface Release {
+export interface Release extends Signed {
   id: string;
   lease_token: string;
   delay_seconds?: number;

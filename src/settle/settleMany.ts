@@ -2,11 +2,12 @@ import type { PathOf } from '../enqueue/checks.ts';
 import type { NewJob } from '../enqueue/newJob.ts';
 import { isOutage, Refusal, withUnknownOutcome } from '../errors.ts';
 import type { Job } from '../job.ts';
+import type { Signed } from '../postgres/act.ts';
 import { eachOf, inSlicesIf } from '../slices.ts';
 import type { Ack, Acked, Extend, Extended, Nack, Nacked, Release } from './requests.ts';
 
 /** Verbs for many leases in one request. */
-export interface SettleRequest {
+export interface SettleRequest extends Signed {
   acks?: Ack[] | undefined;
   nacks?: Nack[] | undefined;
   releases?: Release[] | undefined;
@@ -59,6 +60,9 @@ function* checkFollowUps(request: SettleRequest, check: Check): Generator<void, 
     });
 }
 
+const itemsOf = ({ acks = [], nacks = [], releases = [], extends: extended = [] }: SettleRequest) =>
+  acks.length + nacks.length + releases.length + extended.length;
+
 /** Settles many jobs at once. A follow-up that would be refused refuses the whole call, before anything is settled. */
 export function createSettleMany(verbs: {
   check: Check;
@@ -73,14 +77,15 @@ export function createSettleMany(verbs: {
       .flatMap((items: (Ack | Nack)[] = []) => items)
       .reduce((count, { enqueue }) => count + (enqueue?.length ?? 0), 0);
     if (followUps > 0) await inSlicesIf(followUps > CHECKED_AT_ONCE, checkFollowUps(request, check));
+    const { by } = request;
     const [acks, nacks, releases, extended] = await Promise.all([
       answersTo(request.acks, (item, i) => ack(item, pathOf('acks', i))),
-      answersTo(request.nacks, (item, i) => nack(item, pathOf('nacks', i))),
-      answersTo(request.releases, release),
+      answersTo(request.nacks, (item, i) => nack({ ...item, by }, pathOf('nacks', i))),
+      answersTo(request.releases, (item) => release({ ...item, by })),
       answersTo(request.extends, extend),
     ]).catch((error) => {
       // Other items may be settled.
-      throw Object.values(request).flat().length > 1 ? withUnknownOutcome(error) : error;
+      throw itemsOf(request) > 1 ? withUnknownOutcome(error) : error;
     });
     return { acks, nacks, releases, extends: extended };
   };

@@ -2,6 +2,7 @@ import type { JoinRoundTrip } from '../batching/roundTrips.ts';
 import type { GroupHeads, Moved } from '../groups/heads.ts';
 import type { Job, JobRow } from '../job.ts';
 import type { Tally } from '../metrics/tally.ts';
+import { actOn, behind } from '../postgres/act.ts';
 import type { Database } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import { textArray } from '../postgres/textArray.ts';
@@ -71,7 +72,9 @@ export function createSettlement(context: Context) {
       inRoundTrips: false,
       textOf: (item) => item.error,
       touch: (queue, items) =>
-        watch(queue, async () => nacked(queue, await (await prepareNack(db, queue, items))(db))),
+        watch(queue, async () =>
+          nacked(queue, await (await prepareNack(db, queue, items))(behind(db, actOn(items)))),
+        ),
       settleLate: (queue, items, found) =>
         watch(queue, () =>
           late(queue, items, found, {
@@ -85,7 +88,9 @@ export function createSettlement(context: Context) {
       inRoundTrips: false,
       textOf: () => undefined,
       touch: (queue, items) =>
-        watch(queue, async () => released(queue, await (await prepareRelease(db, queue, items))(db))),
+        watch(queue, async () =>
+          released(queue, await (await prepareRelease(db, queue, items))(behind(db, actOn(items)))),
+        ),
       settleLate: (queue, items, found) =>
         watch(queue, () =>
           late(queue, items, found, {

@@ -254,6 +254,16 @@ describe('GET /audit', () => {
     expectProblem(await root('GET', '/audit?created_after=2016-12-31T23:59:60Z'), 400, 'invalid_request');
   });
 
+  test('goes on in the same order where the numbers of entries get another digit', async () => {
+    await sql(`insert into dibs.audit (id, actor, verb, outcome) overriding system value
+               select 10000000 - 3 + i, 'counted', 'pauseQueue', 'done' from generate_series(0, 5) as i`);
+    const { entries, next_cursor } = (await root('GET', '/audit?actor=counted&limit=4')).body;
+    const rest = (await root('GET', `/audit?actor=counted&limit=4&cursor=${next_cursor}`)).body.entries;
+    expect([...entries, ...rest].map(({ id }: { id: string }) => Number(id) - 10_000_000)).toEqual([
+      2, 1, 0, -1, -2, -3,
+    ]);
+  });
+
   test('refuses a cursor of another list, and unknown fields', async () => {
     const cursor = async (path: string) => (await root('GET', path)).body.next_cursor;
     for (const queue of ['a', 'b']) await at.ok('POST', `/queues/${queue}/pause`);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { as, speakingAccess } from '../support/access.ts';
 import { onServer } from '../support/database.ts';
 import { expectProblem, moves, UNKNOWN_ID } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
@@ -34,10 +35,86 @@ test('tells each attempt: with worker, error, attempt and time, oldest first', a
   const [time, run_at] = [expect.any(String), expect.any(String)];
   expect(found).toEqual([
     { at: created_at, event: 'enqueued' },
-    { at: time, event: 'nacked', attempt: 1, deliveries: 1, worker: 'w1', error: 'SMTP 421', run_at },
-    { at: time, event: 'released', attempt: 2, deliveries: 2, worker: 'w2', run_at },
-    { at: null, event: 'leased', attempt: 2, deliveries: 3, worker: 'w3' },
+    {
+      ...{ at: time, event: 'nacked', attempt: 1, deliveries: 1, worker: 'w1', leased_at: time },
+      ...{ error: 'SMTP 421', run_at },
+    },
+    { at: time, event: 'released', attempt: 2, deliveries: 2, worker: 'w2', leased_at: time, run_at },
+    { at: time, event: 'leased', attempt: 2, deliveries: 3, worker: 'w3' },
   ]);
+  expect(found[1].leased_at < found[1].at && found[1].at < found[2].leased_at).toBe(true);
+  expect(found[2].at < found[3].at).toBe(true);
+});
+
+test('tells by whom: the name of each key that settled, retried, changed, redrove, moved or cancelled', async () => {
+  const keyed = await startService({ databaseUrl: service.databaseUrl, access: speakingAccess() });
+  try {
+    const by = (key: string) => moves({ ...keyed, call: as(keyed, key) });
+    const [ann, bob, admin] = [by('consume@*#ann'), by('consume@*#bob'), by('all@*')];
+    const { id } = await at.enqueue({ queue });
+    const { id: second } = await at.enqueue({ queue });
+    const [first, other] = await Promise.all([ann.claimOne(queue), bob.claimOne(queue)]);
+    // Two callers may share a statement.
+    await Promise.all([
+      ann.settle('nack', first, { error: 'a', retry: false }),
+      bob.settle('nack', other, { error: 'b', retry: false }),
+    ]);
+    await admin.ok('PATCH', `/jobs/${id}`, { priority: 3 });
+    await admin.ok('POST', `/jobs/${id}/retry`);
+    await admin.ok('POST', `/queues/${queue}/redrive`);
+    const lease = await ann.claimOne(queue);
+    await ann.ok('POST', '/jobs/settle', { releases: [{ id: lease.id, lease_token: lease.lease_token }] });
+    await admin.ok('POST', '/operations', { verb: 'cancel', queue, filter: { states: ['ready'] } });
+    await until(async () => (await at.ok('GET', `/jobs/${second}`)).state === 'cancelled');
+    const told = async (of: string) =>
+      (await history(of)).events.map(({ event, by: who }: { event: string; by?: string }) => [event, who]);
+    const all = 'all@*';
+    expect(await told(id)).toEqual([
+      ['enqueued', undefined],
+      ['nacked', first.id === id ? 'consume@*#ann' : 'consume@*#bob'],
+      ['dead', undefined],
+      ['changed', all],
+      ['retried', all],
+      ['released', 'consume@*#ann'],
+      ['cancelled', all],
+    ]);
+    expect(await told(second)).toEqual([
+      ['enqueued', undefined],
+      ['nacked', first.id === id ? 'consume@*#bob' : 'consume@*#ann'],
+      ['dead', undefined],
+      ['redriven', all],
+      ['cancelled', all],
+    ]);
+    // What nobody signed in does afterwards, on the same connections, has no name.
+    const { id: third } = await at.enqueue({ queue });
+    await at.settle('nack', await at.claimOne(queue), { retry: false });
+    expect(await told(third)).toEqual([
+      ['enqueued', undefined],
+      ['nacked', undefined],
+      ['dead', undefined],
+    ]);
+  } finally {
+    await keyed.stop();
+  }
+});
+
+test('does not tell the beginning of an earlier lease for one that an older replica gave', async () => {
+  const { id } = await at.enqueue({ queue });
+  await at.settle('nack', await at.claimOne(queue), { error: 'x' });
+  const [{ leased_at } = { leased_at: '' }] = await onServer<{ leased_at: string }>(
+    service.databaseUrl,
+    'select leased_at::text from dibs.jobs where id = $1',
+    [id],
+  );
+  await at.claimOne(queue);
+  // It leaves the column as it was.
+  await sql('update dibs.jobs set leased_at = $2::timestamptz where id = $1', [id, leased_at]);
+  expect((await history(id)).events.at(-1)).toMatchObject({ at: null, event: 'leased' });
+  await at.ok('DELETE', `/jobs/${id}`);
+  const { events: found } = await history(id);
+  expect(found.find(({ event }: { event: string }) => event === 'cancel_requested')).not.toHaveProperty(
+    'leased_at',
+  );
 });
 
 test('tells how a job ended: acked, dead, expired, rescued, cancelled', async () => {

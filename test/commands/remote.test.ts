@@ -129,7 +129,7 @@ describe('looking', () => {
     const all = (await ok('jobs', '--queue', queue, '--all', '--json', '--payload')).split('\n');
     expect(all.flatMap((line) => JSON.parse(line).jobs)).toHaveLength(2);
     expect((await dibs(['jobs', '--queue', queue, '--limit', '1'])).stderr).toContain('--cursor');
-    expect(await ok('history', id)).toMatch(/enqueued\n.*nacked +attempt 1, SMTP 421\n.*dead/);
+    expect(await ok('history', id)).toMatch(/enqueued\n.*nacked +attempt 1, after \d+ s, SMTP 421\n.*dead/);
     expect(await ok('explain', id)).toContain('(dead)');
     expect(await ok('explain', '--queue', queue)).toContain('(ready)');
     expect(await dibs(['explain'])).toMatchObject({ status: 2 });

@@ -249,6 +249,23 @@ test.each(operations.filter(({ method }) => method !== 'GET'))(
   },
 );
 
+test('no example of a body traps who sends it as it is: none waits, none destroys work, and none starts an act on many jobs', () => {
+  const destroying = ['ready', 'scheduled', 'blocked', 'dead'];
+  for (const { name, operation } of bodies)
+    for (const example of resolve(operation.requestBody.content['application/json'].schema).examples) {
+      const { states = [], verb, dry_run } = example;
+      expect({ name, waits: JSON.stringify(example).includes('wait_seconds') }).toEqual({
+        name,
+        waits: false,
+      });
+      expect({ name, states: states.filter((state: string) => destroying.includes(state)) }).toEqual({
+        name,
+        states: [],
+      });
+      if (verb !== undefined) expect({ name, dry_run }).toEqual({ name, dry_run: true });
+    }
+});
+
 test.each(bodies)('$name accepts the example of its body', async ({ method, path, operation }) => {
   const [example] = resolve(operation.requestBody.content['application/json'].schema).examples;
   // There is nothing to claim, so no claim waits, nor one inside of a settle.

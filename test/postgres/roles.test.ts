@@ -101,6 +101,7 @@ const SERVES: Privileges = {
   'table dibs.operations': ALL,
   'table dibs.queues': ALL,
   'table dibs.repeatable_claims': ALL,
+  'table dibs.samples': 'delete, insert, select',
   'table dibs.scan_floors': ALL,
   'table dibs.schedules': ALL,
   'table dibs.totals': ALL,

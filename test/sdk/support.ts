@@ -1,6 +1,7 @@
 import { execFile, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'vitest';
@@ -8,6 +9,7 @@ import { startService } from '../support/service.ts';
 
 export const here = import.meta.dirname;
 export const document = join(here, '../../openapi/openapi.json');
+export const document30 = join(here, '../../openapi/openapi-3.0.json');
 
 /** Downloads and generated code. The next run uses the downloads again. */
 const work = join(here, '.work');
@@ -28,6 +30,7 @@ export async function run(
   }
 }
 
+/** For each tool, a command that fails where the tool is missing. */
 const TOOLS = {
   java: ['java', '-version'],
   javac: ['javac', '-version'],
@@ -37,19 +40,26 @@ const TOOLS = {
   go: ['go', 'version'],
   php: ['php', '--version'],
   guzzle: ['php', '-r', "require 'GuzzleHttp/autoload.php';"],
+  ruby: ['ruby', '--version'],
+  dotnet: ['dotnet', '--version'],
+  typhoeus: ['ruby', '-e', "require 'typhoeus'"],
+  'rust 1.88': [
+    'sh',
+    '-c',
+    String.raw`printf '1.88\n%s\n' "$(cargo --version | cut -d' ' -f2)" | sort --check=quiet --version-sort`,
+  ],
 };
+export type Tool = keyof typeof TOOLS;
 
-/** The name of a test that needs tools, and whether this machine lacks one of them. */
-export function needing(name: string, tools: (keyof typeof TOOLS)[]) {
-  const missing = tools.filter((tool) => {
+/** The tools that this machine lacks. */
+export const missing = (tools: Tool[]): Tool[] =>
+  tools.filter((tool) => {
     const [program, ...args] = TOOLS[tool] as [string, ...string[]];
     return spawnSync(program, args, { stdio: 'ignore' }).status !== 0;
   });
-  return {
-    name: missing.length > 0 ? `${name} (skipped: no ${missing.join(', no ')} on this machine)` : name,
-    isMissing: missing.length > 0,
-  };
-}
+
+export const fingerprint = (file: string) =>
+  createHash('sha256').update(readFileSync(file)).digest('hex').slice(0, 12);
 
 /** An empty folder for generated code. */
 export async function emptyFolder(name: string): Promise<string> {
@@ -126,29 +136,4 @@ export async function startServiceForClients() {
       expect([...seen].sort()).toEqual(DONE_BY_EVERY_CLIENT);
     },
   };
-}
-
-/** Generators of TypeScript have their own node_modules, because they need TypeScript 5. */
-export async function installGenerators(): Promise<void> {
-  const lock = readFileSync(join(here, 'package-lock.json'), 'utf8');
-  const installed = join(here, 'node_modules/.installed');
-  if (existsSync(installed) && readFileSync(installed, 'utf8') === lock) return;
-  await run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: here });
-  await writeFile(installed, lock);
-}
-
-export const generator = (name: string) => join(here, 'node_modules/.bin', name);
-
-/** Generates into `generated`, beside the client's own code, and type-checks both. Returns the program to run. */
-export async function buildTypeScript(
-  name: string,
-  generate: (folder: string) => Promise<unknown>,
-  ...tscOptions: string[]
-): Promise<string> {
-  const folder = await emptyFolder(name);
-  await copyClient(name, folder);
-  await cp(join(here, 'clients/tsconfig.json'), join(folder, 'tsconfig.json'));
-  await generate(join(folder, 'generated'));
-  await run(generator('tsc'), ['-p', folder, ...tscOptions]);
-  return join(folder, 'dist/cycle.js');
 }

@@ -81,6 +81,7 @@ describe('the verbs of an engine', () => {
     listQueues: () => engine.listQueues({ limit: 1 }),
     getMetrics: () => engine.getMetrics({}),
     getOverview: () => engine.getOverview({ limit: 1 }),
+    getSamples: () => engine.getSamples({ minutes: 60 }),
     explainQueue: () => engine.explainQueue({ queue }),
     configureQueue: () => engine.configureQueue({ queue, config: { ...DEFAULT_CONFIG, ...NO_LIMITS } }),
     pauseQueue: () => engine.pauseQueue({ queue }),

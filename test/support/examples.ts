@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 
 const has = (tool: string) => spawnSync(tool, ['--version'], { stdio: 'ignore' }).error === undefined;
 
-const TOOLS = { bash: ['bash', 'curl', 'jq', 'sha256sum'], python: ['python3'], node: [] };
+const TOOLS = { bash: ['bash', 'jq', 'sha256sum'], python: ['python3'], node: [] };
 
 /** The kinds of workers that this machine can run. It prints the others, and why. */
 export const runnableKinds = Object.entries(TOOLS).flatMap(([kind, tools]) => {

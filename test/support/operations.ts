@@ -370,6 +370,22 @@ export const OPERATIONS: Record<string, Entry> = {
       },
     },
   },
+  getSamples: {
+    method: 'GET',
+    cases: {
+      plain: {
+        call: () => ({ path: '/overview/samples' }),
+        allowed: 200,
+        foreign: 'left out',
+        hides: ({ queue }) => `"${queue}"`,
+      },
+      'of a queue': {
+        call: ({ queue }) => ({ path: `/overview/samples?queue=${queue}` }),
+        allowed: 200,
+        foreign: 403,
+      },
+    },
+  },
   getMetrics: {
     method: 'GET',
     cases: {

@@ -11,10 +11,12 @@ import {
 import type { HttpLimits } from '../../src/config/limits.ts';
 import type { Rates } from '../../src/config/rates.ts';
 import { startEngine } from '../../src/engine.ts';
+import { isOutage } from '../../src/errors.ts';
 import { createMemory } from '../../src/memory.ts';
 import { openDatabase } from '../../src/postgres/pool.ts';
 import { asRole, createDatabase, SERVING_ROLE } from './database.ts';
 import { checkAnswer } from './openapi.ts';
+import { until } from './until.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every kind.
 type Json = any;
@@ -77,6 +79,15 @@ export async function startService(
     log: (error) => errors.push(error),
     logAct: (fields) => acts.push(fields),
   });
+  // As serve.ts does: before the keys are known, requests without one are refused. A busy machine may take a while.
+  await until(() =>
+    engine.keys.refresh().then(
+      () => true,
+      (error: unknown) => {
+        if (!isOutage(error)) throw error;
+      },
+    ),
+  );
   const refused: RefusedCredential[] = [];
   const app = await buildApp({
     engine,

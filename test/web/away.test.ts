@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasBrowser, launch, openTab } from '../support/browser.ts';
 import { unreliablePostgres } from '../support/postgres.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
+import { until } from '../support/until.ts';
 
 /** The console tells of each answer from 400 on, and of each that does not come. */
 const AWAY = /status of (401|404|503)|ERR_CONNECTION|ERR_EMPTY|ERR_NETWORK|ERR_SOCKET/;
@@ -45,7 +46,7 @@ describe.skipIf(!hasBrowser)('a page that is open', () => {
     await page.context().close();
   });
 
-  test('asks for a key when one is needed, keeps it in the tab, and asks anew when it is revoked', async () => {
+  test('asks for a key when one is needed, keeps it in the tab, rotates it, and asks anew when it is revoked', async () => {
     const { page, errors } = await openTab(browser, { expected: AWAY });
     await page.goto(`${replica.url}/#/keys`);
     await page.getByRole('button', { name: 'Create a key…' }).click();
@@ -76,7 +77,20 @@ describe.skipIf(!hasBrowser)('a page that is open', () => {
     await field.waitFor();
     await other.page.context().close();
 
-    const authorization = { authorization: `Bearer ${key}` };
+    // Its own key, without an overlap: the page goes on with the new secret, and shows it.
+    await page.getByRole('button', { name: 'Rotate…' }).click();
+    await dialog.getByLabel(/^The old one goes on/).fill('0');
+    await dialog.getByRole('button', { name: 'Rotate it' }).click();
+    const rotated = (await dialog.locator('.secret').textContent()) as string;
+    expect(rotated).not.toBe(key);
+    await dialog.getByRole('button', { name: 'I have kept it' }).click();
+    await page.getByRole('rowheader', { name: 'ada' }).waitFor();
+    const headersOf = (secret: string) => ({ headers: { authorization: `Bearer ${secret}` } });
+    await until(
+      async () => (await http(replica.url, 'GET', '/keys', undefined, headersOf(key))).status === 401,
+    );
+
+    const authorization = { authorization: `Bearer ${rotated}` };
     const { body } = await http(replica.url, 'GET', '/keys', undefined, { headers: authorization });
     await http(replica.url, 'DELETE', `/keys/${body.keys[0].id}`, undefined, { headers: authorization });
     await page.getByLabel('Access key').waitFor({ timeout: 60_000 });

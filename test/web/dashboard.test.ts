@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { speakingAccess } from '../support/access.ts';
 import { adHoc } from '../support/adHoc.ts';
 import { axeFindings, hasBrowser, launch, openTab, type Watched } from '../support/browser.ts';
+import { gateOperations } from '../support/operationGate.ts';
 import { type Service, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
@@ -111,7 +112,7 @@ describe.skipIf(!hasBrowser)('all queues', () => {
       expect(names.indexOf('stopped')).toBeLessThan(names.indexOf('calm'));
       expect(await page.locator('tr', { hasText: 'stopped' }).textContent()).toContain('paused');
       expect(await page.getByLabel('All queues together').textContent()).toMatch(/Dead\d/);
-      await page.getByRole('img', { name: /^Jobs, the last 10 minutes\. Now: waiting/ }).waitFor();
+      await page.getByRole('img', { name: /^Jobs, the last hour\. Now: waiting/ }).waitFor();
       await page.locator('tr', { hasText: 'orders' }).getByRole('link', { name: /^\d+$/ }).click();
       await page.waitForURL(/#\/queues\/orders\/jobs\?state=dead$/);
       await until(async () => (await rows.count()) >= 3 && (await rows.count()) <= dead);
@@ -273,6 +274,20 @@ describe.skipIf(!hasBrowser)('a job', () => {
     });
   });
 
+  test('that is done meanwhile is told to be gone, also to who is about to cancel it', async () => {
+    const id = await enqueue('brief');
+    await visit(`#/jobs/${id}`, async (page) => {
+      await button(page, 'Cancel…').click();
+      const { body } = await root('POST', '/jobs/claim', { queues: ['brief'] });
+      const [{ lease_token }] = body.jobs;
+      await root('POST', `/jobs/${id}/ack`, { lease_token });
+      await dialog(page).getByRole('button', { name: 'Cancel the job' }).click();
+      await dialog(page).getByRole('alert').getByText('There is no job').waitFor();
+      await page.keyboard.press('Escape');
+      await page.getByText('This job is gone.').waitFor();
+    });
+  });
+
   test('whose payload has 1 MiB is shown in part, and whole when asked', async () => {
     const payload = `"${'x'.repeat(2 ** 20 - 10)}"`;
     const { id } = (await root('POST', '/jobs', `{"queue":"large","payload":${payload}}`)).body;
@@ -311,6 +326,30 @@ describe.skipIf(!hasBrowser)('many jobs at once', () => {
       await page.getByLabel('History').getByText('no such user').waitFor();
       expect(await axeFindings(page)).toEqual([]);
     });
+  });
+});
+
+describe.skipIf(!hasBrowser)('an operation', () => {
+  test('is stopped while it runs, and what it has not done stays as it is', async () => {
+    await bury('halted', 'boom', 3);
+    const gate = gateOperations(service);
+    gate.before(async () => {
+      throw new Error('this portion waits');
+    });
+    try {
+      const act = { verb: 'retry', queue: 'halted', filter: { states: ['dead'] } };
+      const { id } = (await root('POST', '/operations', act)).body;
+      await visit(`#/operations/${id}`, async (page) => {
+        await page.getByRole('status').filter({ hasText: 'running' }).waitFor();
+        await button(page, 'Stop').click();
+        await dialog(page).getByRole('button', { name: 'Stop it' }).click();
+        await page.getByRole('status').filter({ hasText: 'cancelled' }).waitFor();
+        expect(await button(page, 'Stop').count()).toBe(0);
+      });
+    } finally {
+      gate.open();
+    }
+    expect((await root('GET', '/queues/halted')).body.counts.dead).toBe(3);
   });
 });
 
@@ -423,7 +462,7 @@ describe.skipIf(!hasBrowser)('the page', () => {
 });
 
 describe.skipIf(!hasBrowser)('GET /docs', () => {
-  test('says Dibs, works with a key, and its first click enqueues: nothing is prefilled that waits or repeats', async () => {
+  test('says Dibs, works with a key, and the first click claims, enqueues and lists: nothing is prefilled that waits, repeats or filters', async () => {
     await visit(
       'docs',
       async (page) => {
@@ -433,13 +472,29 @@ describe.skipIf(!hasBrowser)('GET /docs', () => {
         await page.getByLabel('auth-bearer-value').fill(EVERYTHING);
         await page.getByRole('button', { name: 'Apply credentials' }).click();
         await page.getByRole('button', { name: 'Close' }).first().click();
-        const operation = page.locator('#operations-Producing-enqueueJob');
-        await operation.locator('.opblock-summary').click();
-        await operation.getByRole('button', { name: 'Try it out' }).click();
-        for (const name of ['Idempotency-Key', 'Prefer'])
-          expect(await operation.locator(`tr[data-param-name="${name}"] input`).inputValue()).toBe('');
-        await operation.getByRole('button', { name: 'Execute' }).click();
-        await operation.locator('.live-responses-table .response-col_status').getByText('201').waitFor();
+        const execute = async (id: string, status: string, empty: string[] = []) => {
+          const operation = page.locator(`#operations-${id}`);
+          await operation.locator('.opblock-summary').click();
+          await operation.getByRole('button', { name: 'Try it out' }).click();
+          for (const name of empty)
+            expect(
+              await operation.locator(`tr[data-param-name="${name}"]`).locator('input, select').inputValue(),
+            ).toBe('');
+          await operation.getByRole('button', { name: 'Execute' }).click();
+          await operation.locator('.live-responses-table .response-col_status').getByText(status).waitFor();
+          // A page of open operations is slow.
+          await operation.locator('.opblock-summary').click();
+        };
+        await execute('Consuming-claimJobs', '200');
+        await execute('Producing-enqueueJob', '201', ['Idempotency-Key', 'Prefer']);
+        await execute('Jobs-listJobs', '200', [
+          'queue',
+          'state',
+          'group',
+          'worker',
+          'error_contains',
+          'cursor',
+        ]);
       },
       { expected: SWAGGER },
     );

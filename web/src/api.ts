@@ -40,15 +40,20 @@ export const onUnauthorized = (told: typeof unauthorized): void => {
 
 let making = 0;
 
+/** A key begins with `dibs_` and the 32 digits of its id: a new secret of the same key begins so, too. */
+const idIn = (key: string) => key.slice(0, 37);
+
 /**
  * Makes a key. It is shown once, so nothing may take its place on the screen: from the first key on, a request that was sent
- * without one is refused, and that may come before the key itself does.
+ * without one is refused, and that may come before the key itself does. A rotation of the page's own key may refuse the old one
+ * at once.
  */
 export async function makeKey<T>(path: string, body: object): Promise<T> {
   making++;
   try {
     const made = (await call<T & { key: string }>('POST', path, body)).body;
-    if (keyStore.get() === undefined) keyStore.set(made.key);
+    const own = keyStore.get();
+    if (own === undefined || idIn(own) === idIn(made.key)) keyStore.set(made.key);
     return made;
   } finally {
     making--;

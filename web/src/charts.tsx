@@ -123,7 +123,7 @@ export function Chart(props: { title: string; samples: Sample[]; lines: Line[]; 
       <figcaption>
         {title} {shown && shown !== last && <span>at {hour(shown.at, 8)}</span>}
       </figcaption>
-      <div ref={box} role="img" aria-label={`${title}, the last ${MINUTES} minutes. Now: ${spoken}`} />
+      <div ref={box} role="img" aria-label={`${title}, the last hour. Now: ${spoken}`} />
       <ul class="legend" aria-hidden="true">
         {lines.map((line) => (
           <li key={line.of} class={line.colour}>
@@ -147,8 +147,12 @@ export function Spark({ samples, lines, title }: { samples: Sample[]; lines: Lin
   const y = (n: number) => (TALL - 2 - ((TALL - 4) * n) / most).toFixed(1);
   const path = (of: Measure) =>
     seen
-      .filter((sample) => sample[of] !== null)
-      .map((sample, i) => `${i === 0 ? 'M' : 'L'}${x(sample.at)} ${y(sample[of] as number)}`)
+      .map((sample, i) => {
+        const value = sample[of];
+        // Behind a gap, the line begins anew.
+        if (value === null) return '';
+        return `${(seen[i - 1]?.[of] ?? null) === null ? 'M' : 'L'}${x(sample.at)} ${y(value)}`;
+      })
       .join('');
   const spoken = lines.map(
     (line) => `${line.title} up to ${compact(Math.max(0, ...seen.map((s) => s[line.of] ?? 0)))}`,
@@ -173,7 +177,7 @@ export function Spark({ samples, lines, title }: { samples: Sample[]; lines: Lin
 /** The time axis over a column of sparklines. */
 export const SparkAxis = () => (
   <span class="sparkaxis" aria-hidden="true">
-    <span>−{MINUTES} min</span>
+    <span>−1 h</span>
     <span>now</span>
   </span>
 );

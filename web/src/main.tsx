@@ -1,10 +1,10 @@
 import { render } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { call, get, keyStore, may, onUnauthorized, type Problem } from './api.ts';
 import { KEYS, listenToKeys } from './keys.ts';
 import { live, usePoll } from './poll.ts';
 import { useRoute } from './route.ts';
-import { forgetSamples, note } from './samples.ts';
+import { askForBefore, forgetSamples, isBehind, note } from './samples.ts';
 import { AuditScreen } from './screens/audit.tsx';
 import { JobScreen } from './screens/job.tsx';
 import { JobsScreen } from './screens/jobs.tsx';
@@ -200,6 +200,8 @@ function App() {
   const [isHelp, setHelp] = useState(false);
   /** Grows with each key that is entered or forgotten. */
   const [turn, setTurn] = useState(0);
+  /** The turn whose charts have the time before it. */
+  const hasBefore = useRef(-1);
   useEffect(() => onUnauthorized((problem) => setRefused(problem)), []);
   useEffect(() => listenToKeys(() => setHelp(true)), []);
   const isFront = parts.length === 0;
@@ -207,7 +209,15 @@ function App() {
     `overview ${turn}`,
     async () => {
       if (refused) throw refused;
-      const { body } = await get<Overview>('overview?limit=100');
+      if (isBehind()) {
+        forgetSamples();
+        hasBefore.current = -1;
+      }
+      const [{ body }] = await Promise.all([
+        get<Overview>('overview?limit=100'),
+        hasBefore.current === turn ? undefined : askForBefore(),
+      ]);
+      hasBefore.current = turn;
       note(body);
       return body;
     },

@@ -1,21 +1,26 @@
-import type { Counts, Overview, QueueOverview, Rates } from './types.ts';
+import { get, Problem, query } from './api.ts';
+import type { Counts, Overview, QueueOverview, Rates, Samples, Series } from './types.ts';
 
-/** What the charts draw. It is gathered while the page is open, and is kept in the tab. */
+/** What the charts draw: minutes that Dibs has noted, and what the page has seen since it is open. It is kept in the tab. */
 export interface Sample {
   /** Seconds since 1970. */
   at: number;
-  ready: number;
-  waiting: number;
-  leased: number;
-  dead: number;
-  oldest: number;
+  waiting: number | null;
+  leased: number | null;
+  dead: number | null;
+  oldest: number | null;
   in: number | null;
   out: number | null;
   failed: number | null;
 }
 
-export const MINUTES = 10;
+export const MINUTES = 60;
 const KEPT_SECONDS = MINUTES * 60;
+/** Samples that are older than this are kept this far apart: a line has some hundred points, whatever the page has seen. */
+const FINE_SECONDS = 300;
+const COARSE_SECONDS = 20;
+/** After a longer gap, Dibs is asked for what was in it. */
+const BEHIND_SECONDS = 150;
 /** The queue name of all queues together. No queue can have it. */
 export const ALL = '(all)';
 
@@ -27,7 +32,6 @@ const CLOSE_SECONDS = 15;
 function sampleOf(at: number, counts: Counts, oldest: number | null, rates: Rates | undefined): Sample {
   return {
     at,
-    ready: counts.ready,
     waiting: counts.ready + counts.blocked + counts.scheduled,
     leased: counts.leased,
     dead: counts.dead,
@@ -42,6 +46,9 @@ function add(name: string, sample: Sample): void {
   const of = kept.get(name) ?? [];
   of.push(sample);
   while (of.length > 0 && (of[0] as Sample).at < sample.at - KEPT_SECONDS) of.shift();
+  // The first sample that is no longer fine stays, if it is far enough from the one before.
+  const old = of.findIndex(({ at }) => at >= sample.at - FINE_SECONDS) - 1;
+  if (old > 0 && (of[old] as Sample).at - (of[old - 1] as Sample).at < COARSE_SECONDS) of.splice(old, 1);
   kept.set(name, of);
 }
 
@@ -75,4 +82,46 @@ export function noteQueue(queue: Noted): void {
   const at = Date.now() / 1000;
   close = { name: queue.name, at };
   noteOne(queue, at);
+}
+
+function noteBefore(name: string, times: number[], series: Series): void {
+  const of = kept.get(name) ?? [];
+  const first = of[0]?.at ?? Number.POSITIVE_INFINITY;
+  const before = times
+    .map((at, i): Sample => {
+      const number = (measure: keyof Series) => series[measure][i] ?? null;
+      return {
+        at,
+        waiting: number('waiting'),
+        leased: number('leased'),
+        dead: number('dead'),
+        // No job was ready.
+        oldest: number('oldest_ready_age_seconds') ?? (number('ready') === 0 ? 0 : null),
+        in: number('enqueued'),
+        out: number('acked'),
+        failed: number('failed'),
+      };
+    })
+    .filter(({ at }) => at < first);
+  const isKnown = ({ at: _, ...values }: Sample) => Object.values(values).some((value) => value !== null);
+  const begin = before.findIndex(isKnown);
+  // A minute without numbers in between is a gap in the line.
+  if (begin >= 0) kept.set(name, [...before.slice(begin), ...of]);
+}
+
+/** Nobody looked for a while, or Dibs was away. */
+export const isBehind = (): boolean =>
+  (kept.get(ALL)?.at(-1)?.at ?? Infinity) < Date.now() / 1000 - BEHIND_SECONDS;
+
+/** Asks for the last hour before the page was opened: of the busiest queues, or of one. */
+export async function askForBefore(queue?: string): Promise<void> {
+  try {
+    const { body } = await get<Samples>(`overview/samples${query({ minutes: MINUTES, queue })}`);
+    const times = body.at.map((at) => Date.parse(at) / 1000);
+    if (body.all) noteBefore(ALL, times, body.all);
+    for (const { name, ...series } of body.queues) noteBefore(name, times, series);
+  } catch (error) {
+    // The charts begin now: Dibs is away, or an older one.
+    if (!(error instanceof Problem)) throw error;
+  }
 }

@@ -24,6 +24,24 @@ export interface QueueOverview {
 
 export type Scope = 'produce' | 'consume' | 'read' | 'admin';
 
+export interface Series {
+  waiting: (number | null)[];
+  ready: (number | null)[];
+  leased: (number | null)[];
+  dead: (number | null)[];
+  oldest_ready_age_seconds: (number | null)[];
+  enqueued: (number | null)[];
+  acked: (number | null)[];
+  failed: (number | null)[];
+}
+
+/** What was before the page was opened. */
+export interface Samples {
+  at: string[];
+  all?: Series;
+  queues: ({ name: string } & Series)[];
+}
+
 export interface Caller {
   name: string;
   needs_key: boolean;
@@ -102,6 +120,7 @@ export interface JobEvent {
   worker?: string;
   error?: string;
   run_at?: string;
+  leased_at?: string;
   by?: string;
 }
 

@@ -203,16 +203,20 @@ export interface Health {
 
 /** Something that happened to a job. */
 export interface HistoryEvent {
-  /** When it happened. Null for the lease that runs: its beginning is not kept. */
+  /** When it happened. Null for a lease of which nobody noted when it began. */
   at: string | null;
   /** What happened. */
-  event: 'enqueued' | 'leased' | 'acked' | 'nacked' | 'released' | 'rescued' | 'expired' | 'dead' | 'cancel_requested' | 'cancelled' | 'retried' | 'changed' | 'moved';
+  event: 'enqueued' | 'leased' | 'acked' | 'nacked' | 'released' | 'rescued' | 'expired' | 'dead' | 'cancel_requested' | 'cancelled' | 'retried' | 'redriven' | 'changed' | 'moved';
   /** The attempt that it was about. */
   attempt?: number;
   /** The leases that were given until then. */
   deliveries?: number;
   /** The worker whose lease it was about. */
   worker?: string;
+  /** When that lease began. */
+  leased_at?: string;
+  /** Who did it: the name of the access key or token. Left out where nobody needs one, for an `acked`, and for what Dibs does itself, such as `rescued`. */
+  by?: string;
   /** The error, up to 2000 characters of it. */
   error?: string;
   /** When the job was to run next. */
@@ -721,6 +725,29 @@ export interface QueuePage {
   next_cursor: string | null;
 }
 
+/** A queue over the last minutes: a number for each time of `at`. */
+export interface QueueSamples {
+  name: QueueName;
+  /** Ready jobs. */
+  ready: (number | null)[];
+  /** Ready, blocked and scheduled jobs. */
+  waiting: (number | null)[];
+  /** Leased jobs. */
+  leased: (number | null)[];
+  /** Dead jobs. */
+  dead: (number | null)[];
+  /** How long the longest waiting ready job had been ready. */
+  oldest_ready_age_seconds: (number | null)[];
+  /** Jobs put in, in a second. */
+  enqueued: (number | null)[];
+  /** Jobs done, in a second. */
+  acked: (number | null)[];
+  /** Leases that ended in a failure, in a second. */
+  failed: (number | null)[];
+  /** Jobs that became dead, in a second. */
+  became_dead: (number | null)[];
+}
+
 /** In no window of that length are more jobs claimed, over all replicas. A job that comes back counts again. */
 export interface RateLimit {
   /** So many jobs at most. */
@@ -753,6 +780,37 @@ export interface ReleaseRequest {
   lease_token: string;
   /** How long from now the job becomes ready again. Default: 0. */
   delay_seconds?: number;
+}
+
+/** A number for each time of `at`; null where it is not known. */
+export interface SampleSeries {
+  /** Ready jobs. */
+  ready: (number | null)[];
+  /** Ready, blocked and scheduled jobs. */
+  waiting: (number | null)[];
+  /** Leased jobs. */
+  leased: (number | null)[];
+  /** Dead jobs. */
+  dead: (number | null)[];
+  /** How long the longest waiting ready job had been ready. */
+  oldest_ready_age_seconds: (number | null)[];
+  /** Jobs put in, in a second. */
+  enqueued: (number | null)[];
+  /** Jobs done, in a second. */
+  acked: (number | null)[];
+  /** Leases that ended in a failure, in a second. */
+  failed: (number | null)[];
+  /** Jobs that became dead, in a second. */
+  became_dead: (number | null)[];
+}
+
+/** The last minutes of the busiest queues. `all` has all queues together that the caller may see; it is left out with `queue`. */
+export interface Samples {
+  /** At most 120 times, the newest last. */
+  at: string[];
+  all?: SampleSeries;
+  /** The busiest queues. */
+  queues: QueueSamples[];
 }
 
 /** A schedule: at each tick of its cron, one job goes into its queue. */
@@ -1177,6 +1235,17 @@ export const getOverview = (
   } = {},
 ): Promise<Overview> =>
   client.request({ method: 'GET', path: '/overview', query: { queue: options.queue, limit: options.limit } }, options);
+
+/** The last minutes of the busiest queues */
+export const getSamples = (
+  client: Caller,
+  options: CallOptions & {
+    queue?: QueueName;
+    /** How far to look back. With more than 120, the points are farther apart. */
+    minutes?: number;
+  } = {},
+): Promise<Samples> =>
+  client.request({ method: 'GET', path: '/overview/samples', query: { queue: options.queue, minutes: options.minutes } }, options);
 
 /** List schedules by name */
 export const listSchedules = (

@@ -6,4 +6,5 @@ export * from './generated.ts';
 export type { Handler, Job as WorkerJob, Middleware } from './job.ts';
 export { Ack, Nack, Release } from './outcome.ts';
 export { type EnqueueOptions, Producer, type ProducerOptions } from './producer.ts';
-export { Worker, type WorkerOptions } from './worker.ts';
+export { Worker } from './worker.ts';
+export type { WorkerOptions } from './workerOptions.ts';

@@ -9,7 +9,7 @@ import { Run } from './run.ts';
  *   await handler(fakeJob({ to: 'ada@example.com' }))
  */
 export function fakeJob<P>(payload: P, given: Partial<WorkerJob<P>> = {}): WorkerJob<P> {
-  const lease = leased({ id: 'job-1', queue: 'default', payload, deliveries: 1 });
+  const lease = leased({ id: 'job-1', queue: 'default', payload, deliveries: 1, attempt: 1 });
   return { ...createJob(new Run(lease, false), payload, async () => undefined), ...given };
 }
 
@@ -19,6 +19,8 @@ interface Fake {
   payload: unknown;
   headers?: Record<string, string>;
   deliveries: number;
+  /** Attempts that are charged. */
+  attempt: number;
   state?: Job['state'];
   result?: unknown;
   error?: string;
@@ -32,7 +34,7 @@ const leased = (job: Fake): LeasedJob => ({
   state: 'leased',
   headers: job.headers ?? {},
   priority: 0,
-  attempt: job.deliveries,
+  attempt: job.attempt,
   max_attempts: 5,
   deliveries: job.deliveries,
   group: null,
@@ -108,6 +110,7 @@ export class FakeDibs {
       payload,
       headers,
       deliveries: 0,
+      attempt: 0,
       state: 'ready',
     };
     this.jobs.push(job);
@@ -126,6 +129,7 @@ export class FakeDibs {
       for (const job of ready) {
         job.state = 'leased';
         job.deliveries++;
+        job.attempt++;
         job.token = `${job.id}-${job.deliveries}`;
       }
       if (ready.length > 0 || performance.now() >= endsAt || signal?.aborted) return ready.map(leased);
@@ -145,13 +149,14 @@ export class FakeDibs {
       nacks: nacks.map((item) =>
         this.#change(item, (job) => {
           job.error = item.error;
-          job.state = item.retry === false || job.deliveries >= 5 ? 'dead' : 'ready';
+          job.state = item.retry === false || job.attempt >= 5 ? 'dead' : 'ready';
           if (job.state === 'dead') for (const spec of item.enqueue ?? []) this.#enqueue(spec);
         }),
       ),
       releases: releases.map((item) =>
         this.#change(item, (job) => {
           job.state = 'ready';
+          job.attempt--;
         }),
       ),
       extends: beats.map((item) => this.#extend(item)),

@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
 import { call, get, may, Problem } from '../api.ts';
-import { bytes, local } from '../format.ts';
+import { bytes, duration, local } from '../format.ts';
 import { memberText, prettyJson } from '../json.ts';
 import { usePoll } from '../poll.ts';
 import { link } from '../route.ts';
@@ -118,6 +118,10 @@ function Trace({ job, traceUrl }: { job: Job; traceUrl: string | undefined }) {
   );
 }
 
+/** How long the lease ran. */
+const held = ({ at, leased_at }: JobEvent) =>
+  at && leased_at ? duration((Date.parse(at) - Date.parse(leased_at)) / 1000) : '–';
+
 const History = ({ events, isTruncated }: Pick<Looked, 'events' | 'isTruncated'>) => (
   <section>
     <h2>History</h2>
@@ -135,6 +139,9 @@ const History = ({ events, isTruncated }: Pick<Looked, 'events' | 'isTruncated'>
               Attempt
             </th>
             <th scope="col">Who</th>
+            <th scope="col" class="n">
+              Had it for
+            </th>
             <th scope="col">More</th>
           </>
         }
@@ -147,7 +154,11 @@ const History = ({ events, isTruncated }: Pick<Looked, 'events' | 'isTruncated'>
             </td>
             <td>{event.event.replaceAll('_', ' ')}</td>
             <td class="n">{event.attempt ?? '–'}</td>
-            <td>{event.worker ?? event.by ?? '–'}</td>
+            <td>
+              {event.worker ?? event.by ?? '–'}{' '}
+              {event.worker && event.by && <span class="quiet">key {event.by}</span>}
+            </td>
+            <td class="n">{held(event)}</td>
             <td class="error">
               {event.error}
               {event.run_at && (

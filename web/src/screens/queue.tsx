@@ -4,7 +4,7 @@ import { Chart, DEAD, DEPTH, FLOW, OLDEST } from '../charts.tsx';
 import { count, duration, rate } from '../format.ts';
 import { usePoll } from '../poll.ts';
 import { go, link } from '../route.ts';
-import { noteQueue, samplesOf } from '../samples.ts';
+import { askForBefore, noteQueue, samplesOf } from '../samples.ts';
 import {
   type Caller,
   type Explanation,
@@ -37,6 +37,7 @@ interface Looked {
 }
 
 async function look(name: string): Promise<Looked> {
+  if (samplesOf(name).length === 0) await askForBefore(name);
   const path = `queues/${part(name)}`;
   const [{ body: queue }, { body: explanation }, { body: overview }] = await Promise.all([
     get<Queue>(path),
@@ -242,7 +243,7 @@ function Numbers({ looked: { queue, live } }: { looked: Looked }) {
           <span class="quiet">Rates come after a few seconds, for queues with metrics of their own.</span>
         )}
       </p>
-      <section class="charts" aria-label="The last ten minutes">
+      <section class="charts" aria-label="The last hour">
         <Chart title="Jobs" unit="jobs" samples={samples} lines={DEPTH} />
         <Chart title="Flow" unit="per second" samples={samples} lines={FLOW} />
         <Chart title="Oldest ready job" unit="seconds" samples={samples} lines={OLDEST} />

@@ -57,7 +57,7 @@ function Sums({ overview }: { overview: Overview }) {
 const AllCharts = () => {
   const samples = samplesOf(ALL);
   return (
-    <section class="charts" aria-label="The last ten minutes">
+    <section class="charts" aria-label="The last hour">
       <Chart title="Jobs" unit="jobs" samples={samples} lines={DEPTH} />
       <Chart title="Flow" unit="per second" samples={samples} lines={FLOW} />
       <Chart title="Oldest ready job" unit="seconds" samples={samples} lines={OLDEST} />

@@ -1,9 +1,10 @@
 """Workers and producers for Dibs, a durable job queue behind a REST API."""
 
+from .async_worker import AsyncWorker
 from .client import Client, ConnectionFailed, DibsError
 from .job import Ack, Job, JobSignal, Nack, Release
 from .producer import AsyncProducer, Producer
-from .worker import AsyncWorker, Worker
+from .worker import Worker
 
 __all__ = [
     "Ack",

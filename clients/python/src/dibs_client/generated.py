@@ -159,10 +159,12 @@ class HistoryEvent(TypedDict):
     """Something that happened to a job."""
 
     at: str | None
-    event: Literal["enqueued", "leased", "acked", "nacked", "released", "rescued", "expired", "dead", "cancel_requested", "cancelled", "retried", "changed", "moved"]
+    event: Literal["enqueued", "leased", "acked", "nacked", "released", "rescued", "expired", "dead", "cancel_requested", "cancelled", "retried", "redriven", "changed", "moved"]
     attempt: NotRequired[int]
     deliveries: NotRequired[int]
     worker: NotRequired[str]
+    leased_at: NotRequired[str]
+    by: NotRequired[str]
     error: NotRequired[str]
     run_at: NotRequired[str]
 
@@ -516,6 +518,21 @@ class QueuePage(TypedDict):
     next_cursor: str | None
 
 
+class QueueSamples(TypedDict):
+    """A queue over the last minutes: a number for each time of `at`."""
+
+    name: QueueName
+    ready: list[float | None]
+    waiting: list[float | None]
+    leased: list[float | None]
+    dead: list[float | None]
+    oldest_ready_age_seconds: list[float | None]
+    enqueued: list[float | None]
+    acked: list[float | None]
+    failed: list[float | None]
+    became_dead: list[float | None]
+
+
 class RateLimit(TypedDict):
     """In no window of that length are more jobs claimed, over all replicas. A job that comes back counts again."""
 
@@ -543,6 +560,28 @@ class ReleaseRequest(TypedDict):
 
     lease_token: str
     delay_seconds: NotRequired[float]
+
+
+class SampleSeries(TypedDict):
+    """A number for each time of `at`; null where it is not known."""
+
+    ready: list[float | None]
+    waiting: list[float | None]
+    leased: list[float | None]
+    dead: list[float | None]
+    oldest_ready_age_seconds: list[float | None]
+    enqueued: list[float | None]
+    acked: list[float | None]
+    failed: list[float | None]
+    became_dead: list[float | None]
+
+
+class Samples(TypedDict):
+    """The last minutes of the busiest queues. `all` has all queues together that the caller may see; it is left out with `queue`."""
+
+    at: list[str]
+    all: NotRequired[SampleSeries]
+    queues: list[QueueSamples]
 
 
 class Schedule(TypedDict):
@@ -1099,6 +1138,21 @@ class Operations:
             "GET",
             "/overview",
             query={"queue": queue, "limit": limit},
+            timeout=timeout,
+        )
+
+    def get_samples(
+        self,
+        *,
+        queue: "'QueueName' | None" = None,
+        minutes: "int | None" = None,
+        timeout: float | None = None,
+    ) -> "Samples":
+        """The last minutes of the busiest queues."""
+        return self.request(
+            "GET",
+            "/overview/samples",
+            query={"queue": queue, "minutes": minutes},
             timeout=timeout,
         )
 

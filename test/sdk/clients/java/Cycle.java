@@ -64,7 +64,7 @@ class Cycle {
     check(queues.pauseQueue(QUEUE).getPaused(), "the queue is paused");
     check(!queues.resumeQueue(QUEUE).getPaused(), "the queue is resumed");
     check(queues.getQueue(QUEUE).getCounts().getReady() == 4, "four jobs are ready");
-    check(queues.listQueues(10, null).getQueues().size() > 0, "the queue is listed");
+    check(queues.listQueues(null, 10, null).getQueues().size() > 0, "the queue is listed");
 
     List<LeasedJob> claimed =
         consuming.claimJobs(new ClaimRequest().queues(List.of(QUEUE)).limit(4).worker("java")).getJobs();
@@ -96,7 +96,8 @@ class Cycle {
     check(settled.getAcks().get(1).getProblem().getCode().equals("lease_lost"), "the stale ack doesn't");
     check(settled.getNacks().get(0).getState() == JobState.DEAD, "the fourth job is dead");
 
-    JobPage page = jobs.listJobs(QUEUE, JobState.DEAD, null, null, "payload", null, null, null, null);
+    JobPage page = jobs.listJobs(
+            QUEUE, JobState.DEAD, null, null, null, null, null, null, null, "payload", null, null, null, null);
     check(page.getJobs().size() == 1 && page.getNextCursor() == null, "the dead job is listed");
     check(((Number) page.getJobs().get(0).getPayload()).intValue() == 2, "with its payload");
 

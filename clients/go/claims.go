@@ -1,0 +1,132 @@
+package dibs
+
+import (
+	"context"
+	"time"
+)
+
+// claim is the request that wants jobs. The same id is sent until an answer comes, so that no lease is lost with an answer.
+type claim struct {
+	id       string
+	sent     time.Time
+	wait     time.Duration
+	repeated bool
+	tokens   map[string]bool
+	ctx      context.Context
+	hangUp   context.CancelFunc
+}
+
+// nextClaim is the body of the claim. An unanswered one goes again, with its id.
+func (w *Worker) nextClaim(wait time.Duration) (*claim, ClaimRequest) {
+	if w.claim == nil {
+		ctx, hangUp := context.WithCancel(w.ctx)
+		w.claim = &claim{id: newID(), tokens: map[string]bool{}, ctx: ctx, hangUp: hangUp}
+	}
+	w.claim.sent = time.Now()
+	w.claim.wait = wait
+	request := ClaimRequest{
+		Queues:        w.Queues,
+		Limit:         Ptr(int64(max(1, w.free()))),
+		WaitSeconds:   Ptr(wait.Seconds()),
+		ClaimID:       &w.claim.id,
+		PayloadFormat: Ptr("text"),
+	}
+	if w.Lease > 0 {
+		request.LeaseSeconds = Ptr(w.Lease.Seconds())
+	}
+	if w.Name != "" {
+		request.Worker = &w.Name
+	}
+	return w.claim, request
+}
+
+func (w *Worker) sendClaim() {
+	w.claiming = true
+	open, request := w.nextClaim(orDefault(w.Wait, 20*time.Second))
+	go func() {
+		answer, err := w.Client.ClaimJobs(open.ctx, request)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.claiming = false
+		if err == nil {
+			w.claimed(open, answer.Jobs)
+		} else if w.claim == open {
+			// If not, it was closed meanwhile.
+			w.claimFailed(err)
+		}
+		w.pump()
+	}()
+}
+
+// closeClaim repeats a claim that waits, or whose answer was lost, by one that does not wait. It takes the place of the first, and
+// gets what the first got. So when the worker stops, no job is left behind with a lease.
+func (w *Worker) closeClaim() {
+	w.closing = true
+	open, request := w.nextClaim(0)
+	request.Limit = Ptr(int64(1))
+	go func() {
+		ctx, cancel := context.WithTimeout(w.ctx, flush)
+		defer cancel()
+		answer, err := w.Client.ClaimJobs(ctx, request)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.closing = false
+		if err == nil {
+			w.claimed(open, answer.Jobs)
+			open.hangUp()
+		} else {
+			w.claimFailed(err)
+		}
+		w.pump()
+	}()
+}
+
+func (w *Worker) claimed(from *claim, jobs []LeasedJob) {
+	if w.claim == from {
+		w.claim = nil
+	}
+	w.claimFailures = 0
+	late := time.Since(from.sent) - from.wait
+	for _, job := range jobs {
+		if from.tokens[job.LeaseToken] {
+			continue
+		}
+		from.tokens[job.LeaseToken] = true
+		r := newRun(job, from.repeated || late > seconds(job.LeaseSeconds)/3)
+		var before []*run
+		for other := range w.runs {
+			if other.work.ID == job.ID {
+				before = append(before, other)
+			}
+		}
+		w.runs[r] = true
+		if w.phase == working {
+			go w.work(r, before)
+		} else {
+			close(r.ended)
+			w.settle(r, releaseOf(r, 0))
+		}
+	}
+	w.observe(Event{Type: "claimed", Jobs: len(jobs)})
+	w.scheduleBeat()
+}
+
+func (w *Worker) claimFailed(err error) {
+	if w.claim != nil {
+		w.claim.repeated = true
+	}
+	if !IsTemporary(err) {
+		if w.claim != nil {
+			w.claim.hangUp()
+			w.claim = nil
+		}
+		if w.err == nil {
+			w.err = err
+		}
+		w.beginStop(orDefault(w.StopAfter, 25*time.Second))
+		return
+	}
+	w.claimNotBefore = time.Now().Add(backoff(w.claimFailures, err))
+	w.claimFailures++
+	w.observe(Event{Type: "retrying", Request: "claim", Err: err})
+}

@@ -1,0 +1,72 @@
+package dibstest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+
+	"dibs.example/dibs"
+)
+
+// Client is a client of the Fake.
+func (f *Fake) Client() *dibs.Client {
+	return &dibs.Client{HTTP: &http.Client{Transport: transport{f}}}
+}
+
+type transport struct{ fake *Fake }
+
+func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	body := []byte("{}")
+	if request.Body != nil {
+		defer request.Body.Close()
+		var err error
+		if body, err = io.ReadAll(request.Body); err != nil {
+			return nil, err
+		}
+	}
+	status, answer := t.fake.answer(request.Context(), request.URL.Path, body)
+	// Who hangs up gets nothing.
+	if err := request.Context().Err(); err != nil {
+		return nil, err
+	}
+	return &http.Response{
+		StatusCode: status, Request: request, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(bytes.NewReader(encoded(answer))),
+	}, nil
+}
+
+func (f *Fake) answer(ctx context.Context, path string, body []byte) (int, any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch path {
+	case "/jobs":
+		defer f.change()
+		return 201, f.enqueue(read[dibs.JobSpec](body))
+	case "/jobs/batch":
+		defer f.change()
+		return 201, dibs.JobList{Jobs: f.enqueueAll(read[dibs.JobSpecList](body).Jobs)}
+	case "/jobs/claim":
+		return 200, dibs.LeasedJobList{Jobs: f.claim(ctx, read[dibs.ClaimRequest](body))}
+	case "/jobs/settle":
+		return 200, f.settle(ctx, read[dibs.SettleRequest](body))
+	}
+	if id, isExtend := strings.CutSuffix(strings.TrimPrefix(path, "/jobs/"), "/extend"); isExtend {
+		result := f.extend(id, read[dibs.ExtendRequest](body))
+		if result.Problem != nil {
+			return 409, result.Problem
+		}
+		return 200, dibs.Extended{ID: id, CancelRequested: false}
+	}
+	return 404, dibs.Problem{Status: 404, Code: "route_not_found", Detail: "dibstest has no " + path + "."}
+}
+
+func read[T any](body []byte) T {
+	var value T
+	if err := json.Unmarshal(body, &value); err != nil {
+		panic(err)
+	}
+	return value
+}

@@ -1,0 +1,140 @@
+package dibstest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"dibs.example/dibs"
+)
+
+func (f *Fake) enqueue(spec dibs.JobSpec) dibs.Job {
+	job := &Job{
+		ID: fmt.Sprintf("job-%d", len(f.jobs)+1), Queue: "default", State: "ready", Payload: spec.Payload, Headers: spec.Headers,
+	}
+	if spec.Queue != nil {
+		job.Queue = *spec.Queue
+	}
+	if job.Payload == nil {
+		job.Payload = []byte("null")
+	}
+	if job.Headers == nil {
+		job.Headers = map[string]string{}
+	}
+	f.jobs = append(f.jobs, job)
+	return dibs.Job{ID: job.ID, Queue: job.Queue, State: job.State, Headers: job.Headers, MaxAttempts: mostAttempts}
+}
+
+func (f *Fake) enqueueAll(specs []dibs.JobSpec) []dibs.Job {
+	jobs := []dibs.Job{}
+	for _, spec := range specs {
+		jobs = append(jobs, f.enqueue(spec))
+	}
+	return jobs
+}
+
+// claim waits for a first job. A repeat takes the place of the first request, which is answered without jobs.
+func (f *Fake) claim(ctx context.Context, request dibs.ClaimRequest) []dibs.LeasedJob {
+	wait, limit, queues := time.Duration(0), 1, request.Queues
+	if request.WaitSeconds != nil {
+		wait = time.Duration(*request.WaitSeconds * float64(time.Second))
+	}
+	if request.Limit != nil {
+		limit = int(*request.Limit)
+	}
+	if len(queues) == 0 {
+		queues = []string{"default"}
+	}
+	turn := 0
+	if request.ClaimID != nil {
+		f.claims[*request.ClaimID]++
+		turn = f.claims[*request.ClaimID]
+		f.change()
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	leased := []dibs.LeasedJob{}
+	for isTimeUp := false; ; {
+		if request.ClaimID != nil && f.claims[*request.ClaimID] != turn {
+			return leased
+		}
+		for _, queue := range queues {
+			for _, job := range f.jobs {
+				if len(leased) < limit && job.State == "ready" && job.Queue == queue {
+					leased = append(leased, f.lease(job))
+				}
+			}
+		}
+		if len(leased) > 0 || isTimeUp || ctx.Err() != nil {
+			return leased
+		}
+		isTimeUp = !f.wait(ctx, timer.C)
+	}
+}
+
+func (f *Fake) lease(job *Job) dibs.LeasedJob {
+	job.State = "leased"
+	job.Attempt++
+	job.Deliveries++
+	job.token = fmt.Sprintf("%s-%d", job.ID, job.Deliveries)
+	return job.lease()
+}
+
+func (f *Fake) settle(ctx context.Context, request dibs.SettleRequest) dibs.SettleResults {
+	results := dibs.SettleResults{}
+	for _, item := range request.Acks {
+		results.Acks = append(results.Acks, f.settled(item.ID, item.LeaseToken, func(job *Job) {
+			job.State = "completed"
+			job.Result = item.Result
+			f.enqueueAll(item.Enqueue)
+		}))
+	}
+	for _, item := range request.Nacks {
+		results.Nacks = append(results.Nacks, f.settled(item.ID, item.LeaseToken, func(job *Job) { f.nack(job, item) }))
+	}
+	for _, item := range request.Releases {
+		results.Releases = append(results.Releases, f.settled(item.ID, item.LeaseToken, func(job *Job) {
+			job.State = "ready"
+			job.Attempt--
+		}))
+	}
+	for _, item := range request.Extends {
+		results.Extends = append(results.Extends, f.settled(item.ID, item.LeaseToken, func(*Job) {}))
+	}
+	f.change()
+	if request.Claim != nil {
+		results.Jobs = f.claim(ctx, *request.Claim)
+	}
+	return results
+}
+
+func (f *Fake) nack(job *Job, item dibs.NackItem) {
+	if item.Error != nil {
+		job.Error = *item.Error
+	}
+	job.State = "ready"
+	if job.Attempt >= mostAttempts || (item.Retry != nil && !*item.Retry) {
+		job.State = "dead"
+		f.enqueueAll(item.Enqueue)
+	}
+}
+
+func (f *Fake) extend(id string, request dibs.ExtendRequest) dibs.SettleResult {
+	defer f.change()
+	return f.settled(id, request.LeaseToken, func(job *Job) {
+		if request.Progress != nil {
+			job.Progress = request.Progress
+		}
+	})
+}
+
+func (f *Fake) settled(id, token string, change func(*Job)) dibs.SettleResult {
+	i := slices.IndexFunc(f.jobs, func(job *Job) bool { return job.ID == id && job.State == "leased" && job.token == token })
+	if i < 0 {
+		problem := &dibs.Problem{Status: 409, Code: "lease_lost", Detail: "The lease is lost."}
+		return dibs.SettleResult{ID: id, Status: 409, Problem: problem}
+	}
+	change(f.jobs[i])
+	return dibs.SettleResult{ID: id, Status: 200, State: &f.jobs[i].State, CancelRequested: dibs.Ptr(false)}
+}

@@ -1,0 +1,98 @@
+"""Gets jobs for a worker."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from .client import backoff, is_temporary
+from .job import Release
+from .run import Run
+from .state import FLUSH, Claim, WorkerState
+
+
+class Claiming(WorkerState):
+    """One claim that waits asks for all free places."""
+
+    def _next_claim(self, wait: float) -> tuple[Claim, dict[str, Any]]:
+        """The body of the claim. An unanswered one goes again, with its id."""
+        claim = self._claim = self._claim or Claim()
+        claim.sent, claim.wait = time.monotonic(), wait
+        body: dict[str, Any] = {
+            "queues": self._queues,
+            "limit": max(1, self._free()),
+            "wait_seconds": wait,
+            "claim_id": claim.id,
+            "payload_format": "text",
+        }
+        if self._lease_seconds is not None:
+            body["lease_seconds"] = self._lease_seconds
+        if self._name is not None:
+            body["worker"] = self._name
+        return claim, body
+
+    def _send_claim(self) -> None:
+        self._is_claiming = True
+        claim, body = self._next_claim(self._wait_seconds)
+
+        def answered(answer: Any, error: BaseException | None) -> None:
+            if not claim.is_closed:
+                self._is_claiming = False
+            if error is None:
+                self._claimed(claim, answer["jobs"])
+            elif self._claim is claim:  # If not, it was closed meanwhile.
+                self._claim_failed(error)
+
+        self._send(lambda: self._client.claim_jobs(body), answered)  # type: ignore[arg-type]
+
+    def _close(self, claim: Claim | None) -> None:
+        """The claim's first request, if it still waits, is waited for no more."""
+        if claim and not claim.is_closed:
+            claim.is_closed = True
+            self._is_claiming = False
+        self._claim = None
+
+    def _close_claim(self) -> None:
+        """A claim that waits, or whose answer was lost, is repeated by one that does not wait. It takes the place of the first, and gets
+        what the first got. So when the worker stops, no job is left behind with a lease."""
+        self._is_closing = True
+        claim, body = self._next_claim(0)
+        body["limit"] = 1
+
+        def answered(answer: Any, error: BaseException | None) -> None:
+            self._is_closing = False
+            if error is None:
+                self._claimed(claim, answer["jobs"])
+                self._close(claim)
+            else:
+                self._claim_failed(error)
+
+        self._send(lambda: self._client.claim_jobs(body, timeout=FLUSH), answered)  # type: ignore[arg-type]
+
+    def _claimed(self, claim: Claim, jobs: list[dict[str, Any]]) -> None:
+        if self._claim is claim:
+            self._claim = None
+        self._claim_failures = 0
+        late = time.monotonic() - claim.sent - claim.wait
+        fresh = [job for job in jobs if job["lease_token"] not in claim.tokens]
+        if fresh:
+            self._observe({"type": "claimed", "jobs": fresh})
+        for job in fresh:
+            claim.tokens.add(job["lease_token"])
+            run = Run(job, is_doubtful=claim.is_repeated or late > job["lease_seconds"] / 3)
+            self._runs.add(run)
+            if self._phase != "running":
+                self._settle(run, Release())
+
+    def _claim_failed(self, error: BaseException) -> None:
+        if self._claim:
+            self._claim.is_repeated = True
+        if not is_temporary(error):
+            self._close(self._claim)
+            self._error = self._error or error
+            self._stops.append(time.monotonic() + self._stop_seconds)
+            return
+        pause = backoff(self._claim_failures, error)
+        self._claim_failures += 1
+        self._claim_not_before = time.monotonic() + pause
+        self._observe({"type": "retrying", "request": "claim", "error": error, "seconds": pause})

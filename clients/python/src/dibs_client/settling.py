@@ -1,0 +1,118 @@
+"""Tells Dibs what became of the jobs of a worker."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from .claiming import Claiming
+from .client import DibsError, backoff, is_temporary, may_be_done
+from .job import Nack
+from .state import MOST_ITEMS, Claim, Settlement
+
+#: Dibs takes 16 MiB in a body. Results and follow-ups may be large.
+_MOST_CHARACTERS = 4 << 20
+
+
+class Settling(Claiming):
+    """Settles all that is done in one request, which may carry a claim."""
+
+    def _take(self) -> list[Settlement]:
+        """The next batch."""
+        now = time.monotonic()
+        batch: list[Settlement] = []
+        left: list[Settlement] = []
+        characters = 0
+        for one in self._outbox:
+            is_full = len(batch) >= MOST_ITEMS or (
+                len(batch) > 0 and (characters + len(one.text) > _MOST_CHARACTERS or one.is_alone or batch[0].is_alone)
+            )
+            if one.not_before > now or is_full:
+                left.append(one)
+            else:
+                batch.append(one)
+                characters += len(one.text)
+        self._outbox = left
+        return batch
+
+    def _send_settlements(self, with_claim: bool) -> None:
+        self._is_settling = True
+        batch = self._take()
+        lists = {verb: [one for one in batch if one.verb == verb] for verb in ("ack", "nack", "release")}
+        members = [f'"{verb}s":[{",".join(one.text for one in items)}]' for verb, items in lists.items() if items]
+        claim: Claim | None = None
+        if with_claim:
+            self._is_claiming = self._carries = True
+            claim, body = self._next_claim(0)
+            members.append(f'"claim":{json.dumps(body)}')
+        text = "{" + ",".join(members) + "}"
+
+        def answered(answer: Any, error: BaseException | None) -> None:
+            self._is_settling = False
+            if claim:
+                self._is_claiming = self._carries = False
+            if error is not None:
+                self._batch_failed(batch, error)
+                if claim:
+                    claim.is_repeated = True
+                    if not is_temporary(error) and self._claim is claim:
+                        self._claim = None  # What was refused were settlements. The claim goes by itself.
+                return
+            self._settle_failures = 0
+            for verb, items in lists.items():
+                results = answer[f"{verb}s"]
+                for i, one in enumerate(items):
+                    self._answered(one, results[i] if i < len(results) else {"status": 500})
+            if claim and answer.get("problem"):
+                self._claim_failed(DibsError(answer["problem"]))
+            elif claim:
+                self._claimed(claim, answer.get("jobs", []))
+
+        self._send(lambda: self._client.request("POST", "/jobs/settle", text), answered)
+
+    def _answered(self, one: Settlement, result: dict[str, Any]) -> None:
+        status = result["status"]
+        is_gone = status in (404, 409)
+        if status < 300 or (is_gone and one.is_repeated):
+            self._done(one.run)
+            self._observe({"type": "settled", "job": one.run.lease, "verb": one.verb, "result": result})
+        elif is_gone:
+            self._done(one.run)
+            self._observe({"type": "lost", "job": one.run.lease, "verb": one.verb})
+        else:
+            error = DibsError({**result.get("problem", {}), "status": status})
+            if is_temporary(error):
+                one.not_before = time.monotonic() + backoff(one.failures, error)
+                one.failures += 1
+                self._outbox.append(one)
+                self._observe({"type": "retrying", "request": "settle", "error": error})
+            else:
+                self._refused(one, error)
+
+    def _batch_failed(self, batch: list[Settlement], error: BaseException) -> None:
+        is_bug = isinstance(error, DibsError) and error.status == 500
+        for one in batch:
+            one.is_repeated = one.is_repeated or may_be_done(error)
+            # One of them may be what Dibs refuses, or fails at.
+            one.is_alone = one.is_alone or is_bug or not is_temporary(error)
+        if is_temporary(error):
+            pause = backoff(self._settle_failures, error)
+            self._settle_failures += 1
+            self._settle_not_before = time.monotonic() + pause
+            self._outbox += batch
+            self._observe({"type": "retrying", "request": "settle", "error": error, "seconds": pause})
+        elif len(batch) > 1:
+            self._outbox += batch
+        else:
+            for one in batch:
+                self._refused(one, error)
+
+    def _refused(self, one: Settlement, error: BaseException) -> None:
+        """Dibs never takes this ack: its result is too large, or a follow-up is wrong. To do the work again would not help."""
+        self._observe({"type": "refused", "job": one.run.lease, "verb": one.verb, "error": error})
+        is_forbidden = isinstance(error, DibsError) and error.status in (401, 403)
+        if one.verb == "ack" and not is_forbidden:
+            self._settle(one.run, Nack(f"the ack was refused: {error}", retry=False))
+        else:
+            self._done(one.run)

@@ -1,0 +1,150 @@
+"""What all parts of a worker share."""
+
+from __future__ import annotations
+
+import json
+import threading
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .client import Client, ConnectionFailed, DibsError
+from .handling import Handler, Middleware, around
+from .job import settlement
+from .run import Run
+
+Event = dict[str, Any]
+
+#: Dibs takes so many items in a request.
+MOST_ITEMS = 1000
+#: How long a handler may take to end after its signal, when the worker stops.
+LAST = 1.0
+#: How long the worker then tries to send what is left, and how long it tries to take back a claim.
+FLUSH = 5.0
+
+
+class Claim:
+    """The request that wants jobs. The same id is sent until an answer comes, so that no lease is lost with an answer."""
+
+    def __init__(self) -> None:
+        self.id = str(uuid.uuid4())
+        self.sent = 0.0
+        self.wait = 0.0
+        self.is_repeated = False
+        self.is_closed = False
+        self.tokens: set[str] = set()
+
+
+class Settlement:
+    """What a worker has to say of a job that it has done."""
+
+    def __init__(self, run: Run, outcome: Any) -> None:
+        self.run = run
+        self.verb, self.text = settlement(run.lease, outcome)
+        #: It was sent before, and no answer came: it may count already.
+        self.is_repeated = False
+        #: It goes by itself, because something in a batch was refused.
+        self.is_alone = False
+        self.failures = 0
+        self.not_before = 0.0
+
+
+class WorkerState:
+    """Where a worker stands. Whoever changes it holds `_changed`."""
+
+    def __init__(
+        self,
+        client: Client,
+        queues: Sequence[str],
+        handler: Handler,
+        *,
+        concurrency: int = 10,
+        lease_seconds: float | None = None,
+        wait_seconds: float = 20,
+        stop_seconds: float = 25,
+        name: str | None = None,
+        decode: Callable[[str], Any] = json.loads,
+        middleware: Sequence[Middleware] = (),
+        observe: Callable[[Event], None] | None = None,
+    ) -> None:
+        if not 1 <= concurrency <= 1000:
+            raise ValueError("concurrency must be from 1 to 1000")
+        self._client = client
+        self._queues = [queues] if isinstance(queues, str) else list(queues)
+        self._handler = handler
+        for outer in reversed(middleware):
+            self._handler = around(outer, self._handler)
+        self._concurrency = concurrency
+        self._lease_seconds = lease_seconds
+        self._wait_seconds = wait_seconds
+        self._stop_seconds = stop_seconds
+        self._name = name
+        self._decode = decode
+        self._observer = observe
+        self._changed = threading.Condition()
+        self._phase = "new"
+        self._runs: set[Run] = set()
+        self._outbox: list[Settlement] = []
+        self._claim: Claim | None = None
+        self._is_claiming = self._is_settling = self._carries = self._is_closing = False
+        self._claim_failures = self._settle_failures = 0
+        self._claim_not_before = self._settle_not_before = 0.0
+        self._close_until = 0.0
+        self._stops: list[float] = []
+        self._deadlines: list[tuple[float, Callable[[], None]]] = []
+        self._error: BaseException | None = None
+
+    def _working(self) -> list[Run]:
+        return [run for run in self._runs if run.state == "running"]
+
+    def _may_claim(self) -> bool:
+        return self._phase == "running" and not self._is_claiming and self._free() > 0
+
+    def _free(self) -> int:
+        return self._concurrency - len(self._working())
+
+    def _observe(self, event: Event) -> None:
+        if self._observer:
+            try:
+                self._observer(event)
+            except Exception:  # An observer that fails must not stop the work.
+                pass
+
+    def _signal(self, run: Run, code: str) -> None:
+        if run.signal is None:
+            run.signal = code
+            self._observe({"type": "signalled", "job": run.lease, "code": code})
+            if run.job:
+                run.job.signal = code
+                run.job.should_end.set()
+            self._tell(run)
+
+    def _settle(self, run: Run, outcome: Any) -> None:
+        run.state = "settling"
+        self._outbox.append(Settlement(run, outcome))
+
+    def _done(self, run: Run) -> None:
+        run.state = "done"
+        self._runs.discard(run)
+
+    def _tell(self, run: Run) -> None:
+        """Reaches a handler that does not look at its signal. Threads cannot be reached."""
+
+    def _send(self, request: Callable[[], Any], answered: Callable[[Any, BaseException | None], None]) -> None:
+        """Sends in a thread, and tells the answer under the lock."""
+
+        def act() -> None:
+            answer, failure = None, None
+            try:
+                answer = request()
+            except (DibsError, ConnectionFailed) as error:
+                failure = error
+            except Exception as error:
+                failure = ConnectionFailed(repr(error))
+            with self._changed:
+                try:
+                    answered(answer, failure)
+                finally:
+                    self._changed.notify_all()
+
+        threading.Thread(target=act, daemon=True).start()

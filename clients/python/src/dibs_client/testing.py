@@ -1,0 +1,194 @@
+"""For unit tests of handlers, producers and workers: jobs that are made up, and a Dibs in memory."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from .client import Client, DibsError
+from .job import Job
+
+_MOST_ATTEMPTS = 5
+
+
+def fake_job(payload: Any = None, *, report: Callable[[Any], None] | None = None, **lease: Any) -> Job:
+    """A job as a worker would give it. `lease` sets its `headers`, `attempt` and so on; `report` is told its progress.
+
+    assert send(fake_job({"to": "ada@example.com"})) == "sent"
+    """
+    made_up = FakeJob("job-1", "default", payload, deliveries=1, attempt=1, state="leased")
+    return Job({**made_up.as_lease(), **lease}, payload, report)
+
+
+@dataclass
+class FakeJob:
+    """A job of FakeDibs."""
+
+    id: str
+    queue: str
+    payload: Any
+    headers: dict[str, str] = field(default_factory=dict)
+    state: str = "ready"
+    attempt: int = 0
+    deliveries: int = 0
+    result: Any = None
+    error: str | None = None
+    progress: Any = None
+    token: str = "token"
+
+    def as_lease(self) -> dict[str, Any]:
+        return {
+            **{name: None for name in ("group", "fairness_key", "unique_key", "worker", "finished_at")},
+            **{name: "1970-01-01T00:00:00.000Z" for name in ("run_at", "created_at", "lease_expires_at")},
+            "id": self.id,
+            "queue": self.queue,
+            "state": self.state,
+            "headers": self.headers,
+            "priority": 0,
+            "attempt": self.attempt,
+            "max_attempts": _MOST_ATTEMPTS,
+            "deliveries": self.deliveries,
+            "last_error": self.error,
+            "progress": self.progress,
+            "result": self.result,
+            "payload_text": json.dumps(self.payload),
+            "lease_token": self.token,
+            "lease_seconds": 30,
+        }
+
+
+class FakeDibs:
+    """A Dibs in memory, without delays, limits and leases that end. A failed job comes back at once, until it had five attempts.
+    `client` is a client of it, and `jobs` has all jobs, the finished ones too."""
+
+    def __init__(self) -> None:
+        self.jobs: list[FakeJob] = []
+        self.client: Client = _FakeClient(self)
+        self._changed = threading.Condition()
+        #: The newest request of each claim, by its `claim_id`.
+        self._claims: dict[str, object] = {}
+
+    def enqueued(self, queue: str | None = None) -> list[FakeJob]:
+        """The jobs of a queue, or all."""
+        return [job for job in self.jobs if queue in (None, job.queue)]
+
+    def wait_until_done(self, seconds: float = 10) -> None:
+        """Returns when every job is completed or dead. Raises TimeoutError when that takes longer."""
+
+        def is_done() -> bool:
+            return all(job.state in ("completed", "dead") for job in self.jobs)
+
+        with self._changed:
+            if not self._changed.wait_for(is_done, seconds):
+                raise TimeoutError(f"these jobs are not done: {[job for job in self.jobs if job.state in ('ready', 'leased')]}")
+
+    def _answer(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        with self._changed:
+            answer = self._carried_out(path, body)
+            self._changed.notify_all()
+        return answer
+
+    def _carried_out(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        if path == "/jobs":
+            return self._enqueue(body)
+        if path == "/jobs/batch":
+            return {"jobs": [self._enqueue(spec) for spec in body["jobs"]]}
+        if path == "/jobs/claim":
+            return {"jobs": self._claim(body)}
+        if path == "/jobs/settle":
+            settled = self._settle(body)
+            return {**settled, "jobs": self._claim(body["claim"])} if "claim" in body else settled
+        if extend := re.fullmatch("/jobs/(.+)/extend", path):
+            answer = self._extend({**body, "id": extend[1]})
+            if problem := answer.get("problem"):
+                raise DibsError(problem)
+            return answer
+        raise DibsError({"status": 404, "code": "route_not_found", "detail": f"FakeDibs has no {path}."})
+
+    def _enqueue(self, spec: dict[str, Any]) -> dict[str, Any]:
+        id = f"job-{len(self.jobs) + 1}"
+        job = FakeJob(id, spec.get("queue", "default"), spec.get("payload"), dict(spec.get("headers", {})))
+        self.jobs.append(job)
+        return job.as_lease()
+
+    def _claim(self, body: dict[str, Any]) -> list[dict[str, Any]]:
+        """A repeat takes the place of the first request, which is answered without jobs."""
+        end = time.monotonic() + body.get("wait_seconds", 0)
+        this = object()
+        claim_id = body.get("claim_id", "")
+        if claim_id:
+            self._claims[claim_id] = this
+            self._changed.notify_all()
+        while not claim_id or self._claims[claim_id] is this:
+            ready = self._ready(body.get("queues", ["default"]))[: body.get("limit", 1)]
+            if ready or time.monotonic() >= end:
+                return [self._lease(job) for job in ready]
+            self._changed.wait(end - time.monotonic())
+        return []
+
+    def _ready(self, queues: list[str]) -> list[FakeJob]:
+        ready = [job for job in self.jobs if job.state == "ready" and job.queue in queues]
+        return sorted(ready, key=lambda job: queues.index(job.queue))
+
+    def _lease(self, job: FakeJob) -> dict[str, Any]:
+        job.state = "leased"
+        job.attempt += 1
+        job.deliveries += 1
+        job.token = f"{job.id}-{job.deliveries}"
+        return job.as_lease()
+
+    def _settle(self, body: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "acks": [self._change(item, self._ack) for item in body.get("acks", [])],
+            "nacks": [self._change(item, self._nack) for item in body.get("nacks", [])],
+            "releases": [self._change(item, self._release) for item in body.get("releases", [])],
+            "extends": [self._extend(item) for item in body.get("extends", [])],
+        }
+
+    def _ack(self, job: FakeJob, item: dict[str, Any]) -> None:
+        job.state = "completed"
+        job.result = item.get("result")
+        for spec in item.get("enqueue", []):
+            self._enqueue(spec)
+
+    def _nack(self, job: FakeJob, item: dict[str, Any]) -> None:
+        job.error = item.get("error")
+        is_dead = item.get("retry") is False or job.attempt >= _MOST_ATTEMPTS
+        job.state = "dead" if is_dead else "ready"
+        if is_dead:
+            for spec in item.get("enqueue", []):
+                self._enqueue(spec)
+
+    def _release(self, job: FakeJob, item: dict[str, Any]) -> None:
+        job.state = "ready"
+        job.attempt -= 1
+
+    def _extend(self, item: dict[str, Any]) -> dict[str, Any]:
+        def report(job: FakeJob, item: dict[str, Any]) -> None:
+            job.progress = item.get("progress", job.progress)
+
+        return self._change(item, report)
+
+    def _change(self, item: dict[str, Any], change: Callable[[FakeJob, dict[str, Any]], None]) -> dict[str, Any]:
+        for job in self.jobs:
+            if job.id == item["id"] and job.state == "leased" and job.token == item["lease_token"]:
+                change(job, item)
+                return {"id": job.id, "status": 200, "state": job.state, "cancel_requested": False}
+        problem = {"status": 409, "code": "lease_lost", "detail": "The lease is lost."}
+        return {"id": item["id"], "status": 409, "problem": problem}
+
+
+class _FakeClient(Client):
+    def __init__(self, dibs: FakeDibs) -> None:
+        super().__init__()
+        self._dibs = dibs
+
+    def request(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
+        """As over the wire: what goes in and out is a copy."""
+        given = json.loads(body if isinstance(body, str) else json.dumps(body or {}))
+        return json.loads(json.dumps(self._dibs._answer(path, given)))

@@ -1,0 +1,141 @@
+import { backoffMs } from './backoff.ts';
+import type { Caller } from './caller.ts';
+import { isTemporary } from './errors.ts';
+import type { Observer } from './events.ts';
+import { claimJobs, type LeasedJob } from './generated.ts';
+import { Run } from './run.ts';
+import type { WorkerOptions } from './workerOptions.ts';
+
+/** The request that wants jobs. The same `claim_id` is sent until an answer comes, so that no lease is lost with an answer. */
+export interface Claim {
+  id: string;
+  sentAt: number;
+  waitSeconds: number;
+  isRepeated: boolean;
+  /** The leases that it has got. A repeat is answered the same ones. */
+  tokens: Set<string>;
+  hangUp: AbortController;
+}
+
+const now = () => performance.now();
+
+/** What claiming needs of its worker. */
+export interface Claimant {
+  client: Caller;
+  options: WorkerOptions;
+  free(): number;
+  /** Takes a lease that a claim got. */
+  take(run: Run): void;
+  /** Dibs refuses the claim for good. */
+  refused(error: unknown): void;
+  observe: Observer;
+  /** Something has changed. */
+  pump(): void;
+}
+
+/** Gets jobs: one claim at a time, by itself or with a settlement. */
+export class Claiming {
+  readonly #worker: Claimant;
+  /** The claim that has no answer yet. */
+  open: Claim | undefined;
+  /** A request with it is on its way. */
+  isSending = false;
+  /** A settlement carries it. */
+  isCarried = false;
+  /** A request that takes it back is on its way. */
+  isClosing = false;
+  /** By the monotonic clock: no request before this. */
+  notBefore = 0;
+  #failures = 0;
+
+  constructor(worker: Claimant) {
+    this.#worker = worker;
+  }
+
+  /** The body of the claim. An unanswered one goes again, with its id. */
+  next(waitSeconds: number): object {
+    this.open ??= {
+      id: crypto.randomUUID(),
+      sentAt: 0,
+      waitSeconds,
+      isRepeated: false,
+      tokens: new Set(),
+      hangUp: new AbortController(),
+    };
+    this.open.sentAt = now();
+    this.open.waitSeconds = waitSeconds;
+    const { queues, leaseSeconds, name } = this.#worker.options;
+    return {
+      queues,
+      limit: Math.max(1, this.#worker.free()),
+      lease_seconds: leaseSeconds,
+      wait_seconds: waitSeconds,
+      worker: name,
+      claim_id: this.open.id,
+      payload_format: 'text',
+    };
+  }
+
+  async send(): Promise<void> {
+    this.isSending = true;
+    const claim = this.next(this.#worker.options.waitSeconds ?? 20);
+    const open = this.open as Claim;
+    try {
+      this.claimed(open, (await claimJobs(this.#worker.client, claim, { signal: open.hangUp.signal })).jobs);
+    } catch (error) {
+      // If not, it was closed meanwhile.
+      if (this.open === open) this.failed(error);
+    } finally {
+      this.isSending = false;
+      this.#worker.pump();
+    }
+  }
+
+  /**
+   * A claim that waits, or whose answer was lost, is repeated by one that does not wait. It takes the place of the first, and gets what
+   * the first got. So when the worker stops, no job is left behind with a lease.
+   */
+  async close(): Promise<void> {
+    this.isClosing = true;
+    const open = this.open as Claim;
+    try {
+      const { jobs } = await claimJobs(
+        this.#worker.client,
+        { ...this.next(0), limit: 1 },
+        { timeoutSeconds: 5 },
+      );
+      this.claimed(open, jobs);
+      open.hangUp.abort();
+    } catch (error) {
+      this.failed(error);
+    } finally {
+      this.isClosing = false;
+      this.#worker.pump();
+    }
+  }
+
+  claimed(claim: Claim, jobs: LeasedJob[]): void {
+    if (this.open === claim) this.open = undefined;
+    this.#failures = 0;
+    const lateMs = now() - claim.sentAt - claim.waitSeconds * 1000;
+    const fresh = jobs.filter((job) => !claim.tokens.has(job.lease_token));
+    if (fresh.length > 0) this.#worker.observe({ type: 'claimed', jobs: fresh });
+    for (const job of fresh) {
+      claim.tokens.add(job.lease_token);
+      this.#worker.take(new Run(job, claim.isRepeated || lateMs > job.lease_seconds * 333));
+    }
+  }
+
+  failed(error: unknown): void {
+    if (this.open) this.open.isRepeated = true;
+    if (!isTemporary(error)) {
+      this.open?.hangUp.abort();
+      this.open = undefined;
+      this.#worker.refused(error);
+      return;
+    }
+    const ms = backoffMs(this.#failures++, error);
+    this.notBefore = now() + ms;
+    this.#worker.observe({ type: 'retrying', request: 'claim', error, seconds: ms / 1000 });
+  }
+}

@@ -1,0 +1,138 @@
+import { backoffMs } from './backoff.ts';
+import { RawJson } from './caller.ts';
+import type { Claimant, Claiming } from './claiming.ts';
+import { DibsError, isTemporary, mayBeDone } from './errors.ts';
+import type { Problem, SettleResult, SettleResults } from './generated.ts';
+import { Outbox, requestOf, type Settlement, settlementOf } from './outbox.ts';
+import { Nack, type Outcome } from './outcome.ts';
+import type { Run } from './run.ts';
+
+const now = () => performance.now();
+
+/** What settling needs of its worker. */
+export interface Settler extends Pick<Claimant, 'client' | 'observe' | 'pump'> {
+  done(run: Run): void;
+}
+
+/** Settles all that is done in one request, which may carry a claim. */
+export class Settling {
+  readonly #worker: Settler;
+  readonly #claiming: Claiming;
+  readonly #outbox = new Outbox();
+  /** A settlement is on its way. */
+  isSending = false;
+  #failures = 0;
+  #notBefore = 0;
+
+  constructor(worker: Settler, claiming: Claiming) {
+    this.#worker = worker;
+    this.#claiming = claiming;
+  }
+
+  /** Whether settlements wait for a request that may go. */
+  get isDue(): boolean {
+    return this.#outbox.size > 0 && !this.isSending;
+  }
+
+  /** How long they must wait before they may be sent. */
+  waitMs(at: number): number {
+    return Math.max(this.#notBefore - at, this.#outbox.waitMs(at) ?? 0);
+  }
+
+  add(run: Run, outcome: Outcome): void {
+    run.state = 'settling';
+    this.#outbox.add(settlementOf(run, outcome));
+    this.#worker.pump();
+  }
+
+  async send(withClaim: boolean): Promise<void> {
+    this.isSending = true;
+    if (withClaim) {
+      this.#claiming.isSending = true;
+      this.#claiming.isCarried = true;
+    }
+    // Handlers that end together are settled together.
+    await undefined;
+    const batch = this.#outbox.take(now());
+    const { text, parts } = requestOf(batch, withClaim ? this.#claiming.next(0) : undefined);
+    try {
+      const answer: SettleResults = await this.#worker.client.request({
+        method: 'POST',
+        path: '/jobs/settle',
+        body: new RawJson(text),
+      });
+      this.#failures = 0;
+      for (const { list, items } of parts)
+        for (const [i, settlement] of items.entries()) this.#answered(settlement, answer[list][i]);
+      if (withClaim) this.#answeredClaim(answer);
+    } catch (error) {
+      this.#batchFailed(batch, error);
+      if (withClaim && this.#claiming.open) this.#claiming.open.isRepeated = true;
+      // What was refused were settlements. The claim goes by itself.
+      if (withClaim && !isTemporary(error)) this.#claiming.open = undefined;
+    } finally {
+      this.isSending = false;
+      if (withClaim) {
+        this.#claiming.isSending = false;
+        this.#claiming.isCarried = false;
+      }
+      this.#worker.pump();
+    }
+  }
+
+  #answeredClaim({ jobs, problem }: SettleResults): void {
+    if (problem) this.#claiming.failed(new DibsError(problem));
+    else if (this.#claiming.open) this.#claiming.claimed(this.#claiming.open, jobs ?? []);
+  }
+
+  #answered(settlement: Settlement, result: SettleResult | undefined): void {
+    const { run, verb, isRepeated } = settlement;
+    const status = result?.status ?? 500;
+    const isGone = status === 404 || status === 409;
+    if (result && (status < 300 || (isGone && isRepeated))) {
+      this.#worker.done(run);
+      this.#worker.observe({ type: 'settled', job: run.job, verb, result });
+    } else if (isGone) {
+      this.#worker.done(run);
+      this.#worker.observe({ type: 'lost', job: run.job, verb });
+    } else {
+      const error = new DibsError(
+        (result?.problem ?? { status, code: 'internal', detail: 'no result' }) as Problem,
+      );
+      if (isTemporary(error)) this.#again(settlement, error);
+      else this.#refused(settlement, error);
+    }
+  }
+
+  #batchFailed(batch: Settlement[], error: unknown): void {
+    const mayCount = mayBeDone(error);
+    for (const settlement of batch) if (mayCount) settlement.isRepeated = true;
+    // One of them may be what Dibs fails at.
+    if (error instanceof DibsError && error.status === 500) for (const one of batch) one.isAlone = true;
+    if (isTemporary(error)) {
+      const ms = backoffMs(this.#failures++, error);
+      this.#notBefore = now() + ms;
+      this.#outbox.add(...batch);
+      this.#worker.observe({ type: 'retrying', request: 'settle', error, seconds: ms / 1000 });
+    } else if (batch.length > 1) {
+      for (const settlement of batch) settlement.isAlone = true;
+      this.#outbox.add(...batch);
+    } else for (const settlement of batch) this.#refused(settlement, error);
+  }
+
+  #again(settlement: Settlement, error: unknown): void {
+    const ms = backoffMs(settlement.failures++, error);
+    settlement.notBefore = now() + ms;
+    this.#outbox.add(settlement);
+    this.#worker.observe({ type: 'retrying', request: 'settle', error, seconds: ms / 1000 });
+  }
+
+  /** Dibs takes the ack never: its result is too large, or a follow-up is wrong. To do the work again would not help. */
+  #refused({ run, verb }: Settlement, error: unknown): void {
+    this.#worker.observe({ type: 'refused', job: run.job, verb, error });
+    const isForbidden = error instanceof DibsError && (error.status === 401 || error.status === 403);
+    if (verb === 'ack' && !isForbidden)
+      this.add(run, new Nack(`the ack was refused: ${(error as Error).message}`, { retry: false }));
+    else this.#worker.done(run);
+  }
+}

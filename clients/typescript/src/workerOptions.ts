@@ -1,0 +1,23 @@
+import type { Observer } from './events.ts';
+import type { LeasedJob } from './generated.ts';
+import type { Middleware } from './job.ts';
+
+export interface WorkerOptions {
+  queues: string[];
+  /** How many jobs it works on at once, up to 1000. Default: 10. */
+  concurrency?: number;
+  /** Default: the queue's. It is extended while the handler runs, so it need not be as long as the work. */
+  leaseSeconds?: number;
+  /** How long a claim waits for jobs, up to 60. Default: 20. */
+  waitSeconds?: number;
+  /** Shown to people who look at a job. */
+  name?: string;
+  /** How long `stop` lets handlers go on. Then their signals fire. A second later their jobs are released. Default: 25. */
+  stopSeconds?: number;
+  /** What the handler gets as `job.payload`. Default: `JSON.parse`. When it throws, the job is nacked. */
+  decode?(text: string, job: LeasedJob): unknown;
+  /** Around each handler, the first one outermost. */
+  middleware?: Middleware[];
+  /** Is told all that the worker does. */
+  observe?: Observer;
+}

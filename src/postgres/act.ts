@@ -1,0 +1,58 @@
+import { type Call, callOf } from './pipeline.ts';
+import type { Database, Db } from './pool.ts';
+import { prepared, type Statement } from './statements.ts';
+
+/*
+ * Who acts on jobs, for their history. Statements of one kind serve several callers at once, and a trigger notes what they did:
+ * so a setting of the transaction tells it.
+ */
+
+const act = prepared('postgres/act');
+
+/** Whose name stands in the history. Undefined: nobody needs a key. */
+export interface Signed {
+  by?: string | undefined;
+}
+
+interface SignedItem extends Signed {
+  id: string;
+}
+
+function actorOf(items: SignedItem[]): string | undefined {
+  const [first] = items;
+  if (items.every(({ by }) => by === first?.by)) return first?.by && JSON.stringify(first.by);
+  return JSON.stringify(
+    Object.fromEntries(items.flatMap(({ id, by }) => (by === undefined ? [] : [[id, by]]))),
+  );
+}
+
+/** What goes before statements in their transaction. Nothing, when there is nothing to tell. */
+function actOf(actor: string | undefined, event = ''): Call[] {
+  return actor === undefined && event === '' ? [] : [callOf(act, { actor: actor ?? '', event })];
+}
+
+/** These callers act on these jobs. */
+export const actOn = (items: SignedItem[]): Call[] => actOf(actorOf(items));
+
+/** One caller acts on all jobs of a transaction. */
+export const actAs = (by: string | undefined, event?: 'redriven'): Call[] =>
+  actOf(by === undefined ? undefined : JSON.stringify(by), event);
+
+/** Runs statements, each in a transaction of its own, behind these. */
+export const behind = (db: Database, calls: Call[]): Db =>
+  calls.length === 0
+    ? db
+    : {
+        async query<Parameters extends object, Row>(
+          statement: Statement<Parameters, Row>,
+          parameters?: Parameters,
+        ) {
+          const results = await db.pipeline([...calls, { statement, parameters: parameters ?? {} }]);
+          return results.at(-1) as Row[];
+        },
+      };
+
+/** Tells it in an open transaction. */
+export async function noteAct(transaction: Db, calls: Call[]): Promise<void> {
+  for (const { statement, parameters } of calls) await transaction.query(statement, parameters);
+}
