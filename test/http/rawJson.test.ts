@@ -242,19 +242,27 @@ describe('readJson', () => {
       'objects in payloads': batchOf('{"":0},'),
       'strings in payloads': batchOf('"\\n",'),
     };
-    const timeOf = (text: string) => {
+    const limited: RawShape = { members: { jobs: [{ members: { payload: { maxBytes: 2 ** 20 } } }] } };
+    const timesOf = function* (text: string) {
       const body = Buffer.from(text);
-      const times = Array.from({ length: 3 }, () => {
+      for (;;) {
         const start = performance.now();
         outcome(() => atOnce(readingJson(body, limited)));
-        return performance.now() - start;
-      });
-      return Math.min(...times);
+        yield performance.now() - start;
+      }
     };
-    const limited: RawShape = { members: { jobs: [{ members: { payload: { maxBytes: 2 ** 20 } } }] } };
-    const plain = timeOf(batchOf(`"${'x'.repeat(1000)}",`));
+    const [one, two, three] = timesOf(batchOf(`"${'x'.repeat(1000)}",`));
+    const plain = Math.min(one as number, two as number, three as number);
+    /** Whether it is quick, at least once: a busy machine makes any of them slow now and then. */
+    const isQuick = (text: string) => {
+      let tries = 0;
+      for (const time of timesOf(text)) if (time < 30 * plain || ++tries === 20) return tries < 20;
+      return false;
+    };
     // Measured: up to 6 times. With JSON.parse, the brackets took 50 times as long, and 16 MiB of them 5 s.
-    for (const [name, text] of Object.entries(hostile)) expect(timeOf(text) / plain, name).toBeLessThan(30);
+    expect(Object.keys(hostile).filter((name) => !isQuick(hostile[name as keyof typeof hostile]))).toEqual(
+      [],
+    );
   });
 
   test('a long string is read in parts, and no character is cut in two', () => {
