@@ -68,8 +68,11 @@ await benchmark(
   async ({ options: { rounds, seconds, connections, queues, jobs }, postgres, report }) => {
     const job = jobText(QUEUE);
     const url = await postgres.database('dibs_metrics');
+    // Both replicas that are compared have done the same before.
+    const filler = await startReplica(url);
+    await fill(filler.url, READY, job);
+    await filler.stop();
     const replica = await startReplica(url);
-    await fill(replica.url, READY, job);
     const sides = { with: [], without: [] };
     const used = { with: [], without: [] };
     const others = { with: replica, without: await startReplica(url, {}, undefined, WITHOUT) };
