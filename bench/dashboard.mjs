@@ -106,7 +106,7 @@ await benchmark(
     const replica = await startReplica(url);
     const say = (text) => process.stderr.write(`${text}\n`);
     const first = client(replica.url);
-    const found = await fillForDashboard(url, replica.url, { jobs, queues }, first, say);
+    const found = await fillForDashboard(url, { jobs, queues }, first, say);
     await fill(replica.url, READY, jobText(LOADED));
     const { key } = (await first.post('/keys', { name: 'operator', scopes: ['admin'] })).body;
     first.close();

@@ -71,7 +71,7 @@ const AUDIT = `
 `;
 
 /** Fills the database. `say` hears how far it is. */
-export async function fillForDashboard(url, base, { jobs, queues }, http, say) {
+export async function fillForDashboard(url, { jobs, queues }, http, say) {
   const client = new pg.Client(url);
   await client.connect();
   const started = performance.now();
