@@ -108,7 +108,7 @@ export function createAccess(options: {
 
   /** The caller with this bearer token, if it need not be looked for. */
   const knownBearer = (token: string, connection: object | undefined) =>
-    token.startsWith(KEY_PREFIX) ? keys.known(token) : tokens?.known(token, connection);
+    token.startsWith(KEY_PREFIX) ? keys.known(token, connection) : tokens?.known(token, connection);
 
   return {
     isOpen,

@@ -6,6 +6,7 @@ import type { Db } from '../postgres/pool.ts';
 import { planned, prepared, row } from '../postgres/statements.ts';
 import { type Caller, createCaller, type OnEnd, type Scope } from './caller.ts';
 import { hashOf, idDigitsIn } from './keyFormat.ts';
+import { shownBefore } from './shown.ts';
 
 interface KeyRow {
   id: string;
@@ -23,6 +24,8 @@ interface Entry {
   /** The row as a text, to see whether it has changed. */
   text: string;
   id: string;
+  /** The id without its hyphens. */
+  digits: string;
   name: string;
   caller: Caller;
   hash: Buffer;
@@ -30,6 +33,12 @@ interface Entry {
   oldHashUntil: number;
   expiresAt: number;
   isRevoked: boolean;
+}
+
+/** The key that a client shows, and until when it counts. A key that was rotated goes on for a while. */
+interface Match {
+  entry: Entry;
+  until: number;
 }
 
 /** What callers wait for, by the entries of their keys. */
@@ -69,6 +78,7 @@ function toEntry(row: KeyRow, text: string, waits: Waits): Entry {
   const entry: Entry = {
     text,
     id,
+    digits: digitsOf(row),
     name,
     caller: createCaller({ id, name, onEnd: keepingEnds(waits, () => entry) }, row),
     hash: Buffer.from(hash, 'base64'),
@@ -122,7 +132,7 @@ export function createKeys({ db, clock }: { db: Db; clock: Clock }) {
   /** Nobody waits for jobs with a key that was revoked or rotated, or has expired. */
   function endWaits(): void {
     for (const [entry, ends] of waits) {
-      if (byId.get(digitsOf(entry)) === entry && !isOver(entry)) continue;
+      if (byId.get(entry.digits) === entry && !isOver(entry)) continue;
       waits.delete(entry);
       for (const end of ends) end();
     }
@@ -157,6 +167,19 @@ export function createKeys({ db, clock }: { db: Db; clock: Clock }) {
   const isOver = (entry: Entry) =>
     entry.isRevoked || (entry.expiresAt !== Number.POSITIVE_INFINITY && entry.expiresAt <= clock.now());
 
+  function matchOf(key: string): Match | undefined {
+    const entry = byId.get(idDigitsIn(key));
+    const hash = hashOf(key);
+    const isCurrent = timingSafeEqual(hash, entry?.hash ?? NO_HASH);
+    const isOld = !isCurrent && timingSafeEqual(hash, entry?.oldHash ?? NO_HASH);
+    if (!entry || !(isCurrent || isOld)) return undefined;
+    const match = { entry, until: isCurrent ? Number.POSITIVE_INFINITY : entry.oldHashUntil };
+    return isGood(match) ? match : undefined;
+  }
+
+  const isGood = ({ entry, until }: Match) => byId.get(entry.digits) === entry && clock.now() < until;
+  const shown = shownBefore(matchOf, isGood);
+
   function callerOf(entry: Entry): Caller | undefined {
     if (isOver(entry)) return undefined;
     used.add(entry.id);
@@ -176,13 +199,9 @@ export function createKeys({ db, clock }: { db: Db; clock: Clock }) {
     exist: () => version === undefined || hasHadKeys,
 
     /** The caller with this key. Undefined when it is not a known one. An unknown id takes as long as a wrong secret. */
-    known(key: string): Caller | undefined {
-      const entry = byId.get(idDigitsIn(key));
-      const hash = hashOf(key);
-      const isCurrent = timingSafeEqual(hash, entry?.hash ?? NO_HASH);
-      const isOld = !isCurrent && timingSafeEqual(hash, entry?.oldHash ?? NO_HASH);
-      if (!entry || !(isCurrent || (isOld && clock.now() < entry.oldHashUntil))) return undefined;
-      return callerOf(entry);
+    known(key: string, connection?: object): Caller | undefined {
+      const match = shown(key, connection);
+      return match && callerOf(match.entry);
     },
 
     /** The caller that has the key of this name. */

@@ -7,6 +7,7 @@ import type { RequestIds } from './access.ts';
 import { type Caller, createCaller } from './caller.ts';
 import { createKeySet, isUrl, readSmallFile } from './keySet.ts';
 import { Away, reloaded } from './reloaded.ts';
+import { shownBefore } from './shown.ts';
 import { grantOf, parseGrants, type SubjectGrant } from './tokenGrants.ts';
 
 /** Tells callers by JSON Web Tokens (RFC 7519) of the operator's own issuer. */
@@ -70,8 +71,6 @@ export function createTokens(
     requiredClaims: ['exp', 'sub'],
   };
   const cache = new LruMap<Cached>(MAX_CACHED);
-  /** The good token that each connection showed last. Most show the same one each time. */
-  const shown = new WeakMap<object, { token: string; cached: Cached }>();
   const checks = new Map<string, Promise<Caller>>();
   let keys: Promise<JWTVerifyGetKey> | undefined;
 
@@ -152,14 +151,7 @@ export function createTokens(
     return cached && isGood(cached) ? cached : undefined;
   }
 
-  /** A connection that shows its token again needs no hash: that takes ten times as long as to compare the two. */
-  function knownOn(token: string, connection: object | undefined): Caller | undefined {
-    const last = connection && shown.get(connection);
-    if (last?.token === token && isGood(last.cached)) return last.cached.caller;
-    const cached = knownBy(sha256(token));
-    if (cached && connection) shown.set(connection, { token, cached });
-    return cached?.caller;
-  }
+  const shown = shownBefore((token) => knownBy(sha256(token)), isGood);
 
   return {
     async checkFiles() {
@@ -174,7 +166,8 @@ export function createTokens(
       });
     },
 
-    known: (token, connection) => (token.length > MAX_TOKEN_LENGTH ? undefined : knownOn(token, connection)),
+    known: (token, connection) =>
+      token.length > MAX_TOKEN_LENGTH ? undefined : shown(token, connection)?.caller,
 
     async identify(token, ids) {
       if (token.length > MAX_TOKEN_LENGTH) {
