@@ -1,23 +1,26 @@
 // #26: what careful users turn on, against the plain requests that do the same work, at 64 connections.
-//   node bench/features.mjs [--only once,followUps,unique,groups] [--rounds N] [--seconds N]
+//   node bench/features.mjs [--only once,unique,groups,...] [--rounds N] [--seconds N]
 import { benchmark } from './lib/bench.mjs';
 import { cpuSecondsOf, parentOf, postgresCpu, usedSince } from './lib/cpu.mjs';
-import { drain, fill, jobText, leaseOf } from './lib/jobs.mjs';
+import { client } from './lib/http.mjs';
+import { drain, fill, jobText, leaseOf, READY } from './lib/jobs.mjs';
 import { query, settle } from './lib/postgres.mjs';
 import { startReplica } from './lib/service.mjs';
 import { median } from './lib/stats.mjs';
 import { trouble, wrk } from './lib/wrk.mjs';
 
+/** The load of follow-ups claims far ahead. */
 const LEASED_AHEAD = 20_000;
+const LEASED_AHEAD_QUEUES = new Set(['together', 'apart']);
 
 /** A prefix that no other run has. */
 let runs = 0;
 const prefix = () => `${(++runs).toString().padStart(4, '0')}-`;
 
 /** What wrk did, and the CPU time that Dibs and PostgreSQL took for each thing done, in microseconds. */
-async function measured({ base, pid, server, connections, seconds }, script, args, doneOf) {
+async function measured({ base, pid, server, connections, seconds }, script, args, doneOf, threads) {
   const before = { dibs: cpuSecondsOf(pid), postgres: postgresCpu(server) };
-  const result = await wrk(base, { script, connections, seconds, args });
+  const result = await wrk(base, { script, connections, seconds, args, threads });
   const done = doneOf(result);
   return {
     rate: done / result.seconds,
@@ -45,36 +48,116 @@ const ackAndEnqueue = (load, queue, requests, next = queue) =>
     requests === 'one' ? acked : Math.min(acked, enqueued),
   );
 
+const acked = (result) => result.acked;
+
+/** Cycles of three requests. The queue has jobs before it begins, so that every claim finds one. */
+const cycle = (load, queue, more) =>
+  measured(load, 'cycle', [queue, jobText(queue, more), prefix()], acked);
+
+/** Jobs whose producers wait for their ends, as many as there are connections, and as many workers. */
+const awaited = (load, queue) =>
+  measured(
+    { ...load, connections: 2 * load.connections },
+    'awaited',
+    [queue, jobText(queue)],
+    ({ finished }) => finished,
+    2,
+  );
+
+const byHundreds = (load, queue, more) =>
+  measured({ ...load, connections: 8 }, 'batches', [queue, jobText(queue, more), '100'], acked);
+
+const cycles = (what, queue, atLeast, { more, config } = {}) => ({
+  what,
+  filled: ['cycle', queue],
+  more,
+  config,
+  against: { name: 'cycles', run: (load) => cycle(load, 'cycle') },
+  run: (load) => cycle(load, queue, more),
+  atLeast,
+});
+
 const plain = { name: 'plain', run: (load) => varied(load, 'plain', NO_KEY) };
 
-/** Each pair has a name, its two sides and the ratio that is wanted. */
+/**
+ * Each pair has its row in the table of aims, its two sides and the ratio that is wanted. Its queues are `filled` before,
+ * all but those of the other side with the fields `more`, and have this `config`.
+ */
 const PAIRS = {
   once: {
-    what: 'enqueues/s with an Idempotency-Key',
+    row: 6,
+    what: 'enqueues with an Idempotency-Key',
     against: plain,
     run: (load) => varied(load, 'once', 'Idempotency-Key: #\r\n'),
     atLeast: 0.6,
   },
-  followUps: {
-    what: 'acks/s with one follow-up',
-    filled: ['together', 'apart'],
-    against: { name: 'an ack and an enqueue', run: (load) => ackAndEnqueue(load, 'apart', 'two') },
-    run: (load) => ackAndEnqueue(load, 'together', 'one'),
-    atLeast: 0.7,
-  },
   unique: {
-    what: 'enqueues/s with unique keys, all distinct',
+    row: 7,
+    what: 'enqueues with unique keys, all distinct',
     against: plain,
     run: (load) => varied(load, 'unique', '', { unique_key: '#' }),
     atLeast: 0.7,
   },
   groups: {
-    what: 'enqueues/s into groups, all distinct',
+    row: 8,
+    what: 'enqueues into groups, all distinct',
     against: plain,
     run: (load) => varied(load, 'groups', '', { group: '#' }),
     atLeast: 0.75,
   },
+  groupCycle: { row: 8, ...cycles('cycles of groups, all distinct', 'groupCycle', 0.75, { more: { group: '#' } }) },
+  followUps: {
+    row: 9,
+    what: 'acks with one follow-up',
+    filled: ['together', 'apart'],
+    against: { name: 'an ack and an enqueue', run: (load) => ackAndEnqueue(load, 'apart', 'two') },
+    run: (load) => ackAndEnqueue(load, 'together', 'one'),
+    atLeast: 0.7,
+  },
+  awaited: {
+    row: 10,
+    what: 'jobs with Prefer: wait',
+    filled: ['cycle'],
+    against: { name: 'cycles', run: (load) => cycle(load, 'cycle') },
+    run: (load) => awaited(load, 'awaited'),
+    atLeast: 0.8,
+  },
+  maxLeased: {
+    row: 11,
+    ...cycles('cycles with max_leased', 'maxLeased', 0.8, { config: { max_leased: 100_000 } }),
+  },
+  rateLimit: {
+    row: 11,
+    ...cycles('cycles with a rate_limit', 'rateLimit', 0.8, {
+      config: { rate_limit: { jobs: 1_000_000_000, per_seconds: 60 } },
+    }),
+  },
+  fairness: {
+    row: 11,
+    what: 'jobs with 10 fairness keys, by 100',
+    filled: ['hundreds', 'fair'],
+    more: { fairness_key: '#' },
+    against: { name: 'jobs without, by 100', run: (load) => byHundreds(load, 'hundreds') },
+    run: (load) => byHundreds(load, 'fair', { fairness_key: '#' }),
+    atLeast: 0.8,
+  },
 };
+
+/** Configures and fills the queues of a pair. The last one is that of the feature. */
+async function prepare(base, { filled = [], more, config }) {
+  const feature = filled.at(-1);
+  if (config) {
+    const http = client(base);
+    await http.call('PUT', `/queues/${feature}`, JSON.stringify(config));
+    http.close();
+  }
+  for (const queue of filled) {
+    const text = jobText(queue, queue === feature ? more : undefined);
+    const isVaried = text.includes('#');
+    const job = isVaried ? (i) => text.replace('#', feature === 'fair' ? i % 10 : `first-${i}`) : text;
+    await fill(base, LEASED_AHEAD_QUEUES.has(queue) ? LEASED_AHEAD : READY, job);
+  }
+}
 
 const CPU = ['Dibs: plain, µs', 'feature', 'PostgreSQL: plain, µs', 'feature'];
 
@@ -96,14 +179,13 @@ await benchmark(
     );
     const server = parentOf(checkpointer.pid);
     const load = { base: replica.url, pid: replica.pid, server, connections, seconds };
-    for (const { filled = [] } of pairs)
-      for (const queue of filled) await fill(replica.url, LEASED_AHEAD, jobText(queue));
+    for (const pair of pairs) await prepare(replica.url, pair);
     await settle(url);
     for (const { run, against } of pairs)
       for (const one of [against.run, run, against.run, run])
         await one({ ...load, seconds: 2 }).catch(() => undefined);
 
-    const found = pairs.map(() => ({ plain: [], feature: [], ratio: [], dibs: [], postgres: [] }));
+    const found = pairs.map(() => ({ plain: [], feature: [], ratio: [], dibs: [], postgres: [], cpu: [] }));
     for (let round = 1; round <= rounds; round++) {
       const rows = [];
       for (const [i, { what, against, run }] of pairs.entries()) {
@@ -123,20 +205,30 @@ await benchmark(
         const [feature, other] = [found[i].feature.at(-1), found[i].plain.at(-1)];
         found[i].ratio.push(feature / other);
         for (const part of ['dibs', 'postgres']) found[i][part].push(cpu.feature[part] / cpu.plain[part]);
+        const both = ({ dibs, postgres }) => dibs + postgres;
+        found[i].cpu.push(both(cpu.plain) / both(cpu.feature));
         const used = ['dibs', 'postgres'].flatMap((part) => [cpu.plain[part], cpu.feature[part]]);
         rows.push([what, other, feature, feature / other, ...used, notes.join('; ')]);
       }
       report.table(`Round ${round}:`, ['', 'plain', 'feature', 'feature/plain', ...CPU, 'notes'], rows);
     }
     report.table(
-      'Medians of the ratios. CPU time for each thing done, which a busy machine disturbs less, as feature/plain:',
-      ['', 'rate', 'CPU of Dibs', 'CPU of PostgreSQL'],
-      pairs.map(({ what }, i) => [what, ...[found[i].ratio, found[i].dibs, found[i].postgres].map(median)]),
+      'Medians of the ratios. Rates and processor time as the table of aims has them: 1 is as fast as plain. The processor time ' +
+        'of both together for each thing done is disturbed less by a busy machine:',
+      ['row', 'what', 'against', 'rate', 'by processor time', 'at least', 'CPU of Dibs', 'CPU of PostgreSQL'],
+      pairs.map(({ row, what, against, atLeast }, i) => [
+        row,
+        what,
+        against.name,
+        ...[found[i].ratio, found[i].cpu].map(median),
+        atLeast,
+        ...[found[i].dibs, found[i].postgres].map(median),
+      ]),
     );
     for (const [i, { what, against, atLeast }] of pairs.entries())
       report.line({
         number: 26,
-        what: `${what}: ${Math.round(median(found[i].feature))}`,
+        what: `${what}, /s: ${Math.round(median(found[i].feature))}`,
         against: `${against.name}: ${Math.round(median(found[i].plain))}`,
         value: median(found[i].ratio),
         atLeast,

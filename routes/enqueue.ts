@@ -9,7 +9,7 @@ import { enqueueAndReply, idempotencyHeaders, replayedHeader } from './http/idem
 import { enqueued, enqueuedOrFinishedAnswers, toNewJob } from './http/jobBody.ts';
 import { takeWait } from './http/memory.ts';
 import { answer, link, operation } from './http/operation.ts';
-import { finishedWithin, preferHeaders, preferredWait } from './http/prefer.ts';
+import { finishedWithin, isSole, preferHeaders, preferredWait } from './http/prefer.ts';
 import { jobListJson } from './http/serialize.ts';
 import { ref } from './schemas/common.ts';
 import { JobList, JobSpec, JobSpecList } from './schemas/job.ts';
@@ -59,7 +59,8 @@ export function enqueueRoutes(app: App, maxPayloadBytes: number): void {
       if (seconds === undefined) return enqueueAndReply(request, reply, [job], () => '', answerOne);
       takeWait(request);
       const afterwards = finishedWithin(seconds, request, reply);
-      const waitedFor = { ...job, awaited_seconds: seconds };
+      // The mark of a sole waiter is short. It is made longer when the wait becomes long (src/waiting/wait.ts).
+      const waitedFor = { ...job, awaited_seconds: isSole(request) ? 0 : seconds };
       return enqueueAndReply(request, reply, [waitedFor], () => '', answerOne, afterwards);
     },
   });

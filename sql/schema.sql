@@ -334,20 +334,24 @@ begin
         select $1 as id
       ),
       new as (
-        select new.*, places[rank() over (order by new.id)] as position from unnest(asked) as new
+        select new.*, places[rank() over (order by new.id)] as position, false as is_head
+        from unnest(asked) as new
       )
       insert into dibs.jobs
         (queue_id, id, state, run_at, priority, max_attempts, payload_bytes, backoff, headers, payload,
-          unique_key, group_key, fairness_key, expires_at, awaited_until, position)
+          unique_key, group_key, fairness_key, expires_at, awaited_until, is_head, position)
       select
         queue.id,
         new.id,
-        (case
-          when due.run_at > now() then 'scheduled'
-          when new.group_key is not null then 'blocked'
-          else 'ready'
-        end)::dibs.job_state
-        ,
+        case
+          when new.is_head then 'ready'
+          else
+            (case
+              when due.run_at > now() then 'scheduled'
+              when new.group_key is not null then 'blocked'
+              else 'ready'
+            end)::dibs.job_state
+        end,
         greatest(due.run_at, now()),
         new.priority,
         new.max_attempts,
@@ -360,6 +364,7 @@ begin
         new.fairness_key,
         now() + new.expires_in_seconds * interval '1 second',
         now() + new.awaited_seconds * interval '1 second',
+        new.is_head,
         coalesce(new.position, nextval('dibs.positions'))
       from queue
       cross join new
@@ -535,6 +540,16 @@ CREATE OR REPLACE FUNCTION dibs.refuse_claim()
 AS $function$
 begin
   raise exception using errcode = 'DB001', message = 'another request holds this claim';
+end;
+$function$;
+
+CREATE OR REPLACE FUNCTION dibs.refuse_key()
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception using
+    errcode = 'unique_violation', constraint = 'jobs_unique', message = 'an open window holds a unique key';
 end;
 $function$;
 

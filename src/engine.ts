@@ -59,6 +59,7 @@ import type { Ack, Nack } from './settle/requests.ts';
 import { createSettleMany } from './settle/settleMany.ts';
 import { createSettlement } from './settle/verbs.ts';
 import { traceVerbs } from './tracing/verbs.ts';
+import { createSoleWaiters } from './waiting/soleWaiters.ts';
 import { createJobWaits } from './waiting/wait.ts';
 import { createWaiters } from './waiting/waiters.ts';
 
@@ -149,6 +150,7 @@ export async function startEngine(options: EngineOptions) {
   const notifier = createNotifier({ db, url: listenUrl, state: options.listenState, log });
   const queues = queueCache(db, notifier.opened);
   const waiters = createWaiters({ tell: notifier.finished });
+  const soleWaiters = createSoleWaiters();
   const throttle = createBulkThrottle();
   const inTransactionSlot = createSemaphore(TRANSACTIONS);
   const inRoundTrip = createRoundTrips(db, tally);
@@ -169,6 +171,7 @@ export async function startEngine(options: EngineOptions) {
     ...common,
     joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.settle),
     waiters,
+    soleWaiters,
     groups,
   });
   const ackWithJobs = createFollowUpBatcher({
@@ -194,7 +197,7 @@ export async function startEngine(options: EngineOptions) {
     settlement,
   });
   const jobs = jobAdmin({ ...common, waiters, settlement, groups, claims });
-  const waits = createJobWaits({ ...common, waiters, getJob: jobs.get });
+  const waits = createJobWaits({ ...common, waiters, soleWaiters, getJob: jobs.get });
   const insertOnce = createOnceBatcher({
     ...common,
     joinRoundTrip: inCautiousRoundTrip(ORDER_IN_TRIP.enqueue),

@@ -1,5 +1,5 @@
 -- The cycle in batches: enqueue n, claim n, ack n as three requests. Jobs count when they are acked.
--- Arguments: the queue, the job, n.
+-- Arguments: the queue, the job, n. In the job, # stands for a number from 0 to 9.
 local report = require("report")
 enqueued, claimed, acked, short, failed = 0, 0, 0, 0, 0
 setup = report.setup
@@ -20,7 +20,7 @@ local function uuid(body, from) return body:sub(from, from + 35) end
 function init(args)
   n = tonumber(args[3])
   local jobs = {}
-  for i = 1, n do jobs[i] = args[2] end
+  for i = 1, n do jobs[i] = (args[2]:gsub("#", tostring(i % 10))) end
   enqueue = report.post("/jobs/batch", '{"jobs":[' .. table.concat(jobs, ",") .. "]}")
   claim = report.post("/jobs/claim", '{"queues":["' .. args[1] .. '"],"limit":' .. n .. "}")
 end

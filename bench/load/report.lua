@@ -32,9 +32,9 @@ local function credentials()
 end
 
 -- A request as text. wrk.format walks over tables each time, which takes processor time from the service.
-function M.post(path, body)
+function M.post(path, body, headers)
   return "POST " .. path .. " HTTP/1.1\r\nHost: " .. wrk.headers["Host"] ..
-    credentials() .. "\r\nContent-Type: application/json\r\nContent-Length: " .. #body .. "\r\n\r\n" .. body
+    credentials() .. "\r\n" .. (headers or "") .. "Content-Type: application/json\r\nContent-Length: " .. #body .. "\r\n\r\n" .. body
 end
 
 return M

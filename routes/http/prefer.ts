@@ -36,6 +36,9 @@ export function preferredWait(header: string | string[] | undefined): number | u
   return seconds ? Math.min(Number(seconds), MAX_WAIT_SECONDS) : undefined;
 }
 
+/** With an Idempotency-Key, another request may wait for the same answer. Otherwise the client is the only one who waits. */
+export const isSole = ({ headers }: FastifyRequest): boolean => headers['idempotency-key'] === undefined;
+
 /**
  * Waits until the enqueued job is finished, for at most `seconds`, and answers with it. The answer is undefined when the
  * job is not finished by then, or the client hangs up.
@@ -49,13 +52,14 @@ export const finishedWithin = (
   async answer([job]) {
     const id = job?.id as string;
     try {
-      // With an Idempotency-Key the wait goes on: another request with that key may wait for the same answer.
-      const hasKey = request.headers['idempotency-key'] !== undefined;
+      const sole = isSole(request);
+      const announced = !job?.deduplicated;
       const finished = await request.verbs.waitForEnqueued({
         id,
         wait_seconds: seconds,
-        announced: !job?.deduplicated,
-        onHangup: hasKey ? undefined : (gone) => onHangup(reply, gone),
+        announced,
+        sole: sole && announced,
+        onHangup: sole ? (gone) => onHangup(reply, gone) : undefined,
       });
       if (!isFinished(finished.state)) return undefined;
       takeAnswer(request, sizeOf(finished));

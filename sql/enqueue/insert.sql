@@ -8,7 +8,7 @@ with queue as materialized (
   select id from dibs.queues where id = :queue_id for key share
 ),
 new as (
-  select new.*, null::bigint as position
+  select new.*, null::bigint as position, false as is_head
   from
   -- include shared/new_jobs.sql
 ),

@@ -56,7 +56,7 @@ taken as (
   returning route, key
 ),
 new as (
-  select asked.*
+  select asked.*, false as is_head
   from asked
   where ((route, key) in (select route, key from taken)) is true
 ),

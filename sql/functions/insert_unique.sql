@@ -82,7 +82,8 @@ begin
         select $1 as id
       ),
       new as (
-        select new.*, places[rank() over (order by new.id)] as position from unnest(asked) as new
+        select new.*, places[rank() over (order by new.id)] as position, false as is_head
+        from unnest(asked) as new
       )
       -- include shared/insert_jobs.sql
       on conflict (queue_id, unique_key)

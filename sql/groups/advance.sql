@@ -1,5 +1,5 @@
 -- Gives a new head to those of the groups :groups of one queue that have none. The first of the blocked jobs of a group
--- becomes ready, at the position beside the group. This runs in a transaction of its own, after the transaction that
+-- becomes ready, at a new position. This runs in a transaction of its own, after the transaction that
 -- brought or took jobs: see src/groups/heads.ts.
 -- A group comes back with its head, new or not. If the job that would be the head was taken away at this moment, the
 -- group comes back with that job and is_head is false: the caller looks again. A group without blocked jobs does not
@@ -7,8 +7,10 @@
 -- Each group costs two probes, however many groups or jobs there are. The limits keep them probes: as joins, they would
 -- read the heads and the blocked jobs of all groups.
 with found as materialized (
-  select asked.group_key, asked.position, head.id as head_id, head.run_at, next.id as next_id
-  from unnest(:groups::text[], :positions::bigint[]) as asked (group_key, position)
+  select
+    asked.group_key, head.id as head_id, head.run_at, next.id as next_id,
+    case when next.id is not null then nextval('dibs.positions') end as position
+  from unnest(:groups::text[]) as asked (group_key)
   left join lateral (
     select id, run_at
     from dibs.jobs

@@ -1,12 +1,16 @@
--- The one insert of jobs. The statement around it names the queue (`queue`) and the jobs (`new`, with their positions).
+-- The one insert of jobs. The statement around it names the queue (`queue`) and the jobs (`new`, with their positions, and
+-- whether they are the heads of their groups at once).
 insert into dibs.jobs
   (queue_id, id, state, run_at, priority, max_attempts, payload_bytes, backoff, headers, payload,
-    unique_key, group_key, fairness_key, expires_at, awaited_until, position)
+    unique_key, group_key, fairness_key, expires_at, awaited_until, is_head, position)
 select
   queue.id,
   new.id,
-  -- include shared/new_job_state.sql
-  ,
+  case
+    when new.is_head then 'ready'
+    else
+      -- include shared/new_job_state.sql
+  end,
   greatest(due.run_at, now()),
   new.priority,
   new.max_attempts,
@@ -19,6 +23,7 @@ select
   new.fairness_key,
   now() + new.expires_in_seconds * interval '1 second',
   now() + new.awaited_seconds * interval '1 second',
+  new.is_head,
   coalesce(new.position, nextval('dibs.positions'))
 from queue
 cross join new

@@ -31,5 +31,6 @@ from (values
   ('function', 'capacity', 'execute'),
   ('function', 'insert_unique', 'execute'),
   ('function', 'is_key_held', 'execute'),
-  ('function', 'refuse_claim', 'execute')
+  ('function', 'refuse_claim', 'execute'),
+  ('function', 'refuse_key', 'execute')
 ) as needed (kind, name, privileges)

@@ -16,7 +16,7 @@ import { eachOf, inSlices } from '../slices.ts';
 import type { Capacity } from './capacity.ts';
 import { checkKeys, hasKeys, type PathOf, runAtOf } from './checks.ts';
 import { createTransact, queueIdsOf, type Within } from './enqueueWithin.ts';
-import { createInsert, hasUniqueKey } from './insert.ts';
+import { createInsert, hasUniqueKey, type Insert, insertShortly } from './insert.ts';
 import { type JobToInsert, type NewJob, toInsert } from './newJob.ts';
 import { createUniqueBatcher, dealOut } from './uniqueBatcher.ts';
 import { isHeavy, weigh } from './weight.ts';
@@ -77,7 +77,7 @@ export function createEnqueue(context: {
   const transact = createTransact({ db, arrivals, insert, groups, inserted: committed });
   const waitForLocks = createLockWait();
 
-  const batcher = (roundTrips?: JoinRoundTrip) =>
+  const batcher = (insertAll: Insert, roundTrips?: JoinRoundTrip) =>
     createBatcher<JobToInsert[], Job[]>({
       joinRoundTrip: roundTrips,
       weigh,
@@ -85,15 +85,15 @@ export function createEnqueue(context: {
       async run(queueId, requests, trip) {
         const jobs = await arrivals.watch(
           () => [queueId],
-          () => insert(trip?.db ?? db, queueId, requests.flat()),
+          () => insertAll(trip?.db ?? db, queueId, requests.flat()),
         );
         committed(jobs, trip?.number);
         return dealOut(jobs, requests);
       },
     });
-  const light = batcher(joinRoundTrip);
-  const heavy = batcher();
-  const unique = createUniqueBatcher({ db, arrivals, waitForLocks, insert, inserted: committed });
+  const light = batcher((on, queueId, jobs) => insertShortly(on, queueId, jobs, newId), joinRoundTrip);
+  const heavy = batcher(insert);
+  const unique = createUniqueBatcher({ db, arrivals, waitForLocks, insert, newId, inserted: committed });
 
   /** The times of the jobs. @throws Refusal `invalid_request` */
   function checked(jobs: NewJob[], at: PathOf): (Date | null)[] {
@@ -105,7 +105,7 @@ export function createEnqueue(context: {
   async function enqueueIntoOne(jobs: JobToInsert[], queue: Queue): Promise<Job[]> {
     const grouped = jobs.filter((job) => job.group !== null).length;
     const isUnique = jobs.some(hasUniqueKey);
-    if (!isUnique && !isHeavy(jobs) && grouped < jobs.length) notifier.coming(queue.name);
+    if (!isUnique && !isHeavy(jobs)) notifier.coming(queue.name);
     const inserted = await (isUnique ? unique : isHeavy(jobs) ? heavy : light)(queue.id, jobs);
     if (grouped > 0) await groups.advanceAfter(inserted);
     return inserted;

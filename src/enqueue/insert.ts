@@ -4,9 +4,12 @@ import type { Db } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import { type Inserted, type JobToInsert, newJobParameters, toJob } from './newJob.ts';
 
+type Decided = Inserted & { id: string | null };
+
 const statements = {
   // A row without an id stands for all jobs that are ready.
-  plain: prepared('enqueue/insert', row<Inserted & { id: string | null }>()),
+  plain: prepared('enqueue/insert', row<Decided>()),
+  grouped: prepared('enqueue/insert_grouped', row<Decided>()),
   unique: prepared('enqueue/insert_unique', row<JobRow>()),
 };
 
@@ -18,14 +21,8 @@ export function firstOfKeys<J extends { unique_key: string | null }>(jobs: J[]):
   return jobs.filter(({ unique_key: key }) => key === null || (!keys.has(key) && keys.add(key)));
 }
 
-async function insertPlain(
-  on: Db,
-  queueId: number,
-  jobs: JobToInsert[],
-  newId: (queueId: number) => string,
-): Promise<Job[]> {
-  const ids = jobs.map(() => newId(queueId));
-  const rows = await on.query(statements.plain, { queue_id: queueId, ...newJobParameters(ids, jobs) });
+/** The jobs, from the rows that came back for them. @throws QueueGone when there are none */
+function toJobs(jobs: JobToInsert[], ids: string[], rows: Decided[]): Job[] {
   if (rows.length === 0) throw new QueueGone();
   const found = new Map(rows.map((row) => [row.id, row]));
   return jobs.map((job, i) => {
@@ -34,16 +31,47 @@ async function insertPlain(
   });
 }
 
-/** Every statement locks its keys in this order, so that no two of them can deadlock. */
-const byKey = ([a]: [JobToInsert, string], [b]: [JobToInsert, string]): number =>
-  (a.unique_key ?? '') < (b.unique_key ?? '') ? -1 : 1;
-
-async function insertUnique(
+type InsertWith = (
   on: Db,
   queueId: number,
   jobs: JobToInsert[],
   newId: (queueId: number) => string,
-): Promise<Job[]> {
+) => Promise<Job[]>;
+
+const insertPlain: InsertWith = async (on, queueId, jobs, newId) => {
+  const ids = jobs.map(() => newId(queueId));
+  const rows = await on.query(statements.plain, { queue_id: queueId, ...newJobParameters(ids, jobs) });
+  return toJobs(jobs, ids, rows);
+};
+
+const hasGroup = (job: JobToInsert): boolean => job.group !== null;
+
+/** Whether each job is the first one of its group here, and is due at once. */
+function leadsOf(jobs: JobToInsert[]): boolean[] {
+  const groups = new Set<string>();
+  return jobs.map(({ group, delay_seconds, run_at }) => {
+    if (group === null || groups.has(group)) return false;
+    groups.add(group);
+    return delay_seconds === 0 && run_at === null;
+  });
+}
+
+/**
+ * Inserts jobs without unique keys. A job that comes into an empty group is its head at once. This is for short
+ * transactions: another one that gives the group a head waits for the end of this one.
+ */
+export const insertShortly: InsertWith = async (on, queueId, jobs, newId) => {
+  if (!jobs.some(hasGroup)) return insertPlain(on, queueId, jobs, newId);
+  const ids = jobs.map(() => newId(queueId));
+  const parameters = { queue_id: queueId, leads: leadsOf(jobs), ...newJobParameters(ids, jobs) };
+  return toJobs(jobs, ids, await on.query(statements.grouped, parameters));
+};
+
+/** Every statement locks its keys in this order, so that no two of them can deadlock. */
+const byKey = ([a]: [JobToInsert, string], [b]: [JobToInsert, string]): number =>
+  (a.unique_key ?? '') < (b.unique_key ?? '') ? -1 : 1;
+
+const insertUnique: InsertWith = async (on, queueId, jobs, newId) => {
   const ids = new Map(firstOfKeys(jobs).map((job) => [job, newId(queueId)]));
   const firsts = [...ids].sort(byKey);
   const parameters = newJobParameters(
@@ -60,7 +88,7 @@ async function insertUnique(
     if (own) return { ...own, queue };
     return { ...(holders.get(job.unique_key) as JobRow), queue, deduplicated: true };
   });
-}
+};
 
 export type Insert = (on: Db, queueId: number, jobs: JobToInsert[]) => Promise<Job[]>;
 

@@ -1,15 +1,18 @@
 import { createBatcher } from '../batching/batcher.ts';
 import type { Job } from '../job.ts';
-import { isLockTimeout } from '../postgres/errorClasses.ts';
+import { isKeyTaken, isLockTimeout } from '../postgres/errorClasses.ts';
 import { SHORT_LOCK_WAIT_MS, type WaitForLocks, withLockTimeout } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
 import { hasUniqueKey, type Insert } from './insert.ts';
+import { insertNewKeys } from './insertNewKeys.ts';
 import type { JobToInsert } from './newJob.ts';
 import { weigh } from './weight.ts';
 
 const BATCH_ROWS = 100;
 const BATCH_BYTES = 2 ** 20;
+
+const opensWindow = ({ unique_for_seconds: seconds }: JobToInsert): boolean => seconds !== null && seconds > 0;
 
 /** Deals out the jobs of a batch to the requests that they came from. */
 export function dealOut(jobs: Job[], requests: unknown[][]): Job[][] {
@@ -30,17 +33,29 @@ export function createUniqueBatcher(context: {
   arrivals: Arrivals;
   waitForLocks: WaitForLocks;
   insert: Insert;
+  newId: (queueId: number) => string;
   inserted: (jobs: Job[]) => void;
 }) {
-  const { db, arrivals, waitForLocks, insert, inserted } = context;
+  const { db, arrivals, waitForLocks, insert, newId, inserted } = context;
   /** The keys that requests wait for on this replica, and the number of requests that wait for each. */
   const waitedFor = new Map<string, number>();
+
+  /** Nearly all keys are free, or held by an unfinished job. That is found out first. */
+  async function insertOn(on: ReturnType<typeof withLockTimeout>, queueId: number, jobs: JobToInsert[]) {
+    if (jobs.some(opensWindow)) return insert(on, queueId, jobs);
+    try {
+      return await insertNewKeys(on, queueId, jobs, newId);
+    } catch (error) {
+      if (!isKeyTaken(error)) throw error;
+      return insert(on, queueId, jobs);
+    }
+  }
 
   /** Inserts in a transaction of its own, which waits `lockWaitMs` at most for a lock. */
   async function insertWithin(lockWaitMs: number, queueId: number, jobs: JobToInsert[]): Promise<Job[]> {
     const done = await arrivals.watch(
       () => [queueId],
-      () => insert(withLockTimeout(db, lockWaitMs), queueId, jobs),
+      () => insertOn(withLockTimeout(db, lockWaitMs), queueId, jobs),
     );
     inserted(done);
     return done;

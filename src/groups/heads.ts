@@ -11,7 +11,6 @@ import { prepared, row } from '../postgres/statements.ts';
 import { textArray } from '../postgres/textArray.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queues } from '../queues/cache.ts';
-import { nextPositions } from '../queues/positions.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import { type GroupsOfQueue, MOST_GROUPS, portionsOf } from './portions.ts';
 
@@ -68,15 +67,10 @@ export function createGroupHeads(context: {
     const queue = await queues.byId(queueId);
     for (let left = groups; queue && left.length > 0; ) {
       const asked = left;
-      const advanceOnce = async () => {
-        const positions = await nextPositions(db, asked.length);
+      const advanceOnce = () => {
         notifier.coming(queue.name);
         return joinRoundTrip(queueId, async (trip) => {
-          const found = await trip.db.query(statement, {
-            queue_id: queueId,
-            groups: textArray(asked),
-            positions,
-          });
+          const found = await trip.db.query(statement, { queue_id: queueId, groups: textArray(asked) });
           if (found.some((row) => row.is_new)) notifier.ready(queue.name, trip.number);
           return found;
         });
@@ -121,14 +115,8 @@ export function createGroupHeads(context: {
   /** Advances groups of several queues in one transaction. Nobody holds their jobs for long. */
   async function advanceTogether(groupsOf: GroupsOfQueue[]): Promise<void> {
     const found = await Promise.all(groupsOf.map(([queueId]) => queues.byId(queueId)));
-    const count = groupsOf.reduce((sum, [, groups]) => sum + groups.length, 0);
-    const advanceAll = async () => {
-      const positions = await nextPositions(db, count);
-      const calls = groupsOf.map(([queue_id, groups]) =>
-        callOf(statement, { queue_id, groups, positions: positions.splice(0, groups.length) }),
-      );
-      return db.pipeline([lockLimit(SHORT_LOCK_WAIT_MS), ...calls]);
-    };
+    const calls = groupsOf.map(([queue_id, groups]) => callOf(statement, { queue_id, groups }));
+    const advanceAll = () => db.pipeline([lockLimit(SHORT_LOCK_WAIT_MS), ...calls]);
     const [, ...results] = await arrivals.watch(() => groupsOf.map(([queueId]) => queueId), advanceAll);
     for (const [i, queue] of found.entries())
       if (queue && results[i]?.some((row) => row.is_new)) notifier.ready(queue.name);

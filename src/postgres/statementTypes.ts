@@ -1472,6 +1472,16 @@ export interface StatementTypes {
       capacity: number;
     };
   };
+  'enqueue/check_windows': {
+    parameters: {
+      unique_keys: (string | null)[] | TextArray | null;
+      queue_id: number | null;
+      ids: (string | null)[] | null;
+    };
+    columns: {
+      refused: boolean;
+    };
+  };
   'enqueue/held_keys': {
     parameters: {
       unique_keys: (string | null)[] | TextArray | null;
@@ -1540,6 +1550,75 @@ export interface StatementTypes {
       state: JobState;
       run_at: string;
       created_at: string;
+    };
+  };
+  'enqueue/insert_grouped': {
+    parameters: {
+      queue_id: number | null;
+      leads: (boolean | null)[] | null;
+      ids: (string | null)[] | null;
+      delays: (number | null)[] | null;
+      run_ats: (string | null)[] | null;
+      priorities: (number | null)[] | null;
+      max_attempts: (number | null)[] | null;
+      backoffs: (string | null)[] | TextArray | null;
+      headers: (string | null)[] | TextArray | null;
+      payloads: (string | null)[] | TextArray | null;
+      unique_keys: (string | null)[] | TextArray | null;
+      windows: (number | null)[] | null;
+      groups: (string | null)[] | TextArray | null;
+      fairness_keys: (string | null)[] | TextArray | null;
+      expiries: (number | null)[] | null;
+      waits: (number | null)[] | null;
+    };
+    columns: {
+      id: string;
+      state: JobState;
+      run_at: string;
+      created_at: string;
+    };
+  };
+  'enqueue/insert_new_keys': {
+    parameters: {
+      queue_id: number | null;
+      ids: (string | null)[] | null;
+      delays: (number | null)[] | null;
+      run_ats: (string | null)[] | null;
+      priorities: (number | null)[] | null;
+      max_attempts: (number | null)[] | null;
+      backoffs: (string | null)[] | TextArray | null;
+      headers: (string | null)[] | TextArray | null;
+      payloads: (string | null)[] | TextArray | null;
+      unique_keys: (string | null)[] | TextArray | null;
+      windows: (number | null)[] | null;
+      groups: (string | null)[] | TextArray | null;
+      fairness_keys: (string | null)[] | TextArray | null;
+      expiries: (number | null)[] | null;
+      waits: (number | null)[] | null;
+    };
+    columns: {
+      new_id: string;
+      new_state: JobState;
+      new_run_at: string;
+      new_created_at: string;
+      state: JobState;
+      finished_at: string;
+      result: string;
+      id: string;
+      priority: number;
+      attempt: number;
+      max_attempts: number;
+      deliveries: number;
+      run_at: string;
+      created_at: string;
+      group: string;
+      fairness_key: string;
+      unique_key: string;
+      lease_expires_at: string;
+      worker: string;
+      last_error: string;
+      headers: string;
+      progress: string;
     };
   };
   'enqueue/insert_once': {
@@ -1619,7 +1698,6 @@ export interface StatementTypes {
   'groups/advance': {
     parameters: {
       groups: (string | null)[] | TextArray | null;
-      positions: (number | null)[] | null;
       queue_id: number | null;
     };
     columns: {
@@ -2297,6 +2375,36 @@ export interface StatementTypes {
       group: string;
     };
   };
+  'settle/ack_sole': {
+    parameters: {
+      queue_id: number | null;
+      ids: (string | null)[] | null;
+      lease_tokens: (string | null)[] | null;
+      kept_seconds: number | null;
+      most_bytes: number | null;
+    };
+    columns: {
+      state: JobState;
+      finished_at: string;
+      result: string;
+      payload: string;
+      id: string;
+      priority: number;
+      attempt: number;
+      max_attempts: number;
+      deliveries: number;
+      run_at: string;
+      created_at: string;
+      group: string;
+      fairness_key: string;
+      unique_key: string;
+      lease_expires_at: string;
+      worker: string;
+      last_error: string;
+      headers: string;
+      progress: string;
+    };
+  };
   'settle/ack_with_follow_ups': {
     parameters: {
       next_queue_id: number | null;
@@ -2676,6 +2784,34 @@ export interface StatementTypes {
     columns: {
       id: string;
       finished: boolean;
+    };
+  };
+  'waiting/look': {
+    parameters: {
+      queue_id: number | null;
+      ids: (string | null)[] | null;
+      most_bytes: number | null;
+    };
+    columns: {
+      state: JobState;
+      finished_at: string;
+      result: string;
+      payload: string;
+      id: string;
+      priority: number;
+      attempt: number;
+      max_attempts: number;
+      deliveries: number;
+      run_at: string;
+      created_at: string;
+      group: string;
+      fairness_key: string;
+      unique_key: string;
+      lease_expires_at: string;
+      worker: string;
+      last_error: string;
+      headers: string;
+      progress: string;
     };
   };
 }

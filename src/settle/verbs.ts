@@ -9,9 +9,10 @@ import { textArray } from '../postgres/textArray.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
+import type { SoleWaiters } from '../waiting/soleWaiters.ts';
 import type { Waiters } from '../waiting/waiters.ts';
 import { createAfterSettle } from './afterSettle.ts';
-import { ackedAs, completeJobs } from './complete.ts';
+import { ackedAs, completeForSole, completeJobs, HANDED_OVER_BYTES } from './complete.ts';
 import { prepareNack, prepareRelease } from './giveBack.ts';
 import { createLateSettlement } from './late.ts';
 import type { Ack, Acked, Extend, Extended, Nack, Release } from './requests.ts';
@@ -26,6 +27,7 @@ interface Context {
   arrivals: Arrivals;
   notifier: Notifier;
   waiters: Waiters;
+  soleWaiters: SoleWaiters;
   groups: GroupHeads;
   tally: Tally;
 }
@@ -35,7 +37,7 @@ interface Context {
  * and `job_not_found` for a job that is gone.
  */
 export function createSettlement(context: Context) {
-  const { db, waiters, arrivals, tally } = context;
+  const { db, waiters, soleWaiters, arrivals, tally } = context;
   const afterSettle = createAfterSettle(context);
   const { leaseEnded, givenBack } = afterSettle;
 
@@ -52,21 +54,30 @@ export function createSettlement(context: Context) {
     return givenBack(queue, rows);
   };
 
-  return {
-    ...afterSettle,
-
-    ack: settleInBatches<Ack, Acked & Moved>(context, {
+  const ackBy = (complete: typeof completeJobs) =>
+    settleInBatches<Ack, Acked & Moved>(context, {
       inRoundTrips: true,
       textOf: (item) => item.result?.text,
       async touch(queue, items, on) {
-        const rows = await completeJobs(queue, items, on);
+        const rows = await complete(queue, items, on);
         tally.acked(queue.id, rows);
         waiters.changed(rows);
         leaseEnded(queue);
         return rows.map(ackedAs);
       },
       ifUntouched: (found) => (found.state === 'completed' ? ackedAs(found) : undefined),
-    }),
+    });
+  const ack = ackBy(completeJobs);
+  const ackForSole = ackBy((queue, items, on) => completeForSole(queue, items, on, soleWaiters));
+
+  return {
+    ...afterSettle,
+
+    ack(item: Ack): Promise<Acked & Moved> {
+      const isSmall = (item.result?.text.length ?? 0) <= HANDED_OVER_BYTES;
+      const letGo = isSmall ? soleWaiters.hold(item.id) : undefined;
+      return letGo ? ackForSole(item).finally(letGo) : ack(item);
+    },
 
     nack: settleInBatches<Nack, Job>(context, {
       inRoundTrips: false,

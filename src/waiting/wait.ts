@@ -6,7 +6,9 @@ import { prepared, row } from '../postgres/statements.ts';
 import type { Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import { createBell } from './bell.ts';
+import { createLook } from './look.ts';
 import { pollWaiters } from './poll.ts';
+import type { SoleWaiters } from './soleWaiters.ts';
 import { isFinished, KEPT_SECONDS, type Waiters } from './waiters.ts';
 
 const noteWaiter = prepared('waiting/await', row<{ state: JobState }>());
@@ -14,12 +16,20 @@ const noteWaiter = prepared('waiting/await', row<{ state: JobState }>());
 /** A replica holds this number of waiting requests at once. It refuses more, so that memory does not grow. */
 const MOST_WAITING = 10_000;
 
+/**
+ * A sole waiter is one for this time. Then it marks its job as all others do. The first mark of the job holds for
+ * KEPT_SECONDS: longer than this time with a slow statement before it and another behind it.
+ */
+const SOLE_MS = 2000;
+
 /** A request that waits for the end of a job. */
 export interface WaitRequest {
   id: string;
   wait_seconds: number;
   /** The job was enqueued as one that a client waits for. */
   announced?: boolean | undefined;
+  /** Nobody else waits for the job, and its mark says so. */
+  sole?: boolean | undefined;
   /** Is given the function to call when the client is gone. */
   onHangup?: ((gone: () => void) => void) | undefined;
 }
@@ -35,10 +45,12 @@ export function createJobWaits(context: {
   db: Db;
   queues: Queues;
   waiters: Waiters;
+  soleWaiters: SoleWaiters;
   notifier: Notifier;
   getJob(id: string): Promise<Job>;
 }) {
-  const { db, queues, waiters, notifier, getJob } = context;
+  const { db, queues, waiters, soleWaiters, notifier } = context;
+  const look = createLook(context);
   const waits = new Set<OpenWait>();
   let closed = false;
 
@@ -65,7 +77,7 @@ export function createJobWaits(context: {
      * Returns the job when it is finished, after `wait_seconds`, or when the wait is ended, as it is then.
      * @throws Refusal `job_not_found`, also for a job that is purged meanwhile
      */
-    async wait({ id, wait_seconds, announced = false, onHangup }: WaitRequest): Promise<Job> {
+    async wait({ id, wait_seconds, announced = false, sole = false, onHangup }: WaitRequest): Promise<Job> {
       const queueId = queueIdOf(id);
       if (queueId === undefined) throw jobNotFound(id);
       if (waits.size >= MOST_WAITING) throw overloaded();
@@ -82,17 +94,30 @@ export function createJobWaits(context: {
           bell.ring();
         },
       };
+      const waitMs = wait_seconds * 1000;
+      const until = performance.now() + waitMs;
       // Before the first look at the job, so that no change in between is missed.
       waiters.add(id, bell.ring);
       waits.add(wait);
-      const timer = setTimeout(wait.end, wait_seconds * 1000);
+      let timer = sole ? setTimeout(bell.ring, Math.min(SOLE_MS, waitMs)) : setTimeout(wait.end, waitMs);
       onHangup?.(wait.end);
       try {
-        let unfinished = !over && (announced || (await announce(queueId, id, wait_seconds)));
-        for (;;) {
-          if (unfinished) await bell.heard();
+        const isAlone = sole && !over;
+        if (isAlone) {
+          const waiter = soleWaiters.add(id, bell.ring);
+          await bell.heard();
+          await waiter.leave();
+          if (waiter.job) return waiter.job;
           if (failure) throw failure.error;
-          const job = await getJob(id);
+          clearTimeout(timer);
+          timer = setTimeout(wait.end, until - performance.now());
+        }
+        const isMarked = announced && !isAlone;
+        let unfinished = isMarked || (over && !isAlone) || (await announce(queueId, id, wait_seconds));
+        for (;;) {
+          if (unfinished && !over) await bell.heard();
+          if (failure) throw failure.error;
+          const job = await look(id);
           if (over || isFinished(job.state)) return job;
           unfinished = true;
         }

@@ -51,7 +51,6 @@ describe('Prefer: wait on POST /jobs', () => {
       result: { ok: true },
       payload: { n: 1 },
     });
-    expect((await at.get(job.id)).state).toBe('completed');
   });
 
   test('answers 200 with the dead or cancelled job, too', async () => {

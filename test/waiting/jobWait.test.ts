@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { overloaded } from '../../src/errors.ts';
 import type { Queues } from '../../src/queues/cache.ts';
 import type { Notifier } from '../../src/replicas/notifier.ts';
+import { createSoleWaiters } from '../../src/waiting/soleWaiters.ts';
 import { createJobWaits } from '../../src/waiting/wait.ts';
 import { createWaiters } from '../../src/waiting/waiters.ts';
 import { onServer } from '../support/database.ts';
@@ -220,6 +221,7 @@ test('a replica refuses the 10,001st request that waits with 503', async () => {
     db: { query: () => never },
     queues: {} as Queues,
     waiters: createWaiters({ tell: () => undefined }),
+    soleWaiters: createSoleWaiters(),
     notifier: {} as Notifier,
     getJob: () => never,
   });
