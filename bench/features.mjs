@@ -51,8 +51,7 @@ const ackAndEnqueue = (load, queue, requests, next = queue) =>
 const acked = (result) => result.acked;
 
 /** Cycles of three requests. The queue has jobs before it begins, so that every claim finds one. */
-const cycle = (load, queue, more) =>
-  measured(load, 'cycle', [queue, jobText(queue, more), prefix()], acked);
+const cycle = (load, queue, more) => measured(load, 'cycle', [queue, jobText(queue, more), prefix()], acked);
 
 /** Jobs whose producers wait for their ends, as many as there are connections, and as many workers. */
 const awaited = (load, queue) =>
@@ -105,7 +104,10 @@ const PAIRS = {
     run: (load) => varied(load, 'groups', '', { group: '#' }),
     atLeast: 0.75,
   },
-  groupCycle: { row: 8, ...cycles('cycles of groups, all distinct', 'groupCycle', 0.75, { more: { group: '#' } }) },
+  groupCycle: {
+    row: 8,
+    ...cycles('cycles of groups, all distinct', 'groupCycle', 0.75, { more: { group: '#' } }),
+  },
   followUps: {
     row: 9,
     what: 'acks with one follow-up',

@@ -17,6 +17,7 @@ import type { Capacity } from './capacity.ts';
 import { checkKeys, hasKeys, type PathOf, runAtOf } from './checks.ts';
 import { createTransact, queueIdsOf, type Within } from './enqueueWithin.ts';
 import { createInsert, hasUniqueKey, type Insert, insertShortly } from './insert.ts';
+import { createInsertNewKeys } from './insertNewKeys.ts';
 import { type JobToInsert, type NewJob, toInsert } from './newJob.ts';
 import { createUniqueBatcher, dealOut } from './uniqueBatcher.ts';
 import { isHeavy, weigh } from './weight.ts';
@@ -93,7 +94,14 @@ export function createEnqueue(context: {
     });
   const light = batcher((on, queueId, jobs) => insertShortly(on, queueId, jobs, newId), joinRoundTrip);
   const heavy = batcher(insert);
-  const unique = createUniqueBatcher({ db, arrivals, waitForLocks, insert, newId, inserted: committed });
+  const unique = createUniqueBatcher({
+    db,
+    arrivals,
+    waitForLocks,
+    insert,
+    insertNewKeys: createInsertNewKeys(newId),
+    inserted: committed,
+  });
 
   /** The times of the jobs. @throws Refusal `invalid_request` */
   function checked(jobs: NewJob[], at: PathOf): (Date | null)[] {

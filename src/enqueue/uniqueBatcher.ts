@@ -5,14 +5,15 @@ import { SHORT_LOCK_WAIT_MS, type WaitForLocks, withLockTimeout } from '../postg
 import type { Database } from '../postgres/pool.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
 import { hasUniqueKey, type Insert } from './insert.ts';
-import { insertNewKeys } from './insertNewKeys.ts';
+import type { InsertNewKeys } from './insertNewKeys.ts';
 import type { JobToInsert } from './newJob.ts';
 import { weigh } from './weight.ts';
 
 const BATCH_ROWS = 100;
 const BATCH_BYTES = 2 ** 20;
 
-const opensWindow = ({ unique_for_seconds: seconds }: JobToInsert): boolean => seconds !== null && seconds > 0;
+const opensWindow = ({ unique_for_seconds: seconds }: JobToInsert): boolean =>
+  seconds !== null && seconds > 0;
 
 /** Deals out the jobs of a batch to the requests that they came from. */
 export function dealOut(jobs: Job[], requests: unknown[][]): Job[][] {
@@ -33,10 +34,10 @@ export function createUniqueBatcher(context: {
   arrivals: Arrivals;
   waitForLocks: WaitForLocks;
   insert: Insert;
-  newId: (queueId: number) => string;
+  insertNewKeys: InsertNewKeys;
   inserted: (jobs: Job[]) => void;
 }) {
-  const { db, arrivals, waitForLocks, insert, newId, inserted } = context;
+  const { db, arrivals, waitForLocks, insert, insertNewKeys, inserted } = context;
   /** The keys that requests wait for on this replica, and the number of requests that wait for each. */
   const waitedFor = new Map<string, number>();
 
@@ -44,7 +45,7 @@ export function createUniqueBatcher(context: {
   async function insertOn(on: ReturnType<typeof withLockTimeout>, queueId: number, jobs: JobToInsert[]) {
     if (jobs.some(opensWindow)) return insert(on, queueId, jobs);
     try {
-      return await insertNewKeys(on, queueId, jobs, newId);
+      return await insertNewKeys(on, queueId, jobs);
     } catch (error) {
       if (!isKeyTaken(error)) throw error;
       return insert(on, queueId, jobs);

@@ -19,13 +19,15 @@ test('only requests with a key that another transaction holds wait, also beside 
     release = resolve;
   });
   const db = {} as Database;
+  const insert = async (_on: unknown, _queueId: number, jobs: JobToInsert[]) => {
+    if (jobs.some((job) => job.unique_key === held)) throw lockTimeout();
+    return jobs.map((job) => ({ unique_key: job.unique_key }) as Job);
+  };
   const enqueue = createUniqueBatcher({
     db,
     arrivals: createArrivals(db),
-    insert: async (_on, _queueId, jobs) => {
-      if (jobs.some((job) => job.unique_key === held)) throw lockTimeout();
-      return jobs.map((job) => ({ unique_key: job.unique_key }) as Job);
-    },
+    insert,
+    insertNewKeys: insert,
     async waitForLocks(work) {
       waiting++;
       await released;

@@ -18,6 +18,7 @@ import { createArrivals } from '../../src/queues/arrivals.ts';
 import { queueCache } from '../../src/queues/cache.ts';
 import { createNotifier } from '../../src/replicas/notifier.ts';
 import { createSettlement } from '../../src/settle/verbs.ts';
+import { createSoleWaiters } from '../../src/waiting/soleWaiters.ts';
 import { createWaiters } from '../../src/waiting/waiters.ts';
 import { createDatabase, onServer } from '../support/database.ts';
 import { until } from '../support/until.ts';
@@ -62,6 +63,7 @@ function bareEngine(url: string) {
     arrivals,
     notifier,
     waiters,
+    soleWaiters: createSoleWaiters(),
     groups,
     tally,
   });
