@@ -66,12 +66,13 @@ export async function cycle(url, queue, job, { connections, seconds, script = 'c
 }
 
 /** The failures of a run, in words; empty when all went well. */
-export function trouble({ failed = 0, empty = 0, short = 0, not_2xx, broken }) {
+export function trouble({ failed = 0, empty = 0, short = 0, late = 0, not_2xx, broken }) {
   const counts = {
     'failed answers': failed,
     'not 2xx': not_2xx,
     'broken connections': broken,
     'empty claims': empty,
+    'answers before the end of the job': late,
   };
   return Object.entries({ ...counts, 'claims not full': short })
     .filter(([, count]) => count > 0)

@@ -10,7 +10,7 @@ import { createSemaphore } from '../postgres/semaphore.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import { textArray } from '../postgres/textArray.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
-import type { Queues } from '../queues/cache.ts';
+import type { Queue, Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import { type GroupsOfQueue, MOST_GROUPS, portionsOf } from './portions.ts';
 
@@ -36,6 +36,8 @@ export interface Moved {
   state: JobState;
   group?: string | null;
   run_at?: string;
+  /** The advance of its group, if that has begun after the commit that moved it. */
+  advanced?: Promise<unknown> | undefined;
 }
 
 /** A job in one of these states is still the head of its group, or does not wait in the group yet. */
@@ -62,10 +64,11 @@ export function createGroupHeads(context: {
   /** Groups that could not be advanced, by the ids of their queues. */
   const missed = new Map<number, Set<string>>();
 
-  async function headsOf(queueId: number, groups: string[]): Promise<Map<string, Head>> {
+  /** The heads of these groups. It joins the next round trip at once. */
+  async function headsIn(queue: Queue, groups: string[]): Promise<Map<string, Head>> {
+    const queueId = queue.id;
     const heads = new Map<string, Head>();
-    const queue = await queues.byId(queueId);
-    for (let left = groups; queue && left.length > 0; ) {
+    for (let left = groups; left.length > 0; ) {
       const asked = left;
       const advanceOnce = () => {
         notifier.coming(queue.name);
@@ -87,8 +90,9 @@ export function createGroupHeads(context: {
     weigh: () => 1 / MOST_GROUPS,
     maxWeight: 1,
     async run(queueId, groups) {
-      const heads = await headsOf(queueId, [...new Set(groups)]);
-      return groups.map((group) => heads.get(group));
+      const queue = await queues.byId(queueId);
+      const heads = queue && (await headsIn(queue, [...new Set(groups)]));
+      return groups.map((group) => heads?.get(group));
     },
   });
 
@@ -150,6 +154,16 @@ export function createGroupHeads(context: {
   return {
     advance,
     advanceMany,
+
+    /**
+     * Advances groups of one queue, after the commit that moved their jobs: in the next round trip, if this is called before
+     * that begins. At most MOST_GROUPS.
+     */
+    advanceNext: (queue: Queue, groups: string[]): Promise<unknown> =>
+      headsIn(queue, groups).catch((error) => {
+        log(error, TRIED_AGAIN);
+        miss(queue.id, groups);
+      }),
 
     /** Advances the groups of these jobs, after the commit that moved them. Sets the jobs that are heads now to `ready`. */
     async advanceAfter(jobs: Moved[]): Promise<void> {

@@ -1,8 +1,8 @@
+import type { RoundTripDb } from '../batching/roundTrips.ts';
 import { withUnknownOutcome } from '../errors.ts';
 import type { Moved } from '../groups/heads.ts';
 import type { JobRow } from '../job.ts';
 import { SMALL_BYTES } from '../memory.ts';
-import type { Db } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import { textArray } from '../postgres/textArray.ts';
 import type { Queue } from '../queues/cache.ts';
@@ -13,19 +13,25 @@ import { ids, tokens } from './settleBatch.ts';
 
 const statements = {
   ack: prepared('settle/ack', row<Done>()),
-  ackSole: prepared('settle/ack_sole', row<JobRow>()),
+  ackSole: prepared('settle/ack_sole', row<JobRow & Pick<Moved, 'advanced'>>()),
   complete: prepared('settle/complete', row<Done>()),
 };
 
 /** A job that was acked. It is kept as completed, or, without a state, gone. */
-type Done = Changed & Pick<Moved, 'group'>;
+export type Done = Changed & Pick<Moved, 'group' | 'advanced'>;
+
+/** Is shown the jobs that are gone, before the next round trip of their queue begins. */
+type Seen = (gone: Done[]) => void;
 
 /** Deletes done jobs. Keeps them where the queue has a retention or a client waits for them. */
-export async function completeJobs(queue: Queue, items: Ack[], on: Db): Promise<Done[]> {
-  const gone =
-    queue.retention_seconds === 0
-      ? await on.query(statements.ack, { queue_id: queue.id, ids: ids(items), lease_tokens: tokens(items) })
-      : [];
+export async function completeJobs(
+  queue: Queue,
+  items: Ack[],
+  on: RoundTripDb,
+  seen?: Seen,
+): Promise<Done[]> {
+  const named = { queue_id: queue.id, ids: ids(items), lease_tokens: tokens(items) };
+  const gone = queue.retention_seconds === 0 ? await on.query(statements.ack, named, seen) : [];
   if (gone.length === items.length) return gone;
   const deleted = new Set(gone.map((row) => row.id));
   const rest = items.filter((item) => !deleted.has(item.id));
@@ -49,29 +55,26 @@ export const HANDED_OVER_BYTES = SMALL_BYTES / 2;
 export async function completeForSole(
   queue: Queue,
   items: Ack[],
-  on: Db,
+  on: RoundTripDb,
+  seen: Seen | undefined,
   soleWaiters: SoleWaiters,
 ): Promise<Done[]> {
   if (queue.retention_seconds !== 0) return completeJobs(queue, items, on);
-  const gone = await on.query(statements.ackSole, {
-    queue_id: queue.id,
-    ids: ids(items),
-    lease_tokens: tokens(items),
-    kept_seconds: KEPT_SECONDS,
-    most_bytes: HANDED_OVER_BYTES,
-  });
+  const named = { queue_id: queue.id, ids: ids(items), lease_tokens: tokens(items) };
+  const limits = { kept_seconds: KEPT_SECONDS, most_bytes: HANDED_OVER_BYTES };
+  const gone = await on.query(statements.ackSole, { ...named, ...limits }, seen);
   const results = new Map(items.map(({ id, result }) => [id, result?.text ?? null]));
   const deleted = new Set<string>();
-  for (const job of gone) {
+  for (const { advanced: _, ...job } of gone) {
     deleted.add(job.id);
     const result = results.get(job.id) ?? null;
     soleWaiters.handOver({ ...job, queue: queue.name, result, lease_expires_at: null });
   }
-  const done: Done[] = gone.map(({ id, group }) => ({ id, group }));
+  const done: Done[] = gone.map(({ id, group, advanced }) => ({ id, group, advanced }));
   if (deleted.size === items.length) return done;
   try {
     const rest = items.filter(({ id }) => !deleted.has(id));
-    return done.concat(await completeJobs(queue, rest, on));
+    return done.concat(await completeJobs(queue, rest, on, seen));
   } catch (error) {
     throw deleted.size > 0 ? withUnknownOutcome(error) : error;
   }
@@ -81,10 +84,12 @@ export async function completeForSole(
 export const ackedAs = ({
   id,
   group,
+  advanced,
   enqueued,
-}: Pick<Moved, 'id' | 'group'> & { enqueued?: string | null }): Acked & Moved => ({
+}: Omit<Moved, 'state'> & { enqueued?: string | null }): Acked & Moved => ({
   id,
   state: 'completed',
   group,
+  advanced,
   enqueued: enqueued ? JSON.parse(enqueued) : [],
 });

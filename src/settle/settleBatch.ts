@@ -1,10 +1,10 @@
 import { createBatcher } from '../batching/batcher.ts';
-import type { JoinRoundTrip } from '../batching/roundTrips.ts';
+import type { JoinRoundTrip, RoundTripDb } from '../batching/roundTrips.ts';
 import { jobNotFound, leaseLost, Refusal } from '../errors.ts';
 import { type GroupHeads, type Moved, needsAdvance } from '../groups/heads.ts';
 import { isUuid, queueIdOf } from '../ids.ts';
 import type { JobState } from '../job.ts';
-import type { Database, Db } from '../postgres/pool.ts';
+import type { Database } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 
@@ -44,7 +44,7 @@ interface Verb<I extends Item, Row extends Moved> {
   /** Whether its statement goes in the round trips of the queue. Only a verb of one statement may. */
   inRoundTrips: boolean;
   /** Runs its statement, and returns the rows that it touched. Ids ascend, so that two batches cannot deadlock. */
-  touch(queue: Queue, items: I[], on: Db): Promise<Row[]>;
+  touch(queue: Queue, items: I[], on: RoundTripDb): Promise<Row[]>;
   /** The text that an item stores with its job. It counts for the size of the batch. */
   textOf(item: I): string | undefined;
   /**
@@ -124,7 +124,7 @@ export function settleInBatches<I extends Item, Row extends Moved>(
     const outcome = 'later' in first ? ((await first.later).get(item.id) as Row | Refusal) : first;
     if (outcome instanceof Error) throw outcome;
     // Not in the batch: there, items without a group would wait for it too.
-    if (needsAdvance(outcome)) await groups.advanceAfter([outcome]);
+    if (needsAdvance(outcome)) await (outcome.advanced ?? groups.advanceAfter([outcome]));
     return outcome;
   };
 }

@@ -1,3 +1,4 @@
+import { askers, runFor } from '../askers.ts';
 import type { JoinRoundTrip } from '../batching/roundTrips.ts';
 import type { GroupHeads, Moved } from '../groups/heads.ts';
 import type { Job, JobRow } from '../job.ts';
@@ -12,7 +13,7 @@ import type { Notifier } from '../replicas/notifier.ts';
 import type { SoleWaiters } from '../waiting/soleWaiters.ts';
 import type { Waiters } from '../waiting/waiters.ts';
 import { createAfterSettle } from './afterSettle.ts';
-import { ackedAs, completeForSole, completeJobs, HANDED_OVER_BYTES } from './complete.ts';
+import { ackedAs, completeForSole, completeJobs, type Done, HANDED_OVER_BYTES } from './complete.ts';
 import { prepareNack, prepareRelease } from './giveBack.ts';
 import { createLateSettlement } from './late.ts';
 import type { Ack, Acked, Extend, Extended, Nack, Release } from './requests.ts';
@@ -37,7 +38,7 @@ interface Context {
  * and `job_not_found` for a job that is gone.
  */
 export function createSettlement(context: Context) {
-  const { db, waiters, soleWaiters, arrivals, tally } = context;
+  const { db, waiters, soleWaiters, groups, arrivals, tally } = context;
   const afterSettle = createAfterSettle(context);
   const { leaseEnded, givenBack } = afterSettle;
 
@@ -54,12 +55,21 @@ export function createSettlement(context: Context) {
     return givenBack(queue, rows);
   };
 
+  /** A claim that is sent after the ack was answered finds the next job of the group. So the advance begins soon. */
+  function advanceNext(queue: Queue, gone: Done[]): void {
+    const grouped = gone.filter(({ group }) => typeof group === 'string');
+    if (grouped.length === 0) return;
+    const advanced = groups.advanceNext(queue, [...new Set(grouped.map(({ group }) => group as string))]);
+    for (const row of grouped) row.advanced = advanced;
+  }
+
   const ackBy = (complete: typeof completeJobs) =>
     settleInBatches<Ack, Acked & Moved>(context, {
       inRoundTrips: true,
       textOf: (item) => item.result?.text,
       async touch(queue, items, on) {
-        const rows = await complete(queue, items, on);
+        const who = askers();
+        const rows = await complete(queue, items, on, (gone) => runFor(who, () => advanceNext(queue, gone)));
         tally.acked(queue.id, rows);
         waiters.changed(rows);
         leaseEnded(queue);
@@ -68,7 +78,7 @@ export function createSettlement(context: Context) {
       ifUntouched: (found) => (found.state === 'completed' ? ackedAs(found) : undefined),
     });
   const ack = ackBy(completeJobs);
-  const ackForSole = ackBy((queue, items, on) => completeForSole(queue, items, on, soleWaiters));
+  const ackForSole = ackBy((queue, items, on, seen) => completeForSole(queue, items, on, seen, soleWaiters));
 
   return {
     ...afterSettle,
