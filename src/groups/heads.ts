@@ -19,6 +19,8 @@ const statement = prepared(
   row<Head & { group: string; is_head: boolean; is_new: boolean }>(),
 );
 
+const waiting = prepared('groups/waiting', row<{ group: string }>());
+
 /** When queues are advanced one by one, this number is at once. */
 const QUEUES_AT_ONCE = 4;
 
@@ -156,14 +158,22 @@ export function createGroupHeads(context: {
     advanceMany,
 
     /**
-     * Advances groups of one queue, after the commit that moved their jobs: in the next round trip, if this is called before
-     * that begins. At most MOST_GROUPS.
+     * Advances those of the groups of one queue that have blocked jobs, after the commit that took their heads. It looks in the
+     * next round trip, if it is called before that begins. At most MOST_GROUPS.
      */
-    advanceNext: (queue: Queue, groups: string[]): Promise<unknown> =>
-      headsIn(queue, groups).catch((error) => {
+    async advanceWaiting(queue: Queue, groups: string[]): Promise<void> {
+      try {
+        const asked = { queue_id: queue.id, groups: textArray(groups) };
+        const found = await joinRoundTrip(queue.id, ({ db: on }) => on.query(waiting, asked));
+        await headsIn(
+          queue,
+          found.map(({ group }) => group),
+        );
+      } catch (error) {
         log(error, TRIED_AGAIN);
         miss(queue.id, groups);
-      }),
+      }
+    },
 
     /** Advances the groups of these jobs, after the commit that moved them. Sets the jobs that are heads now to `ready`. */
     async advanceAfter(jobs: Moved[]): Promise<void> {

@@ -1722,6 +1722,15 @@ export interface StatementTypes {
       last_group: string;
     };
   };
+  'groups/waiting': {
+    parameters: {
+      groups: (string | null)[] | TextArray | null;
+      queue_id: number | null;
+    };
+    columns: {
+      group: string;
+    };
+  };
   'maintenance/drop_floors': {
     parameters: {
       end: number | null;

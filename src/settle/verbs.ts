@@ -59,7 +59,7 @@ export function createSettlement(context: Context) {
   function advanceNext(queue: Queue, gone: Done[]): void {
     const grouped = gone.filter(({ group }) => typeof group === 'string');
     if (grouped.length === 0) return;
-    const advanced = groups.advanceNext(queue, [...new Set(grouped.map(({ group }) => group as string))]);
+    const advanced = groups.advanceWaiting(queue, [...new Set(grouped.map(({ group }) => group as string))]);
     for (const row of grouped) row.advanced = advanced;
   }
 
