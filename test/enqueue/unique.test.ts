@@ -209,6 +209,24 @@ describe('in batches', () => {
     );
   });
 
+  test('a key whose job has ended in its window is a duplicate beside new keys', async () => {
+    const queue = at.newQueue();
+    const first = await at.enqueue({ queue, unique_key: 'window', unique_for_seconds: 600 });
+    await at.settle('ack', await at.claimOne(queue));
+    const jobs = ['new', 'window', 'other'].map((unique_key) => ({ queue, unique_key }));
+    const answered = await at.enqueueAll(jobs);
+    expect(answered.map(({ deduplicated }) => deduplicated ?? false)).toEqual([false, true, false]);
+    expect(answered[1]).toMatchObject({ id: first.id, state: 'completed' });
+    expect((await at.claim(queue, { limit: 10 })).map(({ unique_key }) => unique_key)).toEqual([
+      'new',
+      'other',
+    ]);
+    const again = await at.enqueueAll(jobs);
+    expect(again.map(({ id, deduplicated }) => [id, deduplicated])).toEqual(
+      answered.map(({ id }) => [id, true]),
+    );
+  });
+
   test('a batch that is refused takes no key', async () => {
     const queue = at.newQueue();
     expectProblem(

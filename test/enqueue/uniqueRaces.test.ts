@@ -177,6 +177,37 @@ test('a job that is enqueued and acked between the look-up of the key and the in
   expect(await jobsIn(queue)).toHaveLength(1);
 });
 
+test('the same for a request: its insert is undone, and it is answered with the job of the window', async () => {
+  const queue = at.newQueue();
+  await at.enqueue({ queue });
+  const first = await openTransaction(url());
+  const [job] = await first.query<{ id: string }>(
+    `select dibs.enqueue($1, unique_key => 'k', unique_for_seconds => 60) as id`,
+    [queue],
+  );
+  const answer = replica(0).call('POST', '/jobs/batch', {
+    jobs: [{ queue, unique_key: 'other' }, { queue, unique_key: 'k' }, { queue }],
+  });
+  await eventually(async () => {
+    const waiting = await onServer(
+      url(),
+      `select from pg_stat_activity where datname = current_database() and wait_event = 'transactionid'`,
+    );
+    expect(waiting).toHaveLength(1);
+  });
+  await first.query('delete from dibs.jobs where id = $1', [job?.id]);
+  await first.end('commit');
+  const { status, body } = await answer;
+  expect(status).toBe(201);
+  expect(body.jobs.map((one: { deduplicated?: boolean }) => one.deduplicated ?? false)).toEqual([
+    false,
+    true,
+    false,
+  ]);
+  expect(body.jobs[1]).toMatchObject({ id: job?.id, state: 'completed' });
+  expect(await jobsIn(queue)).toHaveLength(3);
+});
+
 describe('while an open transaction has enqueued with a key', () => {
   const holding = async (queue: string, keys = ['held']) => {
     const user = await openTransaction(url());

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createDatabase } from '../support/database.ts';
-import { oneClaim, parametersOf } from '../support/jobs.ts';
+import { newJobs, oneClaim, parametersOf } from '../support/jobs.ts';
 import { buffers, type Mode, nodes, outline, type PlanNode, prepare, rowsTouched } from '../support/plans.ts';
 import { type ParametersOf, rowsOf, type StatementName } from '../support/statements.ts';
 
@@ -47,16 +47,17 @@ const HISTORIES: Record<string, (client: pg.Client, fill: (upTo: number) => Prom
     },
   };
 
-function judge(plan: PlanNode, items: number): void {
-  const drawn = outline(plan);
+/** The indexes by which a plan reads jobs. */
+function indexesOf(plan: PlanNode) {
   const scans = nodes(plan).filter(
     (node) => node['Relation Name'] === 'jobs' && node['Node Type'].includes('Scan'),
   );
-  expect([...new Set(scans.map((node) => node['Index Name']))].sort(), drawn).toEqual([
-    'jobs_blocked',
-    'jobs_head',
-    'jobs_pkey',
-  ]);
+  return [...new Set(scans.map((node) => node['Index Name']))].sort();
+}
+
+function judge(plan: PlanNode, items: number): void {
+  const drawn = outline(plan);
+  expect(indexesOf(plan), drawn).toEqual(['jobs_blocked', 'jobs_head', 'jobs_pkey']);
   expect(rowsTouched(plan), drawn).toBeLessThanOrEqual(3 * items);
   // Measured: 24 to 36 for one group, and for each of 400.
   expect(buffers(plan), drawn).toBeLessThan(100 + 40 * items);
@@ -76,7 +77,13 @@ for (const [shape, wish] of Object.entries(SHAPES))
         const fill = (upTo: number) => makeGroups(client, wish, upTo);
         await begin(client, fill);
         for (const mode of MODES)
-          for (const name of ['groups/advance', 'groups/headless', 'claim/plain'] as const) {
+          for (const name of [
+            'groups/advance',
+            'groups/waiting',
+            'groups/headless',
+            'enqueue/insert_grouped',
+            'claim/plain',
+          ] as const) {
             const statement = await prepare(client, name, mode);
             // A generic plan is made now, and kept.
             await statement.plan(parametersOf(name, { first: 1, last: 1, by: 1, queue: 1 }, 1));
@@ -98,6 +105,26 @@ for (const [shape, wish] of Object.entries(SHAPES))
           for (const count of wish.groups === 1 ? [1] : [1, 400]) {
             const groups = Array.from({ length: count }, (_, i) => groupOf(i * 100));
             judge(await run('groups/advance', mode, { queue_id: 1, groups }), count);
+          }
+        },
+      );
+
+      test.each(MODES)(
+        'the look at groups after an ack, and an enqueue, cost one or two probes for each group by their %s plans',
+        async (mode) => {
+          for (const count of wish.groups === 1 ? [1] : [1, 400]) {
+            const groups = Array.from({ length: count }, (_, i) => groupOf(i * 100 + 1));
+            const look = await run('groups/waiting', mode, { queue_id: 1, groups });
+            expect(indexesOf(look), outline(look)).toEqual(['jobs_blocked']);
+            expect(rowsTouched(look), outline(look)).toBeLessThanOrEqual(count);
+            const ids = groups.map((_, i) => `ffffffff-0000-7000-8000-${String(i).padStart(12, '0')}`);
+            const enqueue = await run('enqueue/insert_grouped', mode, {
+              ...newJobs(1, ids),
+              groups,
+              leads: groups.map(() => true),
+            });
+            expect(indexesOf(enqueue), outline(enqueue)).toEqual(['jobs_blocked', 'jobs_head']);
+            expect(rowsTouched(enqueue), outline(enqueue)).toBeLessThanOrEqual(2 * count);
           }
         },
       );

@@ -213,6 +213,35 @@ describe('no group is left without a head', () => {
   });
 });
 
+test('a job that comes into a group whose head is missing goes behind the jobs that wait there', async () => {
+  const [first] = await one().enqueue('order', 2);
+  await behead();
+  const [late] = await two().enqueue('order');
+  expect(late).toMatchObject({ state: 'blocked' });
+  const [lease] = (await one().claim()) as [LeasedJob];
+  expect(lease.id).toBe(first?.id);
+  await empty();
+});
+
+test('a job that comes while a producer has not committed its own waits for nobody', async () => {
+  await one().enqueue('open');
+  await empty();
+  const client = new pg.Client(database.url);
+  await client.connect();
+  await client.query('begin');
+  await client.query(`select dibs.enqueue($1, "group" => 'open')`, [QUEUE]);
+  const [job] = await one().enqueue('open');
+  expect(job).toMatchObject({ state: 'ready' });
+  await client.query('commit');
+  await client.end();
+  const [lease] = (await two().claim()) as [LeasedJob];
+  expect(lease.id).toBe(job?.id);
+  expect(await two().claim()).toEqual([]);
+  await one().ack(lease);
+  expect(await two().claim()).toHaveLength(1);
+  await empty();
+});
+
 test('32 concurrent producers into one group are served one at a time, in order, by two engines', async () => {
   const order: string[] = [];
   const answered: { id: string; sent: number; at: number }[] = [];

@@ -116,6 +116,14 @@ describe('jobs of one group', () => {
     expect(await at.claim(queue)).toEqual([]);
   });
 
+  test('have the order of their batch, also when the first of them has a time that is over', async () => {
+    const past = new Date(Date.now() - 60_000).toISOString();
+    await at.enqueueAll(
+      [1, 2, 3].map((payload) => ({ queue, group: 'g', payload, ...(payload === 1 && { run_at: past }) })),
+    );
+    expect(await workOff()).toEqual([1, 2, 3]);
+  });
+
   test('may come from a schedule, or with an Idempotency-Key', async () => {
     await at.ok('PUT', `/schedules/${queue}`, {
       cron: '0 0 1 1 *',

@@ -79,7 +79,8 @@ const all = <T>(items: unknown[], value: T): T[] => items.map(() => value);
 const RANKS = Array.from({ length: 201 }, (_, i) => i - 100);
 const positionsOf = (ids: string[]) => ids.map((_, i) => 10_000_000 + i);
 const LATER = '2100-01-01';
-const newJobs = (queue: number, ids: string[]) => ({
+/** Parameters of a statement that inserts jobs. */
+export const newJobs = (queue: number, ids: string[]) => ({
   queue_id: queue,
   ids: ids.map((id) => id.replace(/^0/, 'f')),
   delays: all(ids, 0),
@@ -212,6 +213,18 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
     batch: true,
     parameters: ({ queue }, ids) => newJobs(queue, ids),
   },
+  'enqueue/insert_grouped': {
+    batch: true,
+    parameters: ({ queue }, ids) => ({ ...newJobs(queue, ids), groups: ids, leads: all(ids, true) }),
+  },
+  'enqueue/insert_new_keys': {
+    batch: true,
+    parameters: ({ queue }, ids) => ({ ...newJobs(queue, ids), unique_keys: ids }),
+  },
+  'enqueue/check_windows': {
+    batch: true,
+    parameters: ({ queue }, ids) => ({ queue_id: queue, ids, unique_keys: ids }),
+  },
   'enqueue/insert_once': {
     batch: true,
     parameters: ({ queue }, ids) => ({
@@ -242,6 +255,16 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
   'settle/ack': {
     batch: true,
     parameters: ({ queue }, ids) => ({ queue_id: queue, ids, lease_tokens: all(ids, TOKEN) }),
+  },
+  'settle/ack_sole': {
+    batch: true,
+    parameters: ({ queue }, ids) => ({
+      queue_id: queue,
+      ids,
+      lease_tokens: all(ids, TOKEN),
+      kept_seconds: 10,
+      most_bytes: 8192,
+    }),
   },
   'settle/complete': {
     batch: true,
@@ -301,10 +324,18 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
   },
   'settle/job': { parameters: ({ queue }, [id = FIRST_ID]) => ({ queue_id: queue, id }) },
   'waiting/await': { parameters: ({ queue }, [id = FIRST_ID]) => ({ queue_id: queue, id, seconds: 30 }) },
+  'waiting/look': {
+    batch: true,
+    parameters: ({ queue }, ids) => ({ queue_id: queue, ids, most_bytes: 16_384 }),
+  },
   'waiting/finished': { batch: true, parameters: ({ queue }, ids) => ({ queue_id: queue, ids }) },
   'groups/advance': {
     batch: true,
-    parameters: ({ queue }, ids) => ({ queue_id: queue, groups: ids, positions: positionsOf(ids) }),
+    parameters: ({ queue }, ids) => ({ queue_id: queue, groups: ids }),
+  },
+  'groups/waiting': {
+    batch: true,
+    parameters: ({ queue }, ids) => ({ queue_id: queue, groups: ids }),
   },
   'groups/headless': {
     planned: true,
