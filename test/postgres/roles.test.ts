@@ -114,6 +114,7 @@ const SERVES: Privileges = {
   'function dibs.insert_unique': 'execute',
   'function dibs.is_key_held': 'execute',
   'function dibs.refuse_claim': 'execute',
+  'function dibs.refuse_key': 'execute',
 };
 
 const sorted = (privileges: Privileges) => Object.entries(privileges).sort();
