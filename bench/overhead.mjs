@@ -12,7 +12,6 @@ import { cycle } from './lib/wrk.mjs';
 
 const QUEUE = 'bench';
 const PLAIN = 'plain';
-const WARM_SECONDS = 2;
 /** Other keys that a replica has in memory. */
 const OTHER_KEYS = 100;
 
@@ -98,11 +97,11 @@ await benchmark(
   {
     name: 'overhead',
     title: 'What keys, tokens, limits, metrics, traces and the history cost',
-    full: { rounds: 11, seconds: 4, connections: [64, 256], sides: '' },
-    short: { rounds: 3, seconds: 2, connections: [64] },
+    full: { rounds: 11, seconds: 4, warmSeconds: 6, connections: [64, 256], sides: '' },
+    short: { rounds: 3, seconds: 2, warmSeconds: 2, connections: [64] },
     maxSeconds: 7200,
   },
-  async ({ options: { rounds, seconds, connections, sides: wanted }, postgres, report }) => {
+  async ({ options: { rounds, seconds, warmSeconds, connections, sides: wanted }, postgres, report }) => {
     const job = jobText(QUEUE);
     const url = await postgres.database('dibs_overhead');
     const filler = await startReplica(url);
@@ -132,7 +131,7 @@ await benchmark(
     async function runSide(side) {
       await side.before?.(url);
       const replica = await startReplica(url, side.env, undefined, side.probe);
-      const load = { connections: connections[0], seconds: WARM_SECONDS, key: side.key };
+      const load = { connections: connections[0], seconds: warmSeconds, key: side.key };
       await cycle(replica.url, QUEUE, job, load);
       const found = new Map();
       for (const count of connections) found.set(count, await measure(side, replica, count));
