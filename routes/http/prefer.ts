@@ -53,6 +53,7 @@ export const finishedWithin = (
       const hasKey = request.headers['idempotency-key'] !== undefined;
       const finished = await request.verbs.waitForEnqueued({
         id,
+        from: request.raw.socket,
         wait_seconds: seconds,
         announced: !job?.deduplicated,
         onHangup: hasKey ? undefined : (gone) => onHangup(reply, gone),

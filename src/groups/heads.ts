@@ -3,11 +3,11 @@ import type { JoinRoundTrip } from '../batching/roundTrips.ts';
 import { isOutage } from '../errors.ts';
 import { queueIdOf } from '../ids.ts';
 import type { JobState } from '../job.ts';
-import { lockLimit, SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
-import { callOf } from '../postgres/pipeline.ts';
+import { isLockTimeout } from '../postgres/errorClasses.ts';
+import { SHORT_LOCK_WAIT_MS, withLockTimeout } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
 import { createSemaphore } from '../postgres/semaphore.ts';
-import { prepared, row } from '../postgres/statements.ts';
+import { planned, prepared, row } from '../postgres/statements.ts';
 import { textArray } from '../postgres/textArray.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queues } from '../queues/cache.ts';
@@ -19,6 +19,7 @@ const statement = prepared(
   'groups/advance',
   row<Head & { group: string; is_head: boolean; is_new: boolean }>(),
 );
+const many = planned('groups/advance_many', row<{ queue_id: number }>());
 
 /** When queues are advanced one by one, this number is at once. */
 const QUEUES_AT_ONCE = 4;
@@ -118,28 +119,28 @@ export function createGroupHeads(context: {
     return heads;
   }
 
-  /** Advances groups of several queues in one transaction. Nobody holds their jobs for long. */
+  /** Advances groups of several queues with one statement. It passes over jobs that somebody holds at this moment. */
   async function advanceTogether(groupsOf: GroupsOfQueue[]): Promise<void> {
-    const found = await Promise.all(groupsOf.map(([queueId]) => queues.byId(queueId)));
-    const count = groupsOf.reduce((sum, [, groups]) => sum + groups.length, 0);
+    const ids = groupsOf.map(([queueId]) => queueId);
+    const found = new Map(await Promise.all(ids.map(async (id) => [id, await queues.byId(id)] as const)));
+    const queue_ids = groupsOf.flatMap(([queueId, groups]) => groups.map(() => queueId));
+    const groups = groupsOf.flatMap(([, some]) => some);
     const advanceAll = async () => {
-      const positions = await nextPositions(db, count);
-      const calls = groupsOf.map(([queue_id, groups]) =>
-        callOf(statement, { queue_id, groups, positions: positions.splice(0, groups.length) }),
-      );
-      return db.pipeline([lockLimit(SHORT_LOCK_WAIT_MS), ...calls]);
+      const positions = await nextPositions(db, groups.length);
+      return withLockTimeout(db, SHORT_LOCK_WAIT_MS).query(many, { queue_ids, groups, positions });
     };
-    const [, ...results] = await arrivals.watch(() => groupsOf.map(([queueId]) => queueId), advanceAll);
-    for (const [i, queue] of found.entries())
-      if (queue && results[i]?.some((row) => row.is_new)) notifier.ready(queue.name);
+    for (const { queue_id } of await arrivals.watch(() => ids, advanceAll)) {
+      const queue = found.get(queue_id);
+      if (queue) notifier.ready(queue.name);
+    }
   }
 
   const oneByOne = (groupsOf: GroupsOfQueue[]) =>
     Promise.all(groupsOf.map(([queueId, groups]) => inPlace(() => advance(queueId, groups))));
 
   /**
-   * Advances groups of many queues, by the ids of the queues. A group whose next job was taken away at that moment stays
-   * without a head.
+   * Advances groups of many queues, by the ids of the queues. A group whose next job was taken away at that moment, or is
+   * held by somebody, stays without a head.
    */
   async function advanceMany(groupsOf: Iterable<GroupsOfQueue>): Promise<void> {
     for (const some of portionsOf(groupsOf)) {
@@ -148,11 +149,11 @@ export function createGroupHeads(context: {
         if (some.length === 1) await oneByOne(some);
         else await advanceTogether(some);
       } catch (error) {
-        if (isOutage(error)) {
+        if (isOutage(error) || isLockTimeout(error)) {
           log(error, TRIED_AGAIN);
           for (const [queueId, groups] of some) miss(queueId, groups);
         } else {
-          // One queue holds up or fails all. Alone, it fails alone.
+          // One queue fails all. Alone, it fails alone.
           await oneByOne(some);
         }
       }

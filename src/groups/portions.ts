@@ -1,11 +1,9 @@
-/** At most this number of groups goes in a statement, and in a transaction. */
+/** At most this number of groups goes in a statement. */
 export const MOST_GROUPS = 1000;
-/** The groups of this number of queues are advanced in one transaction. */
-const QUEUES_TOGETHER = 100;
 
 export type GroupsOfQueue = readonly [queueId: number, groups: string[]];
 
-/** Divides groups of many queues into portions for one transaction each. */
+/** Divides groups of many queues into portions for one statement each. */
 export function portionsOf(queues: Iterable<GroupsOfQueue>): GroupsOfQueue[][] {
   const portions: GroupsOfQueue[][] = [];
   let portion: GroupsOfQueue[] = [];
@@ -18,7 +16,7 @@ export function portionsOf(queues: Iterable<GroupsOfQueue>): GroupsOfQueue[][] {
   for (const [queueId, groups] of queues)
     for (let at = 0; at < groups.length; at += MOST_GROUPS) {
       const some = groups.slice(at, at + MOST_GROUPS);
-      if (portion.length === QUEUES_TOGETHER || count + some.length > MOST_GROUPS) close();
+      if (count + some.length > MOST_GROUPS) close();
       portion.push([queueId, some]);
       count += some.length;
     }

@@ -18,6 +18,8 @@ const MOST_WAITING = 10_000;
 export interface WaitRequest {
   id: string;
   wait_seconds: number;
+  /** The connection of the request. */
+  from?: object | undefined;
   /** The job was enqueued as one that a client waits for. */
   announced?: boolean | undefined;
   /** Is given the function to call when the client is gone. */
@@ -36,7 +38,7 @@ export function createJobWaits(context: {
   queues: Queues;
   waiters: Waiters;
   notifier: Notifier;
-  getJob(id: string): Promise<Job>;
+  getJob(look: { id: string; from?: object | undefined }): Promise<Job>;
 }) {
   const { db, queues, waiters, notifier, getJob } = context;
   const waits = new Set<OpenWait>();
@@ -65,7 +67,7 @@ export function createJobWaits(context: {
      * Returns the job when it is finished, after `wait_seconds`, or when the wait is ended, as it is then.
      * @throws Refusal `job_not_found`, also for a job that is purged meanwhile
      */
-    async wait({ id, wait_seconds, announced = false, onHangup }: WaitRequest): Promise<Job> {
+    async wait({ id, wait_seconds, from, announced = false, onHangup }: WaitRequest): Promise<Job> {
       const queueId = queueIdOf(id);
       if (queueId === undefined) throw jobNotFound(id);
       if (waits.size >= MOST_WAITING) throw overloaded();
@@ -92,7 +94,7 @@ export function createJobWaits(context: {
         for (;;) {
           if (unfinished) await bell.heard();
           if (failure) throw failure.error;
-          const job = await getJob(id);
+          const job = await getJob({ id, from });
           if (over || isFinished(job.state)) return job;
           unfinished = true;
         }

@@ -1,5 +1,8 @@
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -45,6 +48,28 @@ describe('a start that waiting cannot mend ends with one line that says why', ()
     const migrating = await ended({ DATABASE_URL: missing }, 'migrate');
     expect(migrating.code).toBe(1);
     expect(migrating.said).toMatch(/^dibs: .*\(SQLSTATE 3D000\)\.\n$/);
+  });
+
+  test('a database in another encoding', async () => {
+    const ascii = `${new URL(database.url).pathname.slice(1)}_ascii`;
+    const onPostgres = (sql: string) => onServer(urlOf(database.url, 'postgres'), sql);
+    await onPostgres(`create database ${ascii} encoding 'SQL_ASCII' locale 'C' template template0`);
+    const { code, said } = await ended({ DATABASE_URL: urlOf(database.url, ascii) });
+    await onPostgres(`drop database ${ascii} with (force)`);
+    expect(code).toBe(1);
+    expect(said).toBe('dibs: Dibs needs a database in UTF8, but this one is in SQL_ASCII.\n');
+  });
+
+  test('a DATA_DIR that cannot be made, or is a file', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'dibs-'));
+    const file = join(folder, 'file');
+    writeFileSync(file, '');
+    for (const dataDir of [file, join(file, 'below')]) {
+      const { code, said } = await ended({ DATA_DIR: dataDir });
+      expect(said).toMatch(/^dibs: DATA_DIR \S+ can't be created: .*Set DATABASE_URL .*\n$/);
+      expect(code).toBe(1);
+    }
+    rmSync(folder, { recursive: true });
   });
 
   test('a port that somebody else has', async () => {
