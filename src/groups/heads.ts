@@ -13,13 +13,16 @@ import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queues } from '../queues/cache.ts';
 import { nextPositions } from '../queues/positions.ts';
 import type { Notifier } from '../replicas/notifier.ts';
-import { type GroupsOfQueue, MOST_GROUPS, portionsOf } from './portions.ts';
+import { type GroupsOfQueue, portionsOf } from './portions.ts';
 
 const statement = prepared(
   'groups/advance',
   row<Head & { group: string; is_head: boolean; is_new: boolean }>(),
 );
 const many = planned('groups/advance_many', row<{ queue_id: number }>());
+
+/** At most this number of groups of a queue goes in a statement. */
+const MOST_GROUPS = 1000;
 
 /** When queues are advanced one by one, this number is at once. */
 const QUEUES_AT_ONCE = 4;
@@ -119,8 +122,8 @@ export function createGroupHeads(context: {
     return heads;
   }
 
-  /** Advances groups of several queues with one statement. It passes over jobs that somebody holds at this moment. */
-  async function advanceTogether(groupsOf: GroupsOfQueue[]): Promise<void> {
+  /** Advances groups with one statement, which waits for no job that somebody holds. Returns whether some group got a head. */
+  async function advanceTogether(groupsOf: GroupsOfQueue[]): Promise<boolean> {
     const ids = groupsOf.map(([queueId]) => queueId);
     const found = new Map(await Promise.all(ids.map(async (id) => [id, await queues.byId(id)] as const)));
     const queue_ids = groupsOf.flatMap(([queueId, groups]) => groups.map(() => queueId));
@@ -129,35 +132,39 @@ export function createGroupHeads(context: {
       const positions = await nextPositions(db, groups.length);
       return withLockTimeout(db, SHORT_LOCK_WAIT_MS).query(many, { queue_ids, groups, positions });
     };
-    for (const { queue_id } of await arrivals.watch(() => ids, advanceAll)) {
+    const advanced = await arrivals.watch(() => ids, advanceAll);
+    for (const { queue_id } of advanced) {
       const queue = found.get(queue_id);
       if (queue) notifier.ready(queue.name);
     }
+    return advanced.length > 0;
   }
 
-  const oneByOne = (groupsOf: GroupsOfQueue[]) =>
-    Promise.all(groupsOf.map(([queueId, groups]) => inPlace(() => advance(queueId, groups))));
+  async function oneByOne(groupsOf: GroupsOfQueue[]): Promise<boolean> {
+    const one = ([queueId, groups]: GroupsOfQueue) => inPlace(() => advance(queueId, groups));
+    return (await Promise.all(groupsOf.map(one))).some((heads) => heads.size > 0);
+  }
 
   /**
    * Advances groups of many queues, by the ids of the queues. A group whose next job was taken away at that moment, or is
-   * held by somebody, stays without a head.
+   * held by somebody, stays without a head. Returns whether some group got a head.
    */
-  async function advanceMany(groupsOf: Iterable<GroupsOfQueue>): Promise<void> {
+  async function advanceMany(groupsOf: Iterable<GroupsOfQueue>): Promise<boolean> {
+    let isAny = false;
     for (const some of portionsOf(groupsOf)) {
       try {
-        // Claims of a single queue can go in the same round trip.
-        if (some.length === 1) await oneByOne(some);
-        else await advanceTogether(some);
+        isAny = (await advanceTogether(some)) || isAny;
       } catch (error) {
         if (isOutage(error) || isLockTimeout(error)) {
           log(error, TRIED_AGAIN);
           for (const [queueId, groups] of some) miss(queueId, groups);
         } else {
           // One queue fails all. Alone, it fails alone.
-          await oneByOne(some);
+          isAny = (await oneByOne(some)) || isAny;
         }
       }
     }
+    return isAny;
   }
 
   return {

@@ -16,7 +16,10 @@ const headless = planned('groups/headless', row<Headless>());
 
 /** One statement looks at this number of groups, of any number of queues. */
 const PAGE = 1000;
-/** The looks take this share of the time, as long as a page takes some 10 ms. A look at all queues begins LOOK_MS after the end of the last one. */
+/**
+ * The looks take this share of the time, as long as a page takes some 10 ms. A look at all queues begins LOOK_MS after the end
+ * of the last one, or at once when that one mended groups: it may have passed others before they lost their heads.
+ */
 const SHARE = 1 / 20;
 const LOOK_MS = 500;
 /** On a busy machine a look takes long because it waits. It has not cost more for that. */
@@ -47,6 +50,8 @@ export function createGroupRepair(context: {
   const { db, queues, groups, log } = context;
   /** Where the look at all queues goes on. */
   let place = ALL_QUEUES;
+  /** Whether this look at all queues has mended groups. */
+  let hasMended = false;
   /** The looks at single queues, by name. `again` asks for one more look after the rest. */
   const looking = new Map<string, { again: boolean }>();
   let stopped = false;
@@ -55,23 +60,21 @@ export function createGroupRepair(context: {
 
   /**
    * Looks at the next groups behind a place, and advances those without a head. Returns the place behind them, or
-   * undefined when there were none, how long the look took, and whether heads were missing.
+   * undefined when there were none, how long the look took, whether heads were missing, and whether groups were mended.
    */
-  async function page(from: Place): Promise<{ next: Place | undefined; lookMs: number; lost: boolean }> {
+  async function page(
+    from: Place,
+  ): Promise<{ next: Place | undefined; lookMs: number; lost: boolean; mended: boolean }> {
     const started = performance.now();
     const [found] = await db.query(headless, { ...from, limit: PAGE });
     const lookMs = performance.now() - started;
     const groupsOf = new Map<number, string[]>();
     for (const [i, queueId] of (found?.queue_ids ?? []).entries())
       groupsOf.set(queueId, [...(groupsOf.get(queueId) ?? []), found?.groups?.[i] as string]);
-    await groups.advanceMany(groupsOf);
-    const lost = groupsOf.size > 0;
-    if (!found || found.last_queue_id === null) return { next: undefined, lookMs, lost };
-    return {
-      next: { ...from, queue_id: found.last_queue_id, after: found.last_group as string },
-      lookMs,
-      lost,
-    };
+    const mended = await groups.advanceMany(groupsOf);
+    const done = { lookMs, lost: groupsOf.size > 0, mended };
+    if (!found || found.last_queue_id === null) return { next: undefined, ...done };
+    return { next: { ...from, queue_id: found.last_queue_id, after: found.last_group as string }, ...done };
   }
 
   /** Looks at all groups of one queue. Returns how long the looks took. */
@@ -116,9 +119,14 @@ export function createGroupRepair(context: {
     /** The duty: one page of the look at all queues. Returns the time in milliseconds until the next page. */
     async run(): Promise<number> {
       await groups.catchUp();
-      const { next, lookMs, lost } = await page(place);
+      const { next, lookMs, lost, mended } = await page(place);
       place = next ?? ALL_QUEUES;
-      if (!next) return LOOK_MS;
+      hasMended ||= mended;
+      if (!next) {
+        const isAgain = hasMended;
+        hasMended = false;
+        return isAgain ? MOST_REST_LOST_MS : LOOK_MS;
+      }
       return lost
         ? Math.min(MOST_REST_LOST_MS, restAfter(lookMs, LOST_SHARE))
         : Math.min(MOST_REST_MS, restAfter(lookMs, SHARE));
