@@ -122,8 +122,8 @@ export function createGroupHeads(context: {
     return heads;
   }
 
-  /** Advances groups with one statement, which waits for no job that somebody holds. Returns whether some group got a head. */
-  async function advanceTogether(groupsOf: GroupsOfQueue[]): Promise<boolean> {
+  /** Advances groups with one statement, which waits for no job that somebody holds. Returns how many queues got heads. */
+  async function advanceTogether(groupsOf: GroupsOfQueue[]): Promise<number> {
     const ids = groupsOf.map(([queueId]) => queueId);
     const found = new Map(await Promise.all(ids.map(async (id) => [id, await queues.byId(id)] as const)));
     const queue_ids = groupsOf.flatMap(([queueId, groups]) => groups.map(() => queueId));
@@ -137,34 +137,32 @@ export function createGroupHeads(context: {
       const queue = found.get(queue_id);
       if (queue) notifier.ready(queue.name);
     }
-    return advanced.length > 0;
+    return advanced.length;
   }
 
-  async function oneByOne(groupsOf: GroupsOfQueue[]): Promise<boolean> {
-    const one = ([queueId, groups]: GroupsOfQueue) => inPlace(() => advance(queueId, groups));
-    return (await Promise.all(groupsOf.map(one))).some((heads) => heads.size > 0);
-  }
+  const oneByOne = (groupsOf: GroupsOfQueue[]) =>
+    Promise.all(groupsOf.map(([queueId, groups]) => inPlace(() => advance(queueId, groups))));
 
   /**
-   * Advances groups of many queues, by the ids of the queues. A group whose next job was taken away at that moment, or is
-   * held by somebody, stays without a head. Returns whether some group got a head.
+   * Advances groups of many queues, by the ids of the queues. It waits for no lock: a group whose next job was taken away at
+   * that moment, or is held by somebody, stays without a head until the next look. Returns how many queues got heads.
    */
-  async function advanceMany(groupsOf: Iterable<GroupsOfQueue>): Promise<boolean> {
-    let isAny = false;
+  async function advanceMany(groupsOf: Iterable<GroupsOfQueue>): Promise<number> {
+    let advanced = 0;
     for (const some of portionsOf(groupsOf)) {
       try {
-        isAny = (await advanceTogether(some)) || isAny;
+        advanced += await advanceTogether(some);
       } catch (error) {
-        if (isOutage(error) || isLockTimeout(error)) {
+        if (isOutage(error)) {
           log(error, TRIED_AGAIN);
           for (const [queueId, groups] of some) miss(queueId, groups);
-        } else {
+        } else if (!isLockTimeout(error)) {
           // One queue fails all. Alone, it fails alone.
-          isAny = (await oneByOne(some)) || isAny;
+          await oneByOne(some);
         }
       }
     }
-    return isAny;
+    return advanced;
   }
 
   return {

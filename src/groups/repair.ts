@@ -16,10 +16,7 @@ const headless = planned('groups/headless', row<Headless>());
 
 /** One statement looks at this number of groups, of any number of queues. */
 const PAGE = 1000;
-/**
- * The looks take this share of the time, as long as a page takes some 10 ms. A look at all queues begins LOOK_MS after the end
- * of the last one, or at once when that one mended groups: it may have passed others before they lost their heads.
- */
+/** The looks take this share of the time, as long as a page takes some 10 ms. A look at all queues begins LOOK_MS after the end of the last one. */
 const SHARE = 1 / 20;
 const LOOK_MS = 500;
 /** On a busy machine a look takes long because it waits. It has not cost more for that. */
@@ -27,6 +24,8 @@ const MOST_REST_MS = 200;
 /** Where heads are missing, a replica may have died. Then the looks take more of the time. */
 const LOST_SHARE = 1 / 4;
 const MOST_REST_LOST_MS = 30;
+/** After a look that mended this number of queues, the next one begins sooner: it may have passed others before they lost heads. */
+const MANY_LOST = 100;
 
 /** A group, and the queues behind it up to `to_queue_id`. */
 interface Place {
@@ -50,8 +49,8 @@ export function createGroupRepair(context: {
   const { db, queues, groups, log } = context;
   /** Where the look at all queues goes on. */
   let place = ALL_QUEUES;
-  /** Whether this look at all queues has mended groups. */
-  let hasMended = false;
+  /** How many queues this look at all queues has mended. */
+  let mendedSoFar = 0;
   /** The looks at single queues, by name. `again` asks for one more look after the rest. */
   const looking = new Map<string, { again: boolean }>();
   let stopped = false;
@@ -60,11 +59,11 @@ export function createGroupRepair(context: {
 
   /**
    * Looks at the next groups behind a place, and advances those without a head. Returns the place behind them, or
-   * undefined when there were none, how long the look took, whether heads were missing, and whether groups were mended.
+   * undefined when there were none, how long the look took, whether heads were missing, and how many queues it has mended.
    */
   async function page(
     from: Place,
-  ): Promise<{ next: Place | undefined; lookMs: number; lost: boolean; mended: boolean }> {
+  ): Promise<{ next: Place | undefined; lookMs: number; lost: boolean; mended: number }> {
     const started = performance.now();
     const [found] = await db.query(headless, { ...from, limit: PAGE });
     const lookMs = performance.now() - started;
@@ -121,11 +120,11 @@ export function createGroupRepair(context: {
       await groups.catchUp();
       const { next, lookMs, lost, mended } = await page(place);
       place = next ?? ALL_QUEUES;
-      hasMended ||= mended;
+      mendedSoFar += mended;
       if (!next) {
-        const isAgain = hasMended;
-        hasMended = false;
-        return isAgain ? MOST_REST_LOST_MS : LOOK_MS;
+        const isSooner = mendedSoFar >= MANY_LOST;
+        mendedSoFar = 0;
+        return isSooner ? MOST_REST_LOST_MS : LOOK_MS;
       }
       return lost
         ? Math.min(MOST_REST_LOST_MS, restAfter(lookMs, LOST_SHARE))
