@@ -126,9 +126,10 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
       const { id } = request.params;
       const { wait_seconds = 0, payload_format } = request.query;
       if (wait_seconds > 0) takeWait(request);
+      const from = request.raw.socket;
       const job = await (wait_seconds === 0
-        ? request.verbs.getJob({ id })
-        : request.verbs.waitForJob({ id, wait_seconds, onHangup: (gone) => onHangup(reply, gone) }));
+        ? request.verbs.getJob({ id, from })
+        : request.verbs.waitForJob({ id, from, wait_seconds, onHangup: (gone) => onHangup(reply, gone) }));
       takeAnswer(request, sizeOf(job));
       return sendJson(reply, jobJson(job, payload_format));
     },

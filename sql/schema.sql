@@ -706,6 +706,7 @@ create table dibs.jobs (
   claim_id text,
   claim_holder uuid,
   leased_at timestamp with time zone,
+  lease_seconds double precision,
   constraint job_attempts CHECK ((((attempt >= 0) AND (attempt <= max_attempts)) AND ((max_attempts >= 1) AND (max_attempts <= 1000)) AND (deliveries >= attempt))),
   constraint job_cancelling CHECK (((NOT cancel_requested) OR (state = ANY (ARRAY['leased'::dibs.job_state, 'completed'::dibs.job_state, 'cancelled'::dibs.job_state])))),
   constraint job_enqueued CHECK (((enqueued IS NULL) OR (state = 'completed'::dibs.job_state))),

@@ -250,7 +250,7 @@ export async function startEngine(options: EngineOptions) {
     extend: settlement.extend,
     settle: settleMany,
 
-    getJob: ({ id }: { id: string }) => jobs.get(id),
+    getJob: jobs.get,
     waitForJob: waits.wait,
     listJobs: (filter: JobListing) => jobs.list(filter),
     explainJob: ({ id }: { id: string }) => jobs.explain(id),

@@ -66,3 +66,10 @@ export interface Job extends JobRow {
   /** Set by an enqueue that inserted nothing: this job holds the unique key. */
   deduplicated?: true | undefined;
 }
+
+/** A look at a single job. */
+export interface JobLook {
+  id: string;
+  /** The connection of the request. Connections take turns. */
+  from?: object | undefined;
+}

@@ -452,7 +452,7 @@ type LeasedJob struct {
 	PayloadText *string `json:"payload_text,omitempty"`
 	// Proves this lease, in whatever settles or extends it.
 	LeaseToken string `json:"lease_token"`
-	// How long the lease was given for: what a repeat of the claim asks for, too. So a worker needs no clock of its own.
+	// How long the claim gave the lease for. A repeat with the same `claim_id` is told the same, whatever it asks for, though some of that time is over. A worker needs no clock of its own.
 	LeaseSeconds float64 `json:"lease_seconds"`
 }
 

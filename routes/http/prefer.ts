@@ -56,6 +56,7 @@ export const finishedWithin = (
       const announced = !job?.deduplicated;
       const finished = await request.verbs.waitForEnqueued({
         id,
+        from: request.raw.socket,
         wait_seconds: seconds,
         announced,
         sole: sole && announced,

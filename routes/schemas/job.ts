@@ -310,7 +310,8 @@ export const LeasedJob = Type.Object(
     lease_token: Type.String({ description: 'Proves this lease, in whatever settles or extends it.' }),
     lease_seconds: decimal({
       description:
-        'How long the lease was given for: what a repeat of the claim asks for, too. So a worker needs no clock of its own.',
+        'How long the claim gave the lease for. A repeat with the same `claim_id` is told the same, whatever it asks for, ' +
+        'though some of that time is over. A worker needs no clock of its own.',
     }),
   },
   { $id: 'LeasedJob', description: 'A job, leased to the claimant.', examples: [LEASED_EXAMPLE] },

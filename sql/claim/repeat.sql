@@ -39,6 +39,11 @@ took as (
 )
 select
   j.position, j.lease_token, j.payload,
+  -- As the claim gave it. Beside older replicas, the column may tell of the lease before, and leased_at may be missing.
+  least(
+    j.lease_seconds,
+    extract(epoch from j.lease_expires_at - coalesce(j.leased_at, statement_timestamp()))::double precision
+  ) as lease_seconds,
   -- include shared/job_columns.sql
 from dibs.jobs j
 where j.claim_holder = (select holder from claim where leased)

@@ -4,6 +4,7 @@
 -- The ids ascend: see shared/batch_by_id.sql.
 update dibs.jobs j
 set
+  lease_seconds = coalesce(j.lease_seconds, extract(epoch from j.lease_expires_at - j.leased_at)),
   lease_expires_at = now() + interval '1 second' * (:lease_seconds::double precision[])[width_bucket(j.id, :ids::uuid[])],
   progress = coalesce((:progress::text[])[width_bucket(j.id, :ids::uuid[])]::json, j.progress)
 where

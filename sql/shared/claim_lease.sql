@@ -12,6 +12,7 @@ lease_token = encode(substring(sha256(
 lease_expires_at = statement_timestamp() + interval '1 second'
   * (:lease_seconds::double precision[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]],
 leased_at = statement_timestamp(),
+lease_seconds = null,
 worker = (:workers::text[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]],
 claim_id = null,
 claim_holder = (:claim_holders::uuid[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]]

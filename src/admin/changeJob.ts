@@ -31,12 +31,12 @@ export function createChangeJob(context: {
   arrivals: Arrivals;
   notifier: Notifier;
   groups: GroupHeads;
-  getJob(id: string): Promise<Job>;
+  getJob(look: { id: string }): Promise<Job>;
 }) {
   const { db, clock, queues, arrivals, notifier, groups, getJob } = context;
 
   async function refusalOf(id: string, { max_attempts = 1000 }: JobChange): Promise<Error> {
-    const { state, attempt } = await getJob(id);
+    const { state, attempt } = await getJob({ id });
     if (state === 'leased') return jobLeased(id);
     if (state === 'completed' || state === 'cancelled') return jobFinished(id, state);
     const least = state === 'dead' ? attempt : attempt + 1;

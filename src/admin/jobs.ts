@@ -1,7 +1,7 @@
 import type { Claims } from '../claim/claims.ts';
 import { jobFinished, jobLeased, jobNotFound, uniqueKeyTaken } from '../errors.ts';
 import type { GroupHeads } from '../groups/heads.ts';
-import type { Job, JobRow } from '../job.ts';
+import type { Job, JobLook, JobRow } from '../job.ts';
 import { actAs, behind, type Signed } from '../postgres/act.ts';
 import { isKeyTaken } from '../postgres/errorClasses.ts';
 import { LONG_LOCK_WAIT_MS, orUnavailable, withLockTimeout } from '../postgres/lockWait.ts';
@@ -27,7 +27,10 @@ const statements = {
   oldest: planned('admin/list_oldest', row<Job & Found>()),
 };
 
-/** So many single jobs are read at once. Thousands of large ones must leave connections to other verbs. */
+/**
+ * So many single jobs are read at once. Thousands of large ones must leave connections to other verbs. Those who ask for them
+ * take turns.
+ */
 const READ_AT_ONCE = 4;
 
 /** How many items a page would have had, if it had not been cut. */
@@ -52,15 +55,15 @@ export function jobAdmin(context: {
   const reading = createSemaphore(READ_AT_ONCE);
 
   /** The job with its payload. @throws Refusal `job_not_found` */
-  async function get(id: string): Promise<Job> {
+  async function get({ id, from }: JobLook): Promise<Job> {
     const queue = await queues.ofJob(id);
-    const [row] = await reading(() => db.query(statements.get, { queue_id: queue.id, id }));
+    const [row] = await reading(() => db.query(statements.get, { queue_id: queue.id, id }), from);
     if (!row) throw jobNotFound(id);
     return { ...row, queue: queue.name };
   }
 
   async function withoutPayload(id: string): Promise<Job> {
-    const { payload: _, ...job } = await get(id);
+    const { payload: _, ...job } = await get({ id });
     return job;
   }
 
@@ -101,7 +104,7 @@ export function jobAdmin(context: {
     async cancel({ id, by }: { id: string } & Signed): Promise<Job> {
       const queue = await queues.ofJob(id);
       const [row] = await behind(db, actAs(by)).query(statements.cancel, { queue_id: queue.id, id });
-      if (!row) throw jobFinished(id, (await get(id)).state);
+      if (!row) throw jobFinished(id, (await get({ id })).state);
       waiters.changed([row]);
       await settlement.dropCancelled(queue, [row]);
       await groups.advanceAfter([row]);

@@ -3,6 +3,7 @@ import { askers } from '../askers.ts';
 import { isOutage } from '../errors.ts';
 import type { Call, Rows } from '../postgres/pipeline.ts';
 import type { Database, Db } from '../postgres/pool.ts';
+import type { Semaphore } from '../postgres/semaphore.ts';
 import type { Statement } from '../postgres/statements.ts';
 
 /**
@@ -31,8 +32,15 @@ export interface RoundTrip {
   leave(): RoundTrip;
 }
 
-/** Runs a verb's work when the next round trip of a queue begins. */
-export type JoinRoundTrip = <T>(queueId: number, work: (trip: RoundTrip) => Promise<T>) => Promise<T>;
+/**
+ * Runs a verb's work when the next round trip of a queue begins. Where none is under way, `pace` decides when to begin one: it
+ * takes a connection.
+ */
+export type JoinRoundTrip = <T>(
+  queueId: number,
+  work: (trip: RoundTrip) => Promise<T>,
+  pace?: Semaphore,
+) => Promise<T>;
 
 interface TripCall extends Call {
   order: number;
@@ -207,8 +215,8 @@ export function createRoundTrips(
     );
   }
 
-  return (order: number): JoinRoundTrip =>
-    (queueId, work) =>
+  return (order: number): JoinRoundTrip => {
+    const join: JoinRoundTrip = (queueId, work) =>
       new Promise((resolve, reject) => {
         const entry: Waiting = {
           order,
@@ -224,6 +232,9 @@ export function createRoundTrips(
           void begin(opened);
         }
       });
+    return (queueId, work, pace) =>
+      pace && !queues.has(queueId) ? pace(() => join(queueId, work)) : join(queueId, work);
+  };
 }
 
 export type RoundTrips = ReturnType<typeof createRoundTrips>;

@@ -4,7 +4,7 @@ import { type Call, callOf } from '../postgres/pipeline.ts';
 import type { Database, Db } from '../postgres/pool.ts';
 import { planned, prepared, row } from '../postgres/statements.ts';
 import { type Claim, type ClaimName, isWaiting } from './claim.ts';
-import type { LeasedRow } from './leasedJob.ts';
+import type { RepeatedRow } from './leasedJob.ts';
 
 /*
  * The rows of `dibs.repeatable_claims`: one for each claim with a `claim_id`, over all replicas. Whoever holds the lock of
@@ -15,7 +15,7 @@ const statements = {
   own: prepared('claim/own'),
   ownLeased: prepared('claim/own_leased'),
   lock: prepared('claim/lock', row<{ holder: string; waits: boolean; looks: boolean }>()),
-  repeat: prepared('claim/repeat', row<Omit<LeasedRow, 'slot'>>()),
+  repeat: prepared('claim/repeat', row<RepeatedRow>()),
   leave: prepared('claim/leave'),
   unname: prepared('claim/unname', row<Lease>()),
   taken: planned('claim/taken', row<{ mark: string }>()),
@@ -79,7 +79,7 @@ export async function ownWithoutLeasing(db: Database, claims: Claim[]): Promise<
 /** What a request finds that asks for its claim. */
 export interface Found {
   /** The running leases of the claim. The request answers for them, too. */
-  rows: Omit<LeasedRow, 'slot'>[];
+  rows: RepeatedRow[];
   /** Another request looks at the queues at this moment. */
   looks: boolean;
   /** The request that waited for jobs until now, if there is one. */

@@ -48,6 +48,7 @@ export function createClaims(context: {
     ownWithoutLeasing: (claims) => ownWithoutLeasing(db, claims),
     queues,
     joinRoundTrip,
+    connections: db.connections().most,
     giveBack: lostLeases.giveBack,
     notifier,
   });

@@ -1,6 +1,6 @@
 import { runForAll } from '../askers.ts';
 import type { JoinRoundTrip, RoundTrip } from '../batching/roundTrips.ts';
-import { createSemaphore } from '../postgres/semaphore.ts';
+import { createSemaphore, type Semaphore } from '../postgres/semaphore.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import { type Claim, type ClaimName, type ClaimRequest, isGivenUp, isWaiting, slotsOf } from './claim.ts';
@@ -14,6 +14,9 @@ import { createWaitLines, hasReason, MOMENTS, mayHoldMore, nextBatch, type WaitL
 /** Waiting claims look this often without being woken, in case a notification was lost. An outage shows as soon. */
 const POLL_MS = 1000;
 
+/** The first looks of claims take at most this share of the connections, besides round trips that are under way anyway. */
+const FIRST_LOOKS = 0.6;
+
 /**
  * Serves claims in the order in which they came, one statement at a time for each queue. A claim first looks at its queues
  * one after the other, and takes all that it can get. If it found nothing, it waits in the wait lines of all of them
@@ -25,6 +28,8 @@ export function createDispatcher(options: {
   ownWithoutLeasing(claims: Claim[]): Promise<void>;
   queues: Queues;
   joinRoundTrip: JoinRoundTrip;
+  /** How many connections to the database there are. */
+  connections: number;
   giveBack(jobs: LeasedJob[]): void;
   notifier: Notifier;
 }) {
@@ -34,6 +39,8 @@ export function createDispatcher(options: {
   const running = new Set<Promise<void>>();
   /** Claims that go on to their next queue. 300 claims of 16 queues each would otherwise look at 300 of them at once. */
   const visits = createSemaphore(AT_ONCE);
+  /** Claims that look at their first queue. Thousands that come at once leave connections to other verbs. */
+  const firstLooks = createSemaphore(Math.ceil(options.connections * FIRST_LOOKS));
   const wakeAfter = alarms((queue) => wake(queue));
   /** Decides what a claim does after a statement that served it, or that showed its queue to be empty. */
   function proceed(claim: Claim, line: WaitLine): void {
@@ -44,7 +51,7 @@ export function createDispatcher(options: {
     const visiting = !isWaiting(claim);
     if (visiting) claim.visit++;
     if (!isWaiting(claim)) {
-      pump(lines.of(claim.queues[claim.visit] as string), { isPaced: true });
+      pump(lines.of(claim.queues[claim.visit] as string), visits);
       return;
     }
     if (claim.jobs.length > 0 || claim.expired) {
@@ -168,7 +175,7 @@ export function createDispatcher(options: {
     return queue;
   }
 
-  async function serveNext(line: WaitLine, isPaced: boolean): Promise<void> {
+  async function serveNext(line: WaitLine, pace: Semaphore | undefined): Promise<void> {
     let joined = false;
     const hasJoined = () => {
       if (!joined) line.joining = false;
@@ -180,12 +187,11 @@ export function createDispatcher(options: {
         hasJoined();
         return await serve(line, undefined, undefined);
       }
-      const join = () =>
-        joinRoundTrip(queue.id, (trip) => {
-          hasJoined();
-          return serve(line, queue, trip);
-        });
-      await (isPaced ? visits(join) : join());
+      const join = (trip: RoundTrip) => {
+        hasJoined();
+        return serve(line, queue, trip);
+      };
+      await joinRoundTrip(queue.id, join, pace);
     } finally {
       hasJoined();
     }
@@ -197,12 +203,12 @@ export function createDispatcher(options: {
 
   /**
    * Has a line take part in the next round trip of its queue, if there is a reason to. Settles when it has been served.
-   * Where it `isPaced`, a few such lines do at once.
+   * `pace` lets a few such lines do so at once.
    */
-  function pump(line: WaitLine, { isPaced = false } = {}): Promise<void> | undefined {
+  function pump(line: WaitLine, pace?: Semaphore): Promise<void> | undefined {
     if (line.joining || line.held || !hasReason(line)) return undefined;
     line.joining = true;
-    const served = serveNext(line, isPaced);
+    const served = serveNext(line, pace);
     const run = served
       .catch((error) => failAll(line, error))
       .finally(() => {
@@ -291,7 +297,7 @@ export function createDispatcher(options: {
     /** Leases up to `limit` jobs, and waits up to `wait_seconds` for the first. */
     claim(request: ClaimRequest, name?: ClaimName): OpenClaim {
       const claim = begin(request, name);
-      pump(lines.of(claim.queues[0] as string));
+      pump(lines.of(claim.queues[0] as string), firstLooks);
       return handleOf(claim);
     },
 

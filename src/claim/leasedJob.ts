@@ -21,6 +21,11 @@ export interface LeasedRow extends Omit<JobRow, keyof typeof LEASED | 'awaited'>
   lease_expires_at: string;
 }
 
+/** A lease that a repeat of its claim finds. */
+export interface RepeatedRow extends Omit<LeasedRow, 'slot'> {
+  lease_seconds: number;
+}
+
 /** Makes a lease of its row, in place. */
 export const toLease = (
   row: Omit<LeasedRow, 'slot'>,
@@ -29,15 +34,11 @@ export const toLease = (
 ): LeasedJob => Object.assign(row, LEASED, { queue: queue.name, lease_seconds });
 
 /** Makes leases of the rows of several queues. They come in the order of these queues, and of each queue. */
-export async function toLeases(
-  rows: Omit<LeasedRow, 'slot'>[],
-  { names, lease_seconds }: { names: string[]; lease_seconds: number | undefined },
-  queues: Queues,
-): Promise<LeasedJob[]> {
+export async function toLeases(rows: RepeatedRow[], names: string[], queues: Queues): Promise<LeasedJob[]> {
   const leases: { job: LeasedJob; place: number; position: number }[] = [];
   for (const row of rows) {
     const queue = await queues.ofJob(row.id);
-    const job = toLease(row, queue, lease_seconds);
+    const job = toLease(row, queue, row.lease_seconds);
     leases.push({ place: names.indexOf(queue.name), position: row.position, job });
   }
   leases.sort((a, b) => a.place - b.place || b.job.priority - a.job.priority || a.position - b.position);

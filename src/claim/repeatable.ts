@@ -100,7 +100,7 @@ export function repeatableClaims(context: {
         while (!gone) {
           const { rows, looks, waiter } = await findLeases(db, name, { takes, waits: waitSeconds() > 0 });
           if (rows.length > 0) {
-            const jobs = await toLeases(rows, { names, lease_seconds: request.lease_seconds }, queues);
+            const jobs = await toLeases(rows, names, queues);
             takeMemory(jobs);
             return jobs;
           }

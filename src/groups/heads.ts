@@ -3,21 +3,25 @@ import type { JoinRoundTrip } from '../batching/roundTrips.ts';
 import { isOutage } from '../errors.ts';
 import { queueIdOf } from '../ids.ts';
 import type { JobState } from '../job.ts';
-import { lockLimit, SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
-import { callOf } from '../postgres/pipeline.ts';
+import { isLockTimeout } from '../postgres/errorClasses.ts';
+import { SHORT_LOCK_WAIT_MS, withLockTimeout } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
 import { createSemaphore } from '../postgres/semaphore.ts';
-import { prepared, row } from '../postgres/statements.ts';
+import { planned, prepared, row } from '../postgres/statements.ts';
 import { textArray } from '../postgres/textArray.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
-import { type GroupsOfQueue, MOST_GROUPS, portionsOf } from './portions.ts';
+import { type GroupsOfQueue, portionsOf } from './portions.ts';
 
 const statement = prepared(
   'groups/advance',
   row<Head & { group: string; is_head: boolean; is_new: boolean }>(),
 );
+const many = planned('groups/advance_many', row<{ queue_id: number }>());
+
+/** At most this number of groups of a queue goes in a statement. */
+const MOST_GROUPS = 1000;
 
 const waiting = prepared('groups/waiting', row<{ group: string }>());
 
@@ -118,39 +122,44 @@ export function createGroupHeads(context: {
     return heads;
   }
 
-  /** Advances groups of several queues in one transaction. Nobody holds their jobs for long. */
-  async function advanceTogether(groupsOf: GroupsOfQueue[]): Promise<void> {
-    const found = await Promise.all(groupsOf.map(([queueId]) => queues.byId(queueId)));
-    const calls = groupsOf.map(([queue_id, groups]) => callOf(statement, { queue_id, groups }));
-    const advanceAll = () => db.pipeline([lockLimit(SHORT_LOCK_WAIT_MS), ...calls]);
-    const [, ...results] = await arrivals.watch(() => groupsOf.map(([queueId]) => queueId), advanceAll);
-    for (const [i, queue] of found.entries())
-      if (queue && results[i]?.some((row) => row.is_new)) notifier.ready(queue.name);
+  /** Advances groups with one statement, which waits for no job that somebody holds. Returns how many queues got heads. */
+  async function advanceTogether(groupsOf: GroupsOfQueue[]): Promise<number> {
+    const ids = groupsOf.map(([queueId]) => queueId);
+    const found = new Map(await Promise.all(ids.map(async (id) => [id, await queues.byId(id)] as const)));
+    const queue_ids = groupsOf.flatMap(([queueId, groups]) => groups.map(() => queueId));
+    const groups = groupsOf.flatMap(([, some]) => some);
+    const advanceAll = () => withLockTimeout(db, SHORT_LOCK_WAIT_MS).query(many, { queue_ids, groups });
+    const advanced = await arrivals.watch(() => ids, advanceAll);
+    for (const { queue_id } of advanced) {
+      const queue = found.get(queue_id);
+      if (queue) notifier.ready(queue.name);
+    }
+    return advanced.length;
   }
 
   const oneByOne = (groupsOf: GroupsOfQueue[]) =>
     Promise.all(groupsOf.map(([queueId, groups]) => inPlace(() => advance(queueId, groups))));
 
   /**
-   * Advances groups of many queues, by the ids of the queues. A group whose next job was taken away at that moment stays
-   * without a head.
+   * Advances groups of many queues, by the ids of the queues. It waits for no lock: a group whose next job was taken away at
+   * that moment, or is held by somebody, stays without a head until the next look. Returns how many queues got heads.
    */
-  async function advanceMany(groupsOf: Iterable<GroupsOfQueue>): Promise<void> {
+  async function advanceMany(groupsOf: Iterable<GroupsOfQueue>): Promise<number> {
+    let advanced = 0;
     for (const some of portionsOf(groupsOf)) {
       try {
-        // Claims of a single queue can go in the same round trip.
-        if (some.length === 1) await oneByOne(some);
-        else await advanceTogether(some);
+        advanced += await advanceTogether(some);
       } catch (error) {
         if (isOutage(error)) {
           log(error, TRIED_AGAIN);
           for (const [queueId, groups] of some) miss(queueId, groups);
-        } else {
-          // One queue holds up or fails all. Alone, it fails alone.
+        } else if (!isLockTimeout(error)) {
+          // One queue fails all. Alone, it fails alone.
           await oneByOne(some);
         }
       }
     }
+    return advanced;
   }
 
   return {

@@ -24,6 +24,8 @@ const MOST_REST_MS = 200;
 /** Where heads are missing, a replica may have died. Then the looks take more of the time. */
 const LOST_SHARE = 1 / 4;
 const MOST_REST_LOST_MS = 30;
+/** After a look that mended this number of queues, the next one begins sooner: it may have passed others before they lost heads. */
+const MANY_LOST = 100;
 
 /** A group, and the queues behind it up to `to_queue_id`. */
 interface Place {
@@ -47,6 +49,8 @@ export function createGroupRepair(context: {
   const { db, queues, groups, log } = context;
   /** Where the look at all queues goes on. */
   let place = ALL_QUEUES;
+  /** How many queues this look at all queues has mended. */
+  let mendedSoFar = 0;
   /** The looks at single queues, by name. `again` asks for one more look after the rest. */
   const looking = new Map<string, { again: boolean }>();
   let stopped = false;
@@ -55,23 +59,21 @@ export function createGroupRepair(context: {
 
   /**
    * Looks at the next groups behind a place, and advances those without a head. Returns the place behind them, or
-   * undefined when there were none, how long the look took, and whether heads were missing.
+   * undefined when there were none, how long the look took, whether heads were missing, and how many queues it has mended.
    */
-  async function page(from: Place): Promise<{ next: Place | undefined; lookMs: number; lost: boolean }> {
+  async function page(
+    from: Place,
+  ): Promise<{ next: Place | undefined; lookMs: number; lost: boolean; mended: number }> {
     const started = performance.now();
     const [found] = await db.query(headless, { ...from, limit: PAGE });
     const lookMs = performance.now() - started;
     const groupsOf = new Map<number, string[]>();
     for (const [i, queueId] of (found?.queue_ids ?? []).entries())
       groupsOf.set(queueId, [...(groupsOf.get(queueId) ?? []), found?.groups?.[i] as string]);
-    await groups.advanceMany(groupsOf);
-    const lost = groupsOf.size > 0;
-    if (!found || found.last_queue_id === null) return { next: undefined, lookMs, lost };
-    return {
-      next: { ...from, queue_id: found.last_queue_id, after: found.last_group as string },
-      lookMs,
-      lost,
-    };
+    const mended = await groups.advanceMany(groupsOf);
+    const done = { lookMs, lost: groupsOf.size > 0, mended };
+    if (!found || found.last_queue_id === null) return { next: undefined, ...done };
+    return { next: { ...from, queue_id: found.last_queue_id, after: found.last_group as string }, ...done };
   }
 
   /** Looks at all groups of one queue. Returns how long the looks took. */
@@ -116,9 +118,14 @@ export function createGroupRepair(context: {
     /** The duty: one page of the look at all queues. Returns the time in milliseconds until the next page. */
     async run(): Promise<number> {
       await groups.catchUp();
-      const { next, lookMs, lost } = await page(place);
+      const { next, lookMs, lost, mended } = await page(place);
       place = next ?? ALL_QUEUES;
-      if (!next) return LOOK_MS;
+      mendedSoFar += mended;
+      if (!next) {
+        const isSooner = mendedSoFar >= MANY_LOST;
+        mendedSoFar = 0;
+        return isSooner ? MOST_REST_LOST_MS : LOOK_MS;
+      }
       return lost
         ? Math.min(MOST_REST_LOST_MS, restAfter(lookMs, LOST_SHARE))
         : Math.min(MOST_REST_MS, restAfter(lookMs, SHARE));

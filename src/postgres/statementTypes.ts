@@ -1274,6 +1274,7 @@ export interface StatementTypes {
       position: number;
       lease_token: string;
       payload: string;
+      lease_seconds: number;
       id: string;
       priority: number;
       attempt: number;
@@ -1706,6 +1707,15 @@ export interface StatementTypes {
       run_at: string;
       is_head: boolean;
       is_new: boolean;
+    };
+  };
+  'groups/advance_many': {
+    parameters: {
+      queue_ids: (number | null)[] | null;
+      groups: (string | null)[] | TextArray | null;
+    };
+    columns: {
+      queue_id: number;
     };
   };
   'groups/headless': {

@@ -1,5 +1,5 @@
 import { queueIdOf } from '../ids.ts';
-import type { Job, JobRow } from '../job.ts';
+import type { Job, JobLook, JobRow } from '../job.ts';
 import { SMALL_BYTES } from '../memory.ts';
 import { gathering } from '../postgres/gathering.ts';
 import type { Db } from '../postgres/pool.ts';
@@ -14,7 +14,7 @@ const MOST_TOGETHER = 200;
  * Looks at jobs that clients wait for. Those who wake together share a statement, except for large jobs: `getJob` reads few
  * of them at once.
  */
-export function createLook(context: { db: Db; queues: Queues; getJob(id: string): Promise<Job> }) {
+export function createLook(context: { db: Db; queues: Queues; getJob(look: JobLook): Promise<Job> }) {
   const { db, queues, getJob } = context;
 
   const small = gathering(MOST_TOGETHER, async (asked: string[]) => {
@@ -33,5 +33,5 @@ export function createLook(context: { db: Db; queues: Queues; getJob(id: string)
   });
 
   /** @throws Refusal `job_not_found` */
-  return async (id: string): Promise<Job> => (await small(id)) ?? getJob(id);
+  return async (look: JobLook): Promise<Job> => (await small(look.id)) ?? getJob(look);
 }

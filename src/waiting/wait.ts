@@ -1,6 +1,6 @@
 import { jobNotFound, overloaded } from '../errors.ts';
 import { queueIdOf } from '../ids.ts';
-import type { Job, JobState } from '../job.ts';
+import type { Job, JobLook, JobState } from '../job.ts';
 import type { Db } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import type { Queues } from '../queues/cache.ts';
@@ -26,6 +26,8 @@ const SOLE_MS = 2000;
 export interface WaitRequest {
   id: string;
   wait_seconds: number;
+  /** The connection of the request. */
+  from?: object | undefined;
   /** The job was enqueued as one that a client waits for. */
   announced?: boolean | undefined;
   /** Nobody else waits for the job, and its mark says so. */
@@ -47,7 +49,7 @@ export function createJobWaits(context: {
   waiters: Waiters;
   soleWaiters: SoleWaiters;
   notifier: Notifier;
-  getJob(id: string): Promise<Job>;
+  getJob(look: JobLook): Promise<Job>;
 }) {
   const { db, queues, waiters, soleWaiters, notifier } = context;
   const look = createLook(context);
@@ -77,7 +79,14 @@ export function createJobWaits(context: {
      * Returns the job when it is finished, after `wait_seconds`, or when the wait is ended, as it is then.
      * @throws Refusal `job_not_found`, also for a job that is purged meanwhile
      */
-    async wait({ id, wait_seconds, announced = false, sole = false, onHangup }: WaitRequest): Promise<Job> {
+    async wait({
+      id,
+      wait_seconds,
+      from,
+      announced = false,
+      sole = false,
+      onHangup,
+    }: WaitRequest): Promise<Job> {
       const queueId = queueIdOf(id);
       if (queueId === undefined) throw jobNotFound(id);
       if (waits.size >= MOST_WAITING) throw overloaded();
@@ -117,7 +126,7 @@ export function createJobWaits(context: {
         for (;;) {
           if (unfinished && !over) await bell.heard();
           if (failure) throw failure.error;
-          const job = await look(id);
+          const job = await look({ id, from });
           if (over || isFinished(job.state)) return job;
           unfinished = true;
         }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { onServer } from '../support/database.ts';
 import { expectProblem, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
 
@@ -61,6 +62,27 @@ describe('GET /jobs', () => {
     expect(ids(forwards)).toEqual(ids(jobs));
     const backwards = (await pages({ queue, order: 'newest', limit: 7 })).flat();
     expect(ids(backwards)).toEqual(ids(jobs).reverse());
+  });
+
+  test('a page with payloads has about 16 MiB of them at most, whatever its limit, and its cursor goes on', async () => {
+    const jobs = await enqueue(20);
+    await onServer(
+      service.databaseUrl,
+      `update dibs.jobs set payload_bytes = 1000002, payload = ('"' || repeat('x', 1000000) || '"')::json where id = any ($1)`,
+      [ids(jobs)],
+    );
+    const read: string[][] = [];
+    for (let cursor = ''; read.length < 3; ) {
+      const url = `/jobs?queue=${queue}&include=payload&order=oldest&limit=1000${cursor}`;
+      const text = (await service.app.inject({ url })).body;
+      read.push([...text.matchAll(/"id":"([^"]*)"/g)].map((match) => match[1] as string));
+      const next = /"next_cursor":"([^"]*)"\}$/.exec(text)?.[1];
+      if (!next) break;
+      cursor = `&cursor=${next}`;
+    }
+    expect(read).toHaveLength(2);
+    expect(read[0]?.length).toBeLessThanOrEqual(17);
+    expect(read.flat()).toEqual(ids(jobs));
   });
 
   test('filters by state', async () => {

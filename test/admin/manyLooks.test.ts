@@ -1,7 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { type Engine, startEngine } from '../../src/engine.ts';
 import { type Database, openDatabase } from '../../src/postgres/pool.ts';
 import { createDatabase } from '../support/database.ts';
+import { moves } from '../support/moves.ts';
+import { rawClient } from '../support/rawClient.ts';
+import { startService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const CONNECTIONS = 10;
 
@@ -31,4 +36,30 @@ test('hundreds of requests that look at single jobs leave connections to others'
   await engine.stop();
   await pool.close();
   await database.drop();
+});
+
+test('a client that pipelines hundreds of requests for a job does not hold up the looks of other connections', async () => {
+  const service = await startService();
+  const at = moves(service);
+  const url = await service.listen();
+  const [mine, yours] = [at.newQueue(), at.newQueue()];
+  const { id } = await at.enqueue({ queue: mine });
+  const other = await at.enqueue({ queue: yours });
+  await at.get(id);
+  const read: unknown[] = [];
+  const { query } = service.db;
+  service.db.query = async (statement, parameters) => {
+    if (statement.file === 'settle/job') {
+      read.push((parameters as { id?: string }).id);
+      await sleep(20);
+    }
+    return query.call(service.db, statement, parameters) as never;
+  };
+  const many = rawClient(url, `GET /jobs/${id} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`.repeat(500));
+  await until(() => read.length >= 4);
+  expect((await fetch(`${url}/jobs/${other.id}`)).status).toBe(200);
+  // First come, first served, it would be the last one.
+  expect(read.indexOf(other.id)).toBeLessThan(400);
+  many.socket.destroy();
+  await service.stop();
 });

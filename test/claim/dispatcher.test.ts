@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { JoinRoundTrip } from '../../src/batching/roundTrips.ts';
 import type { Claim } from '../../src/claim/claim.ts';
 import { createDispatcher } from '../../src/claim/dispatcher.ts';
 import type { LeasedJob } from '../../src/claim/leasedJob.ts';
@@ -12,6 +13,14 @@ const allExist = {
   byName: async (name: string) => ({ id: 1, name }),
   refresh: async (names: string[]) => new Set(names),
 } as never;
+
+const CONNECTIONS = 10;
+
+/** No round trip of another verb is ever under way. */
+const joinRoundTrip: JoinRoundTrip = (_, work, pace) => {
+  const join = () => work({ number: undefined } as never);
+  return pace ? pace(join) : join();
+};
 
 /** A dispatcher whose statements return when the test says so. */
 function setUp() {
@@ -36,7 +45,8 @@ function setUp() {
         else statements.push(statement);
       }),
     queues: allExist,
-    joinRoundTrip: (_, work) => work({ number: undefined } as never),
+    joinRoundTrip,
+    connections: CONNECTIONS,
     giveBack: (jobs) => givenBack.push(...jobs),
     notifier: { waiting: () => undefined } as never,
   });
@@ -172,7 +182,8 @@ test('claims that wait for 1,000 queues look at them over the whole second, and 
       return { jobs: claims.map(() => []), cut: false };
     },
     queues: allExist,
-    joinRoundTrip: (_, work) => work({ number: undefined } as never),
+    joinRoundTrip,
+    connections: CONNECTIONS,
     giveBack: () => undefined,
     notifier: { waiting: () => undefined } as never,
   });
@@ -204,7 +215,8 @@ test('an outage that one look meets fails the claims of every queue', async () =
       throw unavailable();
     },
     queues: allExist,
-    joinRoundTrip: (_, work) => work({ number: undefined } as never),
+    joinRoundTrip,
+    connections: CONNECTIONS,
     giveBack: () => undefined,
     notifier: { waiting: () => undefined } as never,
   });
@@ -228,7 +240,8 @@ const withoutQueues = (refresh: () => Promise<Set<string>>) =>
     ownWithoutLeasing: async () => undefined,
     leaseJobs: async () => ({ jobs: [], cut: false }),
     queues: { byName: async () => undefined, refresh } as never,
-    joinRoundTrip: (_, work) => work({ number: undefined } as never),
+    joinRoundTrip,
+    connections: CONNECTIONS,
     giveBack: () => undefined,
     notifier: { waiting: () => undefined } as never,
   });
@@ -273,18 +286,35 @@ test('of claims that go on to their next queues, few look at once, and other cla
   const claims = Array.from({ length: 50 }, (_, i) =>
     dispatcher.claim({ queues: [`${i}-first`, `${i}-second`, `${i}-third`], wait_seconds: 60 }),
   );
-  await until(() => underWay() === 50);
-  for (let i = 0; i < 50; i++) {
+  const next: Awaited<ReturnType<typeof statement>>[] = [];
+  for (let first = 0; first < 50; ) {
+    const one = await statement();
+    if (!one.queue.endsWith('first')) next.push(one);
+    else if (++first) one.answer(one.claims.map(() => []));
+  }
+  await until(() => next.length + underWay() === 3);
+  const other = dispatcher.claim({ queues: ['other'], wait_seconds: 60 });
+  await until(() => next.length + underWay() === 4);
+  for (const { claims, answer } of next) answer(claims.map(() => []));
+  await answerNothing();
+  for (const claim of [...claims, other]) expect(claim.hasLooked()).toBe(true);
+  dispatcher.close();
+  expect((await Promise.all(claims.map(({ jobs }) => jobs))).flat()).toEqual([]);
+});
+
+test('hundreds of claims that come at once leave connections to other verbs, and all of them look', async () => {
+  const { dispatcher, statement, underWay, answerNothing } = setUp();
+  const claims = Array.from({ length: 300 }, (_, i) =>
+    dispatcher.claim({ queues: [`${i}`], wait_seconds: 60 }),
+  );
+  await until(() => underWay() > 0);
+  for (let i = 0; i < 100; i++) {
+    expect(underWay()).toBeLessThan(CONNECTIONS - 2);
     const { claims, answer } = await statement();
     answer(claims.map(() => []));
   }
-  await until(() => underWay() > 0);
-  expect(underWay()).toBeLessThan(10);
-  const before = underWay();
-  const other = dispatcher.claim({ queues: ['other'], wait_seconds: 60 });
-  await until(() => underWay() === before + 1);
   await answerNothing();
-  for (const claim of [...claims, other]) expect(claim.hasLooked()).toBe(true);
+  for (const claim of claims) expect(claim.hasLooked()).toBe(true);
   dispatcher.close();
   expect((await Promise.all(claims.map(({ jobs }) => jobs))).flat()).toEqual([]);
 });

@@ -84,6 +84,35 @@ describe('while a lease of a claim runs', () => {
     expect(new Set(tokens).size).toBe(3);
   });
 
+  test('a repeat is answered the length that each lease was given for, whatever it asks for', async () => {
+    const [short, long] = [at.newQueue(), at.newQueue()];
+    await at.configure(short, { lease_seconds: 40 });
+    await at.configure(long, { lease_seconds: 700.5 });
+    await at.enqueueAll([{ queue: short }, { queue: long }]);
+    const wish = newClaim({ limit: 2 });
+    const first = await at.claim([short, long], wish);
+    expect(first.map((job) => job.lease_seconds)).toEqual([40, 700.5]);
+    for (const lease_seconds of [10, 43_200])
+      for (const replica of [service, other])
+        expect(await moves(replica).claim([short, long], { ...wish, lease_seconds })).toEqual(first);
+    for (const seconds of [600, 50, 900]) {
+      const { body } = await at.settle('extend', first[0], { lease_seconds: seconds });
+      const extended = { ...first[0], lease_expires_at: body.lease_expires_at };
+      expect(await at.claim([short, long], wish)).toEqual([extended, first[1]]);
+    }
+  });
+
+  test('a repeat is not answered the length of an earlier lease of the job', async () => {
+    const queue = at.newQueue();
+    await at.enqueue({ queue });
+    const earlier = await at.claimOne(queue, { lease_seconds: 60 });
+    await at.settle('extend', earlier, { lease_seconds: 600 });
+    await at.settle('release', earlier);
+    const wish = newClaim({ lease_seconds: 300 });
+    expect(await at.claimOne(queue, wish)).toMatchObject({ lease_seconds: 300 });
+    expect(await at.claimOne(queue, { ...wish, lease_seconds: 20 })).toMatchObject({ lease_seconds: 300 });
+  });
+
   test('a repeat is answered the new end of an extended lease', async () => {
     const queue = at.newQueue();
     await at.enqueue({ queue });

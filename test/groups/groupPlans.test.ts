@@ -155,7 +155,8 @@ for (const [shape, wish] of Object.entries(SHAPES))
       });
     });
 
-test('the search for groups without a head goes from queue to queue as from group to group', async () => {
+/** 3,000 queues with a group of 20 jobs each. Each but every hundredth has a ready head. */
+async function manyQueues() {
   const database = await createDatabase();
   const client = new pg.Client(database.url);
   await client.connect();
@@ -168,7 +169,19 @@ test('the search for groups without a head goes from queue to queue as from grou
      from generate_series(0, 59999) n
      cross join lateral (select n % 20 = 0 and n / 20 % 100 <> 0 as is_head) as place`,
   );
-  for (const analyze of ['select', 'vacuum analyze dibs.jobs']) {
+  return {
+    client,
+    async drop() {
+      await client.end();
+      await database.drop();
+    },
+  };
+}
+const HISTORIES_OF_MANY = ['select', 'vacuum analyze dibs.jobs'];
+
+test('the search for groups without a head goes from queue to queue as from group to group', async () => {
+  const { client, drop } = await manyQueues();
+  for (const analyze of HISTORIES_OF_MANY) {
     await client.query(analyze);
     const { run } = await prepare(client, 'groups/headless', 'custom');
     const plan = await run({ queue_id: 0, after: '', to_queue_id: 2 ** 31 - 1, limit: 1000 });
@@ -186,6 +199,30 @@ test('the search for groups without a head goes from queue to queue as from grou
     501, 601, 701, 801, 901, 1001, 1101, 1201, 1301, 1401,
   ]);
   expect(found?.groups).toEqual(Array.from({ length: 10 }, () => 'g'));
-  await client.end();
-  await database.drop();
+  await drop();
+});
+
+test('the advance of groups of many queues costs two probes for each group', async () => {
+  const { client, drop } = await manyQueues();
+  // Every hundredth queue has no head, and those from 3001 on do not exist.
+  const queue_ids = Array.from({ length: 1000 }, (_, i) => 1 + i * 10);
+  const groups = queue_ids.map(() => 'g');
+  for (const analyze of HISTORIES_OF_MANY) {
+    await client.query(analyze);
+    const { run } = await prepare(client, 'groups/advance_many', 'custom');
+    const plan = await run({ queue_ids, groups });
+    expect(rowsTouched(plan), outline(plan)).toBeLessThanOrEqual(2 * 300 + 3 * 30);
+    expect(buffers(plan), outline(plan)).toBeLessThan(10 * 1000);
+  }
+  await client.query("select setval('dibs.positions', 10000000)");
+  const advanced = await rowsOf(client, 'groups/advance_many', { queue_ids, groups });
+  expect(advanced.map(({ queue_id }) => queue_id).toSorted((a, b) => Number(a) - Number(b))).toEqual(
+    Array.from({ length: 30 }, (_, i) => 1 + i * 100),
+  );
+  const { rows } = await client.query(
+    `select queue_id, (select count(distinct position)::integer from dibs.jobs where position > 10000000) as positions
+     from dibs.jobs where state = 'ready' and is_head and position > 10000000 order by queue_id`,
+  );
+  expect(rows).toEqual(Array.from({ length: 30 }, (_, i) => ({ queue_id: 1 + i * 100, positions: 30 })));
+  await drop();
 });

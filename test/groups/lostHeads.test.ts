@@ -62,12 +62,12 @@ async function lookAtAll(): Promise<void> {
   while ((await repair.run()) < 500);
 }
 
-test('600 groups of 300 queues get their heads with few round trips', async () => {
-  const before = counted.count();
+test('600 groups of 300 queues get their heads with few statements', async () => {
+  const before = counted.statements();
   await lookAtAll();
   expect(await headless()).toEqual([]);
   // One for each queue would be 300.
-  expect(counted.count() - before).toBeLessThan(30);
+  expect(counted.statements() - before).toBeLessThan(30);
   expect(errors).toEqual([]);
 });
 
@@ -81,9 +81,12 @@ test('a job that somebody holds keeps only its own group without a head', async 
     `select from dibs.jobs j join dibs.queues q on q.id = j.queue_id where q.name = 'q150' and group_key = 'g1' for update of j`,
   );
   await lookAtAll();
+  // Now only that group is left. The look does not wait for its job: claims of the queue would wait behind it.
+  await lookAtAll();
   const left = (await headless()).map(({ name }) => name);
   expect([...new Set(left)]).toEqual(['q150']);
   await holder.query('rollback');
   await lookAtAll();
   expect(await headless()).toEqual([]);
+  expect(errors).toEqual([]);
 });

@@ -112,6 +112,25 @@ describe('every code has its status and a problem document', () => {
     await refused(['POST', '/jobs/settle', `{}${whole} `], 413, 'payload_too_large');
   });
 
+  test('a route reads no more than its body may need: 64 KiB without a payload, one job and half a MiB with one', async () => {
+    const one = 2 ** 20 + 512 * 1024;
+    for (const [method, path, most] of [
+      ['POST', '/jobs/claim', 64 * 1024],
+      ['POST', '/queues/q/pause', 64 * 1024],
+      ['POST', '/queues/q/redrive', 64 * 1024],
+      ['PUT', '/queues/q', 64 * 1024],
+      ['POST', `/jobs/${UNKNOWN_ID}/release`, 64 * 1024],
+      ['POST', `/jobs/${UNKNOWN_ID}/extend`, (64 + 16) * 1024],
+      ['POST', '/jobs', one],
+      ['PATCH', `/jobs/${UNKNOWN_ID}`, one],
+      ['PUT', '/schedules/s', one],
+    ] as [Method, string, number][]) {
+      const whole = await service.call(method, path, `{}${' '.repeat(most - 2)}`);
+      expect(whole.status, `${method} ${path}`).not.toBe(413);
+      await refused([method, path, `{}${' '.repeat(most - 1)}`], 413, 'payload_too_large');
+    }
+  });
+
   test('unsupported_media_type is 415', async () => {
     for (const type of [
       'text/plain',

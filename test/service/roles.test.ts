@@ -90,6 +90,17 @@ test('/readyz tells a serving role what was revoked from it', async () => {
   await replica.end('SIGTERM');
 });
 
+test('a privilege that is revoked while a replica serves makes 503, and no bug', async () => {
+  const replica = await startReplica({ DATABASE_URL: at.urlAs('serve') });
+  await asOwner(`revoke insert on dibs.jobs from ${at.serve}`);
+  const refused = await http(replica.url, 'POST', '/jobs', {});
+  await asOwner(`grant insert on dibs.jobs to ${at.serve}`);
+  expect(refused).toMatchObject({ status: 503, body: { code: 'unavailable', outcome: 'not_done' } });
+  expect((await http(replica.url, 'POST', '/jobs', {})).status).toBe(201);
+  expect(replica.lines.filter((line) => line.includes('SQLSTATE 42501'))).toHaveLength(1);
+  await replica.end('SIGTERM');
+});
+
 describe('dibs migrate', () => {
   test('grants to several roles, and says so', () => {
     const grants = ['--grant-serve', at.serve, '--grant-serve', at.nobody, '--grant-produce', at.produce];

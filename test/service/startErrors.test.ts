@@ -1,5 +1,9 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -47,6 +51,28 @@ describe('a start that waiting cannot mend ends with one line that says why', ()
     expect(migrating.said).toMatch(/^dibs: .*\(SQLSTATE 3D000\)\.\n$/);
   });
 
+  test('a database in another encoding', async () => {
+    const ascii = `${new URL(database.url).pathname.slice(1)}_ascii`;
+    const onPostgres = (sql: string) => onServer(urlOf(database.url, 'postgres'), sql);
+    await onPostgres(`create database ${ascii} encoding 'SQL_ASCII' locale 'C' template template0`);
+    const { code, said } = await ended({ DATABASE_URL: urlOf(database.url, ascii) });
+    await onPostgres(`drop database ${ascii} with (force)`);
+    expect(code).toBe(1);
+    expect(said).toBe('dibs: Dibs needs a database in UTF8, but this one is in SQL_ASCII.\n');
+  });
+
+  test('a DATA_DIR that cannot be made, or is a file', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'dibs-'));
+    const file = join(folder, 'file');
+    writeFileSync(file, '');
+    for (const dataDir of [file, join(file, 'below')]) {
+      const { code, said } = await ended({ DATA_DIR: dataDir });
+      expect(said).toMatch(/^dibs: DATA_DIR \S+ can't be created: .*Set DATABASE_URL .*\n$/);
+      expect(code).toBe(1);
+    }
+    rmSync(folder, { recursive: true });
+  });
+
   test('a port that somebody else has', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
@@ -81,6 +107,44 @@ test('what may pass is retried, and its cause is logged once, not for each call'
   await onPostgres(`alter database ${name}_away rename to ${name}`);
   await until(async () => (await http(replica.url, 'POST', '/jobs', {})).status === 201);
   await until(() => replica.lines.some((line) => line.includes('the database serves again')));
+  await replica.end('SIGTERM');
+});
+
+test('a start with a mistyped host waits, and the log says why', async () => {
+  const url = new URL(database.url);
+  url.hostname = 'no-such-host.invalid';
+  const { DATABASE_URL: _, ...inherited } = process.env;
+  const env = { ...inherited, PORT: '0', DATABASE_URL: url.href };
+  const child = spawn(process.execPath, ['dist/main.js', 'serve'], {
+    env,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  let said = '';
+  child.stdout.on('data', (chunk) => {
+    said += chunk;
+  });
+  await until(() => /the database cannot serve: getaddrinfo (ENOTFOUND|EAI_AGAIN)/.test(said));
+  expect(child.exitCode).toBeNull();
+  child.kill('SIGTERM');
+  await once(child, 'close');
+});
+
+test('a full disk is 503, and the log says what it is', async () => {
+  const replica = await startReplica({ DATABASE_URL: database.url });
+  await onServer(
+    database.url,
+    `create function full_disk() returns trigger language plpgsql as $$
+       begin raise exception 'No space left on device' using errcode = 'disk_full'; end $$`,
+  );
+  await onServer(
+    database.url,
+    'create trigger full_disk before insert on dibs.jobs for each row execute function full_disk()',
+  );
+  const refused = await http(replica.url, 'POST', '/jobs', {});
+  await onServer(database.url, 'drop function full_disk cascade');
+  expect(refused).toMatchObject({ status: 503, body: { code: 'unavailable', outcome: 'not_done' } });
+  expect(replica.lines.filter((line) => line.includes('SQLSTATE 53100'))).toHaveLength(1);
+  expect((await http(replica.url, 'POST', '/jobs', {})).status).toBe(201);
   await replica.end('SIGTERM');
 });
 

@@ -337,6 +337,15 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
     batch: true,
     parameters: ({ queue }, ids) => ({ queue_id: queue, groups: ids }),
   },
+  'groups/advance_many': {
+    planned: true,
+    batch: true,
+    parameters: ({ queue }, ids) => ({
+      queue_ids: all(ids, queue),
+      groups: ids,
+      positions: positionsOf(ids),
+    }),
+  },
   'groups/headless': {
     planned: true,
     rows: 100,

@@ -446,7 +446,7 @@ export interface LeasedJob {
   payload_text?: string;
   /** Proves this lease, in whatever settles or extends it. */
   lease_token: string;
-  /** How long the lease was given for: what a repeat of the claim asks for, too. So a worker needs no clock of its own. */
+  /** How long the claim gave the lease for. A repeat with the same `claim_id` is told the same, whatever it asks for, though some of that time is over. A worker needs no clock of its own. */
   lease_seconds: number;
 }
 

@@ -1,0 +1,42 @@
+-- Gives a new head to those of the groups :groups, each of the queue beside it, that have none: groups/advance.sql for
+-- groups of many queues. The first of the blocked jobs of a group becomes ready, at a new position.
+-- Returns the queues of the new heads. A job that somebody holds at this moment is passed over, and its group stays without
+-- a head: nobody waits, and the caller looks again.
+-- It updates by ctid, which cannot change under the lock. By ids, a plan made with few queues would read all of their jobs.
+with found as materialized (
+  select next.id, next.place, nextval('dibs.positions') as position
+  from unnest(:queue_ids::integer[], :groups::text[]) as asked (queue_id, group_key)
+  cross join lateral (
+    select id, ctid as place
+    from dibs.jobs
+    where queue_id = asked.queue_id and group_key = asked.group_key and dibs.by_index(state = 'blocked')
+    order by queue_id, group_key, position
+    limit 1
+  ) as next
+  where not exists (
+    select from dibs.jobs
+    where queue_id = asked.queue_id and group_key = asked.group_key and dibs.by_index(is_head)
+    order by queue_id, group_key
+    offset 0
+  )
+),
+picked as materialized (
+  select array_agg(id order by id) as ids, array_agg(position order by id) as positions from found
+),
+held as materialized (
+  select ctid as place
+  from dibs.jobs
+  where ctid = any (array(select place from found)) and state::text = 'blocked'
+  for update skip locked
+),
+advanced as (
+  update dibs.jobs j
+  set
+    state = 'ready',
+    is_head = true,
+    position = ((select positions from picked))[width_bucket(j.id, (select ids from picked))],
+    run_at = now()
+  where j.ctid = any (array(select place from held))
+  returning j.queue_id
+)
+select distinct queue_id from advanced;
