@@ -7,11 +7,11 @@ import {
   enqueueJobs,
   settleJobs,
 } from '../../clients/typescript/src/generated.ts';
+import { counted } from '../counted.ts';
 import { UsageError } from '../usage.ts';
 import { type Cli, examples, number } from './cli.ts';
 import type { Session } from './session.ts';
 import { table } from './table.ts';
-import { count } from './terminal.ts';
 
 interface Options {
   jobs: number;
@@ -112,7 +112,7 @@ async function bench(session: Session, options: Options): Promise<undefined> {
   if (options.batch > options.jobs) throw new UsageError('--batch must be at most --jobs.');
   const queue = `dibs-bench-${randomBytes(4).toString('hex')}`;
   session.say(
-    `${count(options.jobs)} jobs through queue "${queue}" of ${session.client.url}, ${options.concurrency} requests at once.`,
+    `${counted(options.jobs)} through queue "${queue}" of ${session.client.url}, ${counted(options.concurrency, 'request')} at once.`,
   );
   try {
     const measured = [

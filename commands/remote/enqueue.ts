@@ -9,13 +9,13 @@ import {
   type JobSpec,
   type JobSpecList,
 } from '../../clients/typescript/src/generated.ts';
+import { counted } from '../counted.ts';
 import { UsageError } from '../usage.ts';
 import { type Cli, examples, number } from './cli.ts';
 import { jsonOf, linesIn, textIn } from './input.ts';
 import { type JobOptions, specOf, withJobOptions } from './jobOptions.ts';
 import { members, objectOf } from './jsonText.ts';
 import type { Session } from './session.ts';
-import { count } from './terminal.ts';
 
 interface Options extends JobOptions {
   file?: string;
@@ -30,6 +30,7 @@ interface Options extends JobOptions {
 const MOST_JOBS = 1000;
 const MOST_BYTES = 8 * 2 ** 20;
 const REPEAT_MS = 30_000;
+const WAS = { one: 'was', many: 'were' };
 
 /** The same request again, while Dibs is away for a moment. Its key lets it count once. */
 async function repeated<T>(send: () => Promise<T>): Promise<T> {
@@ -75,7 +76,7 @@ async function many(session: Session, queue: string, options: Options) {
     const { text, value } = await repeated(() =>
       session.ask((caller) => enqueueJobs(caller, body, { idempotency_key })),
     ).catch((error) => {
-      session.say(`${count(done)} jobs were enqueued before this. The next ${count(specs.length)} were not:`);
+      session.say(`${counted(done, 'job', WAS)} enqueued before this. The next ${counted(specs.length, 'job', WAS)} not:`);
       throw error;
     });
     done += specs.length;
@@ -91,7 +92,7 @@ async function many(session: Session, queue: string, options: Options) {
     bytes += spec.length;
   }
   if (specs.length > 0) await send();
-  session.say(`Enqueued ${count(done)} jobs.`);
+  session.say(`Enqueued ${counted(done)}.`);
 }
 
 async function enqueue(

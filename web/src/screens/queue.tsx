@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { call, get, may, part, query } from '../api.ts';
 import { Chart, DEAD, DEPTH, FLOW, OLDEST } from '../charts.tsx';
-import { count, duration, rate } from '../format.ts';
+import { count, duration, jobs, rate } from '../format.ts';
 import { usePoll } from '../poll.ts';
 import { go, link } from '../route.ts';
 import { askForBefore, noteQueue, samplesOf } from '../samples.ts';
@@ -70,7 +70,7 @@ function Purge({ queue, done, close }: { queue: Queue; done: () => void; close: 
     <Confirm
       title={`Purge ${queue.name}`}
       says="Deletes all jobs in these states. Nothing of them is kept. Jobs that come later stay."
-      verb={`Delete ${count(states.reduce((sum, state) => sum + queue.counts[state as keyof typeof queue.counts], 0))} jobs`}
+      verb={`Delete ${jobs(states.reduce((sum, state) => sum + queue.counts[state as keyof typeof queue.counts], 0))}`}
       typed={queue.name}
       isChosen={states.length > 0}
       isGrave
@@ -113,7 +113,7 @@ function Redrive({
   return (
     <Confirm
       title={`Redrive ${queue.name}`}
-      says={`Makes dead jobs ready again, oldest first, with attempts afresh. There are ${count(queue.counts.dead)}.`}
+      says={`Makes dead jobs ready again, oldest first, with attempts afresh. There ${queue.counts.dead === 1 ? 'is' : 'are'} ${count(queue.counts.dead)}.`}
       verb="Redrive"
       work={async () => {
         const body = {
@@ -200,7 +200,7 @@ function Actions({
         <Redrive
           queue={queue}
           done={(redriven) => {
-            setSaid(`${count(redriven)} jobs are ready again.`);
+            setSaid(`${jobs(redriven)} ${redriven === 1 ? 'is' : 'are'} ready again.`);
             closeAndLook();
           }}
           close={close}
