@@ -11,7 +11,7 @@ import {
 } from '../../clients/typescript/src/generated.ts';
 import { counted } from '../counted.ts';
 import { UsageError } from '../usage.ts';
-import { type Cli, examples, number } from './cli.ts';
+import { type Cli, examples, number, STATUS } from './cli.ts';
 import { jsonOf, linesIn, textIn } from './input.ts';
 import { type JobOptions, specOf, withJobOptions } from './jobOptions.ts';
 import { members, objectOf } from './jsonText.ts';
@@ -64,7 +64,7 @@ function specIn(line: string, queue: string): string {
   return given.has('queue') ? line : objectOf([['queue', JSON.stringify(queue)], ...given]);
 }
 
-async function many(session: Session, queue: string, options: Options) {
+async function many(session: Session, queue: string, options: Options): Promise<number> {
   const file = options.ndjson ?? options.specs ?? '-';
   const firstKey = options.idempotencyKey ?? randomUUID();
   let specs: string[] = [];
@@ -76,7 +76,9 @@ async function many(session: Session, queue: string, options: Options) {
     const { text, value } = await repeated(() =>
       session.ask((caller) => enqueueJobs(caller, body, { idempotency_key })),
     ).catch((error) => {
-      session.say(`${counted(done, 'job', WAS)} enqueued before this. The next ${counted(specs.length, 'job', WAS)} not:`);
+      session.say(
+        `${counted(done, 'job', WAS)} enqueued before this. The next ${counted(specs.length, 'job', WAS)} not:`,
+      );
       throw error;
     });
     done += specs.length;
@@ -84,33 +86,36 @@ async function many(session: Session, queue: string, options: Options) {
     specs = [];
     bytes = 0;
   };
-  for await (const { line, at } of linesIn(file, session.terminal)) {
-    const json = jsonOf(line, options.text, `Line ${at}`);
-    const spec = options.specs === undefined ? specOf(queue, json, options) : specIn(json, queue);
-    if (specs.length > 0 && (specs.length === MOST_JOBS || bytes + spec.length > MOST_BYTES)) await send();
-    specs.push(spec);
-    bytes += spec.length;
+  try {
+    for await (const { line, at } of linesIn(file, session.terminal)) {
+      const json = jsonOf(line, options.text, `Line ${at}`);
+      const spec = options.specs === undefined ? specOf(queue, json, options) : specIn(json, queue);
+      if (specs.length > 0 && (specs.length === MOST_JOBS || bytes + spec.length > MOST_BYTES)) await send();
+      specs.push(spec);
+      bytes += spec.length;
+    }
+  } catch (error) {
+    // What is wrong is known only when its line is read. By then, others may be enqueued.
+    if (!(error instanceof UsageError) || done === 0) throw error;
+    session.say(`${counted(done, 'job', WAS)} enqueued, and no more: ${error.message}`);
+    return STATUS.failed;
   }
   if (specs.length > 0) await send();
   session.say(`Enqueued ${counted(done)}.`);
+  return STATUS.done;
 }
 
-async function enqueue(
-  session: Session,
-  options: Options,
-  queue: string,
-  given?: string,
-): Promise<undefined> {
+async function enqueue(session: Session, options: Options, queue: string, given?: string): Promise<number> {
   const ways = [given, options.file, options.ndjson, options.specs].filter((way) => way !== undefined);
   if (ways.length > 1)
     throw new UsageError('Give the payload in one way: as an argument, --file, --ndjson or --specs.');
   if (options.ndjson !== undefined || options.specs !== undefined) {
-    await many(session, queue, options);
-    return;
+    return many(session, queue, options);
   }
   const file = given === '-' ? '-' : options.file;
   const text = file === undefined ? given : await textIn(file, session.terminal);
   await one(session, queue, text === undefined ? undefined : jsonOf(text, options.text), options);
+  return STATUS.done;
 }
 
 export function add({ program, act }: Cli): void {

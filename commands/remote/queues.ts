@@ -18,7 +18,7 @@ import { UsageError } from '../usage.ts';
 import { type Cli, examples, number } from './cli.ts';
 import { stateOption } from './filters.ts';
 import { type PageOptions, showPages, withPages } from './pages.ts';
-import { addQueueSet } from './queueSet.ts';
+import { addQueueSet, configPairs } from './queueSet.ts';
 import type { Session } from './session.ts';
 import { type Cell, fields, table } from './table.ts';
 import { lasting } from './terminal.ts';
@@ -62,10 +62,7 @@ async function show(session: Session, _options: object, name: string): Promise<u
         ['now', now],
         ['oldest ready', ageOf(queue)],
         ...JOB_STATES.map((state): [string, Cell] => [state, count(queue.counts[state])]),
-        ...Object.entries(queue.config).map(([field, value]): [string, Cell] => [
-          field,
-          JSON.stringify(value),
-        ]),
+        ...configPairs(queue),
         ['created', queue.created_at],
       ],
       session.paint,
@@ -73,9 +70,22 @@ async function show(session: Session, _options: object, name: string): Promise<u
   );
 }
 
+/** A pause makes a queue that is not there. Most often its name is mistyped. */
+const exists = (session: Session, name: string): Promise<boolean> =>
+  session
+    .ask((caller) => getQueue(caller, name))
+    .then(() => true)
+    .catch((error) => {
+      if (error instanceof DibsError && error.code === 'queue_not_found') return false;
+      throw error;
+    });
+
 async function pause(session: Session, _options: object, names: string[]): Promise<undefined> {
-  for (const name of names)
+  for (const name of names) {
+    const isThere = await exists(session, name);
     session.show(await session.ask((caller) => pauseQueue(caller, name)), () => `${name} is paused.\n`);
+    if (!isThere) session.say(`There was no queue ${JSON.stringify(name)}: it is new.`);
+  }
 }
 
 async function resume(session: Session, _options: object, names: string[]): Promise<undefined> {
@@ -108,7 +118,10 @@ async function redrive(
 ): Promise<undefined> {
   const body = { limit: options.limit, error_contains: options.errorContains };
   const answer = await session.ask((caller) => redriveQueue(caller, name, body, LONG));
-  session.show(answer, (redriven) => `${counted(redriven.count, 'job', { one: 'is', many: 'are' })} ready again.\n`);
+  session.show(
+    answer,
+    (redriven) => `${counted(redriven.count, 'job', { one: 'is', many: 'are' })} ready again.\n`,
+  );
 }
 
 async function remove(

@@ -35,7 +35,8 @@ function frame({ client, terminal, paint }: Session, overview: Overview): string
   const shown = queues.length < total ? ` (${count(queues.length)} shown, the worst first)` : '';
   const head = `${client.url}  ${counted(total, 'queue')}${shown}, ${count(troubled)} with trouble: ${count(counts.ready)} ready, ${count(counts.leased)} leased, ${count(counts.dead)} dead, ${rateText(per_second.enqueued)}/s in, ${rateText(per_second.acked)}/s done`;
   const line = stdout.columns ? head.slice(0, stdout.columns) : head;
-  return `${line}\n\n${table(HEADINGS, queues.map(rowOf), stdout, paint)}`;
+  const rows = queues.length > 0 ? table(HEADINGS, queues.map(rowOf), stdout, paint) : 'No queues.\n';
+  return `${line}\n\n${rows}`;
 }
 
 /** As many queues as fit. */

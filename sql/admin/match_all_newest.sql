@@ -1,7 +1,7 @@
 -- The ids of up to :limit jobs in :state, newest first, of all queues: where no index has them in this order. It looks at a bounded
 -- number of jobs, about :look in all, however few of them are in that state.
--- First it looks for the newest one of each queue (`first`), and then at the queues whose newest jobs are the newest ones (`part`). Where a
--- look ended too soon, jobs behind its last one may be missing. `stop_id` is the nearest of these ends: the page ends there, and the
+-- First it looks for the newest one of each queue (`first`), farther where there was none (`far`), and then at the queues whose newest
+-- jobs are the newest ones (`part`). Where a look ended too soon, jobs behind its last one may be missing. `stop_id` is the nearest of these ends: the page ends there, and the
 -- caller goes on behind it.
 -- A queue without ready jobs costs two probes of the indexes that have these.
 with queue as materialized (
@@ -36,8 +36,34 @@ first as materialized (
     limit 1
   ) as found on true
 ),
+far_look as materialized (
+  select greatest(10, least(2000, :look / greatest(1, count(*))))::integer as jobs from first where id is null
+),
+far as materialized (
+  select first.queue_id, found.id
+  from first
+  left join lateral (
+    select id
+    from (
+      select id, state
+      from dibs.jobs
+      where queue_id = first.queue_id
+        and (:after is null or id < :after)
+        and
+        -- include shared/walked_index.sql
+      order by id desc
+      limit (select jobs from far_look)
+    ) as seen
+    where state::text = :state
+    limit 1
+  ) as found on true
+  where first.id is null
+),
 part as materialized (
-  select queue_id from first where id is not null order by id desc limit :limit::integer
+  select queue_id
+  from (select queue_id, id from first where id is not null union all select queue_id, id from far where id is not null) as nearest
+  order by id desc
+  limit :limit::integer
 ),
 closer_look as materialized (
   select greatest(10, least(2000, :look / greatest(1, count(*))))::integer as jobs from part
@@ -62,7 +88,7 @@ page as materialized (
   ) as found
 ),
 ended (queue_id, jobs) as (
-  select queue_id, (select jobs from look) from first where id is null
+  select queue_id, (select jobs from far_look) from far where id is null
   union all
   select part.queue_id, (select jobs from closer_look)
   from part

@@ -114,7 +114,9 @@ function blocked({ group, head_id, head_state, ahead: blockedAhead, is_least }: 
 function ready({ ahead, is_least }: JobFacts): Reason {
   const next = 'It is the next job: the next claim from the queue gets it.';
   const detail =
-    ahead === 0 ? next : `It can be claimed, but ${jobs(ahead, is_least)} of the queue ${go(ahead)} before it.`;
+    ahead === 0
+      ? next
+      : `It can be claimed, but ${jobs(ahead, is_least)} of the queue ${go(ahead)} before it.`;
   return { code: 'next_in_line', detail, ahead };
 }
 

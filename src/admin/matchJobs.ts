@@ -38,7 +38,7 @@ const FIRST_LOOK = 200;
 /** Each of the others looks at this number. A request goes on for this long, and has at least one of these. */
 const LOOK = 2000;
 const LOOK_AT_ALL = 20_000;
-const SEARCH_MS = 50;
+const SEARCH_MS = 30;
 
 /** The filters that no index has. */
 const SEARCHED = ['fairness_key', 'worker', 'error_contains', 'created_after', 'created_before'] as const;
@@ -74,7 +74,10 @@ export type Matched = Found & { stoppedAt: string | undefined };
 type Look = (after: string | null, limit: number, n: number) => Promise<Found & { next: string | null }>;
 
 /** Looks again and again, until the page is full, there is no more, or the time is over. */
-async function searchBy(look: Look, { after = null, limit }: { after?: string | null; limit: number }): Promise<Matched> {
+async function searchBy(
+  look: Look,
+  { after = null, limit }: { after?: string | null; limit: number },
+): Promise<Matched> {
   const found: Found = { ids: [], queueIds: [] };
   const until = performance.now() + SEARCH_MS;
   for (let n = 0; ; n++) {

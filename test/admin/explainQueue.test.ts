@@ -199,11 +199,20 @@ describe('why does my claim get nothing?', () => {
     expect(late).toEqual({
       queue,
       code: 'all_delayed',
-      detail: expect.stringMatching(/^No job is ready\. The first of the scheduled jobs is ready after \d{4}-.*Z\.$/),
+      detail: expect.stringMatching(
+        /^No job is ready\. The first of the scheduled jobs is ready after \d{4}-.*Z\.$/,
+      ),
     });
     await fill(queue, 1, 1);
-    expect(await explain()).toMatchObject({ code: 'all_delayed', until: expect.any(String), job_id: expect.any(String) });
-    await sql('delete from dibs.jobs where queue_id in (select id from dibs.queues where name = any ($1))', [queue, other]);
+    expect(await explain()).toMatchObject({
+      code: 'all_delayed',
+      until: expect.any(String),
+      job_id: expect.any(String),
+    });
+    await sql('delete from dibs.jobs where queue_id in (select id from dibs.queues where name = any ($1))', [
+      queue,
+      other,
+    ]);
   });
 
   test('all_blocked: every waiting job is behind another one of its group', async () => {

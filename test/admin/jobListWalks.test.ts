@@ -72,7 +72,8 @@ const FILTERS = {
 } satisfies Record<string, Record<string, string>>;
 
 test.each(Object.entries(FILTERS))('%s are all found, each once, in order', async (_, filters) => {
-  const { queue, state, worker, group, unique_key, fairness_key }: Record<string, string | undefined> = filters;
+  const { queue, state, worker, group, unique_key, fairness_key }: Record<string, string | undefined> =
+    filters;
   for (const order of ['newest', 'oldest']) {
     const rows = await sql(
       `select j.id from dibs.jobs j join dibs.queues q on q.id = j.queue_id
@@ -97,7 +98,9 @@ test('a request for ready jobs looks at a bounded number of jobs', async () => {
   };
   try {
     for (const more of [{}, { queue: RARE }])
-      expect((await listed({ state: 'ready', order: 'oldest', limit: '1000', ...more })).sizes.length).toBeGreaterThan(1);
+      expect(
+        (await listed({ state: 'ready', order: 'oldest', limit: '1000', ...more })).sizes.length,
+      ).toBeGreaterThan(1);
   } finally {
     service.db.query = query;
   }

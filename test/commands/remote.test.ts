@@ -55,7 +55,9 @@ describe('enqueue', () => {
     expect(ran).toMatchObject({ status: 0, stderr: 'Enqueued 1,500 jobs.\n' });
     const ids = ran.stdout.trim().split('\n');
     expect(new Set(ids).size).toBe(1500);
-    expect((await dibs(['enqueue', queue, '--ndjson', '-'], { stdin: '1\n' })).stderr).toBe('Enqueued 1 job.\n');
+    expect((await dibs(['enqueue', queue, '--ndjson', '-'], { stdin: '1\n' })).stderr).toBe(
+      'Enqueued 1 job.\n',
+    );
     expect(await body(`/jobs/${ids[1200]}`)).toMatchObject({ payload: { i: 1200 }, priority: 3 });
   });
 
@@ -79,6 +81,13 @@ describe('enqueue', () => {
     const lines = await dibs(['enqueue', queue, '--ndjson', '-'], { stdin: '1\n\nnonsense\n' });
     expect(lines).toMatchObject({ status: 2, stdout: '' });
     expect(lines.stderr).toContain('Line 3 is no JSON');
+    const late = newQueue();
+    const stdin = `${'1\n'.repeat(1001)}nonsense\n2\n`;
+    const some = await dibs(['enqueue', late, '--ndjson', '-'], { stdin });
+    expect(some.status).toBe(1);
+    expect(some.stderr).toMatch(/^1,000 jobs were enqueued, and no more: Line 1002 is no JSON/);
+    expect(some.stdout.trim().split('\n')).toHaveLength(1000);
+    expect((await counts(late)).ready).toBe(1000);
     expect(await ok('job', await ok('enqueue', queue, 'hello', '--text'), '--payload')).toBe('"hello"');
     expect((await counts(queue)).ready).toBe(1);
   });
@@ -140,7 +149,7 @@ describe('looking', () => {
 
   test('a search that finds nothing in its time goes on, and a name that no queue has is told', async () => {
     const queue = newQueue();
-    await ok('queue', 'set', queue);
+    await ok('queue', 'set', queue, '--max-attempts', '5');
     await onServer(
       service.databaseUrl,
       `insert into dibs.jobs (queue_id, state, id, run_at, finished_at, max_attempts, payload_bytes, priority, headers, payload, last_error)
@@ -153,7 +162,8 @@ describe('looking', () => {
     let looks = 0;
     service.db.query = async (statement, parameters) => {
       const rows = await query.call(service.db, statement, parameters);
-      if (parameters && 'look' in parameters && ++looks) await new Promise((resolve) => setTimeout(resolve, 60));
+      if (parameters && 'look' in parameters && ++looks)
+        await new Promise((resolve) => setTimeout(resolve, 60));
       return rows as never;
     };
     const search = (...more: string[]) => ok('jobs', '--queue', queue, '--error-contains', ...more);
@@ -232,8 +242,10 @@ describe('queues', () => {
     const queue = newQueue();
     await dead(queue, 'x');
     await dead(queue, 'y');
-    await ok('pause', queue);
+    expect(await dibs(['pause', queue])).toMatchObject({ status: 0, stderr: '' });
     expect((await body(`/queues/${queue}`)).paused).toBe(true);
+    const mistyped = await dibs(['pause', `${queue}x`]);
+    expect(mistyped).toMatchObject({ status: 0, stderr: `There was no queue "${queue}x": it is new.\n` });
     await ok('resume', queue);
     expect((await body(`/queues/${queue}`)).paused).toBe(false);
     expect(await ok('redrive', queue, '--error-contains', 'y')).toBe('1 job is ready again.');
@@ -352,7 +364,8 @@ describe('what is wrong', () => {
       expect({ args, ...(await dibs(args)) }).toMatchObject({ args, status: 2, stdout: '' });
     const refused = await dibs(['queue', 'set', 'q', '--lease-seconds', '0']);
     expect(refused.status).toBe(1);
-    expect(refused.stderr).toMatch(/\(invalid_request\)\n {2}body\/lease_seconds: /);
+    expect(refused.stderr).toBe('dibs: lease_seconds must be >= 0.1. (invalid_request)\n');
+    expect((await dibs(['explain'])).stderr).toMatch(/^dibs: explain takes /);
     expect(await dibs(['queues'], { env: { DIBS_URL: 'http://127.0.0.1:9' } })).toMatchObject({
       status: 3,
       stdout: '',

@@ -468,7 +468,12 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
   'admin/match_newest': {
     planned: true,
     rows: 2 * 2000 + 100,
-    parameters: ({ queue }) => ({ ...oneMatch(queue), state: 'ready', walked_state: null, error_contains: 'x' }),
+    parameters: ({ queue }) => ({
+      ...oneMatch(queue),
+      state: 'ready',
+      walked_state: null,
+      error_contains: 'x',
+    }),
   },
   'admin/match_oldest': {
     planned: true,
