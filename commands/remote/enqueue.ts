@@ -33,7 +33,7 @@ const REPEAT_MS = 30_000;
 const WAS = { one: 'was', many: 'were' };
 
 /** The same request again, while Dibs is away for a moment. Its key lets it count once. */
-async function repeated<T>(send: () => Promise<T>): Promise<T> {
+async function repeated<T>(session: Session, send: () => Promise<T>): Promise<T> {
   const endsAt = performance.now() + REPEAT_MS;
   for (let failures = 0; ; failures++) {
     try {
@@ -41,6 +41,8 @@ async function repeated<T>(send: () => Promise<T>): Promise<T> {
     } catch (error) {
       const ms = backoffMs(failures, error);
       if (!isTemporary(error) || performance.now() + ms > endsAt) throw error;
+      if (failures === 0)
+        session.say(`dibs: ${(error as Error).message}\nTrying again for ${REPEAT_MS / 1000} s.`);
       await pause(ms);
     }
   }
@@ -50,7 +52,7 @@ async function one(session: Session, queue: string, payload: string | undefined,
   const spec = specOf(queue, payload, options);
   const idempotency_key = options.idempotencyKey ?? randomUUID();
   const prefer = options.waitSeconds === undefined ? undefined : `wait=${options.waitSeconds}`;
-  const answer = await repeated(() =>
+  const answer = await repeated(session, () =>
     session.ask((caller) => enqueueJob(caller, new RawJson(spec) as JobSpec, { idempotency_key, prefer })),
   );
   if (answer.value.deduplicated) session.say('A job with this unique key is there already: this is its id.');
@@ -73,7 +75,7 @@ async function many(session: Session, queue: string, options: Options): Promise<
   const send = async () => {
     const body = new RawJson(`{"jobs":[${specs.join(',')}]}`) as unknown as JobSpecList;
     const idempotency_key = `${firstKey}-${done}`;
-    const { text, value } = await repeated(() =>
+    const { text, value } = await repeated(session, () =>
       session.ask((caller) => enqueueJobs(caller, body, { idempotency_key })),
     ).catch((error) => {
       session.say(
