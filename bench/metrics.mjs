@@ -1,17 +1,10 @@
-// #22: what the metrics cost: the cycle with and without what counts, in turn; and the processor time of a scrape.
+// #22: the processor time of a scrape. What counting costs each request is measured by overhead.mjs.
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { benchmark } from './lib/bench.mjs';
 import { cpuSecondsOf } from './lib/cpu.mjs';
-import { fill, jobText, READY } from './lib/jobs.mjs';
-import { settle } from './lib/postgres.mjs';
 import { startReplica } from './lib/service.mjs';
-import { median } from './lib/stats.mjs';
-import { cycle } from './lib/wrk.mjs';
 
-const QUEUE = 'bench';
-const WITHOUT = new URL('./lib/noMetrics.mjs', import.meta.url).href;
-const MOST_LOSS = 0.02;
 const SCRAPE_MS = 10;
 const SCRAPES = 30;
 
@@ -60,54 +53,14 @@ async function scrapeMs(replica) {
 await benchmark(
   {
     name: 'metrics',
-    title: 'What the metrics cost',
-    full: { rounds: 9, seconds: 10, connections: 64, queues: 10_000, jobs: 10_000_000 },
-    short: { rounds: 5, seconds: 3, queues: 10_000, jobs: 200_000 },
+    title: 'What a scrape costs',
+    full: { queues: 10_000, jobs: 10_000_000 },
+    short: { jobs: 200_000 },
     maxSeconds: 3600,
   },
-  async ({ options: { rounds, seconds, connections, queues, jobs }, postgres, report }) => {
-    const job = jobText(QUEUE);
+  async ({ options: { queues, jobs }, postgres, report }) => {
     const url = await postgres.database('dibs_metrics');
-    // Both replicas that are compared have done the same before.
-    const filler = await startReplica(url);
-    await fill(filler.url, READY, job);
-    await filler.stop();
     const replica = await startReplica(url);
-    const sides = { with: [], without: [] };
-    const used = { with: [], without: [] };
-    const others = { with: replica, without: await startReplica(url, {}, undefined, WITHOUT) };
-    for (const { url: base } of Object.values(others))
-      await cycle(base, QUEUE, job, { connections, seconds: 2 });
-    const rows = [];
-    for (let round = 1; round <= rounds; round++) {
-      await settle(url);
-      const order = round % 2 ? ['with', 'without'] : ['without', 'with'];
-      for (const side of order) {
-        const before = cpuSecondsOf(others[side].pid);
-        const { cycles } = await cycle(others[side].url, QUEUE, job, { connections, seconds });
-        sides[side].push(cycles);
-        used[side].push(((cpuSecondsOf(others[side].pid) - before) * 1e6) / (cycles * seconds));
-      }
-      rows.push([
-        round,
-        sides.with.at(-1),
-        sides.without.at(-1),
-        used.with.at(-1).toFixed(1),
-        used.without.at(-1).toFixed(1),
-      ]);
-    }
-    report.table(
-      'Cycles/s, and microseconds of processor time of the service for each cycle:',
-      ['round', 'with', 'without', 'with, us', 'without, us'],
-      rows,
-    );
-    report.line({
-      number: 22,
-      what: 'processor time of a cycle without metrics',
-      against: 'with them',
-      value: median(used.without) / median(used.with),
-      atLeast: 1 - MOST_LOSS,
-    });
     await fillQueues(url, queues, jobs);
     const { ms, bytes } = await scrapeMs(replica);
     report.table('A scrape:', ['queues', 'jobs', 'ms', 'bytes'], [[queues, jobs, ms.toFixed(1), bytes]]);

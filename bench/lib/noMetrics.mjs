@@ -1,4 +1,4 @@
-// Runs before a replica, and takes what counts out of it: the other side of bench/metrics.mjs.
+// Runs before a replica, and takes what counts out of it: the other side of bench/overhead.mjs.
 import { register } from 'node:module';
 
 const hooks = `

@@ -1,4 +1,4 @@
-// Runs before a replica, and takes out what notes requests, statements and traces: the other side of bench/traces.mjs.
+// Runs before a replica, and takes out what notes requests, statements and traces: the other side of bench/overhead.mjs.
 import { register } from 'node:module';
 
 const hooks = `

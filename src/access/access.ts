@@ -2,6 +2,7 @@ import { unauthorized } from '../errors.ts';
 import { ANYBODY, type Caller } from './caller.ts';
 import { idIn, KEY_PREFIX, typoIn } from './keyFormat.ts';
 import type { Keys } from './keys.ts';
+import { type Known, shownBefore } from './shown.ts';
 
 /** What a client shows to say who it is. */
 export interface Credential {
@@ -41,8 +42,8 @@ export const OPEN: Access = { isOpen: () => true, identify: () => ANYBODY, known
 
 /** Tokens of an issuer, which are no keys of Dibs. */
 export interface Tokens {
-  /** The caller with a token that was checked before. */
-  known(token: string, connection: object | undefined): Caller | undefined;
+  /** A token that was checked before. */
+  known(token: string): Known | undefined;
   identify(token: string, ids?: RequestIds): Promise<Caller>;
 }
 
@@ -93,7 +94,7 @@ export function createAccess(options: {
     const typo = typoIn(key);
     if (typo !== undefined) return refuse({ reason: typo, ...ids });
     return lookFor(
-      () => keys.known(key),
+      () => keys.known(key)?.use(),
       () => ({ key_id: idIn(key), ...keys.whyUnknown(key), ...ids }),
     );
   }
@@ -106,18 +107,20 @@ export function createAccess(options: {
     );
   }
 
-  /** The caller with this bearer token, if it need not be looked for. */
-  const knownBearer = (token: string, connection: object | undefined) =>
-    token.startsWith(KEY_PREFIX) ? keys.known(token, connection) : tokens?.known(token, connection);
+  /** The caller with this header, if its key or token need not be looked for. */
+  const shown = shownBefore((authorization) => {
+    const token = tokenIn(authorization);
+    if (token === undefined) return undefined;
+    return token.startsWith(KEY_PREFIX) ? keys.known(token) : tokens?.known(token);
+  });
 
   return {
     isOpen,
 
     known({ authorization = '', isRepeated, certificate, connection }) {
       if (isRepeated || authorization.length > LONGEST_HEADER) return undefined;
-      const token = tokenIn(authorization);
-      if (token !== undefined) return knownBearer(token, connection);
-      return authorization === '' && certificate !== undefined ? keys.named(certificate) : undefined;
+      if (authorization !== '') return shown(authorization, connection);
+      return certificate === undefined ? undefined : keys.named(certificate);
     },
 
     identify({ authorization, isRepeated, certificate, connection, ids }) {
@@ -129,11 +132,11 @@ export function createAccess(options: {
       if (isRepeated) return refuse({ reason: 'there are two headers Authorization', ...ids });
       if (authorization.length > LONGEST_HEADER)
         return refuse({ reason: 'the header Authorization is too long', ...ids });
+      const caller = shown(authorization, connection);
+      if (caller) return caller;
       const token = tokenIn(authorization);
       if (token === undefined)
         return refuse({ reason: 'the header Authorization has another scheme than Bearer', ...ids });
-      const caller = knownBearer(token, connection);
-      if (caller) return caller;
       if (token.startsWith(KEY_PREFIX)) return byKey(token, ids);
       return tokens?.identify(token, ids) ?? refuse({ reason: 'the token is no key of Dibs', ...ids });
     },

@@ -47,7 +47,7 @@ interface Wait {
 type Run = (request: unknown) => Promise<unknown>;
 
 /** Ends what a caller waits for when its key is revoked: the request is answered as if its time was over. */
-const untilEnd = (run: Run, onEnd: OnEnd) => async (request: Wait & { claim?: Wait }) => {
+const untilEnd = (run: Run, onEnd: OnEnd) => (request: Wait & { claim?: Wait }) => {
   const wait = request.claim ?? request;
   if (!wait.wait_seconds) return run(request);
   let forget = () => {};

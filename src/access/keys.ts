@@ -6,7 +6,7 @@ import type { Db } from '../postgres/pool.ts';
 import { planned, prepared, row } from '../postgres/statements.ts';
 import { type Caller, createCaller, type OnEnd, type Scope } from './caller.ts';
 import { hashOf, idDigitsIn } from './keyFormat.ts';
-import { shownBefore } from './shown.ts';
+import type { Known } from './shown.ts';
 
 interface KeyRow {
   id: string;
@@ -24,8 +24,6 @@ interface Entry {
   /** The row as a text, to see whether it has changed. */
   text: string;
   id: string;
-  /** The id without its hyphens. */
-  digits: string;
   name: string;
   caller: Caller;
   hash: Buffer;
@@ -33,12 +31,6 @@ interface Entry {
   oldHashUntil: number;
   expiresAt: number;
   isRevoked: boolean;
-}
-
-/** The key that a client shows, and until when it counts. A key that was rotated goes on for a while. */
-interface Match {
-  entry: Entry;
-  until: number;
 }
 
 /** What callers wait for, by the entries of their keys. */
@@ -78,7 +70,6 @@ function toEntry(row: KeyRow, text: string, waits: Waits): Entry {
   const entry: Entry = {
     text,
     id,
-    digits: digitsOf(row),
     name,
     caller: createCaller({ id, name, onEnd: keepingEnds(waits, () => entry) }, row),
     hash: Buffer.from(hash, 'base64'),
@@ -132,7 +123,7 @@ export function createKeys({ db, clock }: { db: Db; clock: Clock }) {
   /** Nobody waits for jobs with a key that was revoked or rotated, or has expired. */
   function endWaits(): void {
     for (const [entry, ends] of waits) {
-      if (byId.get(entry.digits) === entry && !isOver(entry)) continue;
+      if (byId.get(digitsOf(entry)) === entry && !isOver(entry)) continue;
       waits.delete(entry);
       for (const end of ends) end();
     }
@@ -167,19 +158,6 @@ export function createKeys({ db, clock }: { db: Db; clock: Clock }) {
   const isOver = (entry: Entry) =>
     entry.isRevoked || (entry.expiresAt !== Number.POSITIVE_INFINITY && entry.expiresAt <= clock.now());
 
-  function matchOf(key: string): Match | undefined {
-    const entry = byId.get(idDigitsIn(key));
-    const hash = hashOf(key);
-    const isCurrent = timingSafeEqual(hash, entry?.hash ?? NO_HASH);
-    const isOld = !isCurrent && timingSafeEqual(hash, entry?.oldHash ?? NO_HASH);
-    if (!entry || !(isCurrent || isOld)) return undefined;
-    const match = { entry, until: isCurrent ? Number.POSITIVE_INFINITY : entry.oldHashUntil };
-    return isGood(match) ? match : undefined;
-  }
-
-  const isGood = ({ entry, until }: Match) => byId.get(entry.digits) === entry && clock.now() < until;
-  const shown = shownBefore(matchOf, isGood);
-
   function callerOf(entry: Entry): Caller | undefined {
     if (isOver(entry)) return undefined;
     used.add(entry.id);
@@ -198,10 +176,17 @@ export function createKeys({ db, clock }: { db: Db; clock: Clock }) {
     /** Whether there is a key, or was one. As long as nobody knows, there may be. */
     exist: () => version === undefined || hasHadKeys,
 
-    /** The caller with this key. Undefined when it is not a known one. An unknown id takes as long as a wrong secret. */
-    known(key: string, connection?: object): Caller | undefined {
-      const match = shown(key, connection);
-      return match && callerOf(match.entry);
+    /** This key, if it is good. An unknown id takes as long as a wrong secret. */
+    known(key: string): Known | undefined {
+      const digits = idDigitsIn(key);
+      const entry = byId.get(digits);
+      const hash = hashOf(key);
+      const isCurrent = timingSafeEqual(hash, entry?.hash ?? NO_HASH);
+      const isOld = !isCurrent && timingSafeEqual(hash, entry?.oldHash ?? NO_HASH);
+      if (!entry || !(isCurrent || isOld)) return undefined;
+      const isGood = () =>
+        byId.get(digits) === entry && !isOver(entry) && (isCurrent || clock.now() < entry.oldHashUntil);
+      return isGood() ? { use: () => (isGood() ? callerOf(entry) : undefined) } : undefined;
     },
 
     /** The caller that has the key of this name. */

@@ -7,15 +7,15 @@ import type { RequestIds } from './access.ts';
 import { type Caller, createCaller } from './caller.ts';
 import { createKeySet, isUrl, readSmallFile } from './keySet.ts';
 import { Away, reloaded } from './reloaded.ts';
-import { shownBefore } from './shown.ts';
+import type { Known } from './shown.ts';
 import { grantOf, parseGrants, type SubjectGrant } from './tokenGrants.ts';
 
 /** Tells callers by JSON Web Tokens (RFC 7519) of the operator's own issuer. */
 export interface Tokens {
   /** Reads the files that the configuration names. @throws StartError when one of them is missing or malformed */
   checkFiles(): Promise<void>;
-  /** The caller, if the token was found good a short time ago. It is found sooner by a connection that shows it again. */
-  known(token: string, connection?: object): Caller | undefined;
+  /** A token that was found good a short time ago. */
+  known(token: string): Known | undefined;
   /** @throws Refusal `unauthorized`, or `unavailable` while the issuer's keys cannot be had */
   identify(token: string, ids?: RequestIds): Promise<Caller>;
 }
@@ -36,7 +36,7 @@ const GRACE_MS = 600_000;
 const LOOK_MS = 5000;
 const GRANTS_AGE_MS = 1000;
 
-interface Cached {
+interface Cached extends Known {
   caller: Caller;
   /** What the caller was made of. The verbs of a caller are kept with it, so an equal one is not made again. */
   made: string;
@@ -86,6 +86,7 @@ export function createTokens(
 
   const nowSeconds = () => Date.now() / 1000;
   const isAlive = ({ expires }: Cached) => nowSeconds() < expires + clockSkewSeconds;
+  const isGood = (cached: Cached) => performance.now() < cached.freshUntil && isAlive(cached);
 
   /** Checks signature and claims. @throws Away, or Error for a token that is not good */
   async function verified(token: string): Promise<JWTPayload> {
@@ -119,7 +120,15 @@ export function createTokens(
     const id = `jwt_${sha256(JSON.stringify([issuer, sub]))}`;
     const caller = before?.made === made ? before.caller : createCaller({ id, name: sub }, grant);
     const checkedAt = performance.now();
-    return { caller, made, expires: exp, checkedAt, freshUntil: checkedAt + FRESH_MS };
+    const good: Cached = {
+      caller,
+      made,
+      expires: exp,
+      checkedAt,
+      freshUntil: checkedAt + FRESH_MS,
+      use: () => (isGood(good) ? caller : undefined),
+    };
+    return good;
   }
 
   async function check(token: string, key: string, ids: RequestIds | undefined): Promise<Caller> {
@@ -144,14 +153,10 @@ export function createTokens(
     }
   }
 
-  const isGood = (cached: Cached) => performance.now() < cached.freshUntil && isAlive(cached);
-
   function knownBy(key: string): Cached | undefined {
     const cached = cache.get(key);
     return cached && isGood(cached) ? cached : undefined;
   }
-
-  const shown = shownBefore((token) => knownBy(sha256(token)), isGood);
 
   return {
     async checkFiles() {
@@ -166,8 +171,7 @@ export function createTokens(
       });
     },
 
-    known: (token, connection) =>
-      token.length > MAX_TOKEN_LENGTH ? undefined : shown(token, connection)?.caller,
+    known: (token) => (token.length > MAX_TOKEN_LENGTH ? undefined : knownBy(sha256(token))),
 
     async identify(token, ids) {
       if (token.length > MAX_TOKEN_LENGTH) {

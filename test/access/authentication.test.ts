@@ -248,7 +248,7 @@ describe('the keys in memory', () => {
       auth: undefined,
       keys,
       tokens: {
-        known: (token) => (token === 'known.to.us' ? ANYBODY : undefined),
+        known: (token) => (token === 'known.to.us' ? { use: () => ANYBODY } : undefined),
         identify: async (token) => {
           seen.push(token);
           return ANYBODY;
