@@ -34,6 +34,8 @@ const TOLD_MS = 60_000;
 
 type Told = { counts: Record<JobState, number>; at: number };
 
+const jobsIn = (told: Told | undefined) => told && Object.values(told.counts).reduce((sum, n) => sum + n, 0);
+
 /**
  * Counts jobs by state: small queues at each call, large queues now and then, in proportion to the cost. `told`: what a duty has counted.
  */
@@ -42,13 +44,14 @@ export function queueCounter(db: Db, told: (id: number) => Told | undefined = ()
 
   /** The number of jobs of each queue to count anew. The smallest queues come first, until the budget is used up. */
   function limitsOf(ids: number[], budget: number): number[] {
-    const sizes = ids.map((id) => cache.of(id)?.jobs ?? 0);
+    const known = ids.map((id) => cache.of(id)?.jobs ?? jobsIn(told(id)));
+    const sizes = known.map((size) => size ?? 0);
     let left = budget;
     const limits = ids.map(() => 0);
     for (const i of [...ids.keys()].sort((a, b) => (sizes[a] as number) - (sizes[b] as number))) {
       left -= sizes[i] as number;
       if (left < 0) break;
-      limits[i] = cache.of(ids[i] as number) ? budget : FIRST_LOOK;
+      limits[i] = known[i] === undefined ? FIRST_LOOK : budget;
     }
     return limits;
   }

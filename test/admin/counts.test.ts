@@ -111,10 +111,15 @@ describe('the counts of a queue', () => {
   });
 
   test('that a duty has made answer the first look, and are counted meanwhile for the next one', async () => {
-    const { alone, page, hold, countedWhole } = counterOn({ 1: LARGE }, { 1: { at: 0, ready: LARGE - 1 } });
+    const { alone, page, hold, asked, countedWhole } = counterOn(
+      { 1: LARGE },
+      { 1: { at: 0, ready: LARGE - 1 } },
+    );
     now = 50_000;
     const open = hold();
     expect(await alone(1)).toBe(LARGE - 1);
+    // Its size is known, so it is not counted in vain.
+    expect(asked[0]?.most).toEqual([0]);
     expect(await page(1)).toEqual([LARGE - 1]);
     await until(() => countedWhole() === 1);
     open();
