@@ -97,7 +97,7 @@ test('a request for ready jobs looks at a bounded number of jobs', async () => {
     return rows as never;
   };
   try {
-    for (const more of [{}, { queue: RARE }])
+    for (const more of [{}, { queue: RARE }] as Record<string, string>[])
       expect(
         (await listed({ state: 'ready', order: 'oldest', limit: '1000', ...more })).sizes.length,
       ).toBeGreaterThan(1);
