@@ -171,7 +171,8 @@ export function createTotals(context: { db: Database; tally: Tally; most: number
     const counts = tally.take();
     noteBusy(counts);
     const { out, in: into } = moving();
-    const enter = [...into, ...entering(counts)];
+    // A queue that was counted may be among those that are proposed.
+    const enter = [...new Set([...into, ...entering(counts)])];
     const calls = [];
     const hasChanges = counts.size > 0 || out.length > 0 || enter.length > 0;
     if (hasChanges) calls.push(callOf(statements.lock, {}));
