@@ -369,7 +369,7 @@ describe('what is wrong', () => {
     expect(await dibs(['queues'], { env: { DIBS_URL: 'http://127.0.0.1:9' } })).toMatchObject({
       status: 3,
       stdout: '',
-      stderr: expect.stringMatching(/ECONNREFUSED.*\nIs that the right Dibs\? DIBS_URL or/),
+      stderr: expect.stringMatching(/\nIs that the right Dibs\? DIBS_URL or/),
     });
   });
 
