@@ -12,6 +12,7 @@ import { openDatabase } from '../../src/postgres/pool.ts';
 import { planned } from '../../src/postgres/statements.ts';
 import { certificateMaker, type Pair } from '../support/certificates.ts';
 import { tlsPostgres } from '../support/tlsPostgres.ts';
+import { until } from '../support/until.ts';
 
 let maker: Awaited<ReturnType<typeof certificateMaker>>;
 let server: Awaited<ReturnType<typeof tlsPostgres>>;
@@ -59,6 +60,14 @@ async function outcome(url: string): Promise<string> {
   } finally {
     await connection.end().catch(() => undefined);
   }
+}
+
+/** Starts a long statement. It runs at the server then: a cancel request that comes before it would cancel nothing. */
+async function startSleep(client: pg.Client): Promise<{ end: Promise<unknown> }> {
+  const end = client.query('select pg_sleep(100)').catch((error) => error);
+  const sleeping = "select 1 from pg_stat_activity where query like 'select pg_sleep%' and state = 'active'";
+  await until(async () => (await server.admin(sleeping)).length > 0);
+  return { end };
 }
 
 describe('sslmode means what it means in libpq', () => {
@@ -120,9 +129,9 @@ describe('sslmode means what it means in libpq', () => {
       expect(await outcome(url)).toBe('TLS');
       const busy = new pg.Client({ ...connectionOptions(url), query_timeout: 0 });
       await busy.connect();
-      const slow = busy.query('select pg_sleep(100)').catch((error) => error);
+      const slow = await startSleep(busy);
       cancel(busy, connectionOptions(url));
-      expect(await slow).toMatchObject({ code: '57014' });
+      expect(await slow.end).toMatchObject({ code: '57014' });
       await busy.end();
     });
 
@@ -169,9 +178,9 @@ describe('every connection', () => {
     const options = connectionOptions(url.href);
     const busy = new pg.Client({ ...options, query_timeout: 0 });
     await busy.connect();
-    const slow = busy.query('select pg_sleep(100)').catch((error) => error);
+    const slow = await startSleep(busy);
     cancel(busy, options);
-    expect(await slow).toMatchObject({ code: '57014' });
+    expect(await slow.end).toMatchObject({ code: '57014' });
     await busy.end();
     expect(sent.length).toBe(2);
     for (const chunks of sent) {
@@ -188,15 +197,15 @@ describe('every connection', () => {
     const lenient = connectionOptions(server.url({ sslmode: 'require' }));
     const busy = new pg.Client({ ...lenient, query_timeout: 0 });
     await busy.connect();
-    const slow = busy.query('select pg_sleep(100)').catch((error) => error);
+    const slow = await startSleep(busy);
     cancel(busy, connectionOptions(secure()));
     const first = await Promise.race([
-      slow,
+      slow.end,
       new Promise((resolve) => setTimeout(resolve, 1000, 'still runs')),
     ]);
     expect(first).toBe('still runs');
     cancel(busy, lenient);
-    expect(await slow).toMatchObject({ code: '57014' });
+    expect(await slow.end).toMatchObject({ code: '57014' });
     await busy.end();
     await server.serve(certificates.right);
   });
