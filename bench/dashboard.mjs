@@ -48,6 +48,18 @@ function screensOf({ queues, dead, any }) {
     'jobs by group': (n) => jobs(n, `group=group-${n * 1000}`),
     'leased jobs of the largest queue': () => [`/jobs?limit=50&queue=${queueName(0)}&state=leased`],
     'ready jobs of the largest queue': () => [`/jobs?limit=50&queue=${queueName(0)}&state=ready`],
+    'ready jobs of a queue where others are dead': () => [
+      `/jobs?limit=50&queue=${queueName(queues - 1)}&state=ready`,
+    ],
+    'leased jobs of a queue where all are dead': () => [
+      `/jobs?limit=50&queue=${queueName(queues - 1)}&state=leased`,
+    ],
+    'dead jobs of a group': (n) => jobs(n, `state=dead&group=group-${n * 1000}`),
+    'a queue where others are dead': () => [
+      `/queues/${queueName(queues - 1)}`,
+      `/queues/${queueName(queues - 1)}/explain`,
+      `/overview?limit=1&queue=${queueName(queues - 1)}`,
+    ],
     'jobs by unique key': (n) => jobs(n, `unique_key=nobody-${n}`),
     'jobs by fairness key': (n) => jobs(n, `fairness_key=customer-${n % 997}`),
     'jobs by worker': (n) => jobs(n, `state=leased&worker=worker-${n % WORKERS}`),

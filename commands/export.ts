@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util';
 import type { Config } from '../src/config.ts';
 import { StartError } from '../src/errors.ts';
 import { exportTo } from '../src/transfer/exportTo.ts';
+import { counted } from './counted.ts';
 import { withDatabaseUrl } from './database.ts';
 import { showProgress } from './progress.ts';
 import { isFileError, parsed, UsageError } from './usage.ts';
@@ -76,6 +77,6 @@ export async function exportCommand(args: string[], readConfig: () => Config): P
   });
   shown.end();
   process.stderr.write(
-    `Exported ${done.jobs} jobs, ${done.lines} lines in all, in ${((performance.now() - started) / 1000).toFixed(1)} s.\n`,
+    `Exported ${counted(done.jobs)}, ${counted(done.lines, 'line')} in all, in ${((performance.now() - started) / 1000).toFixed(1)} s.\n`,
   );
 }

@@ -4,6 +4,7 @@ import type { Config } from '../src/config.ts';
 import { StartError } from '../src/errors.ts';
 import { migrateOrCheck } from '../src/postgres/migrate.ts';
 import { checkFile, importFrom } from '../src/transfer/importFrom.ts';
+import { counted } from './counted.ts';
 import { withDatabaseUrl } from './database.ts';
 import { showProgress } from './progress.ts';
 import { isFileError, parsed, UsageError } from './usage.ts';
@@ -53,12 +54,12 @@ export async function importCommand(args: string[], readConfig: () => Config): P
     return importFrom(stream(), { url, newIds: values['new-ids'] ?? false, progress: shown.progress });
   });
   shown.end();
-  const earlier = before > 0 ? ` An earlier import had put in the first ${before} lines.` : '';
+  const earlier = before > 0 ? ` An earlier import had put in the first ${counted(before, 'line')}.` : '';
   const left =
     skipped > 0
-      ? ` ${skipped} lines were left out: this database has such schedules, keys or unique keys already.`
+      ? ` ${counted(skipped, 'line', { one: 'was', many: 'were' })} left out: this database has such schedules, keys or unique keys already.`
       : '';
   process.stderr.write(
-    `Imported ${jobs} jobs in ${((performance.now() - started) / 1000).toFixed(1)} s.${earlier}${left}\n`,
+    `Imported ${counted(jobs)} in ${((performance.now() - started) / 1000).toFixed(1)} s.${earlier}${left}\n`,
   );
 }

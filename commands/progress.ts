@@ -1,4 +1,5 @@
 import type { Progress } from '../src/transfer/exportTo.ts';
+import { count, counted } from './counted.ts';
 
 const WIDTH = 30;
 /** A terminal shows the progress this often, a log has a line this often. */
@@ -9,8 +10,6 @@ interface Screen {
   isTTY?: boolean;
   write(text: string): unknown;
 }
-
-const count = (number: number) => number.toLocaleString('en-US');
 
 function lasting(seconds: number): string {
   if (seconds < 100) return `${Math.ceil(seconds)} s`;
@@ -23,7 +22,7 @@ export function progressText(done: number, all: number, ms: number): string {
   const share = all === 0 ? 1 : Math.min(1, done / all);
   const perSecond = ms > 0 ? (1000 * done) / ms : 0;
   const left = perSecond > 0 && done < all ? `, ${lasting((all - done) / perSecond)} to go` : '';
-  return `${Math.floor(share * 100)} % (${count(done)} of ${count(all)} jobs), ${count(Math.round(perSecond))} a second${left}`;
+  return `${Math.floor(share * 100)} % (${count(done)} of ${counted(all)}), ${count(Math.round(perSecond))} a second${left}`;
 }
 
 function bar(done: number, all: number): string {

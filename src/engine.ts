@@ -219,7 +219,12 @@ export async function startEngine(options: EngineOptions) {
     extend: settlement.extend,
   });
   const purge = createPurge({ db, throttle, groups });
-  const admin = queueAdmin({ ...common, purge, redrive: createRedrive({ ...common, throttle, groups }) });
+  const admin = queueAdmin({
+    ...common,
+    purge,
+    redrive: createRedrive({ ...common, throttle, groups }),
+    depths,
+  });
   const operations = operationAdmin({ db, queues, clock, started: () => duties.workOnOperations() });
   const schedules = scheduleAdmin({ db, enqueue });
   const keys = createKeys({ db, clock });

@@ -15,8 +15,9 @@ export const WORKERS = 50;
 export const LEASES = 1000;
 
 /**
- * Jobs $1 to $2 of $3: the n-th of all is of the n-th moment of the last week. A tenth of them is in the first queue. Of 100
- * jobs: 10 dead, 5 completed, 2 cancelled, 10 scheduled, 10 of groups of ten, whose first is ready, and the rest ready.
+ * Jobs $1 to $2 of $3: the n-th of all is of the n-th moment of the last week. A tenth of them is in the first queue, and a tenth in the
+ * last one. Of 100 jobs: 10 dead, 5 completed, 2 cancelled, 10 scheduled, 10 of groups of ten, whose first is ready, and the rest ready.
+ * In the last queue all are dead, but for the oldest thousandth, which is ready.
  */
 const JOBS = `
   insert into dibs.jobs (
@@ -45,13 +46,14 @@ const JOBS = `
   cross join lateral (
     select
       case
+        when i / 100 % 10 = 1 then case when i < $3 / 1000 then 'ready' else 'dead' end
         when i % 100 < 10 then 'dead' when i % 100 < 15 then 'completed' when i % 100 < 17 then 'cancelled'
         when i % 100 < 27 then 'scheduled' when i % 100 between 31 and 39 then 'blocked' else 'ready'
       end as state,
-      i % 100 between 30 and 39 as of_group
+      i % 100 between 30 and 39 and i / 100 % 10 <> 1 as of_group
   ) as kind
   join dibs.queues q on q.name = 'queue.' || lpad((
-    case when i / 100 % 10 = 0 then 0 else i / 100 % $6::integer end
+    case i / 100 % 10 when 0 then 0 when 1 then $6::integer - 1 else i / 100 % $6::integer end
   )::text, 4, '0')
 `;
 

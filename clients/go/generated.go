@@ -146,7 +146,7 @@ type Explanation struct {
 	Code string `json:"code"`
 	// The reason in words, for people.
 	Detail string `json:"detail"`
-	// How many jobs go before it, in its queue or in its group. Counted up to 100,000; `detail` says so.
+	// How many jobs go before it, in its queue or in its group. Counted up to 10,000, and of up to 1,000 other fairness keys; `detail` says so.
 	Ahead *int64 `json:"ahead,omitempty"`
 	// When the reason is over, as far as can be told.
 	Until *string `json:"until,omitempty"`
@@ -672,7 +672,7 @@ type QueueConfig struct {
 	MaxReady *int64 `json:"max_ready,omitempty"`
 }
 
-// QueueCounts: Jobs by state, as they are now: of a queue of up to 100,000 jobs that is asked for alone, and of the smallest queues of a page, up to 10,000 jobs together. The counts of larger ones are up to 20 times as old as counting them takes.
+// QueueCounts: Jobs by state, as they are now: of a queue of up to 100,000 jobs that is asked for alone, and of the smallest queues of a page, up to 10,000 jobs together. The counts of larger ones are up to 20 times as old as counting them takes. On the first look, they may be those of the metrics, up to a minute old.
 type QueueCounts struct {
 	// Jobs that are scheduled.
 	Scheduled int64 `json:"scheduled"`

@@ -7,11 +7,11 @@ import {
   enqueueJobs,
   settleJobs,
 } from '../../clients/typescript/src/generated.ts';
+import { counted } from '../counted.ts';
 import { UsageError } from '../usage.ts';
 import { type Cli, examples, number } from './cli.ts';
 import type { Session } from './session.ts';
 import { table } from './table.ts';
-import { count } from './terminal.ts';
 
 interface Options {
   jobs: number;
@@ -67,17 +67,20 @@ async function producing({ client }: Session, queue: string, options: Options): 
 
 async function consuming({ client }: Session, queue: string, options: Options): Promise<Measured[]> {
   const [claims, acks]: [number[], number[]] = [[], []];
+  // Nobody claims what others get: the last claims would wait for nothing, and the rate would be of that.
   let left = options.jobs;
   const started = performance.now();
   await together(options.concurrency, async () => {
-    if (left <= 0) return false;
+    const limit = Math.min(options.batch, left);
+    if (limit === 0) return false;
+    left -= limit;
     const { jobs } = await timed(claims, () =>
-      claimJobs(client, { queues: [queue], limit: options.batch, lease_seconds: 600, wait_seconds: 1 }),
+      claimJobs(client, { queues: [queue], limit, lease_seconds: 600, wait_seconds: 1 }),
     );
-    left -= jobs.length;
+    left += limit - jobs.length;
     const items = jobs.map(({ id, lease_token }) => ({ id, lease_token }));
     const [first] = items;
-    if (first === undefined) return left > 0;
+    if (first === undefined) return true;
     await timed(acks, async () => {
       if (options.batch > 1) await settleJobs(client, { acks: items });
       else await ackJob(client, first.id, { lease_token: first.lease_token });
@@ -112,7 +115,7 @@ async function bench(session: Session, options: Options): Promise<undefined> {
   if (options.batch > options.jobs) throw new UsageError('--batch must be at most --jobs.');
   const queue = `dibs-bench-${randomBytes(4).toString('hex')}`;
   session.say(
-    `${count(options.jobs)} jobs through queue "${queue}" of ${session.client.url}, ${options.concurrency} requests at once.`,
+    `${counted(options.jobs)} through queue "${queue}" of ${session.client.url}, ${counted(options.concurrency, 'request')} at once.`,
   );
   try {
     const measured = [

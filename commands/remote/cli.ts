@@ -71,21 +71,24 @@ export function createCli(
   };
 }
 
+/** Where only one thing is wrong, the message says it already, but for the name of the field: "/queue must be ..." */
 function textOf(error: DibsError): string {
-  const wrong = (error.problem.errors ?? []).map(
-    ({ in: part, path, message }) => `${part}${path}: ${message}`,
-  );
-  return `${safeLine(error.message)} (${error.code})${wrong.map((text) => `\n  ${safeLine(text)}`).join('')}`;
+  const errors = error.problem.errors ?? [];
+  const wrong = errors.length > 1 ? errors : [];
+  const lines = wrong.map(({ in: part, path, message }) => `\n  ${safeLine(`${part}${path}: ${message}`)}`);
+  const hint = error.code === 'unauthorized' ? '\nThe key comes from DIBS_KEY, or from `dibs context`.' : '';
+  return `${safeLine(error.message).replace(/^\//, '')} (${error.code})${lines.join('')}${hint}`;
 }
 
 /** Says why a command ended, and returns its status. Undefined for an error that is a bug. */
 export function statusOf(error: unknown, terminal: Terminal): number | undefined {
   // Commander has said why.
   if (error instanceof CommanderError) return error.exitCode === 0 ? STATUS.done : STATUS.misused;
-  const say = (text: string) => void terminal.stderr.write(`dibs: ${text}\n`);
+  const say = (text: string) => void terminal.stderr.write(`dibs: ${text.replace(/^dibs /, '')}\n`);
   if (error instanceof DibsError) say(textOf(error));
-  else if (error instanceof ConnectionError || error instanceof UsageError || error instanceof Declined)
-    say(error.message);
+  else if (error instanceof ConnectionError)
+    say(`${error.message}\nIs that the right Dibs? DIBS_URL or \`dibs context\` says where it is.`);
+  else if (error instanceof UsageError || error instanceof Declined) say(error.message);
   else return undefined;
   if (error instanceof UsageError) return STATUS.misused;
   return isTemporary(error) ? STATUS.unreachable : STATUS.failed;

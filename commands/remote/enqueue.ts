@@ -9,13 +9,13 @@ import {
   type JobSpec,
   type JobSpecList,
 } from '../../clients/typescript/src/generated.ts';
+import { counted } from '../counted.ts';
 import { UsageError } from '../usage.ts';
-import { type Cli, examples, number } from './cli.ts';
+import { type Cli, examples, number, STATUS } from './cli.ts';
 import { jsonOf, linesIn, textIn } from './input.ts';
 import { type JobOptions, specOf, withJobOptions } from './jobOptions.ts';
 import { members, objectOf } from './jsonText.ts';
 import type { Session } from './session.ts';
-import { count } from './terminal.ts';
 
 interface Options extends JobOptions {
   file?: string;
@@ -30,9 +30,10 @@ interface Options extends JobOptions {
 const MOST_JOBS = 1000;
 const MOST_BYTES = 8 * 2 ** 20;
 const REPEAT_MS = 30_000;
+const WAS = { one: 'was', many: 'were' };
 
 /** The same request again, while Dibs is away for a moment. Its key lets it count once. */
-async function repeated<T>(send: () => Promise<T>): Promise<T> {
+async function repeated<T>(session: Session, send: () => Promise<T>): Promise<T> {
   const endsAt = performance.now() + REPEAT_MS;
   for (let failures = 0; ; failures++) {
     try {
@@ -40,6 +41,8 @@ async function repeated<T>(send: () => Promise<T>): Promise<T> {
     } catch (error) {
       const ms = backoffMs(failures, error);
       if (!isTemporary(error) || performance.now() + ms > endsAt) throw error;
+      if (failures === 0)
+        session.say(`dibs: ${(error as Error).message}\nTrying again for ${REPEAT_MS / 1000} s.`);
       await pause(ms);
     }
   }
@@ -49,7 +52,7 @@ async function one(session: Session, queue: string, payload: string | undefined,
   const spec = specOf(queue, payload, options);
   const idempotency_key = options.idempotencyKey ?? randomUUID();
   const prefer = options.waitSeconds === undefined ? undefined : `wait=${options.waitSeconds}`;
-  const answer = await repeated(() =>
+  const answer = await repeated(session, () =>
     session.ask((caller) => enqueueJob(caller, new RawJson(spec) as JobSpec, { idempotency_key, prefer })),
   );
   if (answer.value.deduplicated) session.say('A job with this unique key is there already: this is its id.');
@@ -63,7 +66,7 @@ function specIn(line: string, queue: string): string {
   return given.has('queue') ? line : objectOf([['queue', JSON.stringify(queue)], ...given]);
 }
 
-async function many(session: Session, queue: string, options: Options) {
+async function many(session: Session, queue: string, options: Options): Promise<number> {
   const file = options.ndjson ?? options.specs ?? '-';
   const firstKey = options.idempotencyKey ?? randomUUID();
   let specs: string[] = [];
@@ -72,10 +75,12 @@ async function many(session: Session, queue: string, options: Options) {
   const send = async () => {
     const body = new RawJson(`{"jobs":[${specs.join(',')}]}`) as unknown as JobSpecList;
     const idempotency_key = `${firstKey}-${done}`;
-    const { text, value } = await repeated(() =>
+    const { text, value } = await repeated(session, () =>
       session.ask((caller) => enqueueJobs(caller, body, { idempotency_key })),
     ).catch((error) => {
-      session.say(`${count(done)} jobs were enqueued before this. The next ${count(specs.length)} were not:`);
+      session.say(
+        `${counted(done, 'job', WAS)} enqueued before this. The next ${counted(specs.length, 'job', WAS)} not:`,
+      );
       throw error;
     });
     done += specs.length;
@@ -83,33 +88,36 @@ async function many(session: Session, queue: string, options: Options) {
     specs = [];
     bytes = 0;
   };
-  for await (const { line, at } of linesIn(file, session.terminal)) {
-    const json = jsonOf(line, options.text, `Line ${at}`);
-    const spec = options.specs === undefined ? specOf(queue, json, options) : specIn(json, queue);
-    if (specs.length > 0 && (specs.length === MOST_JOBS || bytes + spec.length > MOST_BYTES)) await send();
-    specs.push(spec);
-    bytes += spec.length;
+  try {
+    for await (const { line, at } of linesIn(file, session.terminal)) {
+      const json = jsonOf(line, options.text, `Line ${at}`);
+      const spec = options.specs === undefined ? specOf(queue, json, options) : specIn(json, queue);
+      if (specs.length > 0 && (specs.length === MOST_JOBS || bytes + spec.length > MOST_BYTES)) await send();
+      specs.push(spec);
+      bytes += spec.length;
+    }
+  } catch (error) {
+    // What is wrong is known only when its line is read. By then, others may be enqueued.
+    if (!(error instanceof UsageError) || done === 0) throw error;
+    session.say(`${counted(done, 'job', WAS)} enqueued, and no more: ${error.message}`);
+    return STATUS.failed;
   }
   if (specs.length > 0) await send();
-  session.say(`Enqueued ${count(done)} jobs.`);
+  session.say(`Enqueued ${counted(done)}.`);
+  return STATUS.done;
 }
 
-async function enqueue(
-  session: Session,
-  options: Options,
-  queue: string,
-  given?: string,
-): Promise<undefined> {
+async function enqueue(session: Session, options: Options, queue: string, given?: string): Promise<number> {
   const ways = [given, options.file, options.ndjson, options.specs].filter((way) => way !== undefined);
   if (ways.length > 1)
     throw new UsageError('Give the payload in one way: as an argument, --file, --ndjson or --specs.');
   if (options.ndjson !== undefined || options.specs !== undefined) {
-    await many(session, queue, options);
-    return;
+    return many(session, queue, options);
   }
   const file = given === '-' ? '-' : options.file;
   const text = file === undefined ? given : await textIn(file, session.terminal);
   await one(session, queue, text === undefined ? undefined : jsonOf(text, options.text), options);
+  return STATUS.done;
 }
 
 export function add({ program, act }: Cli): void {

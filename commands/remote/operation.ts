@@ -5,20 +5,23 @@ import {
   type OperationRequest,
   startOperation,
 } from '../../clients/typescript/src/generated.ts';
+import { count, counted } from '../counted.ts';
 import { STATUS } from './cli.ts';
 import type { Answer, Session } from './session.ts';
-import { count } from './terminal.ts';
 
 const LOOK_MS = 500;
 
+const MATCH = { one: 'matches', many: 'match' };
 const DONE = { cancel: 'cancelled', retry: 'made ready again', delete: 'deleted', move: 'moved' } as const;
 
 /** "120 of 500 jobs deleted, 3 skipped" */
-export function operationText({ verb, done, matched, skipped, dry_run, counted, error }: Operation): string {
-  const all = `${count(matched)}${counted ? '' : ' so far'}`;
-  if (dry_run) return `${all} jobs match${error ? `: ${error}` : ''}`;
+export function operationText(operation: Operation): string {
+  const { verb, done, matched, skipped, dry_run, error } = operation;
+  const isCounting = operation.counted ? '' : ', still counting';
+  const why = error ? `: ${error}` : '';
+  if (dry_run) return `${counted(matched, 'job', MATCH)}${isCounting}${why}`;
   const left = skipped > 0 ? `, ${count(skipped)} skipped` : '';
-  return `${count(done)} of ${all} jobs ${DONE[verb]}${left}${error ? `: ${error}` : ''}`;
+  return `${count(done)} of ${counted(matched)} ${DONE[verb]}${left}${isCounting}${why}`;
 }
 
 /** Waits for the end of an operation. A terminal shows how far it is. */
@@ -57,17 +60,17 @@ export async function operate(
   if (options.dryRun || !options.yes) {
     // Where nobody can be asked, nothing is counted either.
     if (!options.dryRun && !session.terminal.stdin.isTTY) await session.confirm(what, options);
-    const counted = await ended(session, await start({ ...request, dry_run: true }));
-    const { matched, state } = counted.value;
+    const look = await ended(session, await start({ ...request, dry_run: true }));
+    const { matched, state } = look.value;
     if (options.dryRun || state !== 'done') {
-      session.show(counted, (operation) => `${operationText(operation)}.\n`);
-      return statusOfOperation(counted.value);
+      session.show(look, (operation) => `${operationText(operation)}.\n`);
+      return statusOfOperation(look.value);
     }
     if (matched === 0) {
-      session.show(counted, () => 'No job matches: nothing was done.\n');
+      session.show(look, () => 'No job matches: nothing was done.\n');
       return STATUS.done;
     }
-    await session.confirm(`${what} It is ${count(matched)} jobs.`, options);
+    await session.confirm(`${what} ${counted(matched, 'job', MATCH)}.`, options);
   }
   const started = await start(request);
   const last = options.detach ? started : await ended(session, started);

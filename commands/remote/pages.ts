@@ -14,7 +14,10 @@ export const withPages = (command: Command): Command =>
     .option('--cursor <cursor>', 'the page that begins there')
     .option('--all', 'all pages; with --json each page is a line');
 
-/** Shows a page of a list, or all of them. */
+/** How many items a page has: each has one list. */
+const sizeOf = (page: object) => Object.values(page).find(Array.isArray)?.length ?? 0;
+
+/** Shows a page of a list, or all of them. A search may find nothing in its time, and then goes on. */
 export async function showPages<Page extends { next_cursor: string | null }>(
   session: Session,
   options: PageOptions,
@@ -23,11 +26,19 @@ export async function showPages<Page extends { next_cursor: string | null }>(
 ): Promise<void> {
   const limit = options.all ? 1000 : options.limit;
   let cursor = options.cursor;
+  let hasShown = false;
   for (;;) {
     const answer = await read({ limit, cursor });
-    session.show(answer, forPeople);
     cursor = answer.value.next_cursor ?? undefined;
+    const isSearching = sizeOf(answer.value) === 0 && cursor !== undefined;
+    // Where a page was shown before, the last one may be empty.
+    const isRest = sizeOf(answer.value) === 0 && hasShown && !session.isJson;
+    if (!isSearching && !isRest) {
+      session.show(answer, forPeople);
+      hasShown = true;
+    }
     if (cursor === undefined) return;
+    if (isSearching) continue;
     if (!options.all) {
       if (!session.isJson) session.say(`There is more: add --all, or --cursor ${cursor}`);
       return;

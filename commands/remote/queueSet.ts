@@ -4,11 +4,13 @@ import {
   type BackoffKind,
   configureQueue,
   getQueue,
+  type Queue,
   type QueueConfig,
 } from '../../clients/typescript/src/generated.ts';
 import { UsageError } from '../usage.ts';
 import { type Cli, examples, number } from './cli.ts';
 import type { Session } from './session.ts';
+import { type Cell, fields } from './table.ts';
 
 /** `none`: no limit, or the default. */
 type Setting = number | 'none';
@@ -60,6 +62,10 @@ export function changed(config: QueueConfig, options: Options): QueueConfig {
   return Object.fromEntries(Object.entries(whole).filter(([, value]) => value !== 'none')) as QueueConfig;
 }
 
+/** The configuration, a field on each line. */
+export const configPairs = ({ config }: Queue): [string, Cell][] =>
+  Object.entries(config).map(([field, value]) => [field, JSON.stringify(value)]);
+
 async function set(session: Session, options: Options, name: string): Promise<undefined> {
   const before = await session
     .ask((caller) => getQueue(caller, name))
@@ -70,7 +76,7 @@ async function set(session: Session, options: Options, name: string): Promise<un
     });
   const config = changed(before, options);
   const answer = await session.ask((caller) => configureQueue(caller, name, config));
-  session.show(answer, (queue) => `${name}: ${JSON.stringify(queue.config)}\n`);
+  session.show(answer, (queue) => fields([['queue', queue.name], ...configPairs(queue)], session.paint));
 }
 
 export function addQueueSet(queue: Command, { act }: Cli): void {

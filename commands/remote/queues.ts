@@ -13,14 +13,15 @@ import {
   resumeQueue,
 } from '../../clients/typescript/src/generated.ts';
 import { JOB_STATES } from '../../src/job.ts';
+import { count, counted } from '../counted.ts';
 import { UsageError } from '../usage.ts';
 import { type Cli, examples, number } from './cli.ts';
 import { stateOption } from './filters.ts';
 import { type PageOptions, showPages, withPages } from './pages.ts';
-import { addQueueSet } from './queueSet.ts';
+import { addQueueSet, configPairs } from './queueSet.ts';
 import type { Session } from './session.ts';
 import { type Cell, fields, table } from './table.ts';
-import { count, lasting } from './terminal.ts';
+import { lasting } from './terminal.ts';
 
 /** How long an act on a whole queue may take. */
 const LONG = { timeoutSeconds: 3600 };
@@ -61,10 +62,7 @@ async function show(session: Session, _options: object, name: string): Promise<u
         ['now', now],
         ['oldest ready', ageOf(queue)],
         ...JOB_STATES.map((state): [string, Cell] => [state, count(queue.counts[state])]),
-        ...Object.entries(queue.config).map(([field, value]): [string, Cell] => [
-          field,
-          JSON.stringify(value),
-        ]),
+        ...configPairs(queue),
         ['created', queue.created_at],
       ],
       session.paint,
@@ -72,9 +70,22 @@ async function show(session: Session, _options: object, name: string): Promise<u
   );
 }
 
+/** A pause makes a queue that is not there. Most often its name is mistyped. */
+const exists = (session: Session, name: string): Promise<boolean> =>
+  session
+    .ask((caller) => getQueue(caller, name))
+    .then(() => true)
+    .catch((error) => {
+      if (error instanceof DibsError && error.code === 'queue_not_found') return false;
+      throw error;
+    });
+
 async function pause(session: Session, _options: object, names: string[]): Promise<undefined> {
-  for (const name of names)
+  for (const name of names) {
+    const isThere = await exists(session, name);
     session.show(await session.ask((caller) => pauseQueue(caller, name)), () => `${name} is paused.\n`);
+    if (!isThere) session.say(`There was no queue ${JSON.stringify(name)}: it is new.`);
+  }
 }
 
 async function resume(session: Session, _options: object, names: string[]): Promise<undefined> {
@@ -97,7 +108,7 @@ async function purge(
     await session.confirm(`This deletes jobs of queue "${name}", for ever: ${jobs}.`, options);
   }
   const answer = await session.ask((caller) => purgeQueue(caller, name, { states }, LONG));
-  session.show(answer, (purged) => `${count(purged.count)} jobs deleted.\n`);
+  session.show(answer, (purged) => `${counted(purged.count)} deleted.\n`);
 }
 
 async function redrive(
@@ -107,7 +118,10 @@ async function redrive(
 ): Promise<undefined> {
   const body = { limit: options.limit, error_contains: options.errorContains };
   const answer = await session.ask((caller) => redriveQueue(caller, name, body, LONG));
-  session.show(answer, (redriven) => `${count(redriven.count)} jobs are ready again.\n`);
+  session.show(
+    answer,
+    (redriven) => `${counted(redriven.count, 'job', { one: 'is', many: 'are' })} ready again.\n`,
+  );
 }
 
 async function remove(
@@ -118,7 +132,7 @@ async function remove(
   if (!options.yes) {
     const { counts } = (await session.ask((caller) => getQueue(caller, name))).value;
     const jobs = Object.values(counts).reduce((sum, more) => sum + more, 0);
-    const what = options.force ? ` and its ${count(jobs)} jobs, leased ones included` : '';
+    const what = options.force ? ` and its ${counted(jobs)}, leased ones included` : '';
     await session.confirm(`This deletes queue "${name}"${what}, for ever.`, options);
   }
   try {

@@ -57,8 +57,6 @@ export const safe = (text: string): string =>
 /** The same on one line. */
 export const safeLine = (text: string): string => safe(text).replaceAll(/\s+/g, ' ');
 
-export const count = (number: number): string => number.toLocaleString('en-US');
-
 /** "7 s", "12 min", "3.5 h", "2 d" */
 export function lasting(seconds: number): string {
   if (seconds < 100) return `${Math.floor(seconds)} s`;

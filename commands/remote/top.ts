@@ -1,10 +1,11 @@
 import { pause } from '../../clients/typescript/src/backoff.ts';
 import { isTemporary } from '../../clients/typescript/src/errors.ts';
 import { getOverview, type Overview, type QueueOverview } from '../../clients/typescript/src/generated.ts';
+import { count, counted } from '../counted.ts';
 import { type Cli, examples, number } from './cli.ts';
 import type { Session } from './session.ts';
 import { type Cell, table } from './table.ts';
-import { count, lasting, untilEnded } from './terminal.ts';
+import { lasting, untilEnded } from './terminal.ts';
 
 /** Lines of a frame that are no queue. */
 const OTHER_LINES = 4;
@@ -32,9 +33,10 @@ function frame({ client, terminal, paint }: Session, overview: Overview): string
   const { stdout } = terminal;
   const { counts, per_second, total, troubled, queues } = overview;
   const shown = queues.length < total ? ` (${count(queues.length)} shown, the worst first)` : '';
-  const head = `${client.url}  ${count(total)} queues${shown}, ${count(troubled)} with trouble: ${count(counts.ready)} ready, ${count(counts.leased)} leased, ${count(counts.dead)} dead, ${rateText(per_second.enqueued)}/s in, ${rateText(per_second.acked)}/s done`;
+  const head = `${client.url}  ${counted(total, 'queue')}${shown}, ${count(troubled)} with trouble: ${count(counts.ready)} ready, ${count(counts.leased)} leased, ${count(counts.dead)} dead, ${rateText(per_second.enqueued)}/s in, ${rateText(per_second.acked)}/s done`;
   const line = stdout.columns ? head.slice(0, stdout.columns) : head;
-  return `${line}\n\n${table(HEADINGS, queues.map(rowOf), stdout, paint)}`;
+  const rows = queues.length > 0 ? table(HEADINGS, queues.map(rowOf), stdout, paint) : 'No queues.\n';
+  return `${line}\n\n${rows}`;
 }
 
 /** As many queues as fit. */

@@ -22,7 +22,7 @@ export const Explanation = Type.Object(
     ahead: Type.Optional(
       Type.Integer({
         description:
-          'How many jobs go before it, in its queue or in its group. Counted up to 100,000; `detail` says so.',
+          'How many jobs go before it, in its queue or in its group. Counted up to 10,000, and of up to 1,000 other fairness keys; `detail` says so.',
       }),
     ),
     until: Type.Optional(time('When the reason is over, as far as can be told.')),

@@ -1,11 +1,13 @@
--- The facts that decide why a job is not running. The jobs that go before it are counted up to :max_ahead. Each subquery
--- costs something only for a job in the state that it is about.
+-- The facts that decide why a job is not running. The jobs that go before it are counted up to :max_ahead, and of up to :max_keys
+-- other fairness keys. `is_least` says that there may be more. Each count leaves less for the next ones, so all of them together
+-- are bounded. Each subquery costs something only for a job in the state that it is about.
 select
   j.id, j.state, j.attempt, j.max_attempts, j.run_at, j.lease_expires_at, j.finished_at, j.worker, j.last_error,
   j.cancel_requested, j.group_key as "group", j.fairness_key, j.expires_at, j.expires_at <= coalesce(j.finished_at, now()) as is_over,
   q.paused,
   head.id as head_id, head.state as head_state,
-  least(behind.jobs + higher.jobs + own.jobs + others.jobs, :max_ahead::integer) as ahead
+  least(behind.jobs + higher.jobs + own.jobs + others.jobs, :max_ahead::integer) as ahead,
+  behind.jobs + higher.jobs + own.jobs + others.jobs >= :max_ahead::integer or others.is_cut as is_least
 from dibs.jobs j
 cross join dibs.queues q
 left join lateral (
@@ -45,6 +47,7 @@ cross join lateral (
       order by queue_id, -priority, fairness_key, position
       limit (select :max_ahead::integer)
     )
+    limit (select :max_ahead::integer)
   ) as found
 ) as higher
 cross join lateral (
@@ -57,7 +60,7 @@ cross join lateral (
         and queue_id = :queue_id and state = 'ready' and fairness_key is null
         and -priority = -j.priority and position < j.position
       order by queue_id, -priority, position
-      limit (select :max_ahead::integer)
+      limit (select :max_ahead::integer - higher.jobs)
     )
     union all
     (
@@ -66,65 +69,73 @@ cross join lateral (
       where j.state = 'ready' and queue_id = :queue_id and state = 'ready' and fairness_key = j.fairness_key
         and -priority = -j.priority and position < j.position
       order by queue_id, -priority, fairness_key, position
-      limit (select :max_ahead::integer)
+      limit (select :max_ahead::integer - higher.jobs)
     )
   ) as found
 ) as own
 -- Keys alternate: before this job, each other key of its priority is served as often as its own key, and once more if
 -- its turn comes before that of its own key. The turns begin behind the fairness cursor (claim/fair.sql): the keys behind
--- it, then the jobs without a key, then the keys up to it.
+-- it (lap 0), then the jobs without a key (lap 1), then the keys up to it (lap 2).
 cross join lateral (
-  select coalesce((:cursor_keys::text[])[array_position(:cursor_ranks::integer[], -j.priority)], '') collate "C" as name
+  select
+    name,
+    case when j.fairness_key is null then 1 when j.fairness_key > name then 0 else 2 end as own_lap,
+    coalesce(j.fairness_key, '') collate "C" as own_name,
+    :max_ahead::integer - higher.jobs - own.jobs as left_over
+  from (
+    select coalesce((:cursor_keys::text[])[array_position(:cursor_ranks::integer[], -j.priority)], '') collate "C" as name
+  ) as served
 ) as cursor
+-- It walks the keys in the order of their turns. Where its own key has no job before this one, the walk ends at its own turn. The first
+-- row and the one that opens lap 2 are no keys.
 cross join lateral (
-  with recursive key (name) as (
-    select '' collate "C" where j.state = 'ready'
+  with recursive key (n, lap, name, is_key) as (
+    select 1, 0, cursor.name collate "C", false where j.state = 'ready' and cursor.left_over > 0
     union all
-    select next.name
+    select
+      key.n + 1,
+      case when next.name is null then key.lap + 1 else key.lap end,
+      coalesce(next.name, '') collate "C",
+      next.name is not null or key.lap = 0
     from key
-    cross join lateral (
+    left join lateral (
       select fairness_key as name
       from dibs.jobs
-      where queue_id = :queue_id and state = 'ready' and fairness_key is not null
-        and -priority = -j.priority and fairness_key > key.name
+      where key.lap <> 1 and queue_id = :queue_id and state = 'ready' and fairness_key is not null
+        and -priority = -j.priority and fairness_key > key.name and (key.lap = 0 or fairness_key <= cursor.name)
       order by queue_id, -priority, fairness_key, position
       limit 1
-    ) as next
+    ) as next on true
+    where key.n < :max_keys::integer
+      and (key.lap < 2 or next.name is not null)
+      and (own.jobs > 0 or (key.lap, key.name) < (cursor.own_lap, cursor.own_name))
   )
-  select count(*)::integer as jobs
+  select
+    count(one)::integer as jobs,
+    coalesce(max(n), 0) >= :max_keys::integer or count(*) >= cursor.left_over as is_cut
   from (
-    select
+    select key.n, job.one
     from key
-    cross join lateral (
-      select own.jobs + (
-        (case when key.name = '' then 1 when key.name > cursor.name then 0 else 2 end, key.name)
-        < (
-          case when j.fairness_key is null then 1 when j.fairness_key > cursor.name then 0 else 2 end,
-          coalesce(j.fairness_key, '') collate "C"
-        )
-      )::integer as jobs
-    ) as turns
-    cross join lateral (
+    left join lateral (
       (
-        select
+        select 1 as one
         from dibs.jobs
         where key.name = '' and queue_id = :queue_id and state = 'ready' and fairness_key is null
           and -priority = -j.priority
         order by queue_id, -priority, position
-        limit turns.jobs
+        limit own.jobs + ((key.lap, key.name) < (cursor.own_lap, cursor.own_name))::integer
       )
       union all
       (
-        select
+        select 1
         from dibs.jobs
         where queue_id = :queue_id and state = 'ready' and fairness_key = key.name
           and -priority = -j.priority
         order by queue_id, -priority, fairness_key, position
-        limit turns.jobs
+        limit own.jobs + ((key.lap, key.name) < (cursor.own_lap, cursor.own_name))::integer
       )
-    ) as job
-    where key.name <> coalesce(j.fairness_key, '')
-    limit (select :max_ahead::integer)
+    ) as job on key.is_key and key.name <> cursor.own_name
+    limit cursor.left_over
   ) as found
 ) as others
 where j.queue_id = :queue_id and j.id = :id and q.id = :queue_id;

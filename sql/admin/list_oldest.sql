@@ -1,8 +1,19 @@
 -- A page of jobs, oldest first. No more queues have a part in it than it has jobs: those whose oldest jobs are the oldest ones. So
--- with very many queues, most of them cost one probe of an index.
-with queue as materialized (
-  select q.id, q.name
-  from dibs.queues q
+-- with very many queues, most of them cost one probe of an index. With :ids, it is a page of these jobs only, each in the queue at
+-- the same place of :queue_ids.
+with asked as materialized (
+  select queue_id, array_agg(id) as ids
+  from unnest(:queue_ids::integer[], :ids::uuid[]) as asked (queue_id, id)
+  group by queue_id
+),
+queue as materialized (
+  select q.id, q.name, q.ids
+  from (
+    select queues.*, asked.ids
+    from dibs.queues
+    left join asked on asked.queue_id = queues.id
+    where :ids::uuid[] is null or asked.queue_id is not null
+  ) as q
   cross join lateral (
     select id
     from dibs.jobs

@@ -2,6 +2,6 @@
 from dibs.jobs
 where queue_id = :queue_id
   and id = any (array(select id from looked))
-  and (:state is null or state::text = :state::text)
+  and (:state::text is null or state::text = :state)
   and
   -- include shared/job_filter.sql

@@ -43,6 +43,8 @@ export function toCounted(
 export function createCountCache(db: Db) {
   const known = new Map<number, Counted>();
   const underWay = new Map<number, Promise<unknown>>();
+  /** When a queue was dropped that was not counted since. */
+  const dropped = new Map<number, number>();
   let refreshing = false;
 
   const countedAt = (id: number) => known.get(id)?.at ?? Number.NEGATIVE_INFINITY;
@@ -65,7 +67,10 @@ export function createCountCache(db: Db) {
       const counted = toCounted(row, at, ms);
       // A whole count is remembered even when it is zero: requests wait for it.
       if (counted.jobs === 0 && statement === some) known.delete(row.id);
-      else if (wanted(row.id)) known.set(row.id, counted);
+      else if (wanted(row.id)) {
+        known.set(row.id, counted);
+        if (at > (dropped.get(row.id) ?? 0)) dropped.delete(row.id);
+      }
     }
     return rows;
   }
@@ -130,8 +135,13 @@ export function createCountCache(db: Db) {
       }
     },
 
+    /** Whether many jobs of a queue may have changed at once since this time. */
+    isDroppedSince: (id: number, time: number): boolean =>
+      (dropped.get(id) ?? Number.NEGATIVE_INFINITY) >= time,
+
     /** Drops what is known of a queue, and what a count that is under way will find. */
     drop(id: number): void {
+      dropped.set(id, performance.now());
       known.delete(id);
       underWay.delete(id);
     },

@@ -29,32 +29,51 @@ function waitFor<T>(count: Promise<T>, until: number): Promise<T> {
   return Promise.race([count, late]);
 }
 
-/** Counts jobs by state: small queues at each call, large queues now and then, in proportion to the cost. */
-export function queueCounter(db: Db) {
+/** A count of a large queue that a duty has made serves for so long, until it is counted for those who ask. */
+const TOLD_MS = 60_000;
+
+type Told = { counts: Record<JobState, number>; at: number };
+
+const jobsIn = (told: Told | undefined) => told && Object.values(told.counts).reduce((sum, n) => sum + n, 0);
+
+/**
+ * Counts jobs by state: small queues at each call, large queues now and then, in proportion to the cost. `told`: what a duty has counted.
+ */
+export function queueCounter(db: Db, told: (id: number) => Told | undefined = () => undefined) {
   const cache = createCountCache(db);
 
   /** The number of jobs of each queue to count anew. The smallest queues come first, until the budget is used up. */
   function limitsOf(ids: number[], budget: number): number[] {
-    const sizes = ids.map((id) => cache.of(id)?.jobs ?? 0);
+    const known = ids.map((id) => cache.of(id)?.jobs ?? jobsIn(told(id)));
+    const sizes = known.map((size) => size ?? 0);
     let left = budget;
     const limits = ids.map(() => 0);
     for (const i of [...ids.keys()].sort((a, b) => (sizes[a] as number) - (sizes[b] as number))) {
       left -= sizes[i] as number;
       if (left < 0) break;
-      limits[i] = cache.of(ids[i] as number) ? budget : FIRST_LOOK;
+      limits[i] = known[i] === undefined ? FIRST_LOOK : budget;
     }
     return limits;
   }
 
   return {
-    /** The counts of these queues: exact for small queues, up to MAX_AGE (countCache.ts) old for large ones. */
+    /** The counts of these queues: exact for small queues, up to MAX_AGE (countCache.ts) or TOLD_MS old for large ones. */
     async countsOf(ids: number[], asked: keyof typeof ANEW): Promise<Map<number, QueueCounts>> {
       const began = performance.now();
       const until = began + LONGEST_WAIT_MS;
       const rows = await cache.countSome(ids, limitsOf(ids, ANEW[asked]));
       const large = rows.filter((row) => row.cut).map((row) => row.id);
+      const served = new Map(
+        cache.tooOld(large, began).flatMap((id): [number, Told][] => {
+          const found = told(id);
+          if (!found || cache.isDroppedSince(id, found.at)) return [];
+          const own = cache.of(id);
+          const newer = own && own.at > found.at ? own : found;
+          return newer.at > began - TOLD_MS ? [[id, newer]] : [];
+        }),
+      );
       for (;;) {
-        const late = cache.tooOld(large, began);
+        const late = cache.tooOld(large, began).filter((id) => !served.has(id));
         if (late.length === 0) break;
         if (performance.now() >= until) throw stillCounting();
         await waitFor(cache.countBatch(late), until);
@@ -62,7 +81,7 @@ export function queueCounter(db: Db) {
       void cache.refresh(large);
       const answers = new Map<number, QueueCounts>();
       for (const row of rows) {
-        const { counts } = (row.cut && cache.of(row.id)) || toCounted(row);
+        const { counts } = (row.cut && (served.get(row.id) ?? cache.of(row.id))) || toCounted(row);
         answers.set(row.id, { counts, oldest_ready_age_seconds: row.oldest_ready_age_seconds });
       }
       return answers;

@@ -211,6 +211,10 @@ export function createDepths({ db, totals }: { db: Db; totals: Totals }) {
 
     own: (id: number): Depth | undefined => own.get(id),
 
+    /** Of any queue, as it was counted last. */
+    of: (id: number): Depth | undefined =>
+      own.get(id) ?? walk?.found.get(id)?.depth ?? lastFound?.get(id)?.depth,
+
     /** Several depths together. */
     sumOf(all: Depth[]): Depth {
       const sum: Depth = { counts: { ...NONE }, oldestReadySeconds: null, at: performance.now() };

@@ -3,7 +3,7 @@ import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Queue } from '../queues/cache.ts';
 import { claimLimitReached } from './claimLimits.ts';
-import { type Explanation, type JobFacts, MOST_AHEAD, reasonOf } from './jobReasons.ts';
+import { type Explanation, type JobFacts, MOST_AHEAD, MOST_KEYS, reasonOf } from './jobReasons.ts';
 
 const statement = planned('admin/explain_job', row<JobFacts>());
 
@@ -14,7 +14,8 @@ export async function explainJob(
   id: string,
   cursor: ReturnType<Claims['fairnessCursor']>,
 ): Promise<Explanation | undefined> {
-  const [facts] = await db.query(statement, { queue_id: queue.id, id, max_ahead: MOST_AHEAD, ...cursor });
+  const bounds = { max_ahead: MOST_AHEAD, max_keys: MOST_KEYS };
+  const [facts] = await db.query(statement, { queue_id: queue.id, id, ...bounds, ...cursor });
   if (!facts) return undefined;
   const reason = reasonOf(facts);
   const limit = reason.code === 'next_in_line' ? await claimLimitReached(db, queue) : undefined;

@@ -9,6 +9,8 @@ interface Found {
   has_keys: boolean | null;
   scheduled_id: string | null;
   run_at: string | null;
+  /** The first scheduled job is at this time or later: the exact time would take a long walk. */
+  not_before: string | null;
   blocked_id: string | null;
   leased_id: string | null;
   lease_expires_at: string | null;
@@ -42,13 +44,19 @@ export interface QueueExplanation {
 type Reason = Omit<QueueExplanation, 'queue'>;
 
 /** The reason when no job is ready. */
-function nothingReady({ scheduled_id, run_at, blocked_id, leased_id, lease_expires_at }: Found): Reason {
+function nothingReady(found: Found): Reason {
+  const { scheduled_id, run_at, not_before, blocked_id, leased_id, lease_expires_at } = found;
   if (scheduled_id !== null && run_at !== null)
     return {
       code: 'all_delayed',
       detail: `No job is ready. The first of the scheduled jobs is ready at ${run_at}.`,
       until: run_at,
       job_id: scheduled_id,
+    };
+  if (not_before !== null)
+    return {
+      code: 'all_delayed',
+      detail: `No job is ready. The first of the scheduled jobs is ready after ${not_before}.`,
     };
   if (blocked_id !== null)
     return {

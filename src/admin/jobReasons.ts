@@ -36,8 +36,12 @@ export interface Explanation {
 
 type Reason = Omit<Explanation, 'id' | 'state'>;
 
-/** The jobs that go before a job are counted up to this number: 100,000 take some 50 ms. */
-export const MOST_AHEAD = 100_000;
+/**
+ * The jobs that go before a job are counted up to this number, and of up to this number of other fairness keys. So the count takes some
+ * milliseconds, however long the queue is.
+ */
+export const MOST_AHEAD = 10_000;
+export const MOST_KEYS = 1000;
 
 /** What sql/admin/explain_job.sql finds. */
 export interface JobFacts {
@@ -61,10 +65,12 @@ export interface JobFacts {
   head_id: string | null;
   head_state: JobState | null;
   ahead: number;
+  /** There may be more than `ahead`. */
+  is_least: boolean;
 }
 
-const jobs = (count: number) =>
-  `${count >= MOST_AHEAD ? 'at least ' : ''}${count} ${count === 1 ? 'job' : 'jobs'}`;
+const jobs = (count: number, isLeast: boolean) =>
+  `${isLeast ? 'at least ' : ''}${count} ${count === 1 ? 'job' : 'jobs'}`;
 const go = (count: number) => (count === 1 ? 'goes' : 'go');
 
 const errorOf = ({ last_error }: JobFacts) => (last_error === null ? {} : { last_error });
@@ -95,20 +101,22 @@ const HEADS: Partial<Record<JobState, string>> = {
   scheduled: 'rests before its next attempt',
 };
 
-function blocked({ group, head_id, head_state, ahead: blockedAhead }: JobFacts): Reason {
+function blocked({ group, head_id, head_state, ahead: blockedAhead, is_least }: JobFacts): Reason {
   const ahead = blockedAhead + (head_id === null ? 0 : 1);
   const name = JSON.stringify(group);
   if (head_id === null)
     return { code: 'behind_in_group', detail: `Its group ${name} gets its next head at this moment.`, ahead };
   const head = `Job ${head_id} is the head of the group and ${HEADS[head_state as JobState]}.`;
-  const detail = `In its group ${name}, ${jobs(ahead)} ${go(ahead)} before it. ${head}`;
+  const detail = `In its group ${name}, ${jobs(ahead, is_least)} ${go(ahead)} before it. ${head}`;
   return { code: 'behind_in_group', detail, ahead, blocking_job_id: head_id };
 }
 
-function ready({ ahead }: JobFacts): Reason {
+function ready({ ahead, is_least }: JobFacts): Reason {
   const next = 'It is the next job: the next claim from the queue gets it.';
   const detail =
-    ahead === 0 ? next : `It can be claimed, but ${jobs(ahead)} of the queue ${go(ahead)} before it.`;
+    ahead === 0
+      ? next
+      : `It can be claimed, but ${jobs(ahead, is_least)} of the queue ${go(ahead)} before it.`;
   return { code: 'next_in_line', detail, ahead };
 }
 

@@ -94,6 +94,7 @@ export function jobAdmin(context: {
         group: filter.group ?? null,
         unique_key: filter.unique_key ?? null,
         ids: matched?.ids ?? null,
+        queue_ids: matched?.queueIds ?? null,
         max_bytes: filter.max_bytes,
         visible: filter.visible ?? null,
       });

@@ -13,6 +13,7 @@ import { type Queue, type Queues, toQueue } from '../queues/cache.ts';
 import type { QueueConfig } from '../queues/queue.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import { type QueueCounts, queueCounter } from './counts.ts';
+import type { Depths } from './depths.ts';
 import { explainQueue, type QueueExplanation } from './explainQueue.ts';
 import type { Purge } from './purge.ts';
 import type { Redrive, RedriveWish } from './redrive.ts';
@@ -48,9 +49,10 @@ export function queueAdmin(context: {
   notifier: Notifier;
   purge: Purge;
   redrive: Redrive;
+  depths: Pick<Depths, 'of'>;
 }) {
-  const { db, queues, notifier, purge, redrive } = context;
-  const { countsOf, drop } = queueCounter(db);
+  const { db, queues, notifier, purge, redrive, depths } = context;
+  const { countsOf, drop } = queueCounter(db, depths.of);
   // Somebody may keep a transaction open that has created the queue.
   const waitForLocks = createLockWait();
 

@@ -129,7 +129,8 @@ export function createTotals(context: { db: Database; tally: Tally; most: number
     // Another replica may have been told a larger number of rows.
     for (const { id } of quiet.splice(0, Math.max(0, surplus))) out.push(id);
     const into: number[] = [];
-    if (isDue && surplus <= 0)
+    // While there are free rows, nobody has to leave one: `entering` gives them. A busy queue may have been deleted since.
+    if (isDue && surplus === 0)
       for (const [i, [id, activity]] of ranked.slice(0, MOST_MOVES).entries()) {
         const other = quiet[i];
         if (!other || activity <= BUSIER * Math.max(1, other.lately)) break;
@@ -170,7 +171,8 @@ export function createTotals(context: { db: Database; tally: Tally; most: number
     const counts = tally.take();
     noteBusy(counts);
     const { out, in: into } = moving();
-    const enter = [...into, ...entering(counts)];
+    // A queue that was counted may be among those that are proposed.
+    const enter = [...new Set([...into, ...entering(counts)])];
     const calls = [];
     const hasChanges = counts.size > 0 || out.length > 0 || enter.length > 0;
     if (hasChanges) calls.push(callOf(statements.lock, {}));

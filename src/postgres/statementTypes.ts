@@ -283,6 +283,7 @@ export interface StatementTypes {
       queue_id: number | null;
       cursor_keys: (string | null)[] | TextArray | null;
       cursor_ranks: (number | null)[] | null;
+      max_keys: number | null;
       id: string | null;
     };
     columns: {
@@ -304,6 +305,7 @@ export interface StatementTypes {
       head_id: string;
       head_state: JobState;
       ahead: number;
+      is_least: boolean;
     };
   };
   'admin/explain_limits': {
@@ -324,6 +326,7 @@ export interface StatementTypes {
       has_keys: boolean;
       scheduled_id: string;
       run_at: string;
+      not_before: string;
       blocked_id: string;
       leased_id: string;
       lease_expires_at: string;
@@ -366,10 +369,11 @@ export interface StatementTypes {
   };
   'admin/list_newest': {
     parameters: {
+      queue_ids: (number | null)[] | null;
+      ids: (string | null)[] | null;
       state: JobState | null;
       group: string | null;
       unique_key: string | null;
-      ids: (string | null)[] | null;
       after: string | null;
       queue: string | null;
       visible: (string | null)[] | TextArray | null;
@@ -403,10 +407,11 @@ export interface StatementTypes {
   };
   'admin/list_oldest': {
     parameters: {
+      queue_ids: (number | null)[] | null;
+      ids: (string | null)[] | null;
       state: JobState | null;
       group: string | null;
       unique_key: string | null;
-      ids: (string | null)[] | null;
       after: string | null;
       queue: string | null;
       visible: (string | null)[] | TextArray | null;
@@ -438,16 +443,69 @@ export interface StatementTypes {
       found: number;
     };
   };
+  'admin/match_all_newest': {
+    parameters: {
+      visible: (string | null)[] | TextArray | null;
+      state: string | null;
+      look: number | null;
+      after: string | null;
+      group: string | null;
+      unique_key: string | null;
+      limit: number | null;
+    };
+    columns: {
+      stop_id: string;
+      queue_ids: (number | null)[];
+      ids: (string | null)[];
+    };
+  };
+  'admin/match_all_oldest': {
+    parameters: {
+      visible: (string | null)[] | TextArray | null;
+      state: string | null;
+      look: number | null;
+      after: string | null;
+      group: string | null;
+      unique_key: string | null;
+      limit: number | null;
+    };
+    columns: {
+      stop_id: string;
+      queue_ids: (number | null)[];
+      ids: (string | null)[];
+    };
+  };
+  'admin/match_leased': {
+    parameters: {
+      queue: string | null;
+      visible: (string | null)[] | TextArray | null;
+      unique_key: string | null;
+      after: string | null;
+      newest: boolean | null;
+      group: string | null;
+      fairness_key: string | null;
+      worker: string | null;
+      error_contains: string | null;
+      created_after: string | null;
+      created_before: string | null;
+      limit: number | null;
+    };
+    columns: {
+      queue_id: number;
+      id: string;
+    };
+  };
   'admin/match_newest': {
     parameters: {
       queue_id: number | null;
-      state: JobState | null;
+      walked_state: JobState | null;
       group: string | null;
       unique_key: string | null;
       first_id: string | null;
       last_id: string | null;
       after: string | null;
       look: number | null;
+      state: string | null;
       fairness_key: string | null;
       worker: string | null;
       error_contains: string | null;
@@ -464,13 +522,14 @@ export interface StatementTypes {
   'admin/match_oldest': {
     parameters: {
       queue_id: number | null;
-      state: JobState | null;
+      walked_state: JobState | null;
       group: string | null;
       unique_key: string | null;
       first_id: string | null;
       last_id: string | null;
       after: string | null;
       look: number | null;
+      state: string | null;
       fairness_key: string | null;
       worker: string | null;
       error_contains: string | null;

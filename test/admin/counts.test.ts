@@ -11,8 +11,16 @@ beforeEach(() => {
 });
 afterEach(() => vi.restoreAllMocks());
 
-/** Counts on a database whose queues have these ready jobs. On its clock, counting 1000 of them takes a millisecond. */
-function counterOn(ready: Record<number, number>) {
+interface Told {
+  at: number;
+  ready: number;
+}
+
+/**
+ * Counts on a database whose queues have these ready jobs. On its clock, counting 1000 of them takes a millisecond. `told`: what a duty
+ * has counted.
+ */
+function counterOn(ready: Record<number, number>, told: Record<number, Told> = {}) {
   const asked: { ids: number[]; most: (number | null)[]; whole: boolean }[] = [];
   let released: Promise<void> = Promise.resolve();
   let broken = false;
@@ -34,7 +42,11 @@ function counterOn(ready: Record<number, number>) {
     return rows;
   };
 
-  const { countsOf, drop } = queueCounter({ query } as unknown as Db);
+  const none = { scheduled: 0, blocked: 0, leased: 0, completed: 0, cancelled: 0, dead: 0 };
+  const { countsOf, drop } = queueCounter({ query } as unknown as Db, (id) => {
+    const found = told[id];
+    return found && { at: found.at, counts: { ...none, ready: found.ready } };
+  });
   return {
     ready,
     drop,
@@ -96,6 +108,34 @@ describe('the counts of a queue', () => {
     const late = alone(1);
     open();
     expect(await late).toBe(LARGE + 1);
+  });
+
+  test('that a duty has made answer the first look, and are counted meanwhile for the next one', async () => {
+    const { alone, page, hold, asked, countedWhole } = counterOn(
+      { 1: LARGE },
+      { 1: { at: 0, ready: LARGE - 1 } },
+    );
+    now = 50_000;
+    const open = hold();
+    expect(await alone(1)).toBe(LARGE - 1);
+    // Its size is known, so it is not counted in vain.
+    expect(asked[0]?.most).toEqual([0]);
+    expect(await page(1)).toEqual([LARGE - 1]);
+    await until(() => countedWhole() === 1);
+    open();
+    await until(async () => (await alone(1)) === LARGE);
+  });
+
+  test('that a duty has made do not serve after a minute, or after bulk work', async () => {
+    const told = { 1: { at: 0, ready: LARGE - 1 }, 2: { at: 50_000, ready: LARGE - 1 } };
+    const { alone, drop } = counterOn({ 1: LARGE, 2: LARGE }, told);
+    now = 61_000;
+    expect(await alone(1)).toBe(LARGE);
+    drop(2);
+    expect(await alone(2)).toBe(LARGE);
+    told[2].at = now + 1;
+    now += 30 * COST;
+    expect(await alone(2)).toBe(LARGE - 1);
   });
 
   test('are not from a count that began before bulk work changed it', async () => {

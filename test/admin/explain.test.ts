@@ -270,16 +270,48 @@ describe('why is my job not running?', () => {
   });
 });
 
-test('the jobs before a job are counted up to 100,000', async () => {
-  const queue = at.newQueue();
-  const { id } = await at.enqueue({ queue, priority: -1 });
-  await sql(
-    `insert into dibs.jobs (queue_id, id, state, run_at, priority, max_attempts, payload_bytes, headers, payload)
-     select q.id, gen_random_uuid(), 'ready', now(), 0, 1, 4, '{}', 'null'
-     from dibs.queues q cross join generate_series(1, 100001) where q.name = $1`,
+/** Ready jobs of the queue with this priority, each with its own fairness key if it has one. */
+const fill = (queue: string, jobs: number, priority: number, hasKeys = false) =>
+  sql(
+    `insert into dibs.jobs (queue_id, id, state, run_at, priority, max_attempts, payload_bytes, headers, payload, fairness_key)
+     select q.id, gen_random_uuid(), 'ready', now(), $3::smallint, 1, 4, '{}', 'null', case when $4::boolean then 'k' || i end
+     from dibs.queues q cross join generate_series(1, $2::integer) as i where q.name = $1`,
     queue,
+    jobs,
+    priority,
+    hasKeys,
   );
+
+test('the jobs before a job are counted up to 10,000, those of higher priority and its own together', async () => {
+  const queue = at.newQueue();
+  await at.enqueue({ queue });
+  await fill(queue, 6000, 1);
+  await fill(queue, 3990, 0);
+  const { id } = await at.enqueue({ queue });
+  expect(await explain(id)).toMatchObject({
+    ahead: 9991,
+    detail: expect.stringMatching(/but 9991 jobs of the queue go/),
+  });
+  await fill(queue, 5000, 1);
   const explanation = await explain(id);
-  expect(explanation).toMatchObject({ code: 'next_in_line', ahead: 100_000 });
-  expect(explanation.detail).toMatch(/at least 100000 jobs/);
+  expect(explanation).toMatchObject({ code: 'next_in_line', ahead: 10_000 });
+  expect(explanation.detail).toMatch(/but at least 10000 jobs of the queue go/);
+});
+
+test('the jobs before a job are counted of up to 1,000 other fairness keys', async () => {
+  const queue = at.newQueue();
+  await at.configure(queue, {});
+  await fill(queue, 1500, 0, true);
+  // The keys take turns by name. Behind all of them: its turn is the last one.
+  const { id: last } = await at.enqueue({ queue, fairness_key: 'z' });
+  const explanation = await explain(last);
+  expect(explanation.code).toBe('next_in_line');
+  expect(explanation.ahead).toBeGreaterThanOrEqual(990);
+  expect(explanation.ahead).toBeLessThanOrEqual(1000);
+  expect(explanation.detail).toMatch(/at least \d+ jobs/);
+  const { id: first } = await at.enqueue({ queue, fairness_key: 'a' });
+  expect(await explain(first)).toMatchObject({ ahead: 0, detail: expect.stringMatching(/the next job/) });
+  // Jobs without a key come after all keys.
+  const { id: none } = await at.enqueue({ queue });
+  expect((await explain(none)).detail).toMatch(/at least \d+ jobs/);
 });

@@ -179,6 +179,42 @@ describe('why does my claim get nothing?', () => {
     expect(leased).toBeLessThan(Date.parse(until) + 3000);
   });
 
+  test('all_delayed: behind 10,000 scheduled jobs of other queues, `until` is left out, and it says when the first comes at the soonest', async () => {
+    const other = at.newQueue();
+    const fill = (name: string, jobs: number, days: number) =>
+      sql(
+        `insert into dibs.jobs (queue_id, id, state, run_at, priority, max_attempts, payload_bytes, headers, payload)
+         select q.id, gen_random_uuid(), 'scheduled', date_trunc('second', now()) + $3::integer * interval '1 day', 0, 1, 4, '{}', 'null'
+         from dibs.queues q cross join generate_series(1, $2::integer) where q.name = $1`,
+        name,
+        jobs,
+        days,
+      );
+    for (const name of [queue, other]) await at.configure(name, {});
+    await fill(queue, 999, 3);
+    await fill(other, 10_000, 2);
+    expect(await explain()).toMatchObject({ code: 'all_delayed', until: expect.any(String) });
+    await fill(queue, 1, 4);
+    const late = await explain();
+    expect(late).toEqual({
+      queue,
+      code: 'all_delayed',
+      detail: expect.stringMatching(
+        /^No job is ready\. The first of the scheduled jobs is ready after \d{4}-.*Z\.$/,
+      ),
+    });
+    await fill(queue, 1, 1);
+    expect(await explain()).toMatchObject({
+      code: 'all_delayed',
+      until: expect.any(String),
+      job_id: expect.any(String),
+    });
+    await sql('delete from dibs.jobs where queue_id in (select id from dibs.queues where name = any ($1))', [
+      queue,
+      other,
+    ]);
+  });
+
   test('all_blocked: every waiting job is behind another one of its group', async () => {
     const [head, second] = await enqueue({ group: 'g' }, { group: 'g' }, { group: 'g' });
     const lease = await at.claimOne(queue);

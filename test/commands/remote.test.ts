@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { cliAt } from '../support/cli.ts';
+import { onServer } from '../support/database.ts';
 import { type Service, startService } from '../support/service.ts';
 
 let service: Service;
@@ -54,6 +55,9 @@ describe('enqueue', () => {
     expect(ran).toMatchObject({ status: 0, stderr: 'Enqueued 1,500 jobs.\n' });
     const ids = ran.stdout.trim().split('\n');
     expect(new Set(ids).size).toBe(1500);
+    expect((await dibs(['enqueue', queue, '--ndjson', '-'], { stdin: '1\n' })).stderr).toBe(
+      'Enqueued 1 job.\n',
+    );
     expect(await body(`/jobs/${ids[1200]}`)).toMatchObject({ payload: { i: 1200 }, priority: 3 });
   });
 
@@ -77,6 +81,13 @@ describe('enqueue', () => {
     const lines = await dibs(['enqueue', queue, '--ndjson', '-'], { stdin: '1\n\nnonsense\n' });
     expect(lines).toMatchObject({ status: 2, stdout: '' });
     expect(lines.stderr).toContain('Line 3 is no JSON');
+    const late = newQueue();
+    const stdin = `${'1\n'.repeat(1001)}nonsense\n2\n`;
+    const some = await dibs(['enqueue', late, '--ndjson', '-'], { stdin });
+    expect(some.status).toBe(1);
+    expect(some.stderr).toMatch(/^1,000 jobs were enqueued, and no more: Line 1002 is no JSON/);
+    expect(some.stdout.trim().split('\n')).toHaveLength(1000);
+    expect((await counts(late)).ready).toBe(1000);
     expect(await ok('job', await ok('enqueue', queue, 'hello', '--text'), '--payload')).toBe('"hello"');
     expect((await counts(queue)).ready).toBe(1);
   });
@@ -136,6 +147,47 @@ describe('looking', () => {
     expect(await dibs(['job', id.replace(/.{8}$/, '00000000')])).toMatchObject({ status: 1 });
   });
 
+  test('a search that finds nothing in its time goes on, and a name that no queue has is told', async () => {
+    const queue = newQueue();
+    await ok('queue', 'set', queue, '--max-attempts', '5');
+    await onServer(
+      service.databaseUrl,
+      `insert into dibs.jobs (queue_id, state, id, run_at, finished_at, max_attempts, payload_bytes, priority, headers, payload, last_error)
+       select q.id, 'dead', ('00000000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, now(), now(), 5, 4, 0, '{}', 'null',
+         case when i = 1 then 'needle' else 'hay' end
+       from dibs.queues q cross join generate_series(1, 3000) as i where q.name = $1`,
+      [queue],
+    );
+    const { query } = service.db;
+    let looks = 0;
+    service.db.query = async (statement, parameters) => {
+      const rows = await query.call(service.db, statement, parameters);
+      if (parameters && 'look' in parameters && ++looks)
+        await new Promise((resolve) => setTimeout(resolve, 60));
+      return rows as never;
+    };
+    const search = (...more: string[]) => ok('jobs', '--queue', queue, '--error-contains', ...more);
+    try {
+      for (const more of [[], ['--all']]) {
+        const found = await search('needle', ...more);
+        expect(found).toContain('00000000-0000-7000-8000-000000000001');
+        expect(found).not.toContain('No jobs.');
+        expect(await search('nothing', ...more)).toBe('No jobs.');
+        const pages = (await search('needle', '--json', ...more)).split('\n');
+        expect(pages.map((page) => JSON.parse(page).jobs.length)).toEqual([1]);
+      }
+    } finally {
+      service.db.query = query;
+    }
+    // Each of the six searches took more than one request.
+    expect(looks).toBeGreaterThan(6 * 2);
+    expect(await dibs(['jobs', '--queue', 'nowhere'])).toEqual({
+      status: 0,
+      stdout: 'No jobs.\n',
+      stderr: 'There is no queue "nowhere".\n',
+    });
+  });
+
   test('what a payload or an error says cannot move the cursor of a terminal, or hide', async () => {
     const queue = newQueue();
     const evil = '\u001b[2J\u009b31m\u202e';
@@ -190,13 +242,15 @@ describe('queues', () => {
     const queue = newQueue();
     await dead(queue, 'x');
     await dead(queue, 'y');
-    await ok('pause', queue);
+    expect(await dibs(['pause', queue])).toMatchObject({ status: 0, stderr: '' });
     expect((await body(`/queues/${queue}`)).paused).toBe(true);
+    const mistyped = await dibs(['pause', `${queue}x`]);
+    expect(mistyped).toMatchObject({ status: 0, stderr: `There was no queue "${queue}x": it is new.\n` });
     await ok('resume', queue);
     expect((await body(`/queues/${queue}`)).paused).toBe(false);
-    expect(await ok('redrive', queue, '--error-contains', 'y')).toBe('1 jobs are ready again.');
+    expect(await ok('redrive', queue, '--error-contains', 'y')).toBe('1 job is ready again.');
     expect(await dibs(['purge', queue])).toMatchObject({ status: 2 });
-    expect(await ok('purge', queue, '--state', 'dead', '--yes')).toBe('1 jobs deleted.');
+    expect(await ok('purge', queue, '--state', 'dead', '--yes')).toBe('1 job deleted.');
     expect(await dibs(['queue', 'delete', queue, '--yes'])).toMatchObject({ status: 2 });
     await ok('queue', 'delete', queue, '--force', '--yes');
     expect((await service.call('GET', `/queues/${queue}`)).status).toBe(404);
@@ -233,7 +287,7 @@ describe('acts on many jobs', () => {
       expect(ran.stderr).toContain('2 ready');
       const cancelled = await dibs(['cancel', '--queue', queue], { types });
       expect(cancelled.status).toBe(1);
-      expect(cancelled.stderr).toContain('It is 2 jobs.');
+      expect(cancelled.stderr).toContain('2 jobs match.');
     }
     expect((await counts(queue)).ready).toBe(2);
     expect((await dibs(['cancel', '--queue', queue], { types: 'y\n' })).stdout).toContain(
@@ -252,7 +306,7 @@ describe('acts on many jobs', () => {
     );
     expect(await ok('move', queue, other, '--yes')).toContain('2 of 2 jobs moved');
     expect((await counts(other)).ready).toBe(2);
-    expect(await ok('delete', queue, '--state', 'dead', '--yes')).toContain('1 of 1 jobs deleted');
+    expect(await ok('delete', queue, '--state', 'dead', '--yes')).toContain('1 of 1 job deleted');
     const id = await ok('cancel', '--queue', other, '--detach', '--yes');
     expect(await ok('operations', 'show', id, '--wait')).toMatch(/state +done/);
     expect(await ok('operations', '--queue', other)).toMatch(new RegExp(`${id} +cancel +${other} +done`));
@@ -310,10 +364,12 @@ describe('what is wrong', () => {
       expect({ args, ...(await dibs(args)) }).toMatchObject({ args, status: 2, stdout: '' });
     const refused = await dibs(['queue', 'set', 'q', '--lease-seconds', '0']);
     expect(refused.status).toBe(1);
-    expect(refused.stderr).toMatch(/\(invalid_request\)\n {2}body\/lease_seconds: /);
+    expect(refused.stderr).toBe('dibs: lease_seconds must be >= 0.1. (invalid_request)\n');
+    expect((await dibs(['explain'])).stderr).toMatch(/^dibs: explain takes /);
     expect(await dibs(['queues'], { env: { DIBS_URL: 'http://127.0.0.1:9' } })).toMatchObject({
       status: 3,
       stdout: '',
+      stderr: expect.stringMatching(/\nIs that the right Dibs\? DIBS_URL or/),
     });
   });
 

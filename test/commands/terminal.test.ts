@@ -84,7 +84,7 @@ describe('a real terminal', () => {
     expect(no.screen).toContain(url);
     const yes = await purge('y\r');
     expect(yes.status).toBe(0);
-    expect(yes.screen).toContain('1 jobs deleted.');
+    expect(yes.screen).toContain('1 job deleted.');
   });
 });
 

@@ -122,6 +122,37 @@ test('a queue that is busier by far takes over a row. No series goes down, and n
   }
 });
 
+test('a busy queue that was deleted takes nobody its row, and one that was proposed and counted gets one', async () => {
+  const database = await createDatabase();
+  const db = openDatabase(database.url, 3);
+  const realNow = performance.now;
+  let passed = 0;
+  performance.now = () => realNow.call(performance) + passed;
+  try {
+    await onServer(database.url, "insert into dibs.queues (name) values ('quiet'), ('busy')");
+    const rows = await onServer<{ id: number }>(
+      database.url,
+      'select id from dibs.queues order by name desc',
+    );
+    const [quiet, busy] = rows.map(({ id }) => id) as [number, number];
+    const { totals, enqueue, own } = await bare(db, 10);
+    totals.propose([busy, quiet]);
+    await enqueue(quiet, 1);
+    await enqueue(busy, 50);
+    expect(own().sort()).toEqual([quiet, busy].sort());
+    await onServer(database.url, "delete from dibs.queues where name = 'busy'");
+    for (let i = 0; i < 3; i++) await totals.flush();
+    expect(own()).toEqual([quiet]);
+    passed += 61_000;
+    for (let i = 0; i < 3; i++) await totals.flush();
+    expect(totals.rows().find((row) => row.queue_id === quiet)?.enqueued).toBe(1);
+  } finally {
+    performance.now = realNow;
+    await db.close();
+    await database.drop();
+  }
+});
+
 test('each event has its column, and no other', async () => {
   const rows = await onServer<{ column_name: string }>(
     service.databaseUrl,

@@ -171,6 +171,9 @@ const oneMatch = (queue_id: number) => ({
   limit: 100,
 });
 
+/** A page of a list of all queues, where no index has the jobs in its order. */
+const ALL_QUEUES = { group: null, unique_key: null, visible: null, after: null, limit: 100, look: 20_000 };
+
 /** The statements for which a bad plan would hurt, with parameters for some jobs. */
 export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
   'claim/plain': { batch: true, parameters: ({ queue }, ids) => oneClaim(queue, ids.length) },
@@ -454,7 +457,8 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
     parameters: ({ queue }, [id = FIRST_ID]) => ({
       queue_id: queue,
       id,
-      max_ahead: 100_000,
+      max_ahead: 10_000,
+      max_keys: 1000,
       cursor_ranks: [-2],
       cursor_keys: ['a'],
     }),
@@ -476,6 +480,7 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
       group: null,
       unique_key: null,
       ids: null,
+      queue_ids: null,
       after: null,
       limit: 100,
       max_bytes: 2 ** 24,
@@ -492,6 +497,7 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
       group: null,
       unique_key: null,
       ids: null,
+      queue_ids: null,
       after: id,
       limit: 100,
       max_bytes: 2 ** 24,
@@ -502,12 +508,28 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
   'admin/match_newest': {
     planned: true,
     rows: 2 * 2000 + 100,
-    parameters: ({ queue }) => ({ ...oneMatch(queue), state: null, error_contains: 'x' }),
+    parameters: ({ queue }) => ({
+      ...oneMatch(queue),
+      state: 'ready',
+      walked_state: null,
+      error_contains: 'x',
+    }),
   },
   'admin/match_oldest': {
     planned: true,
     rows: 2 * 2000 + 100,
-    parameters: ({ queue }) => ({ ...oneMatch(queue), state: 'dead', worker: 'w' }),
+    parameters: ({ queue }) => ({ ...oneMatch(queue), state: 'dead', walked_state: 'dead', worker: 'w' }),
+  },
+  // It looks at 20,000 jobs in all, up to five times, and at 10 of each queue at least. A sequential scan is found in any case.
+  'admin/match_all_newest': {
+    planned: true,
+    rows: 6 * 20_000,
+    parameters: () => ({ ...ALL_QUEUES, state: 'blocked' }),
+  },
+  'admin/match_all_oldest': {
+    planned: true,
+    rows: 6 * 20_000,
+    parameters: () => ({ ...ALL_QUEUES, state: 'ready' }),
   },
   'admin/operation_count': {
     planned: true,

@@ -218,6 +218,35 @@ describe.skipIf(!hasBrowser)('a queue', () => {
     expect(body.queues.find((queue: { name: string }) => queue.name === name).paused).toBe(true);
   });
 
+  test('is searched to the end by itself, where one request finds nothing', async () => {
+    await enqueue('long');
+    const found = (await root('GET', '/jobs?queue=long')).body;
+    const answers: Record<string, object> = {
+      '': { jobs: [], next_cursor: 'one' },
+      one: { jobs: [], next_cursor: 'two' },
+      two: found,
+    };
+    let goOn = () => {};
+    const isLookedAt = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    await visit('', async (page) => {
+      await page.route(
+        (url) => url.pathname === '/jobs',
+        async (route) => {
+          const cursor = new URL(route.request().url()).searchParams.get('cursor') ?? '';
+          if (cursor === 'one') await isLookedAt;
+          await route.fulfill({ json: answers[cursor] });
+        },
+      );
+      await page.goto(`${base}/#/queues/long/jobs?worker=w-1`);
+      await page.getByText('The search goes on.').waitFor();
+      goOn();
+      await page.locator('[data-row]').first().waitFor();
+      await page.getByText('Page 1').waitFor();
+    });
+  });
+
   test('that is not there says so, and so does a filter that matches nothing', async () => {
     await enqueue('calm');
     await visit('#/queues/nowhere', async (page) => {

@@ -2,6 +2,7 @@ const whole = new Intl.NumberFormat('en');
 const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 
 export const count = (n: number | null | undefined): string => (n == null ? '–' : whole.format(n));
+export const jobs = (n: number): string => `${count(n)} ${n === 1 ? 'job' : 'jobs'}`;
 /** For axes and narrow columns. */
 export const compact = (n: number): string =>
   n < 10_000 ? whole.format(Math.round(n * 10) / 10) : short.format(n);

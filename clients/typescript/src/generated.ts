@@ -140,7 +140,7 @@ export interface Explanation {
   code: 'next_in_line' | 'delayed' | 'backing_off' | 'behind_in_group' | 'queue_paused' | 'max_leased_reached' | 'rate_limited' | 'leased' | 'dead' | 'completed' | 'cancelled';
   /** The reason in words, for people. */
   detail: string;
-  /** How many jobs go before it, in its queue or in its group. Counted up to 100,000; `detail` says so. */
+  /** How many jobs go before it, in its queue or in its group. Counted up to 10,000, and of up to 1,000 other fairness keys; `detail` says so. */
   ahead?: number;
   /** When the reason is over, as far as can be told. */
   until?: string;
@@ -666,7 +666,7 @@ export interface QueueConfig {
   max_ready?: number;
 }
 
-/** Jobs by state, as they are now: of a queue of up to 100,000 jobs that is asked for alone, and of the smallest queues of a page, up to 10,000 jobs together. The counts of larger ones are up to 20 times as old as counting them takes. */
+/** Jobs by state, as they are now: of a queue of up to 100,000 jobs that is asked for alone, and of the smallest queues of a page, up to 10,000 jobs together. The counts of larger ones are up to 20 times as old as counting them takes. On the first look, they may be those of the metrics, up to a minute old. */
 export interface QueueCounts {
   /** Jobs that are scheduled. */
   scheduled: number;

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { call, get, Problem } from '../api.ts';
-import { count } from '../format.ts';
+import { count, jobs } from '../format.ts';
 import { go, link } from '../route.ts';
 import type { Operation } from '../types.ts';
 import { Dialog, Field, ProblemBox, useAct } from '../ui.tsx';
@@ -116,7 +116,7 @@ function BulkDialog({
         )}
         {counted && (
           <p role="status" class="says">
-            <strong>{count(matched)}</strong> jobs match now.
+            <strong>{count(matched)}</strong> {matched === 1 ? 'job matches' : 'jobs match'} now.
           </p>
         )}
         {counted && matched > 0 && (
@@ -142,7 +142,7 @@ function BulkDialog({
           </button>
           {counted ? (
             <button type="submit" class="grave" disabled={isBusy || matched === 0 || !isTyped}>
-              {verb} {count(matched)} jobs
+              {verb} {jobs(matched)}
             </button>
           ) : (
             <button type="submit" class="main" disabled={isBusy || (verb === 'move' && to === '')}>

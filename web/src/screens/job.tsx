@@ -162,10 +162,9 @@ const History = ({ events, isTruncated }: Pick<Looked, 'events' | 'isTruncated'>
             <td class="error">
               {event.error}
               {event.run_at && (
-                <>
-                  {' '}
+                <div class="quiet">
                   ready <When time={event.run_at} />
-                </>
+                </div>
               )}
             </td>
           </tr>

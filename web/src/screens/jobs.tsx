@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { get, may, query } from '../api.ts';
 import { usePoll } from '../poll.ts';
 import { go, link } from '../route.ts';
@@ -123,19 +123,31 @@ const firstLine = (text: string) => (text.length > 120 ? `${text.slice(0, 120)}â
 /** Jobs of one queue, or of all: every job is searched, not only the ones on the screen. */
 export function JobList({ queue, filters }: { queue: string | undefined; filters: Filters }) {
   const [cursors, setCursors] = useState<string[]>([]);
-  const at = cursors.at(-1);
+  // A search that found nothing in its time has a cursor to go on from. This page begins there.
+  const [searchedTo, setSearchedTo] = useState<string>();
+  const at = searchedTo ?? cursors.at(-1);
   const path = `jobs${query({ queue, ...filters, limit: PAGE, cursor: at })}`;
   const { data, problem } = usePoll(
     path,
     async () => (await get<{ jobs: Job[]; next_cursor: string | null }>(path)).body,
     5000,
   );
-  if (!data) return problem ? <Stale problem={problem} has={false} /> : <Loading />;
-  const next = data.next_cursor;
+  const next = data?.next_cursor ?? null;
+  const isSearching = data?.jobs.length === 0 && next !== null;
+  useEffect(() => {
+    if (isSearching) setSearchedTo(next);
+  }, [isSearching, next]);
+  const searching = <Empty>None among the jobs that were looked at so far. The search goes on.</Empty>;
+  if (!data) {
+    if (problem) return <Stale problem={problem} has={false} />;
+    return searchedTo === undefined ? <Loading /> : searching;
+  }
   return (
     <>
       <Stale problem={problem} has />
-      {data.jobs.length === 0 ? (
+      {isSearching ? (
+        searching
+      ) : data.jobs.length === 0 ? (
         <Empty>No job matches.</Empty>
       ) : (
         <Table
@@ -181,7 +193,14 @@ export function JobList({ queue, filters }: { queue: string | undefined; filters
           ))}
         </Table>
       )}
-      <Pager cursors={cursors} setCursors={setCursors} next={next} />
+      <Pager
+        cursors={cursors}
+        setCursors={(pages) => {
+          setSearchedTo(undefined);
+          setCursors(pages);
+        }}
+        next={next}
+      />
     </>
   );
 }

@@ -21,11 +21,13 @@ import {
 const NOT_YET = 'This Dibs has no operations yet.';
 
 const Progress = ({ operation }: { operation: Operation }) => {
-  const { matched, done, skipped } = operation;
+  const { matched, done, skipped, state } = operation;
   const most = Math.max(matched ?? 0, done + skipped, 1);
+  // A count does nothing to its jobs, and where none matches there is nothing to do.
+  const value = state === 'done' ? most : done + skipped;
   return (
-    <progress max={most} value={done + skipped} aria-label="Progress">
-      {done + skipped} of {most}
+    <progress max={most} value={value} aria-label="Progress">
+      {value} of {most}
     </progress>
   );
 };

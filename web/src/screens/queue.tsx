@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { call, get, may, part, query } from '../api.ts';
 import { Chart, DEAD, DEPTH, FLOW, OLDEST } from '../charts.tsx';
-import { count, duration, rate } from '../format.ts';
+import { count, duration, jobs, rate } from '../format.ts';
 import { usePoll } from '../poll.ts';
 import { go, link } from '../route.ts';
 import { askForBefore, noteQueue, samplesOf } from '../samples.ts';
@@ -35,6 +35,14 @@ interface Looked {
   live: QueueOverview | undefined;
   explanation: Explanation;
 }
+
+/** Dibs counts a queue with more jobs in the background. That costs in proportion, so the page asks for it more rarely. */
+const LARGE = 100_000;
+const SMALL_MS = 2000;
+const LARGE_MS = 5000;
+
+const jobsIn = ({ counts }: Queue, states: readonly string[] = STATES) =>
+  states.reduce((sum, state) => sum + counts[state as keyof typeof counts], 0);
 
 async function look(name: string): Promise<Looked> {
   if (samplesOf(name).length === 0) await askForBefore(name);
@@ -70,7 +78,7 @@ function Purge({ queue, done, close }: { queue: Queue; done: () => void; close: 
     <Confirm
       title={`Purge ${queue.name}`}
       says="Deletes all jobs in these states. Nothing of them is kept. Jobs that come later stay."
-      verb={`Delete ${count(states.reduce((sum, state) => sum + queue.counts[state as keyof typeof queue.counts], 0))} jobs`}
+      verb={`Delete ${jobs(jobsIn(queue, states))}`}
       typed={queue.name}
       isChosen={states.length > 0}
       isGrave
@@ -113,7 +121,7 @@ function Redrive({
   return (
     <Confirm
       title={`Redrive ${queue.name}`}
-      says={`Makes dead jobs ready again, oldest first, with attempts afresh. There are ${count(queue.counts.dead)}.`}
+      says={`Makes dead jobs ready again, oldest first, with attempts afresh. There ${queue.counts.dead === 1 ? 'is' : 'are'} ${count(queue.counts.dead)}.`}
       verb="Redrive"
       work={async () => {
         const body = {
@@ -200,7 +208,7 @@ function Actions({
         <Redrive
           queue={queue}
           done={(redriven) => {
-            setSaid(`${count(redriven)} jobs are ready again.`);
+            setSaid(`${jobs(redriven)} ${redriven === 1 ? 'is' : 'are'} ready again.`);
             closeAndLook();
           }}
           close={close}
@@ -260,7 +268,13 @@ export function QueueScreen(props: {
   caller: Caller | undefined;
 }) {
   const { name, tab, parameters, caller } = props;
-  const { data, problem, reload } = usePoll(`queue ${name}`, () => look(name), 2000);
+  const [everyMs, setEveryMs] = useState(SMALL_MS);
+  const ask = async () => {
+    const looked = await look(name);
+    setEveryMs(jobsIn(looked.queue) > LARGE ? LARGE_MS : SMALL_MS);
+    return looked;
+  };
+  const { data, problem, reload } = usePoll(`queue ${name}`, ask, everyMs);
   const again = () => void reload();
   const tabs: [string, string][] = [
     [link(['queues', name]), 'Now'],

@@ -477,7 +477,7 @@ class QueueConfig(TypedDict):
 
 
 class QueueCounts(TypedDict):
-    """Jobs by state, as they are now: of a queue of up to 100,000 jobs that is asked for alone, and of the smallest queues of a page, up to 10,000 jobs together. The counts of larger ones are up to 20 times as old as counting them takes."""
+    """Jobs by state, as they are now: of a queue of up to 100,000 jobs that is asked for alone, and of the smallest queues of a page, up to 10,000 jobs together. The counts of larger ones are up to 20 times as old as counting them takes. On the first look, they may be those of the metrics, up to a minute old."""
 
     scheduled: int
     ready: int
