@@ -315,7 +315,10 @@ describe('an import that is killed', () => {
     const again = await run(env, 'import', large);
     expect(again).toMatchObject({ status: 0, out: '' });
     expect(again.err).toMatch(
-      new RegExp(`Imported ${JOBS} jobs in .* An earlier import had put in the first ${half + 2} lines`),
+      new RegExp(
+        `Imported ${JOBS.toLocaleString('en-US')} jobs in .* An earlier import had put in the first ` +
+          `${(half + 2).toLocaleString('en-US')} lines`,
+      ),
     );
     expect(await countOf(url)).toBe(JOBS - 1);
     expect(await paused()).toEqual([{ paused: false }]);
