@@ -57,10 +57,16 @@ export async function startApiServer() {
 
 /** The kubelet: writes the token of a pod into a file, and a new one every `renewSeconds`. */
 export async function project(apiServer, path, account, renewSeconds) {
-  async function renew() {
+  async function write() {
     await writeFile(`${path}.new`, await apiServer.token(account));
     // A reader finds the old token or the new one, never a part.
     await rename(`${path}.new`, path);
+  }
+  /** One after the other: two at once would take the new file away from each other. */
+  let last = Promise.resolve();
+  function renew() {
+    last = last.catch(() => undefined).then(write);
+    return last;
   }
   await renew();
   const timer = setInterval(() => renew().catch(console.error), renewSeconds * 1000);
