@@ -2,7 +2,7 @@
 import { createServer } from 'node:http';
 import { benchmark } from './lib/bench.mjs';
 import { atEnd } from './lib/cleanup.mjs';
-import { cpuSecondsOf, postgresCpu, usedSince } from './lib/cpu.mjs';
+import { cpuSecondsOf } from './lib/cpu.mjs';
 import { createIssuer } from './lib/issuer.mjs';
 import { fill, jobText, READY } from './lib/jobs.mjs';
 import { query, settle } from './lib/postgres.mjs';
@@ -11,7 +11,6 @@ import { median } from './lib/stats.mjs';
 import { cycle } from './lib/wrk.mjs';
 
 const QUEUE = 'bench';
-const PLAIN = 'plain';
 /** Other keys that a replica has in memory. */
 const OTHER_KEYS = 100;
 
@@ -53,133 +52,148 @@ async function createKeys(base) {
 const historyIs = (state) => (url) => query(url, `alter table dibs.jobs ${state} trigger jobs_history`);
 
 /**
- * Each side is one way to run a replica. It is measured against the side `against`. `isWithout`: it is that one which has what this
- * one lacks. The plain sides get a key or a token, too, and do not read it: to send one costs the client time, not Dibs. The side
- * "again" is as plain as the plain one: it shows how much of a ratio is chance.
+ * Each side is one way to run a replica. It runs beside a plain replica, at the same time. `isWithout`: the plain replica has what
+ * this one lacks. The plain one is sent a key or a token, too, and does not read it: to send one costs the client time, not Dibs. The
+ * side "again" is as plain as the plain one: it shows how much of a ratio is chance.
  */
-async function sidesOf(base) {
-  const { wide, narrow } = await createKeys(base);
+async function sidesOf({ wide, narrow }) {
   const { settings, token } = await createIssuer();
-  const plain = { env: { AUTH: 'off' }, key: wide };
-  const others = [
-    { ...plain, name: 'again' },
+  const plain = { env: { AUTH: 'off' } };
+  return [
+    { ...plain, name: 'again', key: wide },
     { name: 'a key for all queues', key: wide, atLeast: 0.97 },
     { name: 'a key for one queue', key: narrow, atLeast: 0.97 },
     { name: 'a rate limit', env: { RATE_LIMIT_REQUESTS_PER_SECOND: '1000000' }, key: wide },
-    { name: 'a JWT', env: settings, key: token, against: 'a JWT that is not read', atLeast: 0.95 },
-    { ...plain, name: 'CORS', env: { ...plain.env, ALLOWED_ORIGINS: 'https://app.example' } },
-    { ...plain, name: 'metrics', isWithout: true, probe: probe('noMetrics.mjs'), atLeast: 0.98 },
-    { ...plain, name: 'traces off', isWithout: true, probe: probe('noTraces.mjs'), atLeast: 0.97 },
+    { name: 'a JWT', env: settings, key: token, atLeast: 0.95 },
+    { name: 'CORS', env: { ...plain.env, ALLOWED_ORIGINS: 'https://app.example' }, key: wide },
+    { ...plain, name: 'metrics', key: wide, isWithout: true, probe: probe('noMetrics.mjs'), atLeast: 0.98 },
+    { ...plain, name: 'traces off', key: wide, isWithout: true, probe: probe('noTraces.mjs'), atLeast: 0.97 },
     {
-      ...plain,
       name: 'traces on',
       env: { ...plain.env, OTEL_EXPORTER_OTLP_ENDPOINT: await startCollector() },
+      key: wide,
     },
     {
       ...plain,
       name: 'history',
+      key: wide,
       isWithout: true,
       atLeast: 0.97,
       before: historyIs('disable'),
       after: historyIs('enable'),
     },
   ];
-  return {
-    plain: [
-      { ...plain, name: PLAIN },
-      { ...plain, name: 'a JWT that is not read', key: token },
-    ],
-    others,
-  };
+}
+
+/** The backends of a database and the CPU time that each has used, in seconds. */
+async function backendsCpu(url) {
+  const rows = await query(url, 'select pid from pg_stat_activity where datname = current_database()');
+  return rows.reduce((sum, { pid }) => sum + cpuSecondsOf(pid), 0);
 }
 
 await benchmark(
   {
     name: 'overhead',
     title: 'What keys, tokens, limits, metrics, traces and the history cost',
-    full: { rounds: 11, seconds: 4, warmSeconds: 6, connections: [64, 256], sides: '' },
+    full: { rounds: 12, seconds: 4, warmSeconds: 6, connections: [64, 256], sides: '' },
     short: { rounds: 3, seconds: 2, warmSeconds: 2, connections: [64] },
     maxSeconds: 7200,
   },
   async ({ options: { rounds, seconds, warmSeconds, connections, sides: wanted }, postgres, report }) => {
     const job = jobText(QUEUE);
-    const url = await postgres.database('dibs_overhead');
-    const filler = await startReplica(url);
+    const first = await postgres.database('dibs_overhead_1');
+    const filler = await startReplica(first);
     await fill(filler.url, READY, job);
-    const { plain, others } = await sidesOf(filler.url);
+    const keys = await createKeys(filler.url);
     await filler.stop();
-    const chosen = others.filter(({ name }) => !wanted || wanted.split(',').includes(name));
-    const sides = [
-      ...plain.filter(({ name }) => [PLAIN, ...chosen.map((side) => side.against)].includes(name)),
-      ...chosen,
-    ];
+    const databases = [first, await postgres.database('dibs_overhead_2', 'dibs_overhead_1')];
+    const all = await sidesOf(keys);
+    const sides = all.filter(({ name }) => !wanted || wanted.split(',').includes(name));
 
-    async function measure({ key }, { url: base, pid }, count) {
-      await settle(url);
-      const [service, database] = [cpuSecondsOf(pid), postgresCpu()];
-      const { cycles, trouble } = await cycle(base, QUEUE, job, { connections: count, seconds, key });
-      if (trouble) report.say(trouble);
-      const each = 1e6 / (cycles * seconds);
-      return {
+    const load = ({ url }, { key }, count, duration) =>
+      cycle(url, QUEUE, job, { connections: count, seconds: duration, key });
+
+    /** Loads both replicas at the same time: what the machine does meanwhile hits both alike. */
+    async function measure(pair, side, count) {
+      for (const { database } of pair) await settle(database);
+      const used = async () =>
+        Promise.all(
+          pair.map(async ({ database, replica }) => ({
+            service: cpuSecondsOf(replica.pid),
+            database: await backendsCpu(database),
+          })),
+        );
+      const before = await used();
+      const loads = await Promise.all(pair.map(({ replica }) => load(replica, side, count, seconds)));
+      const after = await used();
+      for (const { trouble } of loads) if (trouble) report.say(`${side.name}: ${trouble}`);
+      const [without, own] = loads.map(({ cycles }, i) => ({
         cycles,
-        service: (cpuSecondsOf(pid) - service) * each,
-        database: usedSince(database, postgresCpu()) * each,
+        service: (1e6 * (after[i].service - before[i].service)) / (cycles * seconds),
+        database: (1e6 * (after[i].database - before[i].database)) / (cycles * seconds),
+      }));
+      const [over, under] = side.isWithout ? [without, own] : [own, without];
+      const ratioOf = (what) => over[what] / under[what];
+      return {
+        cycles: ratioOf('cycles'),
+        service: ratioOf('service'),
+        database: ratioOf('database'),
+        plain: without.cycles,
       };
     }
 
     /** Two equal processes differ by up to 8 %, for as long as they live. So each round has new ones. */
-    async function runSide(side) {
-      await side.before?.(url);
-      const replica = await startReplica(url, side.env, undefined, side.probe);
-      const load = { connections: connections[0], seconds: warmSeconds, key: side.key };
-      await cycle(replica.url, QUEUE, job, load);
+    async function runPair(side, round) {
+      const [database, plainDatabase] = round % 2 ? databases : databases.toReversed();
+      await side.before?.(database);
+      const plain = {
+        database: plainDatabase,
+        replica: await startReplica(plainDatabase, { AUTH: 'off' }),
+      };
+      const own = { database, replica: await startReplica(database, side.env, undefined, side.probe) };
+      const pair = [plain, own];
+      await Promise.all(pair.map(({ replica }) => load(replica, side, connections[0], warmSeconds)));
       const found = new Map();
-      for (const count of connections) found.set(count, await measure(side, replica, count));
-      await replica.stop();
-      await side.after?.(url);
+      for (const count of connections) found.set(count, await measure(pair, side, count));
+      await Promise.all(pair.map(({ replica }) => replica.stop()));
+      await side.after?.(database);
       return found;
     }
 
     const results = new Map(sides.map(({ name }) => [name, []]));
     for (let round = 0; round < rounds; round++)
-      // Another side goes first in each round, so that a drift of the machine hits all alike.
-      for (let i = 0; i < sides.length; i++) {
-        const side = sides[(i + round) % sides.length];
-        results.get(side.name).push(await runSide(side));
-      }
+      for (const side of sides) results.get(side.name).push(await runPair(side, round));
 
     for (const count of connections) {
-      const of = (name, what) => results.get(name).map((round) => round.get(count)[what]);
-      const ratios = ({ name, isWithout, against = PLAIN }, what) => {
-        const without = of(against, what);
-        return of(name, what)
-          .map((value, i) => (isWithout ? without[i] / value : value / without[i]))
+      const of = (name, what) =>
+        results
+          .get(name)
+          .map((round) => round.get(count)[what])
           .sort((a, b) => a - b);
-      };
-      const rows = chosen.map((side) => {
-        const cycles = ratios(side, 'cycles');
-        return [
-          side.name,
-          median(cycles),
-          `${cycles.at(Math.floor(rounds / 4)).toFixed(2)} to ${cycles.at(-1 - Math.floor(rounds / 4)).toFixed(2)}`,
-          median(ratios(side, 'service')),
-          median(ratios(side, 'database')),
-        ];
-      });
+      const quarter = Math.floor(rounds / 4);
+      const half = (values) => `${values.at(quarter).toFixed(2)} to ${values.at(-1 - quarter).toFixed(2)}`;
+      const rows = sides.map(({ name }) => [
+        name,
+        median(of(name, 'cycles')),
+        half(of(name, 'cycles')),
+        median(of(name, 'service')),
+        half(of(name, 'service')),
+        median(of(name, 'database')),
+      ]);
+      const plain = Math.round(median(sides.flatMap(({ name }) => of(name, 'plain'))));
       report.table(
-        `With each, against without, at ${count} connections (${Math.round(median(of(PLAIN, 'cycles')))} cycles/s, ` +
-          `${median(of(PLAIN, 'service')).toFixed(0)} us of the service, ${median(of(PLAIN, 'database')).toFixed(0)} us of PostgreSQL). Medians of ${rounds} rounds:`,
-        ['', 'cycles/s', 'half of the rounds', 'CPU, service', 'CPU, PostgreSQL'],
+        `With each, against without, side by side, ${count} connections each (the plain ones do ${plain} cycles/s). Medians of ${rounds} pairs:`,
+        ['', 'cycles/s', 'half of the pairs', 'CPU, service', 'half of the pairs', 'CPU, PostgreSQL'],
         rows,
       );
-      for (const side of chosen)
-        if (side.atLeast)
+      for (const { name, atLeast } of sides)
+        if (atLeast)
           report.line({
             number: 19,
-            what: `cycles/s at ${count} connections with ${side.name}`,
+            what: `cycles/s at ${count} connections with ${name}`,
             against: 'without',
-            value: median(ratios(side, 'cycles')),
-            atLeast: side.atLeast,
+            value: median(of(name, 'cycles')),
+            atLeast,
           });
     }
   },

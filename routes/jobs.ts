@@ -21,7 +21,7 @@ import {
   ref,
   text,
 } from './schemas/common.ts';
-import { Job, JobChange, JobPage, payloadFormat } from './schemas/job.ts';
+import { Job, JobChange, JobPage, PayloadFormatName } from './schemas/job.ts';
 import { jobFilters } from './schemas/operation.ts';
 
 /** Room for a job in a list without payloads. With more than that, the list is cut sooner. */
@@ -46,7 +46,7 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
             oneOf(['newest', 'oldest'], { default: 'newest', description: 'By when they were enqueued.' }),
           ),
           ...pageQuery,
-          payload_format: payloadFormat,
+          payload_format: Type.Optional(ref(PayloadFormatName)),
         },
         { additionalProperties: false },
       ),
@@ -107,7 +107,7 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
               description: 'How long to wait for the end of the job; the client must be as patient.',
             }),
           ),
-          payload_format: payloadFormat,
+          payload_format: Type.Optional(ref(PayloadFormatName)),
         },
         { additionalProperties: false },
       ),

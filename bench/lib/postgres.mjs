@@ -37,9 +37,9 @@ export async function startPostgres() {
   return {
     dataDir,
     version: version.split(' on ')[0],
-    /** Creates an empty database and returns its URL. */
-    async database(name) {
-      await query(server.url, `create database ${name} template template0 encoding 'UTF8'`);
+    /** Creates a database and returns its URL. It is empty, or a copy of `template`, to which nobody is connected. */
+    async database(name, template = 'template0') {
+      await query(server.url, `create database ${name} template ${template} encoding 'UTF8'`);
       const url = new URL(server.url);
       url.pathname = `/${name}`;
       return url.href;

@@ -127,8 +127,7 @@ type ClaimRequest struct {
 	Worker *string `json:"worker,omitempty"`
 	// A name for this claim, new for each: while a lease of it runs, the same request is answered those leases again, so that a lost reply loses none. A repeat while the first still waits takes its place.
 	ClaimID *string `json:"claim_id,omitempty"`
-	// `json`: each payload as it was sent, in `payload`. `text`: its JSON text as a string, in `payload_text`. A client then decodes each payload by itself: one that it cannot read does not keep it from the others. Default: `json`.
-	PayloadFormat *string `json:"payload_format,omitempty"`
+	PayloadFormat *PayloadFormat `json:"payload_format,omitempty"`
 }
 
 // Count: To how many jobs something was done.
@@ -617,6 +616,9 @@ type OverviewCaller struct {
 	Queues []string `json:"queues"`
 }
 
+// PayloadFormat: `json`: each payload as it was sent, in `payload`. `text`: its JSON text as a string, in `payload_text`. A client then decodes each payload by itself: one that it cannot read does not keep it from the others. Default: `json`.
+type PayloadFormat = string
+
 // Problem: Why a request was not carried out: problem details for HTTP APIs (RFC 9457).
 type Problem struct {
 	// A URI for the kind of problem (RFC 9457); follows `code`.
@@ -1004,8 +1006,7 @@ type ListJobsOptions struct {
 	Limit *int64
 	// The `next_cursor` of the page before.
 	Cursor *string
-	// `json`: each payload as it was sent, in `payload`. `text`: its JSON text as a string, in `payload_text`. A client then decodes each payload by itself: one that it cannot read does not keep it from the others. Default: `json`.
-	PayloadFormat *string
+	PayloadFormat *PayloadFormat
 }
 
 // ListJobs: List jobs, newest first.
@@ -1057,8 +1058,7 @@ func (c *Client) EnqueueJobs(ctx context.Context, body JobSpecList, options *Enq
 type GetJobOptions struct {
 	// How long to wait for the end of the job; the client must be as patient.
 	WaitSeconds *float64
-	// `json`: each payload as it was sent, in `payload`. `text`: its JSON text as a string, in `payload_text`. A client then decodes each payload by itself: one that it cannot read does not keep it from the others. Default: `json`.
-	PayloadFormat *string
+	PayloadFormat *PayloadFormat
 }
 
 // GetJob: Look at a job, or wait for its end.

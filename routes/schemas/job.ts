@@ -191,14 +191,12 @@ export const JobSpecList = Type.Object(
 const PAYLOAD_FORMATS = ['json', 'text'] as const;
 export type PayloadFormat = (typeof PAYLOAD_FORMATS)[number];
 
-/** How payloads are answered, as a field of a body or of a query. */
-export const payloadFormat = Type.Optional(
-  oneOf(PAYLOAD_FORMATS, {
-    description:
-      '`json`: each payload as it was sent, in `payload`. `text`: its JSON text as a string, in `payload_text`. A client ' +
-      'then decodes each payload by itself: one that it cannot read does not keep it from the others. Default: `json`.',
-  }),
-);
+export const PayloadFormatName = oneOf(PAYLOAD_FORMATS, {
+  $id: 'PayloadFormat',
+  description:
+    '`json`: each payload as it was sent, in `payload`. `text`: its JSON text as a string, in `payload_text`. A client ' +
+    'then decodes each payload by itself: one that it cannot read does not keep it from the others. Default: `json`.',
+});
 
 const payloadText = Type.Optional(
   Type.String({

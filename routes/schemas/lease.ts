@@ -13,7 +13,7 @@ import {
   text,
   time,
 } from './common.ts';
-import { Job, JobSpec, LeasedJob, payloadFormat } from './job.ts';
+import { Job, JobSpec, LeasedJob, PayloadFormatName } from './job.ts';
 
 const TOKEN = '6f1d2c3b-4a59-4876-8e1d-0c9b8a7f6e5d';
 const ID = '019aa5b2-7c1e-7a3f-9d2c-4b1e5f000001';
@@ -49,7 +49,7 @@ export const ClaimRequest = Type.Object(
           'again, so that a lost reply loses none. A repeat while the first still waits takes its place.',
       }),
     ),
-    payload_format: payloadFormat,
+    payload_format: Type.Optional(ref(PayloadFormatName)),
   },
   {
     $id: 'ClaimRequest',

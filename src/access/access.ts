@@ -112,7 +112,7 @@ export function createAccess(options: {
     const token = tokenIn(authorization);
     if (token === undefined) return undefined;
     return token.startsWith(KEY_PREFIX) ? keys.known(token) : tokens?.known(token);
-  });
+  }, LONGEST_HEADER);
 
   return {
     isOpen,

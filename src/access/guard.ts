@@ -15,10 +15,9 @@ function checkScope(caller: Caller, scope: Scope): void {
 }
 
 /** @throws Refusal `forbidden`, before anybody looks whether the queue exists */
-function checkQueues(caller: Caller, queues: Iterable<string>): void {
-  for (const queue of queues)
-    if (!caller.mayUse(queue))
-      throw new Refusal('forbidden', `This access key may not use the queue ${JSON.stringify(queue)}.`);
+function checkQueue(caller: Caller, queue: string): void {
+  if (!caller.mayUse(queue))
+    throw new Refusal('forbidden', `This access key may not use the queue ${JSON.stringify(queue)}.`);
 }
 
 /** @throws Refusal `forbidden` for what the request itself says, before anything is looked up */
@@ -28,11 +27,12 @@ function check(caller: Caller, need: Need, request: unknown): void {
   if (also !== undefined) checkScope(caller, also);
   if (need.everywhere && !caller.everywhere)
     throw new Refusal('forbidden', 'This needs an access key for all queues (the pattern "*").');
-  if (need.queues && !caller.everywhere) checkQueues(caller, need.queues(request));
+  if (need.queues && !caller.everywhere) for (const queue of need.queues(request)) checkQueue(caller, queue);
   if (!need.followUps || (caller.everywhere && caller.may('produce'))) return;
-  const into = [...need.followUps(request)];
-  if (into.length > 0) checkScope(caller, 'produce');
-  checkQueues(caller, into);
+  for (const queue of need.followUps(request)) {
+    checkScope(caller, 'produce');
+    checkQueue(caller, queue);
+  }
 }
 
 /** Whether this caller may do all that a request for the verb can ask for. Then no request need be looked at. */
@@ -80,7 +80,13 @@ export function guard<V extends Verbs & Record<VerbName, unknown>>(
   const known = new WeakMap<Caller, { guarded: CallerVerbs; audited: CallerVerbs }>();
   const names = Object.keys(verbs) as VerbName[];
 
-  const mayUseJob = async (caller: Caller, id: string) => caller.mayUse((await queues.ofJob(id)).name);
+  /** At once, where the queue is known. */
+  function mayUseJob(caller: Caller, id: string): boolean | Promise<boolean> {
+    const queue = queues.ofJob(id);
+    return queue instanceof Promise
+      ? queue.then(({ name }) => caller.mayUse(name))
+      : caller.mayUse(queue.name);
+  }
 
   function guarded(caller: Caller, name: VerbName): Verb {
     const need = needOf(name);

@@ -59,9 +59,10 @@ interface Named {
 
 const DEFAULT = 'default';
 const queueOf = ({ queue = DEFAULT }: Job) => queue;
-const followUpsOf = ({ enqueue = [] }: { enqueue?: Job[] | undefined }) => enqueue.map(queueOf);
+const NONE: readonly string[] = [];
+const followUpsOf = ({ enqueue }: { enqueue?: Job[] | undefined }) => enqueue?.map(queueOf) ?? NONE;
 const named = ({ queue }: Named) => [queue];
-const enqueued = ({ jobs }: { jobs: Job[] }) => new Set(jobs.map(queueOf));
+const enqueued = ({ jobs }: { jobs: Job[] }) => jobs.map(queueOf);
 
 const claimed = ({ queues = [DEFAULT] }: Claim) => queues;
 /** Makes a name that a client chose different from the same name of another caller. */

@@ -26,18 +26,18 @@ const perList = <T>(make: (list: (typeof LISTS)[number]) => T[]): Lists<T> => ({
 export async function settleVisible(
   request: SettleRequest,
   settle: (request: SettleRequest) => Promise<Settled>,
-  mayUseJob: (id: string) => Promise<boolean>,
+  mayUseJob: (id: string) => boolean | Promise<boolean>,
 ): Promise<Settled> {
   const itemsOf = (list: (typeof LISTS)[number]): Item[] => request[list] ?? [];
   const ids = new Set(LISTS.flatMap((list) => itemsOf(list).map(({ id }) => id)));
   const visible = new Set<string>();
   await Promise.all(
     [...ids].map(async (id) => {
-      const may = await mayUseJob(id).catch((error) => {
-        if (error instanceof Refusal && error.code === 'job_not_found') return false;
-        throw error;
-      });
-      if (may) visible.add(id);
+      try {
+        if (await mayUseJob(id)) visible.add(id);
+      } catch (error) {
+        if (!(error instanceof Refusal && error.code === 'job_not_found')) throw error;
+      }
     }),
   );
   const own = perList((list) =>

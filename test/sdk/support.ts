@@ -41,7 +41,7 @@ const TOOLS = {
   php: ['php', '--version'],
   guzzle: ['php', '-r', "require 'GuzzleHttp/autoload.php';"],
   ruby: ['ruby', '--version'],
-  dotnet: ['dotnet', '--version'],
+  'linux on x64': ['sh', '-c', 'test "$(uname -sm)" = "Linux x86_64"'],
   typhoeus: ['ruby', '-e', "require 'typhoeus'"],
   'rust 1.88': [
     'sh',

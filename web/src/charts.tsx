@@ -96,7 +96,7 @@ export function Chart(props: { title: string; samples: Sample[]; lines: Line[]; 
   const write = writer(unit, duration);
   const data = [samples.map(({ at }) => at), ...lines.map(({ of }) => samples.map((sample) => sample[of]))];
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the lines of a chart never change; its colours do.
+  // The lines of a chart never change; its colours do.
   useEffect(() => {
     const to = box.current as HTMLDivElement;
     const width = () => Math.max(to.clientWidth, 100);

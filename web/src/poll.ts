@@ -38,7 +38,7 @@ export function usePoll<T>(key: string, ask: () => Promise<T>, everyMs = 0): Pol
     }
   }, []);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a change of key asks anew.
+  // A change of key asks anew.
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
     let isOver = false;

@@ -121,8 +121,7 @@ export interface ClaimRequest {
   worker?: string;
   /** A name for this claim, new for each: while a lease of it runs, the same request is answered those leases again, so that a lost reply loses none. A repeat while the first still waits takes its place. */
   claim_id?: string;
-  /** `json`: each payload as it was sent, in `payload`. `text`: its JSON text as a string, in `payload_text`. A client then decodes each payload by itself: one that it cannot read does not keep it from the others. Default: `json`. */
-  payload_format?: 'json' | 'text';
+  payload_format?: PayloadFormat;
 }
 
 /** To how many jobs something was done. */
@@ -611,6 +610,9 @@ export interface OverviewCaller {
   queues: string[];
 }
 
+/** `json`: each payload as it was sent, in `payload`. `text`: its JSON text as a string, in `payload_text`. A client then decodes each payload by itself: one that it cannot read does not keep it from the others. Default: `json`. */
+export type PayloadFormat = 'json' | 'text';
+
 /** Why a request was not carried out: problem details for HTTP APIs (RFC 9457). */
 export interface Problem {
   /** A URI for the kind of problem (RFC 9457); follows `code`. */
@@ -979,8 +981,7 @@ export const listJobs = (
     limit?: number;
     /** The `next_cursor` of the page before. */
     cursor?: string;
-    /** `json`: each payload as it was sent, in `payload`. `text`: its JSON text as a string, in `payload_text`. A client then decodes each payload by itself: one that it cannot read does not keep it from the others. Default: `json`. */
-    payload_format?: 'json' | 'text';
+    payload_format?: PayloadFormat;
   } = {},
 ): Promise<JobPage> =>
   client.request({ method: 'GET', path: '/jobs', query: { queue: options.queue, state: options.state, group: options.group, fairness_key: options.fairness_key, worker: options.worker, error_contains: options.error_contains, created_after: options.created_after, created_before: options.created_before, unique_key: options.unique_key, include: options.include, order: options.order, limit: options.limit, cursor: options.cursor, payload_format: options.payload_format } }, options);
@@ -1003,8 +1004,7 @@ export const getJob = (
   options: CallOptions & {
     /** How long to wait for the end of the job; the client must be as patient. */
     wait_seconds?: number;
-    /** `json`: each payload as it was sent, in `payload`. `text`: its JSON text as a string, in `payload_text`. A client then decodes each payload by itself: one that it cannot read does not keep it from the others. Default: `json`. */
-    payload_format?: 'json' | 'text';
+    payload_format?: PayloadFormat;
   } = {},
 ): Promise<Job> =>
   client.request({ method: 'GET', path: `/jobs/${encodeURIComponent(id)}`, query: { wait_seconds: options.wait_seconds, payload_format: options.payload_format } }, options);

@@ -147,7 +147,7 @@ const History = ({ events, isTruncated }: Pick<Looked, 'events' | 'isTruncated'>
         }
       >
         {events.map((event, i) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: events have no id, and only grow at the end.
+          // Events have no id, and only grow at the end.
           <tr key={i}>
             <td>
               {local(event.at)} <span class="quiet">{<When time={event.at} />}</span>

@@ -8,6 +8,7 @@ BackoffKind = Literal["exponential", "linear", "constant"]
 JobHeaders = dict[str, str]
 JobState = Literal["scheduled", "ready", "blocked", "leased", "completed", "cancelled", "dead"]
 MetricsText = str
+PayloadFormat = Literal["json", "text"]
 QueueName = str
 ScheduleName = str
 
@@ -94,7 +95,7 @@ class ClaimRequest(TypedDict):
     wait_seconds: NotRequired[float]
     worker: NotRequired[str]
     claim_id: NotRequired[str]
-    payload_format: NotRequired[Literal["json", "text"]]
+    payload_format: NotRequired[PayloadFormat]
 
 
 class Count(TypedDict):
@@ -743,7 +744,7 @@ class Operations:
         order: "Literal['newest', 'oldest'] | None" = None,
         limit: "int | None" = None,
         cursor: "str | None" = None,
-        payload_format: "Literal['json', 'text'] | None" = None,
+        payload_format: "'PayloadFormat' | None" = None,
         timeout: float | None = None,
     ) -> "JobPage":
         """List jobs, newest first."""
@@ -775,7 +776,7 @@ class Operations:
         id: str,
         *,
         wait_seconds: "float | None" = None,
-        payload_format: "Literal['json', 'text'] | None" = None,
+        payload_format: "'PayloadFormat' | None" = None,
         timeout: float | None = None,
     ) -> "Job":
         """Look at a job, or wait for its end."""
