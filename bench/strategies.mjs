@@ -20,7 +20,8 @@ await benchmark(
     const url = await postgres.database('dibs_strategies');
     const dibs = dibsWays(await startReplica(url), url);
     const sql = await sqlWays(await postgres.database('plain_strategies'));
-    const ways = [...sql.single, dibs.single, ...sql.batched, dibs.batched];
+    const ways = [...sql.single, dibs.single, dibs.together, ...sql.batched, dibs.batched];
+    const leased = sql.single.filter(({ name }) => name.startsWith('leased'));
     const widest = Math.max(...workers);
     for (const way of ways) await run(way, widest, 2000);
 
@@ -90,6 +91,7 @@ await benchmark(
     const secondsOf = (way) => middle(way, widest, 'seconds');
     for (const [way, others, atLeast] of [
       [dibs.single, sql.single, 1],
+      [dibs.together, leased, 1],
       [dibs.batched, sql.single, 1],
       [dibs.batched, sql.batched],
     ]) {

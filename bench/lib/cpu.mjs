@@ -3,16 +3,32 @@ import { readdirSync, readFileSync } from 'node:fs';
 /** Clock ticks of Linux, in which /proc counts CPU time: 100 a second on every common machine. */
 const TICKS_PER_SECOND = 100;
 
-/** CPU time that a process has used, in seconds: its own code and the kernel's. Of a process that ended, 0. */
-export function cpuSecondsOf(pid) {
+/** CPU time that a process has used, in seconds: its own code, and the kernel's for it. Of a process that ended, 0. */
+export function cpuPartsOf(pid) {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // The name stands in parentheses and may hold spaces; utime and stime are the 12th and 13th field behind it.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+    return { user: Number(fields[11]) / TICKS_PER_SECOND, system: Number(fields[12]) / TICKS_PER_SECOND };
   } catch {
-    return 0;
+    return { user: 0, system: 0 };
   }
+}
+
+/** CPU time that a process has used, in seconds: its own code and the kernel's. Of a process that ended, 0. */
+export function cpuSecondsOf(pid) {
+  const { user, system } = cpuPartsOf(pid);
+  return user + system;
+}
+
+/** CPU time that the whole machine has used, in seconds. */
+export function machineCpu() {
+  const [user, nice, system, , , irq, softirq] = readFileSync('/proc/stat', 'utf8')
+    .split('\n')[0]
+    .split(/ +/)
+    .slice(1)
+    .map(Number);
+  return (user + nice + system + irq + softirq) / TICKS_PER_SECOND;
 }
 
 const isPostgres = (pid) => {

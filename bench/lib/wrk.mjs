@@ -32,11 +32,12 @@ export async function run(command, args, { seconds, env = {}, input } = {}) {
   return out;
 }
 
-/** Runs wrk with a script of bench/load; returns its counters. A connection sends one request at a time. */
-export async function wrk(url, { script, connections, seconds, args = [], threads = 1, key }) {
+/** Runs wrk with a script of bench/load; returns its counters. A connection sends one request at a time. `cpus` pins it. */
+export async function wrk(url, { script, connections, seconds, args = [], threads = 1, key, cpus }) {
   const out = await run(
-    'wrk',
+    cpus ? 'taskset' : 'wrk',
     [
+      ...(cpus ? ['-c', cpus, 'wrk'] : []),
       ...[
         '-t',
         Math.min(threads, connections),
@@ -60,8 +61,8 @@ export async function wrk(url, { script, connections, seconds, args = [], thread
 }
 
 /** Runs the mixed cycle on a queue. Returns `cycles` a second, and the failures in `trouble`. */
-export async function cycle(url, queue, job, { connections, seconds, script = 'cycle', key }) {
-  const result = await wrk(url, { script, connections, seconds, args: [queue, job], key });
+export async function cycle(url, queue, job, { connections, seconds, script = 'cycle', key, cpus }) {
+  const result = await wrk(url, { script, connections, seconds, args: [queue, job], key, cpus });
   return { ...result, cycles: result.acked / result.seconds, trouble: trouble(result) };
 }
 

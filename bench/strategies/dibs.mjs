@@ -31,6 +31,24 @@ const single = (post) => ({
   done: ([{ id, lease_token }]) => post(`/jobs/${id}/ack`, { lease_token }),
 });
 
+/** The worker's loop of one request for a job: it settles a job and claims the next. */
+function together(post) {
+  const claim = { queues: [QUEUE] };
+  let next;
+  return {
+    async pop() {
+      const jobs = next ?? (await post('/jobs/claim', claim)).jobs;
+      next = undefined;
+      return jobs;
+    },
+    async done(jobs) {
+      const { acks, jobs: following } = await post('/jobs/settle', { acks: jobs.map(leaseOf), claim });
+      if (acks[0].status !== 200) throw new Error(`not acked: ${JSON.stringify(acks[0])}`);
+      next = following;
+    },
+  };
+}
+
 const batched = (post) => ({
   pop: async () => (await post('/jobs/claim', { queues: [QUEUE], limit: 100 })).jobs,
   async done(jobs) {
@@ -58,5 +76,9 @@ export function dibsWays(replica, url) {
       return { ...methodsOf(post), close };
     },
   });
-  return { single: way('Dibs over HTTP', single), batched: way('Dibs over HTTP, 100 at a time', batched) };
+  return {
+    single: way('Dibs over HTTP', single),
+    together: way('Dibs over HTTP, settle with claim', together),
+    batched: way('Dibs over HTTP, 100 at a time', batched),
+  };
 }

@@ -120,11 +120,48 @@ taken as materialized (
         limit 1
       ) as next
     ),
-    -- Jobs turn by turn, whoever holds them: how many each key gives.
-    turn (no, key, position) as (
-      select no, key, position from walk where position is not null
+    -- How many jobs each key gives, whoever holds them. First the turns for which there are slots, if every key has jobs enough.
+    full_turns (keys, jobs) as materialized (
+      select count(*), level.slots / nullif(count(*), 0)
+      from (select from walk where position is not null limit level.slots) as key
+    ),
+    given (no, key, jobs, position) as materialized (
+      select walk.no, walk.key, first.*
+      from walk
+      cross join lateral (
+        select count(*), max(position)
+        from (
+          select position
+          from (
+            select position
+            from dibs.jobs
+            where queue_id = :queue_id and state = 'ready' and fairness_key is not null
+              and -priority = level.rank and fairness_key = walk.key
+            order by queue_id, -priority, fairness_key, position
+            limit (select jobs from full_turns)
+          ) as with_key
+          where walk.key <> ''
+          union all
+          select position
+          from (
+            select position
+            from dibs.jobs
+            where queue_id = :queue_id and state = 'ready' and fairness_key is null
+              and -priority = level.rank and position > level.floor and position <= level.ceiling
+            order by queue_id, -priority, position
+            limit (select jobs from full_turns)
+          ) as plain
+          where walk.key = ''
+        ) as job
+      ) as first
+      where walk.position is not null
+      limit (select keys from full_turns)
+    ),
+    -- Then turn by turn, job by job, from the keys that have more.
+    turn (no, key, position, is_further) as (
+      select no, key, position, false from given where jobs = (select jobs from full_turns)
       union all
-      select turn.no, turn.key, next.position
+      select turn.no, turn.key, next.position, true
       from turn
       cross join lateral (
         select position
@@ -153,7 +190,18 @@ taken as materialized (
     share (jobs, cut) as materialized (
       select array_agg(jobs order by no), coalesce(sum(jobs), 0) = level.slots
       from (
-        select no, count(*) as jobs from (select no from turn limit level.slots) as counted group by no
+        select no, sum(jobs)::integer as jobs
+        from (
+          select no, jobs from given
+          union all
+          (
+            select no, 1
+            from turn
+            where is_further
+            limit (select level.slots - sum(jobs) from given)
+          )
+        ) as counted
+        group by no
       ) as key
     )
     select level.rank, walk.no, (select cut from share) as cut, job.*

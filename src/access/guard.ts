@@ -80,12 +80,29 @@ export function guard<V extends Verbs & Record<VerbName, unknown>>(
   const known = new WeakMap<Caller, { guarded: CallerVerbs; audited: CallerVerbs }>();
   const names = Object.keys(verbs) as VerbName[];
 
-  /** At once, where the queue is known. */
+  /** Whether the caller may use the queue of a job. At once, where the queue is known. @throws Refusal `job_not_found` */
   function mayUseJob(caller: Caller, id: string): boolean | Promise<boolean> {
     const queue = queues.ofJob(id);
     return queue instanceof Promise
       ? queue.then(({ name }) => caller.mayUse(name))
       : caller.mayUse(queue.name);
+  }
+
+  async function orNotFound(mayUse: boolean | Promise<boolean>, id: string): Promise<void> {
+    if (!(await mayUse)) throw jobNotFound(id);
+  }
+
+  /** The verb for the jobs of a caller that may use some of the queues. The request names no others. */
+  function narrow(caller: Caller, need: Need, run: Run): Verb {
+    if (need.job)
+      return (request: { id: string }) => {
+        const mayUse = mayUseJob(caller, request.id);
+        return mayUse === true ? run(request) : orNotFound(mayUse, request.id).then(() => run(request));
+      };
+    if (need.items) return (request) => settleVisible(request, run as never, (id) => mayUseJob(caller, id));
+    if (need.narrowed)
+      return (request: object) => run({ ...request, visible: caller.visible, mayUse: caller.mayUse });
+    return run;
   }
 
   function guarded(caller: Caller, name: VerbName): Verb {
@@ -99,13 +116,15 @@ export function guard<V extends Verbs & Record<VerbName, unknown>>(
     const signed: Run = isSigned ? (request) => named({ ...(request as object), by }) : named;
     const run = need.waits && caller.onEnd ? (untilEnd(signed, caller.onEnd) as Run) : signed;
     if (mayAll(caller, need)) return run;
-    return async (request: { id: string }) => {
-      check(caller, need, request);
-      if (caller.everywhere) return run(request);
-      if (need.job && !(await mayUseJob(caller, request.id))) throw jobNotFound(request.id);
-      if (need.items) return settleVisible(request as never, run as never, (id) => mayUseJob(caller, id));
-      if (!need.narrowed) return run(request);
-      return run({ ...request, visible: caller.visible, mayUse: caller.mayUse });
+    const allowed: Verb = caller.everywhere ? run : narrow(caller, need, run);
+    // No async function: the time that one takes is felt, and most callers are known to be right at once.
+    return (request) => {
+      try {
+        check(caller, need, request);
+        return allowed(request);
+      } catch (error) {
+        return Promise.reject(error);
+      }
     };
   }
 

@@ -40,6 +40,7 @@ export async function settleVisible(
       }
     }),
   );
+  if (visible.size === ids.size) return settle(request);
   const own = perList((list) =>
     itemsOf(list).map((item) => (visible.has(item.id) ? item : { ...item, id: NO_JOB })),
   );

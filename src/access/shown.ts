@@ -16,7 +16,7 @@ interface Shown {
 
 /**
  * Tells who shows a credential of at most `longest` characters, sooner on a connection that showed it last: most show the same one
- * each time, and to compare two takes a tenth of the time of a hash. Through a proxy, clients share a connection. So they are compared
+ * each time, and to compare two takes less time than to hash one. Through a proxy, clients share a connection. So they are compared
  * in constant time.
  */
 export function shownBefore(find: (credential: string) => Known | undefined, longest: number) {

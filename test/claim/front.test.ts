@@ -260,10 +260,10 @@ test('the front gives the same jobs in the same order as the walk, when it holds
   const random = (most: number) => Math.floor(Math.random() * most);
   for (let round = 0; round < 30; round++) {
     await client.query('delete from dibs.jobs where queue_id = $1', [id]);
-    await enqueue(Array.from({ length: 1 + random(40) }, () => 'ABCDE..'[random(7)]).join(''), {
+    await enqueue(Array.from({ length: 1 + random(40) }, () => 'ABCDE..'[random(1 + random(7))]).join(''), {
       priority: random(3),
     });
-    await enqueue(Array.from({ length: 1 + random(40) }, () => 'ABCDE..'[random(7)]).join(''));
+    await enqueue(Array.from({ length: 1 + random(40) }, () => 'ABCDE..'[random(1 + random(7))]).join(''));
     const slots = 1 + random(90);
     const cursor = {
       cursor_ranks: [0, -1],

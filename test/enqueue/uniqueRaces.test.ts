@@ -152,6 +152,16 @@ test('the checker finds two jobs that existed at once', () => {
   expect(lifetimes.overlaps()).toEqual(['job c existed while job b was not finished']);
 });
 
+/** Waits until one transaction waits for the end of another. */
+const oneWaitsForAnother = () =>
+  eventually(async () => {
+    const waiting = await onServer(
+      url(),
+      `select from pg_stat_activity where datname = current_database() and wait_event = 'transactionid'`,
+    );
+    expect(waiting).toHaveLength(1);
+  });
+
 test('a job that is enqueued and acked between the look-up of the key and the insert still holds its window', async () => {
   const queue = at.newQueue();
   await at.enqueue({ queue });
@@ -162,13 +172,7 @@ test('a job that is enqueued and acked between the look-up of the key and the in
   );
   const second = await openTransaction(url());
   const answer = second.query<{ id: string }>(`select dibs.enqueue($1, unique_key => 'k') as id`, [queue]);
-  await eventually(async () => {
-    const waiting = await onServer(
-      url(),
-      `select from pg_stat_activity where datname = current_database() and wait_event = 'transactionid'`,
-    );
-    expect(waiting).toHaveLength(1);
-  });
+  await oneWaitsForAnother();
   // As if it had been committed, claimed and acked while the other transaction was inserting.
   await first.query('delete from dibs.jobs where id = $1', [job?.id]);
   await first.end('commit');
@@ -188,13 +192,7 @@ test('the same for a request: its insert is undone, and it is answered with the 
   const answer = replica(0).call('POST', '/jobs/batch', {
     jobs: [{ queue, unique_key: 'other' }, { queue, unique_key: 'k' }, { queue }],
   });
-  await eventually(async () => {
-    const waiting = await onServer(
-      url(),
-      `select from pg_stat_activity where datname = current_database() and wait_event = 'transactionid'`,
-    );
-    expect(waiting).toHaveLength(1);
-  });
+  await oneWaitsForAnother();
   await first.query('delete from dibs.jobs where id = $1', [job?.id]);
   await first.end('commit');
   const { status, body } = await answer;
