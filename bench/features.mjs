@@ -1,10 +1,10 @@
 // #26: what careful users turn on, against the plain requests that do the same work, at 64 connections.
 //   node bench/features.mjs [--only once,unique,groups,...] [--rounds N] [--seconds N]
 import { benchmark } from './lib/bench.mjs';
-import { cpuSecondsOf, parentOf, postgresCpu, usedSince } from './lib/cpu.mjs';
+import { cpuSecondsOf, postgresCpu, usedSince } from './lib/cpu.mjs';
 import { client } from './lib/http.mjs';
 import { drain, fill, jobText, leaseOf, READY } from './lib/jobs.mjs';
-import { query, settle } from './lib/postgres.mjs';
+import { serverPid, settle } from './lib/postgres.mjs';
 import { startReplica } from './lib/service.mjs';
 import { median } from './lib/stats.mjs';
 import { trouble, wrk } from './lib/wrk.mjs';
@@ -175,11 +175,7 @@ await benchmark(
     const pairs = only.split(',').map((name) => ({ name, ...PAIRS[name] }));
     const url = await postgres.database('dibs_features');
     const replica = await startReplica(url, {}, build === '' ? undefined : build);
-    const [checkpointer] = await query(
-      url,
-      `select pid from pg_stat_activity where backend_type = 'checkpointer'`,
-    );
-    const server = parentOf(checkpointer.pid);
+    const server = await serverPid(url);
     const load = { base: replica.url, pid: replica.pid, server, connections, seconds };
     for (const pair of pairs) await prepare(replica.url, pair);
     await settle(url);

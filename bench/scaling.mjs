@@ -1,11 +1,9 @@
 // #28: what a request costs by part, and whether these costs tell the rate when the parts are pinned to processors (Linux only).
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { benchmark } from './lib/bench.mjs';
 import { cpuPartsOf, machineCpu, parentOf, postgresCpu, usedSince } from './lib/cpu.mjs';
 import { fill, jobText, READY } from './lib/jobs.mjs';
-import { query, settle } from './lib/postgres.mjs';
+import { query, serverPid, settle } from './lib/postgres.mjs';
 import { startReplica } from './lib/service.mjs';
 import { median } from './lib/stats.mjs';
 import { cycle } from './lib/wrk.mjs';
@@ -51,7 +49,7 @@ await benchmark(
   async ({ options: { rounds, seconds, connections }, postgres, report }) => {
     const url = await postgres.database('dibs_scaling');
     const replica = await startReplica(url);
-    const server = Number(readFileSync(join(postgres.dataDir, 'postmaster.pid'), 'utf8').split('\n')[0]);
+    const server = await serverPid(url);
     const job = jobText(QUEUE);
     await fill(replica.url, READY, job);
     const commits = async () => {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { startEmbedded } from '../../dist/src/embedded/index.js';
 import { atEnd } from './cleanup.mjs';
+import { parentOf } from './cpu.mjs';
 import { workDir } from './machine.mjs';
 
 /** The settings for both sides of every ratio. Durability depends on fsync and synchronous_commit. */
@@ -24,6 +25,12 @@ export async function query(url, text, values = []) {
   } finally {
     await client.end();
   }
+}
+
+/** The process that started all others of the server of a database, on this machine. */
+export async function serverPid(url) {
+  const [{ pid }] = await query(url, `select pid from pg_stat_activity where backend_type = 'checkpointer'`);
+  return parentOf(pid);
 }
 
 /** Starts an embedded PostgreSQL on a directory of its own. Both are removed when the benchmark ends. */
