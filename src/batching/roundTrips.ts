@@ -210,7 +210,8 @@ export function createRoundTrips(
       process.nextTick(() => {
         const calls = close();
         if (calls.length > 0) void send(queue, calls, sent);
-        else next(queue, sent);
+        // All verbs have left it. Sockets and timers get their turn, whatever the verbs do next.
+        else setImmediate(next, queue, sent);
       }),
     );
   }

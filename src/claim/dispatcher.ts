@@ -121,6 +121,7 @@ export function createDispatcher(options: {
     }
     const decided = () => {
       for (const claim of served) line.uncertain.delete(claim);
+      line.behind = false;
     };
     let leases: Leases;
     try {
@@ -206,7 +207,7 @@ export function createDispatcher(options: {
    * `pace` lets a few such lines do so at once.
    */
   function pump(line: WaitLine, pace?: Semaphore): Promise<void> | undefined {
-    if (line.joining || line.held || !hasReason(line)) return undefined;
+    if (line.joining || line.held || line.behind || !hasReason(line)) return undefined;
     line.joining = true;
     const served = serveNext(line, pace);
     const run = served

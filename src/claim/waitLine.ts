@@ -12,6 +12,8 @@ export interface WaitLine {
   joining: boolean;
   /** A statement outside of any round trip is under way. Later claims must not overtake those in it. */
   held: boolean;
+  /** The next claims would overtake some that are uncertain. They look when those are decided. */
+  behind: boolean;
   /** Something may be ready that was not when the line last looked. */
   woken: boolean;
   /** There was no queue of this name when it last looked. */
@@ -39,6 +41,7 @@ const openLine = (name: string, moment: number): WaitLine => ({
   uncertain: new Set(),
   joining: false,
   held: false,
+  behind: false,
   woken: false,
   missing: false,
   moment,
@@ -72,14 +75,15 @@ function mightOvertake(line: WaitLine, next: Claim | undefined): boolean {
   return false;
 }
 
-/** The claims that the next statement serves: the first in line, as long as there is a reason to look at all. */
+/** The claims that the next statement serves: the first in line, as long as there is a reason to look at all, and nobody is overtaken. */
 export function nextBatch(line: WaitLine): { served: Claim[]; visitors: Claim[] } {
   const eligible = line.claims.filter(
     (claim) => !claim.busy && (isVisiting(line, claim) || isWaiting(claim)),
   );
   const visitors = eligible.filter((claim) => isVisiting(line, claim));
   if (visitors.length === 0 && !line.woken) return { served: [], visitors };
-  if (mightOvertake(line, eligible[0])) return { served: [], visitors };
+  line.behind = mightOvertake(line, eligible[0]);
+  if (line.behind) return { served: [], visitors };
   const served: Claim[] = [];
   let slots = 0;
   for (const claim of eligible) {

@@ -175,3 +175,16 @@ test('a parameter arrives as it was given: quotes, backslashes, braces, empty te
   ])) as [Rows];
   expect(row).toEqual({ texts, text: '{"\\', numbers: [1.5, null, 1e300] });
 });
+
+test('verbs that join again and again, and do nothing, leave the process to others', async () => {
+  const { inRoundTrip } = setUp();
+  let joined = 0;
+  let isOver = false;
+  const again = async (): Promise<void> => {
+    if (!isOver && ++joined < 10_000) void inRoundTrip(ORDER_IN_TRIP.claim)(1, again);
+  };
+  void inRoundTrip(ORDER_IN_TRIP.claim)(1, again);
+  for (let passes = 0; passes < 10; passes++) await new Promise((resolve) => setImmediate(resolve));
+  isOver = true;
+  expect(joined).toBeLessThan(100);
+});

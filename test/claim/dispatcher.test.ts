@@ -1,9 +1,11 @@
+import { setImmediate as nextLoop } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import type { JoinRoundTrip } from '../../src/batching/roundTrips.ts';
+import { createRoundTrips, type JoinRoundTrip, ORDER_IN_TRIP } from '../../src/batching/roundTrips.ts';
 import type { Claim } from '../../src/claim/claim.ts';
 import { createDispatcher } from '../../src/claim/dispatcher.ts';
 import type { LeasedJob } from '../../src/claim/leasedJob.ts';
 import { unavailable } from '../../src/errors.ts';
+import { prepared } from '../../src/postgres/statements.ts';
 import { until } from '../support/until.ts';
 
 const job = (id: string) => ({ id, payload: 'null' }) as LeasedJob;
@@ -317,4 +319,41 @@ test('hundreds of claims that come at once leave connections to other verbs, and
   for (const claim of claims) expect(claim.hasLooked()).toBe(true);
   dispatcher.close();
   expect((await Promise.all(claims.map(({ jobs }) => jobs))).flat()).toEqual([]);
+});
+
+test('claims behind one that surveys its queue leave the process to others, and look when it is over', async () => {
+  const statement = prepared('claim/plain');
+  let endSurvey = () => {};
+  const survey = new Promise<void>((resolve) => {
+    endSurvey = resolve;
+  });
+  let lookUps = 0;
+  const db = { pipeline: async (calls: unknown[]) => calls.map(() => []), query: async () => [] };
+  const dispatcher = createDispatcher({
+    ownWithoutLeasing: async () => undefined,
+    async leaseJobs(_, claims, trip) {
+      await trip.db.query(statement, {} as never);
+      await survey;
+      return { jobs: claims.map(() => []), cut: false };
+    },
+    queues: {
+      ...(allExist as object),
+      async byName(name: string) {
+        if (++lookUps > 100) throw new Error('It looks for its queue again and again.');
+        return { id: 1, name };
+      },
+    } as never,
+    joinRoundTrip: createRoundTrips(db as never)(ORDER_IN_TRIP.claim),
+    connections: CONNECTIONS,
+    giveBack: () => undefined,
+    notifier: { waiting: () => undefined } as never,
+  });
+  const first = dispatcher.claim({ queues: ['a'] });
+  for (let passes = 0; passes < 10; passes++) await nextLoop();
+  const second = dispatcher.claim({ queues: ['a'] });
+  for (let passes = 0; passes < 10; passes++) await nextLoop();
+  expect(lookUps).toBeLessThan(10);
+  endSurvey();
+  expect(await Promise.all([first.jobs, second.jobs])).toEqual([[], []]);
+  dispatcher.close();
 });
