@@ -16,6 +16,7 @@ const EXTENSIONS = ['pgstattuple'];
 const SAMPLE_SECONDS = 1;
 const STOP_MS = 10_000;
 const METRICS = ['completion_rate', 'claim_p50_ms', 'claim_p99_ms', 'end_to_end_p99_ms'];
+const COSTS = ['walBytes', 'commits'];
 
 /** `name=command with arguments`, separated by `;` */
 const sidesIn = (text) =>
@@ -28,7 +29,20 @@ const sidesIn = (text) =>
       return { name, command: command.split(/\s+/) };
     });
 
-/** Runs an adapter for `seconds` after its warm-up, and returns the medians of its samples. */
+/** What the database has written to its log, and how many transactions it has committed. */
+async function written(url) {
+  const [row] = await query(
+    url,
+    `select pg_current_wal_insert_lsn() - '0/0' as "walBytes", xact_commit as commits
+     from pg_stat_database
+     where datname = current_database()`,
+  );
+  return row;
+}
+
+const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+/** Runs an adapter for `seconds` after its warm-up. Returns the medians of its samples, and what the database wrote for a job. */
 async function run({ name, command: [file, ...args] }, url, { seconds, warmSeconds, env }) {
   const child = spawn(file, args, {
     env: {
@@ -54,13 +68,20 @@ async function run({ name, command: [file, ...args] }, url, { seconds, warmSecon
   });
   const tooLate = performance.now() + 60_000;
   while (startedAt === Number.POSITIVE_INFINITY && isAlive() && performance.now() < tooLate) await sleep(100);
-  await Promise.race([sleep((warmSeconds + seconds) * 1000), exited]);
+  await Promise.race([sleep(warmSeconds * 1000), exited]);
+  const before = await written(url);
+  await Promise.race([sleep(seconds * 1000), exited]);
+  const after = await written(url);
   if (!isAlive()) throw new Error(`${name} ended by itself`);
   child.kill('SIGTERM');
   const late = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
   await exited;
   clearTimeout(late);
-  return Object.fromEntries([...samples].map(([metric, values]) => [metric, median(values)]));
+  const jobs = mean(samples.get('completion_rate')) * seconds;
+  return Object.fromEntries([
+    ...[...samples].map(([metric, values]) => [metric, median(values)]),
+    ...COSTS.map((cost) => [cost, (after[cost] - before[cost]) / jobs]),
+  ]);
 }
 
 await benchmark(
@@ -107,10 +128,13 @@ await benchmark(
         }
       report.table(
         `${count} workers, ${rate > 0 ? `${rate} jobs/s` : `${depth} jobs waiting`}; medians of ${rounds} rounds:`,
-        ['', 'jobs/s', 'pickup p50, ms', 'pickup p99, ms', 'end to end p99, ms'],
+        [
+          ...['', 'jobs/s', 'pickup p50, ms', 'pickup p99, ms', 'end to end p99, ms'],
+          ...['WAL bytes a job', 'commits a job'],
+        ],
         [...found].map(([name, runs]) => [
           name,
-          ...METRICS.map((metric) => median(runs.map((of) => of[metric]))),
+          ...[...METRICS, ...COSTS].map((what) => median(runs.map((of) => of[what]))),
         ]),
       );
     }

@@ -321,25 +321,28 @@ test('hundreds of claims that come at once leave connections to other verbs, and
   expect((await Promise.all(claims.map(({ jobs }) => jobs))).flat()).toEqual([]);
 });
 
-test('claims behind one that surveys its queue leave the process to others, and look when it is over', async () => {
+/** A dispatcher with real round trips. Its statements find nothing, and are over at the end of `rest`. */
+function onEmptyQueue(rest: Promise<void>) {
   const statement = prepared('claim/plain');
-  let endSurvey = () => {};
-  const survey = new Promise<void>((resolve) => {
-    endSurvey = resolve;
-  });
-  let lookUps = 0;
-  const db = { pipeline: async (calls: unknown[]) => calls.map(() => []), query: async () => [] };
+  const lookUps = { count: 0 };
+  const db = {
+    query: async () => [],
+    async pipeline(calls: unknown[]) {
+      await nextLoop();
+      return calls.map(() => []);
+    },
+  };
   const dispatcher = createDispatcher({
     ownWithoutLeasing: async () => undefined,
     async leaseJobs(_, claims, trip) {
       await trip.db.query(statement, {} as never);
-      await survey;
+      await rest;
       return { jobs: claims.map(() => []), cut: false };
     },
     queues: {
       ...(allExist as object),
       async byName(name: string) {
-        if (++lookUps > 100) throw new Error('It looks for its queue again and again.');
+        if (++lookUps.count > 100) throw new Error('It looks for its queue again and again.');
         return { id: 1, name };
       },
     } as never,
@@ -348,12 +351,37 @@ test('claims behind one that surveys its queue leave the process to others, and 
     giveBack: () => undefined,
     notifier: { waiting: () => undefined } as never,
   });
+  return { dispatcher, lookUps };
+}
+
+const passes = async (count: number) => {
+  for (let pass = 0; pass < count; pass++) await nextLoop();
+};
+
+test('claims behind one that surveys its queue leave the process to others, and look when it is over', async () => {
+  let endSurvey = () => {};
+  const survey = new Promise<void>((resolve) => {
+    endSurvey = resolve;
+  });
+  const { dispatcher, lookUps } = onEmptyQueue(survey);
   const first = dispatcher.claim({ queues: ['a'] });
-  for (let passes = 0; passes < 10; passes++) await nextLoop();
+  await passes(10);
   const second = dispatcher.claim({ queues: ['a'] });
-  for (let passes = 0; passes < 10; passes++) await nextLoop();
-  expect(lookUps).toBeLessThan(10);
+  await passes(10);
+  expect(lookUps.count).toBeLessThan(10);
   endSurvey();
   expect(await Promise.all([first.jobs, second.jobs])).toEqual([[], []]);
+  dispatcher.close();
+});
+
+test('claims that come while another one finds its queue empty leave the process to others, and look after it', async () => {
+  const { dispatcher, lookUps } = onEmptyQueue(Promise.resolve());
+  const claims = [dispatcher.claim({ queues: ['a'] })];
+  for (let more = 0; more < 4; more++) {
+    await passes(1);
+    claims.push(dispatcher.claim({ queues: ['a'] }));
+  }
+  expect(await Promise.all(claims.map(({ jobs }) => jobs))).toEqual(claims.map(() => []));
+  expect(lookUps.count).toBeLessThan(20);
   dispatcher.close();
 });
