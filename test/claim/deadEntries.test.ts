@@ -283,9 +283,9 @@ test('a job that somebody keeps locked does not hide those far behind it', async
   await drawPositions();
   // By then the replica knows how long the order is.
   await new Promise((resolve) => setTimeout(resolve, 1000));
-  expect((await claim('held', { wait_seconds: 20 })).map(({ id }) => id)).toEqual([second]);
+  expect((await claim('held', { wait_seconds: 60 })).map(({ id }) => id)).toEqual([second]);
   await client.query('rollback');
-  expect((await claim('held', { wait_seconds: 20 })).map(({ id }) => id)).toEqual([first]);
+  expect((await claim('held', { wait_seconds: 60 })).map(({ id }) => id)).toEqual([first]);
 });
 
 test('a claim that waits for a locked job far from all others does not look all the time', async () => {

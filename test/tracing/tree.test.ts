@@ -197,7 +197,6 @@ test('of workers that know nothing of traces, acks and chained jobs are in the t
 test('a worker with a trace of its own is seen there, and in the traces of its jobs, with links', async () => {
   const producer = begin('order', SpanKind.CLIENT);
   await enqueue({}, producer.headers);
-  await enqueue({});
   const worker = begin('poll', SpanKind.CLIENT);
   const { id, lease_token } = await claim(queue, worker.headers);
   const body = { acks: [{ id, lease_token }], claim: { queues: [queue] } };
