@@ -32,6 +32,8 @@ const statements = {
  * take turns.
  */
 const READ_AT_ONCE = 4;
+/** A page may have 16 MiB. */
+const PAGES_READ_AT_ONCE = 2;
 
 /** How many items a page would have had, if it had not been cut. */
 interface Found {
@@ -53,6 +55,7 @@ export function jobAdmin(context: {
 
   const match = createMatch({ db, queues });
   const reading = createSemaphore(READ_AT_ONCE);
+  const readingPages = createSemaphore(PAGES_READ_AT_ONCE);
 
   /** The job with its payload. @throws Refusal `job_not_found` */
   async function get({ id, from }: JobLook): Promise<Job> {
@@ -85,7 +88,7 @@ export function jobAdmin(context: {
     async list(filter: JobListing): Promise<{ jobs: Job[]; isCut: boolean; stoppedAt?: string | undefined }> {
       const matched = await match(filter);
       if (matched?.ids.length === 0) return { jobs: [], isCut: false, stoppedAt: matched.stoppedAt };
-      const jobs = await db.query(statements[filter.order], {
+      const asked = {
         queue: filter.queue ?? null,
         state: filter.state ?? null,
         after: filter.after ?? null,
@@ -97,7 +100,8 @@ export function jobAdmin(context: {
         queue_ids: matched?.queueIds ?? null,
         max_bytes: filter.max_bytes,
         visible: filter.visible ?? null,
-      });
+      };
+      const jobs = await readingPages(() => db.query(statements[filter.order], asked));
       return { jobs, isCut: (jobs[0]?.found ?? 0) > jobs.length, stoppedAt: matched?.stoppedAt };
     },
 

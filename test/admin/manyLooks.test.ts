@@ -10,7 +10,7 @@ import { until } from '../support/until.ts';
 
 const CONNECTIONS = 10;
 
-test('hundreds of requests that look at single jobs leave connections to others', async () => {
+async function enginePacing() {
   const database = await createDatabase();
   const pool = openDatabase(database.url, CONNECTIONS);
   let running = 0;
@@ -27,15 +27,44 @@ test('hundreds of requests that look at single jobs leave connections to others'
   const id = job?.id as string;
   // The queue is known by now.
   await engine.getJob({ id });
-  most = 0;
-  const looks = await Promise.all(Array.from({ length: 500 }, () => engine.getJob({ id })));
-  expect(looks.every((look) => look.id === id)).toBe(true);
+  return {
+    engine,
+    id,
+    /** How many statements ran at once, while this work ran. */
+    async mostDuring(work: () => Promise<void>): Promise<number> {
+      most = 0;
+      await work();
+      return most;
+    },
+    async stop(): Promise<void> {
+      engine.stopWaiting();
+      await engine.stop();
+      await pool.close();
+      await database.drop();
+    },
+  };
+}
+
+test('hundreds of requests that look at single jobs leave connections to others', async () => {
+  const { engine, id, mostDuring, stop } = await enginePacing();
+  const most = await mostDuring(async () => {
+    const looks = await Promise.all(Array.from({ length: 500 }, () => engine.getJob({ id })));
+    expect(looks.every((look) => look.id === id)).toBe(true);
+  });
   // The duties run beside them.
   expect(most).toBeLessThan(CONNECTIONS);
-  engine.stopWaiting();
-  await engine.stop();
-  await pool.close();
-  await database.drop();
+  await stop();
+});
+
+test('hundreds of requests for pages of jobs leave connections to others', async () => {
+  const { engine, id, mostDuring, stop } = await enginePacing();
+  const list = () => engine.listJobs({ order: 'newest', limit: 100, payload: true, max_bytes: 2 ** 20 });
+  const most = await mostDuring(async () => {
+    const pages = await Promise.all(Array.from({ length: 500 }, list));
+    expect(pages.every(({ jobs }) => jobs[0]?.id === id)).toBe(true);
+  });
+  expect(most).toBeLessThan(CONNECTIONS);
+  await stop();
 });
 
 test('a client that pipelines hundreds of requests for a job does not hold up the looks of other connections', async () => {
