@@ -1,6 +1,6 @@
 import { unauthorized } from '../errors.ts';
 import { ANYBODY, type Caller } from './caller.ts';
-import { idIn, KEY_PREFIX, typoIn } from './keyFormat.ts';
+import { idDigitsIn, idIn, KEY_LENGTH, KEY_PREFIX, typoIn } from './keyFormat.ts';
 import type { Keys } from './keys.ts';
 import { type Known, shownBefore } from './shown.ts';
 
@@ -59,6 +59,9 @@ export interface RefusedCredential extends RequestIds {
 
 const LONGEST_HEADER = 8 * 1024;
 const BEARER = 'Bearer ';
+const BEARER_OF_KEY = BEARER + KEY_PREFIX;
+/** As long as the header with a key. */
+const NEVER = ' '.repeat(BEARER.length + KEY_LENGTH);
 
 /** The token in `Authorization: Bearer <token>`. */
 function tokenIn(authorization: string): string | undefined {
@@ -107,12 +110,17 @@ export function createAccess(options: {
     );
   }
 
-  /** The caller with this header, if its key or token need not be looked for. */
-  const shown = shownBefore((authorization) => {
+  const shownAt = shownBefore((authorization) => {
     const token = tokenIn(authorization);
     if (token === undefined) return undefined;
     return token.startsWith(KEY_PREFIX) ? keys.known(token) : tokens?.known(token);
-  }, LONGEST_HEADER);
+  }, NEVER);
+
+  /** The caller with this header, if its key or token need not be looked for. */
+  function shown(authorization: string, connection: object | undefined): Caller | undefined {
+    const isKey = authorization.startsWith(BEARER_OF_KEY);
+    return shownAt(authorization, isKey ? idDigitsIn(authorization.slice(BEARER.length)) : connection);
+  }
 
   return {
     isOpen,

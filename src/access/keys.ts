@@ -31,6 +31,8 @@ interface Entry {
   oldHashUntil: number;
   expiresAt: number;
   isRevoked: boolean;
+  /** Another entry has taken its place. */
+  isReplaced: boolean;
 }
 
 /** What callers wait for, by the entries of their keys. */
@@ -77,6 +79,7 @@ function toEntry(row: KeyRow, text: string, waits: Waits): Entry {
     oldHashUntil: old_hash_expires_at === null ? 0 : Date.parse(old_hash_expires_at),
     expiresAt: expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(expires_at),
     isRevoked: revoked_at !== null,
+    isReplaced: false,
   };
   return entry;
 }
@@ -105,6 +108,7 @@ export function createKeys({ db, clock }: { db: Db; clock: Clock }) {
       ids.set(digits, entry);
       if (!entry.isRevoked) names.set(entry.name, entry);
     }
+    for (const [digits, entry] of idsBefore) entry.isReplaced = ids.get(digits) !== entry;
     byId = ids;
     byName = names;
   }
@@ -123,7 +127,7 @@ export function createKeys({ db, clock }: { db: Db; clock: Clock }) {
   /** Nobody waits for jobs with a key that was revoked or rotated, or has expired. */
   function endWaits(): void {
     for (const [entry, ends] of waits) {
-      if (byId.get(digitsOf(entry)) === entry && !isOver(entry)) continue;
+      if (!entry.isReplaced && !isOver(entry)) continue;
       waits.delete(entry);
       for (const end of ends) end();
     }
@@ -185,7 +189,7 @@ export function createKeys({ db, clock }: { db: Db; clock: Clock }) {
       const isOld = !isCurrent && timingSafeEqual(hash, entry?.oldHash ?? NO_HASH);
       if (!entry || !(isCurrent || isOld)) return undefined;
       const isGood = () =>
-        byId.get(digits) === entry && !isOver(entry) && (isCurrent || clock.now() < entry.oldHashUntil);
+        !entry.isReplaced && !isOver(entry) && (isCurrent || clock.now() < entry.oldHashUntil);
       return isGood() ? { use: () => (isGood() ? callerOf(entry) : undefined) } : undefined;
     },
 

@@ -1,4 +1,3 @@
-import { timingSafeEqual } from 'node:crypto';
 import type { Caller } from './caller.ts';
 
 /** A credential that was found good. */
@@ -7,41 +6,51 @@ export interface Known {
   use(): Caller | undefined;
 }
 
-/** What a connection showed last: in bytes, and the part of the work space where the next of the same length is compared. */
 interface Shown {
-  bytes: Buffer;
-  place: Buffer;
+  credential: string;
   known: Known;
 }
 
+/** Beyond this number of keys, those that were shown before are forgotten. */
+const MOST_KEYS = 10_000;
+
 /**
- * Tells who shows a credential of at most `longest` characters, sooner on a connection that showed it last: most show the same one
- * each time, and to compare two takes less time than to hash one. Through a proxy, clients share a connection. So they are compared
- * in constant time.
+ * Whether two credentials are the same. It takes the same time wherever the first difference is: it has no early exit. A text is
+ * compared as it is, because to copy it for crypto.timingSafeEqual costs several times as much as the rest.
  */
-export function shownBefore(find: (credential: string) => Known | undefined, longest: number) {
-  const last = new WeakMap<object, Shown>();
-  const space = Buffer.alloc(longest);
+function isSame(one: string, other: string): boolean {
+  if (one.length !== other.length) return false;
+  let difference = 0;
+  for (let i = 0; i < one.length; i++) difference |= one.charCodeAt(i) ^ other.charCodeAt(i);
+  return difference === 0;
+}
 
-  const isSame = (credential: string, { bytes, place }: Shown) => {
-    // Headers have no character of two bytes (RFC 9110, section 5.5).
-    if (credential.length !== bytes.length) return false;
-    space.write(credential, 'latin1');
-    return timingSafeEqual(bytes, place);
-  };
+/**
+ * Tells who shows a credential, sooner where the same one was shown before: to compare two takes less time than to hash one.
+ * `place` is where to look for the one before: the id of a key, or the connection of a token. Clients of a proxy share a
+ * connection. `never` is a credential that nobody has, for a place where none was shown: an unknown place takes as long as a
+ * known one.
+ */
+export function shownBefore(find: (credential: string) => Known | undefined, never: string) {
+  const byId = new Map<string, Shown>();
+  const byConnection = new WeakMap<object, Shown>();
+  const nobody: Shown = { credential: never, known: { use: () => undefined } };
 
-  return (credential: string, connection: object | undefined): Caller | undefined => {
-    if (connection === undefined) return find(credential)?.use();
-    const before = last.get(connection);
-    if (before && isSame(credential, before)) {
-      const caller = before.known.use();
-      if (caller) return caller;
+  function remember(place: string | object, shown: Shown): void {
+    if (typeof place !== 'string') byConnection.set(place, shown);
+    else {
+      if (byId.size >= MOST_KEYS) byId.clear();
+      byId.set(place, shown);
     }
+  }
+
+  return (credential: string, place: string | object | undefined): Caller | undefined => {
+    if (place === undefined) return find(credential)?.use();
+    const before = (typeof place === 'string' ? byId.get(place) : byConnection.get(place)) ?? nobody;
+    const caller = isSame(credential, before.credential) ? before.known.use() : undefined;
+    if (caller) return caller;
     const known = find(credential);
-    if (known) {
-      const bytes = Buffer.from(credential, 'latin1');
-      last.set(connection, { bytes, place: space.subarray(0, bytes.length), known });
-    }
+    if (known) remember(place, { credential, known });
     return known?.use();
   };
 }

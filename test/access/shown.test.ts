@@ -2,6 +2,8 @@ import { expect, test } from 'vitest';
 import { createCaller } from '../../src/access/caller.ts';
 import { shownBefore } from '../../src/access/shown.ts';
 
+const NEVER = 'xxx';
+
 /** Finds the credentials "one" and "two", and notes where it looked. */
 function looked() {
   const looks: string[] = [];
@@ -11,13 +13,15 @@ function looked() {
     looks.push(credential);
     const caller = callers.find(({ name }) => name === credential);
     return caller && { use: () => (over.has(credential) ? undefined : caller) };
-  }, 16);
-  return { looks, over, nameOf: (text: string, connection?: object) => shown(text, connection)?.name };
+  }, NEVER);
+  return { looks, over, nameOf: (text: string, place?: object | string) => shown(text, place)?.name };
 }
 
-test('a credential that its connection shows again is not looked up again', () => {
+test.each([
+  ['its connection', {}, {}],
+  ['its id', 'a', 'b'],
+])('a credential that is shown again at %s is not looked up again', (_, here, there) => {
   const { looks, nameOf } = looked();
-  const [here, there] = [{}, {}];
   expect(['one', 'one', 'one'].map((credential) => nameOf(credential, here))).toEqual(['one', 'one', 'one']);
   expect(looks).toEqual(['one']);
   expect(nameOf('one', there)).toBe('one');
@@ -25,17 +29,24 @@ test('a credential that its connection shows again is not looked up again', () =
   expect(looks).toEqual(['one', 'one', 'one']);
 });
 
-test('another credential on the same connection is another, whatever it begins with', () => {
+test.each([{}, 'a'])(
+  'another credential at the same place is another, whatever it begins with: %o',
+  (connection) => {
+    const { nameOf } = looked();
+    expect(nameOf('one', connection)).toBe('one');
+    for (const wrong of ['', 'on', 'ond', 'ones', 'ONE', 'öne', 'one\0'])
+      expect(nameOf(wrong, connection)).toBeUndefined();
+    expect(['one', 'two', 'one'].map((credential) => nameOf(credential, connection))).toEqual([
+      'one',
+      'two',
+      'one',
+    ]);
+  },
+);
+
+test('the credential that nobody has is nobody', () => {
   const { nameOf } = looked();
-  const connection = {};
-  expect(nameOf('one', connection)).toBe('one');
-  for (const wrong of ['', 'on', 'ond', 'ones', 'ONE', 'öne', 'one\0'])
-    expect(nameOf(wrong, connection)).toBeUndefined();
-  expect(['one', 'two', 'one'].map((credential) => nameOf(credential, connection))).toEqual([
-    'one',
-    'two',
-    'one',
-  ]);
+  expect([nameOf(NEVER, 'a'), nameOf(NEVER, {})]).toEqual([undefined, undefined]);
 });
 
 test('a credential that is over is looked up, and not found', () => {
