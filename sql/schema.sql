@@ -707,19 +707,7 @@ create table dibs.jobs (
   claim_holder uuid,
   leased_at timestamp with time zone,
   lease_seconds double precision,
-  constraint job_attempts CHECK ((((attempt >= 0) AND (attempt <= max_attempts)) AND ((max_attempts >= 1) AND (max_attempts <= 1000)) AND (deliveries >= attempt))),
-  constraint job_cancelling CHECK (((NOT cancel_requested) OR (state = ANY (ARRAY['leased'::dibs.job_state, 'completed'::dibs.job_state, 'cancelled'::dibs.job_state])))),
-  constraint job_enqueued CHECK (((enqueued IS NULL) OR (state = 'completed'::dibs.job_state))),
-  constraint job_finished CHECK (((state = ANY (ARRAY['completed'::dibs.job_state, 'cancelled'::dibs.job_state, 'dead'::dibs.job_state])) = (finished_at IS NOT NULL))),
-  constraint job_group CHECK (
-CASE
-    WHEN is_head THEN ((group_key IS NOT NULL) AND (state = ANY (ARRAY['ready'::dibs.job_state, 'leased'::dibs.job_state, 'scheduled'::dibs.job_state])))
-    WHEN (state = 'blocked'::dibs.job_state) THEN (group_key IS NOT NULL)
-    ELSE ((group_key IS NULL) OR (state <> ALL (ARRAY['ready'::dibs.job_state, 'leased'::dibs.job_state])))
-END),
-  constraint job_keys CHECK (((char_length(unique_key) >= 1) AND (char_length(unique_key) <= 256) AND ((char_length(group_key) >= 1) AND (char_length(group_key) <= 256)) AND ((char_length(fairness_key) >= 1) AND (char_length(fairness_key) <= 256)))),
-  constraint job_leased CHECK ((((state = 'leased'::dibs.job_state) = (lease_expires_at IS NOT NULL)) AND ((state <> 'leased'::dibs.job_state) OR (lease_token IS NOT NULL)))),
-  constraint job_priority CHECK (((priority >= '-100'::integer) AND (priority <= 100))),
+  constraint job_state CHECK ((((state = 'leased'::dibs.job_state) = (lease_expires_at IS NOT NULL)) AND ((state >= 'completed'::dibs.job_state) = (finished_at IS NOT NULL)))) NOT VALID,
   constraint jobs_pkey PRIMARY KEY (queue_id, id)
 )
 with (vacuum_truncate=false, autovacuum_vacuum_scale_factor=0.05, autovacuum_analyze_scale_factor=0.05);
@@ -947,4 +935,4 @@ CREATE INDEX unique_windows_until ON dibs.unique_windows USING btree (until);
 
 -- views and triggers
 
-CREATE TRIGGER jobs_history AFTER UPDATE ON dibs.jobs FOR EACH ROW WHEN (((old.queue_id <> new.queue_id) OR (new.cancel_requested AND (NOT old.cancel_requested) AND (new.state = 'leased'::dibs.job_state)) OR ((new.state <> 'leased'::dibs.job_state) AND (new.state <> 'completed'::dibs.job_state) AND ((old.state = 'leased'::dibs.job_state) OR ((old.state = 'dead'::dibs.job_state) <> (new.state = 'dead'::dibs.job_state)) OR ((new.state = 'cancelled'::dibs.job_state) AND (old.state <> 'cancelled'::dibs.job_state)) OR ((old.lease_token IS NOT NULL) AND (new.lease_token IS NULL)) OR (new.attempt < old.attempt))))) EXECUTE FUNCTION dibs.note_history();
+CREATE TRIGGER jobs_history AFTER UPDATE OF queue_id, finished_at ON dibs.jobs FOR EACH ROW WHEN (((old.queue_id <> new.queue_id) OR (new.cancel_requested AND (NOT old.cancel_requested) AND (new.state = 'leased'::dibs.job_state)) OR ((new.state <> 'leased'::dibs.job_state) AND (new.state <> 'completed'::dibs.job_state) AND ((old.state = 'leased'::dibs.job_state) OR ((old.state = 'dead'::dibs.job_state) <> (new.state = 'dead'::dibs.job_state)) OR ((new.state = 'cancelled'::dibs.job_state) AND (old.state <> 'cancelled'::dibs.job_state)) OR ((old.lease_token IS NOT NULL) AND (new.lease_token IS NULL)) OR (new.attempt < old.attempt))))) EXECUTE FUNCTION dibs.note_history();

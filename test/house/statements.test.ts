@@ -64,6 +64,33 @@ describe('statements', () => {
     ]);
   });
 
+  test('each that may end an attempt or change a job sets a column for which the trigger of the history looks', () => {
+    const whole = (text: string): string =>
+      text.replaceAll(/^ *-- include (\S+)$/gm, (_, file) => whole(textOf(`sql/${file}`)));
+    const settingOf = (file: string) =>
+      /update dibs\.jobs\b([\s\S]*?)\bwhere\b/.exec(
+        whole(textOf(`sql/${file}`)).replaceAll(/--.*$/gm, ''),
+      )?.[1] ?? '';
+    const unseen = files.filter((file) => {
+      const setting = settingOf(file);
+      return (
+        /\b(state|lease_token|attempt|cancel_requested) = /.test(setting) &&
+        !/\b(finished_at|queue_id) = /.test(setting)
+      );
+    });
+    // These lease a job, give a group its head, or make a job due. A change of a job notes itself.
+    expect(unseen).toEqual([
+      'admin/change.sql',
+      'claim/fair.sql',
+      'claim/front.sql',
+      'claim/limited.sql',
+      'claim/plain.sql',
+      'groups/advance.sql',
+      'groups/advance_many.sql',
+      'maintenance/promote.sql',
+    ]);
+  });
+
   test('no code has SQL in it', () => {
     const sql =
       /['"`]\s*(select\s|insert\s+into\s|update\s+\S+\s+set\s|delete\s+from\s|with\s+\w+\s+as\s|(create|alter|drop|truncate)\s+(table|database|index|schema|role|or)\b)/i;

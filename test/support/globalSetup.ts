@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
@@ -33,7 +33,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await onServer(url, `create role ${SERVING_ROLE} login password '${SERVING_ROLE}'`).catch((error) => {
     if (error.code !== '42710') throw error;
   });
-  await migrate(urlOf(url, TEMPLATE), { serve: [SERVING_ROLE], produce: [] });
+  const template = urlOf(url, TEMPLATE);
+  await migrate(template, { serve: [SERVING_ROLE], produce: [] });
+  await onServer(template, await readFile(new URL('invariants.sql', import.meta.url), 'utf8'));
   project.provide('postgresUrl', url);
   project.provide('madeDataDir', made);
 
