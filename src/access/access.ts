@@ -110,11 +110,14 @@ export function createAccess(options: {
     );
   }
 
-  const shownAt = shownBefore((authorization) => {
-    const token = tokenIn(authorization);
-    if (token === undefined) return undefined;
-    return token.startsWith(KEY_PREFIX) ? keys.known(token) : tokens?.known(token);
-  }, NEVER);
+  const shownAt = shownBefore(
+    (authorization) => {
+      const token = tokenIn(authorization);
+      if (token === undefined) return undefined;
+      return token.startsWith(KEY_PREFIX) ? keys.known(token) : tokens?.known(token);
+    },
+    { never: NEVER, longest: LONGEST_HEADER },
+  );
 
   /** The caller with this header, if its key or token need not be looked for. */
   function shown(authorization: string, connection: object | undefined): Caller | undefined {

@@ -1,3 +1,4 @@
+import { timingSafeEqual } from 'node:crypto';
 import type { Caller } from './caller.ts';
 
 /** A credential that was found good. */
@@ -9,17 +10,17 @@ export interface Known {
 interface Shown {
   credential: string;
   known: Known;
+  /** Of a long credential. */
+  bytes: Buffer | undefined;
 }
 
 /** Beyond this number of keys, those that were shown before are forgotten. */
 const MOST_KEYS = 10_000;
+/** A longer text takes longer to compare here than to copy it for native code. A key is shorter, a token longer. */
+const SHORT = 128;
 
-/**
- * Whether two credentials are the same. It takes the same time wherever the first difference is: it has no early exit. A text is
- * compared as it is, because to copy it for crypto.timingSafeEqual costs several times as much as the rest.
- */
-function isSame(one: string, other: string): boolean {
-  if (one.length !== other.length) return false;
+/** It takes the same time wherever the first difference is: it has no early exit. */
+function isSameText(one: string, other: string): boolean {
   let difference = 0;
   for (let i = 0; i < one.length; i++) difference |= one.charCodeAt(i) ^ other.charCodeAt(i);
   return difference === 0;
@@ -29,12 +30,30 @@ function isSame(one: string, other: string): boolean {
  * Tells who shows a credential, sooner where the same one was shown before: to compare two takes less time than to hash one.
  * `place` is where to look for the one before: the id of a key, or the connection of a token. Clients of a proxy share a
  * connection. `never` is a credential that nobody has, for a place where none was shown: an unknown place takes as long as a
- * known one.
+ * known one. No credential is longer than `longest`.
  */
-export function shownBefore(find: (credential: string) => Known | undefined, never: string) {
+export function shownBefore(
+  find: (credential: string) => Known | undefined,
+  { never, longest }: { never: string; longest: number },
+) {
   const byId = new Map<string, Shown>();
   const byConnection = new WeakMap<object, Shown>();
-  const nobody: Shown = { credential: never, known: { use: () => undefined } };
+  const space = Buffer.alloc(longest);
+
+  const toShown = (credential: string, known: Known): Shown => ({
+    credential,
+    known,
+    // Headers have no character of two bytes (RFC 9110, section 5.5).
+    bytes: credential.length > SHORT ? Buffer.from(credential, 'latin1') : undefined,
+  });
+  const nobody = toShown(never, { use: () => undefined });
+
+  function isSame(credential: string, before: Shown): boolean {
+    if (credential.length !== before.credential.length) return false;
+    if (!before.bytes) return isSameText(credential, before.credential);
+    space.write(credential, 'latin1');
+    return timingSafeEqual(before.bytes, space.subarray(0, before.bytes.length));
+  }
 
   function remember(place: string | object, shown: Shown): void {
     if (typeof place !== 'string') byConnection.set(place, shown);
@@ -47,10 +66,10 @@ export function shownBefore(find: (credential: string) => Known | undefined, nev
   return (credential: string, place: string | object | undefined): Caller | undefined => {
     if (place === undefined) return find(credential)?.use();
     const before = (typeof place === 'string' ? byId.get(place) : byConnection.get(place)) ?? nobody;
-    const caller = isSame(credential, before.credential) ? before.known.use() : undefined;
+    const caller = isSame(credential, before) ? before.known.use() : undefined;
     if (caller) return caller;
     const known = find(credential);
-    if (known) remember(place, { credential, known });
+    if (known) remember(place, toShown(credential, known));
     return known?.use();
   };
 }

@@ -9,11 +9,14 @@ function looked() {
   const looks: string[] = [];
   const over = new Set<string>();
   const callers = ['one', 'two'].map((name) => createCaller({ id: name, name }, { scopes: [], queues: [] }));
-  const shown = shownBefore((credential) => {
-    looks.push(credential);
-    const caller = callers.find(({ name }) => name === credential);
-    return caller && { use: () => (over.has(credential) ? undefined : caller) };
-  }, NEVER);
+  const shown = shownBefore(
+    (credential) => {
+      looks.push(credential);
+      const caller = callers.find(({ name }) => name === credential);
+      return caller && { use: () => (over.has(credential) ? undefined : caller) };
+    },
+    { never: NEVER, longest: 1000 },
+  );
   return { looks, over, nameOf: (text: string, place?: object | string) => shown(text, place)?.name };
 }
 
@@ -43,6 +46,23 @@ test.each([{}, 'a'])(
     ]);
   },
 );
+
+test('a long credential is compared to its end', () => {
+  const long = 'one'.repeat(100);
+  const found = createCaller({ id: 'long', name: 'long' }, { scopes: [], queues: [] });
+  let looks = 0;
+  const shown = shownBefore(
+    (credential) => {
+      looks++;
+      return credential === long ? { use: () => found } : undefined;
+    },
+    { never: NEVER, longest: 1000 },
+  );
+  const connection = {};
+  expect([shown(long, connection), shown(long, connection)]).toEqual([found, found]);
+  expect(looks).toBe(1);
+  expect(shown(`${long.slice(0, -1)}E`, connection)).toBeUndefined();
+});
 
 test('the credential that nobody has is nobody', () => {
   const { nameOf } = looked();
