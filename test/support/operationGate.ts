@@ -5,11 +5,15 @@ import type { Service } from './service.ts';
 export function gateOperations(service: Service) {
   const { transaction } = service.db;
   let before: () => Promise<unknown> = async () => undefined;
+  /** The duty also looks now and then whether there is an operation. */
+  const isRunning = async () =>
+    (await service.call('GET', '/operations?state=running&limit=1')).body.operations.length > 0;
   service.db.transaction = (work) =>
     transaction.call(service.db, (on: Db) => {
       const gated: Db = {
         async query(statement, parameters) {
-          if (/from dibs\.operations o\b[\s\S]*skip locked/.test(statement.text)) await before();
+          if (/from dibs\.operations o\b[\s\S]*skip locked/.test(statement.text) && (await isRunning()))
+            await before();
           return on.query(statement, parameters);
         },
       };
