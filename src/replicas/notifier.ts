@@ -85,8 +85,9 @@ export function createNotifier(options: {
   const interest: Times = new Map();
   /** Queues for which this replica sent a `wait`. */
   const announced: Times = new Map();
-  /** Queues for which this replica just sent a `ready`, and whether to send another. */
-  const quiet = new Map<string, { again: boolean }>();
+  /** Queues for which this replica just sent a `ready`, and whether to send another at the end of their time. */
+  const quiet = new Map<string, { again: boolean; end: NodeJS.Timeout }>();
+  let isStopped = false;
   let listeners: NotifierListeners = {
     here: () => undefined,
     coming: () => undefined,
@@ -105,8 +106,13 @@ export function createNotifier(options: {
       return [];
     }),
   );
-  const send = (verb: 'wait' | 'ready' | 'hello' | 'done' | 'replaced', about = ''): Promise<unknown> =>
-    sendTogether(`${verb} ${self} ${about}`);
+  /** They are sent in order: when this one is sent, all are. */
+  let last: Promise<unknown> = Promise.resolve();
+
+  function send(verb: 'wait' | 'ready' | 'hello' | 'done' | 'replaced', about = ''): Promise<unknown> {
+    if (!isStopped) last = sendTogether(`${verb} ${self} ${about}`);
+    return last;
+  }
 
   /** Another replica did not notify us of a job that came before it knew that a claim waits here. One look finds it. */
   function lookAgain(queue: string): void {
@@ -119,13 +125,13 @@ export function createNotifier(options: {
       sent.again = true;
       return;
     }
-    const state = { again: false };
-    quiet.set(queue, state);
     void send('ready', queue);
-    setTimeout(() => {
+    const end = setTimeout(() => {
+      const isAgain = quiet.get(queue)?.again;
       quiet.delete(queue);
-      if (state.again) sendReady(queue);
+      if (isAgain) sendReady(queue);
     }, QUIET_MS).unref();
+    quiet.set(queue, { again: false, end });
   }
 
   function receive(notification: string | undefined): void {
@@ -201,7 +207,17 @@ export function createNotifier(options: {
       if (last < now - INTEREST_MS) void sent.then(() => lookAgain(queue));
     },
 
-    stop: listener.stop,
+    /** Sends what is still to be sent. Nothing is sent after that. */
+    async stop(): Promise<void> {
+      for (const [queue, { again, end }] of quiet) {
+        clearTimeout(end);
+        if (again) void send('ready', queue);
+      }
+      quiet.clear();
+      isStopped = true;
+      await last;
+      await listener.stop();
+    },
   };
 }
 

@@ -65,6 +65,37 @@ test('the other replicas hear of all finished jobs, however many they are', asyn
   await told;
 });
 
+test('what a replica has to tell is told before it stops, and nothing is sent after that', async () => {
+  const there = await replica();
+  const db = openDatabase(database.url, 2);
+  undo.push(db.close);
+  let hasStopped = false;
+  const late: unknown[] = [];
+  const watched = {
+    ...db,
+    query: (...[statement, parameters]: Parameters<typeof db.query>) => {
+      if (hasStopped) late.push(parameters);
+      return db.query(statement, parameters);
+    },
+  } as typeof db;
+  const notifier = createNotifier({ db: watched, url: database.url, log: () => undefined });
+  const first = there.woken('leaving');
+  notifier.opened('leaving');
+  await first;
+  const second = there.woken('leaving');
+  notifier.ready('leaving');
+  await second;
+  // It comes too soon behind the second one to be sent at once.
+  const third = there.woken('leaving');
+  notifier.ready('leaving');
+  await notifier.stop();
+  hasStopped = true;
+  await third;
+  notifier.ready('leaving');
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  expect(late).toEqual([]);
+});
+
 test('claims that wait for 12,000 queues are announced together, and not again at once', async () => {
   const db = openDatabase(database.url, 2);
   const { db: counted, count } = counting(db);
