@@ -42,7 +42,7 @@ export function createClaims(context: {
   const lostLeases = createLostLeases({ db, settlement, log });
   const memories = createQueueMemories();
   const lost = lostLeases.claimLost;
-  const { leaseJobs, fairnessCursor } = createLease({ db, arrivals, memory, memories, tally, lost });
+  const { leaseJobs, fairnessCursor, stop } = createLease({ db, arrivals, memory, memories, tally, lost });
   const dispatcher = createDispatcher({
     leaseJobs,
     ownWithoutLeasing: (claims) => ownWithoutLeasing(db, claims),
@@ -98,6 +98,7 @@ export function createClaims(context: {
       await dispatcher.idle();
       await repeatable.idle();
       await lostLeases.returned();
+      await stop();
     },
   };
 }

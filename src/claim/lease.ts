@@ -70,7 +70,7 @@ export function createLease(context: {
   lost(queueId: number, nonces: string[], names: ClaimName[]): void;
 }) {
   const { db, arrivals, memory, memories, lost, tally } = context;
-  const { raise, checkSlow } = createRaiseFloor({ db, arrivals });
+  const { raise, checkSlow, stop } = createRaiseFloor({ db, arrivals });
 
   /** What a claim of the queue scans, and the pieces with which its scans end. */
   function chooseScan(known: QueueMemory, way: KeySearchWay | undefined, settled: number) {
@@ -212,6 +212,9 @@ export function createLease(context: {
 
   return {
     leaseJobs,
+
+    /** Ends what goes on by itself. No claim is under way any more. */
+    stop,
 
     /** Where the fairness keys of a queue go on, as sql/claim/fair.sql takes it. */
     fairnessCursor: (name: string) =>

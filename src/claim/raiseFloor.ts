@@ -59,6 +59,8 @@ export function createRaiseFloor({ db, arrivals }: { db: Db; arrivals: Arrivals 
   const now = () => performance.now();
 
   const atOnce = createSemaphore(SURVEYS_AT_ONCE);
+  const runs = new Set<Promise<void>>();
+  let isStopped = false;
 
   /** Finds the first job that is ready in each piece, and how long that took. */
   async function survey(
@@ -87,13 +89,15 @@ export function createRaiseFloor({ db, arrivals }: { db: Db; arrivals: Arrivals 
       if (position <= arrivals.newest()) order.floor.stored(rank, position);
   }
 
-  async function settled(): Promise<number> {
-    for (;;) {
+  /** The end of what has settled. Undefined when the replica stops before it is known. */
+  async function settled(): Promise<number | undefined> {
+    while (!isStopped) {
       const position = arrivals.settled();
       if (position !== undefined) return position;
       await delay(LAG_MS / 5);
-      if (!arrivals.isFresh()) await arrivals.refresh();
+      if (!isStopped && !arrivals.isFresh()) await arrivals.refresh();
     }
+    return undefined;
   }
 
   async function surveyAll(order: ScanOrder, found: SurveyRun['firsts']): Promise<void> {
@@ -101,7 +105,7 @@ export function createRaiseFloor({ db, arrivals }: { db: Db; arrivals: Arrivals 
     const end = await settled();
     const done = new Set<number>();
     let limitMs = SURVEY_LIMIT_MS;
-    for (let failures = 0; ; ) {
+    for (let failures = 0; end !== undefined && !isStopped; ) {
       const pieces = floor.behind(end, done);
       if (pieces.length === 0) return;
       try {
@@ -131,7 +135,8 @@ export function createRaiseFloor({ db, arrivals }: { db: Db; arrivals: Arrivals 
       order.floor.endSurveys();
     });
     // A claim that waits is told of the failure. Without one, the next claim starts another run.
-    done.catch(() => undefined);
+    const ended: Promise<void> = done.catch(() => undefined).finally(() => runs.delete(ended));
+    runs.add(ended);
     return { firsts, done };
   }
 
@@ -177,6 +182,12 @@ export function createRaiseFloor({ db, arrivals }: { db: Db; arrivals: Arrivals 
         // An outage shows in the next claim.
         if (isTimeLimit(error)) order.floor.closeRanks();
       }
+    },
+
+    /** Settles when no survey is under way any more. No other begins. */
+    async stop(): Promise<void> {
+      isStopped = true;
+      await Promise.all(runs);
     },
   };
 }

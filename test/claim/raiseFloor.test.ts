@@ -2,7 +2,7 @@ import pg from 'pg';
 import { expect, test } from 'vitest';
 import { newScanOrder } from '../../src/claim/queueMemories.ts';
 import { createRaiseFloor } from '../../src/claim/raiseFloor.ts';
-import type { ScanRanges } from '../../src/claim/scanRanges.ts';
+import type { Piece, ScanRanges } from '../../src/claim/scanRanges.ts';
 import type { Db } from '../../src/postgres/pool.ts';
 import type { Statement } from '../../src/postgres/statements.ts';
 import { until } from '../support/until.ts';
@@ -33,4 +33,22 @@ test('surveys that take long however narrow they are come to the end of the orde
     return !cut;
   });
   expect(limits[0]).toBe(50);
+});
+
+test('surveys that go on by themselves end when the replica stops, and ask for nothing after that', async () => {
+  let asked = 0;
+  let isClosed = false;
+  const query = async () => {
+    if (isClosed) asked++;
+    return [];
+  };
+  // It is not known yet what has settled.
+  const arrivals = { settled: () => undefined, newest: () => END, isFresh: () => false, refresh: query };
+  const { raise, stop } = createRaiseFloor({ db: { query } as Db, arrivals: arrivals as never });
+  const order = newScanOrder(1, { hasKeys: false });
+  await raise(order, order.floor.ranges(END).cut as Piece, true);
+  await stop();
+  isClosed = true;
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  expect(asked).toBe(0);
 });
