@@ -1,5 +1,5 @@
--- What holds for every job. Every database of the tests checks it, for each row that is written. In production it costs too much:
--- see docs/decisions/0043-cheap-checks.md. The state of a lease and of an end is checked there, too (job_state).
+-- What holds for every job. The database of a test checks it for each row that is written, but in tests that start a PostgreSQL of
+-- their own. In production it costs too much: see docs/decisions/0043-cheap-checks.md. Leases and ends are checked there, too (job_state).
 alter table dibs.jobs
   add constraint job_attempts check (
     attempt between 0 and max_attempts and max_attempts between 1 and 1000 and deliveries >= attempt
