@@ -71,8 +71,11 @@ describe('the documents', () => {
   test('have every state, and every constraint of the table, in docs/lifecycle.md', () => {
     const text = textOf('docs/lifecycle.md');
     const jobs = /create table dibs\.jobs .*?\n\)/s.exec(textOf('sql/schema.sql'))?.[0] ?? '';
-    const constraints = [...jobs.matchAll(/^ {2}constraint (\w+)/gm)].map((match) => match[1] as string);
-    expect(constraints).toContain('job_leased');
+    const inTests = textOf('test/support/invariants.sql');
+    const constraints = [...`${jobs}\n${inTests}`.matchAll(/^ {2}(?:add )?constraint (\w+)/gm)].map(
+      (match) => match[1] as string,
+    );
+    expect(constraints).toEqual(expect.arrayContaining(['job_state', 'job_token']));
     const rows = [...text.matchAll(/^\| `(\w+)` \|/gm)].map((match) => match[1]);
     expect(rows).toEqual(expect.arrayContaining([...JOB_STATES, ...constraints]));
   });
