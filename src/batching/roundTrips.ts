@@ -30,6 +30,8 @@ export interface RoundTrip {
   db: RoundTripDb;
   /** The round trip goes without this verb. Work that takes long leaves, so that it does not hold up the other verbs. */
   leave(): RoundTrip;
+  /** The verb is answered before the next round trip begins. So what its caller does then goes in that one. */
+  answerFirst(): void;
 }
 
 /**
@@ -44,6 +46,7 @@ export type JoinRoundTrip = <T>(
 
 interface TripCall extends Call {
   order: number;
+  isFirst: boolean;
   seen: ((rows: never[]) => void) | undefined;
   resolve(rows: unknown[]): void;
   reject(error: unknown): void;
@@ -85,9 +88,13 @@ function outside(db: Db): RoundTrip {
       },
     },
     leave: () => trip,
+    answerFirst: () => undefined,
   };
   return trip;
 }
+
+/** All that awaits promises, but no I/O, has gone on by then. */
+const afterPromises = (then: () => void): void => queueMicrotask(() => process.nextTick(then));
 
 /** Gathers the first statement of each verb for one round trip, until it is closed. Later statements go `alone`. */
 function gather(number: number, alone: RoundTrip) {
@@ -97,8 +104,12 @@ function gather(number: number, alone: RoundTrip) {
   return {
     /** The round trip for one verb. */
     tripOf(order: number): RoundTrip {
+      let isFirst = false;
       const trip: RoundTrip = {
         number,
+        answerFirst() {
+          isFirst = true;
+        },
         leave() {
           trip.number = undefined;
           return alone;
@@ -114,6 +125,7 @@ function gather(number: number, alone: RoundTrip) {
             return new Promise<Row[]>((resolve, reject) =>
               calls.push({
                 order,
+                isFirst,
                 statement: statement as Call['statement'],
                 askers: askers(),
                 parameters: parameters ?? {},
@@ -178,6 +190,10 @@ export function createRoundTrips(
       const deal = () => {
         for (const [i, call] of calls.entries()) call.resolve(results[i] as Rows);
       };
+      if (calls.some(({ isFirst }) => isFirst)) {
+        for (const [i, call] of calls.entries()) if (call.isFirst) call.resolve(results[i] as Rows);
+        await new Promise<void>(afterPromises);
+      }
       next(queue, deal);
       // The next round trip may have to wait for a connection. These answers do not wait for that.
       setImmediate(deal);
@@ -205,15 +221,13 @@ export function createRoundTrips(
     }
     const { tripOf, close } = gather(++number, alone);
     for (const { order, start } of queue.waiting.splice(0)) start(tripOf(order));
-    // By then each verb has come to its statement: on the way there it awaits some promises, but no I/O.
-    queueMicrotask(() =>
-      process.nextTick(() => {
-        const calls = close();
-        if (calls.length > 0) void send(queue, calls, sent);
-        // All verbs have left it. Sockets and timers get their turn, whatever the verbs do next.
-        else setImmediate(next, queue, sent);
-      }),
-    );
+    // By then each verb has come to its statement.
+    afterPromises(() => {
+      const calls = close();
+      if (calls.length > 0) void send(queue, calls, sent);
+      // All verbs have left it. Sockets and timers get their turn, whatever the verbs do next.
+      else setImmediate(next, queue, sent);
+    });
   }
 
   return (order: number): JoinRoundTrip => {

@@ -28,7 +28,8 @@ export const createSettleAndClaim =
   }) =>
   async ({ claim: asked, ...items }: SettleAndClaimRequest): Promise<SettledAndClaimed> => {
     checkClaim(asked, '/claim');
-    const settled = await settle(items);
+    const acks = items.acks?.map((ack) => ({ ...ack, thenClaims: true as const }));
+    const settled = await settle({ ...items, acks });
     try {
       return { ...settled, jobs: await claim(asked), refusal: undefined };
     } catch (error) {

@@ -27,6 +27,8 @@ export interface Extended {
 export interface Ack {
   id: string;
   lease_token: string;
+  /** Its worker claims the next job as soon as this one is settled. The claim goes in the round trip behind that of the ack. */
+  thenClaims?: true;
   result?: RawJson;
   enqueue?: NewJob[];
 }

@@ -17,6 +17,7 @@ const BATCH_BYTES = 8 * 2 ** 20;
 export interface Item {
   id: string;
   lease_token: string;
+  thenClaims?: true;
 }
 
 interface Context {
@@ -106,6 +107,7 @@ export function settleInBatches<I extends Item, Row extends Moved>(
       const queue = await queues.byId(queueId);
       if (!queue) return items.map((item) => jobNotFound(item.id));
       const sorted = items.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+      if (items.some(({ thenClaims }) => thenClaims)) trip?.answerFirst();
       const touched = new Map((await touch(queue, sorted, trip?.db ?? db)).map((row) => [row.id, row]));
       const left = sorted.filter((item) => !touched.has(item.id));
       const others = await outcomesOfUntouched(queue, left).catch((error) => {

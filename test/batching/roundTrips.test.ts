@@ -69,6 +69,26 @@ test('what comes while a round trip is under way goes in the next one, which is 
   await second;
 });
 
+test('a verb that is answered first goes on in the next round trip, with what gathered for that', async () => {
+  const { pipelines, inRoundTrip, join, settled } = setUp();
+  const first = inRoundTrip(ORDER_IN_TRIP.settle)(1, (trip: RoundTrip) => {
+    trip.answerFirst();
+    return trip.db.query(statement('settle'));
+  }).then(() => join('claim'));
+  const beside = join('advance').then(() => pipelines.length);
+  await settled();
+  const second = join('enqueue');
+  pipelines[0]?.done();
+  await settled();
+  expect(pipelines.map(names)).toEqual([
+    ['settle', 'advance'],
+    ['enqueue', 'claim'],
+  ]);
+  expect(await beside).toBe(2);
+  pipelines[1]?.done();
+  await Promise.all([first, second]);
+});
+
 test('answers are given also while the next round trip waits for a connection', async () => {
   const { pipelines, join, settled, connections } = setUp();
   const first = join('enqueue');
