@@ -3,12 +3,17 @@ import { readdirSync, readFileSync } from 'node:fs';
 /** Clock ticks of Linux, in which /proc counts CPU time: 100 a second on every common machine. */
 const TICKS_PER_SECOND = 100;
 
+/** What Linux tells of a process, from its state on: utime, stime, cutime and cstime are the 12th to the 15th field. */
+function fieldsOf(pid) {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  // The name before them stands in parentheses and may hold spaces.
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+}
+
 /** CPU time that a process has used, in seconds: its own code, and the kernel's for it. Of a process that ended, 0. */
 export function cpuPartsOf(pid) {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The name stands in parentheses and may hold spaces; utime and stime are the 12th and 13th field behind it.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const fields = fieldsOf(pid);
     return { user: Number(fields[11]) / TICKS_PER_SECOND, system: Number(fields[12]) / TICKS_PER_SECOND };
   } catch {
     return { user: 0, system: 0 };
@@ -19,6 +24,12 @@ export function cpuPartsOf(pid) {
 export function cpuSecondsOf(pid) {
   const { user, system } = cpuPartsOf(pid);
   return user + system;
+}
+
+/** CPU time of the children of a process that have ended, in seconds. */
+function endedChildrenCpu(pid) {
+  const fields = fieldsOf(pid);
+  return (Number(fields[13]) + Number(fields[14])) / TICKS_PER_SECOND;
 }
 
 /** CPU time that the whole machine has used, in seconds. */
@@ -42,8 +53,7 @@ const isPostgres = (pid) => {
 /** The process that started a process. Undefined when that ended. */
 export function parentOf(pid) {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+    return Number(fieldsOf(pid)[1]);
   } catch {
     return undefined;
   }
@@ -64,3 +74,9 @@ export const postgresCpu = (server) =>
 /** What the processes of `after` have used since `before`, in seconds. Processes that ended meanwhile are left out. */
 export const usedSince = (before, after) =>
   [...after].reduce((sum, [pid, seconds]) => sum + seconds - (before.get(pid) ?? 0), 0);
+
+/** CPU time that a PostgreSQL server has used, in seconds: of its processes, and of those that ended. */
+export function serverCpu(server) {
+  const living = [...postgresCpu(server).values()].reduce((sum, seconds) => sum + seconds, 0);
+  return living + endedChildrenCpu(server);
+}

@@ -7,14 +7,17 @@ export function client(base, connections = 1, timeoutMs = TIMEOUT_MS, key = unde
   const { hostname, port } = new URL(base);
   const agent = new Agent({ keepAlive: true, maxSockets: connections, noDelay: true });
 
-  /** Returns `{ status, text, ms, at }`: `ms` until the last byte of the answer, which came at `at`. */
-  function call(method, path, body) {
+  /**
+   * Returns `{ status, text, ms, at }`: `ms` until the last byte of the answer, which came at `at`. `more`: further headers.
+   */
+  function call(method, path, body, more = {}) {
     const data = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body);
     const headers = {
       ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
       ...(data === undefined
         ? {}
         : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(data) }),
+      ...more,
     };
     const started = performance.now();
     return new Promise((resolve, reject) => {
@@ -41,12 +44,12 @@ export function client(base, connections = 1, timeoutMs = TIMEOUT_MS, key = unde
   }
 
   /** Returns the answer with its JSON as `body`. Throws if the status is not 2xx. */
-  async function json(method, path, body) {
-    const answer = await call(method, path, body);
+  async function json(method, path, body, more) {
+    const answer = await call(method, path, body, more);
     if (answer.status >= 300)
       throw new Error(`${method} ${path}: ${answer.status} ${answer.text.slice(0, 300)}`);
     return { ...answer, body: answer.text ? JSON.parse(answer.text) : undefined };
   }
 
-  return { call, json, post: (path, body) => json('POST', path, body), close: () => agent.destroy() };
+  return { call, json, post: (path, body, more) => json('POST', path, body, more), close: () => agent.destroy() };
 }

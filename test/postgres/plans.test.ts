@@ -300,6 +300,58 @@ describe('while another transaction is old', () => {
     'admin/queue_clear': { state: 'leased', first: { after_id: FIRST_ID, limit: CHUNK } },
   };
 
+  describe('the leases of a claim are found past any number of leases that are gone', () => {
+    const GONE = 20_000;
+    const MARK = '00000000-0000-4000-8000-000000000002';
+    beforeAll(async () => {
+      const { client } = database;
+      await client.query('alter table dibs.repeatable_claims set (autovacuum_enabled = false)');
+      await client.query('analyze dibs.jobs');
+      await makeJobs(client, { jobs: GONE, queue: 50, from: 50_000_000, state: 'leased' });
+      await client.query(`update dibs.jobs set claim_holder = gen_random_uuid() where state = 'leased'`);
+      await client.query(
+        `insert into dibs.repeatable_claims (mark, holder, until)
+         select gen_random_uuid(), claim_holder, now() + random() * interval '1 hour'
+         from dibs.jobs
+         where queue_id = 50`,
+      );
+      await client.query(`update dibs.repeatable_claims set until = now() where mark in
+        (select mark from dibs.repeatable_claims limit 100)`);
+      await client.query('insert into dibs.repeatable_claims (mark, holder, until) values ($1, $1, now())', [
+        MARK,
+      ]);
+      await client.query('delete from dibs.jobs where queue_id = 50');
+    });
+
+    const found: { [N in StatementName]?: ParametersOf<N> } = {
+      'maintenance/prune_claims': { from: '-infinity' },
+      'claim/own_leased': { marks: [MARK], holders: [MARK] },
+      'claim/repeat': { mark: MARK, request: MARK, takes: true, waits: false },
+      'claim/unname': { mark: MARK },
+    };
+    const histories = ['never analyzed', 'analyzed'];
+    const cases = histories.flatMap((history) =>
+      Object.entries(found).map(([name, parameters]) => ({ history, name, parameters })),
+    );
+    test.each(cases)('by $name, $history', async ({ history, name, parameters }) => {
+      const { client } = database;
+      if (history === 'analyzed') await client.query('analyze dibs.jobs; analyze dibs.repeatable_claims');
+      for (const mode of MODES) {
+        const { run } = await prepare(client, name as StatementName, mode);
+        const plan = await run(parameters as ParametersOf<StatementName>);
+        const drawn = outline(plan);
+        const looks = nodes(plan).filter((node) => node['Relation Name'] === 'jobs' && node['Index Name']);
+        expect(
+          looks.filter((node) => node['Index Name'] === 'jobs_leased'),
+          drawn,
+        ).toEqual([]);
+        // Some 10 for each claim that is due. A walk over all that is gone takes hundreds of thousands.
+        expect(buffers(plan), drawn).toBeLessThan(3000);
+        expect(rowsTouched(plan), drawn).toBeLessThan(500);
+      }
+    });
+  });
+
   test.each(Object.entries(bulk) as [StatementName, Bulk<StatementName>][])(
     'a chunk of %s walks over nothing that the chunks before it dealt with',
     async (name, { state, first }) => {
