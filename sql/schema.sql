@@ -897,9 +897,7 @@ CREATE INDEX jobs_blocked ON dibs.jobs USING btree (queue_id, group_key, "positi
 
 CREATE INDEX jobs_by_state ON dibs.jobs USING btree (queue_id, state, id) WHERE (state = ANY (ARRAY['scheduled'::dibs.job_state, 'blocked'::dibs.job_state, 'completed'::dibs.job_state, 'cancelled'::dibs.job_state, 'dead'::dibs.job_state]));
 
-CREATE INDEX jobs_claim_holder ON dibs.jobs USING btree (claim_holder) WHERE ((state = 'leased'::dibs.job_state) AND (claim_holder IS NOT NULL));
-
-CREATE INDEX jobs_claim_id ON dibs.jobs USING btree (queue_id, claim_id, id) WHERE ((state = 'leased'::dibs.job_state) AND (claim_id IS NOT NULL));
+CREATE INDEX jobs_claim_holder ON dibs.jobs USING btree (claim_holder) WHERE ((claim_holder IS NOT NULL) AND dibs.by_index((state = 'leased'::dibs.job_state)));
 
 CREATE INDEX jobs_counted ON dibs.jobs USING btree (queue_id, lease_expires_at) WHERE ((state = 'leased'::dibs.job_state) AND counted);
 

@@ -51,5 +51,10 @@ export function client(base, connections = 1, timeoutMs = TIMEOUT_MS, key = unde
     return { ...answer, body: answer.text ? JSON.parse(answer.text) : undefined };
   }
 
-  return { call, json, post: (path, body, more) => json('POST', path, body, more), close: () => agent.destroy() };
+  return {
+    call,
+    json,
+    post: (path, body, more) => json('POST', path, body, more),
+    close: () => agent.destroy(),
+  };
 }

@@ -4,7 +4,7 @@
 with leasing as materialized (
   select mark, holder
   from unnest(:marks::uuid[], :holders::uuid[]) as claim (mark, holder)
-  where exists (select from dibs.jobs j where j.claim_holder = claim.holder and j.state = 'leased' offset 0)
+  where exists (select from dibs.jobs j where j.claim_holder = claim.holder and dibs.by_index(j.state = 'leased') offset 0)
 ),
 owned as (
   insert into dibs.repeatable_claims as c (mark, holder, until)

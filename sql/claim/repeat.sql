@@ -9,7 +9,7 @@ with claim as materialized (
     exists (
       select
       from dibs.jobs j
-      where j.claim_holder = c.holder and j.state = 'leased' and j.lease_expires_at > statement_timestamp()
+      where j.claim_holder = c.holder and dibs.by_index(j.state = 'leased') and j.lease_expires_at > statement_timestamp()
       offset 0
     ) as leased
   from dibs.repeatable_claims c
@@ -47,5 +47,5 @@ select
   -- include shared/job_columns.sql
 from dibs.jobs j
 where j.claim_holder = (select holder from claim where leased)
-  and j.state = 'leased'
+  and dibs.by_index(j.state = 'leased')
   and j.lease_expires_at > statement_timestamp();

@@ -3,7 +3,7 @@
 with held as materialized (
   select queue_id, id
   from dibs.jobs
-  where state = 'leased'
+  where dibs.by_index(state = 'leased')
     and claim_holder = (select holder from dibs.repeatable_claims where mark = :mark and answerers = '{}')
   order by id
   for update

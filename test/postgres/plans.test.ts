@@ -116,6 +116,7 @@ async function judgeClaim(claim: Prepared, made: Made): Promise<void> {
 const MODES: Mode[] = ['generic', 'custom'];
 
 const FEW = 'emptied but for the newest jobs, and analyzed';
+const READY = 'with ready jobs only, and analyzed';
 
 describe('however empty the queue was when a plan was made', () => {
   const histories: Record<string, (client: pg.Client) => Promise<unknown>> = {
@@ -136,6 +137,11 @@ describe('however empty the queue was when a plan was made', () => {
       // The jobs that come have their ids.
       await client.query('update dibs.jobs set queue_id = 999');
     },
+    // Then the indexes of all other states seem to be equally cheap.
+    [READY]: async (client) => {
+      await makeJobs(client, { jobs: 2000, queue: 999, from: 2 * JOBS, state: 'ready' });
+      await client.query('vacuum analyze dibs.jobs');
+    },
   };
   for (const [history, prelude] of Object.entries(histories)) {
     describe(history, () => {
@@ -143,7 +149,7 @@ describe('however empty the queue was when a plan was made', () => {
       let made: Made;
       const kept = new Map<Mode, Kept>();
       // The service plans these once. A plan for the given values may read a table that seems this small.
-      const modes = history === FEW ? MODES.slice(0, 1) : MODES;
+      const modes = history === FEW || history === READY ? MODES.slice(0, 1) : MODES;
       beforeAll(async () => {
         database = await open();
         await prelude(database.client);
@@ -301,7 +307,7 @@ describe('while another transaction is old', () => {
   };
 
   describe('the leases of a claim are found past any number of leases that are gone', () => {
-    const GONE = 20_000;
+    const GONE = 75_000;
     const MARK = '00000000-0000-4000-8000-000000000002';
     beforeAll(async () => {
       const { client } = database;
