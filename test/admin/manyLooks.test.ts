@@ -6,11 +6,13 @@ import { createDatabase } from '../support/database.ts';
 import { moves } from '../support/moves.ts';
 import { rawClient } from '../support/rawClient.ts';
 import { startService } from '../support/service.ts';
+import type { StatementName } from '../support/statements.ts';
 import { until } from '../support/until.ts';
 
 const CONNECTIONS = 10;
 
-async function enginePacing() {
+/** An engine that tells how many statements of these names it runs at once. */
+async function enginePacing(names: StatementName[]) {
   const database = await createDatabase();
   const pool = openDatabase(database.url, CONNECTIONS);
   let running = 0;
@@ -18,6 +20,7 @@ async function enginePacing() {
   const db: Database = {
     ...pool,
     async query(statement, parameters) {
+      if (!names.includes(statement.file as StatementName)) return pool.query(statement, parameters);
       most = Math.max(most, ++running);
       return pool.query(statement, parameters).finally(() => running--);
     },
@@ -30,7 +33,6 @@ async function enginePacing() {
   return {
     engine,
     id,
-    /** How many statements ran at once, while this work ran. */
     async mostDuring(work: () => Promise<void>): Promise<number> {
       most = 0;
       await work();
@@ -46,24 +48,25 @@ async function enginePacing() {
 }
 
 test('hundreds of requests that look at single jobs leave connections to others', async () => {
-  const { engine, id, mostDuring, stop } = await enginePacing();
+  const { engine, id, mostDuring, stop } = await enginePacing(['settle/job', 'settle/jobs']);
   const most = await mostDuring(async () => {
     const looks = await Promise.all(Array.from({ length: 500 }, () => engine.getJob({ id })));
     expect(looks.every((look) => look.id === id)).toBe(true);
   });
-  // The duties run beside them.
-  expect(most).toBeLessThan(CONNECTIONS);
+  expect(most).toBeGreaterThan(0);
+  expect(most).toBeLessThanOrEqual(CONNECTIONS / 2);
   await stop();
 });
 
 test('hundreds of requests for pages of jobs leave connections to others', async () => {
-  const { engine, id, mostDuring, stop } = await enginePacing();
+  const { engine, id, mostDuring, stop } = await enginePacing(['admin/list_newest']);
   const list = () => engine.listJobs({ order: 'newest', limit: 100, payload: true, max_bytes: 2 ** 20 });
   const most = await mostDuring(async () => {
     const pages = await Promise.all(Array.from({ length: 500 }, list));
     expect(pages.every(({ jobs }) => jobs[0]?.id === id)).toBe(true);
   });
-  expect(most).toBeLessThan(CONNECTIONS);
+  expect(most).toBeGreaterThan(0);
+  expect(most).toBeLessThanOrEqual(CONNECTIONS / 2);
   await stop();
 });
 

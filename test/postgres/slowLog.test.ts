@@ -91,8 +91,12 @@ test('it names the requests that waited, where they are known', async () => {
 });
 
 test('a quick round trip leaves none. The same slow one leaves one without and one with the times of its parts', async () => {
-  await db.query(quick);
-  expect(lines).toEqual([]);
+  // The first one opens the connection, which may take long.
+  await until(async () => {
+    lines = [];
+    await db.query(quick);
+    return lines.length === 0;
+  });
   for (let i = 0; i < 4; i++) await db.query(sleeping);
   expect(lines.map(({ commitMs }) => commitMs)).toEqual([undefined, expect.any(Number)]);
 });
