@@ -358,6 +358,26 @@ describe('while another transaction is old', () => {
     });
   });
 
+  test('what enqueues, settles and waits reads none of the jobs that are gone, of whatever state', async () => {
+    const { client } = database;
+    const queue = 70;
+    await makeJobs(client, { jobs: JOBS, queue, from: 70_000_000 });
+    await client.query('delete from dibs.jobs where queue_id = $1', [queue]);
+    await makeJobs(client, { jobs: 100, queue, from: 71_000_000, state: 'ready' });
+    await client.query('analyze dibs.jobs');
+    const made = await makeJobs(client, { jobs: 100, queue, from: 72_000_000 });
+    const concerns = ['enqueue', 'settle', 'waiting', 'groups'];
+    const names = (Object.keys(STATEMENTS) as StatementName[]).filter((name) =>
+      concerns.includes(name.split('/')[0] as string),
+    );
+    expect(names.length).toBeGreaterThan(20);
+    for (const name of names) {
+      const { run } = await prepare(client, name, STATEMENTS[name]?.planned ? 'custom' : 'generic');
+      const plan = await run(parametersOf(name, made, 1));
+      expect(buffers(plan), `${name}\n${outline(plan)}`).toBeLessThan(100);
+    }
+  });
+
   test.each(Object.entries(bulk) as [StatementName, Bulk<StatementName>][])(
     'a chunk of %s walks over nothing that the chunks before it dealt with',
     async (name, { state, first }) => {
