@@ -265,7 +265,5 @@ set
   -- include shared/claim_lease.sql
   ,
   (select bool_or(cut) from taken) as cut,
-  (
-    select round(extract(epoch from clock_timestamp() - statement_timestamp()) * 1000)::integer
-    from picked
-  ) as ms;
+  -- include shared/claim_ms.sql
+  as ms;

@@ -2,7 +2,8 @@
 -- the order of arrival, from the scan floors up. Some have a fairness key, some have none. Within one priority the keys take turns
 -- among these jobs. When the front holds all ready jobs, both statements lease the same jobs in the same order.
 -- It reads a bounded number of index entries: see src/claim/keySearch.ts.
--- `first_rank` and `first_position` tell where the first job with a key stands, whoever has locked it.
+-- `first_rank` and `first_position` tell where the first job with a key stands, whoever has locked it. `holds_all` tells whether
+-- the ranges have no more jobs than the front. `ms` is how long the search took.
 -- The ranges of the jobs without a key are :ranks to :last_positions, those of the others :fair_ranks to
 -- :fair_last_positions (src/claim/scanRanges.ts).
 with
@@ -105,4 +106,7 @@ set
   -- include shared/claim_lease.sql
   ,
   (select rank from first_with_key) as first_rank,
-  (select position from first_with_key) as first_position;
+  (select position from first_with_key) as first_position,
+  (select count(*) from front) < (select jobs from size) as holds_all,
+  -- include shared/claim_ms.sql
+  as ms;

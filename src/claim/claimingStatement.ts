@@ -17,7 +17,14 @@ const statements = {
   fair: prepared('claim/fair', row<LeasedRow & { cut: boolean; ms: number }>()),
   front: prepared(
     'claim/front',
-    row<LeasedRow & { first_rank: number | null; first_position: number | null }>(),
+    row<
+      LeasedRow & {
+        first_rank: number | null;
+        first_position: number | null;
+        holds_all: boolean;
+        ms: number;
+      }
+    >(),
   ),
 };
 
@@ -42,6 +49,7 @@ export type ClaimedRow = LeasedRow & {
   ms?: number;
   first_rank?: number | null;
   first_position?: number | null;
+  holds_all?: boolean;
 };
 
 export interface Claimed {

@@ -11,17 +11,11 @@ import { type Claimed, type ClaimedRow, parametersOf, type Room, runClaim } from
 import { noteTaken } from './claimRows.ts';
 import { dealRows } from './dealRows.ts';
 import { isWalk, type KeySearchWay } from './keySearch.ts';
-import type { LeasedJob, LeasedRow } from './leasedJob.ts';
+import type { LeasedJob } from './leasedJob.ts';
 import { hasClaimLimit } from './limits.ts';
-import {
-  newScanOrder,
-  type QueueMemories,
-  type QueueMemory,
-  type ScanOrder,
-  scanOrdersOf,
-} from './queueMemories.ts';
-import { createRaiseFloor, type Raised, TOGETHER_MS } from './raiseFloor.ts';
-import type { Piece, ScanRanges } from './scanRanges.ts';
+import { type QueueMemories, type QueueMemory, scanOrdersOf } from './queueMemories.ts';
+import { createRaiseFloor } from './raiseFloor.ts';
+import { createScans } from './scans.ts';
 
 /** One statement leases at most about this much payload, whatever its claims ask for. */
 export const CLAIM_BYTES = LARGEST_BYTES;
@@ -53,13 +47,6 @@ export interface Leases {
   opensInMs?: number | undefined;
 }
 
-/** What a claim scans of one order, and the piece with which the scan ends. */
-interface Scan {
-  order: ScanOrder;
-  ranges: ScanRanges;
-  cut: Piece | undefined;
-}
-
 export function createLease(context: {
   db: Database;
   arrivals: Arrivals;
@@ -71,50 +58,23 @@ export function createLease(context: {
 }) {
   const { db, arrivals, memory, memories, lost, tally } = context;
   const { raise, checkSlow, stop } = createRaiseFloor({ db, arrivals });
-
-  /** What a claim of the queue scans, and the pieces with which its scans end. */
-  function chooseScan(known: QueueMemory, way: KeySearchWay | undefined, settled: number) {
-    if (way === 'front') known.fair ??= newScanOrder(known.queueId, { hasKeys: true });
-    const orders = way === 'front' ? scanOrdersOf(known) : [known.plain];
-    const [plain, fair] = orders.map((order) => ({ order, ...order.floor.ranges(settled) })) as [Scan, Scan?];
-    return {
-      scanned: { way, plain: plain.ranges, fair: fair?.ranges },
-      scans: fair ? [plain, fair] : [plain],
-    };
-  }
-
-  /** Raises the floors of scans that came to an end before the end of the order, where claims may find more. */
-  async function raiseAll(scans: Scan[], rows: LeasedRow[], slots: number): Promise<Raised | undefined> {
-    const raising = scans.flatMap(({ order, cut }) => {
-      if (!cut) return [];
-      // Jobs with fairness keys may take all slots, while those without lie behind the piece. Or the other way round.
-      const isHidden =
-        !rows.some(({ fairness_key }) => (fairness_key !== null) === order.hasKeys) &&
-        performance.now() > order.surveys.until + TOGETHER_MS;
-      return rows.length < slots || isHidden ? [raise(order, cut, rows.length === 0)] : [];
-    });
-    if (raising.length === 0) return undefined;
-    const raised = await Promise.all(raising);
-    const times = raised.flatMap(({ inMs }) => inMs ?? []);
-    return {
-      again: raised.some(({ again }) => again),
-      ...(times.length > 0 && { inMs: Math.min(...times) }),
-    };
-  }
+  const { chooseScan, raiseAll } = createScans(raise);
 
   /** A claim leased these jobs: what that tells of the jobs with fairness keys. */
   function noteKeys(
     known: QueueMemory,
     way: KeySearchWay | undefined,
     rows: ClaimedRow[],
-    { ms, slots, settled }: { ms: number; slots: number; settled: number },
+    { ms, slots, settled, endsEarly }: { ms: number; slots: number; settled: number; endsEarly: boolean },
   ): void {
     const [row] = rows;
-    // Behind a quick walk, nobody needs the floor of these jobs.
-    if (isWalk(way) && known.keySearch.took(row?.ms ?? ms, slots)) known.fair = undefined;
-    const { first_rank: rank, first_position: position } = row ?? {};
+    // Behind a cheap walk, nobody needs the floor of these jobs.
+    if (isWalk(way) && known.keySearch.took(row?.ms ?? ms, slots, row !== undefined)) known.fair = undefined;
+    if (!row || !known.fair) return;
+    const { first_rank: rank, first_position: position, holds_all } = row;
+    if (holds_all !== undefined && !endsEarly) known.keySearch.tookFront(row.ms ?? ms, holds_all);
     if (typeof rank === 'number' && typeof position === 'number')
-      known.fair?.floor.sawFirst(rank, position, settled, rows.length);
+      known.fair.floor.sawFirst(rank, position, settled, rows.length);
   }
 
   /**
@@ -158,6 +118,7 @@ export function createLease(context: {
     known.claimed = true;
     const settled = arrivals.settled();
     const { scanned, scans } = chooseScan(known, way, settled ?? arrivals.newest());
+    way = scanned.way;
     const nonces = claims.map(() => randomUUID());
     const parameters = parametersOf(queue, claims, nonces, room);
     const startedAt = performance.now();
@@ -191,7 +152,8 @@ export function createLease(context: {
     known.plain.floor.leased(plain, startedAt);
     for (const { position } of plain) arrivals.leased(position);
     // Until it is known what has settled, no floor rises.
-    noteKeys(known, way, rows, { ms, slots: parameters.slots, settled: settled ?? -1 });
+    const endsEarly = scans.some(({ cut }) => cut);
+    noteKeys(known, way, rows, { ms, slots: parameters.slots, settled: settled ?? -1, endsEarly });
     for (const { order } of scans) void checkSlow(order, ms);
     const { jobs, size } = dealRows(rows, queue, claims, parameters.first_slots);
     // A character of a JSON text is at most 3 bytes of UTF-8 here: 4 bytes make two UTF-16 units.

@@ -1174,6 +1174,8 @@ export interface StatementTypes {
       progress: string;
       first_rank: number;
       first_position: number;
+      holds_all: boolean;
+      ms: number;
     };
   };
   'claim/leave': {

@@ -26,6 +26,10 @@ let timeOuts: number;
 let surveysAreSlowIn: { first: number; last: number } | undefined;
 /** While true, each walk from key to key runs into its time limit, as over millions of dead entries. */
 let isSlow: boolean;
+/** While true, each walk seems to have taken 20 ms, and each claim of the front 1 ms. */
+let isDear: boolean;
+/** The claiming statements that ran. */
+let ways: (string | undefined)[];
 beforeAll(async () => {
   service = await startService();
   at = moves(service);
@@ -57,7 +61,14 @@ beforeAll(async () => {
       isSlow && call.statement.name === 'claim/fair' ? { ...call, statement: sleep } : call,
     );
     try {
-      return await pipeline(slow, sent);
+      const results = await pipeline(slow, sent);
+      const names = calls.map(({ statement }) => statement.name);
+      ways.push(...names.filter((name) => name?.startsWith('claim/f')));
+      if (!isDear) return results;
+      return results.map((rows, i) => {
+        const ms = { 'claim/fair': 20, 'claim/front': 1 }[names[i] as string];
+        return ms === undefined ? rows : rows.map((row) => ({ ...row, ms }));
+      });
     } catch (error) {
       if (slow.some(({ statement }) => statement === sleep)) timeOuts++;
       throw error;
@@ -67,6 +78,8 @@ beforeAll(async () => {
 beforeEach(() => {
   queue = at.newQueue();
   isSlow = true;
+  isDear = false;
+  ways = [];
   surveysAreSlowIn = undefined;
   timeOuts = 0;
 });
@@ -132,6 +145,34 @@ test('so do claims with a claim_id, and those of a queue with a claim limit', as
   expect(await claim(100)).toBe('A1 B1');
   expect(await claim(100)).toBe('');
   expect(timeOuts).toBeGreaterThan(0);
+});
+
+test('claims whose walk is dear take the front while it holds all jobs, in the same turns', async () => {
+  isSlow = false;
+  isDear = true;
+  await makeDead(await queueId());
+  await enqueue('AB.'.repeat(300));
+  const found: string[] = [];
+  // Surveys go over what is gone, while claims walk.
+  await until(async () => {
+    found.push(await claim(1));
+    return ways.at(-1) === 'claim/front';
+  });
+  for (let i = 0; i < 10; i++) found.push(await claim(1));
+  expect(ways.slice(-10)).toEqual(ways.slice(-10).map(() => 'claim/front'));
+  expect(found).toEqual(found.map((_, i) => `${'AB.'[i % 3]}${1 + Math.floor(i / 3)}`));
+  expect(timeOuts).toBe(0);
+});
+
+test('they walk where the front holds only some of the jobs', async () => {
+  isSlow = false;
+  isDear = true;
+  await queueId();
+  for (let i = 0; i < 5; i++) await enqueue('A'.repeat(1000));
+  await enqueue('B');
+  for (let i = 0; i < 8; i++) await claim(1);
+  expect(ways.filter((way) => way === 'claim/front').length).toBeLessThanOrEqual(2);
+  expect(ways.at(-1)).toBe('claim/fair');
 });
 
 test('once the walk is quick again, claims walk', async () => {
