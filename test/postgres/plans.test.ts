@@ -317,7 +317,7 @@ describe('while another transaction is old', () => {
       await client.query(`update dibs.jobs set claim_holder = gen_random_uuid() where state = 'leased'`);
       await client.query(
         `insert into dibs.repeatable_claims (mark, holder, until)
-         select gen_random_uuid(), claim_holder, now() + random() * interval '1 hour'
+         select gen_random_uuid(), claim_holder, now() + interval '1 hour'
          from dibs.jobs
          where queue_id = 50`,
       );
