@@ -107,14 +107,16 @@ describe.each([
   });
 
   test('answers when the job is dead because its last lease ran out', async () => {
-    const job = await leased(undefined, { max_attempts: 1 }, { lease_seconds: 0.5 });
+    const job = await leased(undefined, { max_attempts: 1 });
     const { answer } = await waitFor(on(), job.id);
+    await at.settle('extend', job, { lease_seconds: 0.1 });
     expect((await answer).body).toMatchObject({ state: 'dead', last_error: 'lease expired' });
   });
 
   test('answers when the job is dead because it expired', async () => {
-    const job = await at.enqueue({ queue: at.newQueue(), expires_in_seconds: 0.5 });
+    const job = await at.enqueue({ queue: at.newQueue() });
     const { answer } = await waitFor(on(), job.id);
+    await at.ok('PATCH', `/jobs/${job.id}`, { expires_in_seconds: 0.1 });
     expect((await answer).body).toMatchObject({ state: 'dead', last_error: 'expired' });
   });
 
