@@ -5,7 +5,7 @@ const DEAR_MS = 5;
 /** A claim that is not trusted to be quick may look for its keys for this time. */
 const LIMIT_MS = 100;
 const MS_PER_SLOT = 0.25;
-/** After this number of slow claims in a row, claims take what stands at the front of the queue. After as many dear ones, they try it. */
+/** After this number of slow claims in a row, claims take the front of the queue. After as many dear ones, they try it. */
 const SLOW_CLAIMS = 3;
 /** They do so for this time. Then one claim looks for keys again. */
 const FRONT_MS = 10_000;
@@ -62,7 +62,7 @@ export function createKeySearch(now: () => number = () => performance.now()) {
 
     /**
      * A walk for this number of slots took this long. Of a walk that found no job, only the replica's own time is known, with all
-     * that waits: it may show a slow walk, and no dear one. Returns whether the walk was cheap.
+     * that waits: it may show a slow walk, and no dear one. Returns whether walks are cheap.
      */
     took(ms: number, slots: number, foundJobs = true): boolean {
       const forSlots = slots * MS_PER_SLOT;
@@ -73,7 +73,8 @@ export function createKeySearch(now: () => number = () => performance.now()) {
       }
       quickAt = now();
       slowClaims = 0;
-      if (!foundJobs || ms <= DEAR_MS + forSlots) {
+      if (!foundJobs) return dearClaims === 0;
+      if (ms <= DEAR_MS + forSlots) {
         dearClaims = 0;
         return true;
       }

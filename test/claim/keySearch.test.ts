@@ -85,6 +85,9 @@ test('a walk that found no job is not taken for a dear one: its time has all wai
   const { search } = searchAt(0);
   for (let i = 0; i < 5; i++) expect(search.took(20, 1, false)).toBe(true);
   expect(search.way()).toBe('walk');
+  search.took(20, 1);
+  expect(search.took(1, 1, false)).toBe(false);
+  expect(search.took(1, 1)).toBe(true);
 });
 
 test('after slow walks claims stay at the front, whatever it holds', () => {
