@@ -85,7 +85,12 @@ test('5,000 leases that run out at once are each rescued once, by three sweepers
 
 test('the leases of many queues are rescued at the same time', async () => {
   const names = Array.from({ length: 40 }, (_, i) => `side-${i}`);
-  await service.ok('POST', '/jobs/batch', { jobs: names.map((queue) => ({ queue })) });
+  // A machine that is too busy may answer 503. The key lets the request be repeated.
+  const headers = { 'idempotency-key': 'side' };
+  const jobs = names.map((queue) => ({ queue }));
+  await until(
+    async () => (await http(service.url, 'POST', '/jobs/batch', { jobs }, { headers })).status === 201,
+  );
   const claims = await Promise.all(names.map((name) => service.claim(name, { lease_seconds: 0.3 })));
   expect(claims.flat()).toHaveLength(40);
   const again = await Promise.all(names.map((name) => service.claim(name, { wait_seconds: 20 })));
