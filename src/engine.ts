@@ -37,6 +37,7 @@ import type { NewJob } from './enqueue/newJob.ts';
 import { createOnceBatcher } from './enqueue/onceBatcher.ts';
 import { createGroupHeads } from './groups/heads.ts';
 import { createGroupRepair } from './groups/repair.ts';
+import { createLeaseTimes } from './leaseTimes.ts';
 import { startDuties } from './maintenance/duties.ts';
 import { createMemory, type Memory } from './memory.ts';
 import { createDutyLog } from './metrics/dutyLog.ts';
@@ -156,6 +157,7 @@ export async function startEngine(options: EngineOptions) {
   const inRoundTrip = createRoundTrips(db, tally);
   const inCautiousRoundTrip = createRoundTrips(withLockTimeout(db, SHORT_LOCK_WAIT_MS), tally);
   const arrivals = createArrivals(db);
+  const leaseEnds = createLeaseTimes();
   const common = { db, queues, notifier, arrivals, tally, log };
 
   const groups = createGroupHeads({ ...common, joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.advance) });
@@ -173,6 +175,7 @@ export async function startEngine(options: EngineOptions) {
     waiters,
     soleWaiters,
     groups,
+    leaseEnds,
   });
   const ackWithJobs = createFollowUpBatcher({
     ...common,
@@ -195,6 +198,7 @@ export async function startEngine(options: EngineOptions) {
     memory,
     joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.claim),
     settlement,
+    leaseEnds,
   });
   const jobs = jobAdmin({ ...common, waiters, settlement, groups, claims });
   const waits = createJobWaits({ ...common, waiters, soleWaiters, getJob: jobs.get });
@@ -343,7 +347,7 @@ export async function startEngine(options: EngineOptions) {
   }
 
   const wrapped = withConcerns(verbs, concerns);
-  const all = { ...wrapped, settleAndClaim: createSettleAndClaim(wrapped) };
+  const all = { ...wrapped, settleAndClaim: createSettleAndClaim({ ...wrapped, leaseEnds }) };
 
   return {
     ...all,

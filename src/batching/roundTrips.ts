@@ -32,6 +32,8 @@ export interface RoundTrip {
   leave(): RoundTrip;
   /** The verb is answered before the next round trip begins. So what its caller does then goes in that one. */
   answerFirst(): void;
+  /** Calls `then` when the first statement of the verb is in the round trip. A claim that begins then may still go along. */
+  onceGathered(then: () => void): void;
 }
 
 /**
@@ -89,6 +91,7 @@ function outside(db: Db): RoundTrip {
     },
     leave: () => trip,
     answerFirst: () => undefined,
+    onceGathered: () => undefined,
   };
   return trip;
 }
@@ -105,10 +108,14 @@ function gather(number: number, alone: RoundTrip) {
     /** The round trip for one verb. */
     tripOf(order: number): RoundTrip {
       let isFirst = false;
+      const gathered: (() => void)[] = [];
       const trip: RoundTrip = {
         number,
         answerFirst() {
           isFirst = true;
+        },
+        onceGathered(then) {
+          gathered.push(then);
         },
         leave() {
           trip.number = undefined;
@@ -122,6 +129,7 @@ function gather(number: number, alone: RoundTrip) {
           ) {
             if (closed || statement.name === undefined)
               return trip.leave().db.query(statement, parameters, seen);
+            for (const then of gathered.splice(0)) then();
             return new Promise<Row[]>((resolve, reject) =>
               calls.push({
                 order,
@@ -220,13 +228,22 @@ export function createRoundTrips(
       return;
     }
     const { tripOf, close } = gather(++number, alone);
-    for (const { order, start } of queue.waiting.splice(0)) start(tripOf(order));
-    // By then each verb has come to its statement.
+    const isClaim = ({ order }: Waiting) => order === ORDER_IN_TRIP.claim;
+    const start = (begins: (waiting: Waiting) => boolean) => {
+      const all = queue.waiting.splice(0);
+      queue.waiting = all.filter((waiting) => !begins(waiting));
+      for (const waiting of all) if (begins(waiting)) waiting.start(tripOf(waiting.order));
+    };
+    start((waiting) => !isClaim(waiting));
+    // By then each verb has come to its statement. Claims that began meanwhile go along.
     afterPromises(() => {
-      const calls = close();
-      if (calls.length > 0) void send(queue, calls, sent);
-      // All verbs have left it. Sockets and timers get their turn, whatever the verbs do next.
-      else setImmediate(next, queue, sent);
+      start(isClaim);
+      afterPromises(() => {
+        const calls = close();
+        if (calls.length > 0) void send(queue, calls, sent);
+        // All verbs have left it. Sockets and timers get their turn, whatever the verbs do next.
+        else setImmediate(next, queue, sent);
+      });
     });
   }
 

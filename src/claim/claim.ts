@@ -31,6 +31,8 @@ export interface ClaimRequest {
   wait_seconds?: number;
   worker?: string;
   claim_id?: string;
+  /** It goes in the round trip of a settlement. Settles with that. */
+  settling?: Promise<unknown>;
   /** What the request holds of the memory budget. */
   hold?: () => Hold;
 }
@@ -69,6 +71,8 @@ export interface Claim {
   expired: boolean;
   /** Its consumer hung up. */
   gone: boolean;
+  /** The round trip in which it first looks also settles jobs of its consumer. If it leaves that, it waits for them. */
+  settling: Promise<unknown> | undefined;
   /** Another request with the same claim_id has leased for it, or may. This one leases no more. */
   taken: boolean;
   /** It held its row of dibs.repeatable_claims at some time. Another request that takes it comes after it. */
@@ -111,6 +115,7 @@ export function newClaim(request: ClaimRequest, name: ClaimName | undefined, arr
     starved: false,
     expired: !request.wait_seconds,
     gone: false,
+    settling: request.settling,
     taken: false,
     owned: false,
     done: false,

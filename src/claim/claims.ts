@@ -1,5 +1,6 @@
 import type { JoinRoundTrip } from '../batching/roundTrips.ts';
 import { refuseHalfPairs } from '../enqueue/checks.ts';
+import type { LeaseTimes } from '../leaseTimes.ts';
 import type { Memory } from '../memory.ts';
 import type { Tally } from '../metrics/tally.ts';
 import type { Database } from '../postgres/pool.ts';
@@ -36,13 +37,23 @@ export function createClaims(context: {
   notifier: Notifier;
   settlement: Settlement;
   tally: Tally;
+  leaseEnds: LeaseTimes;
   log: (error: unknown, message: string) => void;
 }) {
-  const { db, arrivals, memory, joinRoundTrip, queues, notifier, settlement, tally, log } = context;
+  const { db, arrivals, memory, joinRoundTrip, queues, notifier, settlement, tally, leaseEnds, log } =
+    context;
   const lostLeases = createLostLeases({ db, settlement, log });
   const memories = createQueueMemories();
   const lost = lostLeases.claimLost;
-  const { leaseJobs, fairnessCursor, stop } = createLease({ db, arrivals, memory, memories, tally, lost });
+  const { leaseJobs, fairnessCursor, stop } = createLease({
+    db,
+    arrivals,
+    memory,
+    memories,
+    tally,
+    leaseEnds,
+    lost,
+  });
   const dispatcher = createDispatcher({
     leaseJobs,
     ownWithoutLeasing: (claims) => ownWithoutLeasing(db, claims),

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { RoundTrip } from '../batching/roundTrips.ts';
+import type { LeaseTimes } from '../leaseTimes.ts';
 import { type Hold, LARGEST_BYTES, type Memory, SMALL_BYTES } from '../memory.ts';
 import type { Tally } from '../metrics/tally.ts';
 import { isClaimTaken, isTimeLimit } from '../postgres/errorClasses.ts';
@@ -53,10 +54,11 @@ export function createLease(context: {
   memory: Memory;
   memories: QueueMemories;
   tally?: Pick<Tally, 'claimed'> | undefined;
+  leaseEnds: LeaseTimes;
   /** Told of claims when nobody knows whether they leased anything. */
   lost(queueId: number, nonces: string[], names: ClaimName[]): void;
 }) {
-  const { db, arrivals, memory, memories, lost, tally } = context;
+  const { db, arrivals, memory, memories, lost, tally, leaseEnds } = context;
   const { raise, checkSlow, stop } = createRaiseFloor({ db, arrivals });
   const { chooseScan, raiseAll } = createScans(raise);
 
@@ -109,6 +111,7 @@ export function createLease(context: {
     let way = wayOf();
     const isAlone = hasClaimLimit(queue) || names.length > 0 || way === 'limited walk' || !arrivals.isFresh();
     const on = isAlone ? trip.leave().db : trip.db;
+    if (isAlone) await Promise.allSettled(claims.map(({ settling }) => settling));
     if (!arrivals.isFresh()) {
       await arrivals.refresh();
       // The look may have shown that the database was set back.
@@ -156,6 +159,8 @@ export function createLease(context: {
     noteKeys(known, way, rows, { ms, slots: parameters.slots, settled: settled ?? -1, endsEarly });
     for (const { order } of scans) void checkSlow(order, ms);
     const { jobs, size } = dealRows(rows, queue, claims, parameters.first_slots);
+    for (const leased of jobs)
+      for (const { id, lease_seconds } of leased) leaseEnds.note(id, startedAt + lease_seconds * 1000);
     // A character of a JSON text is at most 3 bytes of UTF-8 here: 4 bytes make two UTF-16 units.
     const isFull = size * 3 >= room.max_bytes;
     const isCut = isFull || (rows[0]?.cut ?? false);

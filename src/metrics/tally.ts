@@ -1,7 +1,7 @@
 import { queueIdOf } from '../ids.ts';
 import type { JobState } from '../job.ts';
+import { createLeaseTimes } from '../leaseTimes.ts';
 import { Histogram } from './histogram.ts';
-import { createLeaseTimes } from './leaseTimes.ts';
 
 /*
  * What this replica counts as it happens: plain numbers by the id of the queue. Whoever knows what a statement did tells it
@@ -71,6 +71,7 @@ export function createTally(now: () => number) {
   let lastName: string | undefined;
   let last: Float64Array = new Float64Array(0);
   const timeOf = timeReader();
+  /** When each lease was given, to tell how long the work took. */
   const leases = createLeaseTimes();
   const rest = newTimes();
   const own = new Map<number, QueueTimes>();

@@ -1,11 +1,13 @@
 import type { NewJob } from '../enqueue/newJob.ts';
 import type { Job, RawJson } from '../job.ts';
 import type { Signed } from '../postgres/act.ts';
+import type { Item } from './settleBatch.ts';
 
 /** The answer to an ack. */
 export interface Acked {
   id: string;
   state: 'completed';
+  group?: string | null | undefined;
   /** The follow-ups that were inserted with the ack. */
   enqueued: Job[];
 }
@@ -24,11 +26,7 @@ export interface Extended {
   cancel_requested: boolean;
 }
 
-export interface Ack {
-  id: string;
-  lease_token: string;
-  /** Its worker claims the next job as soon as this one is settled. The claim goes in the round trip behind that of the ack. */
-  thenClaims?: true;
+export interface Ack extends Item {
   result?: RawJson;
   enqueue?: NewJob[];
 }

@@ -17,7 +17,11 @@ const BATCH_BYTES = 8 * 2 ** 20;
 export interface Item {
   id: string;
   lease_token: string;
-  thenClaims?: true;
+  /**
+   * Its worker claims next. It is called when the item is in a round trip of its queue, and tells whether the claim goes along.
+   * If not, the claim comes as soon as the item is answered.
+   */
+  thenClaims?: (queue: string) => boolean;
 }
 
 interface Context {
@@ -107,7 +111,9 @@ export function settleInBatches<I extends Item, Row extends Moved>(
       const queue = await queues.byId(queueId);
       if (!queue) return items.map((item) => jobNotFound(item.id));
       const sorted = items.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-      if (items.some(({ thenClaims }) => thenClaims)) trip?.answerFirst();
+      trip?.onceGathered(() => {
+        for (const { thenClaims } of items) if (thenClaims && !thenClaims(queue.name)) trip.answerFirst();
+      });
       const touched = new Map((await touch(queue, sorted, trip?.db ?? db)).map((row) => [row.id, row]));
       const left = sorted.filter((item) => !touched.has(item.id));
       const others = await outcomesOfUntouched(queue, left).catch((error) => {

@@ -2,6 +2,7 @@ import { askers, runFor } from '../askers.ts';
 import type { JoinRoundTrip } from '../batching/roundTrips.ts';
 import type { GroupHeads, Moved } from '../groups/heads.ts';
 import type { Job, JobRow } from '../job.ts';
+import type { LeaseTimes } from '../leaseTimes.ts';
 import type { Tally } from '../metrics/tally.ts';
 import { actOn, behind } from '../postgres/act.ts';
 import type { Database } from '../postgres/pool.ts';
@@ -31,6 +32,7 @@ interface Context {
   soleWaiters: SoleWaiters;
   groups: GroupHeads;
   tally: Tally;
+  leaseEnds: LeaseTimes;
 }
 
 /**
@@ -38,7 +40,7 @@ interface Context {
  * and `job_not_found` for a job that is gone.
  */
 export function createSettlement(context: Context) {
-  const { db, waiters, soleWaiters, groups, arrivals, tally } = context;
+  const { db, waiters, soleWaiters, groups, arrivals, tally, leaseEnds } = context;
   const afterSettle = createAfterSettle(context);
   const { leaseEnded, givenBack } = afterSettle;
 
@@ -125,6 +127,7 @@ export function createSettlement(context: Context) {
       inRoundTrips: false,
       textOf: (item) => item.progress?.text,
       async touch(queue, items) {
+        for (const { id } of items) leaseEnds.take(id);
         const rows = await db.query(extend, {
           queue_id: queue.id,
           ids: ids(items),

@@ -89,6 +89,21 @@ test('a verb that is answered first goes on in the next round trip, with what ga
   await Promise.all([first, second]);
 });
 
+test('a claim that begins when a settlement is in its round trip goes along', async () => {
+  const { pipelines, inRoundTrip, join, settled } = setUp();
+  let claimed: Promise<unknown> = Promise.resolve();
+  const first = inRoundTrip(ORDER_IN_TRIP.settle)(1, (trip: RoundTrip) => {
+    trip.onceGathered(() => {
+      claimed = join('claim');
+    });
+    return trip.db.query(statement('settle'));
+  });
+  await settled();
+  expect(pipelines.map(names)).toEqual([['settle', 'claim']]);
+  pipelines[0]?.done();
+  await Promise.all([first, claimed]);
+});
+
 test('answers are given also while the next round trip waits for a connection', async () => {
   const { pipelines, join, settled, connections } = setUp();
   const first = join('enqueue');

@@ -10,6 +10,7 @@ import { createCapacity } from '../../src/enqueue/capacity.ts';
 import { createEnqueue } from '../../src/enqueue/enqueue.ts';
 import { createGroupHeads } from '../../src/groups/heads.ts';
 import { createGroupRepair } from '../../src/groups/repair.ts';
+import { createLeaseTimes } from '../../src/leaseTimes.ts';
 import { createMemory } from '../../src/memory.ts';
 import { createTally } from '../../src/metrics/tally.ts';
 import { databaseClock } from '../../src/postgres/clock.ts';
@@ -57,6 +58,7 @@ function bareEngine(url: string) {
     tally,
   });
   const settlement = createSettlement({
+    leaseEnds: createLeaseTimes(),
     db,
     joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.settle),
     queues,
@@ -69,6 +71,7 @@ function bareEngine(url: string) {
   });
   const memories = createQueueMemories();
   const { leaseJobs } = createLease({
+    leaseEnds: createLeaseTimes(),
     db,
     arrivals,
     memory: createMemory(),

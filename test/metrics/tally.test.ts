@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createLeaseTimes } from '../../src/metrics/leaseTimes.ts';
+import { createLeaseTimes } from '../../src/leaseTimes.ts';
 import { createTally, EVENTS } from '../../src/metrics/tally.ts';
 
 const QUEUE = 7;

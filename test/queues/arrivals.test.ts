@@ -2,10 +2,12 @@ import { describe, expect, test } from 'vitest';
 import { newClaim } from '../../src/claim/claim.ts';
 import { createLease } from '../../src/claim/lease.ts';
 import { createQueueMemories } from '../../src/claim/queueMemories.ts';
+import { createLeaseTimes } from '../../src/leaseTimes.ts';
 import { createMemory } from '../../src/memory.ts';
 import type { Db } from '../../src/postgres/pool.ts';
 import { planned, type Statement } from '../../src/postgres/statements.ts';
 import { createArrivals } from '../../src/queues/arrivals.ts';
+import { UNKNOWN_ID } from '../support/moves.ts';
 
 const QUEUE = 7;
 
@@ -45,6 +47,7 @@ describe('what has settled', () => {
     await arrivals.refresh();
     const memories = createQueueMemories();
     const { leaseJobs } = createLease({
+      leaseEnds: createLeaseTimes(),
       db: undefined as never,
       arrivals,
       memory: createMemory(),
@@ -54,7 +57,8 @@ describe('what has settled', () => {
     const queue = { id: QUEUE, name: 'q', fair: true, max_leased: null, rate_limit: null, lease_seconds: 30 };
     const memory = memories.of(queue);
     memory.keySearch.failed();
-    const row = { slot: 1, position: 9, fairness_key: 'A', priority: 0, payload: 'null', headers: '{}' };
+    const job = { id: UNKNOWN_ID, payload: 'null', headers: '{}' };
+    const row = { ...job, slot: 1, position: 9, fairness_key: 'A', priority: 0 };
     const trip = { db: { query: async () => [{ ...row, first_rank: 0, first_position: 9 }] } };
     const claim = newClaim({ limit: 1 }, undefined, 0);
     const { jobs } = await leaseJobs(queue as never, [claim], trip as never);

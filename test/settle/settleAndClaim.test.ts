@@ -1,6 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createSettleAndClaim } from '../../src/claim/settleAndClaim.ts';
 import { unavailable } from '../../src/errors.ts';
+import { createLeaseTimes } from '../../src/leaseTimes.ts';
+import { onServer } from '../support/database.ts';
 import { moves, UNKNOWN_TOKEN } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -18,6 +20,8 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
+const sql = <Row extends Record<string, unknown>>(text: string, values: unknown[]) =>
+  onServer<Row>(service.databaseUrl, text, values);
 const settle = (body: unknown, headers?: Record<string, string>) =>
   service.call('POST', '/jobs/settle', body, headers);
 const item = ({ id, lease_token }: Json) => ({ id, lease_token });
@@ -44,6 +48,64 @@ describe('settle with claim', () => {
       jobs: [{ queue, payload: 'p', worker: 'w', lease_seconds: 9, lease_token: expect.any(String) }],
     });
     expect(body).not.toHaveProperty('problem');
+  });
+
+  test('the claim goes in the transaction of the acks, unless it has a claim_id', async () => {
+    const queue = at.newQueue();
+    await at.configure(queue, { retention_seconds: 3600 });
+    const transactionsOf = async (...jobs: Json[]) => {
+      const rows = await sql<{ xmin: string }>('select xmin from dibs.jobs where id = any ($1)', [
+        jobs.map(({ id }) => id),
+      ]);
+      return new Set(rows.map(({ xmin }) => xmin)).size;
+    };
+    await at.enqueueAll(Array(4).fill({ queue }));
+    const [first, other] = await at.claim(queue, { limit: 2 });
+    const [next] = (await settle({ acks: [first, other].map(item), claim: { queues: [queue] } })).body.jobs;
+    expect(await transactionsOf(first, other, next)).toBe(1);
+    const named = { queues: [queue], claim_id: 'one' };
+    const [last] = (await settle({ acks: [item(next)], claim: named })).body.jobs;
+    expect(await transactionsOf(next, last)).toBe(2);
+  });
+
+  test('acks of several queues are settled before the claim', async () => {
+    const { queue, first } = await loop(1);
+    const other = await at.enqueue({ queue: at.newQueue() });
+    const late = await at.claimOne(other.queue, { lease_seconds: 1 });
+    await at.reaches(late.id, 'ready');
+    const { body } = await settle({ acks: [first, late].map(item), claim: { queues: [queue, other.queue] } });
+    expect(body).toMatchObject({ acks: [{ status: 200 }, { status: 200 }], jobs: [] });
+  });
+
+  test('a job whose lease ran out, and whose client waits at any replica, is settled before the claim', async () => {
+    const queue = at.newQueue();
+    const { id } = await at.enqueue({ queue });
+    await sql(`update dibs.jobs set awaited_until = now() + interval '1 hour' where id = $1`, [id]);
+    const first = await at.claimOne(queue, { lease_seconds: 1 });
+    await at.reaches(id, 'ready');
+    const { body } = await settle({ acks: [{ ...item(first), result: 7 }], claim: { queues: [queue] } });
+    expect(body).toMatchObject({ acks: [{ id, status: 200, state: 'completed' }], jobs: [] });
+    expect(await at.get(id)).toMatchObject({ state: 'completed', result: 7 });
+  });
+
+  test('a settlement that fails as a whole gives back what the claim gets', async () => {
+    const gone = vi.fn();
+    const leaseEnds = createLeaseTimes();
+    leaseEnds.note('one', Number.POSITIVE_INFINITY);
+    const settling = createSettleAndClaim({
+      leaseEnds,
+      async settle({ acks = [] }) {
+        for (const { thenClaims } of acks) thenClaims?.('q');
+        throw unavailable();
+      },
+      async claim({ onHangup }) {
+        onHangup?.(gone);
+        return [];
+      },
+    });
+    const acks = [{ id: 'one', lease_token: 'any' }];
+    await expect(settling({ acks, claim: { queues: ['q'] } })).rejects.toMatchObject({ code: 'unavailable' });
+    expect(gone).toHaveBeenCalledOnce();
   });
 
   test('a worker gets the job behind the one that it settles, in the same group', async () => {
@@ -148,8 +210,9 @@ describe('settle with claim', () => {
     const { queue, first } = await loop(1);
     service.engine.admit = (...request) => {
       const verbs = admit(...request);
+      const leaseEnds = createLeaseTimes();
       const claim = () => Promise.reject(unavailable());
-      return { ...verbs, settleAndClaim: createSettleAndClaim({ settle: verbs.settle, claim }) };
+      return { ...verbs, settleAndClaim: createSettleAndClaim({ ...verbs, claim, leaseEnds }) };
     };
     const { status, body } = await settle({ acks: [item(first)], claim: { queues: [queue] } });
     service.engine.admit = admit;

@@ -1,7 +1,7 @@
 /*
- * When this replica gave each lease, to tell how long the work took. It remembers as many leases as it has places. A newer
- * lease takes the place of an older one whose id falls there: that one is not measured. So the memory is bounded, and no
- * lease that nobody settles here stays for long.
+ * A time for each lease that this replica gave. It remembers as many leases as it has places. A newer lease takes the
+ * place of an older one whose id falls there. So the memory is bounded, and no lease that nobody settles here stays for
+ * long.
  */
 
 const PLACES = 2 ** 16;
@@ -31,13 +31,15 @@ export function createLeaseTimes() {
       times[place] = at;
     },
 
-    /** When the lease was given, if this replica gave it and still knows. It forgets it then. */
+    /** The time of the lease of this job, if this replica gave it and still knows. It forgets it then. */
     take(id: string): number | undefined {
       const place = digitsAt(id, PLACE_FROM, 4);
-      const at = times[place] as number;
-      if (at === 0 || checks[place] !== digitsAt(id, CHECK_FROM, 7)) return undefined;
+      const at = times[place];
+      if (!at || checks[place] !== digitsAt(id, CHECK_FROM, 7)) return undefined;
       times[place] = 0;
       return at;
     },
   };
 }
+
+export type LeaseTimes = ReturnType<typeof createLeaseTimes>;
