@@ -1,7 +1,6 @@
 // #19: what keys, tokens, limits, metrics, traces and the history cost: the cycle with each against the cycle without.
-import { createServer } from 'node:http';
 import { benchmark } from './lib/bench.mjs';
-import { atEnd } from './lib/cleanup.mjs';
+import { startCollector } from './lib/collector.mjs';
 import { cpuSecondsOf } from './lib/cpu.mjs';
 import { createIssuer } from './lib/issuer.mjs';
 import { fill, jobText, READY } from './lib/jobs.mjs';
@@ -15,19 +14,6 @@ const QUEUE = 'bench';
 const OTHER_KEYS = 100;
 
 const probe = (file) => new URL(`./lib/${file}`, import.meta.url).href;
-
-/** A collector of traces that forgets what it is sent. */
-async function startCollector() {
-  const collector = createServer((request, response) => {
-    request.resume().on('end', () => response.end());
-  });
-  await new Promise((done) => collector.listen(0, '127.0.0.1', done));
-  atEnd(() => {
-    collector.closeAllConnections();
-    collector.close();
-  });
-  return `http://127.0.0.1:${collector.address().port}`;
-}
 
 async function createKeys(base) {
   let admin;

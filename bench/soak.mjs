@@ -3,8 +3,9 @@
 //   node bench/soak.mjs --load plain --rate 500 --seconds 620 --window 20 --hold 0,620
 import { benchmark } from './lib/bench.mjs';
 import { atEnd } from './lib/cleanup.mjs';
+import { startCollector } from './lib/collector.mjs';
 import { cpuSecondsOf, serverCpu } from './lib/cpu.mjs';
-import { createLoad, everyKind, plainKind, QUEUES } from './lib/everything.mjs';
+import { createLoad, everyKind, plainKind, QUEUES, SCHEDULE } from './lib/everything.mjs';
 import { client } from './lib/http.mjs';
 import { fill, jobText } from './lib/jobs.mjs';
 import { paced } from './lib/paced.mjs';
@@ -80,14 +81,17 @@ await benchmark(
   }) => {
     const url = await postgres.database('dibs_soak');
     const server = await serverPid(url);
-    const replica = await startReplica(url);
+    const isPlain = kind === 'plain';
+    const traces = isPlain ? {} : { OTEL_EXPORTER_OTLP_ENDPOINT: await startCollector() };
+    const replica = await startReplica(url, traces);
     await fill(replica.url, rate ? 0 : ready, jobText('plain', { headers: {} }));
     const { asAdmin, key } = await createKeys(replica.url);
     for (const [queue, config] of Object.entries(QUEUES))
       await asAdmin.json('PUT', `/queues/${queue}`, config);
 
     const http = client(replica.url, workers + 256, undefined, key);
-    const load = createLoad(http, kind === 'plain' ? plainKind : everyKind);
+    const load = createLoad(http, isPlain ? plainKind : everyKind);
+    if (!isPlain) await asAdmin.json('PUT', '/schedules/soak', SCHEDULE);
     let over = false;
     const isOver = () => over;
     const failed = [];
@@ -181,18 +185,20 @@ await benchmark(
 
     const { body } = await asAdmin.json('GET', '/queues');
     const finished = new Set(['completed', 'cancelled']);
-    const left = body.queues.reduce(
-      (sum, { counts }) =>
-        sum +
-        Object.entries(counts).reduce((all, [state, count]) => all + (finished.has(state) ? 0 : count), 0),
-      0,
-    );
+    const left = body.queues
+      .filter(({ name }) => name !== SCHEDULE.job.queue)
+      .reduce(
+        (sum, { counts }) =>
+          sum +
+          Object.entries(counts).reduce((all, [state, count]) => all + (finished.has(state) ? 0 : count), 0),
+        0,
+      );
     const filled = rate ? 0 : ready;
     const lost = filled + load.counts.enqueued - load.counts.acked - left;
     asAdmin.close();
     report.say(
       [
-        `${load.counts.enqueued + filled} enqueued, ${load.counts.acked} acked, ${left} left.`,
+        `${load.counts.enqueued + filled} enqueued, ${load.counts.acked} acked, ${left} left. Jobs of the schedule: ${load.counts.ticks}.`,
         `Refused or failed: ${failed.length + notEnqueued}, not sent: ${skipped}.`,
         ...failed.slice(0, 3),
         ...replica.complaints.slice(0, 5),

@@ -3,19 +3,25 @@ import { PAYLOAD } from './jobs.mjs';
 
 /** A queue for each kind of jobs that needs one, with its configuration. */
 export const QUEUES = {
+  awaited: {},
   plain: {},
   groups: {},
   fair: {},
   kept: { retention_seconds: 60 },
+  ticks: {},
   limited: { max_leased: 1000, rate_limit: { jobs: 1_000_000, per_seconds: 1 } },
 };
 
 const job = (queue, rest) => ({ queue, payload: JSON.parse(PAYLOAD), ...rest });
 
-/** The i-th job. Every feature has its turn. `key` is for the header `Idempotency-Key`. */
+/** A schedule whose jobs are counted when they are done. */
+export const SCHEDULE = { cron: '* * * * * *', job: { queue: 'ticks', headers: { does: 'tick' } } };
+
+/** The i-th job, with the headers of its request. Every feature has its turn. */
 const KINDS = [
   () => ({ job: job('plain') }),
-  (i) => ({ job: job('plain'), key: `soak-${i}` }),
+  (i) => ({ job: job('plain'), with: { 'idempotency-key': `soak-${i}` } }),
+  () => ({ job: job('awaited'), with: { prefer: 'wait=10' } }),
   (i) => ({ job: job('plain', { unique_key: `u${i}` }) }),
   (i) => ({ job: job('plain', { priority: (i % 201) - 100, expires_in_seconds: 86_400 }) }),
   (i) => ({ job: job('plain', { delay_seconds: 1 + (i % 50) / 10 }) }),
@@ -40,20 +46,21 @@ const settled = {
   release: ({ deliveries }) => [deliveries > 1 ? 'acks' : 'releases', {}],
   extend: () => ['acks', {}],
   follow: () => ['acks', { enqueue: [job('plain')] }],
+  tick: () => ['acks', {}],
 };
 
 /** Enqueues jobs over HTTP and works on them. It counts what was answered, and takes the times. */
 export function createLoad(http, kindOf) {
   let made = 0;
-  const counts = { enqueued: 0, acked: 0 };
+  const counts = { enqueued: 0, acked: 0, ticks: 0 };
   let times = { enqueue: [], settle: [] };
   const claim = (more) => ({ queues: Object.keys(QUEUES), claim_id: randomUUID(), ...more });
 
   async function enqueue() {
-    const { job, key } = kindOf(made++);
-    const { ms } = await http.post('/jobs', job, key && { 'idempotency-key': key });
+    const { job, with: headers } = kindOf(made++);
+    const { ms } = await http.post('/jobs', job, headers);
     counts.enqueued++;
-    times.enqueue.push(ms);
+    if (!headers?.prefer) times.enqueue.push(ms);
   }
 
   /** Settles a job and claims the next one in the same request. */
@@ -68,7 +75,8 @@ export function createLoad(http, kindOf) {
     });
     const [result] = body[verb];
     if (result.status !== 200) throw new Error(`POST /jobs/settle: ${JSON.stringify(result)}`);
-    if (verb === 'acks') counts.acked++;
+    if (does === 'tick') counts.ticks++;
+    else if (verb === 'acks') counts.acked++;
     counts.enqueued += result.enqueued?.length ?? 0;
     times.settle.push(ms);
     return body.jobs[0];
