@@ -54,7 +54,13 @@ export function createLoad(http, kindOf) {
   let made = 0;
   const counts = { enqueued: 0, acked: 0, ticks: 0 };
   let times = { enqueue: [], settle: [] };
-  const claim = (more) => ({ queues: Object.keys(QUEUES), claim_id: randomUUID(), ...more });
+  const [first, ...others] = Object.keys(QUEUES);
+
+  /** Clients wait for the jobs of the first queue. The others come first in turn. */
+  function claim(more) {
+    others.push(others.shift());
+    return { queues: [first, ...others], claim_id: randomUUID(), ...more };
+  }
 
   async function enqueue() {
     const { job, with: headers } = kindOf(made++);
