@@ -111,6 +111,7 @@ export function createLease(context: {
     let way = wayOf();
     const isAlone = hasClaimLimit(queue) || names.length > 0 || way === 'limited walk' || !arrivals.isFresh();
     const on = isAlone ? trip.leave().db : trip.db;
+    // Outside of its round trip, a claim could overtake the settlement that it came with.
     if (isAlone) await Promise.allSettled(claims.map(({ settling }) => settling));
     if (!arrivals.isFresh()) {
       await arrivals.refresh();
