@@ -98,6 +98,7 @@ export function createDispatcher(options: {
     const leasing: Leases | Promise<Leases> =
       queue && trip ? runForAll(claims, () => leaseJobs(queue, claims, trip, filled)) : leaseNothing(claims);
     line.held = trip?.number === undefined;
+    line.leaves = line.held;
     try {
       const leases = await leasing;
       if (leases.opensInMs !== undefined) wakeAfter(line.name, leases.opensInMs);
@@ -231,10 +232,10 @@ export function createDispatcher(options: {
     pump(line);
   }
 
-  /** Something becomes ready in the queue's next round trip: the line takes part in it. */
+  /** Something becomes ready in the queue's next round trip: the line takes part in it, if its claims stay in it. */
   function expect(name: string): void {
     const line = lines.find(name);
-    if (!line) return;
+    if (!line || line.leaves) return;
     line.woken = true;
     pump(line);
   }

@@ -12,6 +12,8 @@ export interface WaitLine {
   joining: boolean;
   /** A statement outside of any round trip is under way. Later claims must not overtake those in it. */
   held: boolean;
+  /** Its last statement left its round trip. The next one will do so, too, and not see what that inserts. */
+  leaves: boolean;
   /** The next claims would overtake some that are uncertain. They look when those are decided. */
   behind: boolean;
   /** Something may be ready that was not when the line last looked. */
@@ -41,6 +43,7 @@ const openLine = (name: string, moment: number): WaitLine => ({
   uncertain: new Set(),
   joining: false,
   held: false,
+  leaves: false,
   behind: false,
   woken: false,
   missing: false,

@@ -385,3 +385,34 @@ test('claims that come while another one finds its queue empty leave the process
   expect(lookUps.count).toBeLessThan(20);
   dispatcher.close();
 });
+
+test.each([
+  ['stay in it', 'look in the round trip that inserts jobs', 2],
+  ['leave it', 'look when the jobs are committed, and not in vain before', 1],
+])('claims whose statements %s, %s', async (does, _, looksBefore) => {
+  let looks = 0;
+  const dispatcher = createDispatcher({
+    ownWithoutLeasing: async () => undefined,
+    async leaseJobs(_, claims, trip) {
+      looks++;
+      if (does === 'leave it') trip.leave();
+      return { jobs: claims.map(() => []), cut: false };
+    },
+    queues: allExist,
+    joinRoundTrip: createRoundTrips({} as never)(ORDER_IN_TRIP.claim),
+    connections: CONNECTIONS,
+    giveBack: () => undefined,
+    notifier: { waiting: () => undefined } as never,
+  });
+  const { jobs } = dispatcher.claim({ queues: ['a'], wait_seconds: 60 });
+  await passes(10);
+  expect(looks).toBe(1);
+  dispatcher.expect('a');
+  await passes(10);
+  expect(looks).toBe(looksBefore);
+  dispatcher.wake('a');
+  await passes(10);
+  expect(looks).toBe(looksBefore + 1);
+  dispatcher.close();
+  expect(await jobs).toEqual([]);
+});
