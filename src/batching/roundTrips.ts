@@ -230,7 +230,7 @@ export function createRoundTrips(
     const { tripOf, close } = gather(++number, alone);
     const isClaim = ({ order }: Waiting) => order === ORDER_IN_TRIP.claim;
     const start = (begins: (waiting: Waiting) => boolean) => {
-      const all = queue.waiting.splice(0);
+      const all = queue.waiting;
       queue.waiting = all.filter((waiting) => !begins(waiting));
       for (const waiting of all) if (begins(waiting)) waiting.start(tripOf(waiting.order));
     };
