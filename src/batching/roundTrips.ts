@@ -13,12 +13,21 @@ import type { Statement } from '../postgres/statements.ts';
  */
 export const ORDER_IN_TRIP = { enqueue: 0, settle: 1, advance: 2, claim: 3 } as const;
 
-/** A Db that shows rows early: `seen` gets them before the next round trip begins, and before any caller is answered. */
+/** What goes with a statement of a round trip. */
+export interface Along<Row> {
+  /** Is given the rows early: before the next round trip begins, and before any caller is answered. */
+  seen?: ((rows: Row[]) => void) | undefined;
+  /** Runs before it and behind it, in its transaction. Also when the statement has to run again by itself. */
+  before?: Call[];
+  behind?: Call[];
+}
+
+/** A Db whose statements may have others that go along. */
 export interface RoundTripDb extends Db {
   query<Parameters extends object, Row>(
     statement: Statement<Parameters, Row>,
     parameters?: Parameters,
-    seen?: (rows: Row[]) => void,
+    along?: Along<Row>,
   ): Promise<Row[]>;
 }
 
@@ -49,7 +58,7 @@ export type JoinRoundTrip = <T>(
 interface TripCall extends Call {
   order: number;
   isFirst: boolean;
-  seen: ((rows: never[]) => void) | undefined;
+  along: Along<never>;
   resolve(rows: unknown[]): void;
   reject(error: unknown): void;
 }
@@ -75,18 +84,42 @@ function jobsOf(calls: TripCall[], results: Rows[]): number {
   return jobs;
 }
 
+/** Runs statements, and what goes along with each, in one transaction. Returns the rows of the statements. */
+async function runTogether(
+  db: Pick<Database, 'pipeline'>,
+  calls: (Call & { along?: Along<never> })[],
+  sent?: () => void,
+): Promise<Rows[]> {
+  const all = calls.flatMap(({ along, ...call }) => {
+    const others = (beside: Call[] = []) => beside.map((other) => ({ askers: call.askers, ...other }));
+    return [...others(along?.before), call, ...others(along?.behind)];
+  });
+  const results = await db.pipeline(all, sent);
+  let at = 0;
+  return calls.map(({ along }) => {
+    const rows = results[at + (along?.before?.length ?? 0)];
+    at += 1 + (along?.before?.length ?? 0) + (along?.behind?.length ?? 0);
+    return rows as Rows;
+  });
+}
+
 /** So many queues begin their round trips in one pass of the event loop. */
 const BEGUN_AT_ONCE = 100;
 
 /** Work outside of any round trip: each statement goes by itself. */
-function outside(db: Db): RoundTrip {
+function outside(db: Pick<Database, 'pipeline'>): RoundTrip {
   const trip: RoundTrip = {
     number: undefined,
     db: {
-      async query(statement, parameters, seen) {
-        const rows = await db.query(statement, parameters);
-        seen?.(rows);
-        return rows;
+      async query<Parameters extends object, Row>(
+        statement: Statement<Parameters, Row>,
+        parameters?: Parameters,
+        along: Along<Row> = {},
+      ) {
+        const call = { statement: statement as Call['statement'], parameters: parameters ?? {}, along };
+        const [rows] = (await runTogether(db, [call])) as Row[][];
+        along.seen?.(rows as Row[]);
+        return rows as Row[];
       },
     },
     leave: () => trip,
@@ -125,10 +158,10 @@ function gather(number: number, alone: RoundTrip) {
           query<Parameters extends object, Row>(
             statement: Statement<Parameters, Row>,
             parameters?: Parameters,
-            seen?: (rows: Row[]) => void,
+            along: Along<Row> = {},
           ) {
             if (closed || statement.name === undefined)
-              return trip.leave().db.query(statement, parameters, seen);
+              return trip.leave().db.query(statement, parameters, along);
             for (const then of gathered.splice(0)) then();
             return new Promise<Row[]>((resolve, reject) =>
               calls.push({
@@ -137,7 +170,7 @@ function gather(number: number, alone: RoundTrip) {
                 statement: statement as Call['statement'],
                 askers: askers(),
                 parameters: parameters ?? {},
-                seen: seen as TripCall['seen'],
+                along,
                 resolve: resolve as TripCall['resolve'],
                 reject,
               }),
@@ -160,10 +193,7 @@ function gather(number: number, alone: RoundTrip) {
  * the round trip before is under way, and nobody waits when none is. When a round trip returns, the next one is sent
  * first. The answers are dealt out while the database works on it.
  */
-export function createRoundTrips(
-  db: Pick<Database, 'query' | 'pipeline'>,
-  tally?: { roundTrip(jobs: number): void },
-) {
+export function createRoundTrips(db: Pick<Database, 'pipeline'>, tally?: { roundTrip(jobs: number): void }) {
   const alone = outside(db);
   const queues = new Map<number, QueueTrips>();
   let number = 0;
@@ -183,8 +213,8 @@ export function createRoundTrips(
   /** Runs statements again, each by itself: one of them failed and undid all, and the others must not fail for it. */
   async function runAlone(calls: TripCall[]): Promise<void> {
     for (const call of calls)
-      await db.pipeline([call]).then(([rows]) => {
-        call.seen?.(rows as never[]);
+      await runTogether(db, [call]).then(([rows]) => {
+        call.along.seen?.(rows as never[]);
         call.resolve(rows as Rows);
       }, call.reject);
   }
@@ -192,8 +222,8 @@ export function createRoundTrips(
   async function send(queue: QueueTrips, calls: TripCall[], sent: () => void): Promise<void> {
     calls.sort((a, b) => a.order - b.order);
     try {
-      const results = await db.pipeline(calls, sent);
-      for (const [i, call] of calls.entries()) call.seen?.(results[i] as never[]);
+      const results = await runTogether(db, calls, sent);
+      for (const [i, call] of calls.entries()) call.along.seen?.(results[i] as never[]);
       tally?.roundTrip(jobsOf(calls, results));
       const deal = () => {
         for (const [i, call] of calls.entries()) call.resolve(results[i] as Rows);

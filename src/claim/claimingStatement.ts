@@ -1,5 +1,6 @@
 import type { RoundTrip } from '../batching/roundTrips.ts';
-import { type Call, callOf, timeLimit } from '../postgres/pipeline.ts';
+import { lockLimit, SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
+import { type Call, timeLimit } from '../postgres/pipeline.ts';
 import type { Database } from '../postgres/pool.ts';
 import { type Prepared, prepared, row } from '../postgres/statements.ts';
 import type { Queue } from '../queues/cache.ts';
@@ -100,10 +101,14 @@ function choose(queue: Queue, { cursor }: QueueMemory, parameters: Parameters, s
   return { statement: hasClaimLimit(queue) ? statements.limited : statements.plain, parameters: scanning };
 }
 
-/** Runs the claiming statement that the queue needs. Calls `filled` as soon as it is known that it filled all slots. */
+/**
+ * Runs the claiming statement that the queue needs. Calls `filled` as soon as it is known that it filled all slots.
+ * `isShared`: other verbs are in its transaction, so it waits for the row of a claim for a short time only.
+ */
 export async function runClaim(context: {
   db: Database;
   trip: RoundTrip['db'];
+  isShared: boolean;
   queue: Queue;
   claims: Claim[];
   known: QueueMemory;
@@ -111,13 +116,16 @@ export async function runClaim(context: {
   scanned: Scanned;
   filled: () => void;
 }): Promise<Claimed> {
-  const { db, trip, queue, claims, known, parameters, scanned, filled } = context;
-  const isNamed = parameters.claim_holders !== null;
-  const isLimited = scanned.way === 'limited walk';
-  const own = isNamed ? ownCalls(claims) : { before: [], behind: [] };
-  const before: Call[] = [...own.before];
-  const behind: Call[] = [...own.behind];
-  if (isLimited) {
+  const { db, trip, isShared, queue, claims, known, parameters, scanned, filled } = context;
+  const before: Call[] = [];
+  const behind: Call[] = [];
+  if (parameters.claim_holders) {
+    const own = ownCalls(claims);
+    if (isShared) before.push(lockLimit(SHORT_LOCK_WAIT_MS));
+    before.push(...own.before);
+    behind.push(...own.behind);
+  }
+  if (scanned.way === 'limited walk') {
     before.push(timeLimit(known.keySearch.limitMs(parameters.slots)));
     behind.unshift(timeLimit());
   }
@@ -133,15 +141,9 @@ export async function runClaim(context: {
     serveKeys(found.rows);
     return found;
   }
-  if (isNamed || isLimited) {
-    const results = await db.pipeline([...before, callOf(statement, all), ...behind]);
-    const rows = results[before.length] as unknown as ClaimedRow[];
-    serveKeys(rows);
-    return { rows };
-  }
-  const rows = await trip.query(statement as Prepared<object, ClaimedRow>, all, (rows) => {
+  const seen = (rows: ClaimedRow[]) => {
     serveKeys(rows);
     if (rows.length === parameters.slots) filled();
-  });
-  return { rows };
+  };
+  return { rows: await trip.query(statement as Prepared<object, ClaimedRow>, all, { seen, before, behind }) };
 }

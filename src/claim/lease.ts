@@ -3,7 +3,7 @@ import type { RoundTrip } from '../batching/roundTrips.ts';
 import type { LeaseTimes } from '../leaseTimes.ts';
 import { type Hold, LARGEST_BYTES, type Memory, SMALL_BYTES } from '../memory.ts';
 import type { Tally } from '../metrics/tally.ts';
-import { isClaimTaken, isTimeLimit } from '../postgres/errorClasses.ts';
+import { isClaimTaken, isLockTimeout, isTimeLimit } from '../postgres/errorClasses.ts';
 import type { Database } from '../postgres/pool.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queue } from '../queues/cache.ts';
@@ -103,13 +103,13 @@ export function createLease(context: {
     claims: Claim[],
     trip: RoundTrip,
     filled: () => void,
+    isLocked = false,
   ): Promise<Leases> {
     const names = claims.flatMap((claim) => claim.name ?? []);
-    // A limited claim holds the lock of its queue, and a claim with a name may fail because another request of it was
-    // first: neither may hold up the rest of a round trip. Nor may a claim that may be slow.
     const wayOf = () => (queue.fair ? memories.of(queue).keySearch.way() : undefined);
     let way = wayOf();
-    const isAlone = hasClaimLimit(queue) || names.length > 0 || way === 'limited walk' || !arrivals.isFresh();
+    // A limited claim holds the lock of its queue. It may not hold up the rest of a round trip, and nor may a claim that may be slow.
+    const isAlone = isLocked || hasClaimLimit(queue) || way === 'limited walk' || !arrivals.isFresh();
     const on = isAlone ? trip.leave().db : trip.db;
     // Outside of its round trip, a claim could overtake the settlement that it came with.
     if (isAlone) await Promise.allSettled(claims.map(({ settling }) => settling));
@@ -128,8 +128,20 @@ export function createLease(context: {
     const startedAt = performance.now();
     let found: Claimed;
     try {
-      found = await runClaim({ db, trip: on, queue, claims, known, parameters, scanned, filled });
+      found = await runClaim({
+        db,
+        trip: on,
+        isShared: !isAlone,
+        queue,
+        claims,
+        known,
+        parameters,
+        scanned,
+        filled,
+      });
     } catch (error) {
+      // Another request has the row of one of the claims. Outside of the round trip, this one waits for it.
+      if (!isAlone && isLockTimeout(error)) return leaseWithin(room, queue, claims, trip, filled, true);
       if (isClaimTaken(error)) {
         await noteTaken(db, claims);
         // The statement had no effect. It runs again for the others.

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isTimeLimit } from '../postgres/errorClasses.ts';
 import type { Db } from '../postgres/pool.ts';
 import { createSemaphore } from '../postgres/semaphore.ts';
-import { planned, row, type Statement } from '../postgres/statements.ts';
+import { planned, prepared, row, type Statement } from '../postgres/statements.ts';
 import { type Arrivals, LAG_MS } from '../queues/arrivals.ts';
 import type { ScanOrder, SurveyRun } from './queueMemories.ts';
 import { type Piece, rangesOf } from './scanRanges.ts';
@@ -42,7 +42,8 @@ const limited = <P, R>(statement: Statement<P, R>, timeoutMs: number): Statement
   timeoutMs,
 });
 const statements = {
-  survey: planned('claim/survey', row<Survey>()),
+  // Planned at each call, by statistics from the middle of a burst, it could take long, as maintenance/recall did.
+  survey: prepared('claim/survey', row<Survey>()),
   stored: planned('claim/stored_floors', row<{ rank: number; position: number }>()),
 };
 

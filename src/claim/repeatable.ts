@@ -96,6 +96,8 @@ export function repeatableClaims(context: {
      */
     async function find(takes: boolean): Promise<LeasedJob[] | undefined> {
       remember(mark);
+      // What it came with may end the leases of the claim.
+      await request.settling;
       try {
         while (!gone) {
           const { rows, looks, waiter } = await findLeases(db, name, { takes, waits: waitSeconds() > 0 });

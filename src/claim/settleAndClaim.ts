@@ -29,8 +29,11 @@ interface Verbs {
 const SETTLED_MS = 5000;
 
 /** Whether the claim may go in the round trip of its acks: nothing else is settled, and it cannot get their jobs. */
-function mayGoAlong({ claim, acks = [], ...others }: SettleAndClaimRequest, leaseEnds: LeaseTimes): boolean {
-  if (claim.claim_id !== undefined || acks.some(({ enqueue }) => enqueue)) return false;
+function mayGoAlong(
+  { claim: _, acks = [], ...others }: SettleAndClaimRequest,
+  leaseEnds: LeaseTimes,
+): boolean {
+  if (acks.some(({ enqueue }) => enqueue)) return false;
   if ([others.nacks, others.releases, others.extends].some((items = []) => items.length > 0)) return false;
   const until = performance.now() + SETTLED_MS;
   return acks.every(({ id }) => (leaseEnds.take(id) ?? 0) > until);

@@ -3,6 +3,7 @@ import { cancel } from './cancel.ts';
 import { columnTypes } from './columnTypes.ts';
 import { connectionOptions } from './connection.ts';
 import {
+  isClaimTaken,
   isClientTimeout,
   isDataError,
   isLockTimeout,
@@ -97,7 +98,10 @@ export function openDatabase(url: string, size: number, log?: OutageLog, watch?:
         notes.ran({ calls, from, ends, rows: error ? undefined : results.map(({ length }) => length) });
         if (!error) return resolve(results);
         const isHarmless =
-          isLockTimeout(error) || isDataError(error) || (hasOwnLimit(calls) && isTimeLimit(error));
+          isLockTimeout(error) ||
+          isDataError(error) ||
+          isClaimTaken(error) ||
+          (hasOwnLimit(calls) && isTimeLimit(error));
         if (isHarmless && pipeline.isSure) harmless.add(error as object);
         reject(error);
       };
@@ -134,7 +138,8 @@ export function openDatabase(url: string, size: number, log?: OutageLog, watch?:
 
   /**
    * Lends a connection. If anything fails on it, the connection is closed, which rolls back its transaction. It survives
-   * what is harmless: many statements may meet the lock of another transaction, or a short time limit of their own. Work that is
+   * what is harmless: many statements may meet the lock of another transaction, a claim that another request has, or a short time limit of
+   * their own. Work that is
    * `whole` leaves no transaction open.
    */
   const withConnection = <T>(

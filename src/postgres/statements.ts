@@ -32,7 +32,7 @@ export interface Statement<Parameters = any, Row = any> {
   name?: string;
   /** Its file under sql/, without the ending: what logs and traces call it. */
   file?: string;
-  /** How long this statement may run, if it has another limit than all the others. It must have no name. */
+  /** How long this statement may run, if it has another limit than all the others. It goes by itself, in no round trip. */
   timeoutMs?: number;
   /** Carries the types. It has no value. */
   types?: [Parameters, Row];

@@ -31,7 +31,7 @@ export async function completeJobs(
   seen?: Seen,
 ): Promise<Done[]> {
   const named = { queue_id: queue.id, ids: ids(items), lease_tokens: tokens(items) };
-  const gone = queue.retention_seconds === 0 ? await on.query(statements.ack, named, seen) : [];
+  const gone = queue.retention_seconds === 0 ? await on.query(statements.ack, named, { seen }) : [];
   if (gone.length === items.length) return gone;
   const deleted = new Set(gone.map((row) => row.id));
   const rest = items.filter((item) => !deleted.has(item.id));
@@ -62,7 +62,7 @@ export async function completeForSole(
   if (queue.retention_seconds !== 0) return completeJobs(queue, items, on);
   const named = { queue_id: queue.id, ids: ids(items), lease_tokens: tokens(items) };
   const limits = { kept_seconds: KEPT_SECONDS, most_bytes: HANDED_OVER_BYTES };
-  const gone = await on.query(statements.ackSole, { ...named, ...limits }, seen);
+  const gone = await on.query(statements.ackSole, { ...named, ...limits }, { seen });
   const results = new Map(items.map(({ id, result }) => [id, result?.text ?? null]));
   const deleted = new Set<string>();
   for (const { advanced: _, ...job } of gone) {

@@ -27,7 +27,6 @@ function setUp() {
         });
         if (connections.free) sent?.();
       }),
-    query: async () => ['alone'],
   } as unknown as Database;
   const inRoundTrip = createRoundTrips(db);
   return {
@@ -156,11 +155,33 @@ test('work that leaves its round trip holds up no other work, and has no number'
     return trip.leave().db.query(statement('scan'));
   });
   const enqueued = join('enqueue');
-  expect(await alone).toEqual(['alone']);
-  expect(left?.number).toBeUndefined();
   await settled();
+  expect(pipelines.map(names)).toEqual([['scan'], ['enqueue']]);
   pipelines[0]?.done();
+  expect(await alone).toEqual([{ name: 'scan' }]);
+  expect(left?.number).toBeUndefined();
+  pipelines[1]?.done();
   await enqueued;
+});
+
+test('what goes along with a statement runs around it, and again around it when it has to run by itself', async () => {
+  const { pipelines, inRoundTrip, join, settled } = setUp();
+  const along = {
+    before: [{ statement: statement('own'), parameters: {} }],
+    behind: [{ statement: statement('owned'), parameters: {} }],
+  };
+  const claimed = inRoundTrip(ORDER_IN_TRIP.claim)(1, (trip) => trip.db.query(statement('claim'), {}, along));
+  const enqueued = join('enqueue');
+  await settled();
+  pipelines[0]?.fail(new Error('refused'));
+  await settled();
+  pipelines[1]?.done();
+  expect(await enqueued).toEqual([{ name: 'enqueue' }]);
+  await settled();
+  pipelines[2]?.done();
+  expect(await claimed).toEqual([{ name: 'claim' }]);
+  const unit = ['own', 'claim', 'owned'];
+  expect(pipelines.map(names)).toEqual([['enqueue', ...unit], ['enqueue'], unit]);
 });
 
 let database: Awaited<ReturnType<typeof createDatabase>>;

@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { markOf } from '../../src/claim/claimRows.ts';
 import { startEngine } from '../../src/engine.ts';
 import { unavailable } from '../../src/errors.ts';
 import { openDatabase } from '../../src/postgres/pool.ts';
@@ -438,6 +440,64 @@ test('a claim_id that a worker always uses is a new claim each time that it has 
     const jobs = await moves(i % 3 === 0 ? other : service).claim(queue, wish);
     expect(jobs.map((job) => job.payload)).toEqual([2 * i, 2 * i + 1]);
     for (const job of jobs) expect((await at.settle('ack', job)).status).toBe(200);
+  }
+});
+
+test('a claim with a claim_id is served in the round trip that enqueues its job', async () => {
+  const ran: string[][] = [];
+  const db = openDatabase(service.databaseUrl, 5);
+  const pipeline: typeof db.pipeline = (calls, sent) => {
+    ran.push(calls.map(({ statement: { name = '' } }) => name));
+    return db.pipeline(calls, sent);
+  };
+  const log = () => undefined;
+  const engine = await startEngine({ listenUrl: service.databaseUrl, log, db: { ...db, pipeline } });
+  const queue = at.newQueue();
+  await at.configure(queue, {});
+  const claims = [newClaim(), newClaim(), {}].map((more) =>
+    engine.claim({ queues: [queue], wait_seconds: 60, ...more }),
+  );
+  await sleep(KNOWN_MS);
+  ran.splice(0);
+  for (const claim of claims) {
+    await engine.enqueue({ jobs: [{ queue }], at: () => '' });
+    await claim;
+  }
+  expect(ran.filter((names) => names.includes('enqueue/insert'))).toEqual([
+    expect.arrayContaining(['claim/plain', 'claim/own_leased']),
+    expect.arrayContaining(['claim/plain', 'claim/own_leased']),
+    expect.arrayContaining(['claim/plain']),
+  ]);
+  await engine.stop();
+  await db.close();
+});
+
+test('a claim whose row is locked holds up no enqueue and no ack of its queue', async () => {
+  const queue = at.newQueue();
+  await at.enqueueAll(Array(20).fill({ queue }));
+  const leased = await at.claim(queue, { limit: 20 });
+  const wish = newClaim();
+  const client = new pg.Client(service.databaseUrl);
+  await client.connect();
+  try {
+    await client.query('begin');
+    const lock =
+      'insert into dibs.repeatable_claims (mark, holder, until) values ($1, gen_random_uuid(), now())';
+    await client.query(lock, [markOf(wish.claim_id, [queue])]);
+    let isServed = false;
+    const claim = at.claim(queue, wish).finally(() => {
+      isServed = true;
+    });
+    const ids: string[] = [];
+    for (const job of leased) {
+      ids.push((await at.enqueue({ queue })).id);
+      expect((await at.settle('ack', job)).status).toBe(200);
+    }
+    expect(isServed).toBe(false);
+    await client.query('rollback');
+    expect(await claim).toMatchObject([{ id: ids[0], deliveries: 1 }]);
+  } finally {
+    await client.end();
   }
 });
 

@@ -50,22 +50,34 @@ describe('settle with claim', () => {
     expect(body).not.toHaveProperty('problem');
   });
 
-  test('the claim goes in the transaction of the acks, unless it has a claim_id', async () => {
-    const queue = at.newQueue();
-    await at.configure(queue, { retention_seconds: 3600 });
-    const transactionsOf = async (...jobs: Json[]) => {
-      const rows = await sql<{ xmin: string }>('select xmin from dibs.jobs where id = any ($1)', [
-        jobs.map(({ id }) => id),
-      ]);
-      return new Set(rows.map(({ xmin }) => xmin)).size;
-    };
-    await at.enqueueAll(Array(4).fill({ queue }));
-    const [first, other] = await at.claim(queue, { limit: 2 });
-    const [next] = (await settle({ acks: [first, other].map(item), claim: { queues: [queue] } })).body.jobs;
-    expect(await transactionsOf(first, other, next)).toBe(1);
-    const named = { queues: [queue], claim_id: 'one' };
-    const [last] = (await settle({ acks: [item(next)], claim: named })).body.jobs;
-    expect(await transactionsOf(next, last)).toBe(2);
+  test.each([undefined, 'one'])(
+    'the claim goes in the transaction of the acks: claim_id %s',
+    async (claim_id) => {
+      const queue = at.newQueue();
+      await at.configure(queue, { retention_seconds: 3600 });
+      const transactionsOf = async (...jobs: Json[]) => {
+        const rows = await sql<{ xmin: string }>('select xmin from dibs.jobs where id = any ($1)', [
+          jobs.map(({ id }) => id),
+        ]);
+        return new Set(rows.map(({ xmin }) => xmin)).size;
+      };
+      await at.enqueueAll(Array(3).fill({ queue }));
+      const acks = await at.claim(queue, { limit: 2 });
+      const { body } = await settle({ acks: acks.map(item), claim: { queues: [queue], claim_id } });
+      expect(await transactionsOf(...acks, ...body.jobs)).toBe(1);
+    },
+  );
+
+  test('a worker that always uses one claim_id gets the next job, not the one that it acks', async () => {
+    const { queue, first } = await loop(4);
+    const claim = { queues: [queue], claim_id: 'always' };
+    const seen = new Set([first.id]);
+    for (let acked = first; seen.size < 4; ) {
+      const [next] = (await settle({ acks: [item(acked)], claim })).body.jobs;
+      expect(seen).not.toContain(next.id);
+      seen.add(next.id);
+      acked = next;
+    }
   });
 
   test('acks of several queues are settled before the claim', async () => {
