@@ -144,7 +144,8 @@ async function end() {
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, end);
 
 const batches = pacing();
-atEnd(() => batches.return?.());
+// It ends when its next number comes, which may be never.
+atEnd(() => void batches.return?.());
 for (let i = 0; i < PRODUCERS; i++)
   void produce(batches).catch((error) => process.stderr.write(`a producer ended: ${error.message}\n`));
 void sampleForever();

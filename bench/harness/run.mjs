@@ -1,4 +1,4 @@
-// Runs adapters of hardbyte/postgresql-job-queue-benchmarking in turn, each with a database of its own on one PostgreSQL.
+// Runs adapters of hardbyte/postgresql-job-queue-benchmarking in turn, each run with a database of its own on one PostgreSQL.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -64,7 +64,8 @@ async function run({ name, command: [file, ...args] }, url, { seconds, warmSecon
     if (!line.startsWith('{')) return;
     const { kind, metric, value } = JSON.parse(line);
     if (kind === 'descriptor') startedAt = performance.now();
-    if (performance.now() > startedAt + warmSeconds * 1000) samples.get(metric)?.push(value);
+    const ran = performance.now() - startedAt;
+    if (ran > warmSeconds * 1000 && ran < (warmSeconds + seconds) * 1000) samples.get(metric)?.push(value);
   });
   const tooLate = performance.now() + 60_000;
   while (startedAt === Number.POSITIVE_INFINITY && isAlive() && performance.now() < tooLate) await sleep(100);
@@ -106,11 +107,15 @@ await benchmark(
     report,
   }) => {
     const sides = [DIBS, ...sidesIn(others)];
-    const urls = new Map();
-    for (const { name } of sides) {
-      const url = await postgres.database(`${name.replaceAll('-', '_')}_bench`);
+    /** Each run has an empty database: jobs that the run before left would come first. */
+    async function inNewDatabase(side, env) {
+      const name = `${side.name.replaceAll('-', '_')}_bench`;
+      const url = await postgres.database(name);
       for (const extension of EXTENSIONS) await query(url, `create extension if not exists ${extension}`);
-      urls.set(name, url);
+      await settle(url);
+      const found = await run(side, url, { seconds, warmSeconds, env });
+      await postgres.drop(name);
+      return found;
     }
     const load =
       rate > 0
@@ -121,10 +126,7 @@ await benchmark(
       for (let round = 0; round < rounds; round++)
         for (let i = 0; i < sides.length; i++) {
           const side = sides[(i + round) % sides.length];
-          const url = urls.get(side.name);
-          await settle(url);
-          const env = { ...load, WORKER_COUNT: String(count) };
-          found.get(side.name).push(await run(side, url, { seconds, warmSeconds, env }));
+          found.get(side.name).push(await inNewDatabase(side, { ...load, WORKER_COUNT: String(count) }));
         }
       report.table(
         `${count} workers, ${rate > 0 ? `${rate} jobs/s` : `${depth} jobs waiting`}; medians of ${rounds} rounds:`,
