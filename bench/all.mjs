@@ -11,7 +11,7 @@ import { linesTable } from './lib/report.mjs';
 
 const ALL = [
   ...['cycle', 'http', 'batches', 'backlog', 'horizon', 'workers', 'replicas', 'wakeup', 'bulk', 'memory'],
-  ...['queues', 'payloads', 'strategies', 'fairness', 'groups'],
+  ...['queues', 'payloads', 'strategies', 'fairness', 'groups', 'features', 'overhead', 'soak'],
 ];
 const HERE = fileURLToPath(new URL('.', import.meta.url));
 

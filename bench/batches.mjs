@@ -70,7 +70,7 @@ await benchmark(
       what: `jobs/s in batches of ${BATCH} over HTTP, at its best: ${Math.round(best(dibs))}/s`,
       against: `pgbench with unnest and any, at its best: ${Math.round(best(direct))}/s`,
       value: best(dibs) / best(direct),
-      atLeast: 0.5,
+      atLeast: 0.6,
     });
   },
 );
