@@ -138,9 +138,8 @@ export function openDatabase(url: string, size: number, log?: OutageLog, watch?:
 
   /**
    * Lends a connection. If anything fails on it, the connection is closed, which rolls back its transaction. It survives
-   * what is harmless: many statements may meet the lock of another transaction, a claim that another request has, or a short time limit of
-   * their own. Work that is
-   * `whole` leaves no transaction open.
+   * what is harmless: many statements may meet the lock of another transaction, a claim that another request has, or a short
+   * time limit of their own. Work that is `whole` leaves no transaction open.
    */
   const withConnection = <T>(
     work: (client: pg.PoolClient, notes: TripNotes) => Promise<T>,
