@@ -1,4 +1,4 @@
--- Runs before a claiming statement, in its transaction, for the claims with a claim_id that look at their queues. It writes or
+-- Runs before a claiming statement, in its transaction, for the claims with a claim_id that look for the first time. It writes or
 -- locks their rows, in the order of the marks, and waits for other requests of the same claims that lease at this moment. It
 -- fails (isClaimTaken) when another request holds one of the claims, or answers for its leases.
 with owned as (

@@ -3,7 +3,7 @@ import { isClaimTaken } from '../postgres/errorClasses.ts';
 import { type Call, callOf } from '../postgres/pipeline.ts';
 import type { Database, Db } from '../postgres/pool.ts';
 import { planned, prepared, row } from '../postgres/statements.ts';
-import { type Claim, type ClaimName, isWaiting } from './claim.ts';
+import type { Claim, ClaimName } from './claim.ts';
 import type { RepeatedRow } from './leasedJob.ts';
 
 /*
@@ -45,15 +45,15 @@ const namesOf = (claims: Claim[]): ClaimName[] => claims.flatMap(({ name }) => n
 
 /**
  * What goes before a claiming statement and behind it, in its transaction. It fails (isClaimTaken) when a claim may not
- * lease, because another request of it was first.
+ * lease, because another request of it was first. The first look of a claim writes its row. Later ones touch it only if they lease.
  */
 export function ownCalls(claims: Claim[]): { before: Call[]; behind: Call[] } {
-  const looking = claims.filter((claim) => claim.name && !isWaiting(claim));
-  const waiting = claims.filter((claim) => claim.name && isWaiting(claim));
-  const waits = looking.map((claim) => !claim.expired);
+  const first = claims.filter((claim) => claim.name && !claim.owned);
+  const later = claims.filter((claim) => claim.name && claim.owned);
+  const waits = first.map((claim) => !claim.expired);
   return {
-    before: looking.length > 0 ? [callOf(statements.own, { ...listed(namesOf(looking)), waits })] : [],
-    behind: waiting.length > 0 ? [callOf(statements.ownLeased, listed(namesOf(waiting)))] : [],
+    before: first.length > 0 ? [callOf(statements.own, { ...listed(namesOf(first)), waits })] : [],
+    behind: later.length > 0 ? [callOf(statements.ownLeased, listed(namesOf(later)))] : [],
   };
 }
 
@@ -65,7 +65,11 @@ export async function noteTaken(db: Db, claims: Claim[]): Promise<void> {
 
 /** Writes the rows of claims that look at a queue that is empty or does not exist, as the claiming statement would. */
 export async function ownWithoutLeasing(db: Database, claims: Claim[]): Promise<void> {
-  for (let left = claims; left.length > 0; left = left.filter((claim) => !claim.taken))
+  for (
+    let left = claims.filter(({ owned }) => !owned);
+    left.length > 0;
+    left = left.filter(({ taken }) => !taken)
+  )
     try {
       await db.pipeline(ownCalls(left).before);
       for (const claim of left) claim.owned = true;

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { markOf } from '../../src/claim/claimRows.ts';
 import { onServer } from '../support/database.ts';
 import { eventually, moves } from '../support/moves.ts';
+import { recordingEngine } from '../support/recordingEngine.ts';
 import { type Service, startService } from '../support/service.ts';
 
 let service: Service;
@@ -41,4 +42,22 @@ test('a claim writes one row, and a claim without a claim_id writes none', async
   expect(await sql('select mark from dibs.repeatable_claims')).toEqual(before);
   await at.claimOne(queue, { claim_id: 'one' });
   expect(await rowsOf('one', queue)).toMatchObject([{ answerers: null, waits: false, looking_until: null }]);
+});
+
+test('a claim of several queues writes its row at its first look, and touches it again only when it leases', async () => {
+  const { engine, roundTrips, stop } = await recordingEngine(service.databaseUrl);
+  const queues = [at.newQueue(), at.newQueue(), at.newQueue(), at.newQueue()];
+  for (const queue of queues.slice(0, 3)) await at.configure(queue, {});
+  const writes = () => roundTrips.flat().filter((name) => name === 'claim/own').length;
+  expect(await engine.claim({ queues, claim_id: 'finds none' })).toEqual([]);
+  expect(writes()).toBe(1);
+  const { id } = await at.enqueue({ queue: queues[2] as string });
+  const wish = { queues, claim_id: 'finds one' };
+  const jobs = await engine.claim(wish);
+  expect(jobs).toMatchObject([{ id }]);
+  expect(writes()).toBe(2);
+  expect((await at.ok('POST', '/jobs/claim', wish)).jobs).toMatchObject([
+    { id, lease_token: jobs[0]?.lease_token },
+  ]);
+  await stop();
 });

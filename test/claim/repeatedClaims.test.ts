@@ -8,6 +8,7 @@ import { openDatabase } from '../../src/postgres/pool.ts';
 import { onServer } from '../support/database.ts';
 import { claimToHangUp } from '../support/hangup.ts';
 import { eventually, expectProblem, moves } from '../support/moves.ts';
+import { recordingEngine } from '../support/recordingEngine.ts';
 import { type Service, startService } from '../support/service.ts';
 
 /** After this time the other replicas know of a waiting claim. */
@@ -444,32 +445,24 @@ test('a claim_id that a worker always uses is a new claim each time that it has 
 });
 
 test('a claim with a claim_id is served in the round trip that enqueues its job', async () => {
-  const ran: string[][] = [];
-  const db = openDatabase(service.databaseUrl, 5);
-  const pipeline: typeof db.pipeline = (calls, sent) => {
-    ran.push(calls.map(({ statement: { name = '' } }) => name));
-    return db.pipeline(calls, sent);
-  };
-  const log = () => undefined;
-  const engine = await startEngine({ listenUrl: service.databaseUrl, log, db: { ...db, pipeline } });
+  const { engine, roundTrips, stop } = await recordingEngine(service.databaseUrl);
   const queue = at.newQueue();
   await at.configure(queue, {});
   const claims = [newClaim(), newClaim(), {}].map((more) =>
     engine.claim({ queues: [queue], wait_seconds: 60, ...more }),
   );
   await sleep(KNOWN_MS);
-  ran.splice(0);
+  roundTrips.splice(0);
   for (const claim of claims) {
     await engine.enqueue({ jobs: [{ queue }], at: () => '' });
     await claim;
   }
-  expect(ran.filter((names) => names.includes('enqueue/insert'))).toEqual([
+  expect(roundTrips.filter((names) => names.includes('enqueue/insert'))).toEqual([
     expect.arrayContaining(['claim/plain', 'claim/own_leased']),
     expect.arrayContaining(['claim/plain', 'claim/own_leased']),
     expect.arrayContaining(['claim/plain']),
   ]);
-  await engine.stop();
-  await db.close();
+  await stop();
 });
 
 test('a claim whose row is locked holds up no enqueue and no ack of its queue', async () => {
