@@ -39,6 +39,7 @@ import { createGroupHeads } from './groups/heads.ts';
 import { createGroupRepair } from './groups/repair.ts';
 import { createLeaseTimes } from './leaseTimes.ts';
 import { startDuties } from './maintenance/duties.ts';
+import { createScanHorizon } from './maintenance/scanHorizon.ts';
 import { createMemory, type Memory } from './memory.ts';
 import { createDutyLog } from './metrics/dutyLog.ts';
 import { createLoopLag } from './metrics/loopLag.ts';
@@ -145,7 +146,9 @@ export async function startEngine(options: EngineOptions) {
   const clock = databaseClock(db);
   const tally = createTally(clock.now);
   const totals = createTotals({ db, tally, most: metricsQueues });
-  const depths = createDepths({ db, totals });
+  const leaseHorizon = createScanHorizon(clock);
+  const leasesFrom = leaseHorizon.dealtWith;
+  const depths = createDepths({ db, totals, leasesFrom });
   const dutyLog = createDutyLog();
   const loopLag = createLoopLag();
   const notifier = createNotifier({ db, url: listenUrl, state: options.listenState, log });
@@ -228,6 +231,7 @@ export async function startEngine(options: EngineOptions) {
     purge,
     redrive: createRedrive({ ...common, throttle, groups }),
     depths,
+    leasesFrom,
   });
   const operations = operationAdmin({ db, queues, clock, started: () => duties.workOnOperations() });
   const schedules = scheduleAdmin({ db, enqueue });
@@ -324,6 +328,7 @@ export async function startEngine(options: EngineOptions) {
     waiters,
     settlement,
     clock,
+    leaseHorizon,
     throttle,
     groups,
     repair,

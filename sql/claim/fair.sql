@@ -6,7 +6,7 @@
 -- returns, and one probe for each key whose jobs other claims have locked at this moment.
 -- `cut` is true when there may be more jobs, though it leased fewer than asked: other claims held jobs that it counted on.
 -- `ms` is how long the search took. A probe walks over dead index entries, too: see src/claim/keySearch.ts.
-with recursive
+with recursive any_ready (found) as materialized (values (true)),
 -- include shared/claim_allowance.sql
 -- The priorities in use, highest first. Beside each stand the slots that the ones before it leave, the key served last,
 -- and the range in which the jobs without a key are scanned: behind `floor`, up to `ceiling`.

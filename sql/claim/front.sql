@@ -6,7 +6,7 @@
 -- the ranges have no more jobs than the front. `ms` is how long the search took.
 -- The ranges of the jobs without a key are :ranks to :last_positions, those of the others :fair_ranks to
 -- :fair_last_positions (src/claim/scanRanges.ts).
-with
+with any_ready (found) as materialized (values (true)),
 -- include shared/claim_allowance.sql
 size as materialized (
   select case when is_open and slots > 0 then 4000 + slots else 0 end as jobs from wanted
@@ -44,12 +44,8 @@ front (id, rank, key, position) as materialized (
     cross join lateral (
       select id, -priority, ''::text collate "C", position
       from dibs.jobs
-      where queue_id = :queue_id
-        and state = 'ready'
-        and fairness_key is null
-        and (-priority, position) > (range.rank, range.position)
-        and (-priority, position) <= (range.last_rank, range.last_position)
-        and (expires_at is null or expires_at > statement_timestamp())
+      where
+        -- include shared/ready_in_range.sql
       order by queue_id, -priority, position
       limit (select jobs from size)
     ) as job

@@ -1,7 +1,7 @@
 -- The number of jobs that a claim may lease (`wanted`): what the claim limits of the queue allow, at most :slots. A queue
 -- with a claim limit allows none unless the transaction holds the lock of claim/limit_lock.sql (:holds_lock): another
 -- replica may not know of the limit yet.
--- Leases are counted as rows, up to max_leased. The claim log has at most 500 entries in a window. Each entry counts
+-- Nothing is counted unless `any_ready` says that a job may be ready. Leases are counted as rows, up to max_leased. The claim log has at most 500 entries in a window. Each entry counts
 -- until the last claim in it has left the window. So a window is at most 1/500 too long, and never too short.
 -- The time is that of the statement: the transaction may have begun before another claim ended.
 allowance as materialized (
@@ -27,13 +27,15 @@ allowance as materialized (
         and counted
         and lease_expires_at >= l.leases_from
       order by queue_id, lease_expires_at
-      limit coalesce(q.max_leased, 0)
+      limit case when (select found from any_ready) then coalesce(q.max_leased, 0) else 0 end
     ) as found
   ) as leased
   cross join lateral (
     select coalesce(sum(jobs), 0) as jobs
     from dibs.claim_log
-    where queue_id = :queue_id and until > statement_timestamp() - q.rate_seconds * interval '1 second'
+    where queue_id = :queue_id
+      and until > statement_timestamp() - q.rate_seconds * interval '1 second'
+      and (select found from any_ready)
   ) as claimed
   where q.id = :queue_id
 ),

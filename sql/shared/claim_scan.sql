@@ -14,12 +14,8 @@ ready as materialized (
       -- include shared/job_bytes.sql
       as bytes
     from dibs.jobs
-    where queue_id = :queue_id
-      and state = 'ready'
-      and fairness_key is null
-      and (-priority, position) > (range.rank, range.position)
-      and (-priority, position) <= (range.last_rank, range.last_position)
-      and (expires_at is null or expires_at > statement_timestamp())
+    where
+      -- include shared/ready_in_range.sql
       and (select is_open from wanted)
     order by queue_id, -priority, position
     limit (select slots from wanted)

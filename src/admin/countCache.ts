@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { JobState } from '../job.ts';
+import { isTimeLimit } from '../postgres/errorClasses.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, prepared, row } from '../postgres/statements.ts';
 import { restAfter } from '../shareOfTime.ts';
@@ -28,6 +29,12 @@ const SHARE = 1 / 10;
 /** Queues that had up to this number of jobs together, when last counted, go together in a statement. */
 const BATCH = 100_000;
 
+/** A count of small queues that took longer has read more than their jobs. Counts that do so take this share of the time. */
+const SLOW_MS = 20;
+const WHOLE_SHARE = 1 / 50;
+
+const always = () => true;
+
 const some = prepared('admin/counts', row<CountRow>());
 const all = { ...planned('admin/counts', row<CountRow>()), timeoutMs: 60_000 };
 
@@ -39,13 +46,17 @@ export function toCounted(
   return { counts, jobs: Object.values(counts).reduce((sum, n) => sum + n, 0), at, ms };
 }
 
-/** Counts jobs, and remembers the counts of queues that it has counted to the end. */
-export function createCountCache(db: Db) {
+/**
+ * Counts jobs, and remembers the counts of queues that it has counted to the end. `leasesFrom`: when the first lease may end that
+ * still runs.
+ */
+export function createCountCache(db: Db, leasesFrom: () => string) {
   const known = new Map<number, Counted>();
   const underWay = new Map<number, Promise<unknown>>();
   /** When a queue was dropped that was not counted since. */
   const dropped = new Map<number, number>();
   let refreshing = false;
+  let aboveFloorsUntil = 0;
 
   const countedAt = (id: number) => known.get(id)?.at ?? Number.NEGATIVE_INFINITY;
 
@@ -57,10 +68,18 @@ export function createCountCache(db: Db) {
     statement: typeof some | typeof all,
     ids: number[],
     limits: (number | null)[],
-    wanted: (id: number) => boolean,
+    {
+      above_floors = false,
+      wanted = always,
+    }: { above_floors?: boolean; wanted?: (id: number) => boolean } = {},
   ): Promise<CountRow[]> {
     const at = performance.now();
-    const rows = await db.query(statement, { queue_ids: ids, limits });
+    const rows = await db.query(statement, {
+      queue_ids: ids,
+      limits,
+      above_floors,
+      leases_from: leasesFrom(),
+    });
     const whole = rows.filter((row) => !row.cut);
     const ms = (performance.now() - at) / whole.length;
     for (const row of whole) {
@@ -73,6 +92,24 @@ export function createCountCache(db: Db) {
       }
     }
     return rows;
+  }
+
+  /**
+   * Counts up to `limits` jobs of each queue. When that was slow, it leaves out what lies below the stored scan floors for a while: index
+   * entries of jobs that are gone, while another transaction is old.
+   */
+  async function countSome(ids: number[], limits: number[]): Promise<CountRow[]> {
+    const began = performance.now();
+    if (began < aboveFloorsUntil) return count(some, ids, limits, { above_floors: true });
+    try {
+      return await count(some, ids, limits);
+    } catch (error) {
+      if (!isTimeLimit(error)) throw error;
+      return count(some, ids, limits, { above_floors: true });
+    } finally {
+      const ended = performance.now();
+      if (ended > began + SLOW_MS) aboveFloorsUntil = ended + restAfter(ended - began, WHOLE_SHARE);
+    }
   }
 
   /** Counts all jobs of the first of these queues. If a count of them is under way, it waits for that one instead. */
@@ -89,7 +126,7 @@ export function createCountCache(db: Db) {
       all,
       batch,
       batch.map(() => null),
-      isOurs,
+      { wanted: isOurs },
     ).finally(() => {
       for (const id of batch.filter(isOurs)) underWay.delete(id);
     });
@@ -108,8 +145,7 @@ export function createCountCache(db: Db) {
     /** The counts of a queue, if it was counted to the end. */
     of: (id: number): Counted | undefined => known.get(id),
 
-    /** Counts up to `limits` jobs of each queue. */
-    countSome: (ids: number[], limits: number[]): Promise<CountRow[]> => count(some, ids, limits, () => true),
+    countSome,
 
     countBatch,
 

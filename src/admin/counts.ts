@@ -38,9 +38,10 @@ const jobsIn = (told: Told | undefined) => told && Object.values(told.counts).re
 
 /**
  * Counts jobs by state: small queues at each call, large queues now and then, in proportion to the cost. `told`: what a duty has counted.
+ * `leasesFrom`: see countCache.ts.
  */
-export function queueCounter(db: Db, told: (id: number) => Told | undefined = () => undefined) {
-  const cache = createCountCache(db);
+export function queueCounter(db: Db, told: (id: number) => Told | undefined, leasesFrom: () => string) {
+  const cache = createCountCache(db, leasesFrom);
 
   /** The number of jobs of each queue to count anew. The smallest queues come first, until the budget is used up. */
   function limitsOf(ids: number[], budget: number): number[] {

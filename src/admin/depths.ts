@@ -88,8 +88,9 @@ export function drainSeconds({ counts }: Depth, shrinking: number | undefined): 
   return shrinking !== undefined && shrinking > 0 ? left / shrinking : undefined;
 }
 
-export function createDepths({ db, totals }: { db: Db; totals: Totals }) {
-  const cache = createCountCache(db);
+export function createDepths(context: { db: Db; totals: Totals; leasesFrom: () => string }) {
+  const { db, totals, leasesFrom } = context;
+  const cache = createCountCache(db, leasesFrom);
   let own = new Map<number, Depth>();
   let others: Depth | undefined;
   let lastFound: Map<number, Found> | undefined;

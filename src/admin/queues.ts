@@ -50,9 +50,10 @@ export function queueAdmin(context: {
   purge: Purge;
   redrive: Redrive;
   depths: Pick<Depths, 'of'>;
+  leasesFrom: () => string;
 }) {
-  const { db, queues, notifier, purge, redrive, depths } = context;
-  const { countsOf, drop } = queueCounter(db, depths.of);
+  const { db, queues, notifier, purge, redrive, depths, leasesFrom } = context;
+  const { countsOf, drop } = queueCounter(db, depths.of, leasesFrom);
   // Somebody may keep a transaction open that has created the queue.
   const waitForLocks = createLockWait();
 

@@ -25,6 +25,7 @@ import {
   pruneWindows,
 } from './pruner.ts';
 import { recallPassedOver, storeFloors } from './recall.ts';
+import type { ScanHorizon } from './scanHorizon.ts';
 import { expireJobs, promoteScheduled, rescueLeases } from './sweeper.ts';
 
 const SWEEP_MS = 200;
@@ -54,6 +55,8 @@ export function startDuties(context: {
   waiters: Waiters;
   settlement: Settlement;
   clock: Clock;
+  /** Up to when leases that ran out are dealt with. */
+  leaseHorizon: ScanHorizon;
   throttle: BulkThrottle;
   groups: GroupHeads;
   repair: GroupRepair;

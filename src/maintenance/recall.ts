@@ -19,7 +19,7 @@ const statements = {
 /** The number of jobs that one statement recalls. */
 const CHUNK = 500;
 /** The walks take this share of the time. */
-const SHARE = 1 / 10;
+const SHARE = 1 / 40;
 /** A queue is walked again after this time: one from which jobs were claimed since, and one from which none were. */
 const ACTIVE_MS = 1000;
 const IDLE_MS = 30_000;

@@ -25,6 +25,9 @@ export function createScanHorizon(clock: Clock, fullScanMs = FULL_SCAN_MS) {
   const before = (ms: number): string => new Date(clock.now() - ms).toISOString();
 
   return {
+    /** The time up to which everything is dealt with, as PostgreSQL reads it. */
+    dealtWith: (): string => dealtWith,
+
     /**
      * Goes on with a sweep where the last chunk ended. `chunk` returns the time that it has reached, or undefined at the
      * end of the sweep. Returns true when there is more.

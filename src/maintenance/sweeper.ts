@@ -87,11 +87,7 @@ async function moveDue(
  * them costs much. So it looks ahead, and each chunk that it moves has a part of every queue: a queue with a few jobs
  * does not wait for one with 100,000.
  */
-function sweeper(
-  context: Context,
-  sweep: Sweep,
-  horizon: ScanHorizon = createScanHorizon(context.clock),
-): () => Promise<boolean> {
+function sweeper(context: Context, sweep: Sweep, horizon: ScanHorizon): () => Promise<boolean> {
   const chunk = context.throttle.chunks();
   const found = createDueJobs();
   /** Where the search goes on. It has begun and is not over. */
@@ -146,23 +142,31 @@ function sweeper(
 }
 
 /** Takes back leases that ran out. Their jobs are ready again, dead when out of attempts, or cancelled if a client asked. */
-export const rescueLeases = (context: Context) =>
-  sweeper(context, {
-    due: statements.dueLeases,
-    firstId: FIRST_ID,
-    move: async (db, queue_id, due) =>
-      db.query(statements.rescue, { queue_id, ...(await positionsFor(db, due)) }),
-    tell: context.tally.rescued,
-  });
+export const rescueLeases = (context: Context & { leaseHorizon: ScanHorizon }) =>
+  sweeper(
+    context,
+    {
+      due: statements.dueLeases,
+      firstId: FIRST_ID,
+      move: async (db, queue_id, due) =>
+        db.query(statements.rescue, { queue_id, ...(await positionsFor(db, due)) }),
+      tell: context.tally.rescued,
+    },
+    context.leaseHorizon,
+  );
 
 /** Makes scheduled jobs ready, or blocked in their groups, when their `run_at` has come. */
 export const promoteScheduled = (context: Context) =>
-  sweeper(context, {
-    due: statements.dueScheduled,
-    firstId: '0',
-    move: async (db, queue_id, due) =>
-      db.query(statements.promote, { queue_id, ...(await positionsFor(db, due)) }),
-  });
+  sweeper(
+    context,
+    {
+      due: statements.dueScheduled,
+      firstId: '0',
+      move: async (db, queue_id, due) =>
+        db.query(statements.promote, { queue_id, ...(await positionsFor(db, due)) }),
+    },
+    createScanHorizon(context.clock),
+  );
 
 /** A job that comes back after it has expired lies below the scan horizon. Only a full scan finds it. */
 const EXPIRIES_FULL_SCAN_MS = 400;

@@ -261,8 +261,10 @@ export interface StatementTypes {
   };
   'admin/counts': {
     parameters: {
+      leases_from: string | null;
       queue_ids: (number | null)[] | null;
       limits: (number | null)[] | null;
+      above_floors: boolean | null;
     };
     columns: {
       id: number;
@@ -1201,13 +1203,13 @@ export interface StatementTypes {
   };
   'claim/limited': {
     parameters: {
-      slots: number | null;
-      holds_lock: boolean | null;
-      queue_id: number | null;
       ranks: (number | null)[] | null;
       positions: (number | null)[] | null;
       last_ranks: (number | null)[] | null;
       last_positions: (number | null)[] | null;
+      queue_id: number | null;
+      slots: number | null;
+      holds_lock: boolean | null;
       first_slots: (number | null)[] | null;
       max_bytes: number | null;
       most_bytes: number | null;

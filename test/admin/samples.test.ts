@@ -31,7 +31,7 @@ const sql = <Row extends object>(text: string) =>
 /** The duty of a replica that has counted all queues once. */
 async function sampler(db = owner) {
   const totals = createTotals({ db, tally: createTally(() => Date.now()), most: 100 });
-  const depths = createDepths({ db, totals });
+  const depths = createDepths({ db, totals, leasesFrom: () => '-infinity' });
   await until(async () => {
     await totals.flush();
     await depths.countNow();

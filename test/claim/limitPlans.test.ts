@@ -93,7 +93,7 @@ for (const [history, { before, analyzed }] of Object.entries(histories)) {
     });
 
     test.each(MODES)(
-      'a limited claim by its %s plan reads the leases and the window that it counts, and what it returns',
+      'a limited claim by its %s plan reads the leases and the window that it counts, and what it returns; in an empty queue nothing',
       async (mode) => {
         const statement = planOf(mode, 'claim/limited');
         const open = await statement.run(limitedClaim(1));
@@ -102,8 +102,12 @@ for (const [history, { before, analyzed }] of Object.entries(histories)) {
         expect(readsOf(open, 'jobs'), drawn).toBeLessThanOrEqual(20 + 4 * 30);
         expect(readsOf(open, 'claim_log'), drawn).toBeLessThanOrEqual(ENTRIES + 1);
         expect(drawn).toContain('jobs_counted');
+        const empty = await statement.run(limitedClaim(2));
+        expect(readsOf(empty, 'jobs') + readsOf(empty, 'claim_log'), outline(empty)).toBe(0);
+        await makeJobs(client, { jobs: 10, state: 'ready', queue: 2, from: 4_000_000 });
         const full = await statement.run(limitedClaim(2));
-        expect(readsOf(full, 'jobs'), outline(full)).toBeLessThanOrEqual(MAX_LEASED);
+        expect(readsOf(full, 'jobs'), outline(full)).toBeLessThanOrEqual(MAX_LEASED + 1);
+        await client.query(`delete from dibs.jobs where queue_id = 2 and state = 'ready'`);
       },
     );
 

@@ -470,7 +470,15 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
     planned: true,
     parameters: ({ queue }, [id = FIRST_ID]) => ({ queue_id: queue, id, position: 1 }),
   },
-  'admin/counts': { rows: 'queue', parameters: ({ queue }) => ({ queue_ids: [queue], limits: [null] }) },
+  'admin/counts': {
+    rows: 'queue',
+    parameters: ({ queue }) => ({
+      queue_ids: [queue],
+      limits: [null],
+      above_floors: false,
+      leases_from: '-infinity',
+    }),
+  },
   'admin/list_newest': {
     planned: true,
     rows: 200,
