@@ -210,6 +210,7 @@ export async function startEngine(options: EngineOptions) {
     joinRoundTrip: inCautiousRoundTrip(ORDER_IN_TRIP.enqueue),
     newId,
     inserted,
+    goAlong: claims.goAlong,
   });
   const enqueueOnce = idempotentEnqueue({
     db,

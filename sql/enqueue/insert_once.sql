@@ -1,9 +1,10 @@
--- Inserts the jobs of requests with an Idempotency-Key, one job for each, and keeps the answers. A request whose key has
+-- Inserts the jobs of requests with an Idempotency-Key, and keeps the answers. A request whose key has
 -- an answer, or had one that is not deleted yet, is passed over. No row comes back when the queue is gone.
--- One row without an id comes back for all jobs that are ready, and one without a state for each request that was passed
+-- One row without an id comes back for all jobs that are ready, and one without a state for each job of a request that was passed
 -- over.
--- An answer has marks where it shows what is decided here. The ids ascend: the other arrays have the texts of a request
--- where :ids has its job. All statements take keys in one order, so that no two of them can deadlock.
+-- The ids ascend. :firsts has the first id of each request, and the arrays of texts have those of the request in the same place.
+-- An answer has marks where it shows what is decided here. A request with several jobs has only such for which that is the same.
+-- All statements take keys in one order, so that no two of them can deadlock.
 -- IS TRUE makes the look-up of keys a hash. As a join, it would compare each request with each key.
 with queue as materialized (
   select id from dibs.queues where id = :queue_id for key share
@@ -22,7 +23,7 @@ asked as materialized (
   from
   -- include shared/new_jobs.sql
   cross join lateral (
-    select width_bucket(new.id, :ids::uuid[]) as n
+    select width_bucket(new.id, :firsts::uuid[]) as n
   ) as place
   cross join lateral (
     select
@@ -51,6 +52,7 @@ taken as (
   from queue
   cross join moment
   cross join asked
+  where asked.id = (:firsts::uuid[])[n]
   order by route, key
   on conflict (route, key) do nothing
   returning route, key

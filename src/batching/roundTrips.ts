@@ -31,6 +31,9 @@ export interface RoundTripDb extends Db {
   ): Promise<Row[]>;
 }
 
+/** The number of a round trip that all claims here have seen. */
+export const SEEN = 0;
+
 /** A round trip, as one of its verbs has it. */
 export interface RoundTrip {
   /** Later round trips have higher numbers. Work outside of any round trip has none. */
@@ -41,6 +44,8 @@ export interface RoundTrip {
   leave(): RoundTrip;
   /** The verb is answered before the next round trip begins. So what its caller does then goes in that one. */
   answerFirst(): void;
+  /** The same round trip for another verb, which begins now. */
+  beside(order: number): RoundTrip;
   /** Calls `then` when the first statement of the verb is in the round trip. A claim that begins then may still go along. */
   onceGathered(then: () => void): void;
 }
@@ -123,6 +128,7 @@ function outside(db: Pick<Database, 'pipeline'>): RoundTrip {
       },
     },
     leave: () => trip,
+    beside: () => trip,
     answerFirst: () => undefined,
     onceGathered: () => undefined,
   };
@@ -137,13 +143,14 @@ function gather(number: number, alone: RoundTrip) {
   const calls: TripCall[] = [];
   let closed = false;
 
-  return {
+  const gathering = {
     /** The round trip for one verb. */
     tripOf(order: number): RoundTrip {
       let isFirst = false;
       const gathered: (() => void)[] = [];
       const trip: RoundTrip = {
         number,
+        beside: (order) => (trip.number === undefined ? alone : gathering.tripOf(order)),
         answerFirst() {
           isFirst = true;
         },
@@ -186,6 +193,7 @@ function gather(number: number, alone: RoundTrip) {
       return calls;
     },
   };
+  return gathering;
 }
 
 /**

@@ -83,6 +83,7 @@ export function createClaims(context: {
 
     wake: dispatcher.wake,
     expect: dispatcher.expect,
+    goAlong: dispatcher.goAlong,
     lookAt: dispatcher.lookAt,
     replaced: repeatable.replaced,
 

@@ -1,5 +1,6 @@
 import { runForAll } from '../askers.ts';
-import type { JoinRoundTrip, RoundTrip } from '../batching/roundTrips.ts';
+import { type JoinRoundTrip, ORDER_IN_TRIP, type RoundTrip } from '../batching/roundTrips.ts';
+import { SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import { createSemaphore, type Semaphore } from '../postgres/semaphore.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
@@ -9,10 +10,23 @@ import type { LeasedJob } from './leasedJob.ts';
 import { alarms } from './limits.ts';
 import { AT_ONCE, createLooks } from './looks.ts';
 import { createOpenClaims, type OpenClaim } from './openClaims.ts';
-import { createWaitLines, hasReason, MOMENTS, mayHoldMore, nextBatch, type WaitLine } from './waitLine.ts';
+import {
+  createWaitLines,
+  hasReason,
+  MOMENTS,
+  mayHoldMore,
+  nextBatch,
+  type WaitLine,
+  waitersFor,
+} from './waitLine.ts';
 
 /** Waiting claims look this often without being woken, in case a notification was lost. An outage shows as soon. */
 const POLL_MS = 1000;
+
+const never = () => false;
+
+/** After a lock has held up claims in a round trip of others, none go along for so long. */
+const AWAY_MS = 10_000;
 
 /** The first looks of claims take at most this share of the connections, besides round trips that are under way anyway. */
 const FIRST_LOOKS = 0.6;
@@ -42,6 +56,9 @@ export function createDispatcher(options: {
   /** Claims that look at their first queue. Thousands that come at once leave connections to other verbs. */
   const firstLooks = createSemaphore(Math.ceil(options.connections * FIRST_LOOKS));
   const wakeAfter = alarms((queue) => wake(queue));
+  /** When claims may go along in round trips of others again. */
+  let alongFrom = Number.NEGATIVE_INFINITY;
+
   /** Decides what a claim does after a statement that served it, or that showed its queue to be empty. */
   function proceed(claim: Claim, line: WaitLine): void {
     if (isGivenUp(claim) || slotsOf(claim) === 0 || claim.bytes >= CLAIM_BYTES) {
@@ -110,11 +127,21 @@ export function createDispatcher(options: {
 
   /** Runs one statement for the first claims in line. A queue that does not exist has no jobs. */
   async function serve(line: WaitLine, queue: Queue | undefined, trip: RoundTrip | undefined): Promise<void> {
-    const { served, visitors } = nextBatch(line);
-    if (served.length === 0) return;
-    const slots = served.reduce((sum, claim) => sum + slotsOf(claim), 0);
+    const batch = nextBatch(line);
+    if (batch.served.length === 0) return;
     line.woken = false;
     line.trip = trip;
+    await serveBatch(line, queue, trip, batch);
+  }
+
+  /** `visitors` look at the queue for the first time. They are served, or learn from this statement that the queue is empty. */
+  async function serveBatch(
+    line: WaitLine,
+    queue: Queue | undefined,
+    trip: RoundTrip | undefined,
+    { served, visitors }: ReturnType<typeof nextBatch>,
+  ): Promise<void> {
+    const slots = served.reduce((sum, claim) => sum + slotsOf(claim), 0);
     for (const claim of visitors) claim.seen[claim.queues.indexOf(line.name)] = line.wakes;
     for (const claim of served) {
       claim.busy = true;
@@ -240,6 +267,31 @@ export function createDispatcher(options: {
     pump(line);
   }
 
+  /**
+   * A round trip of others puts jobs into a queue. Claims that wait go along, and see these jobs. The returned function tells whether
+   * they are enough for all of the jobs, and did not leave the round trip.
+   */
+  function goAlong(queue: Queue, jobs: number, trip: RoundTrip): () => boolean {
+    const line = lines.find(queue.name);
+    const began = performance.now();
+    if (!line || line.held || line.leaves || trip.number === undefined || began < alongFrom) return never;
+    const served = waitersFor(line, jobs);
+    if (served.length === 0) return never;
+    const beside = trip.beside(ORDER_IN_TRIP.claim);
+    const run = serveBatch(line, queue, beside, { served, visitors: [] })
+      .catch((error) => failAll(line, error))
+      .finally(() => {
+        const ended = performance.now();
+        if (ended > began + SHORT_LOCK_WAIT_MS) alongFrom = ended + AWAY_MS;
+        running.delete(run);
+        pump(line);
+        lines.dropIfEmpty(line);
+      });
+    running.add(run);
+    const slots = served.reduce((sum, claim) => sum + slotsOf(claim), 0);
+    return () => slots >= jobs && beside.number !== undefined;
+  }
+
   /** The moments at which a look-up of queues is under way. */
   const asking = new Set<Set<WaitLine>>();
 
@@ -287,6 +339,7 @@ export function createDispatcher(options: {
   return {
     wake,
     expect,
+    goAlong,
     wakeAll,
     open,
 

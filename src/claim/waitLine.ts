@@ -97,6 +97,20 @@ export function nextBatch(line: WaitLine): { served: Claim[]; visitors: Claim[] 
   return { served, visitors };
 }
 
+/** The first claims that wait, as many as take this number of jobs. None where they might overtake one that came before them. */
+export function waitersFor(line: WaitLine, jobs: number): Claim[] {
+  const waiting = line.claims.filter((claim) => !claim.busy && isWaiting(claim));
+  if (mightOvertake(line, waiting[0])) return [];
+  const served: Claim[] = [];
+  let slots = 0;
+  for (const claim of waiting) {
+    if (slots >= jobs) break;
+    slots += slotsOf(claim);
+    served.push(claim);
+  }
+  return served;
+}
+
 /** Whether the queue may hold more than a statement leased. It also decides how many claims are served next. */
 export function mayHoldMore(line: WaitLine, slots: number, { jobs, cut }: Leases): boolean {
   const rows = jobs.reduce((sum, leased) => sum + leased.length, 0);

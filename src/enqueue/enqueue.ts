@@ -198,8 +198,8 @@ export function createEnqueue(context: {
       ),
 
     newId,
-    /** Is to be called when jobs that others inserted are committed. */
-    inserted: (jobs: Job[]) => committed(jobs),
+    /** Is to be called when jobs that others inserted are committed, in this round trip or outside of any. */
+    inserted: committed,
 
     /** Runs `work` in a transaction. The jobs are inserted in it when, and if, `work` calls `enqueueIn`. */
     enqueueWithin: <T>(jobs: NewJob[], at: PathOf, work: Within<T>): Promise<T> =>

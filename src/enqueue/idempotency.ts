@@ -14,7 +14,7 @@ import {
   recall,
   takeKey,
 } from './keptAnswers.ts';
-import type { JobToInsert, NewJob } from './newJob.ts';
+import type { NewJob } from './newJob.ts';
 import type { OnceBatcher } from './onceBatcher.ts';
 
 /** While a request waits for its job on another replica, this replica looks this often whether it is answered. */
@@ -99,11 +99,10 @@ export function idempotentEnqueue(context: {
     return known;
   }
 
-  /** Carries out a request for one job, together with others. Undefined when nothing was done: alone, it is told why. */
+  /** Carries out a request together with others. Undefined when nothing was done: alone, it is told why. */
   async function carryOutTogether({ request, jobs, at, answerOf, afterwards }: IdempotentEnqueue) {
-    if (jobs.length > 1) return undefined;
-    const done = await enqueueTogether(jobs, at, ([job]) =>
-      insertOnce({ request, job: job as JobToInsert, answerOf, openSeconds: afterwards?.seconds }),
+    const done = await enqueueTogether(jobs, at, (jobs) =>
+      insertOnce({ request, jobs, answerOf, openSeconds: afterwards?.seconds }),
     );
     return done && { given: done.answer, written: done.inserted };
   }

@@ -1,18 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { createBatcher } from '../batching/batcher.ts';
-import type { JoinRoundTrip } from '../batching/roundTrips.ts';
+import { type JoinRoundTrip, type RoundTrip, SEEN } from '../batching/roundTrips.ts';
 import { QueueGone } from '../errors.ts';
 import type { Job, JobState } from '../job.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import { textArray } from '../postgres/textArray.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
+import type { Queue } from '../queues/cache.ts';
 import type { Answer, IdempotentRequest } from './keptAnswers.ts';
 import { type JobToInsert, newJobParameters, toJob } from './newJob.ts';
 import { weigh } from './weight.ts';
 
 const statement = prepared('enqueue/insert_once', row<Decided | PassedOver>());
 
-const BATCH_ROWS = 250;
+/** A batch has at most this number of requests, and as many jobs as any (weight.ts). */
+const BATCH_REQUESTS = 250;
 
 /** What the database decides about a job, as an answer writes it. It holds for all ready jobs when it has no id. */
 interface Decided {
@@ -29,23 +31,26 @@ interface PassedOver {
   created_at: null;
 }
 
-/** A request with an Idempotency-Key that enqueues one job. */
+/**
+ * A request with an Idempotency-Key. The answer is written before the database decides about the jobs. So where there are several, it has to
+ * decide the same about all of them: see `areAlike`.
+ */
 export interface OnceRequest {
   request: IdempotentRequest;
-  job: JobToInsert;
+  jobs: JobToInsert[];
   answerOf(jobs: Job[]): Answer | Promise<Answer>;
   /** How long another answer may replace this one. */
   openSeconds: number | undefined;
 }
 
-/** The job of a request, and the answer that is kept under its key. */
+/** The jobs of a request, and the answer that is kept under its key. */
 export interface OnceResult {
   inserted: Job[];
   answer: Answer;
 }
 
 interface Drafted extends OnceRequest {
-  id: string;
+  ids: string[];
   draft: Answer;
 }
 
@@ -58,35 +63,51 @@ const MARKS = { state: `state ${secret}`, run_at: `run_at ${secret}`, created_at
 
 const filledIn = ({ body, ...rest }: Answer, { state, run_at, created_at }: Decided): Answer => ({
   ...rest,
-  body: body.replace(MARKS.state, state).replace(MARKS.run_at, run_at).replace(MARKS.created_at, created_at),
+  body: body
+    .replaceAll(MARKS.state, state)
+    .replaceAll(MARKS.run_at, run_at)
+    .replaceAll(MARKS.created_at, created_at),
 });
 
-const byId = (a: Drafted, b: Drafted) => (a.id < b.id ? -1 : 1);
+const firstOf = ({ ids }: Drafted) => ids[0] as string;
+
+/** The jobs of a request have ids one behind the other. */
+const byId = (a: Drafted, b: Drafted) => (firstOf(a) < firstOf(b) ? -1 : 1);
+
+const isReadyAtOnce = ({ run_at, delay_seconds }: JobToInsert) => run_at === null && delay_seconds === 0;
+
+/** Whether the database will decide the same about all of these jobs. */
+const areAlike = (jobs: JobToInsert[]) =>
+  jobs.length === 1 ||
+  jobs.every((job) => isReadyAtOnce(job) && job.group === null && job.awaited_seconds === null);
 
 /**
  * Enqueues the jobs of requests with Idempotency-Keys, in round trips of their queue that wait only for a short time. The
- * result is undefined for a request whose key has an answer already. @throws QueueGone when the queue was deleted
+ * result is undefined for a request whose key has an answer already, and for one whose jobs are not alike. @throws QueueGone when the queue was deleted
  */
 export function createOnceBatcher(context: {
   joinRoundTrip: JoinRoundTrip;
   arrivals: Arrivals;
   newId: (queueId: number) => string;
-  inserted: (jobs: Job[]) => void;
+  inserted: (jobs: Job[], trip?: number) => void;
+  /** Has claims that wait go along in a round trip that puts so many jobs into a queue. Whether they have seen them all. */
+  goAlong: (queue: Queue, jobs: number, trip: RoundTrip) => () => boolean;
 }) {
-  const { joinRoundTrip, arrivals, newId, inserted } = context;
+  const { joinRoundTrip, arrivals, newId, inserted, goAlong } = context;
 
   const batched = createBatcher<Drafted, OnceResult | undefined>({
     joinRoundTrip,
-    weigh: ({ job }) => weigh([job], BATCH_ROWS),
+    weigh: ({ jobs }) => Math.max(1 / BATCH_REQUESTS, weigh(jobs)),
     maxWeight: 1,
     async run(queueId, items, trip) {
       const asked = items.toSorted(byId);
       const parameters = {
         queue_id: queueId,
         ...newJobParameters(
-          asked.map(({ id }) => id),
-          asked.map(({ job }) => job),
+          asked.flatMap(({ ids }) => ids),
+          asked.flatMap(({ jobs }) => jobs),
         ),
+        firsts: asked.map(firstOf),
         routes: textArray(asked.map(({ request }) => request.route)),
         keys: textArray(asked.map(({ request }) => request.key)),
         fingerprints: textArray(asked.map(({ request }) => request.fingerprint)),
@@ -98,27 +119,38 @@ export function createOnceBatcher(context: {
         run_at_mark: MARKS.run_at,
         created_at_mark: MARKS.created_at,
       };
+      const roundTrip = trip as RoundTrip;
+      const ready = items.flatMap(({ jobs }) => jobs.filter(isReadyAtOnce));
+      const [first] = ready;
+      const areSeen = first && goAlong(first.queue, ready.length, roundTrip);
       const rows = await arrivals.watch(
         () => [queueId],
-        () => (trip as NonNullable<typeof trip>).db.query(statement, parameters),
+        () => roundTrip.db.query(statement, parameters),
       );
       if (rows.length === 0) throw new QueueGone();
       const found = new Map(rows.map((row) => [row.id, row]));
-      const results = items.map(({ id, job, draft }) => {
-        const decided = (found.get(id) ?? found.get(null)) as Decided | PassedOver;
+      const results = items.map(({ ids, jobs, draft }) => {
+        const decided = (found.get(ids[0] as string) ?? found.get(null)) as Decided | PassedOver;
         if (decided.state === null) return undefined;
-        return { inserted: [toJob(job, id, decided)], answer: filledIn(draft, decided) };
+        const written = jobs.map((job, i) => toJob(job, ids[i] as string, decided));
+        return { inserted: written, answer: filledIn(draft, decided) };
       });
-      inserted(results.flatMap((result) => result?.inserted ?? []));
+      const all = results.flatMap((result) => result?.inserted ?? []);
+      inserted(all, areSeen?.() ? SEEN : undefined);
       return results;
     },
   });
 
   return async (asked: OnceRequest): Promise<OnceResult | undefined> => {
-    const { job, answerOf } = asked;
-    const id = newId(job.queue.id);
-    const draft = await answerOf([toJob(job, id, { ...MARKS, state: MARKS.state as JobState })]);
-    return batched(job.queue.id, { ...asked, id, draft });
+    const { jobs, answerOf } = asked;
+    if (!areAlike(jobs)) return undefined;
+    const queueId = (jobs[0] as JobToInsert).queue.id;
+    const ids = jobs.map(() => newId(queueId));
+    const drafted = jobs.map((job, i) =>
+      toJob(job, ids[i] as string, { ...MARKS, state: MARKS.state as JobState }),
+    );
+    const draft = await answerOf(drafted);
+    return batched(queueId, { ...asked, ids, draft });
   };
 }
 

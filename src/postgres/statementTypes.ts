@@ -1704,6 +1704,7 @@ export interface StatementTypes {
       fairness_keys: (string | null)[] | TextArray | null;
       expiries: (number | null)[] | null;
       waits: (number | null)[] | null;
+      firsts: (string | null)[] | null;
       fingerprints: (string | null)[] | TextArray | null;
       statuses: (number | null)[] | null;
       locations: (string | null)[] | TextArray | null;

@@ -25,7 +25,7 @@ const joinRoundTrip: JoinRoundTrip = (_, work, pace) => {
 };
 
 /** A dispatcher whose statements return when the test says so. */
-function setUp() {
+function setUp(join = joinRoundTrip) {
   const statements: {
     queue: string;
     claims: Claim[];
@@ -47,7 +47,7 @@ function setUp() {
         else statements.push(statement);
       }),
     queues: allExist,
-    joinRoundTrip,
+    joinRoundTrip: join,
     connections: CONNECTIONS,
     giveBack: (jobs) => givenBack.push(...jobs),
     notifier: { waiting: () => undefined } as never,
@@ -415,4 +415,37 @@ test.each([
   expect(looks).toBe(looksBefore + 1);
   dispatcher.close();
   expect(await jobs).toEqual([]);
+});
+
+test('a claim that left the round trip of others may not have seen its jobs, and one that stayed has', async () => {
+  const { dispatcher, statement } = setUp((_, work) => work({ number: 1 } as never));
+  const claim = dispatcher.claim({ queues: ['a'], limit: 1, wait_seconds: 60 });
+  (await statement()).answer([[]]);
+  await nextLoop();
+  const beside: { number: number | undefined } = { number: 2 };
+  const goAlong = (jobs: number) =>
+    dispatcher.goAlong({ id: 1, name: 'a' } as never, jobs, { number: 2, beside: () => beside } as never);
+  const areSeen = goAlong(1);
+  expect(areSeen()).toBe(true);
+  expect((await statement()).claims).toHaveLength(1);
+  beside.number = undefined;
+  expect(areSeen()).toBe(false);
+  // It is in a statement: it goes in no other.
+  expect(goAlong(1)()).toBe(false);
+  claim.abandon();
+  dispatcher.close();
+});
+
+test('one claim for two jobs of a round trip of others leaves one of them to be told of', async () => {
+  const { dispatcher, statement } = setUp((_, work) => work({ number: 1 } as never));
+  const claim = dispatcher.claim({ queues: ['a'], limit: 1, wait_seconds: 60 });
+  (await statement()).answer([[]]);
+  await nextLoop();
+  const trip = { number: 2, beside: () => ({ number: 2 }) };
+  const areSeen = dispatcher.goAlong({ id: 1, name: 'a' } as never, 2, trip as never);
+  expect(areSeen()).toBe(false);
+  const along = await statement();
+  along.answer([[job('1')]]);
+  expect(await claim.jobs).toEqual([job('1')]);
+  dispatcher.close();
 });

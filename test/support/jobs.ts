@@ -232,6 +232,7 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
     batch: true,
     parameters: ({ queue }, ids) => ({
       ...newJobs(queue, ids),
+      firsts: ids,
       routes: all(ids, 'POST /jobs'),
       keys: ids,
       fingerprints: all(ids, '0'.repeat(64)),
