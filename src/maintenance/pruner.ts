@@ -2,8 +2,10 @@ import type { BulkThrottle } from '../batching/bulkThrottle.ts';
 import { FIRST_ID } from '../ids.ts';
 import type { JobState } from '../job.ts';
 import type { Clock } from '../postgres/clock.ts';
+import { isTimeLimit } from '../postgres/errorClasses.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, row, type Statement } from '../postgres/statements.ts';
+import { restAfter } from '../shareOfTime.ts';
 import { createScanHorizon } from './scanHorizon.ts';
 
 /** Finished jobs of one queue and state that outlived their retention. */
@@ -11,6 +13,7 @@ interface Prunable {
   queue_id: number;
   state: JobState;
   retention_seconds: number;
+  first_finished_at: string;
 }
 
 /** The last job that a batch deleted. The next batch begins behind it. */
@@ -37,7 +40,11 @@ const statements = {
 
 /** A pass that has much to do looks this often for queues that have something to prune by now. */
 const LOOK_MS = 1000;
-const BEGINNING: Last = { after_finished_at: '-infinity', after_id: FIRST_ID };
+/** When a look at all jobs was slow, index entries of jobs that are gone are in its way. Then such looks take this share of the time. */
+const SLOW_MS = 20;
+const WHOLE_SHARE = 1 / 200;
+/** Looks in between find jobs whose retention ended in this time. */
+const RECENT_SECONDS = 60;
 
 /** The number of rows that prune_answers.sql, prune_windows.sql, prune_claims.sql, prune_keys.sql, prune_audit.sql and prune_history.sql take at once. */
 const BATCH = 1000;
@@ -48,11 +55,29 @@ export function pruneJobs({ db, throttle }: { db: Db; throttle: BulkThrottle }):
   /** What there is to prune, by queue and state. What was served last stands last. */
   const left = new Map<string, Prunable & Last>();
   let lookedAt = Number.NEGATIVE_INFINITY;
+  let wholeFrom = Number.NEGATIVE_INFINITY;
+
+  const lookBack = (since_seconds: number | null) => db.query(statements.prunable, { since_seconds });
+
+  async function find(): Promise<Prunable[]> {
+    const started = performance.now();
+    if (started < wholeFrom) return lookBack(RECENT_SECONDS);
+    try {
+      return await lookBack(null);
+    } catch (error) {
+      if (!isTimeLimit(error)) throw error;
+      return lookBack(RECENT_SECONDS);
+    } finally {
+      const ended = performance.now();
+      if (ended > started + SLOW_MS) wholeFrom = ended + restAfter(ended - started, WHOLE_SHARE);
+    }
+  }
 
   async function look(): Promise<void> {
-    for (const one of await db.query(statements.prunable)) {
+    for (const one of await find()) {
       const key = `${one.queue_id} ${one.state}`;
-      const { after_finished_at, after_id } = left.get(key) ?? BEGINNING;
+      const beginning: Last = { after_finished_at: one.first_finished_at, after_id: FIRST_ID };
+      const { after_finished_at, after_id } = left.get(key) ?? beginning;
       left.set(key, { ...one, after_finished_at, after_id });
     }
     lookedAt = performance.now();

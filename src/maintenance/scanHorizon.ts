@@ -6,7 +6,7 @@ import { restAfter } from '../shareOfTime.ts';
 const MARGIN_MS = 5000;
 /** Full scans are at least this long apart, and take at most this share of the time. */
 const FULL_SCAN_MS = 10_000;
-const FULL_SCAN_SHARE = 1 / 50;
+const FULL_SCAN_SHARE = 1 / 200;
 const BEGINNING = '-infinity';
 /** When the first full scan of a replica fails, its sweeps begin this long ago. */
 const RECENT_MS = 60_000;

@@ -1881,11 +1881,14 @@ export interface StatementTypes {
     };
   };
   'maintenance/prunable': {
-    parameters: Record<never, never>;
+    parameters: {
+      since_seconds: number | null;
+    };
     columns: {
       queue_id: number;
       state: JobState;
       retention_seconds: number;
+      first_finished_at: string;
     };
   };
   'maintenance/prune_answers': {

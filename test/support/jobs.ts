@@ -376,7 +376,7 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
     rows: 1000,
     parameters: () => ({ from: '-infinity', after_queue_id: 0, after_id: '0', limit: 1000 }),
   },
-  'maintenance/prunable': { planned: true, rows: 3 * 2000, parameters: () => ({}) },
+  'maintenance/prunable': { planned: true, rows: 3 * 2000, parameters: () => ({ since_seconds: null }) },
   'maintenance/prune_jobs': {
     planned: true,
     rows: 2000,
