@@ -12,7 +12,7 @@ await benchmark(
   {
     name: 'replicas',
     title: 'Two replicas against one',
-    full: { rounds: 5, seconds: 10, connections: [64, 256] },
+    full: { rounds: 5, seconds: 10, connections: [64, 128, 256] },
     short: { rounds: 3, seconds: 2 },
     maxSeconds: 3600,
   },

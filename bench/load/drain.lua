@@ -1,17 +1,15 @@
--- Workers: claim n, settle n as two requests. Jobs count when they are acked. A single job is acked by its
--- own route. Arguments: the queue, n.
+-- Workers: settle n and claim n in one request. Jobs count when they are acked. Arguments: the queue, n.
 local report = require("report")
 claimed, acked, empty, failed = 0, 0, 0, 0
 setup = report.setup
 done = report.done({ "claimed", "acked", "empty", "failed" })
 
 local settling, free = {}, 0
-local n = 0
-local claim
+local claim, wish
 
 function init(args)
-  n = tonumber(args[2])
-  claim = report.post("/jobs/claim", '{"queues":["' .. args[1] .. '"],"limit":' .. n .. "}")
+  wish = '"claim":{"queues":["' .. args[1] .. '"],"limit":' .. args[2] .. "}}"
+  claim = report.post("/jobs/settle", "{" .. wish)
 end
 
 function request()
@@ -22,11 +20,17 @@ function request()
   return settle
 end
 
-local function settle(body)
+function response(status, headers, body)
+  if status ~= 200 then
+    failed = failed + 1
+    return
+  end
+  local jobs = body:find('"jobs":[', 1, true)
+  local _, ok = body:sub(1, jobs):gsub('"state":"completed"', "")
+  acked = acked + ok
   local acks = {}
-  for id, token in body:gmatch('{"id":"([^"]+)".-"lease_token":"([^"]+)"') do
-    acks[#acks + 1] = n == 1 and report.post("/jobs/" .. id .. "/ack", '{"lease_token":"' .. token .. '"}')
-      or '{"id":"' .. id .. '","lease_token":"' .. token .. '"}'
+  for id, token in body:sub(jobs):gmatch('{"id":"([^"]+)".-"lease_token":"([^"]+)"') do
+    acks[#acks + 1] = '{"id":"' .. id .. '","lease_token":"' .. token .. '"}'
   end
   if #acks == 0 then
     empty = empty + 1
@@ -34,20 +38,5 @@ local function settle(body)
   end
   claimed = claimed + #acks
   free = free + 1
-  settling[free] = n == 1 and acks[1] or report.post("/jobs/settle", '{"acks":[' .. table.concat(acks, ",") .. "]}")
-end
-
-function response(status, headers, body)
-  if status ~= 200 then
-    failed = failed + 1
-  elseif body:sub(1, 8) == '{"jobs":' then
-    settle(body)
-  elseif body:sub(1, 8) == '{"acks":' then
-    local _, ok = body:gsub('"status":200', "")
-    acked = acked + ok
-  elseif body:find('"state":"completed"', 1, true) then
-    acked = acked + 1
-  else
-    failed = failed + 1
-  end
+  settling[free] = report.post("/jobs/settle", '{"acks":[' .. table.concat(acks, ",") .. "]," .. wish)
 end

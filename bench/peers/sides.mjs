@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { fill, jobText } from '../lib/jobs.mjs';
 import { settle } from '../lib/postgres.mjs';
 import { startReplica } from '../lib/service.mjs';
-import { cycle, run, trouble, wrk } from '../lib/wrk.mjs';
+import { run, trouble, wrk } from '../lib/wrk.mjs';
 import * as bullmq from './bullmq.mjs';
 import * as dibs from './dibs.mjs';
 import * as graphile from './graphile-worker.mjs';
@@ -14,6 +14,8 @@ const CHILD = fileURLToPath(new URL('./child.mjs', import.meta.url));
 const QUEUE = 'bench';
 /** Connections for batches: the best of the numbers tried. */
 const BATCH_CONNECTIONS = { 100: 32, 1000: 4 };
+/** Each load of wrk runs for this time before it counts: connections open, code is compiled. */
+const WARM_SECONDS = 1;
 const FLUSHED = 'flushed before the answer';
 
 const roundInChild = async (plan) => {
@@ -43,19 +45,14 @@ const overHttp = (connections, batches) =>
     const found = { drain: {}, enqueue: {}, notes: [] };
     const load = async (counter, script, size, args) => {
       await settle(database);
-      const result = await wrk(url, {
-        script,
-        connections: size === 1 ? connections : BATCH_CONNECTIONS[size],
-        seconds,
-        args,
-      });
+      const how = { script, connections: size === 1 ? connections : BATCH_CONNECTIONS[size], args };
+      await wrk(url, { ...how, seconds: WARM_SECONDS });
+      const result = await wrk(url, { ...how, seconds });
       if (trouble(result)) found.notes.push(`${script}: ${trouble(result)}`);
       return counter(result) / result.seconds;
     };
-    // The loads of the peers also run for a while before they count.
-    await cycle(url, QUEUE, job, { connections, seconds: 1 });
     for (const size of batches ? [1, 100] : [1]) {
-      await fill(url, backlog[size], job);
+      await fill(url, 2 * backlog[size], job);
       found.drain[size] = await load((r) => r.acked, 'drain', size, [QUEUE, `${size}`]);
     }
     for (const size of batches ? sizes : [1])

@@ -11,9 +11,17 @@ import type { JoinRoundTrip, RoundTrip } from './roundTrips.ts';
 
 interface Waiting<Item, Result> {
   item: Item;
+  weight: number;
   askers: Askers;
   resolve(result: Result): void;
   reject(error: unknown): void;
+}
+
+/** What gathers for a queue while batches of it run. */
+interface Gathering<Item, Result> {
+  items: Waiting<Item, Result>[];
+  weight: number;
+  running: number;
 }
 
 /** A batcher holds as much as this number of full batches. It refuses more, so that memory does not grow. */
@@ -27,7 +35,8 @@ export type Batcher<Item, Result> = (queueId: number, item: Item) => Promise<Res
  *
  * With `joinRoundTrip`, a batch goes in the next round trip of its queue, and the next batch may go in the one after it.
  * One that waits too long for a lock is run again item by item, beside the next batches.
- * Without it, the batches of a queue run one after the other.
+ * Without it, the batches of a queue run one after the other. Beside one that runs, up to `fullAtOnce` in all begin when they
+ * are full: such a batch would gather nothing more.
  * A batch weighs at most `maxWeight`, and an item heavier than that goes alone. `clash` names what two items of one batch
  * must not share. The second of them waits for the next batch, and holds up no other item.
  */
@@ -36,20 +45,28 @@ export function createBatcher<Item, Result>(options: {
   run(queueId: number, items: Item[], trip: RoundTrip | undefined): Promise<Result[]>;
   weigh(item: Item): number;
   maxWeight: number;
+  fullAtOnce?: number;
   clash?(item: Item): string;
 }): Batcher<Item, Result> {
-  const { joinRoundTrip } = options;
-  const gathered = new Map<number, Waiting<Item, Result>[]>();
+  const { joinRoundTrip, fullAtOnce = 1 } = options;
+  const gathered = new Map<number, Gathering<Item, Result>>();
   /** The weight of all items that wait. */
   let held = 0;
 
-  function takeBatch(items: Waiting<Item, Result>[]): Waiting<Item, Result>[] {
+  function leave(queue: Gathering<Item, Result>, items: Waiting<Item, Result>[]): void {
+    const weight = items.reduce((sum, waiting) => sum + waiting.weight, 0);
+    queue.weight -= weight;
+    held -= weight;
+  }
+
+  function takeBatch(queue: Gathering<Item, Result>): Waiting<Item, Result>[] {
+    const { items } = queue;
     const seen = new Set<string>();
     const taken: Waiting<Item, Result>[] = [];
     const clashing: Waiting<Item, Result>[] = [];
     let weight = 0;
     for (const waiting of items) {
-      weight += options.weigh(waiting.item);
+      weight += waiting.weight;
       if (taken.length > 0 && weight > options.maxWeight) break;
       const key = options.clash?.(waiting.item);
       if (key !== undefined && seen.has(key)) {
@@ -59,7 +76,7 @@ export function createBatcher<Item, Result>(options: {
         taken.push(waiting);
       }
     }
-    held -= taken.reduce((sum, { item }) => sum + options.weigh(item), 0);
+    leave(queue, taken);
     items.splice(0, taken.length + clashing.length, ...clashing);
     return taken;
   }
@@ -84,24 +101,33 @@ export function createBatcher<Item, Result>(options: {
     }
   }
 
-  function begin(queueId: number, items: Waiting<Item, Result>[]): void {
+  function begin(queueId: number, queue: Gathering<Item, Result>): void {
+    queue.running++;
+    const forget = () => gathered.get(queueId) === queue && gathered.delete(queueId);
     const next = async (trip?: RoundTrip) => {
-      const done = run(queueId, takeBatch(items), trip);
+      const batch = takeBatch(queue);
+      // A batch beside this one may have taken all of them.
+      const done = batch.length > 0 ? run(queueId, batch, trip) : undefined;
       if (!joinRoundTrip) await done;
-      if (items.length > 0) begin(queueId, items);
-      else gathered.delete(queueId);
+      queue.running--;
+      if (queue.items.length > 0) beginIfFree(queueId, queue);
+      else if (queue.running === 0) forget();
       await done;
     };
     // One pass of the event loop reads all sockets that are ready. Their items go along.
     const begun = joinRoundTrip ? joinRoundTrip(queueId, next) : nextLoop().then(() => next());
     begun.catch((error) => {
       // An outage. The items that gathered have waited as long. A statement of their own would wait that long again.
-      gathered.delete(queueId);
-      for (const waiting of items.splice(0)) {
-        held -= options.weigh(waiting.item);
-        waiting.reject(error);
-      }
+      forget();
+      const refused = queue.items.splice(0);
+      leave(queue, refused);
+      for (const waiting of refused) waiting.reject(error);
     });
+  }
+
+  function beginIfFree(queueId: number, queue: Gathering<Item, Result>): void {
+    const isFull = queue.weight >= options.maxWeight;
+    if (queue.running === 0 || (isFull && queue.running < fullAtOnce)) begin(queueId, queue);
   }
 
   return (queueId, item) =>
@@ -110,15 +136,12 @@ export function createBatcher<Item, Result>(options: {
         reject(overloaded());
         return;
       }
-      held += options.weigh(item);
-      const items = gathered.get(queueId);
-      const waiting = { item, askers: askers(), resolve, reject };
-      if (items) {
-        items.push(waiting);
-      } else {
-        const first = [waiting];
-        gathered.set(queueId, first);
-        begin(queueId, first);
-      }
+      const queue = gathered.get(queueId) ?? { items: [], weight: 0, running: 0 };
+      gathered.set(queueId, queue);
+      const weight = options.weigh(item);
+      held += weight;
+      queue.weight += weight;
+      queue.items.push({ item, weight, askers: askers(), resolve, reject });
+      beginIfFree(queueId, queue);
     });
 }

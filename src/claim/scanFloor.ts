@@ -23,7 +23,7 @@ const QUICK_MS = 1;
 const WHOLE_MS = 30;
 const WHOLE_AGAIN_MS = 60_000;
 /** A replica stores the floor of a level when it has leased this number of jobs there, or when surveys of it took this long. */
-const STORED_JOBS = 10_000;
+const STORED_JOBS = 1000;
 const STORED_MS = 10;
 
 interface Level {

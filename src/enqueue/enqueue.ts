@@ -45,6 +45,9 @@ function toInsertIfFound(
   return inSlices(eachOf(jobs, prepare)).then(() => prepared);
 }
 
+/** One batch of large requests is inserted while another commits. Both are full, so to wait would gather nothing. */
+const FULL_AT_ONCE = 2;
+
 /** What `work` returns. Undefined when it has to be tried again alone, which tells what is wrong, or waits for a lock. */
 const unlessAlone = <T>(work: Promise<T>): Promise<T | undefined> =>
   work.catch((error) => {
@@ -78,9 +81,9 @@ export function createEnqueue(context: {
   const transact = createTransact({ db, arrivals, insert, groups, inserted: committed });
   const waitForLocks = createLockWait();
 
-  const batcher = (insertAll: Insert, roundTrips?: JoinRoundTrip) =>
+  const batcher = (insertAll: Insert, how: { joinRoundTrip?: JoinRoundTrip; fullAtOnce?: number }) =>
     createBatcher<JobToInsert[], Job[]>({
-      joinRoundTrip: roundTrips,
+      ...how,
       weigh,
       maxWeight: 1,
       async run(queueId, requests, trip) {
@@ -92,8 +95,8 @@ export function createEnqueue(context: {
         return dealOut(jobs, requests);
       },
     });
-  const light = batcher((on, queueId, jobs) => insertShortly(on, queueId, jobs, newId), joinRoundTrip);
-  const heavy = batcher(insert);
+  const light = batcher((on, queueId, jobs) => insertShortly(on, queueId, jobs, newId), { joinRoundTrip });
+  const heavy = batcher(insert, { fullAtOnce: FULL_AT_ONCE });
   const unique = createUniqueBatcher({
     db,
     arrivals,

@@ -46,6 +46,8 @@ export function recallPassedOver({ db, claims, arrivals, notifier }: Context): (
   /** The walk that has begun: where it goes on. */
   let walk: { memory: QueueMemory; from: number } | undefined;
   const width = createAdaptiveWidth(SEARCH_MS);
+  /** No walk goes on before this time. */
+  let restUntil = 0;
 
   arrivals.listen({
     marked(found) {
@@ -124,13 +126,14 @@ export function recallPassedOver({ db, claims, arrivals, notifier }: Context): (
     if (!walk) return undefined;
     const { memory, from } = walk;
     const to = from + width.get();
+    const began = performance.now();
     let ms = 0;
     try {
       ms = await recall(memory, from, to);
     } catch (error) {
       if (!isTimeLimit(error)) throw error;
       width.failed();
-      return SEARCH_MS;
+      return performance.now() - began;
     }
     if (!walk) return ms;
     walk.from = to + 1;
@@ -149,8 +152,12 @@ export function recallPassedOver({ db, claims, arrivals, notifier }: Context): (
       if (setBackTo === end) setBackTo = undefined;
     }
     if (marks.length > 0) await recallMarked();
-    const ms = await walkOn();
-    return ms === undefined ? Number.POSITIVE_INFINITY : restAfter(Math.max(ms, 1), SHARE);
+    if (performance.now() >= restUntil) {
+      const ms = await walkOn();
+      if (ms === undefined) return Number.POSITIVE_INFINITY;
+      restUntil = performance.now() + restAfter(Math.max(ms, 1), SHARE);
+    }
+    return restUntil - performance.now();
   };
 }
 

@@ -72,11 +72,12 @@ test('a full batcher refuses more items as overloaded, and takes items again whe
 
 describe('without round trips', () => {
   /** A batcher whose batches end when the test says so. */
-  function manual() {
+  function manual(fullAtOnce?: number) {
     const batches: { queue: number; items: string[]; end(): void; fail(error: Error): void }[] = [];
     const batched = createBatcher<string, string>({
+      ...(fullAtOnce && { fullAtOnce }),
       maxWeight: 10,
-      weigh: () => 1,
+      weigh: (item) => item.length,
       run: (queue, items, trip) =>
         new Promise((resolve, reject) => {
           expect(trip).toBeUndefined();
@@ -147,5 +148,53 @@ describe('without round trips', () => {
     expect(batches[2]?.items).toEqual(['f']);
     batches[2]?.end();
     expect(await last).toBe('f');
+  });
+
+  test('of full batches of one queue two run at the same time, and other items still gather', async () => {
+    const { batches, batched, begun } = manual(2);
+    const full = ['a', 'b', 'c', 'd'].map((letter) => letter.repeat(10));
+    const results = full.map((item) => batched(1, item));
+    await settled();
+    expect(begun()).toEqual([[full[0]], [full[1]]]);
+    batches[0]?.end();
+    await settled();
+    expect(begun()).toEqual([[full[0]], [full[1]], [full[2]]]);
+    results.push(batched(1, 'small'));
+    batches[1]?.end();
+    await settled();
+    batches[2]?.end();
+    await settled();
+    results.push(batched(1, 'tiny'));
+    await settled();
+    expect(begun().slice(3)).toEqual([[full[3]]]);
+    results.push(batched(1, 'too'));
+    await settled();
+    expect(begun().slice(4)).toEqual([['small', 'tiny']]);
+    batches[3]?.end();
+    await settled();
+    expect(begun()).toHaveLength(5);
+    batches[4]?.end();
+    await settled();
+    batches[5]?.end();
+    expect(await Promise.all(results)).toEqual([...full, 'small', 'tiny', 'too']);
+  });
+
+  test('an outage of one of two full batches refuses what gathered, and the other one goes on', async () => {
+    const { batches, batched } = manual(2);
+    const full = ['a', 'b', 'c'].map((letter) => letter.repeat(10));
+    const outcomes = Promise.allSettled(full.map((item) => batched(1, item)));
+    await settled();
+    batches[0]?.fail(unavailable());
+    await settled();
+    const later = batched(1, 'later');
+    await settled();
+    batches[1]?.end();
+    expect((await outcomes).map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'rejected']);
+    batches[2]?.end();
+    expect(await later).toBe('later');
+    const last = batched(1, 'last');
+    await settled();
+    batches[3]?.end();
+    expect(await last).toBe('last');
   });
 });

@@ -149,7 +149,7 @@ describe('install scripts', () => {
       };
       writeFileSync(join(folder, 'package.json'), JSON.stringify(victim));
       writeFileSync(join(folder, '.npmrc'), textOf('.npmrc'));
-      const installed = npm(['install', '--offline', '--no-audit'], folder);
+      const installed = npm(['install', '--offline', '--no-audit', '--loglevel=error'], folder);
       expect(installed.stderr).toContain('ESTRICTALLOWSCRIPTS');
       expect(installed.status).not.toBe(0);
       expect(readdirSync(folder)).not.toContain('node_modules');

@@ -1,17 +1,17 @@
 import pg from 'pg';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { createQueueMemories } from '../../src/claim/queueMemories.ts';
 import { recallPassedOver } from '../../src/maintenance/recall.ts';
 import type { ArrivalListeners } from '../../src/queues/arrivals.ts';
 
 type Context = Parameters<typeof recallPassedOver>[0];
 
-/** The duty over a queue whose scan floor is at position 100, and the searches that it makes. */
-function dutyOf(query: () => Promise<unknown>) {
+/** The duty over a queue whose scan floor is at position 1,000,000, and the searches that it makes. It was walked over at `walkedAt`. */
+function dutyOf(query: () => Promise<unknown>, walkedAt = Number.POSITIVE_INFINITY) {
   const memories = createQueueMemories();
   const memory = memories.of({ name: 'q', id: 7 });
-  memory.plain.floor.stored(0, 100);
-  memory.walkedAt = Number.POSITIVE_INFINITY;
+  memory.plain.floor.stored(0, 1_000_000);
+  memory.walkedAt = walkedAt;
   let listeners: ArrivalListeners | undefined;
   const context = {
     db: { query },
@@ -59,4 +59,36 @@ test('a mark whose search runs into its time limit holds up no later ones', asyn
   marked(60, 70);
   await run();
   expect(searches).toBe(2);
+});
+
+test('walks take a fortieth of the time, however often the duty runs', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  let searches = 0;
+  const { run, marked } = dutyOf(async () => {
+    searches++;
+    return [{ count: 0, ms: 10 }];
+  }, Number.NEGATIVE_INFINITY);
+  expect(await run()).toBe(390);
+  expect(searches).toBe(1);
+  vi.advanceTimersByTime(200);
+  expect(await run()).toBe(190);
+  expect(searches).toBe(1);
+  marked(40, 50);
+  expect(await run()).toBe(190);
+  expect(searches).toBe(2);
+});
+
+test('a piece of a walk that runs into its time limit is rested for by the time that it took', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  const { run } = dutyOf(async () => {
+    vi.advanceTimersByTime(1000);
+    throw Object.assign(new pg.DatabaseError('canceling statement', 0, 'error'), { code: '57014' });
+  }, Number.NEGATIVE_INFINITY);
+  expect(await run()).toBe(39_000);
 });
