@@ -18,6 +18,7 @@ const QUICK = [
   'schedules/cron',
   'maintenance/dueJobs',
   'maintenance/scanHorizon',
+  'postgres/garbage',
   'service/config',
 ];
 

@@ -68,10 +68,6 @@ const isTlsError = (error: unknown): boolean => /^(ERR_(SSL|OSSL)_|EPROTO$)/.tes
 export const isHopeless = (error: unknown): boolean =>
   HOPELESS.test(sqlState(error) ?? '') || isWithoutTls(error) || isTlsError(error);
 
-/** Whether the client gave up: the server may still be at work. */
-export const isClientTimeout = (error: unknown): boolean =>
-  error instanceof Error && error.message === 'Query read timeout';
-
 /** Whether the server ended a statement at its time limit. */
 export const isTimeLimit = (error: unknown): boolean =>
   sqlState(error) === '57014' || (error instanceof Refusal && sqlState(error.cause) === '57014');

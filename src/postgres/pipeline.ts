@@ -24,6 +24,10 @@ type Columns = { name: string; parse: (text: string) => unknown }[];
 const STATEMENT_MS = 2300;
 export const ROUND_TRIP_MS = 3000;
 
+/** How long the client waits for these statements. */
+export const waitMsFor = ([first]: Call[]): number =>
+  (first?.statement.timeoutMs ?? STATEMENT_MS) + ROUND_TRIP_MS - STATEMENT_MS;
+
 const limits = { generic: prepared('postgres/generic_plans'), custom: prepared('postgres/time_limit') };
 
 /** What goes before the statements: their time limit and, for prepared ones, generic plans. */
@@ -43,6 +47,8 @@ export const hasOwnLimit = (calls: Call[]): boolean =>
 
 /** The statements that a connection has prepared, and the columns that they return. */
 const preparedOn = new WeakMap<pg.Connection, Map<string, Columns>>();
+
+const nobody = () => undefined;
 
 const ESCAPED = /["\\]/;
 
@@ -67,10 +73,8 @@ function parameter(value: unknown): string | Buffer | Encoded | null {
  * asks a connection only once for the columns of a statement that has one.
  */
 export class Pipeline implements pg.Submittable {
-  /** Is called once. The driver wraps it with its time limit. */
-  callback: (error: unknown, results: Rows[]) => void;
-  /** The driver's time limit, where it is not that of the connection. */
-  query_timeout: number | undefined;
+  /** Is told how it ended. After an error it may be told again. */
+  callback: (error: unknown, results: Rows[]) => void = nobody;
   /** After an error: whether it is sure which statements the server keeps. */
   isSure = true;
   /** When each statement ended. The server tells that at once only where `isTimed`, otherwise at the end of all. */
@@ -83,20 +87,11 @@ export class Pipeline implements pg.Submittable {
   #known = new Map<string, Columns>();
   #at = 0;
 
-  constructor(
-    calls: Call[],
-    parserOf: ParserOf,
-    callback: (error: unknown, results: Rows[]) => void,
-    isTimed = false,
-  ) {
+  constructor(calls: Call[], parserOf: ParserOf, isTimed = false) {
     this.#isTimed = isTimed;
     this.#calls = [settingsFor(calls), ...calls];
-    const [first] = calls;
-    if (first?.statement.timeoutMs !== undefined)
-      this.query_timeout = first.statement.timeoutMs + ROUND_TRIP_MS - STATEMENT_MS;
     this.#parserOf = parserOf;
     this.#results = this.#calls.map(() => []);
-    this.callback = callback;
   }
 
   submit(connection: pg.Connection): void {

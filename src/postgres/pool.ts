@@ -4,7 +4,6 @@ import { columnTypes } from './columnTypes.ts';
 import { connectionOptions } from './connection.ts';
 import {
   isClaimTaken,
-  isClientTimeout,
   isDataError,
   isLockTimeout,
   isRetryable,
@@ -12,9 +11,10 @@ import {
   isTimeLimit,
   outageAsRefusal,
 } from './errorClasses.ts';
+import { inTime, isClientTimeout } from './inTime.ts';
 import { withLongEncoded } from './longParameters.ts';
 import type { OutageLog } from './outageLog.ts';
-import { type Call, hasOwnLimit, Pipeline, ROUND_TRIP_MS, type Rows } from './pipeline.ts';
+import { type Call, hasOwnLimit, Pipeline, ROUND_TRIP_MS, type Rows, waitMsFor } from './pipeline.ts';
 import type { Statement } from './statements.ts';
 import { type TripNotes, type TripWatch, watchTrip } from './trip.ts';
 
@@ -61,16 +61,16 @@ const dbOf = (run: (calls: Call[]) => Promise<Rows[]>): Db => ({
   },
 });
 
-/** The driver knows `query_timeout` for a single statement. Its types do not. */
-const timed = (text: string, query_timeout: number): pg.QueryConfig =>
-  ({ text, query_timeout }) as pg.QueryConfig;
+const runText = (client: pg.PoolClient, text: string, limitMs: number): Promise<unknown> =>
+  inTime(limitMs, (done) => client.query(text, done));
 
 /**
  * Opens the pool. It makes connections when they are needed. `log` hears of outages and of their ends, `watch` of each
  * transaction.
  */
 export function openDatabase(url: string, size: number, log?: OutageLog, watch?: TripWatch): Database {
-  const options = () => ({ ...connectionOptions(url), types: columnTypes });
+  // Each statement has a time limit by inTime.ts.
+  const options = () => ({ ...connectionOptions(url), types: columnTypes, query_timeout: 0 });
   class Client extends pg.Client {
     constructor() {
       super(options());
@@ -90,25 +90,34 @@ export function openDatabase(url: string, size: number, log?: OutageLog, watch?:
   const harmless = new WeakSet<object>();
 
   /** Does not use the driver's own prepared statements: their names would clash with those of the pipelines. */
-  const runOn = (client: pg.PoolClient, calls: Call[], notes: TripNotes, limitMs?: number) =>
-    new Promise<Rows[]>((resolve, reject) => {
-      const from = performance.now();
-      const done = (error: unknown, results: Rows[]) => {
-        const { ends } = pipeline;
-        notes.ran({ calls, from, ends, rows: error ? undefined : results.map(({ length }) => length) });
-        if (!error) return resolve(results);
-        const isHarmless =
-          isLockTimeout(error) ||
-          isDataError(error) ||
-          isClaimTaken(error) ||
-          (hasOwnLimit(calls) && isTimeLimit(error));
-        if (isHarmless && pipeline.isSure) harmless.add(error as object);
-        reject(error);
-      };
-      const pipeline = new Pipeline(calls, columnTypes.getTypeParser, done, notes.isTimed(calls));
-      if (limitMs !== undefined) pipeline.query_timeout = limitMs;
-      client.query(pipeline);
-    });
+  async function runOn(
+    client: pg.PoolClient,
+    calls: Call[],
+    notes: TripNotes,
+    limitMs = waitMsFor(calls),
+  ): Promise<Rows[]> {
+    const pipeline = new Pipeline(calls, columnTypes.getTypeParser, notes.isTimed(calls));
+    const from = performance.now();
+    const ran = (results?: Rows[]) =>
+      notes.ran({ calls, from, ends: pipeline.ends, rows: results?.map(({ length }) => length) });
+    try {
+      const results = await inTime<Rows[]>(limitMs, (done) => {
+        pipeline.callback = done;
+        client.query(pipeline);
+      });
+      ran(results);
+      return results;
+    } catch (error) {
+      ran();
+      const isHarmless =
+        isLockTimeout(error) ||
+        isDataError(error) ||
+        isClaimTaken(error) ||
+        (hasOwnLimit(calls) && isTimeLimit(error));
+      if (isHarmless && pipeline.isSure) harmless.add(error as object);
+      throw error;
+    }
+  }
 
   /** Runs statements as a transaction of their own. */
   async function runWhole(client: pg.PoolClient, calls: Call[], notes: TripNotes, sent?: () => void) {
@@ -160,7 +169,7 @@ export function openDatabase(url: string, size: number, log?: OutageLog, watch?:
         if (!harmless.has(error as object)) client.release(true);
         else if (whole) client.release();
         else
-          client.query(timed('rollback', ROUND_TRIP_MS)).then(
+          runText(client, 'rollback', ROUND_TRIP_MS).then(
             () => client.release(),
             () => client.release(true),
           );
@@ -188,10 +197,10 @@ export function openDatabase(url: string, size: number, log?: OutageLog, watch?:
       const left = () => Math.max(1, Math.min(ROUND_TRIP_MS, until - performance.now()));
       return withConnection(
         async (client, notes) => {
-          await client.query(timed('begin', left()));
+          await runText(client, 'begin', left());
           const result = await work(dbOf((calls) => runOn(client, calls, notes, left())));
           const from = performance.now();
-          await client.query(timed('commit', left()));
+          await runText(client, 'commit', left());
           notes.committed(from);
           return result;
         },

@@ -4,11 +4,8 @@ import { prepared } from '../../src/postgres/statements.ts';
 
 test('an error behind the last statement refuses the call, as when the connection is cut before its commit', () => {
   const outcomes: unknown[] = [];
-  const pipeline = new Pipeline(
-    [callOf(prepared('postgres/now'), {})],
-    () => String,
-    (error) => outcomes.push(error),
-  );
+  const pipeline = new Pipeline([callOf(prepared('postgres/now'), {})], () => String);
+  pipeline.callback = (error) => outcomes.push(error);
   // The settings, and the statement.
   pipeline.handleCommandComplete();
   pipeline.handleCommandComplete();
