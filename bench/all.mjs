@@ -11,8 +11,21 @@ import { linesTable } from './lib/report.mjs';
 
 const ALL = [
   ...['cycle', 'http', 'batches', 'backlog', 'horizon', 'workers', 'replicas', 'wakeup', 'bulk', 'memory'],
-  ...['queues', 'payloads', 'strategies', 'fairness', 'groups', 'features', 'overhead', 'soak'],
+  ...[
+    'queues',
+    'payloads',
+    'strategies',
+    'fairness',
+    'groups',
+    'features',
+    'overhead',
+    'soak',
+    'wal',
+    'pickup',
+  ],
 ];
+/** Benchmarks that are one of several that a command makes. */
+const COMMANDS = { pickup: ['harness/run', '--rate', '300', '--workers', '32'] };
 const HERE = fileURLToPath(new URL('.', import.meta.url));
 
 const { values, positionals } = parseArgs({
@@ -35,7 +48,8 @@ for (const signal of ['SIGINT', 'SIGTERM'])
 async function run(name) {
   const json = `${values.out}/${name}.json`;
   rmSync(json, { force: true });
-  const args = [`${HERE}${name}.mjs`, '--json', json, ...(values.full ? [] : ['--short'])];
+  const [file, ...how] = COMMANDS[name] ?? [name];
+  const args = [`${HERE}${file}.mjs`, ...how, '--json', json, ...(values.full ? [] : ['--short'])];
   current = spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit'] });
   const [code] = await once(current, 'exit');
   return code === 0 ? JSON.parse(readFileSync(json, 'utf8')) : undefined;

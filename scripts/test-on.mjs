@@ -17,11 +17,9 @@ if (!/^(node@)?\d+$/.test(major ?? '')) {
   process.exit(2);
 }
 if (major.startsWith('node@')) {
-  // The package "node" fetches one of these by a script at its installation, which .npmrc forbids. npx puts that Node first in
-  // the PATH, so everything that the tests start runs on it, too.
-  const name = major.replace('node@', `node-${process.platform}-${process.arch}@`);
-  const command = ['node', 'node_modules/vitest/vitest.mjs', 'run', ...vitestArguments];
-  const { status } = spawnSync('npx', ['--yes', '--package', name, '--', ...command], { stdio: 'inherit' });
+  const vitest = ['node_modules/vitest/vitest.mjs', 'run', ...vitestArguments];
+  const onNode = ['scripts/on-node.mjs', major.slice('node@'.length), ...vitest];
+  const { status } = spawnSync(process.execPath, onNode, { stdio: 'inherit' });
   process.exit(status ?? 1);
 }
 

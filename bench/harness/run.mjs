@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { benchmark } from '../lib/bench.mjs';
 import { atEnd } from '../lib/cleanup.mjs';
-import { query, settle } from '../lib/postgres.mjs';
+import { query, settle, written } from '../lib/postgres.mjs';
 import { median } from '../lib/stats.mjs';
 
 const ADAPTER = fileURLToPath(new URL('./adapter.mjs', import.meta.url));
@@ -17,6 +17,11 @@ const SAMPLE_SECONDS = 1;
 const STOP_MS = 10_000;
 const METRICS = ['completion_rate', 'claim_p50_ms', 'claim_p99_ms', 'end_to_end_p99_ms'];
 const COSTS = ['walBytes', 'commits'];
+/** The time from the enqueue to the handler, with its targets in ms. */
+const PICKUP = [
+  ['p50', 'claim_p50_ms', 2],
+  ['p99', 'claim_p99_ms', 6],
+];
 
 /** `name=command with arguments`, separated by `;` */
 const sidesIn = (text) =>
@@ -28,17 +33,6 @@ const sidesIn = (text) =>
       if (!name) throw new Error(`--sides takes name=command;name=command, not ${side}`);
       return { name, command: command.split(/\s+/) };
     });
-
-/** What the database has written to its log, and how many transactions it has committed. */
-async function written(url) {
-  const [row] = await query(
-    url,
-    `select pg_current_wal_insert_lsn() - '0/0' as "walBytes", xact_commit as commits
-     from pg_stat_database
-     where datname = current_database()`,
-  );
-  return row;
-}
 
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
@@ -139,6 +133,16 @@ await benchmark(
           ...[...METRICS, ...COSTS].map((what) => median(runs.map((of) => of[what]))),
         ]),
       );
+      if (rate === 0) continue;
+      for (const [name, runs] of found)
+        for (const [what, metric, atMost] of PICKUP)
+          report.line({
+            number: 31,
+            what: `pickup at ${rate} jobs/s, ${count} workers, ${what}: ${name}`,
+            value: median(runs.map((of) => of[metric])),
+            unit: ' ms',
+            ...(name === DIBS.name && { atMost }),
+          });
     }
   },
 );

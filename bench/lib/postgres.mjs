@@ -27,6 +27,17 @@ export async function query(url, text, values = []) {
   }
 }
 
+/** What the database has written to its log, and how many transactions it has committed. */
+export async function written(url) {
+  const [row] = await query(
+    url,
+    `select pg_current_wal_insert_lsn() - '0/0' as "walBytes", xact_commit as commits
+     from pg_stat_database
+     where datname = current_database()`,
+  );
+  return row;
+}
+
 /** The process that started all others of the server of a database, on this machine. */
 export async function serverPid(url) {
   const [{ pid }] = await query(url, `select pid from pg_stat_activity where backend_type = 'checkpointer'`);

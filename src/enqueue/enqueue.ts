@@ -116,8 +116,9 @@ export function createEnqueue(context: {
   async function enqueueIntoOne(jobs: JobToInsert[], queue: Queue): Promise<Job[]> {
     const grouped = jobs.filter((job) => job.group !== null).length;
     const isUnique = jobs.some(hasUniqueKey);
-    if (!isUnique && !isHeavy(jobs)) notifier.coming(queue.name);
-    const inserted = await (isUnique ? unique : isHeavy(jobs) ? heavy : light)(queue.id, jobs);
+    const batch = isUnique ? unique : isHeavy(jobs, grouped > 0) ? heavy : light;
+    if (batch === light) notifier.coming(queue.name);
+    const inserted = await batch(queue.id, jobs);
     if (grouped > 0) await groups.advanceAfter(inserted);
     return inserted;
   }
@@ -193,7 +194,7 @@ export function createEnqueue(context: {
       unlessAlone(
         intoQueues(jobs, at, async (_, known) => {
           const isShared = known.length === jobs.length && queueIdsOf(known).length === 1;
-          if (!isShared || known.some(hasUniqueKey) || isHeavy(known)) return undefined;
+          if (!isShared || known.some(hasUniqueKey) || isHeavy(known, true)) return undefined;
           const done = await work(known);
           if (done) await groups.advanceAfter(done.inserted);
           return done;

@@ -1,7 +1,11 @@
-import { expect, test } from 'vitest';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import {
   Ack,
   Client,
+  ConnectionError,
   enqueueJob,
   getJob,
   Nack,
@@ -101,4 +105,69 @@ test('a worker that is stopped before it runs ends', async () => {
   const worker = new Worker(new FakeDibs().client, { queues: ['q'] }, () => undefined);
   await worker.stop();
   await expect(worker.run()).rejects.toThrow('runs once');
+});
+
+describe('over node:http', () => {
+  /** A server that answers each request by `answer`, and a client of it. */
+  async function serving(answer: (request: IncomingMessage, response: ServerResponse) => void) {
+    const sockets = new Set<Socket>();
+    const server = createServer(answer).on('connection', (socket) => sockets.add(socket));
+    await new Promise<void>((listens) => server.listen(0, '127.0.0.1', listens));
+    onTestFinished(() => {
+      server.close();
+      server.closeAllConnections();
+    });
+    const { port } = server.address() as AddressInfo;
+    return { client: new Client({ url: `http://127.0.0.1:${port}` }), sockets };
+  }
+
+  test('requests share a connection, and a character that two packets share arrives whole', async () => {
+    const { client, sockets } = await serving((request, response) => {
+      request.resume().on('end', () => {
+        const [head, tail] = ['{"id":"caf\xc3', '\xa9"}'].map((part) => Buffer.from(part, 'latin1'));
+        response.write(head);
+        setTimeout(() => response.end(tail), 5);
+      });
+    });
+    for (let i = 0; i < 3; i++) expect(await enqueueJob(client, {})).toEqual({ id: 'café' });
+    expect(sockets.size).toBe(1);
+  });
+
+  test('a refusal has its code and its Retry-After', async () => {
+    const { client } = await serving((_, response) =>
+      response.writeHead(429, { 'retry-after': '3' }).end('{"code":"queue_full","detail":"Full."}'),
+    );
+    await expect(getJob(client, 'a')).rejects.toMatchObject({ code: 'queue_full', retryAfterSeconds: 3 });
+  });
+
+  test('a signal hangs up, and its reason is the error', async () => {
+    const hangUp = new AbortController();
+    const reason = new Error('no longer');
+    let hungUp: Promise<unknown> | undefined;
+    const { client } = await serving((request) => {
+      hungUp = once(request.socket, 'close');
+      hangUp.abort(reason);
+    });
+    await expect(getJob(client, 'a', { signal: hangUp.signal })).rejects.toBe(reason);
+    await hungUp;
+    await expect(getJob(client, 'a', { signal: hangUp.signal })).rejects.toBe(reason);
+  });
+
+  test.each<[string, (response: ServerResponse) => void]>([
+    ['before its head', (response) => response.destroy()],
+    [
+      'in the middle',
+      (response) => {
+        response.writeHead(200, { 'content-length': '100' }).write('{"id":', () => response.destroy());
+      },
+    ],
+  ])('an answer that breaks off %s is a ConnectionError', async (_, breakOff) => {
+    const { client } = await serving((__, response) => breakOff(response));
+    await expect(getJob(client, 'a')).rejects.toBeInstanceOf(ConnectionError);
+  });
+
+  test('no answer in time is a ConnectionError that says so', async () => {
+    const { client } = await serving(() => undefined);
+    await expect(getJob(client, 'a', { timeoutSeconds: 0.1 })).rejects.toThrow('no answer within 100 ms');
+  });
 });

@@ -1,6 +1,7 @@
 import { type Call, type Caller, type CallOptions, RawJson } from './caller.ts';
 import { ConnectionError, DibsError } from './errors.ts';
 import type { Problem } from './generated.ts';
+import { type Answer, byFetch, defaultSend, type Send } from './send.ts';
 
 export interface ClientOptions {
   /** Default: `http://127.0.0.1:8080`. */
@@ -9,7 +10,7 @@ export interface ClientOptions {
   key?: string | (() => string | Promise<string>);
   /** How long to wait for an answer, beside what the request asks Dibs to wait. Default: 15. */
   timeoutSeconds?: number;
-  /** Default: the global one. */
+  /** Default: `node:http` in Node, elsewhere the global one. */
   fetch?: typeof fetch;
 }
 
@@ -30,17 +31,20 @@ function queryText(query: Call['query'] = {}): string {
 export class Client implements Caller {
   readonly url: string;
   readonly #options: ClientOptions;
+  readonly #sendBy: Send;
 
   constructor(options: ClientOptions = {}) {
     this.url = (options.url ?? 'http://127.0.0.1:8080').replace(/\/+$/, '');
     this.#options = options;
+    this.#sendBy = options.fetch ? byFetch(options.fetch) : defaultSend();
   }
 
   /** @throws DibsError for an answer that is not 2xx, ConnectionError when none came */
   // biome-ignore lint/suspicious/noExplicitAny: the operation that calls it says what it answers.
   async request(call: Call, { signal, timeoutSeconds }: CallOptions = {}): Promise<any> {
-    const { response, text } = await this.#send(call, signal, timeoutSeconds);
-    if (!response.ok) throw refusal(response, text);
+    const answer = await this.#send(call, signal, timeoutSeconds);
+    if (answer.status < 200 || answer.status > 299) throw refusal(answer);
+    const { text } = answer;
     if (call.asText) return text;
     if (text === '') return undefined;
     try {
@@ -50,8 +54,8 @@ export class Client implements Caller {
     }
   }
 
-  async #send(call: Call, signal?: AbortSignal, timeoutSeconds?: number) {
-    const { fetch: send = fetch, key, timeoutSeconds: patience = 15 } = this.#options;
+  async #send(call: Call, signal?: AbortSignal, timeoutSeconds?: number): Promise<Answer> {
+    const { key, timeoutSeconds: patience = 15 } = this.#options;
     const ended = new AbortController();
     const limitMs = (timeoutSeconds ?? patience + waitOf(call)) * 1000;
     const timer = setTimeout(() => ended.abort(new Error(`no answer within ${limitMs} ms`)), limitMs);
@@ -66,13 +70,13 @@ export class Client implements Caller {
     if (call.body !== undefined) headers['content-type'] = 'application/json';
     const body = call.body instanceof RawJson ? call.body.text : JSON.stringify(call.body);
     try {
-      const response = await send(this.url + call.path + queryText(call.query), {
-        method: call.method,
+      const { method } = call;
+      return await this.#sendBy(this.url + call.path + queryText(call.query), {
+        method,
         headers,
         body,
         signal: ended.signal,
       });
-      return { response, text: await response.text() };
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
       const { cause, message } = error as Error & { cause?: Error };
@@ -87,15 +91,14 @@ export class Client implements Caller {
 }
 
 /** Something before Dibs, a proxy, may have answered: then there is no problem document. */
-function refusal(response: Response, text: string): DibsError {
-  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
+function refusal({ status, text, header }: Answer): DibsError {
+  const seconds = Number(header('retry-after') ?? Number.NaN);
   let problem: Partial<Problem> = {};
   try {
     problem = JSON.parse(text) ?? {};
   } catch {
     problem = { detail: text.slice(0, 200) };
   }
-  const { status } = response;
   return new DibsError(
     {
       ...problem,

@@ -1,0 +1,99 @@
+/** A request, as a client sends it. */
+export interface Sent {
+  method: string;
+  headers: Record<string, string>;
+  body: string | undefined;
+  /** Hangs up. Its reason is the error. */
+  signal: AbortSignal;
+}
+
+export interface Answer {
+  status: number;
+  text: string;
+  header(name: string): string | null;
+}
+
+export type Send = (url: string, sent: Sent) => Promise<Answer>;
+
+export const byFetch =
+  (fetching: typeof fetch): Send =>
+  async (url, sent) => {
+    const response = await fetching(url, sent as RequestInit);
+    return {
+      status: response.status,
+      text: await response.text(),
+      header: (name) => response.headers.get(name),
+    };
+  };
+
+/* What is used of `node:http`, so that the types of Node are not needed. */
+interface NodeAnswer {
+  statusCode: number;
+  headers: Record<string, string | string[] | undefined>;
+  setEncoding(encoding: 'utf8'): void;
+  on(event: 'data', heard: (text: string) => void): void;
+  on(event: 'end' | 'error', heard: (error: unknown) => void): void;
+}
+interface NodeRequest {
+  on(event: 'error', heard: (error: unknown) => void): void;
+  end(body: string | undefined): void;
+  destroy(): void;
+}
+interface NodeHttp {
+  Agent: new (options: { keepAlive: boolean }) => object;
+  request(
+    url: string,
+    options: { method: string; headers: Record<string, string>; agent: object },
+    answered: (answer: NodeAnswer) => void,
+  ): NodeRequest;
+}
+interface NodeGlobals {
+  Bun?: unknown;
+  Deno?: unknown;
+  process?: { getBuiltinModule?(name: string): NodeHttp };
+}
+
+function byNode(http: NodeHttp): Send {
+  const agent = new http.Agent({ keepAlive: true });
+  return (url, { method, headers, body, signal }) =>
+    new Promise((resolve, reject) => {
+      const request = http.request(url, { method, headers, agent }, (answer) => {
+        let text = '';
+        answer.setEncoding('utf8');
+        answer.on('data', (part) => {
+          text += part;
+        });
+        answer.on('error', failed);
+        answer.on('end', () => {
+          signal.removeEventListener('abort', hangUp);
+          const header = (name: string) => answer.headers[name]?.toString() ?? null;
+          resolve({ status: answer.statusCode, text, header });
+        });
+      });
+      function failed(error: unknown): void {
+        signal.removeEventListener('abort', hangUp);
+        reject(error);
+      }
+      function hangUp(): void {
+        failed(signal.reason);
+        request.destroy();
+      }
+      request.on('error', failed);
+      signal.addEventListener('abort', hangUp);
+      if (signal.aborted) hangUp();
+      else request.end(body);
+    });
+}
+
+/**
+ * Sends by `node:http` where that is there, elsewhere by `fetch`. Each `fetch` of Node 20 to 24 leaves some 28 kB that only a full collection
+ * frees. To copy it stopped a worker of 300 jobs/s for 15 ms every 1.5 s.
+ */
+export function defaultSend(): Send {
+  const { Bun, Deno, process } = globalThis as NodeGlobals;
+  const modules = Bun || Deno ? undefined : process;
+  const [http, https] = ['node:http', 'node:https'].map((name) => modules?.getBuiltinModule?.(name));
+  if (!http || !https) return byFetch(fetch);
+  const [plain, tls] = [byNode(http), byNode(https)];
+  return (url, sent) => (url.startsWith('https:') ? tls : plain)(url, sent);
+}
