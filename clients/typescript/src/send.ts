@@ -40,10 +40,9 @@ interface NodeRequest {
   destroy(): void;
 }
 interface NodeHttp {
-  Agent: new (options: { keepAlive: boolean }) => object;
   request(
     url: string,
-    options: { method: string; headers: Record<string, string>; agent: object },
+    options: { method: string; headers: Record<string, string> },
     answered: (answer: NodeAnswer) => void,
   ): NodeRequest;
 }
@@ -53,11 +52,12 @@ interface NodeGlobals {
   process?: { getBuiltinModule?(name: string): NodeHttp };
 }
 
-function byNode(http: NodeHttp): Send {
-  const agent = new http.Agent({ keepAlive: true });
-  return (url, { method, headers, body, signal }) =>
+/** Its connections are those of Node's global agent, which keeps them, and goes through a proxy where Node is told to. */
+const byNode =
+  (http: NodeHttp): Send =>
+  (url, { method, headers, body, signal }) =>
     new Promise((resolve, reject) => {
-      const request = http.request(url, { method, headers, agent }, (answer) => {
+      const request = http.request(url, { method, headers }, (answer) => {
         let text = '';
         answer.setEncoding('utf8');
         answer.on('data', (part) => {
@@ -83,7 +83,6 @@ function byNode(http: NodeHttp): Send {
       if (signal.aborted) hangUp();
       else request.end(body);
     });
-}
 
 /**
  * Sends by `node:http` where that is there, elsewhere by `fetch`. Each `fetch` of Node 20 to 24 leaves some 28 kB that only a full collection
