@@ -42,9 +42,8 @@ async function endElsewhere(way: Way, pid: number): Promise<void> {
 }
 
 async function assertOrphan({ dataDir }: Cluster, client: pg.Client): Promise<void> {
-  const owner = await findOwner(client);
-  if (owner !== undefined) throw inUse(dataDir, owner);
-  // Its Dibs may be about to take the lock: it just started the server, or lost its connection by a backend's crash.
+  // Its Dibs may be about to take the lock: it just started the server, or lost its connection by a backend's crash. Or it was
+  // just killed, and the server has not noticed yet.
   await sleep(1_500);
   if (await becomeOwner(client)) return;
   throw inUse(dataDir, await findOwner(client));

@@ -194,6 +194,21 @@ describe('one Dibs for one DATA_DIR', () => {
     await again.stop();
   });
 
+  test('an orphaned server that has not noticed yet that its service was killed is taken over', async () => {
+    filled();
+    const service = spawnService();
+    const url = await ready(service);
+    await writeRows(url);
+    const backend = Number(await ask(url, `SELECT pid FROM pg_locks WHERE locktype = 'advisory'`));
+    process.kill(backend, 'SIGSTOP');
+    await end(service.pid, 'SIGKILL');
+    setTimeout(() => process.kill(backend, 'SIGCONT'), 500);
+
+    const again = await start();
+    expect(await rowsIn(again.url)).toBe(1000);
+    await again.stop();
+  });
+
   test('a second service on the same DATA_DIR reports it and exits', async () => {
     filled();
     const first = spawnService();
