@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import https from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import {
@@ -14,6 +15,7 @@ import {
   type WorkerEvent,
 } from '../../clients/typescript/src/index.ts';
 import { FakeDibs, fakeJob } from '../../clients/typescript/src/testing.ts';
+import { certificateMaker } from '../support/certificates.ts';
 import { until } from '../support/until.ts';
 
 test('a handler is tested with a job that is made up', async () => {
@@ -131,6 +133,24 @@ describe('over node:http', () => {
     });
     for (let i = 0; i < 3; i++) expect(await enqueueJob(client, {})).toEqual({ id: 'café' });
     expect(sockets.size).toBe(1);
+  });
+
+  test('an https URL is for a server whose certificate holds', async () => {
+    const maker = await certificateMaker();
+    onTestFinished(() => maker.remove());
+    const authority = maker.authority('ca');
+    const { cert, key } = maker.signed(authority, { subject: '/CN=dibs', names: ['IP:127.0.0.1'] });
+    const server = https.createServer({ cert, key }, (_, response) => response.end('{"id":"a"}'));
+    await new Promise<void>((listens) => server.listen(0, '127.0.0.1', listens));
+    onTestFinished(() => {
+      server.close();
+      server.closeAllConnections();
+      delete https.globalAgent.options.ca;
+    });
+    const client = new Client({ url: `https://127.0.0.1:${(server.address() as AddressInfo).port}` });
+    await expect(getJob(client, 'a')).rejects.toBeInstanceOf(ConnectionError);
+    https.globalAgent.options.ca = authority.cert;
+    expect(await getJob(client, 'a')).toEqual({ id: 'a' });
   });
 
   test('a refusal has its code and its Retry-After', async () => {
