@@ -15,12 +15,15 @@ function isShort({ headers }: IncomingMessage): boolean {
  */
 function readNoMore(socket: Socket): void {
   socket.pause();
-  // Node's server resumes it to throw away the rest of a body. In chunks of one byte, that takes a second for each 10 MB.
-  socket.resume = () => socket;
-  socket.destroySoon = () => {
+  const stayPaused = () => socket;
+  const endSlowly = () => {
     socket.end();
     setTimeout(() => socket.destroy(), LINGER_MS).unref();
   };
+  // Node's server resumes it to throw away the rest of a body. In chunks of one byte, that takes a second for each 10 MB.
+  // No function literals here: see docs/decisions/0045-garbage-dies-young.md.
+  socket.resume = stayPaused;
+  socket.destroySoon = endSlowly;
 }
 
 /**
