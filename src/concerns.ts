@@ -62,7 +62,16 @@ function within<T>(ms: number, work: Promise<T>): Promise<T> {
       () => reject(unavailable('The database is slow. Try again later.', 'unknown')),
       ms,
     );
-    work.finally(() => clearTimeout(late)).then(resolve, reject);
+    work.then(
+      (result) => {
+        clearTimeout(late);
+        resolve(result);
+      },
+      (error) => {
+        clearTimeout(late);
+        reject(error);
+      },
+    );
   });
 }
 

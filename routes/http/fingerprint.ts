@@ -43,11 +43,25 @@ const FEW = 1000;
 
 type Compare = (a: number, b: number) => number;
 
+/** So few bytes are copied in less time than a call of the runtime takes. */
+const FEW_BYTES = 32;
+
+/** Copies bytes, and returns where they end. */
+function copy(from: Buffer, start: number, end: number, to: Buffer, at: number): number {
+  if (end - start > FEW_BYTES) return at + from.copy(to, at, start, end);
+  for (let i = start; i < end; i++) to[at + i - start] = from[i] as number;
+  return at + end - start;
+}
+
 /** Compares members of an object by their names, and those of one name by their places. */
 const byName =
   (text: Buffer, { members, nameEnds }: OpenObject): Compare =>
-  (a, b) =>
-    text.compare(text, members[b], nameEnds[b], members[a], nameEnds[a]) || a - b;
+  (a, b) => {
+    const [first, second] = [members[a] as number, members[b] as number];
+    // Most names differ in their first byte, behind the quotation mark.
+    const difference = (text[first + 1] as number) - (text[second + 1] as number);
+    return difference || text.compare(text, second, nameEnds[b], first, nameEnds[a]) || a - b;
+  };
 
 /** Sorts by merging, because the sort of JavaScript cannot pause: 200,000 members took half a second. */
 function* sortMany(items: Uint32Array, compare: Compare): Generator<void> {
@@ -84,7 +98,7 @@ function rearrange(
     const from = (members[i] as number) - start;
     const to = (members[i + 1] ?? end + 1) - 1 - start;
     if (k > 0) text[at++] = COMMA;
-    at += old.copy(text, at, from, to);
+    at = copy(old, from, to, text, at);
   }
 }
 
@@ -135,7 +149,7 @@ class Canonical {
         const end = endOfText(json, inString ? i : i + 1, STEP_BYTES);
         inString = json[end] !== QUOTE;
         const next = inString ? end : end + 1;
-        at += json.copy(text, at, i, next);
+        at = copy(json, i, next, text, at);
         i = next;
         continue;
       }

@@ -99,19 +99,15 @@ export function idempotentEnqueue(context: {
     return known;
   }
 
-  /** Carries out a request together with others. Undefined when nothing was done: alone, it is told why. */
-  async function carryOutTogether({ request, jobs, at, answerOf, afterwards }: IdempotentEnqueue) {
+  async function recallOrCarryOut(asked: IdempotentEnqueue) {
+    const { request, jobs, at, answerOf, afterwards } = asked;
     const done = await enqueueTogether(jobs, at, (jobs) =>
       insertOnce({ request, jobs, answerOf, openSeconds: afterwards?.seconds }),
     );
-    return done && { given: done.answer, written: done.inserted };
-  }
-
-  async function recallOrCarryOut(asked: IdempotentEnqueue) {
-    const together = await carryOutTogether(asked);
-    if (together) return together;
-    // This comes first: a request that was carried out must not create its queue again.
-    const given = await recall(db, asked.request);
+    if (done) return { given: done.answer, written: done.inserted };
+    // Nothing was done with others. Alone, it is told why. The look comes first: a request that was carried out must not
+    // create its queue again.
+    const given = await recall(db, request);
     if (given) return { given };
     return orUnavailable(
       inTransactionSlot(() => carryOut(asked)),
@@ -120,12 +116,17 @@ export function idempotentEnqueue(context: {
   }
 
   async function finish(
+    id: string,
     { request, afterwards }: IdempotentEnqueue,
     begun: ReturnType<typeof recallOrCarryOut>,
   ): Promise<Answer> {
-    const { given, written } = await begun;
-    if (!written) return replay(await whenFinal(request, given));
-    return afterwards ? conclude(request, given, await afterwards.answer(written)) : given;
+    try {
+      const { given, written } = await begun;
+      if (!written) return replay(await whenFinal(request, given));
+      return afterwards ? await conclude(request, given, await afterwards.answer(written)) : given;
+    } finally {
+      underWay.delete(id);
+    }
   }
 
   /**
@@ -136,7 +137,7 @@ export function idempotentEnqueue(context: {
    */
   return async function enqueueOnce(asked: IdempotentEnqueue): Promise<Answer> {
     const { route, key, fingerprint } = asked.request;
-    const id = JSON.stringify([route, key]);
+    const id = `${route}\n${key}`;
     for (let first = underWay.get(id); first; first = underWay.get(id)) {
       // The first request is in this process, so that waiting for it needs no connection.
       if (first.fingerprint === fingerprint) return replay(await first.answer);
@@ -151,7 +152,7 @@ export function idempotentEnqueue(context: {
       throw idempotencyKeyReused(key);
     }
     const begun = recallOrCarryOut(asked);
-    const answer = finish(asked, begun).finally(() => underWay.delete(id));
+    const answer = finish(id, asked, begun);
     underWay.set(id, { fingerprint, begun, answer });
     return answer;
   };

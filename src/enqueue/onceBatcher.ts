@@ -51,23 +51,16 @@ export interface OnceResult {
 
 interface Drafted extends OnceRequest {
   ids: string[];
+  /** The answer, with marks. */
   draft: Answer;
 }
 
 /**
  * The answer is kept in the statement that inserts the job, which decides some of what the answer shows. So the answer is
- * written with these marks in their places. Nobody else knows them: no text of a user contains one.
+ * written with these marks in their places, and the statement fills them in. Nobody else knows them: no text of a user contains one.
  */
 const secret = randomUUID();
 const MARKS = { state: `state ${secret}`, run_at: `run_at ${secret}`, created_at: `created_at ${secret}` };
-
-const filledIn = ({ body, ...rest }: Answer, { state, run_at, created_at }: Decided): Answer => ({
-  ...rest,
-  body: body
-    .replaceAll(MARKS.state, state)
-    .replaceAll(MARKS.run_at, run_at)
-    .replaceAll(MARKS.created_at, created_at),
-});
 
 const firstOf = ({ ids }: Drafted) => ids[0] as string;
 
@@ -95,7 +88,7 @@ export function createOnceBatcher(context: {
 }) {
   const { joinRoundTrip, arrivals, newId, inserted, goAlong } = context;
 
-  const batched = createBatcher<Drafted, OnceResult | undefined>({
+  const batched = createBatcher<Drafted, Job[] | undefined>({
     joinRoundTrip,
     weigh: ({ jobs }) => Math.max(1 / BATCH_REQUESTS, weigh(jobs)),
     maxWeight: 1,
@@ -129,13 +122,12 @@ export function createOnceBatcher(context: {
       );
       if (rows.length === 0) throw new QueueGone();
       const found = new Map(rows.map((row) => [row.id, row]));
-      const results = items.map(({ ids, jobs, draft }) => {
+      const results = items.map(({ ids, jobs }) => {
         const decided = (found.get(ids[0] as string) ?? found.get(null)) as Decided | PassedOver;
         if (decided.state === null) return undefined;
-        const written = jobs.map((job, i) => toJob(job, ids[i] as string, decided));
-        return { inserted: written, answer: filledIn(draft, decided) };
+        return jobs.map((job, i) => toJob(job, ids[i] as string, decided));
       });
-      const all = results.flatMap((result) => result?.inserted ?? []);
+      const all = results.flatMap((written) => written ?? []);
       inserted(all, areSeen?.() ? SEEN : undefined);
       return results;
     },
@@ -150,7 +142,8 @@ export function createOnceBatcher(context: {
       toJob(job, ids[i] as string, { ...MARKS, state: MARKS.state as JobState }),
     );
     const draft = await answerOf(drafted);
-    return batched(queueId, { ...asked, ids, draft });
+    const written = await batched(queueId, { ...asked, ids, draft });
+    return written && { inserted: written, answer: await answerOf(written) };
   };
 }
 

@@ -186,8 +186,9 @@ export function createGroupHeads(context: {
 
     /** Advances the groups of these jobs, after the commit that moved them. Sets the jobs that are heads now to `ready`. */
     async advanceAfter(jobs: Moved[]): Promise<void> {
-      const groupsOf = new Map<number, Set<string>>();
       const moved = jobs.filter(needsAdvance);
+      if (moved.length === 0) return;
+      const groupsOf = new Map<number, Set<string>>();
       for (const { id, group } of moved) {
         const queueId = queueIdOf(id) as number;
         groupsOf.set(queueId, (groupsOf.get(queueId) ?? new Set()).add(group as string));
