@@ -3,6 +3,7 @@ import { createBatcher } from '../batching/batcher.ts';
 import { type JoinRoundTrip, type RoundTrip, SEEN } from '../batching/roundTrips.ts';
 import { QueueGone } from '../errors.ts';
 import type { Job, JobState } from '../job.ts';
+import { isRepeat } from '../postgres/errorClasses.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import { textArray } from '../postgres/textArray.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
@@ -11,7 +12,14 @@ import type { Answer, IdempotentRequest } from './keptAnswers.ts';
 import { type JobToInsert, newJobParameters, toJob } from './newJob.ts';
 import { weigh } from './weight.ts';
 
-const statement = prepared('enqueue/insert_once', row<Decided | PassedOver>());
+const statements = {
+  once: prepared('enqueue/insert_once', row<Decided | PassedOver>()),
+  /** For new keys only: it fails for a repeat. */
+  newOnce: prepared('enqueue/insert_new_once', row<Decided>()),
+};
+
+/** After a repeat, others are likely. For so long, the statement serves that passes them over. */
+const REPEATS_MS = 10_000;
 
 /** A batch has at most this number of requests, and as many jobs as any (weight.ts). */
 const BATCH_REQUESTS = 250;
@@ -87,6 +95,7 @@ export function createOnceBatcher(context: {
   goAlong: (queue: Queue, jobs: number, trip: RoundTrip) => () => boolean;
 }) {
   const { joinRoundTrip, arrivals, newId, inserted, goAlong } = context;
+  let repeatsUntil = Number.NEGATIVE_INFINITY;
 
   const batched = createBatcher<Drafted, Job[] | undefined>({
     joinRoundTrip,
@@ -115,11 +124,23 @@ export function createOnceBatcher(context: {
       const roundTrip = trip as RoundTrip;
       const ready = items.flatMap(({ jobs }) => jobs.filter(isReadyAtOnce));
       const [first] = ready;
-      const areSeen = first && goAlong(first.queue, ready.length, roundTrip);
-      const rows = await arrivals.watch(
-        () => [queueId],
-        () => roundTrip.db.query(statement, parameters),
-      );
+      let areSeen = first && goAlong(first.queue, ready.length, roundTrip);
+      const insertWith = (statement: typeof statements.once) =>
+        arrivals.watch(
+          () => [queueId],
+          () => roundTrip.db.query(statement, parameters),
+        );
+      const orPassOver = (error: unknown) => {
+        if (!isRepeat(error)) throw error;
+        repeatsUntil = performance.now() + REPEATS_MS;
+        // Its round trip is undone, and the claims that went along have run without it.
+        areSeen = undefined;
+        return insertWith(statements.once);
+      };
+      const rows =
+        performance.now() < repeatsUntil
+          ? await insertWith(statements.once)
+          : await insertWith(statements.newOnce).catch(orPassOver);
       if (rows.length === 0) throw new QueueGone();
       const found = new Map(rows.map((row) => [row.id, row]));
       const results = items.map(({ ids, jobs }) => {

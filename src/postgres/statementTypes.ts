@@ -1685,6 +1685,42 @@ export interface StatementTypes {
       progress: string;
     };
   };
+  'enqueue/insert_new_once': {
+    parameters: {
+      queue_id: number | null;
+      routes: (string | null)[] | TextArray | null;
+      keys: (string | null)[] | TextArray | null;
+      ids: (string | null)[] | null;
+      delays: (number | null)[] | null;
+      run_ats: (string | null)[] | null;
+      priorities: (number | null)[] | null;
+      max_attempts: (number | null)[] | null;
+      backoffs: (string | null)[] | TextArray | null;
+      headers: (string | null)[] | TextArray | null;
+      payloads: (string | null)[] | TextArray | null;
+      unique_keys: (string | null)[] | TextArray | null;
+      windows: (number | null)[] | null;
+      groups: (string | null)[] | TextArray | null;
+      fairness_keys: (string | null)[] | TextArray | null;
+      expiries: (number | null)[] | null;
+      waits: (number | null)[] | null;
+      firsts: (string | null)[] | null;
+      fingerprints: (string | null)[] | TextArray | null;
+      statuses: (number | null)[] | null;
+      locations: (string | null)[] | TextArray | null;
+      bodies: (string | null)[] | TextArray | null;
+      state_mark: string | null;
+      run_at_mark: string | null;
+      created_at_mark: string | null;
+      open_seconds: (number | null)[] | null;
+    };
+    columns: {
+      id: string;
+      state: JobState;
+      run_at: string;
+      created_at: string;
+    };
+  };
   'enqueue/insert_once': {
     parameters: {
       queue_id: number | null;

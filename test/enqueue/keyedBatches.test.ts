@@ -35,7 +35,8 @@ const post = (on: Service, jobs: object[], key = `batch-${++keys}`) =>
     { 'idempotency-key': key },
   );
 
-const insertedOnce = () => trips.filter((names) => names.includes('enqueue/insert_once')).length;
+const insertedWith = (statement: string) => trips.filter((names) => names.includes(statement)).length;
+const insertedOnce = () => insertedWith('enqueue/insert_new_once') + insertedWith('enqueue/insert_once');
 
 test('batches with keys that come at once share round trips, and each is answered with its own jobs', async () => {
   trips.length = 0;
@@ -89,4 +90,35 @@ test('a batch with a key that does not fit enqueues none of its jobs, and keeps 
   expect((await at.ok('GET', `/jobs?queue=${full}`)).jobs).toEqual([]);
   await at.configure(full, { max_ready: 3 });
   expect((await post(there, jobs, 'full')).status).toBe(201);
+});
+
+test('requests with new keys, in one round trip with a repeat, are carried out once, and the repeat gets its answer', async () => {
+  const first = await post(here, [{ payload: 'first' }], 'repeated');
+  trips.length = 0;
+  const fresh = Array.from({ length: 10 }, (_, i) => post(here, [{ payload: i }], `fresh-${i}`));
+  const repeat = post(here, [{ payload: 'first' }], 'repeated');
+  const answers = await Promise.all(fresh);
+  expect((await repeat).text).toBe(first.text);
+  expect((await repeat).headers['idempotent-replayed']).toBe('true');
+  expect(insertedWith('enqueue/insert_once')).toBeGreaterThan(0);
+  for (const [i, { status, body }] of answers.entries()) {
+    expect(status).toBe(201);
+    expect((await at.get(body.jobs[0].id)).payload).toBe(i);
+    expect((await post(there, [{ payload: i }], `fresh-${i}`)).text).toBe(answers[i]?.text);
+  }
+  const { jobs } = await at.ok('GET', `/jobs?queue=${queue}&limit=100&include=payload`);
+  const payloads = jobs.map(({ payload }: { payload: unknown }) => payload);
+  for (const payload of ['first', ...fresh.keys()])
+    expect(payloads.filter((other: unknown) => other === payload)).toHaveLength(1);
+});
+
+test('after a repeat, further repeats undo no round trip', async () => {
+  await post(here, [{ payload: 'again' }], 'again');
+  await post(here, [{ payload: 'again' }], 'again');
+  trips.length = 0;
+  const repeats = ['again', 'repeated'].map((payload) =>
+    post(here, [{ payload: payload === 'again' ? payload : 'first' }], payload),
+  );
+  for (const { headers } of await Promise.all(repeats)) expect(headers['idempotent-replayed']).toBe('true');
+  expect(insertedWith('enqueue/insert_new_once')).toBe(0);
 });

@@ -174,6 +174,22 @@ const oneMatch = (queue_id: number) => ({
 /** A page of a list of all queues, where no index has the jobs in its order. */
 const ALL_QUEUES = { group: null, unique_key: null, visible: null, after: null, limit: 100, look: 20_000 };
 
+/** Parameters of a statement that inserts the jobs of requests with keys of their own. */
+const newOnce = (queue: number, ids: string[]) => ({
+  ...newJobs(queue, ids),
+  firsts: ids,
+  routes: all(ids, 'POST /jobs'),
+  keys: ids,
+  fingerprints: all(ids, '0'.repeat(64)),
+  statuses: all(ids, 201),
+  locations: all(ids, null),
+  bodies: all(ids, 'a b c'),
+  open_seconds: all(ids, null),
+  state_mark: 'a',
+  run_at_mark: 'b',
+  created_at_mark: 'c',
+});
+
 /** The statements for which a bad plan would hurt, with parameters for some jobs. */
 export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
   'claim/plain': { batch: true, parameters: ({ queue }, ids) => oneClaim(queue, ids.length) },
@@ -228,23 +244,8 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
     batch: true,
     parameters: ({ queue }, ids) => ({ queue_id: queue, ids, unique_keys: ids }),
   },
-  'enqueue/insert_once': {
-    batch: true,
-    parameters: ({ queue }, ids) => ({
-      ...newJobs(queue, ids),
-      firsts: ids,
-      routes: all(ids, 'POST /jobs'),
-      keys: ids,
-      fingerprints: all(ids, '0'.repeat(64)),
-      statuses: all(ids, 201),
-      locations: all(ids, null),
-      bodies: all(ids, 'a b c'),
-      open_seconds: all(ids, null),
-      state_mark: 'a',
-      run_at_mark: 'b',
-      created_at_mark: 'c',
-    }),
-  },
+  'enqueue/insert_once': { batch: true, parameters: ({ queue }, ids) => newOnce(queue, ids) },
+  'enqueue/insert_new_once': { batch: true, parameters: ({ queue }, ids) => newOnce(queue, ids) },
   'settle/ack_with_follow_ups': {
     batch: true,
     parameters: ({ queue }, ids) => ({

@@ -1,0 +1,34 @@
+-- Inserts the jobs of requests with an Idempotency-Key, and keeps the answers. It fails when one of the keys has a record. Then
+-- enqueue/insert_once.sql does the work. ON CONFLICT and the search for what was passed over cost a tenth of the time.
+-- No row comes back when the queue is gone. One row without an id comes back for all jobs that are ready.
+-- The parameters are those of insert_once.sql.
+with queue as materialized (
+  select id from dibs.queues where id = :queue_id for key share
+),
+asked as materialized (
+  -- include shared/once_asked.sql
+),
+moment as materialized (
+  select
+    to_char(now() at time zone 'UTC',
+      -- include shared/answered_time.sql
+    ) as created_at
+),
+taken as (
+  -- include shared/once_records.sql
+),
+new as (
+  select asked.*, false as is_head
+  from asked
+),
+inserted as (
+  -- include shared/insert_jobs.sql
+)
+select distinct
+  case when asked.state <> 'ready' then asked.id end as id,
+  asked.state,
+  answered_run_at as run_at,
+  moment.created_at
+from queue
+cross join asked
+cross join moment;
