@@ -17,6 +17,7 @@ const QUICK = [
   'settle/settle',
   'schedules/cron',
   'maintenance/dueJobs',
+  'maintenance/duty',
   'maintenance/scanHorizon',
   'postgres/garbage',
   'service/config',

@@ -23,7 +23,7 @@ const stillCounting = () => unavailable('A very large queue is still being count
 
 /** Waits for a count until a time of this process. @throws Refusal `unavailable` when it takes longer */
 function waitFor<T>(count: Promise<T>, until: number): Promise<T> {
-  const late = sleep(until - performance.now(), undefined, { ref: false }).then(() => {
+  const late = sleep(Math.max(0, until - performance.now()), undefined, { ref: false }).then(() => {
     throw stillCounting();
   });
   return Promise.race([count, late]);

@@ -48,10 +48,13 @@ export function alarms(ring: (queue: string) => void) {
     clearTimeout(timers.get(queue));
     timers.delete(queue);
     if (ms > LONGEST_MS) return;
-    const timer = setTimeout(() => {
-      timers.delete(queue);
-      ring(queue);
-    }, Math.ceil(ms));
+    const timer = setTimeout(
+      () => {
+        timers.delete(queue);
+        ring(queue);
+      },
+      Math.max(0, Math.ceil(ms)),
+    );
     timers.set(queue, timer.unref());
   };
 }

@@ -33,7 +33,7 @@ export function startDuty(options: {
       try {
         const answer = await options.run();
         more = answer === true;
-        if (typeof answer === 'number') pause = Math.min(pause, answer);
+        if (typeof answer === 'number') pause = Math.max(0, Math.min(pause, answer));
       } catch (error) {
         options.failed(error);
         pause = Math.max(pause, PAUSE_MS);

@@ -119,7 +119,7 @@ export function createJobWaits(context: {
           if (waiter.job) return waiter.job;
           if (failure) throw failure.error;
           clearTimeout(timer);
-          timer = setTimeout(wait.end, until - performance.now());
+          timer = setTimeout(wait.end, Math.max(0, until - performance.now()));
         }
         const isMarked = announced && !isAlone;
         let unfinished = isMarked || (over && !isAlone) || (await announce(queueId, id, wait_seconds));
