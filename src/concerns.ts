@@ -62,16 +62,13 @@ function within<T>(ms: number, work: Promise<T>): Promise<T> {
       () => reject(unavailable('The database is slow. Try again later.', 'unknown')),
       ms,
     );
-    work.then(
-      (result) => {
+    const ended =
+      <V>(then: (value: V) => void) =>
+      (value: V) => {
         clearTimeout(late);
-        resolve(result);
-      },
-      (error) => {
-        clearTimeout(late);
-        reject(error);
-      },
-    );
+        then(value);
+      };
+    work.then(ended(resolve), ended(reject));
   });
 }
 

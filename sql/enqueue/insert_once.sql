@@ -9,15 +9,8 @@
 with queue as materialized (
   select id from dibs.queues where id = :queue_id for key share
 ),
-asked as materialized (
-  -- include shared/once_asked.sql
-),
-moment as materialized (
-  select
-    to_char(now() at time zone 'UTC',
-      -- include shared/answered_time.sql
-    ) as created_at
-),
+-- include shared/once_asked.sql
+,
 taken as (
   -- include shared/once_records.sql
   on conflict (route, key) do nothing

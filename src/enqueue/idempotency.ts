@@ -137,6 +137,7 @@ export function idempotentEnqueue(context: {
    */
   return async function enqueueOnce(asked: IdempotentEnqueue): Promise<Answer> {
     const { route, key, fingerprint } = asked.request;
+    // No header has a line break.
     const id = `${route}\n${key}`;
     for (let first = underWay.get(id); first; first = underWay.get(id)) {
       // The first request is in this process, so that waiting for it needs no connection.
