@@ -29,9 +29,10 @@ const SHARE = 1 / 10;
 /** Queues that had up to this number of jobs together, when last counted, go together in a statement. */
 const BATCH = 100_000;
 
-/** A count of small queues that took longer has read more than their jobs. Counts that do so take this share of the time. */
-const SLOW_MS = 20;
-const WHOLE_SHARE = 1 / 50;
+/** A count that took longer than both has read more than jobs. Counts that do so take this share of the time. */
+const SLOW_MS = 5;
+const SLOW_JOB_MS = 0.001;
+const WHOLE_SHARE = 1 / 200;
 
 const always = () => true;
 
@@ -101,14 +102,18 @@ export function createCountCache(db: Db, leasesFrom: () => string) {
   async function countSome(ids: number[], limits: number[]): Promise<CountRow[]> {
     const began = performance.now();
     if (began < aboveFloorsUntil) return count(some, ids, limits, { above_floors: true });
+    let jobs = 0;
     try {
-      return await count(some, ids, limits);
+      const rows = await count(some, ids, limits);
+      for (const row of rows) jobs += toCounted(row).jobs;
+      return rows;
     } catch (error) {
       if (!isTimeLimit(error)) throw error;
       return count(some, ids, limits, { above_floors: true });
     } finally {
       const ended = performance.now();
-      if (ended > began + SLOW_MS) aboveFloorsUntil = ended + restAfter(ended - began, WHOLE_SHARE);
+      const ms = ended - began;
+      if (ms > SLOW_MS && ms > SLOW_JOB_MS * jobs) aboveFloorsUntil = ended + restAfter(ms, WHOLE_SHARE);
     }
   }
 

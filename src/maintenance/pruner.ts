@@ -99,13 +99,16 @@ export function pruneJobs({ db, throttle }: { db: Db; throttle: BulkThrottle }):
   };
 }
 
+/** A row that committed later than this may stay for a minute more. Nobody sees it: its time is over. */
+const MARGINS = { marginMs: 500, fullScanMs: 60_000 };
+
 /** Deletes rows whose time is over, oldest first. Starts at a scan horizon. */
 function pruneExpired<Parameters extends { from: string | null }>(
   { db, clock }: { db: Db; clock: Clock },
   statement: Statement<Parameters, Expired>,
   others: Omit<Parameters, 'from'>,
 ): () => Promise<boolean> {
-  const horizon = createScanHorizon(clock);
+  const horizon = createScanHorizon(clock, MARGINS);
   return () =>
     horizon.from(async (from) => {
       const rows = await db.query(statement, { ...others, from } as Parameters);

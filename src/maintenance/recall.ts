@@ -18,13 +18,22 @@ const statements = {
 
 /** The number of jobs that one statement recalls. */
 const CHUNK = 500;
-/** The walks take this share of the time. */
+/** A walk takes this share of the time. */
 const SHARE = 1 / 40;
+/** A walk takes this share when it began without a suspicion that jobs lie below the floors, and none has come up since. */
+const QUIET_SHARE = 1 / 160;
+/** The least time that a walk rests for is that of so long a search. */
+const LEAST_MS = 1;
 /** A queue is walked again after this time: one from which jobs were claimed since, and one from which none were. */
 const ACTIVE_MS = 1000;
 const IDLE_MS = 30_000;
 /** A search takes about this long. */
 const SEARCH_MS = 10;
+
+interface Recalled {
+  jobs: number;
+  ms: number;
+}
 
 interface Context {
   db: Db;
@@ -44,7 +53,7 @@ export function recallPassedOver({ db, claims, arrivals, notifier }: Context): (
   /** Where the order ended when it was set back, until the stored floors behind it are dropped. */
   let setBackTo: number | undefined;
   /** The walk that has begun: where it goes on. */
-  let walk: { memory: QueueMemory; from: number } | undefined;
+  let walk: { memory: QueueMemory; from: number; isSuspect: boolean } | undefined;
   const width = createAdaptiveWidth(SEARCH_MS);
   /** No walk goes on before this time. */
   let restUntil = 0;
@@ -62,18 +71,22 @@ export function recallPassedOver({ db, claims, arrivals, notifier }: Context): (
     },
   });
 
-  /** Recalls what is ready below the floors, from position `first` to `last`. Returns how long the searches took. */
-  async function recall(memory: QueueMemory, first: number, last: number): Promise<number> {
-    let total = 0;
-    for (const order of scanOrdersOf(memory)) total += await recallIn(order, memory.name, first, last);
+  /** Recalls what is ready below the floors, from position `first` to `last`. Returns how many jobs, and how long the searches took. */
+  async function recall(memory: QueueMemory, first: number, last: number): Promise<Recalled> {
+    const total = { jobs: 0, ms: 0 };
+    for (const order of scanOrdersOf(memory)) {
+      const { jobs, ms } = await recallIn(order, memory.name, first, last);
+      total.jobs += jobs;
+      total.ms += ms;
+    }
     return total;
   }
 
-  async function recallIn(order: ScanOrder, name: string, first: number, last: number): Promise<number> {
+  async function recallIn(order: ScanOrder, name: string, first: number, last: number): Promise<Recalled> {
     const { queueId, hasKeys, floor } = order;
     const pieces = floor.below(first, last);
-    if (pieces.length === 0) return 0;
-    let total = 0;
+    const total = { jobs: 0, ms: 0 };
+    if (pieces.length === 0) return total;
     let count: number;
     const ranges = rangesOf(pieces);
     do {
@@ -83,7 +96,8 @@ export function recallPassedOver({ db, claims, arrivals, notifier }: Context): (
         () => db.query(statements.recall, asked),
       );
       count = found?.count ?? 0;
-      total += found?.ms ?? 0;
+      total.jobs += count;
+      total.ms += found?.ms ?? 0;
       if (count > 0) notifier.ready(name);
     } while (count === CHUNK);
     return total;
@@ -115,34 +129,42 @@ export function recallPassedOver({ db, claims, arrivals, notifier }: Context): (
     let memory: QueueMemory | undefined;
     for (const one of claims.memories.all()) if (!memory || dueAt(one) < dueAt(memory)) memory = one;
     if (!memory || dueAt(memory) > performance.now()) return undefined;
+    const { isSuspect } = memory;
     memory.claimed = false;
+    memory.isSuspect = false;
     width.begin();
-    return { memory, from: 0 };
+    return { memory, from: 0, isSuspect };
   }
 
-  /** One piece of a walk. Returns how long it took. None when there is nothing to walk over now. */
+  /** One piece of a walk. Returns how long to rest after it. None when there is nothing to walk over now. */
   async function walkOn(): Promise<number | undefined> {
     walk ??= nextWalk();
     if (!walk) return undefined;
-    const { memory, from } = walk;
+    const { memory, from, isSuspect } = walk;
     const to = from + width.get();
     const began = performance.now();
-    let ms = 0;
+    const rest = (ms: number) => {
+      const share = isSuspect || memory.isSuspect ? SHARE : QUIET_SHARE;
+      return Math.max(restAfter(LEAST_MS, SHARE), restAfter(ms, share));
+    };
+    let recalled: Recalled;
     try {
-      ms = await recall(memory, from, to);
+      recalled = await recall(memory, from, to);
     } catch (error) {
       if (!isTimeLimit(error)) throw error;
       width.failed();
-      return performance.now() - began;
+      return rest(performance.now() - began);
     }
-    if (!walk) return ms;
+    const { jobs, ms } = recalled;
+    if (jobs > 0) memory.isSuspect = true;
+    if (!walk) return rest(ms);
     walk.from = to + 1;
     width.took(ms);
     if (scanOrdersOf(memory).every(({ floor }) => to >= floor.highest())) {
       memory.walkedAt = performance.now();
       walk = undefined;
     }
-    return ms;
+    return rest(ms);
   }
 
   return async () => {
@@ -153,9 +175,9 @@ export function recallPassedOver({ db, claims, arrivals, notifier }: Context): (
     }
     if (marks.length > 0) await recallMarked();
     if (performance.now() >= restUntil) {
-      const ms = await walkOn();
-      if (ms === undefined) return Number.POSITIVE_INFINITY;
-      restUntil = performance.now() + restAfter(Math.max(ms, 1), SHARE);
+      const restMs = await walkOn();
+      if (restMs === undefined) return Number.POSITIVE_INFINITY;
+      restUntil = performance.now() + restMs;
     }
     return restUntil - performance.now();
   };

@@ -4,8 +4,8 @@ import { restAfter } from '../shareOfTime.ts';
 
 /** Longer than any statement runs. Only a full scan finds a lease or a schedule that commits later than this. */
 const MARGIN_MS = 5000;
-/** Full scans are at least this long apart, and take at most this share of the time. */
 const FULL_SCAN_MS = 10_000;
+/** Full scans take at most this share of the time. */
 const FULL_SCAN_SHARE = 1 / 200;
 const BEGINNING = '-infinity';
 /** When the first full scan of a replica fails, its sweeps begin this long ago. */
@@ -15,8 +15,12 @@ const RECENT_MS = 60_000;
  * The scan horizon of a duty: the time up to which everything is dealt with. A sweep starts there, so that it walks over
  * no index entries of leases and schedules that are gone (claim/scanFloor.ts says why that matters). The horizon is a
  * hint: now and then a sweep scans everything.
+ * `marginMs`: a sweep begins so long before the one before. `fullScanMs`: full scans are at least so long apart.
  */
-export function createScanHorizon(clock: Clock, fullScanMs = FULL_SCAN_MS) {
+export function createScanHorizon(
+  clock: Clock,
+  { marginMs = MARGIN_MS, fullScanMs = FULL_SCAN_MS }: { marginMs?: number; fullScanMs?: number } = {},
+) {
   let dealtWith = BEGINNING;
   let nextFull = 0;
   /** A sweep of several chunks: how far it has come, and the horizon that holds at its end. */
@@ -37,7 +41,7 @@ export function createScanHorizon(clock: Clock, fullScanMs = FULL_SCAN_MS) {
       const full = !pass && started >= nextFull;
       pass ??= {
         at: full ? BEGINNING : dealtWith,
-        horizon: before(MARGIN_MS),
+        horizon: before(marginMs),
       };
       const count = () => {
         const ended = performance.now();

@@ -181,5 +181,5 @@ export const expireJobs = (context: Context) =>
       move: (db, queue_id, due) => db.query(statements.expire, { queue_id, ids: due.toSorted() }),
       tell: context.tally.expired,
     },
-    createScanHorizon(context.clock, EXPIRIES_FULL_SCAN_MS),
+    createScanHorizon(context.clock, { fullScanMs: EXPIRIES_FULL_SCAN_MS }),
   );

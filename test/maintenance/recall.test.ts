@@ -1,6 +1,7 @@
 import pg from 'pg';
-import { expect, onTestFinished, test, vi } from 'vitest';
-import { createQueueMemories } from '../../src/claim/queueMemories.ts';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { createQueueMemories, type QueueMemory } from '../../src/claim/queueMemories.ts';
+import { createScanFloor } from '../../src/claim/scanFloor.ts';
 import { recallPassedOver } from '../../src/maintenance/recall.ts';
 import type { ArrivalListeners } from '../../src/queues/arrivals.ts';
 
@@ -25,7 +26,11 @@ function dutyOf(query: () => Promise<unknown>, walkedAt = Number.POSITIVE_INFINI
     notifier: { ready: () => undefined },
   };
   const run = recallPassedOver(context as unknown as Context);
-  return { run, marked: (first: number, last: number) => listeners?.marked([{ queue_id: 7, first, last }]) };
+  return {
+    run,
+    memory,
+    marked: (first: number, last: number) => listeners?.marked([{ queue_id: 7, first, last }]),
+  };
 }
 
 test('a mark that came while the database was away is looked at when it is back', async () => {
@@ -79,6 +84,46 @@ test('walks take a fortieth of the time, however often the duty runs', async () 
   marked(40, 50);
   expect(await run()).toBe(190);
   expect(searches).toBe(2);
+});
+
+describe('a walk behind one that found nothing', () => {
+  /** The rests after the pieces of walks that find these numbers of jobs. `failClaim` runs before the last one. */
+  async function restsOf(counts: number[], failClaim = (_: QueueMemory) => undefined as void) {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    const left = counts.values();
+    const { run, memory } = dutyOf(
+      async () => [{ count: left.next().value ?? 0, ms: 10 }],
+      Number.NEGATIVE_INFINITY,
+    );
+    memory.plain.floor = createScanFloor();
+    memory.plain.floor.stored(0, 100);
+    const rests: number[] = [];
+    for (const i of counts.keys()) {
+      if (i === counts.length - 1) failClaim(memory);
+      rests.push(await run());
+      memory.claimed = true;
+      vi.advanceTimersByTime(10_000);
+    }
+    return rests;
+  }
+
+  test('takes a hundred-and-sixtieth of the time', async () => {
+    expect(await restsOf([0, 0, 0])).toEqual([390, 1590, 1590]);
+  });
+
+  test('takes a fortieth again once one finds a job', async () => {
+    expect(await restsOf([0, 1, 0, 0])).toEqual([390, 390, 390, 1590]);
+  });
+
+  test('takes a fortieth again once a claim has failed', async () => {
+    const failClaim = (memory: QueueMemory) => {
+      memory.isSuspect = true;
+    };
+    expect(await restsOf([0, 0, 0], failClaim)).toEqual([390, 1590, 390]);
+  });
 });
 
 test('a piece of a walk that runs into its time limit is rested for by the time that it took', async () => {

@@ -25,6 +25,19 @@ test('a chunk begins where the last one ended, and a new sweep begins 5 s before
   ]);
 });
 
+test('a new sweep begins by its margin before the last one, if it has one of its own', async () => {
+  const now = Date.parse('2026-01-01T00:01:00Z');
+  const clock = { now: () => now, adjust: async () => undefined };
+  const horizon = createScanHorizon(clock, { marginMs: 500 });
+  const asked: string[] = [];
+  for (const _ of [1, 2])
+    await horizon.from(async (from) => {
+      asked.push(from);
+      return undefined;
+    });
+  expect(asked).toEqual(['-infinity', '2026-01-01T00:00:59.500Z']);
+});
+
 test('a chunk that failed is repeated from where it began', async () => {
   const horizon = createScanHorizon({ now: () => 0, adjust: async () => undefined });
   await horizon.from(async () => 'here');
