@@ -152,8 +152,6 @@ export function createLease(context: {
         // The next statement takes the front of the queue. It has time enough after a walk with a limit of its own.
         if (way === 'limited walk') return { jobs: claims.map(() => []), cut: true };
       }
-      // A floor may have passed what it had locked.
-      known.isSuspect = true;
       for (const { floor } of scanOrdersOf(known)) floor.failed();
       arrivals.distrust();
       lost(

@@ -38,8 +38,6 @@ export interface QueueMemory {
   /** Claims looked at the queue since it was last walked (maintenance/recall.ts). */
   claimed: boolean;
   walkedAt: number;
-  /** Jobs may lie below a floor: the queue was never walked, or a claim failed, or a walk found some, since the last walk began. */
-  isSuspect: boolean;
 }
 
 export const newScanOrder = (queueId: number, { hasKeys }: { hasKeys: boolean }): ScanOrder => ({
@@ -71,7 +69,6 @@ export function createQueueMemories() {
           keySearch: createKeySearch(),
           claimed: true,
           walkedAt: Number.NEGATIVE_INFINITY,
-          isSuspect: true,
         };
         memories.set(name, memory);
       }

@@ -22,6 +22,8 @@ const QUICK_MS = 1;
 /** Ranks without a level are scanned whole when all that was ever there takes less than this. */
 const WHOLE_MS = 30;
 const WHOLE_AGAIN_MS = 60_000;
+/** A hint at jobs below the floor counts for so long. Who keeps such a job locked has ended by then: statements end after 2.3 s. */
+const SUSPECT_MS = 60_000;
 /** A replica stores the floor of a level when it has leased this number of jobs there, or when surveys of it took this long. */
 const STORED_JOBS = 1000;
 const STORED_MS = 10;
@@ -58,9 +60,14 @@ export function createScanFloor(now: () => number = () => performance.now()) {
   let baseAt = 0;
   let claimWidth = CLAIM_WIDTH;
   let isSurveying = false;
+  let suspectUntil = now() + SUSPECT_MS;
   /** The last survey was one of ranks without a level. */
   let isBare = false;
   const surveyWidth = createAdaptiveWidth(SURVEY_MS);
+
+  function suspect(): void {
+    suspectUntil = now() + SUSPECT_MS;
+  }
 
   const floorOf = (rank: number): number => levels.get(rank)?.floor ?? base;
 
@@ -149,8 +156,9 @@ export function createScanFloor(now: () => number = () => performance.now()) {
       raise(level, Math.min(position - 1, settled));
     },
 
-    /** A claim failed: it may have scanned too much. */
+    /** A claim failed: it may have scanned too much, and a floor may have passed what it had locked. */
     failed(): void {
+      suspect();
       claimWidth = Math.max(LEAST_WIDTH, Math.floor(claimWidth / 8));
       closeRanks();
     },
@@ -222,8 +230,15 @@ export function createScanFloor(now: () => number = () => performance.now()) {
       if (now() < level.stuck.since + LAG_MS) return false;
       level.stuck = undefined;
       raise(level, to);
+      suspect();
       return true;
     },
+
+    /** A walk found jobs below the floor. */
+    suspect,
+
+    /** Whether something hints at jobs below the floor: a claim failed, the floor passed a locked job, or the floor is new. */
+    isSuspect: (): boolean => now() < suspectUntil,
 
     /** Another replica stored this floor. */
     stored(rank: number, position: number): void {

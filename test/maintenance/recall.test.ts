@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { createQueueMemories, type QueueMemory } from '../../src/claim/queueMemories.ts';
-import { createScanFloor } from '../../src/claim/scanFloor.ts';
+import { createQueueMemories } from '../../src/claim/queueMemories.ts';
+import type { ScanFloor } from '../../src/claim/scanFloor.ts';
 import { recallPassedOver } from '../../src/maintenance/recall.ts';
 import type { ArrivalListeners } from '../../src/queues/arrivals.ts';
 
@@ -28,7 +28,7 @@ function dutyOf(query: () => Promise<unknown>, walkedAt = Number.POSITIVE_INFINI
   const run = recallPassedOver(context as unknown as Context);
   return {
     run,
-    memory,
+    floor: memory.plain.floor,
     marked: (first: number, last: number) => listeners?.marked([{ queue_id: 7, first, last }]),
   };
 }
@@ -86,43 +86,45 @@ test('walks take a fortieth of the time, however often the duty runs', async () 
   expect(searches).toBe(2);
 });
 
-describe('a walk behind one that found nothing', () => {
-  /** The rests after the pieces of walks that find these numbers of jobs. `failClaim` runs before the last one. */
-  async function restsOf(counts: number[], failClaim = (_: QueueMemory) => undefined as void) {
+describe('once nothing hints at jobs below a floor for a minute', () => {
+  /** The rest after a piece of a walk, a minute and a half after the floor began, and then after what `happens`. */
+  async function restsAfter(happens: (floor: ScanFloor) => void, found = 0) {
     vi.useFakeTimers({ toFake: ['performance'] });
     onTestFinished(() => {
       vi.useRealTimers();
     });
-    const left = counts.values();
-    const { run, memory } = dutyOf(
-      async () => [{ count: left.next().value ?? 0, ms: 10 }],
+    const counts = [0, found, 0].values();
+    const { run, floor } = dutyOf(
+      async () => [{ count: counts.next().value ?? 0, ms: 10 }],
       Number.NEGATIVE_INFINITY,
     );
-    memory.plain.floor = createScanFloor();
-    memory.plain.floor.stored(0, 100);
-    const rests: number[] = [];
-    for (const i of counts.keys()) {
-      if (i === counts.length - 1) failClaim(memory);
-      rests.push(await run());
-      memory.claimed = true;
-      vi.advanceTimersByTime(10_000);
-    }
-    return rests;
+    vi.advanceTimersByTime(90_000);
+    const before = await run();
+    vi.advanceTimersByTime(10_000);
+    happens(floor);
+    return [before, await run()];
   }
 
-  test('takes a hundred-and-sixtieth of the time', async () => {
-    expect(await restsOf([0, 0, 0])).toEqual([390, 1590, 1590]);
+  test('walks take a hundred-and-sixtieth of the time', async () => {
+    expect(await restsAfter(() => undefined)).toEqual([1590, 1590]);
   });
 
-  test('takes a fortieth again once one finds a job', async () => {
-    expect(await restsOf([0, 1, 0, 0])).toEqual([390, 390, 390, 1590]);
+  test('they take a fortieth again when one finds a job', async () => {
+    expect(await restsAfter(() => undefined, 1)).toEqual([1590, 390]);
   });
 
-  test('takes a fortieth again once a claim has failed', async () => {
-    const failClaim = (memory: QueueMemory) => {
-      memory.isSuspect = true;
+  test('they take a fortieth again when a claim has failed', async () => {
+    expect(await restsAfter((floor) => floor.failed())).toEqual([1590, 390]);
+  });
+
+  test('they take a fortieth again when a floor has passed a locked job', async () => {
+    const pass = (floor: ScanFloor) => {
+      const piece = { rank: 0, from: 1_000_000, to: 1_000_100 };
+      floor.passLocked(piece, 1_000_050);
+      vi.advanceTimersByTime(1000);
+      expect(floor.passLocked(piece, 1_000_050)).toBe(true);
     };
-    expect(await restsOf([0, 0, 0], failClaim)).toEqual([390, 1590, 390]);
+    expect(await restsAfter(pass)).toEqual([1590, 390]);
   });
 });
 
