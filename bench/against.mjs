@@ -114,8 +114,8 @@ await benchmark(
 
     const found = LOADS.map(() => ({ old: [], new: [], ratio: [], service: [], database: [] }));
     for (let round = 1; round <= rounds; round++) {
-      // Each side goes first in every other round, so that a drift of the machine hits both alike.
       const started = await startBoth();
+      // Each side goes first in every other round, so that a drift of the machine hits both alike.
       const order = round % 2 ? started : started.toReversed();
       const rows = [];
       for (const [i, { what, run }] of LOADS.entries()) {

@@ -29,7 +29,10 @@ const SHARE = 1 / 10;
 /** Queues that had up to this number of jobs together, when last counted, go together in a statement. */
 const BATCH = 100_000;
 
-/** A count that took longer than both has read more than jobs. Counts that do so take this share of the time. */
+/**
+ * A count that took longer than SLOW_MS, and than SLOW_JOB_MS for each job, has read entries of jobs that are gone. Such counts take
+ * this share of the time.
+ */
 const SLOW_MS = 5;
 const SLOW_JOB_MS = 0.001;
 const WHOLE_SHARE = 1 / 200;

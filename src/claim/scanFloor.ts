@@ -22,7 +22,7 @@ const QUICK_MS = 1;
 /** Ranks without a level are scanned whole when all that was ever there takes less than this. */
 const WHOLE_MS = 30;
 const WHOLE_AGAIN_MS = 60_000;
-/** A hint at jobs below the floor counts for so long. Who keeps such a job locked has ended by then: statements end after 2.3 s. */
+/** A hint at jobs below the floor counts for so long. A claim that has such a job locked has ended by then: its statement may take 2.3 s. */
 const SUSPECT_MS = 60_000;
 /** A replica stores the floor of a level when it has leased this number of jobs there, or when surveys of it took this long. */
 const STORED_JOBS = 1000;
@@ -237,7 +237,7 @@ export function createScanFloor(now: () => number = () => performance.now()) {
     /** A walk found jobs below the floor. */
     suspect,
 
-    /** Whether something hints at jobs below the floor: a claim failed, the floor passed a locked job, or the floor is new. */
+    /** Whether something hints at jobs below the floor: a claim failed, the floor passed a locked job, a walk found jobs, or the floor is new. */
     isSuspect: (): boolean => now() < suspectUntil,
 
     /** Another replica stored this floor. */

@@ -99,7 +99,7 @@ export function pruneJobs({ db, throttle }: { db: Db; throttle: BulkThrottle }):
   };
 }
 
-/** A row that committed later than this may stay for a minute more. Nobody sees it: its time is over. */
+/** A row that commits more than `marginMs` after its time was over may stay for a minute more. Nobody sees it. */
 const MARGINS = { marginMs: 500, fullScanMs: 60_000 };
 
 /** Deletes rows whose time is over, oldest first. Starts at a scan horizon. */

@@ -18,11 +18,11 @@ const statements = {
 
 /** The number of jobs that one statement recalls. */
 const CHUNK = 500;
-/** A walk takes this share of the time. */
+/** Walks take this share of the time while something hints at jobs below a floor. */
 const SHARE = 1 / 40;
-/** Walks take this share while nothing hints at jobs below any floor. */
+/** Walks take this share while nothing does. */
 const QUIET_SHARE = 1 / 160;
-/** The least time that a walk rests for is that of so long a search. */
+/** A walk rests at least as long as SHARE asks for after a search of this length. */
 const LEAST_MS = 1;
 /** A queue is walked again after this time: one from which jobs were claimed since, and one from which none were. */
 const ACTIVE_MS = 1000;
@@ -74,7 +74,7 @@ export function recallPassedOver({ db, claims, arrivals, notifier }: Context): (
     },
   });
 
-  /** Recalls what is ready below the floors, from position `first` to `last`. Returns how many jobs, and how long the searches took. */
+  /** Recalls what is ready below the floors, from position `first` to `last`. Returns how many jobs it recalled, and how long the searches took. */
   async function recall(memory: QueueMemory, first: number, last: number): Promise<Recalled> {
     const total = { jobs: 0, ms: 0 };
     for (const order of scanOrdersOf(memory)) {
