@@ -17,6 +17,12 @@ export interface Told {
   children: Told[];
 }
 
+/** Spans that go together begin in any order. So they are sorted by name, and those of one name by their start. */
+const byNameThenStart = (a: ReadableSpan, b: ReadableSpan): number =>
+  (a.name < b.name ? -1 : Number(a.name > b.name)) ||
+  a.startTime[0] - b.startTime[0] ||
+  a.startTime[1] - b.startTime[1];
+
 /** A collector in this process. What starts after it is traced. */
 export function collectSpans() {
   const exporter = new InMemorySpanExporter();
@@ -29,7 +35,7 @@ export function collectSpans() {
     exporter
       .getFinishedSpans()
       .filter((span) => span.spanContext().traceId === traceId)
-      .sort((a, b) => a.startTime[0] - b.startTime[0] || a.startTime[1] - b.startTime[1]);
+      .sort(byNameThenStart);
 
   function told(span: ReadableSpan, all: ReadableSpan[]): Told {
     const { spanId } = span.spanContext();
@@ -47,7 +53,7 @@ export function collectSpans() {
   return {
     exporter,
 
-    /** The trees of a trace. In a whole trace it is one. */
+    /** The trees of a trace. In a whole trace it is one. Siblings stand in the order of their names. */
     treesOf(traceId: string): Told[] {
       const all = spansOf(traceId);
       const ids = new Set(all.map((span) => span.spanContext().spanId));
