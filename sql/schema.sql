@@ -836,8 +836,12 @@ create table dibs.schedules (
   next_run_at timestamp with time zone,
   last_run_at timestamp with time zone,
   revision uuid not null,
+  refusals integer not null default 0,
+  last_error text,
+  retry_at timestamp with time zone,
   constraint schedule_name CHECK ((name ~ '^[A-Za-z0-9._:-]{1,128}$'::text)),
   constraint schedule_paused CHECK (((NOT paused) OR (next_run_at IS NULL))),
+  constraint schedule_refused CHECK ((((refusals = 0) = (last_error IS NULL)) AND ((refusals = 0) = (retry_at IS NULL)))),
   constraint schedules_pkey PRIMARY KEY (name)
 );
 
@@ -927,7 +931,9 @@ CREATE INDEX operations_running ON dibs.operations USING btree (id) WHERE (state
 
 CREATE INDEX repeatable_claims_until ON dibs.repeatable_claims USING btree (until);
 
-CREATE INDEX schedules_next ON dibs.schedules USING btree (next_run_at) WHERE (next_run_at IS NOT NULL);
+CREATE INDEX schedules_next ON dibs.schedules USING btree (next_run_at) WHERE ((next_run_at IS NOT NULL) AND (retry_at IS NULL));
+
+CREATE INDEX schedules_retry ON dibs.schedules USING btree (GREATEST(next_run_at, retry_at)) WHERE ((next_run_at IS NOT NULL) AND (retry_at IS NOT NULL));
 
 CREATE INDEX unique_windows_until ON dibs.unique_windows USING btree (until);
 

@@ -835,6 +835,10 @@ type Schedule struct {
 	NextRunAt *string `json:"next_run_at"`
 	// Its last tick; null before the first. A trigger by hand is none.
 	LastRunAt *string `json:"last_run_at"`
+	// Why its job was refused at its last tick, for example because the queue is full. Null when the tick was taken.
+	LastError *string `json:"last_error"`
+	// When the tick that was refused is tried again. Null when none was.
+	RetryAt *string `json:"retry_at"`
 }
 
 // ScheduleName: The name of a schedule: 1 to 128 of `A-Z a-z 0-9 . _ : -`.
@@ -848,7 +852,7 @@ type SchedulePage struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
-// ScheduleSpec: A schedule to create or replace. Its job is what `POST /jobs` takes, without `run_at`; `delay_seconds` counts from the tick on. `name`, `next_run_at` and `last_run_at` are ignored: so a schedule that was read can be put back.
+// ScheduleSpec: A schedule to create or replace. Its job is what `POST /jobs` takes, without `run_at`; `delay_seconds` counts from the tick on. The times, `name` and `last_error` are ignored: so a schedule that was read can be put back.
 type ScheduleSpec struct {
 	// When it ticks: five fields (minute, hour, day of month, month, day of week), or six with the second first. Each takes `*`, numbers, names (`JAN`, `MON`), lists `1,15`, ranges `1-5` and steps `0-59/10`; a day of the month also `L` (the last one) and `15W` (the weekday next to it), a day of the week `MON#1` (the first in the month) and `FRI#L` (the last). A day of the month and one of the week are two ways to tick, unless the latter begins with `+`: then both must hold.
 	Cron string `json:"cron"`
@@ -862,6 +866,10 @@ type ScheduleSpec struct {
 	NextRunAt *string `json:"next_run_at,omitempty"`
 	// Ignored: a schedule that was read can be put back as it is.
 	LastRunAt *string `json:"last_run_at,omitempty"`
+	// Ignored: a schedule that was read can be put back as it is.
+	LastError *string `json:"last_error,omitempty"`
+	// Ignored: a schedule that was read can be put back as it is.
+	RetryAt *string `json:"retry_at,omitempty"`
 }
 
 // SettleRequest: Up to 1000 items in all, each the body of the single call plus `id`. With `claim`, the answer also has the next jobs.

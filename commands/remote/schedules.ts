@@ -28,12 +28,12 @@ interface PutOptions extends JobOptions {
 }
 
 async function list(session: Session, options: PageOptions): Promise<undefined> {
-  const row = ({ name, cron, timezone, job, next_run_at, last_run_at }: Schedule) => [
+  const row = ({ name, cron, timezone, job, next_run_at, last_run_at, last_error }: Schedule) => [
     name,
     cron,
     timezone,
     job.queue ?? 'default',
-    next_run_at === null ? 'paused' : fromNow(next_run_at),
+    next_run_at === null ? 'paused' : `${last_error === null ? '' : 'refused, due '}${fromNow(next_run_at)}`,
     fromNow(last_run_at),
   ];
   await showPages(

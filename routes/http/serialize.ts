@@ -85,11 +85,12 @@ export const jobPageJson = (jobs: Job[], nextCursor: string | null, format?: Pay
 
 /** The JSON of a schedule. The payload of its job is the text that was sent. */
 export function scheduleJson({ job, payload, ...schedule }: Schedule): string {
-  const { name, cron, timezone, paused, next_run_at, last_run_at } = schedule;
+  const { name, cron, timezone, paused, next_run_at, last_run_at, last_error, retry_at } = schedule;
   const inside = [job.slice(1, -1), payload === null ? '' : `"payload":${payload}`].filter(Boolean).join(',');
   return (
     `{"name":"${name}","cron":${JSON.stringify(cron)},"timezone":"${timezone}","paused":${paused}` +
-    `,"job":{${inside}},"next_run_at":${plain(next_run_at)},"last_run_at":${plain(last_run_at)}}`
+    `,"job":{${inside}},"next_run_at":${plain(next_run_at)},"last_run_at":${plain(last_run_at)}` +
+    `,"last_error":${JSON.stringify(last_error)},"retry_at":${plain(retry_at)}}`
   );
 }
 

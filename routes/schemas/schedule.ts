@@ -36,13 +36,15 @@ export const ScheduleSpec = Type.Object(
     name: Type.Optional(ref(ScheduleName)),
     next_run_at: Type.Optional(nullableTime(IGNORED)),
     last_run_at: Type.Optional(nullableTime(IGNORED)),
+    last_error: Type.Optional(nullable<string>('string', { description: IGNORED })),
+    retry_at: Type.Optional(nullableTime(IGNORED)),
   },
   {
     $id: 'ScheduleSpec',
     additionalProperties: false,
     description:
       'A schedule to create or replace. Its job is what `POST /jobs` takes, without `run_at`; `delay_seconds` counts ' +
-      'from the tick on. `name`, `next_run_at` and `last_run_at` are ignored: so a schedule that was read can be put back.',
+      'from the tick on. The times, `name` and `last_error` are ignored: so a schedule that was read can be put back.',
     examples: [SPEC_EXAMPLE],
   },
 );
@@ -53,6 +55,8 @@ const SCHEDULE_EXAMPLE = {
   paused: false,
   next_run_at: TIME_EXAMPLE,
   last_run_at: null,
+  last_error: null,
+  retry_at: null,
 };
 
 export const Schedule = Type.Object(
@@ -64,6 +68,11 @@ export const Schedule = Type.Object(
     job: ref(JobSpec),
     next_run_at: nullableTime('Its next tick; null while it is paused.'),
     last_run_at: nullableTime('Its last tick; null before the first. A trigger by hand is none.'),
+    last_error: nullable<string>('string', {
+      description:
+        'Why its job was refused at its last tick, for example because the queue is full. Null when the tick was taken.',
+    }),
+    retry_at: nullableTime('When the tick that was refused is tried again. Null when none was.'),
   },
   {
     $id: 'Schedule',

@@ -1,2 +1,11 @@
--- The time of the next tick of all schedules, and the database's time.
-select now() as now, (select min(next_run_at) from dibs.schedules) as next_run_at;
+-- The time of the next tick of all schedules, and the database's time. A tick that was refused counts from its next try on.
+select
+  now() as now,
+  least(
+    (select min(next_run_at) from dibs.schedules where next_run_at is not null and retry_at is null),
+    (
+      select min(greatest(next_run_at, retry_at))
+      from dibs.schedules
+      where next_run_at is not null and retry_at is not null
+    )
+  ) as next_run_at;

@@ -5,7 +5,10 @@ set
   -- When several ticks were missed: the last one of them.
   last_run_at = greatest(next_run_at, :last_run_at::timestamptz),
   next_run_at = :next_run_at::timestamptz,
-  revision = :new_revision::uuid
+  revision = :new_revision::uuid,
+  refusals = 0,
+  last_error = null,
+  retry_at = null
 where name = (
   select name from dibs.schedules
   where name = :name and revision = :revision::uuid

@@ -2405,6 +2405,7 @@ export interface StatementTypes {
       timezone: string;
       next_run_at: string;
       revision: string;
+      refusals: number;
       job: string;
       payload: string;
     };
@@ -2423,6 +2424,8 @@ export interface StatementTypes {
       payload: string;
       next_run_at: string;
       last_run_at: string;
+      last_error: string;
+      retry_at: string;
     };
   };
   'schedules/list': {
@@ -2441,6 +2444,8 @@ export interface StatementTypes {
       payload: string;
       next_run_at: string;
       last_run_at: string;
+      last_error: string;
+      retry_at: string;
       found: number;
     };
   };
@@ -2472,6 +2477,18 @@ export interface StatementTypes {
       payload: string;
       next_run_at: string;
       last_run_at: string;
+      last_error: string;
+      retry_at: string;
+    };
+  };
+  'schedules/refuse': {
+    parameters: {
+      names: (string | null)[] | TextArray | null;
+      revisions: (string | null)[] | null;
+      errors: (string | null)[] | TextArray | null;
+    };
+    columns: {
+      name: string;
     };
   };
   'schedules/tick': {

@@ -19,4 +19,8 @@ export interface Schedule {
   payload: string | null;
   next_run_at: string | null;
   last_run_at: string | null;
+  /** Why its tick was refused. Null since a tick was taken. */
+  last_error: string | null;
+  /** When the refused tick is tried again. */
+  retry_at: string | null;
 }

@@ -3,6 +3,7 @@ import type { Enqueue } from '../enqueue/enqueue.ts';
 import { isOutage } from '../errors.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
+import { textArray } from '../postgres/textArray.ts';
 import { lastTick, nextTick } from './cron.ts';
 import type { Schedule } from './schedule.ts';
 import { jobOf } from './schedules.ts';
@@ -11,23 +12,32 @@ const statements = {
   next: planned('schedules/next', row<{ now: string; next_run_at: string | null }>()),
   due: planned('schedules/due', row<Due>()),
   tick: planned('schedules/tick'),
+  refuse: planned('schedules/refuse', row<{ name: string }>()),
 };
 
-/** The pause before the next look when other replicas took all due ticks, or when their jobs were refused. */
+/** The pause before the next look when other replicas took all due ticks. */
 const RETRY_MS = 200;
-/** Schedules that are remembered as refused. Beyond this number, their refusals are logged again. */
-const MOST_REFUSED = 10_000;
-/** A replica that is late makes one job for all ticks that are older than this. */
-const LAG_MS = 10_000;
+/** A replica that did not look for this long was away: one job makes up for the ticks of that time. */
+const AWAY_MS = 10_000;
+/** A replica that cannot keep up makes one job for all ticks that are older than this. */
+const MOST_LATE_MS = 600_000;
+const LONGEST_ERROR = 500;
 
 interface Due extends Pick<Schedule, 'name' | 'cron' | 'timezone' | 'job' | 'payload'> {
   next_run_at: string;
   revision: string;
+  refusals: number;
+}
+
+interface Refused {
+  due: Due;
+  error: string;
 }
 
 /**
  * Enqueues the job of each tick in the transaction that takes the tick. So each tick makes one job, with any number of
- * replicas, also when one of them dies. All ticks from before this replica began make one job together.
+ * replicas, also when one of them dies. One job makes up for all ticks from before this replica began to look, and for all that
+ * a schedule missed while its job was refused.
  */
 export function scheduleTicks(context: {
   db: Database;
@@ -35,15 +45,15 @@ export function scheduleTicks(context: {
   log: (error: unknown, message: string) => void;
 }): () => Promise<boolean | number> {
   const { db, enqueueWithin, log } = context;
-  /** When this replica first looked, by the clock of the database. */
-  let since: number | undefined;
-  /** Schedules whose jobs are refused. This is logged once for each. */
-  const refused = new Set<string>();
+  /** Since when this replica looks, and when it looked last, by the clock of the database. */
+  let since = 0;
+  let looked = Number.NEGATIVE_INFINITY;
 
   /** Takes the tick that is due. False when another replica took it. */
   async function take(due: Due, now: number): Promise<boolean> {
-    const { name, cron, timezone, next_run_at, revision } = due;
-    const upTo = new Date(Math.max(Date.parse(next_run_at), since ?? now, now - LAG_MS));
+    const { name, cron, timezone, next_run_at, revision, refusals } = due;
+    const missedUpTo = refusals > 0 ? now : Math.max(since, now - MOST_LATE_MS);
+    const upTo = new Date(Math.max(Date.parse(next_run_at), missedUpTo));
     return enqueueWithin(
       [jobOf(due)],
       () => '/job',
@@ -61,33 +71,37 @@ export function scheduleTicks(context: {
     );
   }
 
+  /** Takes ticks that are due. Whether any was taken, or rests now. */
   async function takeDue(now: number): Promise<boolean> {
-    let any = false;
+    let taken = 0;
+    const refused: Refused[] = [];
     for (const due of await db.query(statements.due)) {
       try {
-        if (!(await take(due, now))) continue;
-        any = true;
-        refused.delete(due.name);
+        if (await take(due, now)) taken++;
       } catch (error) {
-        if (isOutage(error)) throw error;
-        if (!refused.has(due.name))
+        refused.push({ due, error: (error as Error).message.slice(0, LONGEST_ERROR) });
+        if (due.refusals === 0)
           log(error, `the job of schedule ${due.name} was refused, it will be tried again`);
-        if (refused.size === MOST_REFUSED) refused.clear();
-        refused.add(due.name);
+        // When the database is away, the note of the refusal fails too, and says so.
+        if (isOutage(error)) break;
       }
     }
-    return any;
+    if (refused.length === 0) return taken > 0;
+    const resting = await db.query(statements.refuse, {
+      names: refused.map(({ due }) => due.name),
+      revisions: refused.map(({ due }) => due.revision),
+      errors: textArray(refused.map(({ error }) => error)),
+    });
+    return taken + resting.length > 0;
   }
 
   return async () => {
     const [row] = await db.query(statements.next);
     const { now: text, next_run_at } = row as { now: string; next_run_at: string | null };
     const now = Date.parse(text);
-    since ??= now;
+    if (now - looked > AWAY_MS) since = now;
+    looked = now;
     const wait = next_run_at === null ? Number.POSITIVE_INFINITY : Date.parse(next_run_at) - now;
-    if (wait <= 0) return (await takeDue(now)) || RETRY_MS;
-    // A schedule whose job is refused stays due. So none of these is left.
-    refused.clear();
-    return wait;
+    return wait <= 0 ? (await takeDue(now)) || RETRY_MS : wait;
   };
 }

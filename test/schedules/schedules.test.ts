@@ -35,6 +35,8 @@ test('a PUT is answered with the schedule and its next run', async () => {
     job: { queue, priority: 5 },
     next_run_at: expect.stringMatching(/T0[45]:30:00\.000Z$/),
     last_run_at: null,
+    last_error: null,
+    retry_at: null,
   });
   expect(Date.parse(answer.body.next_run_at)).toBeGreaterThan(Date.now());
   expect(await at.ok('GET', `/schedules/${name}`)).toEqual(answer.body);

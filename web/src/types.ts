@@ -140,6 +140,8 @@ export interface Schedule {
   job: { queue?: string };
   next_run_at: string | null;
   last_run_at: string | null;
+  last_error: string | null;
+  retry_at: string | null;
 }
 
 export interface Operation {

@@ -829,6 +829,10 @@ export interface Schedule {
   next_run_at: string | null;
   /** Its last tick; null before the first. A trigger by hand is none. */
   last_run_at: string | null;
+  /** Why its job was refused at its last tick, for example because the queue is full. Null when the tick was taken. */
+  last_error: string | null;
+  /** When the tick that was refused is tried again. Null when none was. */
+  retry_at: string | null;
 }
 
 /** The name of a schedule: 1 to 128 of `A-Z a-z 0-9 . _ : -`. */
@@ -842,7 +846,7 @@ export interface SchedulePage {
   next_cursor: string | null;
 }
 
-/** A schedule to create or replace. Its job is what `POST /jobs` takes, without `run_at`; `delay_seconds` counts from the tick on. `name`, `next_run_at` and `last_run_at` are ignored: so a schedule that was read can be put back. */
+/** A schedule to create or replace. Its job is what `POST /jobs` takes, without `run_at`; `delay_seconds` counts from the tick on. The times, `name` and `last_error` are ignored: so a schedule that was read can be put back. */
 export interface ScheduleSpec {
   /** When it ticks: five fields (minute, hour, day of month, month, day of week), or six with the second first. Each takes `*`, numbers, names (`JAN`, `MON`), lists `1,15`, ranges `1-5` and steps `0-59/10`; a day of the month also `L` (the last one) and `15W` (the weekday next to it), a day of the week `MON#1` (the first in the month) and `FRI#L` (the last). A day of the month and one of the week are two ways to tick, unless the latter begins with `+`: then both must hold. */
   cron: string;
@@ -856,6 +860,10 @@ export interface ScheduleSpec {
   next_run_at?: string | null;
   /** Ignored: a schedule that was read can be put back as it is. */
   last_run_at?: string | null;
+  /** Ignored: a schedule that was read can be put back as it is. */
+  last_error?: string | null;
+  /** Ignored: a schedule that was read can be put back as it is. */
+  retry_at?: string | null;
 }
 
 /** Up to 1000 items in all, each the body of the single call plus `id`. With `claim`, the answer also has the next jobs. */

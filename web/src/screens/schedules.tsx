@@ -45,6 +45,11 @@ function Details({ name, close }: { name: string; close: () => void }) {
           <p>
             <code>{schedule.cron}</code> by the clocks of {schedule.timezone}
           </p>
+          {schedule.last_error !== null && (
+            <p>
+              Refused: {schedule.last_error} It is tried again <When time={schedule.retry_at} none="soon" />.
+            </p>
+          )}
           <h3>Next ticks</h3>
           {schedule.paused && <p>None: it is paused.</p>}
           <ul class="ticks">
@@ -88,6 +93,11 @@ function Row({
     <tr data-row>
       <th scope="row">
         <A to={link(['schedules', name])}>{name}</A> {paused && <span class="tag">paused</span>}
+        {schedule.last_error !== null && (
+          <span class="tag grave" title={schedule.last_error}>
+            refused
+          </span>
+        )}
       </th>
       <td>
         <code>{schedule.cron}</code> <span class="quiet">{timezone}</span>

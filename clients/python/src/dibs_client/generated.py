@@ -595,6 +595,8 @@ class Schedule(TypedDict):
     job: JobSpec
     next_run_at: str | None
     last_run_at: str | None
+    last_error: str | None
+    retry_at: str | None
 
 
 class SchedulePage(TypedDict):
@@ -605,7 +607,7 @@ class SchedulePage(TypedDict):
 
 
 class ScheduleSpec(TypedDict):
-    """A schedule to create or replace. Its job is what `POST /jobs` takes, without `run_at`; `delay_seconds` counts from the tick on. `name`, `next_run_at` and `last_run_at` are ignored: so a schedule that was read can be put back."""
+    """A schedule to create or replace. Its job is what `POST /jobs` takes, without `run_at`; `delay_seconds` counts from the tick on. The times, `name` and `last_error` are ignored: so a schedule that was read can be put back."""
 
     cron: str
     timezone: NotRequired[str]
@@ -614,6 +616,8 @@ class ScheduleSpec(TypedDict):
     name: NotRequired[ScheduleName]
     next_run_at: NotRequired[str | None]
     last_run_at: NotRequired[str | None]
+    last_error: NotRequired[str | None]
+    retry_at: NotRequired[str | None]
 
 
 class SettleRequest(TypedDict):
