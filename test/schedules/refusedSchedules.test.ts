@@ -25,7 +25,8 @@ afterAll(() => service.stop());
 
 const put = (body: object, as = name): Promise<Json> => at.ok('PUT', `/schedules/${as}`, body);
 const get = (as = name): Promise<Json> => at.ok('GET', `/schedules/${as}`);
-const jobsOf = async (of: string): Promise<Json[]> => (await at.ok('GET', `/jobs?queue=${of}&limit=1000`)).jobs;
+const jobsOf = async (of: string): Promise<Json[]> =>
+  (await at.ok('GET', `/jobs?queue=${of}&limit=1000`)).jobs;
 
 /** Fills a queue, so that it refuses the next job. */
 async function fill(): Promise<void> {
