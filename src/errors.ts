@@ -103,10 +103,11 @@ export const operationNotFound = (id: string) =>
     `There is no operation ${JSON.stringify(id)}. It never existed, or it ended long ago.`,
   );
 
-export const tooManyOperations = (most: number) =>
+/** `isOwn`: one caller may have no more. */
+export const tooManyOperations = (most: number, isOwn: boolean) =>
   new Refusal(
     'too_many_operations',
-    `${most} operations are running. Wait until one of them ends, or stop it.`,
+    `${most} operations${isOwn ? ' of yours' : ''} are running. Wait until one of them ends, or stop it.`,
   );
 
 export const leaseLost = (id: string) =>

@@ -98,7 +98,7 @@ const EXAMPLES = [
   uniqueKeyTaken(ID),
   keyNameTaken('mailer'),
   tooManyKeys(10_000),
-  tooManyOperations(100),
+  tooManyOperations(20, true),
   payloadTooLarge('A payload may have 1048576 bytes.', [
     { in: 'body', path: '/payload', message: 'must be at most 1048576 bytes of JSON' },
   ]),

@@ -1,20 +1,9 @@
--- Deletes the 1000 oldest rows of the history that are 30 days old, or that have :most_rows newer ones. :from is the scan horizon,
--- see due_leases.sql.
+-- Deletes the 1000 oldest rows of the history that are 30 days old. :from is the scan horizon, see due_leases.sql.
 delete from dibs.history
 where ctid = any (array(
     select ctid
     from dibs.history
-    where expires_at >= :from::timestamptz
-      and expires_at <= greatest(
-        now(),
-        (
-          select expires_at
-          from dibs.history
-          where id <= (select max(id) from dibs.history) - :most_rows::bigint
-          order by id desc
-          limit 1
-        )
-      )
+    where expires_at >= :from::timestamptz and expires_at <= now()
     order by expires_at
     limit (select 1000)
     for update skip locked

@@ -64,6 +64,8 @@ const BY_ID: JobState[] = ['scheduled', 'blocked', 'completed', 'cancelled', 'de
 const COUNTED_FOR_ONE = 5;
 const NOTHING: Looked & { matched: number } = { looked: 0, last_id: null, matched: 0 };
 const LONGEST_ERROR = 500;
+/** Of more callers than this, those who had no turn for longest count as new. */
+const MOST_SERVED = 100;
 
 interface Portion {
   act?: Act | undefined;
@@ -94,6 +96,8 @@ export function createOperationWork(context: {
    * limit 0 this job is skipped.
    */
   let held: { id: string; limit: number } | undefined;
+  /** The callers whose operations had a portion here, the last one last. */
+  let served: string[] = [];
 
   function noteProgress(on: Db, op: Taken, found: Looked, limit: number, did: object, matched = 0) {
     const isStepOver = found.looked < limit;
@@ -171,8 +175,10 @@ export function createOperationWork(context: {
     let taken: Taken | undefined;
     const inTransaction = async (transaction: Db) => {
       await transaction.query(statements.limits, { lock_timeout: lockTimeoutOf(SHORT_LOCK_WAIT_MS) });
-      [taken] = await transaction.query(statements.take);
+      [taken] = await transaction.query(statements.take, { served });
       if (!taken) return undefined;
+      const caller = taken.actor ?? '';
+      served = [...served.filter((one) => one !== caller), caller].slice(-MOST_SERVED);
       if (!taken.has_queue) throw new CannotGoOn(`The queue ${JSON.stringify(taken.queue)} was deleted.`);
       if (taken.is_too_old)
         throw new CannotGoOn(

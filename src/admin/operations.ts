@@ -1,10 +1,10 @@
 import { refuse } from '../enqueue/checks.ts';
-import { operationNotFound, queueNotFound, tooManyOperations } from '../errors.ts';
+import { operationNotFound, queueNotFound, type Refusal, tooManyOperations } from '../errors.ts';
 import { idSource, isUuid } from '../ids.ts';
 import type { JobState } from '../job.ts';
 import type { Signed } from '../postgres/act.ts';
 import type { Clock } from '../postgres/clock.ts';
-import type { Database } from '../postgres/pool.ts';
+import type { Database, Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import { callPoint } from './callPoint.ts';
@@ -24,8 +24,9 @@ const STATES_OF: Record<OperationVerb, JobState[]> = {
   move: ['scheduled', 'ready', 'blocked', 'dead'],
 };
 
-/** So many run at once. Each keeps one transaction at a time busy. */
+/** So many run at once, and so many of one caller. A Dibs that needs no key has one caller. */
 const MOST_RUNNING = 100;
+const MOST_RUNNING_OF_ONE = 20;
 
 /** Which jobs of a queue. */
 export interface OperationFilter extends JobFilter {
@@ -60,6 +61,7 @@ export interface Operation extends FilterParameters {
 
 const statements = {
   insert: planned('admin/operation_insert', row<Operation>()),
+  running: planned('admin/operation_running', row<{ own: number }>()),
   noteLeases: planned('admin/operation_note_leases', row<Operation>()),
   find: planned('admin/operation_find', row<Operation>()),
   list: planned('admin/operation_list', row<Operation>()),
@@ -111,6 +113,12 @@ export function operationAdmin(context: { db: Database; queues: Queues; clock: C
     return found;
   }
 
+  async function refusal(transaction: Db, by: string | null, most_of_one: number): Promise<Refusal> {
+    const [found] = await transaction.query(statements.running, { by });
+    const isOwn = (found?.own ?? 0) >= most_of_one;
+    return tooManyOperations(isOwn ? most_of_one : MOST_RUNNING, isOwn);
+  }
+
   return {
     get,
 
@@ -133,6 +141,8 @@ export function operationAdmin(context: { db: Database; queues: Queues; clock: C
       // Claims look for fairness keys only in a queue that is marked for them.
       if (target && queue.fair) await queues.find(target.name, true);
       const point = await callPoint(db);
+      const by = request.by ?? null;
+      const most_of_one = by === null ? MOST_RUNNING : MOST_RUNNING_OF_ONE;
       const operation = await db.transaction(async (transaction) => {
         const id = newId(0);
         const [kept] = await transaction.query(statements.insert, {
@@ -146,10 +156,11 @@ export function operationAdmin(context: { db: Database; queues: Queues; clock: C
           ...wanted,
           dry_run,
           ...point,
-          by: request.by ?? null,
+          by,
           most: MOST_RUNNING,
+          most_of_one,
         });
-        if (!kept) throw tooManyOperations(MOST_RUNNING);
+        if (!kept) throw await refusal(transaction, by, most_of_one);
         if (!filter.states.includes('leased')) return kept;
         const [noted] = await transaction.query(statements.noteLeases, { id, queue_id: queue.id, ...wanted });
         return noted as Operation;

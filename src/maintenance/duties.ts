@@ -13,6 +13,7 @@ import type { Notifier } from '../replicas/notifier.ts';
 import { scheduleTicks } from '../schedules/ticker.ts';
 import type { Settlement } from '../settle/verbs.ts';
 import type { Waiters } from '../waiting/waiters.ts';
+import { cutTable } from './cutter.ts';
 import { startDuty } from './duty.ts';
 import {
   pruneAnswers,
@@ -40,6 +41,7 @@ const DEPTHS_MS = 1000;
 const SAMPLES_MS = 5000;
 const OPERATIONS_MS = 500;
 const PRUNE_OPERATIONS_MS = 60_000;
+const CUT_MS = 60_000;
 const CLOCK_MS = 10_000;
 /** A revoked key is refused within a second, also where no notification arrives. */
 const KEYS_MS = 500;
@@ -95,6 +97,8 @@ export function startDuties(context: {
     start('prune_audit', PRUNE_MS, pruneAudit(context)),
     start('prune_history', PRUNE_MS, pruneHistory(context)),
     start('prune_operations', PRUNE_OPERATIONS_MS, pruneOperations(context)),
+    start('cut_history', CUT_MS, cutTable(context, 'history')),
+    start('cut_audit', CUT_MS, cutTable(context, 'audit')),
     operationsDuty,
     start('keys', KEYS_MS, keys.follow),
     start('key_use', KEY_USE_MS, keys.noteUse),

@@ -132,28 +132,26 @@ export const pruneClaims = (context: { db: Db; clock: Clock }) =>
 /** Deletes access keys that were revoked, or expired, long ago. */
 export const pruneKeys = (context: { db: Db; clock: Clock }) => pruneExpired(context, statements.keys, {});
 
-/** The number of audit rows that are kept. Somebody with a key could fill the disk otherwise. */
-const MOST_AUDIT_ROWS = 1_000_000;
+/** Deletes audit rows that are too old. Of too many, see cutter.ts. */
+export const pruneAudit = (context: { db: Db; clock: Clock }) => pruneExpired(context, statements.audit, {});
 
-/** Deletes audit rows that are too old, or too many. */
-export const pruneAudit = (context: { db: Db; clock: Clock }) =>
-  pruneExpired(context, statements.audit, { most_rows: MOST_AUDIT_ROWS });
-
-/** The number of rows of the history that are kept, for all jobs together. */
-const MOST_HISTORY_ROWS = 5_000_000;
-
-/** Deletes rows of the history that are too old, or too many. */
+/** Deletes rows of the history that are too old. Of too many, see cutter.ts. */
 export const pruneHistory = (context: { db: Db; clock: Clock }) =>
-  pruneExpired(context, statements.history, { most_rows: MOST_HISTORY_ROWS });
+  pruneExpired(context, statements.history, {});
 
-/** How long operations that ended are kept, and how many of them. */
+/** How long operations that ended are kept, and how many of them, of one caller and of all. */
 const OPERATIONS_DAYS = 30;
-const MOST_OPERATIONS = 1000;
+const MOST_OPERATIONS_OF_ONE = 1000;
+const MOST_OPERATIONS = 10_000;
 
 /** Deletes operations that ended long ago, or have too many newer ones. */
 export const pruneOperations =
   ({ db }: { db: Db }) =>
   async (): Promise<boolean> => {
-    await db.query(statements.operations, { days: OPERATIONS_DAYS, most: MOST_OPERATIONS });
+    await db.query(statements.operations, {
+      days: OPERATIONS_DAYS,
+      most_of_one: MOST_OPERATIONS_OF_ONE,
+      most: MOST_OPERATIONS,
+    });
     return false;
   };

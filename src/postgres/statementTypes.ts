@@ -646,6 +646,7 @@ export interface StatementTypes {
       next_transaction: number | null;
       by: string | null;
       most: number | null;
+      most_of_one: number | null;
     };
     columns: {
       id: string;
@@ -802,6 +803,14 @@ export interface StatementTypes {
     };
     columns: Record<never, never>;
   };
+  'admin/operation_running': {
+    parameters: {
+      by: string | null;
+    };
+    columns: {
+      own: number;
+    };
+  };
   'admin/operation_stop': {
     parameters: {
       id: string | null;
@@ -810,7 +819,9 @@ export interface StatementTypes {
     columns: Record<never, never>;
   };
   'admin/operation_take': {
-    parameters: Record<never, never>;
+    parameters: {
+      served: (string | null)[] | TextArray | null;
+    };
     columns: {
       id: string;
       verb: string;
@@ -1841,6 +1852,35 @@ export interface StatementTypes {
       group: string;
     };
   };
+  'maintenance/audit_cuts': {
+    parameters: {
+      most: number | null;
+    };
+    columns: {
+      owner: string;
+      up_to: number;
+    };
+  };
+  'maintenance/cut_audit': {
+    parameters: {
+      after: number | null;
+      owners: (string | null)[] | TextArray | null;
+      up_tos: (number | null)[] | null;
+    };
+    columns: {
+      after: number;
+    };
+  };
+  'maintenance/cut_history': {
+    parameters: {
+      after: number | null;
+      owners: (string | null)[] | TextArray | null;
+      up_tos: (number | null)[] | null;
+    };
+    columns: {
+      after: number;
+    };
+  };
   'maintenance/drop_floors': {
     parameters: {
       end: number | null;
@@ -1904,6 +1944,15 @@ export interface StatementTypes {
       awaited: boolean;
     };
   };
+  'maintenance/history_cuts': {
+    parameters: {
+      most: number | null;
+    };
+    columns: {
+      owner: string;
+      up_to: number;
+    };
+  };
   'maintenance/promote': {
     parameters: {
       queue_id: number | null;
@@ -1938,7 +1987,6 @@ export interface StatementTypes {
   'maintenance/prune_audit': {
     parameters: {
       from: string | null;
-      most_rows: number | null;
     };
     columns: {
       ended_at: string;
@@ -1955,7 +2003,6 @@ export interface StatementTypes {
   'maintenance/prune_history': {
     parameters: {
       from: string | null;
-      most_rows: number | null;
     };
     columns: {
       ended_at: string;
@@ -1987,6 +2034,7 @@ export interface StatementTypes {
   'maintenance/prune_operations': {
     parameters: {
       days: number | null;
+      most_of_one: number | null;
       most: number | null;
     };
     columns: {
