@@ -8,3 +8,4 @@ sampled as materialized (
   cross join read
 ),
 -- include shared/cuts.sql
+;

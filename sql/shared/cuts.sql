@@ -1,5 +1,5 @@
 -- What to delete of a table that has more than :most rows, so that about nine tenths of :most are left. `sampled` has a sample of its
--- rows: `owner`, `id`, and the `share` of the table that was read. Owners with few rows keep them all; the others keep equally many,
+-- rows: `owner`, `id`, and the `share` of the table that was read. Owners with few rows keep them all, the others keep equally many,
 -- the newest: of each `owner`, the rows up to the id `up_to` go.
 sizes as (
   select owner, count(*) / min(share) as n from sampled group by owner
@@ -19,4 +19,4 @@ from (select max(level) as level from levels where n > level) as kept
 join sizes on sizes.n > kept.level
 join sampled on sampled.owner = sizes.owner
 where (select sum(n) from sizes) > :most::integer
-group by sampled.owner, sizes.n, kept.level;
+group by sampled.owner, sizes.n, kept.level
