@@ -30,6 +30,7 @@ import { handleError, methodNotAllowed, routeNotFound } from './http/problems.ts
 import { countRequests } from './http/requestCounts.ts';
 import { createCountRequest } from './http/requestRate.ts';
 import { setSafeHeaders } from './http/safeHeaders.ts';
+import { giveBackTaken } from './http/taken.ts';
 import { closeUnread } from './http/unreadAnswers.ts';
 import type { WebPages } from './http/webPages.ts';
 import { jobRoutes } from './jobs.ts';
@@ -201,6 +202,7 @@ export async function buildApp(options: {
   });
   closeWithLastAnswer(app, draining);
   closeUnread(app, limits);
+  giveBackTaken(app, engine);
   holdAnswers(app, engine.memory);
   acceptJson(app);
   serveAnyExpectation(app);

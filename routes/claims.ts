@@ -2,11 +2,10 @@ import { traceIn } from '../src/traceparent.ts';
 import { rawShapes } from './http/body.ts';
 import { bodyLimits } from './http/bodyLimits.ts';
 import type { App } from './http/fastify.ts';
-import { onHangup } from './http/hangup.ts';
 import { withFollowUps } from './http/jobBody.ts';
-import { holdOf } from './http/memory.ts';
 import { answer, link, operation } from './http/operation.ts';
 import { ackedJson, jobJson, jobListJson, nackedJson, sendJson } from './http/serialize.ts';
+import { holdOf, onHangup } from './http/taken.ts';
 import { JobId, ref } from './schemas/common.ts';
 import { Job, LeasedJobList } from './schemas/job.ts';
 import {
@@ -63,7 +62,7 @@ export function claimRoutes(app: App, maxPayloadBytes: number): void {
       const jobs = await request.verbs.claim({
         ...request.body,
         hold: () => holdOf(request),
-        onHangup: (gone) => onHangup(reply, gone),
+        onHangup: (gone) => onHangup(request, gone),
       });
       return sendJson(reply, jobListJson(jobs, request.body.payload_format));
     },

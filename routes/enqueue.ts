@@ -58,7 +58,7 @@ export function enqueueRoutes(app: App, maxPayloadBytes: number): void {
       const job = toNewJob(request.body, traceIn(request.headers));
       if (seconds === undefined) return enqueueAndReply(request, reply, [job], () => '', answerOne);
       takeWait(request);
-      const afterwards = finishedWithin(seconds, request, reply);
+      const afterwards = finishedWithin(seconds, request);
       // The mark of a sole waiter is short. It is made longer when the wait becomes long (src/waiting/wait.ts).
       const waitedFor = { ...job, awaited_seconds: isSole(request) ? 0 : seconds };
       return enqueueAndReply(request, reply, [waitedFor], () => '', answerOne, afterwards);

@@ -6,10 +6,10 @@ import { rawShapes } from './http/body.ts';
 import { bodyLimits } from './http/bodyLimits.ts';
 import { pageOf } from './http/cursor.ts';
 import type { App } from './http/fastify.ts';
-import { onHangup } from './http/hangup.ts';
 import { takeAnswer, takeWait, withRoom } from './http/memory.ts';
 import { answer, operation } from './http/operation.ts';
 import { jobJson, jobPageJson, sendJson } from './http/serialize.ts';
+import { onHangup } from './http/taken.ts';
 import {
   decimal,
   JobId,
@@ -130,7 +130,7 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
       const from = request.raw.socket;
       const job = await (wait_seconds === 0
         ? request.verbs.getJob({ id, from })
-        : request.verbs.waitForJob({ id, from, wait_seconds, onHangup: (gone) => onHangup(reply, gone) }));
+        : request.verbs.waitForJob({ id, from, wait_seconds, onHangup: (gone) => onHangup(request, gone) }));
       takeAnswer(request, sizeOf(job));
       return sendJson(reply, jobJson(job, payload_format));
     },

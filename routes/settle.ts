@@ -6,13 +6,12 @@ import { traceIn } from '../src/traceparent.ts';
 import { rawShapes } from './http/body.ts';
 import { bodyLimits } from './http/bodyLimits.ts';
 import type { App } from './http/fastify.ts';
-import { onHangup } from './http/hangup.ts';
 import { withFollowUps } from './http/jobBody.ts';
-import { holdOf } from './http/memory.ts';
 import { answer, operation } from './http/operation.ts';
 import { toProblem } from './http/problems.ts';
 import { wholeBody } from './http/refusalOf.ts';
 import { sendJson, withJobs } from './http/serialize.ts';
+import { holdOf, onHangup } from './http/taken.ts';
 import { ref } from './schemas/common.ts';
 import { SettleRequest, SettleResults } from './schemas/lease.ts';
 
@@ -96,7 +95,7 @@ export function settleRoute(app: App, maxPayloadBytes: number): void {
         return sendJson(reply, `{${await listsJson(await request.verbs.settle(items), refused)}}`);
       const done = await request.verbs.settleAndClaim({
         ...items,
-        claim: { ...claim, hold: () => holdOf(request), onHangup: (gone) => onHangup(reply, gone) },
+        claim: { ...claim, hold: () => holdOf(request), onHangup: (gone) => onHangup(request, gone) },
       });
       const problem = done.refusal ? `,"problem":${JSON.stringify(toProblem(done.refusal, true))}` : '';
       if (done.refusal) refused(done.refusal.code);

@@ -38,6 +38,7 @@ import { createOnceBatcher } from './enqueue/onceBatcher.ts';
 import { createGroupHeads } from './groups/heads.ts';
 import { createGroupRepair } from './groups/repair.ts';
 import { createLeaseTimes } from './leaseTimes.ts';
+import { createLedger } from './ledger.ts';
 import { startDuties } from './maintenance/duties.ts';
 import { createScanHorizon } from './maintenance/scanHorizon.ts';
 import { createMemory, type Memory } from './memory.ts';
@@ -151,17 +152,18 @@ export async function startEngine(options: EngineOptions) {
   const depths = createDepths({ db, totals, leasesFrom });
   const dutyLog = createDutyLog();
   const loopLag = createLoopLag();
+  const ledger = createLedger();
   const notifier = createNotifier({ db, url: listenUrl, state: options.listenState, log });
   const queues = queueCache(db, notifier.opened);
-  const waiters = createWaiters({ tell: notifier.finished });
-  const soleWaiters = createSoleWaiters();
+  const waiters = createWaiters({ tell: notifier.finished, ledger });
+  const soleWaiters = createSoleWaiters({ ledger });
   const throttle = createBulkThrottle();
   const inTransactionSlot = createSemaphore(TRANSACTIONS);
   const inRoundTrip = createRoundTrips(db, tally);
   const inCautiousRoundTrip = createRoundTrips(withLockTimeout(db, SHORT_LOCK_WAIT_MS), tally);
   const arrivals = createArrivals(db);
   const leaseEnds = createLeaseTimes();
-  const common = { db, queues, notifier, arrivals, tally, log };
+  const common = { db, queues, notifier, arrivals, tally, ledger, log };
 
   const groups = createGroupHeads({ ...common, joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.advance) });
   const repair = createGroupRepair({ ...common, groups });
@@ -218,6 +220,7 @@ export async function startEngine(options: EngineOptions) {
     enqueueTogether,
     insertOnce,
     inTransactionSlot,
+    ledger,
     closed: waits.closed,
   });
   const settleMany = createSettleMany({
@@ -243,6 +246,7 @@ export async function startEngine(options: EngineOptions) {
     tally,
     totals,
     memory,
+    ledger,
     duties: dutyLog,
     connections: db.connections,
     openClaims: claims.open,
@@ -369,6 +373,9 @@ export async function startEngine(options: EngineOptions) {
 
     /** The memory budget of this replica. */
     memory,
+
+    /** What requests hold of this replica now. */
+    ledger,
 
     /** How many requests wait here for the end of a job. */
     waitingForJobs: waits.waiting,

@@ -162,13 +162,8 @@ export const withUnknownOutcome = (error: unknown): unknown =>
     : error;
 
 /** This replica holds as much as its memory should. The request was refused before it began. */
-export const overloaded = () =>
-  new Refusal(
-    'overloaded',
-    'This replica holds as many requests as its memory allows. Nothing was done. Try again later.',
-    undefined,
-    'not_done',
-  );
+export const overloaded = (why = 'This replica holds as many requests as its memory allows.') =>
+  new Refusal('overloaded', `${why} Nothing was done. Try again later.`, undefined, 'not_done');
 
 /** The database, or this replica, cannot serve now. */
 export const isOutage = (error: unknown) =>

@@ -9,3 +9,6 @@ import type { FastifyRequest } from 'fastify';
 export function clientAddress({ ip, raw }: Pick<FastifyRequest, 'ip' | 'raw'>): string {
   return isIP(ip) > 0 ? ip : (raw.socket.remoteAddress ?? '');
 }
+
+/** Tells callers apart, for limits. Where nobody needs a key, the address is the caller. */
+export const callerId = (request: FastifyRequest): string => request.caller?.id ?? clientAddress(request);

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Afterwards, AnswerOf } from '../../src/enqueue/idempotency.ts';
+import { type Afterwards, type AnswerOf, enqueuedOf } from '../../src/enqueue/idempotency.ts';
 import type { Answer } from '../../src/enqueue/keptAnswers.ts';
 import type { NewJob } from '../../src/enqueue/newJob.ts';
 import { invalidRequest } from '../../src/errors.ts';
@@ -64,7 +64,7 @@ export function sendAnswer(reply: FastifyReply, { status, location, body, replay
 }
 
 const firstAnswer = async (jobs: Job[], answerOf: AnswerOf, afterwards?: Afterwards) =>
-  (await afterwards?.answer(jobs)) ?? answerOf(jobs);
+  (await afterwards?.answer(enqueuedOf(jobs))) ?? answerOf(jobs);
 
 /**
  * Enqueues jobs, once for each Idempotency-Key, and replies. The answer comes from `afterwards`, which may wait for the

@@ -1,55 +1,18 @@
-import type { ServerResponse } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { overloaded } from '../../src/errors.ts';
-import { COPIES, type Hold, type Memory, SMALL_BYTES, WAITING_BYTES } from '../../src/memory.ts';
+import { COPIES, type Memory, SMALL_BYTES, WAITING_BYTES } from '../../src/memory.ts';
 import { inSlices, utf8Of } from '../../src/slices.ts';
 import type { App } from './fastify.ts';
+import { holdOf } from './taken.ts';
 
 declare module 'fastify' {
   interface FastifyInstance {
     memory: Memory;
   }
-  interface FastifyRequest {
-    response: ServerResponse | null;
-    held: Held | null;
-  }
-}
-
-/**
- * What a request holds of the memory budget. It is given back when the request is answered and the connection has taken
- * the answer or is gone. A client that hangs up does not end the work on its request, so neither alone is enough.
- */
-interface Held {
-  hold: Hold;
-  isAnswered: boolean;
-  isClosed: boolean;
 }
 
 /** Larger answers are encoded in slices. */
 const LARGE_ANSWER = 128 * 1024;
-
-function settle(held: Held): void {
-  if (held.isAnswered && held.isClosed) held.hold.release();
-}
-
-function answered({ held }: FastifyRequest): void {
-  if (!held) return;
-  held.isAnswered = true;
-  settle(held);
-}
-
-/** The hold of a request. Most requests are small and need none, so it is made at its first use. */
-export function holdOf(request: FastifyRequest): Hold {
-  if (request.held) return request.held.hold;
-  const response = request.response as ServerResponse;
-  const held: Held = { hold: request.server.memory.hold(), isAnswered: false, isClosed: response.closed };
-  request.held = held;
-  response.once('close', () => {
-    held.isClosed = true;
-    settle(held);
-  });
-  return held.hold;
-}
 
 /** Holds what a request takes that waits. @throws Refusal `overloaded` when there is no room for it */
 export const takeWait = (request: FastifyRequest): void => holdOf(request).take(WAITING_BYTES, 'waiting');
@@ -57,25 +20,19 @@ export const takeWait = (request: FastifyRequest): void => holdOf(request).take(
 /** Holds what each answer takes, from the moment at which it is written. */
 export function holdAnswers(app: App, memory: Memory): void {
   app.decorate('memory', memory);
-  app.decorateRequest('response', null);
-  app.decorateRequest('held', null);
-  app.addHook('onRequest', (request, reply, done) => {
-    request.response = reply.raw;
-    done();
-  });
   app.addHook('onSend', (request, _, payload, done) => {
     if (typeof payload === 'string' && payload.length > SMALL_BYTES) {
       holdOf(request).add(payload.length);
       // For a string, Node takes three times its length, and fills that with zeros first.
       if (payload.length > LARGE_ANSWER) {
         void inSlices(utf8Of(payload)).then((bytes) => {
-          answered(request);
+          request.taken?.answered();
           done(null, bytes);
         });
         return;
       }
     }
-    answered(request);
+    request.taken?.answered();
     done(null, payload);
   });
 }
@@ -85,17 +42,17 @@ export function holdAnswers(app: App, memory: Memory): void {
  * there is no room
  */
 export async function withRoom<T>(
-  { server }: FastifyRequest,
+  request: FastifyRequest,
   wish: number,
   read: (maxBytes: number) => Promise<T>,
 ): Promise<T> {
-  const hold = server.memory.hold();
+  const hold = holdOf(request);
+  const maxBytes = hold.takeUpTo(wish);
+  if (maxBytes === undefined) throw overloaded();
   try {
-    const maxBytes = hold.takeUpTo(wish);
-    if (maxBytes === undefined) throw overloaded();
     return await read(maxBytes);
   } finally {
-    hold.release();
+    hold.giveBack(maxBytes * COPIES);
   }
 }
 

@@ -1,13 +1,15 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Afterwards } from '../../src/enqueue/idempotency.ts';
 import { Refusal } from '../../src/errors.ts';
 import { sizeOf } from '../../src/job.ts';
+import { COPIES } from '../../src/memory.ts';
 import { isFinished } from '../../src/waiting/waiters.ts';
 import { MAX_WAIT_SECONDS } from '../schemas/common.ts';
-import { onHangup } from './hangup.ts';
+import { callerId } from './clientAddress.ts';
 import { takeAnswer } from './memory.ts';
 import { jobJson } from './serialize.ts';
+import { onHangup } from './taken.ts';
 
 export const preferHeaders = Type.Object({
   Prefer: Type.Optional(
@@ -41,35 +43,51 @@ export const isSole = ({ headers }: FastifyRequest): boolean => headers['idempot
 
 /**
  * Waits until the enqueued job is finished, for at most `seconds`, and answers with it. The answer is undefined when the
- * job is not finished by then, or the client hangs up.
+ * job is not finished by then. When the client hangs up, a sole wait ends. Another one goes on, and keeps nothing of its request.
  */
-export const finishedWithin = (
-  seconds: number,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Afterwards => ({
-  seconds,
-  async answer([job]) {
-    const id = job?.id as string;
-    try {
-      const sole = isSole(request);
-      const announced = !job?.deduplicated;
-      const finished = await request.verbs.waitForEnqueued({
-        id,
-        from: request.raw.socket,
-        wait_seconds: seconds,
-        announced,
-        sole: sole && announced,
-        onHangup: sole ? (gone) => onHangup(reply, gone) : undefined,
-      });
-      if (!isFinished(finished.state)) return undefined;
-      takeAnswer(request, sizeOf(finished));
-      const body = jobJson({ ...finished, deduplicated: job?.deduplicated });
-      return { status: 200, location: `/jobs/${id}`, body };
-    } catch (error) {
-      // The job was purged, the database is away, or there is no memory for the whole job. The job was enqueued, and that is the answer.
-      if (error instanceof Refusal) return undefined;
-      throw error;
-    }
-  },
-});
+export function finishedWithin(seconds: number, request: FastifyRequest): Afterwards {
+  const { verbs } = request;
+  const sole = isSole(request);
+  const from = sole ? request.raw.socket : (request.caller ?? undefined);
+  const own = request.server.memory.hold(callerId(request));
+  // Functions below must not use `request`, or it would live as long as they do.
+  let client: FastifyRequest | undefined = request;
+
+  function whenGone(gone: () => void): void {
+    if (client) onHangup(client, gone);
+    else gone();
+  }
+
+  return {
+    seconds,
+    hold: () => own,
+    onHangup: (gone) =>
+      whenGone(() => {
+        client = undefined;
+        gone();
+      }),
+    async answer({ id, isDuplicate }) {
+      try {
+        const announced = !isDuplicate;
+        const finished = await verbs.waitForEnqueued({
+          id,
+          from,
+          wait_seconds: seconds,
+          announced,
+          sole: sole && announced,
+          onHangup: sole ? whenGone : undefined,
+        });
+        if (!isFinished(finished.state)) return undefined;
+        const bytes = sizeOf(finished);
+        if (client) takeAnswer(client, bytes);
+        else own.take(bytes * (COPIES - 1));
+        const body = jobJson({ ...finished, deduplicated: isDuplicate || undefined });
+        return { status: 200, location: `/jobs/${id}`, body };
+      } catch (error) {
+        // The job was purged, the database is away, or there is no memory for the whole job. The job was enqueued, and that is the answer.
+        if (error instanceof Refusal) return undefined;
+        throw error;
+      }
+    },
+  };
+}

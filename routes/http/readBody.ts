@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import { payloadTooLarge } from '../../src/errors.ts';
-import { COPIES, type Hold, SMALL_BYTES } from '../../src/memory.ts';
+import { COPIES, SMALL_BYTES } from '../../src/memory.ts';
 import { createTurns } from '../../src/slices.ts';
-import { holdOf } from './memory.ts';
 import { wholeBody } from './refusalOf.ts';
+import { holdOf } from './taken.ts';
 
 const KIB = 1024;
 const inWords = (bytes: number) =>
@@ -31,7 +31,7 @@ class Arriving {
   readonly #request: FastifyRequest;
   /** Its length, if the client told it. */
   readonly #expected: number | undefined;
-  #small: Hold | undefined;
+  #heldAsSmall = 0;
   #heldAsLarge = 0;
   #capacity = 0;
   #buffer: Buffer | undefined;
@@ -60,8 +60,8 @@ class Arriving {
   /** Takes room for this number of bytes in all: a large body until the request is answered, a small one while it arrives. */
   #reserve(capacity: number): void {
     if (capacity <= SMALL_BYTES) {
-      this.#small ??= this.#request.server.memory.hold();
-      this.#small.take(capacity - this.#capacity, 'small');
+      holdOf(this.#request).take(capacity - this.#heldAsSmall, 'small');
+      this.#heldAsSmall = capacity;
     } else {
       holdOf(this.#request).take(capacity * COPIES - this.#heldAsLarge);
       this.#heldAsLarge = capacity * COPIES;
@@ -100,7 +100,7 @@ class Arriving {
 
   /** The bytes that arrived. No more will. */
   end(): Buffer {
-    this.#small?.release();
+    if (this.#heldAsSmall > 0) holdOf(this.#request).giveBack(this.#heldAsSmall, 'small');
     return this.#buffer?.subarray(0, this.#length) ?? EMPTY;
   }
 }
@@ -132,6 +132,11 @@ export function readBody(request: FastifyRequest, done: (error: Error | null, bo
   const whole = () => end(body.isWhole ? null : wholeBody('must have the length that content-length says'));
   const gone = () => end(wholeBody('must arrive whole'));
 
+  // A client may be gone before its body is read. Its stream says no more then.
+  if (raw.destroyed) {
+    gone();
+    return;
+  }
   try {
     body.begin();
   } catch (error) {

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { rateLimited } from '../../src/errors.ts';
-import { clientAddress } from './clientAddress.ts';
+import { callerId } from './clientAddress.ts';
 import type { App } from './fastify.ts';
 
 /** Counts a request. @throws Refusal `rate_limited` when its caller sent too many in this second */
@@ -22,7 +22,7 @@ export async function createCountRequest(app: App, perSecond: number): Promise<C
     timeWindow: WINDOW_MS,
     cache: MAX_CALLERS,
     enableDraftSpec: true,
-    keyGenerator: (request) => request.caller?.id ?? clientAddress(request),
+    keyGenerator: callerId,
     errorResponseBuilder: () =>
       rateLimited(
         `This access key may send ${perSecond} requests a second to a replica. Nothing was done. Try again later.`,

@@ -1,6 +1,7 @@
 import type { JoinRoundTrip } from '../batching/roundTrips.ts';
 import { refuseHalfPairs } from '../enqueue/checks.ts';
 import type { LeaseTimes } from '../leaseTimes.ts';
+import type { Ledger } from '../ledger.ts';
 import type { Memory } from '../memory.ts';
 import type { Tally } from '../metrics/tally.ts';
 import type { Database } from '../postgres/pool.ts';
@@ -38,11 +39,12 @@ export function createClaims(context: {
   settlement: Settlement;
   tally: Tally;
   leaseEnds: LeaseTimes;
+  ledger: Ledger;
   log: (error: unknown, message: string) => void;
 }) {
-  const { db, arrivals, memory, joinRoundTrip, queues, notifier, settlement, tally, leaseEnds, log } =
+  const { db, arrivals, memory, joinRoundTrip, queues, notifier, settlement, tally, leaseEnds, ledger, log } =
     context;
-  const lostLeases = createLostLeases({ db, settlement, log });
+  const lostLeases = createLostLeases({ db, settlement, ledger, log });
   const memories = createQueueMemories();
   const lost = lostLeases.claimLost;
   const { leaseJobs, fairnessCursor, stop } = createLease({
@@ -62,6 +64,7 @@ export function createClaims(context: {
     connections: db.connections().most,
     giveBack: lostLeases.giveBack,
     notifier,
+    ledger,
   });
   const repeatable = repeatableClaims({
     db,
@@ -69,6 +72,7 @@ export function createClaims(context: {
     claim: dispatcher.claim,
     notifier,
     leave: lostLeases.leave,
+    ledger,
     log,
   });
 

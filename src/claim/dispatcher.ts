@@ -1,5 +1,6 @@
 import { runForAll } from '../askers.ts';
 import { type JoinRoundTrip, ORDER_IN_TRIP, type RoundTrip } from '../batching/roundTrips.ts';
+import type { Ledger } from '../ledger.ts';
 import { SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import { createSemaphore, type Semaphore } from '../postgres/semaphore.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
@@ -46,10 +47,11 @@ export function createDispatcher(options: {
   connections: number;
   giveBack(jobs: LeasedJob[]): void;
   notifier: Notifier;
+  ledger: Ledger;
 }) {
-  const { leaseJobs, ownWithoutLeasing, queues, joinRoundTrip, giveBack, notifier } = options;
+  const { leaseJobs, ownWithoutLeasing, queues, joinRoundTrip, giveBack, notifier, ledger } = options;
   const lines = createWaitLines();
-  const { begin, finish, fail, open, handleOf, close } = createOpenClaims({ lines, giveBack });
+  const { begin, finish, fail, open, handleOf, close } = createOpenClaims({ lines, giveBack, ledger });
   const running = new Set<Promise<void>>();
   /** Claims that go on to their next queue. 300 claims of 16 queues each would otherwise look at 300 of them at once. */
   const visits = createSemaphore(AT_ONCE);

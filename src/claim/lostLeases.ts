@@ -1,4 +1,5 @@
 import { isOutage, Refusal } from '../errors.ts';
+import type { Ledger } from '../ledger.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Settlement } from '../settle/verbs.ts';
@@ -25,10 +26,12 @@ interface LostClaims {
 export function createLostLeases(context: {
   db: Database;
   settlement: Settlement;
+  ledger: Ledger;
   log: (error: unknown, message: string) => void;
 }) {
-  const { db, settlement, log } = context;
+  const { db, settlement, ledger, log } = context;
   const returning = new Set<Promise<unknown>>();
+  ledger.count('leases_given_back', () => returning.size);
   let claims: LostClaims[] = [];
   let leases: Lease[] = [];
 

@@ -1,4 +1,5 @@
 import { overloaded } from '../errors.ts';
+import type { Ledger } from '../ledger.ts';
 import { WAITING_BYTES } from '../memory.ts';
 import { type Claim, type ClaimName, type ClaimRequest, isGivenUp, isWaiting, newClaim } from './claim.ts';
 import type { LeasedJob } from './leasedJob.ts';
@@ -26,11 +27,17 @@ export interface OpenClaim {
 }
 
 /** The claims that are not answered yet: how they begin and how they end. */
-export function createOpenClaims(context: { lines: WaitLines; giveBack(jobs: LeasedJob[]): void }) {
-  const { lines, giveBack } = context;
+export function createOpenClaims(context: {
+  lines: WaitLines;
+  giveBack(jobs: LeasedJob[]): void;
+  ledger: Ledger;
+}) {
+  const { lines, giveBack, ledger } = context;
   let arrivals = 0;
   let open = 0;
   let closed = false;
+  ledger.count('claims', () => open);
+  ledger.count('wait_line_places', () => lines.claims().length);
 
   function end(claim: Claim): void {
     open--;

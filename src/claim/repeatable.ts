@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextLoop, setTimeout as sleep } from 'node:timers/promises';
 import { sizeOf } from '../job.ts';
+import type { Ledger } from '../ledger.ts';
 import { COPIES } from '../memory.ts';
 import type { Database } from '../postgres/pool.ts';
 import type { Queues } from '../queues/cache.ts';
@@ -46,13 +47,15 @@ export function repeatableClaims(context: {
   notifier: Notifier;
   /** The request does not answer for its claim any more. What nobody answers for goes back. */
   leave(name: ClaimName): void;
+  ledger: Ledger;
   log: (error: unknown, message: string) => void;
 }) {
-  const { db, queues, claim, notifier, leave, log } = context;
+  const { db, queues, claim, notifier, leave, ledger, log } = context;
   const leaders = new Map<string, Leader>();
   const newest = new Map<string, ClaimName>();
   const known = new Set<string>();
   const running = new Set<Promise<unknown>>();
+  ledger.count('claim_ids', () => leaders.size + newest.size + running.size);
 
   function remember(mark: string): void {
     known.delete(mark);

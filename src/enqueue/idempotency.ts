@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { idempotencyKeyReused, isOutage } from '../errors.ts';
 import type { Job } from '../job.ts';
+import type { Ledger } from '../ledger.ts';
+import { type Hold, LEFT_WAIT_BYTES } from '../memory.ts';
 import { orUnavailable } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
 import type { Semaphore } from '../postgres/semaphore.ts';
@@ -20,12 +22,25 @@ import type { OnceBatcher } from './onceBatcher.ts';
 /** While a request waits for its job on another replica, this replica looks this often whether it is answered. */
 const LOOK_MS = 200;
 
-/** What a request does once its jobs are committed, such as waiting for the end of its job. */
+/**
+ * What a request does once its jobs are committed, such as waiting for the end of its job. It goes on when its client hangs up,
+ * because a repeat of the request is answered the same.
+ */
 export interface Afterwards {
   /** The longest time that it takes. */
   seconds: number;
   /** Another answer, if there is one. */
-  answer(jobs: Job[]): Promise<Answer | undefined>;
+  answer(job: Enqueued): Promise<Answer | undefined>;
+  /** What it holds of the memory budget, apart from its request. */
+  hold(): Hold;
+  /** Is given the function to call when the client is gone. */
+  onHangup(gone: () => void): void;
+}
+
+/** What is known of the job of a request after its commit: without the payload, which may be large. */
+export interface Enqueued {
+  id: string;
+  isDuplicate: boolean;
 }
 
 /** The answer of a request that has enqueued these jobs. */
@@ -40,6 +55,20 @@ export interface IdempotentEnqueue {
   afterwards?: Afterwards | undefined;
 }
 
+/** A request that is carried out. */
+interface UnderWay {
+  fingerprint: string;
+  /** Settles when its jobs are committed, or when an answer is found. */
+  begun: Promise<{ given: KeptAnswer | Answer; enqueued?: Enqueued | undefined }>;
+  /** It may come much later. */
+  answer: Promise<Answer>;
+}
+
+export function enqueuedOf(jobs: Job[]): Enqueued {
+  const [{ id, deduplicated }] = jobs as [Job];
+  return { id, isDuplicate: deduplicated === true };
+}
+
 const replay = (answer: Answer): Answer => ({ ...answer, replayed: true });
 
 /** Carries out requests once for each key. The answer commits together with the jobs. */
@@ -49,30 +78,24 @@ export function idempotentEnqueue(context: {
   enqueueTogether: Enqueue['enqueueTogether'];
   insertOnce: OnceBatcher;
   inTransactionSlot: Semaphore;
+  ledger: Ledger;
   /** True when this replica stops, and lets no client wait any more. */
   closed(): boolean;
 }) {
   const { db, enqueueWithin, enqueueTogether, insertOnce, inTransactionSlot, closed } = context;
-  /** `begun` settles when the jobs of a request are committed, or when an answer is found. `answer` may come much later. */
-  const underWay = new Map<
-    string,
-    { fingerprint: string; begun: Promise<unknown>; answer: Promise<Answer> }
-  >();
+  const underWay = new Map<string, UnderWay>();
+  context.ledger.count('idempotency_keys', () => underWay.size);
 
   /** The first answer, and the jobs, unless the request was carried out before. */
   const carryOut = ({ request, jobs, at, answerOf, afterwards }: IdempotentEnqueue) =>
-    enqueueWithin<{ given: KeptAnswer | Answer; written?: Job[] }>(
-      jobs,
-      at,
-      async (transaction, enqueueIn) => {
-        if (!(await takeKey(transaction, request)))
-          return { given: (await recall(transaction, request)) as KeptAnswer };
-        const written = await enqueueIn();
-        const given = await answerOf(written);
-        await keepAnswer(transaction, request, given, afterwards?.seconds);
-        return { given, written };
-      },
-    );
+    enqueueWithin<Awaited<UnderWay['begun']>>(jobs, at, async (transaction, enqueueIn) => {
+      if (!(await takeKey(transaction, request)))
+        return { given: (await recall(transaction, request)) as KeptAnswer };
+      const written = await enqueueIn();
+      const given = await answerOf(written);
+      await keepAnswer(transaction, request, given, afterwards?.seconds);
+      return { given, enqueued: enqueuedOf(written) };
+    });
 
   /** Keeps the final answer, and returns it. In an outage the first answer stays, as another replica would give that. */
   async function conclude(
@@ -99,12 +122,12 @@ export function idempotentEnqueue(context: {
     return known;
   }
 
-  async function recallOrCarryOut(asked: IdempotentEnqueue) {
+  async function recallOrCarryOut(asked: IdempotentEnqueue): UnderWay['begun'] {
     const { request, jobs, at, answerOf, afterwards } = asked;
     const done = await enqueueTogether(jobs, at, (jobs) =>
       insertOnce({ request, jobs, answerOf, openSeconds: afterwards?.seconds }),
     );
-    if (done) return { given: done.answer, written: done.inserted };
+    if (done) return { given: done.answer, enqueued: enqueuedOf(done.inserted) };
     // Nothing was done with others. Alone, it is told why. The look comes first: a request that was carried out must not
     // create its queue again.
     const given = await recall(db, request);
@@ -115,18 +138,43 @@ export function idempotentEnqueue(context: {
     );
   }
 
+  /** It may go on for long without its client. So it knows no more of its request than it needs: no body, no connection. */
   async function finish(
     id: string,
-    { request, afterwards }: IdempotentEnqueue,
-    begun: ReturnType<typeof recallOrCarryOut>,
+    request: IdempotentRequest,
+    afterwards: Afterwards | undefined,
+    begun: UnderWay['begun'],
   ): Promise<Answer> {
     try {
-      const { given, written } = await begun;
-      if (!written) return replay(await whenFinal(request, given));
-      return afterwards ? await conclude(request, given, await afterwards.answer(written)) : given;
+      const { given, enqueued } = await begun;
+      if (!enqueued) return replay(await whenFinal(request, given));
+      return afterwards ? await conclude(request, given, await afterwards.answer(enqueued)) : given;
     } finally {
       underWay.delete(id);
     }
+  }
+
+  /** The answer of a request. As soon as its client has hung up, what there is: the wait goes on without it. */
+  async function answerOrLeave({ begun, answer }: UnderWay, afterwards: Afterwards | undefined) {
+    if (!afterwards) return answer;
+    const { given } = await begun;
+    return new Promise<Answer>((resolve, reject) => {
+      answer.then(resolve, reject);
+      afterwards.onHangup(() => resolve(given));
+    });
+  }
+
+  function begin(id: string, asked: IdempotentEnqueue): UnderWay {
+    const { request, afterwards } = asked;
+    const hold = afterwards?.hold();
+    hold?.take(LEFT_WAIT_BYTES, 'waiting');
+    const begun = recallOrCarryOut(asked);
+    const answer = finish(id, request, afterwards, begun).finally(() => hold?.release());
+    // Maybe nobody waits for it any more.
+    answer.catch(() => undefined);
+    const begunRequest = { fingerprint: request.fingerprint, begun, answer };
+    underWay.set(id, begunRequest);
+    return begunRequest;
   }
 
   /**
@@ -141,7 +189,7 @@ export function idempotentEnqueue(context: {
     const id = `${route}\n${key}`;
     for (let first = underWay.get(id); first; first = underWay.get(id)) {
       // The first request is in this process, so that waiting for it needs no connection.
-      if (first.fingerprint === fingerprint) return replay(await first.answer);
+      if (first.fingerprint === fingerprint) return replay(await answerOrLeave(first, asked.afterwards));
       try {
         await first.begun;
       } catch (error) {
@@ -152,9 +200,6 @@ export function idempotentEnqueue(context: {
       }
       throw idempotencyKeyReused(key);
     }
-    const begun = recallOrCarryOut(asked);
-    const answer = finish(id, asked, begun);
-    underWay.set(id, { fingerprint, begun, answer });
-    return answer;
+    return answerOrLeave(begin(id, asked), asked.afterwards);
   };
 }

@@ -1,3 +1,4 @@
+import type { Ledger } from '../ledger.ts';
 import type { Memory } from '../memory.ts';
 import type { Connections } from '../postgres/pool.ts';
 import { version } from '../version.ts';
@@ -11,6 +12,7 @@ export interface ReplicaParts {
   tally: Tally;
   totals: Totals;
   memory: Memory;
+  ledger: Ledger;
   duties: DutyLog;
   connections(): Connections;
   openClaims(): number;
@@ -77,7 +79,7 @@ function databaseFamilies({ connections, totals, heldSeconds }: ReplicaParts): F
 
 /** What belongs to this process, and to no queue. */
 export function processFamilies(parts: ReplicaParts): Family[] {
-  const { tally, memory, openClaims, waitingForJobs, loopLag } = parts;
+  const { tally, memory, ledger, openClaims, waitingForJobs, loopLag } = parts;
   const cpu = process.cpuUsage();
   return [
     histograms('dibs_round_trip_rows', 'Jobs in a round trip to the database. Sum over replicas.', [
@@ -94,6 +96,12 @@ export function processFamilies(parts: ReplicaParts): Family[] {
       'dibs_event_loop_lag_seconds',
       `The longest lag of the event loop in half a minute. ${EACH}`,
       [[loopLag()]],
+    ),
+    family(
+      'gauge',
+      'dibs_held',
+      `What requests hold, by kind. All are 0 while no request is under way. ${EACH}`,
+      Object.entries(ledger.held()).map(([kind, held]) => [held, labelled({ kind })]),
     ),
     family(
       'gauge',

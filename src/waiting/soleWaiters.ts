@@ -1,4 +1,5 @@
 import type { Job } from '../job.ts';
+import type { Ledger } from '../ledger.ts';
 
 /*
  * A client that enqueues a job with `Prefer: wait` is the only one who waits for its end, and does not know its id yet. While
@@ -20,10 +21,11 @@ interface Sole extends SoleWaiter {
   free(): void;
 }
 
-export function createSoleWaiters() {
+export function createSoleWaiters({ ledger }: { ledger: Ledger }) {
   const waiting = new Map<string, Sole>();
   /** Those whose jobs are being acked. One that has left may still be handed its job. */
   const held = new Map<string, Sole>();
+  ledger.count('awaited_jobs', () => waiting.size + held.size);
 
   return {
     add(id: string, woken: () => void): SoleWaiter {

@@ -1,6 +1,7 @@
-import { jobNotFound, overloaded } from '../errors.ts';
+import { jobNotFound } from '../errors.ts';
 import { queueIdOf } from '../ids.ts';
 import type { Job, JobLook, JobState } from '../job.ts';
+import type { Ledger } from '../ledger.ts';
 import type { Db } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import type { Queues } from '../queues/cache.ts';
@@ -12,9 +13,6 @@ import type { SoleWaiters } from './soleWaiters.ts';
 import { isFinished, KEPT_SECONDS, type Waiters } from './waiters.ts';
 
 const noteWaiter = prepared('waiting/await', row<{ state: JobState }>());
-
-/** A replica holds this number of waiting requests at once. It refuses more, so that memory does not grow. */
-const MOST_WAITING = 10_000;
 
 /**
  * A sole waiter is one for this time. Then it marks its job as all others do. The first mark of the job holds for
@@ -49,12 +47,14 @@ export function createJobWaits(context: {
   waiters: Waiters;
   soleWaiters: SoleWaiters;
   notifier: Notifier;
+  ledger: Ledger;
   getJob(look: JobLook): Promise<Job>;
 }) {
   const { db, queues, waiters, soleWaiters, notifier } = context;
   const look = createLook(context);
   const waits = new Set<OpenWait>();
   let closed = false;
+  context.ledger.count('job_waits', () => waits.size);
 
   const poll = pollWaiters({
     db,
@@ -89,7 +89,6 @@ export function createJobWaits(context: {
     }: WaitRequest): Promise<Job> {
       const queueId = queueIdOf(id);
       if (queueId === undefined) throw jobNotFound(id);
-      if (waits.size >= MOST_WAITING) throw overloaded();
       const bell = createBell();
       let over = closed || wait_seconds === 0;
       let failure: { error: unknown } | undefined;

@@ -1,4 +1,5 @@
 import type { JobState } from '../job.ts';
+import type { Ledger } from '../ledger.ts';
 
 /** The other replicas get at most one notification in this time (src/replicas/notifier.ts says why). */
 const QUIET_MS = 100;
@@ -24,8 +25,9 @@ export interface Changed {
 }
 
 /** The clients that wait here for the end of a job. `tell` sends the other replicas the ids of finished jobs. */
-export function createWaiters({ tell }: { tell(ids: string[]): void }) {
+export function createWaiters({ tell, ledger }: { tell(ids: string[]): void; ledger: Ledger }) {
   const waiting = new Map<string, Set<() => void>>();
+  ledger.count('awaited_jobs', () => waiting.size);
   let untold: string[] = [];
   let quiet = false;
 

@@ -5,6 +5,7 @@ import type { Claim } from '../../src/claim/claim.ts';
 import { createDispatcher } from '../../src/claim/dispatcher.ts';
 import type { LeasedJob } from '../../src/claim/leasedJob.ts';
 import { unavailable } from '../../src/errors.ts';
+import { createLedger } from '../../src/ledger.ts';
 import { prepared } from '../../src/postgres/statements.ts';
 import { until } from '../support/until.ts';
 
@@ -34,6 +35,7 @@ function setUp(join = joinRoundTrip) {
   const waiters: ((statement: (typeof statements)[number]) => void)[] = [];
   const givenBack: LeasedJob[] = [];
   const dispatcher = createDispatcher({
+    ledger: createLedger(),
     ownWithoutLeasing: async () => undefined,
     leaseJobs: (queue, claims) =>
       new Promise((answer) => {
@@ -174,6 +176,7 @@ test('claims that wait for 1,000 queues look at them over the whole second, and 
   let most = 0;
   const looks: { queue: string; at: number }[] = [];
   const dispatcher = createDispatcher({
+    ledger: createLedger(),
     ownWithoutLeasing: async () => undefined,
     async leaseJobs({ name }, claims) {
       if (++visits > queues.length) looks.push({ queue: name, at: performance.now() });
@@ -210,6 +213,7 @@ test('claims that wait for 1,000 queues look at them over the whole second, and 
 test('an outage that one look meets fails the claims of every queue', async () => {
   let away = false;
   const dispatcher = createDispatcher({
+    ledger: createLedger(),
     ownWithoutLeasing: async () => undefined,
     async leaseJobs(_, claims) {
       if (!away) return { jobs: claims.map(() => []), cut: false };
@@ -239,6 +243,7 @@ test('an outage that one look meets fails the claims of every queue', async () =
 /** A dispatcher whose queues do not exist. `refresh` stands for the look-up of all queues of a moment. */
 const withoutQueues = (refresh: () => Promise<Set<string>>) =>
   createDispatcher({
+    ledger: createLedger(),
     ownWithoutLeasing: async () => undefined,
     leaseJobs: async () => ({ jobs: [], cut: false }),
     queues: { byName: async () => undefined, refresh } as never,
@@ -333,6 +338,7 @@ function onEmptyQueue(rest: Promise<void>) {
     },
   };
   const dispatcher = createDispatcher({
+    ledger: createLedger(),
     ownWithoutLeasing: async () => undefined,
     async leaseJobs(_, claims, trip) {
       await trip.db.query(statement, {} as never);
@@ -392,6 +398,7 @@ test.each([
 ])('claims whose statements %s, %s', async (does, _, looksBefore) => {
   let looks = 0;
   const dispatcher = createDispatcher({
+    ledger: createLedger(),
     ownWithoutLeasing: async () => undefined,
     async leaseJobs(_, claims, trip) {
       looks++;

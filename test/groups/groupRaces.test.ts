@@ -11,6 +11,7 @@ import { createEnqueue } from '../../src/enqueue/enqueue.ts';
 import { createGroupHeads } from '../../src/groups/heads.ts';
 import { createGroupRepair } from '../../src/groups/repair.ts';
 import { createLeaseTimes } from '../../src/leaseTimes.ts';
+import { createLedger } from '../../src/ledger.ts';
 import { createMemory } from '../../src/memory.ts';
 import { createTally } from '../../src/metrics/tally.ts';
 import { databaseClock } from '../../src/postgres/clock.ts';
@@ -35,7 +36,8 @@ function bareEngine(url: string) {
   const log = (error: unknown) => errors.push(error);
   // It is not started: it hears nothing, and tells nobody.
   const notifier = createNotifier({ db, url, log });
-  const waiters = createWaiters({ tell: () => undefined });
+  const ledger = createLedger();
+  const waiters = createWaiters({ tell: () => undefined, ledger });
   const arrivals = createArrivals(db);
   const tally = createTally(Date.now);
   const groups = createGroupHeads({
@@ -65,7 +67,7 @@ function bareEngine(url: string) {
     arrivals,
     notifier,
     waiters,
-    soleWaiters: createSoleWaiters(),
+    soleWaiters: createSoleWaiters({ ledger }),
     groups,
     tally,
   });

@@ -1,9 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
-import type { FastifyReply } from 'fastify';
 import { expect, test } from 'vitest';
-import { onHangup } from '../../routes/http/hangup.ts';
+import { onceOver } from '../../routes/http/hangup.ts';
 
 const REQUEST = 'GET / HTTP/1.1\r\nhost: h\r\n\r\n';
 
@@ -17,7 +16,7 @@ async function toldOf(
 ): Promise<number> {
   let told = 0;
   const server = createServer((request, response) => {
-    onHangup({ raw: response, request: { raw: request } } as FastifyReply, () => told++);
+    onceOver(request.socket, response, (isHungUp) => isHungUp && told++);
     answer(request, response);
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');

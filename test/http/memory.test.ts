@@ -11,8 +11,8 @@ const MIB = 1024 * KIB;
 /** Of this budget, a half is for large bodies and answers, and an eighth for small ones. */
 const BUDGET = 3 * MIB;
 const BODY = 100 * KIB;
-/** How many such bodies fit. */
-const FIT = Math.floor(BUDGET / 2 / COPIES / BODY);
+/** How many such bodies of one caller fit. */
+const FIT = Math.floor((BUDGET * 3) / 8 / COPIES / BODY);
 
 /** The service of all tests that do not start their own. */
 let common: Service;

@@ -46,6 +46,7 @@ describe('the verbs of an engine', () => {
     'admit',
     'whyNotReady',
     'memory',
+    'ledger',
     'waitingForJobs',
     'stopWaiting',
     'stop',

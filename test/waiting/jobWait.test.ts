@@ -1,11 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { overloaded } from '../../src/errors.ts';
-import type { Queues } from '../../src/queues/cache.ts';
-import type { Notifier } from '../../src/replicas/notifier.ts';
-import { createSoleWaiters } from '../../src/waiting/soleWaiters.ts';
-import { createJobWaits } from '../../src/waiting/wait.ts';
-import { createWaiters } from '../../src/waiting/waiters.ts';
 import { onServer } from '../support/database.ts';
 import { eventually, expectProblem, moves, UNKNOWN_ID } from '../support/moves.ts';
 import { type Answer, type Service, startService } from '../support/service.ts';
@@ -215,22 +209,6 @@ test('a job that a client waits for is kept for 10 seconds when its queue keeps 
   expect(last.id).toBe(late.id);
   await at.settle('ack', last);
   expectProblem(await here.call('GET', `/jobs/${late.id}`), 404, 'job_not_found');
-});
-
-test('a replica refuses the 10,001st request that waits with 503', async () => {
-  const never = new Promise<never>(() => undefined);
-  const waits = createJobWaits({
-    db: { query: () => never },
-    queues: {} as Queues,
-    waiters: createWaiters({ tell: () => undefined }),
-    soleWaiters: createSoleWaiters(),
-    notifier: {} as Notifier,
-    getJob: () => never,
-  });
-  const wait = () => waits.wait({ id: UNKNOWN_ID, wait_seconds: 60 });
-  for (let i = 0; i < 10_000; i++) void wait();
-  await expect(wait()).rejects.toThrow(overloaded());
-  waits.close();
 });
 
 test('a claim gets a ready job even while clients begin to wait for it', async () => {

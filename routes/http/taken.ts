@@ -1,0 +1,106 @@
+import type { ServerResponse } from 'node:http';
+import type { FastifyRequest } from 'fastify';
+import type { Ledger } from '../../src/ledger.ts';
+import type { Hold, Memory } from '../../src/memory.ts';
+import { callerId } from './clientAddress.ts';
+import type { App } from './fastify.ts';
+import { onceOver } from './hangup.ts';
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    openTaken(request: FastifyRequest): Taken;
+  }
+  interface FastifyRequest {
+    response: ServerResponse | null;
+    taken: Taken | null;
+  }
+}
+
+/*
+ * All that is taken for a request is given back here. Two things end it, in any order:
+ *
+ *   its work ........... the answer is made, also when nobody can read it any more
+ *   its connection ..... has taken the whole answer, or has closed. That is a hang-up: who waits for the client stops at once
+ *
+ * Neither alone is enough to give memory back. A client that hangs up does not end a statement that runs for it, and an answer
+ * that is made still has to be read.
+ */
+
+/** What one request has taken. */
+export class Taken {
+  readonly #openHold: () => Hold;
+  readonly #over: () => void;
+  #hold: Hold | undefined;
+  #waiting: (() => void)[] = [];
+  #isAnswered = false;
+  #isLeft = false;
+  #isHungUp = false;
+
+  constructor(openHold: () => Hold, over: () => void) {
+    this.#openHold = openHold;
+    this.#over = over;
+  }
+
+  /** What it holds of the memory budget. */
+  get hold(): Hold {
+    this.#hold ??= this.#openHold();
+    return this.#hold;
+  }
+
+  /** `gone` is called when the client hangs up, or at once when it has. */
+  onHangup(gone: () => void): void {
+    if (this.#isHungUp) gone();
+    else this.#waiting.push(gone);
+  }
+
+  answered(): void {
+    this.#isAnswered = true;
+    this.#settle();
+  }
+
+  left(isHungUp: boolean): void {
+    this.#isLeft = true;
+    this.#isHungUp = isHungUp;
+    const waiting = this.#waiting.splice(0);
+    if (isHungUp) for (const gone of waiting) gone();
+    this.#settle();
+  }
+
+  #settle(): void {
+    if (!this.#isAnswered || !this.#isLeft) return;
+    this.#hold?.release();
+    this.#over();
+  }
+}
+
+/** What a request has taken. Most requests are small and take nothing, so it is made at its first use. */
+export function takenOf(request: FastifyRequest): Taken {
+  request.taken ??= request.server.openTaken(request);
+  return request.taken;
+}
+
+export const holdOf = (request: FastifyRequest): Hold => takenOf(request).hold;
+
+/** Calls `gone` when the client hangs up before it has the whole answer, or at once when it has. */
+export const onHangup = (request: FastifyRequest, gone: () => void): void => takenOf(request).onHangup(gone);
+
+/** Gives back what requests take. */
+export function giveBackTaken(app: App, { memory, ledger }: { memory: Memory; ledger: Ledger }): void {
+  const open = new Set<FastifyRequest>();
+  ledger.count('requests', () => open.size);
+  app.decorate('openTaken', (request: FastifyRequest) => {
+    open.add(request);
+    const taken = new Taken(
+      () => memory.hold(callerId(request)),
+      () => open.delete(request),
+    );
+    onceOver(request.raw.socket, request.response as ServerResponse, (isHungUp) => taken.left(isHungUp));
+    return taken;
+  });
+  app.decorateRequest('response', null);
+  app.decorateRequest('taken', null);
+  app.addHook('onRequest', (request, reply, done) => {
+    request.response = reply.raw;
+    done();
+  });
+}
