@@ -53,21 +53,24 @@ export class Taken {
     else this.#waiting.push(gone);
   }
 
+  /** Its work has ended. */
   answered(): void {
+    // An answer that fails is followed by another one.
+    if (this.#isAnswered) return;
     this.#isAnswered = true;
-    this.#settle();
+    if (this.#isLeft) this.#giveBack();
   }
 
+  /** Its connection is done with it. */
   left(isHungUp: boolean): void {
     this.#isLeft = true;
     this.#isHungUp = isHungUp;
     const waiting = this.#waiting.splice(0);
     if (isHungUp) for (const gone of waiting) gone();
-    this.#settle();
+    if (this.#isAnswered) this.#giveBack();
   }
 
-  #settle(): void {
-    if (!this.#isAnswered || !this.#isLeft) return;
+  #giveBack(): void {
     this.#hold?.release();
     this.#over();
   }
@@ -86,13 +89,13 @@ export const onHangup = (request: FastifyRequest, gone: () => void): void => tak
 
 /** Gives back what requests take. */
 export function giveBackTaken(app: App, { memory, ledger }: { memory: Memory; ledger: Ledger }): void {
-  const open = new Set<FastifyRequest>();
-  ledger.count('requests', () => open.size);
+  let open = 0;
+  ledger.count('requests', () => open);
   app.decorate('openTaken', (request: FastifyRequest) => {
-    open.add(request);
+    open++;
     const taken = new Taken(
       () => memory.hold(callerId(request)),
-      () => open.delete(request),
+      () => open--,
     );
     onceOver(request.raw.socket, request.response as ServerResponse, (isHungUp) => taken.left(isHungUp));
     return taken;

@@ -65,20 +65,16 @@ const REQUESTS: [string, () => string][] = [
   ['a body byte by byte', () => head('/jobs/batch', 'Transfer-Encoding: chunked') + byteByByte(3000)],
 ];
 
-/** How often, and behind what. */
-const POSITIONS: [string, (request: () => string) => string][] = [
-  ['alone', (request) => request()],
-  ['twenty on a connection', (request) => Array.from({ length: 20 }, request).join('')],
-  [
-    'five behind a claim that waits',
-    (request) => claimed('first') + Array.from({ length: 5 }, request).join(''),
-  ],
-  ['behind an answer', (request) => get('/healthz') + request()],
-];
+const reset = ({ socket }: RawClient) => socket.resetAndDestroy();
+const end = ({ socket }: RawClient) => socket.end();
+const times = (count: number, request: () => string) => Array.from({ length: count }, request).join('');
 
-const ENDS: [string, (client: RawClient) => void][] = [
-  ['resets', ({ socket }) => socket.resetAndDestroy()],
-  ['ends', ({ socket }) => socket.end()],
+/** How often it is sent, and behind what, and how its client hangs up. */
+const WAYS: [string, (request: () => string) => string, (client: RawClient) => void][] = [
+  ['alone, with a reset', (request) => request(), reset],
+  ['twenty on a connection, with an end', (request) => times(20, request), end],
+  ['behind a claim that waits, with a reset', (request) => claimed('first') + times(5, request), reset],
+  ['behind an answer, with an end', (request) => get('/healthz') + request(), end],
 ];
 
 /** An enqueue that waits under a key goes on without its client, until its job is finished. */
@@ -87,14 +83,12 @@ async function finishAndScrape(): Promise<string> {
   return scrape();
 }
 
-describe.each(REQUESTS)('%s', (_, request) => {
-  for (const [position, text] of POSITIONS)
-    for (const [how, end] of ENDS)
-      test(`${position}, leaves nothing held when its client ${how}`, async () => {
-        const client = rawClient(url, text(request), { reads: how === 'ends' });
-        await isHeld();
-        end(client);
-        await client.closed;
-        await nothingIsHeld(finishAndScrape);
-      });
+describe.each(REQUESTS)('%s leaves nothing held when its client hangs up', (_, request) => {
+  test.each(WAYS)('%s', async (_, text, hangUp) => {
+    const client = rawClient(url, text(request), { reads: hangUp === end });
+    await isHeld();
+    hangUp(client);
+    await client.closed;
+    await nothingIsHeld(finishAndScrape);
+  });
 });
