@@ -453,7 +453,7 @@ begin
   end if;
   brackets := (
     select string_agg(translate(part, E'{}0123456789+-.eEtrufalsn,: \t\r\n', '[]'), '')
-    from unnest(string_to_array(replace(replace(value::text, '\\', ''), '\"', ''), '"')) with ordinality as text (part, n)
+    from unnest(string_to_array(replace(replace(value::text, E'\\\\', ''), E'\\"', ''), '"')) with ordinality as text (part, n)
     where n % 2 = 1
   );
   for level in 1 .. levels loop

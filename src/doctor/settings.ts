@@ -33,24 +33,31 @@ function version(settings: Settings): Finding {
   return ok('version', found);
 }
 
+/** Dibs sets it for its own transactions (sql/postgres/session.sql). */
+function commits(settings: Settings): Finding {
+  const name = 'synchronous_commit';
+  const level = `${name} is ${settings.get(name)}.`;
+  if (!isOff(settings, name)) return ok(name, level);
+  return warning(
+    name,
+    level,
+    'It does not hold for the service. A crash can lose jobs that dibs.enqueue put in from transactions of others.',
+    `Set ${name} = on for the server, the database, and the roles that call dibs.enqueue.`,
+  );
+}
+
 /** The settings without which an answered enqueue may be lost. */
 function durability(settings: Settings): Finding[] {
   const lost = {
     fsync: 'A crash of the machine can lose or damage everything.',
     full_page_writes: 'A crash of the machine can damage the tables.',
-    synchronous_commit:
-      'A crash can lose jobs whose enqueue was answered with 201, and bring back jobs that are done.',
   };
-  return Object.entries(lost).map(([name, meaning]) =>
+  const found = Object.entries(lost).map(([name, meaning]) =>
     isOff(settings, name)
-      ? problem(
-          name,
-          `${name} is off.`,
-          meaning,
-          `Set ${name} = on for the server, the database and the role.`,
-        )
+      ? problem(name, `${name} is off.`, meaning, `Set ${name} = on for the server.`)
       : ok(name, `${name} is ${settings.get(name)}.`),
   );
+  return [...found, commits(settings)];
 }
 
 function autovacuum(settings: Settings): Finding {
@@ -77,7 +84,7 @@ function timeouts(settings: Settings, isEmbedded: boolean): Finding[] {
       ? warning(
           statement,
           found(statement),
-          'It does not hold for the service, which has limits of its own. It may end a migration, an export or an import.',
+          'It does not hold for the service. It ends transactions of others that call dibs.enqueue and take longer.',
           `Run: alter role ... set ${statement} = 0 for the role of DATABASE_URL.`,
         )
       : ok(statement, found(statement)),
@@ -85,7 +92,7 @@ function timeouts(settings: Settings, isEmbedded: boolean): Finding[] {
       ? warning(
           idle,
           found(idle),
-          'The server closes idle connections of the replicas, also the one that listens. Claims that wait are served late.',
+          'It does not hold for the service. But a pooler between them loses its connections, and calls are answered 503 now and then.',
           `Run: alter role ... set ${idle} = 0 for the role of DATABASE_URL.`,
         )
       : ok(idle, found(idle)),

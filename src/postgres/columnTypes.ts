@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { nearestTime } from './times.ts';
 
 const JSON_OID = 114;
 const INT8_OID = 20;
@@ -6,11 +7,14 @@ const TIMESTAMPTZ_OID = 1184;
 
 /**
  * A timestamptz as the API writes it: RFC 3339, UTC, milliseconds. A server in UTC sends nearly this text. Each job has
- * several times, so the text is cut without making a Date.
+ * several times, so the text is cut without making a Date. SQL can write times that RFC 3339 cannot: `infinity`, years before 1.
+ * @throws RangeError for a text that is no time
  */
 function toRfc3339(text: string): string {
-  if (!text.endsWith('+00') || text.length > 29)
-    return (pg.types.getTypeParser(TIMESTAMPTZ_OID)(text) as Date).toISOString();
+  if (!text.endsWith('+00') || text.length > 29 || text[10] !== ' ') {
+    const time = pg.types.getTypeParser(TIMESTAMPTZ_OID)(text) as Date | number | null;
+    return nearestTime(Number(time ?? Number.NaN)).toISOString();
+  }
   const fraction = text.slice(20, -3).slice(0, 3).padEnd(3, '0');
   return `${text.slice(0, 10)}T${text.slice(11, 19)}.${fraction}Z`;
 }

@@ -4,7 +4,7 @@ import { Refusal, unavailable } from '../errors.ts';
 /* What an error of the database or of its driver means for us. */
 
 /** SQLSTATE classes and codes of a server that can't serve now (PostgreSQL manual, appendix A). */
-const OUTAGE = /^(08...|53...|57P0.|57014|25006|25P03|3D000|3F000|28...|42501|42P01)$/;
+const OUTAGE = /^(08...|53...|57P0.|57014|25006|25P0[34]|3D000|3F000|28...|42501|42P01)$/;
 /** A start that meets one of these meets it again: authentication, no such role or database, missing privileges. */
 const HOPELESS = /^(28...|3D000|42501)$/;
 /** Codes of OpenSSL and Node for a certificate that does not hold: of a stranger, of another host, or expired. */
@@ -82,7 +82,7 @@ export const isKeyTaken = (error: unknown): boolean => violates(error, 'jobs_uni
  * The server ends the connection. It may have committed just before: nobody can tell. Any other error that a server
  * reports has undone its transaction.
  */
-const ENDED = /^(57P01|57P02|57P05|08...|25P03)$/;
+const ENDED = /^(57P01|57P02|57P05|08...|25P0[34])$/;
 /** The driver gave up before it sent anything. */
 const NOT_SENT =
   /^(timeout exceeded when trying to connect|Cannot use a pool after|Connection terminated due to connection timeout)/;

@@ -6,6 +6,7 @@ import { outageAsRefusal } from './errorClasses.ts';
 import { functions } from './functions.ts';
 import type { Db } from './pool.ts';
 import { type Grants, grant, grantedRoles } from './roles.ts';
+import { BEGIN, setSession } from './session.ts';
 import { planned, queryOf, row } from './statements.ts';
 
 const folder = new URL('../../sql/migrations/', import.meta.url);
@@ -92,7 +93,8 @@ export const schemaState = async (client: pg.Client): Promise<SchemaState> =>
   (await client.query<SchemaState>(statements.state.text)).rows[0] as SchemaState;
 
 async function apply(client: pg.Client, grants: Grants): Promise<string[]> {
-  await client.query('begin');
+  await client.query(BEGIN);
+  await setSession(client);
   await client.query(statements.lock.text);
   // What a member of the owner, or a superuser, makes must belong to the owner too: dibs.enqueue runs with its rights.
   const { role, owner } = await schemaState(client);

@@ -33,15 +33,24 @@ export function createOutageLog(
   const loggedAt = new Map<string, number>();
   let isDown = false;
 
+  function warn(what: string, error: unknown): void {
+    const line = `${what}: ${causeOf(error)}`;
+    const now = performance.now();
+    if (now - (loggedAt.get(line) ?? Number.NEGATIVE_INFINITY) < AGAIN_MS) return;
+    if (loggedAt.size >= MOST_CAUSES) loggedAt.clear();
+    loggedAt.set(line, now);
+    log.warn(line);
+  }
+
   return {
     failed(error: unknown): void {
       isDown = true;
-      const cause = causeOf(error);
-      const now = performance.now();
-      if (now - (loggedAt.get(cause) ?? Number.NEGATIVE_INFINITY) < AGAIN_MS) return;
-      if (loggedAt.size >= MOST_CAUSES) loggedAt.clear();
-      loggedAt.set(cause, now);
-      log.warn(`${away}: ${cause}`);
+      warn(away, error);
+    },
+
+    /** A call was undone each time that it was tried. The database serves others. */
+    undone(error: unknown): void {
+      warn('a transaction was undone again and again', error);
     },
 
     /** A call was served. It is on the hot path. */

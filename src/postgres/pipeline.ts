@@ -81,15 +81,20 @@ export class Pipeline implements pg.Submittable {
   readonly ends: number[] = [];
   readonly #isTimed: boolean;
   readonly #calls: Call[];
+  /** How many of them make settings. Nobody asked for these. */
+  readonly #settings: number;
   readonly #parserOf: ParserOf;
   readonly #results: Rows[];
   readonly #described = new Map<string, Columns>();
   #known = new Map<string, Columns>();
   #at = 0;
+  #unreadable: unknown;
 
-  constructor(calls: Call[], parserOf: ParserOf, isTimed = false) {
+  /** `session` goes before all others (session.ts). */
+  constructor(calls: Call[], parserOf: ParserOf, { isTimed = false, session = [] as Call[] } = {}) {
     this.#isTimed = isTimed;
-    this.#calls = [settingsFor(calls), ...calls];
+    this.#calls = [...session, settingsFor(calls), ...calls];
+    this.#settings = session.length + 1;
     this.#parserOf = parserOf;
     this.#results = this.#calls.map(() => []);
   }
@@ -131,7 +136,18 @@ export class Pipeline implements pg.Submittable {
     );
   }
 
+  /** What is thrown here would end the process: the socket called. */
   handleDataRow({ fields }: { fields: (string | null)[] }): void {
+    try {
+      this.#read(fields);
+    } catch (error) {
+      this.#unreadable ??= new Error(`A row of ${this.#name || 'a statement'} could not be read.`, {
+        cause: error,
+      });
+    }
+  }
+
+  #read(fields: (string | null)[]): void {
     const columns = (this.#known.get(this.#name) ?? this.#described.get(this.#name)) as Columns;
     const row: Record<string, unknown> = {};
     for (let i = 0; i < columns.length; i++) {
@@ -143,8 +159,7 @@ export class Pipeline implements pg.Submittable {
   }
 
   handleCommandComplete(): void {
-    // The first one makes the settings.
-    if (this.#isTimed && this.#at > 0) this.ends.push(performance.now());
+    if (this.#isTimed && this.#at >= this.#settings) this.ends.push(performance.now());
     this.#at++;
   }
 
@@ -165,6 +180,6 @@ export class Pipeline implements pg.Submittable {
 
   handleReadyForQuery(): void {
     for (const name of this.#described.keys()) this.#keep(name);
-    this.callback(null, this.#results.slice(1));
+    this.callback(this.#unreadable ?? null, this.#results.slice(this.#settings));
   }
 }

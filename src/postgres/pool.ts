@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { unavailable } from '../errors.ts';
 import { cancel } from './cancel.ts';
 import { columnTypes } from './columnTypes.ts';
 import { connectionOptions } from './connection.ts';
@@ -15,6 +16,7 @@ import { inTime, isClientTimeout } from './inTime.ts';
 import { withLongEncoded } from './longParameters.ts';
 import type { OutageLog } from './outageLog.ts';
 import { type Call, hasOwnLimit, Pipeline, ROUND_TRIP_MS, type Rows, waitMsFor } from './pipeline.ts';
+import { BEGIN, SetClient, sessionCalls } from './session.ts';
 import type { Statement } from './statements.ts';
 import { type TripNotes, type TripWatch, watchTrip } from './trip.ts';
 
@@ -71,7 +73,7 @@ const runText = (client: pg.PoolClient, text: string, limitMs: number): Promise<
 export function openDatabase(url: string, size: number, log?: OutageLog, watch?: TripWatch): Database {
   // Each statement has a time limit by inTime.ts.
   const options = () => ({ ...connectionOptions(url), types: columnTypes, query_timeout: 0 });
-  class Client extends pg.Client {
+  class Client extends SetClient {
     constructor() {
       super(options());
     }
@@ -82,9 +84,6 @@ export function openDatabase(url: string, size: number, log?: OutageLog, watch?:
     // The end of the pool does not wait for the last message of each connection. A server that stops cuts them short.
     if (!closing) log?.failed(error);
   });
-  // The pool listens only to idle connections. On the others, the statement fails. But an error event without any
-  // listener would end the process.
-  pool.on('connect', (client) => client.on('error', () => undefined));
 
   /** Refusals of the server after which the connection is as it was before. */
   const harmless = new WeakSet<object>();
@@ -96,7 +95,10 @@ export function openDatabase(url: string, size: number, log?: OutageLog, watch?:
     notes: TripNotes,
     limitMs = waitMsFor(calls),
   ): Promise<Rows[]> {
-    const pipeline = new Pipeline(calls, columnTypes.getTypeParser, notes.isTimed(calls));
+    const pipeline = new Pipeline(calls, columnTypes.getTypeParser, {
+      isTimed: notes.isTimed(calls),
+      session: sessionCalls(client),
+    });
     const from = performance.now();
     const ran = (results?: Rows[]) =>
       notes.ran({ calls, from, ends: pipeline.ends, rows: results?.map(({ length }) => length) });
@@ -138,6 +140,10 @@ export function openDatabase(url: string, size: number, log?: OutageLog, watch?:
       } catch (error) {
         // Every connection of the pool may have the stale plan.
         if (tries < (isStalePlan(error) ? size + 1 : 5) && isRetryable(error)) continue;
+        if (isRetryable(error)) {
+          log?.undone(error);
+          throw unavailable('Other transactions were in the way. Try again later.', 'not_done', error);
+        }
         const refusal = outageAsRefusal(error);
         if (refusal !== error && !(mayTimeOut && isTimeLimit(error))) log?.failed(error);
         throw refusal;
@@ -197,7 +203,7 @@ export function openDatabase(url: string, size: number, log?: OutageLog, watch?:
       const left = () => Math.max(1, Math.min(ROUND_TRIP_MS, until - performance.now()));
       return withConnection(
         async (client, notes) => {
-          await runText(client, 'begin', left());
+          await runText(client, BEGIN, left());
           const result = await work(dbOf((calls) => runOn(client, calls, notes, left())));
           const from = performance.now();
           await runText(client, 'commit', left());

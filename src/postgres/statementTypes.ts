@@ -2279,6 +2279,10 @@ export interface StatementTypes {
       command: string;
     };
   };
+  'postgres/read_committed': {
+    parameters: Record<never, never>;
+    columns: Record<never, never>;
+  };
   'postgres/readiness': {
     parameters: Record<never, never>;
     columns: {
@@ -2312,6 +2316,15 @@ export interface StatementTypes {
     };
     columns: {
       command: string;
+    };
+  };
+  'postgres/session': {
+    parameters: {
+      process_id: number | null;
+    };
+    columns: {
+      is_pooled: boolean;
+      changed: number;
     };
   };
   'postgres/time_limit': {
@@ -2945,12 +2958,6 @@ export interface StatementTypes {
       name: string;
       id: number;
       has_jobs: boolean;
-    };
-  };
-  'transfer/utc': {
-    parameters: Record<never, never>;
-    columns: {
-      timezone: string;
     };
   };
   'waiting/await': {

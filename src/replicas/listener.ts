@@ -1,6 +1,6 @@
-import pg from 'pg';
 import { connectionOptions } from '../postgres/connection.ts';
 import type { OutageLog } from '../postgres/outageLog.ts';
+import { SetClient } from '../postgres/session.ts';
 
 const RECONNECT_MS = 500;
 
@@ -14,12 +14,12 @@ export function createListener(options: {
   state?: OutageLog | undefined;
 }) {
   const { url, listening, heard, state } = options;
-  let client: pg.Client | undefined;
+  let client: SetClient | undefined;
   let retry: NodeJS.Timeout | undefined;
   let closed = false;
 
   async function listen(): Promise<void> {
-    const listener = new pg.Client(connectionOptions(url));
+    const listener = new SetClient(connectionOptions(url));
     listener.on('error', (error) => {
       if (client === listener) reconnect(error);
     });

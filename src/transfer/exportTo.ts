@@ -6,15 +6,15 @@ import { StartError } from '../errors.ts';
 import { rowsOf, withOwnClient } from '../postgres/client.ts';
 import { outageAsRefusal } from '../postgres/errorClasses.ts';
 import { latest, schemaState } from '../postgres/migrate.ts';
+import { setSession } from '../postgres/session.ts';
 import { planned, row } from '../postgres/statements.ts';
 import { version } from '../version.ts';
 import { copyOut } from './copyOut.ts';
 import type { End, Header } from './format.ts';
 
 const statements = {
-  limit: planned('postgres/time_limit'),
   applied: planned('postgres/migrations_applied', row<{ version: number | null }>()),
-  utc: planned('transfer/utc'),
+  limit: planned('postgres/time_limit'),
   header: planned('transfer/header'),
   queues: planned('transfer/export_queues'),
   keys: planned('transfer/export_keys'),
@@ -59,9 +59,12 @@ export async function exportTo(
       throw new StartError(
         `The database is at migration ${applied?.version ?? 0}, and this Dibs knows ${latest}. Use the Dibs that serves it.`,
       );
-    await client.query('begin isolation level repeatable read read only');
+    // Whoever reads the export may be slow. Meanwhile the transaction is open, and the server does nothing for it.
+    await client.query(
+      'begin isolation level repeatable read read only; set local idle_in_transaction_session_timeout = 0',
+    );
+    await setSession(client);
     await rowsOf(client, statements.limit, { statement_timeout: '0' });
-    await rowsOf(client, statements.utc);
     const [first] = await rowsOf(client, statements.header, { version });
     const header = JSON.parse(first?.line ?? '') as Header;
     const line = Buffer.from(`${first?.line}\n`);

@@ -4,6 +4,7 @@ import { StartError } from '../errors.ts';
 import { rowsOf, withOwnClient } from '../postgres/client.ts';
 import { isDataError, outageAsRefusal } from '../postgres/errorClasses.ts';
 import { causeOf } from '../postgres/outageLog.ts';
+import { BEGIN, setSession } from '../postgres/session.ts';
 import { planned } from '../postgres/statements.ts';
 import type { Progress } from './exportTo.ts';
 import { createChecker, type Header, type Kind, type QueueLine } from './format.ts';
@@ -74,6 +75,11 @@ async function checkQueues(client: pg.Client, queues: QueueLine[], newIds: boole
   throw new StartError(`Queues of this database are in the way: ${names.join(', ')}${more}. ${advice}.`);
 }
 
+async function begin(client: pg.Client): Promise<void> {
+  await client.query(BEGIN);
+  await setSession(client);
+}
+
 /** One import. The batches come in the order of the file. */
 function createImport(client: pg.Client, header: Header, key: string, wanted: { newIds: boolean }) {
   let come: Come = { lines: 0 };
@@ -81,7 +87,7 @@ function createImport(client: pg.Client, header: Header, key: string, wanted: { 
   const target: Target = { newIds: wanted.newIds, before: 0, ids: new Map() };
 
   async function inTransaction<T>(work: () => Promise<T>): Promise<T> {
-    await client.query('begin');
+    await begin(client);
     try {
       // The database decides how far the import has come: another one may have gone on with it.
       const [row] = await rowsOf(client, statements.come, { key });
@@ -101,7 +107,7 @@ function createImport(client: pg.Client, header: Header, key: string, wanted: { 
   async function refused(kind: Kind, lines: Numbered[], error: unknown): Promise<unknown> {
     if (!isDataError(error)) return error;
     for (const line of lines) {
-      await client.query('begin');
+      await begin(client);
       try {
         await insertLines(client, kind, [line], target);
       } catch (its) {

@@ -121,7 +121,7 @@ test('a database that is as it should be: every check is fine', async () => {
 });
 
 describe('settings', () => {
-  test.each(['fsync', 'full_page_writes', 'synchronous_commit', 'autovacuum'])('%s = off', async (name) => {
+  test.each(['fsync', 'full_page_writes', 'autovacuum'])('%s = off', async (name) => {
     await setting(name, 'off');
     expect(await levelOf(name)).toBe('problem');
   });
@@ -131,7 +131,7 @@ describe('settings', () => {
       'alter role postgres set synchronous_commit = off',
       'alter role postgres reset synchronous_commit',
     );
-    expect(await levelOf('synchronous_commit')).toBe('problem');
+    expect(await levelOf('synchronous_commit')).toBe('warning');
   });
 
   test.each(['statement_timeout', 'idle_session_timeout'])('%s of the role', async (name) => {

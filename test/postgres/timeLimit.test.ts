@@ -9,7 +9,11 @@ let db: Database;
 const outages: unknown[] = [];
 beforeAll(async () => {
   database = await createDatabase();
-  db = openDatabase(database.url, 1, { failed: (error) => outages.push(error), served: () => undefined });
+  db = openDatabase(database.url, 1, {
+    failed: (error) => outages.push(error),
+    served: () => undefined,
+    undone: () => undefined,
+  });
 });
 afterAll(async () => {
   await db.close();
