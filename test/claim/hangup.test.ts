@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Claimed, type Client, client } from '../support/client.ts';
-import { createDatabase } from '../support/database.ts';
+import { createDatabase, onServer } from '../support/database.ts';
 import { claimAndHangUp } from '../support/rawClaim.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
 import { until } from '../support/until.ts';
@@ -90,3 +91,40 @@ test('a hang-up disturbs neither the other waiting claims nor their order', asyn
     leased: 2,
   });
 });
+
+test.each([
+  ['with a claim_id', { claim_id: 'c' }, 'repeatable_claims', 'insert into dibs.repeatable_claims'],
+  ['without one', {}, 'jobs', 'with wanted as'],
+])(
+  'a consumer that hung up before its leases came from the database is given none, %s',
+  async (...[name, more, table, statement]) => {
+    const queue = `late-${name.length}`;
+    const id = await service.enqueue(queue);
+    const locker = new pg.Client(database.url);
+    await locker.connect();
+    await locker.query(`begin; lock table dibs.${table} in share row exclusive mode`);
+    // In the round trip of others, a claim with a claim_id waits for a lock for a moment only. This one waits alone.
+    const isLeasing = () =>
+      onServer(
+        database.url,
+        `select from pg_stat_activity
+       where datname = current_database() and state = 'active' and strpos(query, $1) > 0
+         and pid <> pg_backend_pid() and query_start < now() - interval '0.3 seconds'`,
+        [statement],
+      ).then((rows) => rows.length > 0);
+    const stop = new AbortController();
+    const body = { queues: [queue], lease_seconds: 600, ...more };
+    const claim = service.ok('POST', '/jobs/claim', body, stop.signal).catch(() => 'hung up');
+    await until(isLeasing, { what: 'the claim at the lock' });
+    // The replica learns of the leases and of the hang-up in one moment, in this order.
+    process.kill(replica.pid, 'SIGSTOP');
+    await locker.query('commit');
+    await locker.end();
+    await until(async () => !(await isLeasing()), { what: 'the leases' });
+    stop.abort();
+    expect(await claim).toBe('hung up');
+    process.kill(replica.pid, 'SIGCONT');
+    const next = await service.claim(queue, { wait_seconds: 20 });
+    expect(next).toMatchObject([{ id, attempt: 1, deliveries: 2 }]);
+  },
+);
