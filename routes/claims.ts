@@ -5,7 +5,7 @@ import type { App } from './http/fastify.ts';
 import { withFollowUps } from './http/jobBody.ts';
 import { answer, link, operation } from './http/operation.ts';
 import { ackedJson, jobJson, jobListJson, nackedJson, sendJson } from './http/serialize.ts';
-import { holdOf, onHangup } from './http/taken.ts';
+import { hangupsSeen, holdOf, onHangup } from './http/taken.ts';
 import { JobId, ref } from './schemas/common.ts';
 import { Job, LeasedJobList } from './schemas/job.ts';
 import {
@@ -64,6 +64,7 @@ export function claimRoutes(app: App, maxPayloadBytes: number): void {
         hold: () => holdOf(request),
         onHangup: (gone) => onHangup(request, gone),
       });
+      if (jobs.length > 0) await hangupsSeen();
       return sendJson(reply, jobListJson(jobs, request.body.payload_format));
     },
   });

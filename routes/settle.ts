@@ -11,7 +11,7 @@ import { answer, operation } from './http/operation.ts';
 import { toProblem } from './http/problems.ts';
 import { wholeBody } from './http/refusalOf.ts';
 import { sendJson, withJobs } from './http/serialize.ts';
-import { holdOf, onHangup } from './http/taken.ts';
+import { hangupsSeen, holdOf, onHangup } from './http/taken.ts';
 import { ref } from './schemas/common.ts';
 import { SettleRequest, SettleResults } from './schemas/lease.ts';
 
@@ -100,6 +100,7 @@ export function settleRoute(app: App, maxPayloadBytes: number): void {
       const problem = done.refusal ? `,"problem":${JSON.stringify(toProblem(done.refusal, true))}` : '';
       if (done.refusal) refused(done.refusal.code);
       const settled = await listsJson(done, refused);
+      if (done.jobs.length > 0) await hangupsSeen();
       return sendJson(
         reply,
         withJobs(done.jobs, (jobs) => `{${settled},"jobs":${jobs}${problem}}`, claim.payload_format),

@@ -1,39 +1,53 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-type Over = (isHungUp: boolean) => void;
+/** Is told what a connection does with one answer. */
+export interface Watcher {
+  /** The client hung up before it had the whole answer. It may be told more than once. */
+  hungUp(): void;
+  /** The connection is done with the answer: it has taken the whole, or it is closed. */
+  left(): void;
+}
 
-/** Whom to tell when a connection closes. Pipelined requests share one. */
-const told = new WeakMap<Socket, Set<Over>>();
+/** Whom to tell when a connection ends. Pipelined requests share one. */
+const told = new WeakMap<Socket, Set<Watcher>>();
 
-function toldOf(socket: Socket): Set<Over> {
-  let waiting = told.get(socket);
-  if (!waiting) {
-    const opened = new Set<Over>();
-    waiting = opened;
+function toldOf(socket: Socket): Set<Watcher> {
+  let watchers = told.get(socket);
+  if (!watchers) {
+    const opened = new Set<Watcher>();
+    watchers = opened;
     told.set(socket, opened);
+    // Node closes its half when the client has ended its own. That takes some passes of the event loop.
+    socket.once('end', () => {
+      for (const watcher of opened) watcher.hungUp();
+    });
     socket.once('close', () => {
-      for (const over of opened) over(true);
+      for (const watcher of opened) {
+        watcher.hungUp();
+        watcher.left();
+      }
       opened.clear();
     });
   }
-  return waiting;
+  return watchers;
 }
 
 /**
- * Calls `over` once, when a connection is done with an answer: it has taken the whole answer, or it closed before, which is a
- * hang-up. At once, when the connection is at its end already. Node drops what is written to a connection at its end, and calls
- * the answer finished all the same. Only an answer that finishes on a living connection was taken. An answer that waits behind
- * another one never hears of the close itself.
+ * Tells what a connection does with an answer, at once when it is at its end already. Node drops what is written to a connection
+ * at its end, and calls the answer finished all the same. Only an answer that finishes on a living connection was taken. An
+ * answer that waits behind another one never hears of the close itself.
  */
-export function onceOver(socket: Socket, answer: ServerResponse, over: Over): void {
+export function watch(socket: Socket, answer: ServerResponse, watcher: Watcher): void {
+  if (socket.readableEnded || socket.destroyed) watcher.hungUp();
   if (socket.destroyed) {
-    over(true);
+    watcher.left();
     return;
   }
-  const waiting = toldOf(socket);
-  waiting.add(over);
+  const watchers = toldOf(socket);
+  watchers.add(watcher);
   answer.once('finish', () => {
-    if (!socket.destroyed && !socket.errored && waiting.delete(over)) over(false);
+    if (!socket.readableEnded && !socket.destroyed && !socket.errored && watchers.delete(watcher))
+      watcher.left();
   });
 }

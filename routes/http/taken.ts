@@ -1,10 +1,11 @@
 import type { ServerResponse } from 'node:http';
+import { setImmediate as nextLoop } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import type { Ledger } from '../../src/ledger.ts';
 import type { Hold, Memory } from '../../src/memory.ts';
 import { callerId } from './clientAddress.ts';
 import type { App } from './fastify.ts';
-import { onceOver } from './hangup.ts';
+import { type Watcher, watch } from './hangup.ts';
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -27,7 +28,7 @@ declare module 'fastify' {
  */
 
 /** What one request has taken. */
-export class Taken {
+export class Taken implements Watcher {
   readonly #openHold: () => Hold;
   readonly #over: () => void;
   #hold: Hold | undefined;
@@ -61,12 +62,14 @@ export class Taken {
     if (this.#isLeft) this.#giveBack();
   }
 
-  /** Its connection is done with it. */
-  left(isHungUp: boolean): void {
+  hungUp(): void {
+    this.#isHungUp = true;
+    for (const gone of this.#waiting.splice(0)) gone();
+  }
+
+  left(): void {
     this.#isLeft = true;
-    this.#isHungUp = isHungUp;
-    const waiting = this.#waiting.splice(0);
-    if (isHungUp) for (const gone of waiting) gone();
+    this.#waiting = [];
     if (this.#isAnswered) this.#giveBack();
   }
 
@@ -87,6 +90,12 @@ export const holdOf = (request: FastifyRequest): Hold => takenOf(request).hold;
 /** Calls `gone` when the client hangs up before it has the whole answer, or at once when it has. */
 export const onHangup = (request: FastifyRequest, gone: () => void): void => takenOf(request).onHangup(gone);
 
+/**
+ * Settles when every hang-up that has reached this process is known. Leases go out behind it: the answer of a busy process would
+ * otherwise go to a client that hung up before.
+ */
+export const hangupsSeen = (): Promise<void> => nextLoop();
+
 /** Gives back what requests take. */
 export function giveBackTaken(app: App, { memory, ledger }: { memory: Memory; ledger: Ledger }): void {
   let open = 0;
@@ -97,7 +106,7 @@ export function giveBackTaken(app: App, { memory, ledger }: { memory: Memory; le
       () => memory.hold(callerId(request)),
       () => open--,
     );
-    onceOver(request.raw.socket, request.response as ServerResponse, (isHungUp) => taken.left(isHungUp));
+    watch(request.raw.socket, request.response as ServerResponse, taken);
     return taken;
   });
   app.decorateRequest('response', null);

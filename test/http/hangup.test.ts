@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { expect, test } from 'vitest';
-import { onceOver } from '../../routes/http/hangup.ts';
+import { watch } from '../../routes/http/hangup.ts';
 
 const REQUEST = 'GET / HTTP/1.1\r\nhost: h\r\n\r\n';
 
@@ -16,7 +16,15 @@ async function toldOf(
 ): Promise<number> {
   let told = 0;
   const server = createServer((request, response) => {
-    onceOver(request.socket, response, (isHungUp) => isHungUp && told++);
+    let isHungUp = false;
+    watch(request.socket, response, {
+      hungUp() {
+        isHungUp = true;
+      },
+      left() {
+        if (isHungUp) told++;
+      },
+    });
     answer(request, response);
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
