@@ -5,7 +5,7 @@ import { unreliablePostgres } from '../support/postgres.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
 import { until } from '../support/until.ts';
 
-/** 5 s are promised. The rest is for a busy machine. */
+/** 5 s are promised. The rest is for a busy machine: there the bound is 5 s and what three calls take that need no database. */
 const ANSWERED_MS = 8000;
 const PER_SECOND = 400;
 const EVERY_MS = 20;
@@ -56,6 +56,28 @@ const kinds: Record<string, (n: number, lease: Lease) => Call> = {
   purge: () => ['POST', '/queues/purged/purge', { states: ['ready', 'dead'] }],
   configure: (n) => ['PUT', `/queues/configured-${n % 5}`, {}],
 };
+
+/** Asks for `/healthz` again and again, and tells how long the slowest answer took. */
+function probe(dispatcher: Agent) {
+  let isOver = false;
+  let slowest = 0;
+  const asking = (async () => {
+    while (!isOver) {
+      const started = performance.now();
+      const { body } = await request(`${replica.url}/healthz`, { dispatcher });
+      await body.dump();
+      slowest = Math.max(slowest, performance.now() - started);
+      await sleep(EVERY_MS);
+    }
+  })();
+  return {
+    async slowestMs(): Promise<number> {
+      isOver = true;
+      await asking;
+      return slowest;
+    },
+  };
+}
 
 test(`a black hole: ${PER_SECOND} calls a second, of every kind, are answered within 5 s`, {
   timeout: 120_000,
@@ -110,10 +132,12 @@ test(`a black hole: ${PER_SECOND} calls a second, of every kind, are answered wi
   await load(1500);
   postgres.vanish();
   goneAt = performance.now();
+  const base = probe(agent);
   await load(7000);
   await Promise.all(calls);
+  const mostMs = Math.max(ANSWERED_MS, 5000 + 3 * (await base.slowestMs()));
   expect(wrong).toEqual([]);
-  for (const [kind, ms] of slowest) expect(ms, kind).toBeLessThan(ANSWERED_MS);
+  for (const [kind, ms] of slowest) expect(ms, kind).toBeLessThan(mostMs);
   await postgres.appear();
   await until(async () => (await http(replica.url, 'GET', '/readyz')).status === 200, { withinMs: 10_000 });
   await agent.close();
