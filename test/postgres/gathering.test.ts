@@ -40,3 +40,18 @@ test('a failure is that of all who wait, and of nobody later', async () => {
   runs[1]?.end.resolve();
   expect(await later).toBe('5');
 });
+
+test('the answers of many items leave turns to others', async () => {
+  const answered: number[] = [];
+  const ask = gathering(1000, async (items: number[]) => items);
+  const all = Array.from({ length: 1000 }, (_, i) => ask(i).then(() => answered.push(i)));
+  const seen = [0];
+  while (answered.length < 1000) {
+    await new Promise((resolve) => setImmediate(resolve));
+    seen.push(answered.length);
+  }
+  await Promise.all(all);
+  const steps = seen.map((count, i) => count - (seen[i - 1] ?? 0));
+  expect(Math.max(...steps)).toBeLessThanOrEqual(200);
+  expect(answered).toEqual(Array.from({ length: 1000 }, (_, i) => i));
+});
