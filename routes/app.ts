@@ -90,12 +90,12 @@ const routesOf =
   (
     engine: Engine,
     maxPayloadBytes: number,
-    options: { draining?: AbortSignal | undefined; traceUrl?: string | undefined } = {},
+    options: { draining?: AbortSignal | undefined; traceUrl?: string | undefined; access?: Access } = {},
   ) =>
   (app: App) => {
-    const { draining, traceUrl } = options;
+    const { draining, traceUrl, access = OPEN } = options;
     systemRoutes(app, engine, draining);
-    metricsRoute(app);
+    metricsRoute(app, engine);
     enqueueRoutes(app, maxPayloadBytes);
     jobRoutes(app, maxPayloadBytes);
     explainRoutes(app);
@@ -105,7 +105,7 @@ const routesOf =
     operationRoutes(app);
     overviewRoute(app, traceUrl);
     scheduleRoutes(app, maxPayloadBytes);
-    keyRoutes(app);
+    keyRoutes(app, access);
     auditRoute(app);
   };
 
@@ -169,7 +169,7 @@ export async function buildApp(options: {
   countRequests(app);
   if (options.accessLog) logRequests(app);
   tellAskers(app);
-  const addRoutes = routesOf(engine, maxPayloadBytes, { draining, traceUrl: options.traceUrl });
+  const addRoutes = routesOf(engine, maxPayloadBytes, { draining, traceUrl: options.traceUrl, access });
   const routes: RouteOptions[] = [];
   let methodsOf = new Map<string, Set<string>>();
 

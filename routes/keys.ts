@@ -1,4 +1,7 @@
 import { Type } from 'typebox';
+import type { Access } from '../src/access/access.ts';
+import { canMakeKeys } from '../src/access/keyAdmin.ts';
+import { invalidRequest } from '../src/errors.ts';
 import { isUuid } from '../src/ids.ts';
 import { pageOf } from './http/cursor.ts';
 import type { App } from './http/fastify.ts';
@@ -13,7 +16,17 @@ const noStore = {
   'Cache-Control': { type: 'string', enum: ['no-store'], description: 'The answer has a secret.' },
 };
 
-export function keyRoutes(app: App): void {
+const locksOut = () =>
+  invalidRequest([
+    {
+      in: 'body',
+      path: '/scopes',
+      message:
+        'must have admin, for all queues: this is the first key, every request needs one from then on, and no other could make more',
+    },
+  ]);
+
+export function keyRoutes(app: App, access: Pick<Access, 'awaitsFirstKey'>): void {
   app.route({
     method: 'GET',
     url: '/keys',
@@ -50,17 +63,20 @@ export function keyRoutes(app: App): void {
         tags,
         summary: 'Create an access key',
         description:
-          'The answer shows the key, once. From the first key on, every request needs one, on every replica within a second.',
+          'The answer shows the key, once. From the first key on, every request needs one, on every replica within a second. So ' +
+          'the first one must have the scope `admin` for all queues: it makes the others.',
         answers: { 201: answer(ref(MadeKey), 'The access key, with its `key`.', noStore) },
         refusals: [409],
         takesBody: true,
       }),
     },
-    handler: async (request, reply) =>
-      reply
+    handler: async (request, reply) => {
+      if (access.awaitsFirstKey() && !canMakeKeys(request.body)) throw locksOut();
+      return reply
         .code(201)
         .header('cache-control', 'no-store')
-        .send(await request.verbs.createKey(request.body)),
+        .send(await request.verbs.createKey(request.body));
+    },
   });
 
   app.route({

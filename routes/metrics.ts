@@ -1,3 +1,5 @@
+import { ANYBODY } from '../src/access/caller.ts';
+import type { Engine } from '../src/engine.ts';
 import { textOf } from '../src/metrics/family.ts';
 import { inSlices } from '../src/slices.ts';
 import type { App } from './http/fastify.ts';
@@ -10,7 +12,7 @@ const OPEN_METRICS = 'application/openmetrics-text; version=1.0.0; charset=utf-8
 
 const text = { schema: ref(MetricsText) };
 
-export function metricsRoute(app: App): void {
+export function metricsRoute(app: App, engine: Pick<Engine, 'inMetricsSlot'>): void {
   app.route({
     method: 'GET',
     url: '/metrics',
@@ -32,13 +34,17 @@ export function metricsRoute(app: App): void {
       }),
     },
     handler: async (request, reply) => {
-      const { families, isWhole } = await request.verbs.getMetrics({});
       const isOpenMetrics = request.headers.accept?.includes('application/openmetrics-text') === true;
-      const all = isWhole ? [...families, ...app.requestCounts.families()] : families;
+      const { visible } = request.caller ?? ANYBODY;
+      const written = await engine.inMetricsSlot(JSON.stringify([visible, isOpenMetrics]), async () => {
+        const { families, isWhole } = await request.verbs.getMetrics({});
+        const all = isWhole ? [...families, ...app.requestCounts.families()] : families;
+        return inSlices(textOf(all, isOpenMetrics));
+      });
       return reply
         .header('vary', 'accept')
         .type(isOpenMetrics ? OPEN_METRICS : PLAIN)
-        .send(await inSlices(textOf(all, isOpenMetrics)));
+        .send(written);
     },
   });
 }

@@ -1,5 +1,6 @@
 import { askers } from './askers.ts';
 import { unavailable, withUnknownOutcome } from './errors.ts';
+import type { Look } from './looks.ts';
 
 /*
  * The seam of the engine: what concerns every verb is put around all of them here. A concern chooses, when the engine
@@ -83,6 +84,17 @@ export const refusedWhenSlow =
       const isConcerned = concerned[verb];
       return isConcerned && ((run, request) => (isConcerned(request) ? within(CALL_MS, run()) : run()));
     };
+
+/** Shares and bounds the calls of verbs that only look. Those who ask take turns: a request may say `from` whom it is. */
+export const shareLooks =
+  (looks: (verb: string) => boolean, look: Look): Concern =>
+  (verb) =>
+    looks(verb)
+      ? (run, request) => {
+          const { from, ...asked } = request as { from?: object };
+          return look(`${verb} ${JSON.stringify(asked)}`, run, from);
+        }
+      : undefined;
 
 /** Logs a line for each call: the verb, how long it took, the code of its refusal, and whose request it was. */
 export const logCalls =

@@ -3,6 +3,7 @@ import { createAudit } from './access/audit.ts';
 import { guard } from './access/guard.ts';
 import { keyAdmin } from './access/keyAdmin.ts';
 import { createKeys } from './access/keys.ts';
+import { needOf, type VerbName } from './access/needs.ts';
 import { createChangeJob } from './admin/changeJob.ts';
 import { createDepths } from './admin/depths.ts';
 import { createHistory } from './admin/history.ts';
@@ -25,6 +26,7 @@ import {
   logCalls,
   noteServedClaims,
   refusedWhenSlow,
+  shareLooks,
   unknownWhenBroken,
   withConcerns,
 } from './concerns.ts';
@@ -39,6 +41,7 @@ import { createGroupHeads } from './groups/heads.ts';
 import { createGroupRepair } from './groups/repair.ts';
 import { createLeaseTimes } from './leaseTimes.ts';
 import { createLedger } from './ledger.ts';
+import { createLooks, createSharedLooks } from './looks.ts';
 import { startDuties } from './maintenance/duties.ts';
 import { createScanHorizon } from './maintenance/scanHorizon.ts';
 import { createMemory, type Memory } from './memory.ts';
@@ -69,6 +72,9 @@ import { createWaiters } from './waiting/waiters.ts';
 /** Requests at once that have a transaction each. The pool's other connections serve the others. */
 const TRANSACTIONS = 4;
 
+/** Looks at once, over all kinds. A page of jobs may have 16 MiB. */
+const LOOKS = 2;
+
 /** Verbs that commit more than once. */
 const SEVERAL_TRANSACTIONS = [
   'configureQueue',
@@ -80,6 +86,7 @@ const SEVERAL_TRANSACTIONS = [
 ];
 
 const always = () => true;
+const isLook = (verb: string) => needOf(verb as VerbName).looks === true;
 const hasFollowUps = ({ enqueue }: Ack | Nack) => enqueue !== undefined;
 
 /**
@@ -97,12 +104,21 @@ const IN_TIME = {
   settle: ({ acks, nacks }: { acks?: Ack[]; nacks?: Nack[] }) =>
     (acks?.some(hasFollowUps) || nacks?.some(hasFollowUps)) ?? false,
   explainJob: always,
+  getJobHistory: always,
+  listJobs: always,
   cancelJob: always,
   retryJob: always,
   changeJob: always,
   getQueue: always,
   listQueues: always,
   explainQueue: always,
+  getSamples: always,
+  getOperation: always,
+  listOperations: always,
+  getSchedule: always,
+  listSchedules: always,
+  listKeys: always,
+  listAudit: always,
   configureQueue: always,
   pauseQueue: always,
   resumeQueue: always,
@@ -159,6 +175,7 @@ export async function startEngine(options: EngineOptions) {
   const soleWaiters = createSoleWaiters({ ledger });
   const throttle = createBulkThrottle();
   const inTransactionSlot = createSemaphore(TRANSACTIONS);
+  const shareReadiness = createSharedLooks();
   const inRoundTrip = createRoundTrips(db, tally);
   const inCautiousRoundTrip = createRoundTrips(withLockTimeout(db, SHORT_LOCK_WAIT_MS), tally);
   const arrivals = createArrivals(db);
@@ -311,6 +328,7 @@ export async function startEngine(options: EngineOptions) {
     noteServedClaims(throttle.served),
     unknownWhenBroken(SEVERAL_TRANSACTIONS),
     refusedWhenSlow(IN_TIME),
+    shareLooks(isLook, createLooks(createSemaphore(LOOKS))),
   ];
   if (logCall) concerns.unshift(logCalls(logCall));
   if (traces) concerns.unshift(traceVerbs());
@@ -368,8 +386,11 @@ export async function startEngine(options: EngineOptions) {
     /** The access keys, as this replica knows them. */
     keys,
 
-    /** Why enqueues would fail now. Undefined: they would not. */
-    whyNotReady: () => whyNotReady(db),
+    /** Why enqueues would fail now, or a moment ago: anybody may ask. Undefined: they would not. */
+    whyNotReady: () => shareReadiness('', () => whyNotReady(db)),
+
+    /** Metrics of thousands of queues are written one answer at a time, and equal ones that wait once. */
+    inMetricsSlot: createLooks(createSemaphore(1)),
 
     /** The memory budget of this replica. */
     memory,

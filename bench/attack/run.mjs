@@ -7,6 +7,7 @@ import { benchmark } from '../lib/bench.mjs';
 import { startReplica } from '../lib/service.mjs';
 import { p50, p99 } from '../lib/stats.mjs';
 import { FREEZES, MEMORY } from './attacks.mjs';
+import { READS } from './reads.mjs';
 
 const PROBE = new URL('./probe.mjs', import.meta.url).href;
 const NEIGHBOUR = fileURLToPath(new URL('./neighbour.mjs', import.meta.url));
@@ -68,7 +69,7 @@ await benchmark(
   },
   async ({ options: { budget, only }, postgres, report }) => {
     let count = 0;
-    for (const [title, attacks] of Object.entries({ Memory: MEMORY, 'One body': FREEZES })) {
+    for (const [title, attacks] of Object.entries({ Memory: MEMORY, 'One body': FREEZES, Reads: READS })) {
       const rows = [];
       for (const [name, how] of Object.entries(attacks)) {
         if (!name.includes(only)) continue;

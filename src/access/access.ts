@@ -28,6 +28,8 @@ export interface RequestIds {
 export interface Access {
   /** Nobody needs a key: there is none, or AUTH=off. */
   isOpen(): boolean;
+  /** Nobody needs a key until there is one. The first one closes Dibs to whoever has none. */
+  awaitsFirstKey(): boolean;
   /**
    * The caller. It is known at once, but for the first request with a credential.
    * @throws Refusal `unauthorized`. The message never says what is wrong with the credential.
@@ -38,7 +40,12 @@ export interface Access {
 }
 
 /** Nobody needs a key. */
-export const OPEN: Access = { isOpen: () => true, identify: () => ANYBODY, known: () => ANYBODY };
+export const OPEN: Access = {
+  isOpen: () => true,
+  awaitsFirstKey: () => false,
+  identify: () => ANYBODY,
+  known: () => ANYBODY,
+};
 
 /** Tokens of an issuer, which are no keys of Dibs. */
 export interface Tokens {
@@ -78,7 +85,8 @@ export function createAccess(options: {
 }): Access {
   const { auth, keys, tokens, refused } = options;
 
-  const isOpen = () => auth === 'off' || (auth === undefined && tokens === undefined && !keys.exist());
+  const awaitsFirstKey = () => auth === undefined && tokens === undefined && !keys.exist();
+  const isOpen = () => auth === 'off' || awaitsFirstKey();
 
   /** Whoever shows what is no credential is anybody, as long as nobody needs one. */
   function refuse(why: RefusedCredential): Caller {
@@ -127,6 +135,7 @@ export function createAccess(options: {
 
   return {
     isOpen,
+    awaitsFirstKey,
 
     known({ authorization = '', isRepeated, certificate, connection }) {
       if (isRepeated || authorization.length > LONGEST_HEADER) return undefined;

@@ -111,9 +111,14 @@ export function guard<V extends Verbs & Record<VerbName, unknown>>(
     const { own } = need;
     const isOwn = own === undefined || caller.id === undefined;
     const isSigned = need.signed && caller.id !== undefined;
+    const takesTurns = need.looks && caller.id !== undefined;
     const named = isOwn ? verb : (request: unknown) => verb(own(request, caller.id as string));
     const by = nameOf(caller);
-    const signed: Run = isSigned ? (request) => named({ ...(request as object), by }) : named;
+    const signed: Run = isSigned
+      ? (request) => named({ ...(request as object), by })
+      : takesTurns
+        ? (request) => named({ ...(request as object), from: caller })
+        : named;
     const run = need.waits && caller.onEnd ? (untilEnd(signed, caller.onEnd) as Run) : signed;
     if (mayAll(caller, need)) return run;
     const allowed: Verb = caller.everywhere ? run : narrow(caller, need, run);

@@ -66,6 +66,10 @@ function check({ name, scopes, queues = ['*'] }: NewKey): void {
     );
 }
 
+/** Whether a key can make others. Where there is none, only whoever reaches the database can. */
+export const canMakeKeys = ({ scopes, queues = ['*'] }: Pick<NewKey, 'scopes' | 'queues'>): boolean =>
+  scopes.includes('admin') && queues.includes('*');
+
 /** Creates, shows and revokes keys. `changed` makes this replica see a change before it is answered. */
 export function keyAdmin({ db, changed }: { db: Database; changed(): Promise<void> }) {
   /** All replicas hear of it. */

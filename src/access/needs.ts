@@ -31,6 +31,8 @@ export interface Need<R = any> {
   items?: true;
   /** The verb takes the queues that it may show and touch: as patterns for statements (`visible`), and as a check (`mayUse`). */
   narrowed?: true;
+  /** It only looks. Callers take turns: the request gets the caller as `from`. */
+  looks?: true;
   /** The history of jobs says who did it: the request gets the caller's name as `by`. */
   signed?: true;
   /** The request may wait for up to `wait_seconds`. It waits no longer when its caller ends. */
@@ -77,9 +79,10 @@ const settle = {
   followUps: ({ acks = [], nacks = [] }: SettleRequest) => new Set([...acks, ...nacks].flatMap(followUpsOf)),
 } as const;
 const read = { scope: 'read' } as const;
+const look = { ...read, looks: true } as const;
 /** A list of what the caller may see, of one queue or of all. */
 const listed = {
-  ...read,
+  ...look,
   queues: ({ queue }: Job) => (queue === undefined ? [] : [queue]),
   narrowed: true,
 } as const;
@@ -153,16 +156,16 @@ export const NEEDS = {
 
   getJob: { ...read, job: true },
   waitForJob: { ...read, job: true, waits: true },
-  explainJob: { ...read, job: true },
-  getJobHistory: { ...read, job: true },
+  explainJob: { ...look, job: true },
+  getJobHistory: { ...look, job: true },
   listJobs: listed,
   cancelJob: adminOfJob,
   retryJob: adminOfJob,
   changeJob: adminOfJob,
 
-  getQueue: { ...read, queues: named },
-  listQueues: { ...read, narrowed: true },
-  explainQueue: { ...read, queues: named },
+  getQueue: { ...look, queues: named },
+  listQueues: { ...look, narrowed: true },
+  explainQueue: { ...look, queues: named },
   getMetrics: { ...read, narrowed: true },
   getOverview: { ...read, queues: ({ queue }: Job) => (queue === undefined ? [] : [queue]), narrowed: true },
   getSamples: listed,
@@ -178,7 +181,7 @@ export const NEEDS = {
     signed: true,
     queues: ({ queue, to }: { queue: string; to?: string }) => (to === undefined ? [queue] : [queue, to]),
   },
-  getOperation: { ...read, narrowed: true },
+  getOperation: { ...look, narrowed: true },
   listOperations: listed,
   stopOperation: {
     scope: 'admin',
@@ -189,8 +192,8 @@ export const NEEDS = {
     }),
   },
 
-  getSchedule: { ...read, narrowed: true },
-  listSchedules: { ...read, narrowed: true },
+  getSchedule: { ...look, narrowed: true },
+  listSchedules: { ...look, narrowed: true },
   putSchedule: {
     ...adminOfSchedule,
     queues: ({ spec }: { spec: { job: Job } }) => [queueOf(spec.job)],
@@ -210,7 +213,7 @@ export const NEEDS = {
   },
 
   // A caller for some queues could make a key for all of them.
-  listKeys: { scope: 'admin', everywhere: true },
+  listKeys: { scope: 'admin', looks: true, everywhere: true },
   createKey: {
     scope: 'admin',
     everywhere: true,
@@ -219,7 +222,7 @@ export const NEEDS = {
   revokeKey: adminOfKey,
   rotateKey: adminOfKey,
 
-  listAudit: { scope: 'admin', everywhere: true },
+  listAudit: { scope: 'admin', looks: true, everywhere: true },
 } satisfies Record<string, Need>;
 
 /** A verb of the engine that callers may ask for. */

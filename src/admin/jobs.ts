@@ -32,8 +32,6 @@ const statements = {
  * take turns.
  */
 const READ_AT_ONCE = 4;
-/** A page may have 16 MiB. */
-const PAGES_READ_AT_ONCE = 2;
 
 /** How many items a page would have had, if it had not been cut. */
 interface Found {
@@ -55,7 +53,6 @@ export function jobAdmin(context: {
 
   const match = createMatch({ db, queues });
   const reading = createSemaphore(READ_AT_ONCE);
-  const readingPages = createSemaphore(PAGES_READ_AT_ONCE);
 
   /** The job with its payload. @throws Refusal `job_not_found` */
   async function get({ id, from }: JobLook): Promise<Job> {
@@ -101,7 +98,7 @@ export function jobAdmin(context: {
         max_bytes: filter.max_bytes,
         visible: filter.visible ?? null,
       };
-      const jobs = await readingPages(() => db.query(statements[filter.order], asked));
+      const jobs = await db.query(statements[filter.order], asked);
       return { jobs, isCut: (jobs[0]?.found ?? 0) > jobs.length, stoppedAt: matched?.stoppedAt };
     },
 

@@ -101,8 +101,7 @@ export function operationAdmin(context: { db: Database; queues: Queues; clock: C
 
   /** The queue as it is now. The cache may be some time behind. */
   async function current(name: string): Promise<Queue> {
-    queues.changed(name);
-    const queue = await queues.byName(name);
+    const queue = await queues.lookNow(name);
     if (!queue) throw queueNotFound(name);
     return queue;
   }

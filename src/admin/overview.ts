@@ -1,4 +1,5 @@
 import { JOB_STATES, type JobState } from '../job.ts';
+import { createSharedLooks } from '../looks.ts';
 import { EVENTS } from '../metrics/tally.ts';
 import { EVERYTHING_ELSE, type PerSecond, type TotalRow, type Totals } from '../metrics/totals.ts';
 import { type Depth, type Depths, drainSeconds, type Found } from './depths.ts';
@@ -62,6 +63,7 @@ interface OverviewRequest {
   /** Shows only this queue beside the sums. */
   queue?: string | undefined;
   mayUse?: MayUse;
+  visible?: string[] | null;
 }
 
 interface Looked {
@@ -135,7 +137,10 @@ export function createOverview({ totals, depths }: { totals: Totals; depths: Dep
   });
   const ofFound = (found: Found): Looked => ({ ...found, rates: undefined });
 
-  return async ({ limit, queue: only, mayUse }: OverviewRequest): Promise<Overview> => {
+  const share = createSharedLooks();
+
+  /** All queues that a caller may see. */
+  async function whole(mayUse: MayUse | undefined): Promise<Overview> {
     const isFirst = !totals.isWatched();
     totals.watch();
     // An outage shows in the numbers. The duties log it.
@@ -173,10 +178,13 @@ export function createOverview({ totals, depths }: { totals: Totals; depths: Dep
       oldest_ready_age_seconds: ages.length > 0 ? oldest : null,
       // A sum of rates may be a little more than nothing.
       drain_seconds: drainSeconds(all, shrinking > 1e-6 ? shrinking : 0) ?? null,
-      queues: queues
-        .filter(({ name }) => only === undefined || name === only)
-        .sort(worstFirst)
-        .slice(0, limit),
+      queues: queues.sort(worstFirst),
     };
+  }
+
+  return async ({ limit, queue, mayUse, visible }: OverviewRequest): Promise<Overview> => {
+    const { queues, ...sums } = await share(JSON.stringify(visible), () => whole(mayUse));
+    const shown = queue === undefined ? queues : queues.filter(({ name }) => name === queue);
+    return { ...sums, queues: shown.slice(0, limit) };
   };
 }

@@ -72,8 +72,7 @@ export function queueAdmin(context: {
 
   /** The queue of this name as it is now. The cache may be some time behind. */
   async function current(name: string): Promise<Queue> {
-    queues.changed(name);
-    const queue = await queues.byName(name);
+    const queue = await queues.lookNow(name);
     if (!queue) throw queueNotFound(name);
     return queue;
   }

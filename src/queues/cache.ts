@@ -135,6 +135,14 @@ export function queueCache(db: Database, opened: (name: string) => void = () => 
     return new Set(names.filter((name) => !missing.has(name)));
   }
 
+  /** The queue as it is now: the look-up begins after the call. What is known of other queues stays known. */
+  async function lookNow(name: string): Promise<Queue | undefined> {
+    const asOf = changes;
+    const found = await findByName(name);
+    const row = found && (await withMark(found));
+    return asOf === changes ? remember(row, name) : row && toQueue(row);
+  }
+
   /** A queue was changed: drops its entry, and the answers of look-ups that are under way. */
   function changed(name: string): void {
     changes++;
@@ -167,6 +175,7 @@ export function queueCache(db: Database, opened: (name: string) => void = () => 
   return {
     byName: (name: string) => lookUp(name),
     byId: (id: number) => lookUp(id),
+    lookNow,
     refresh,
 
     /** The queue of a job, at once if it is known. @throws Refusal `job_not_found` for an id of no queue */

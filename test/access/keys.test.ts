@@ -42,6 +42,29 @@ describe('POST /keys', () => {
     expect((await list()).find(({ id }) => id === body.id)).toEqual(shown);
   });
 
+  test('the first one must be able to make others, or it would lock everybody out; later ones need not', async () => {
+    const open = await startService();
+    const create = (scopes: string[], queues?: string[]) =>
+      open.call('POST', '/keys', { name: 'first', scopes, ...(queues && { queues }) });
+    for (const refused of [await create(['produce', 'read']), await create(['admin'], ['mail.*'])]) {
+      expect(refused.status).toBe(400);
+      expect(refused.body.errors[0]).toMatchObject({ in: 'body', path: '/scopes' });
+    }
+    // Nothing was created: nobody needs a key yet.
+    expect((await open.call('GET', '/queues')).status).toBe(200);
+    const { status, body } = await create(['admin', 'read']);
+    expect(status).toBe(201);
+    const next = { name: 'next', scopes: ['produce'] };
+    expect((await open.call('POST', '/keys', next, bearer(body.key))).status).toBe(201);
+    await open.stop();
+  });
+
+  test('with AUTH=off, where no key counts, the first one may have any scope', async () => {
+    const open = await startService({ auth: 'off' });
+    expect((await open.call('POST', '/keys', { name: 'first', scopes: ['read'] })).status).toBe(201);
+    await open.stop();
+  });
+
   test('only the SHA-256 of a key is in the database', async () => {
     const { key } = await keys.create({ name: 'hashed', scopes: ['read'] });
     const [{ text }] = (await sql(

@@ -17,11 +17,15 @@ async function enginePacing(names: StatementName[]) {
   const pool = openDatabase(database.url, CONNECTIONS);
   let running = 0;
   let most = 0;
+  let runs = 0;
   const db: Database = {
     ...pool,
     async query(statement, parameters) {
       if (!names.includes(statement.file as StatementName)) return pool.query(statement, parameters);
       most = Math.max(most, ++running);
+      runs++;
+      // Statements that end at once would hide how many may run.
+      await sleep(5);
       return pool.query(statement, parameters).finally(() => running--);
     },
   };
@@ -37,6 +41,11 @@ async function enginePacing(names: StatementName[]) {
       most = 0;
       await work();
       return most;
+    },
+    async runsDuring(work: () => Promise<unknown>): Promise<number> {
+      runs = 0;
+      await work();
+      return runs;
     },
     async stop(): Promise<void> {
       engine.stopWaiting();
@@ -67,6 +76,97 @@ test('hundreds of requests for pages of jobs leave connections to others', async
   });
   expect(most).toBeGreaterThan(0);
   expect(most).toBeLessThanOrEqual(CONNECTIONS / 2);
+  await stop();
+});
+
+const LOOKS: StatementName[] = [
+  'admin/counts',
+  'admin/explain_job',
+  'admin/explain_queue',
+  'admin/history',
+  'admin/list_newest',
+  'admin/operation_list',
+  'admin/queue_list',
+  'admin/samples_read',
+  'schedules/list',
+  'settle/job',
+];
+
+test('hundreds of looks of all kinds, each at something else, leave connections to others', async () => {
+  const { engine, id, mostDuring, stop } = await enginePacing(LOOKS);
+  await engine.enqueue({ jobs: Array.from({ length: 40 }, (_, i) => ({ queue: `q${i}` })), at: () => '' });
+  const most = await mostDuring(async () => {
+    await Promise.all(
+      Array.from({ length: 40 }, (_, i) => [
+        engine.getQueue({ queue: `q${i}` }),
+        engine.explainQueue({ queue: `q${i}` }),
+        engine.listQueues({ limit: 10 + i }),
+        engine.listJobs({ order: 'newest', limit: 10 + i, payload: false, max_bytes: 2 ** 20 }),
+        engine.getSamples({ minutes: 10 + i }),
+        engine.listSchedules({ limit: 10 + i, max_bytes: 2 ** 20 }),
+        engine.listOperations({ limit: 10 + i }),
+        engine.getJob({ id }),
+        engine.explainJob({ id }),
+        engine.getJobHistory({ id }),
+      ]).flat(),
+    );
+  });
+  expect(most).toBeGreaterThan(0);
+  // Two of these, and four that read single jobs.
+  expect(most).toBeLessThanOrEqual(6);
+  await stop();
+});
+
+test('equal looks that come together share a few statements', async () => {
+  const { engine, runsDuring, stop } = await enginePacing(LOOKS);
+  const together = (look: () => Promise<unknown>) =>
+    runsDuring(() => Promise.all(Array.from({ length: 200 }, look)));
+  for (const look of [
+    () => engine.getQueue({ queue: 'default' }),
+    () => engine.explainQueue({ queue: 'default' }),
+    () => engine.listQueues({ limit: 10 }),
+    () => engine.listSchedules({ limit: 10, max_bytes: 2 ** 20 }),
+    () => engine.getSamples({ minutes: 60 }),
+  ]) {
+    const runs = await together(look);
+    expect(runs).toBeGreaterThan(0);
+    expect(runs).toBeLessThanOrEqual(10);
+  }
+  await stop();
+});
+
+test('beside many readers, each look shows what was answered before it was asked', async () => {
+  const { engine, stop } = await enginePacing(LOOKS);
+  let isOver = false;
+  const readers = Array.from({ length: 30 }, async () => {
+    while (!isOver) {
+      await engine.getQueue({ queue: 'default' });
+      await engine.explainQueue({ queue: 'default' });
+    }
+  });
+  for (let i = 0; i < 15; i++) {
+    await engine.pauseQueue({ queue: 'default' });
+    expect(await engine.getQueue({ queue: 'default' })).toMatchObject({ paused: true });
+    expect(await engine.explainQueue({ queue: 'default' })).toMatchObject({ code: 'paused' });
+    await engine.resumeQueue({ queue: 'default' });
+    expect(await engine.explainQueue({ queue: 'default' })).toMatchObject({ code: 'ready' });
+    await engine.enqueue({ jobs: [{}], at: () => '' });
+    // One job was there before.
+    expect(await engine.getQueue({ queue: 'default' })).toMatchObject({ counts: { ready: i + 2 } });
+  }
+  isOver = true;
+  await Promise.all(readers);
+  await stop();
+});
+
+test('probes that come together share one look, and so do those of a moment later', async () => {
+  const { engine, runsDuring, stop } = await enginePacing(['postgres/readiness']);
+  const ask = () => Promise.all(Array.from({ length: 500 }, () => engine.whyNotReady()));
+  const runs = await runsDuring(async () => {
+    for (const why of [...(await ask()), ...(await ask())]) expect(why).toBeUndefined();
+  });
+  // A busy machine may take longer than that moment.
+  expect(runs).toBeLessThanOrEqual(20);
   await stop();
 });
 

@@ -15,6 +15,7 @@ const FOREIGN = 'https://evil.example';
 const caller = createCaller({ id: '1', name: 'page' }, { scopes: ['produce', 'read'], queues: ['*'] });
 const access: Access = {
   isOpen: () => false,
+  awaitsFirstKey: () => false,
   known: () => undefined,
   identify({ authorization }) {
     if (authorization !== 'Bearer good') throw unauthorized();

@@ -23,6 +23,7 @@ function createFakeAccess() {
   let checks = 0;
   const access: Access = {
     isOpen: () => false,
+    awaitsFirstKey: () => false,
     known: ({ authorization = '' }) => known.get(authorization),
     identify({ authorization }) {
       if (authorization === undefined) throw unauthorized();

@@ -111,7 +111,7 @@ test('requests are counted by the pattern of their route, and by status', async 
 describe('with access keys', () => {
   const callerOf = ({ authorization = '' }: { authorization: string | undefined }) =>
     callers.get(authorization) ?? (callers.get('Bearer producer') as never);
-  const access = { isOpen: () => false, identify: callerOf, known: callerOf };
+  const access = { isOpen: () => false, awaitsFirstKey: () => false, identify: callerOf, known: callerOf };
   let app: Awaited<ReturnType<typeof buildApp>>;
   beforeAll(async () => {
     const logger = pino({ level: 'silent' });

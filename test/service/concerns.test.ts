@@ -45,6 +45,7 @@ describe('the verbs of an engine', () => {
     'keys',
     'admit',
     'whyNotReady',
+    'inMetricsSlot',
     'memory',
     'ledger',
     'waitingForJobs',

@@ -23,6 +23,7 @@ export function speakingAccess(): Access {
   const callers = new Map<string, Caller>();
   return {
     isOpen: () => false,
+    awaitsFirstKey: () => false,
     known: ({ authorization = '' }) => callers.get(authorization),
     identify({ authorization = '', isRepeated }) {
       if (isRepeated) throw unauthorized();

@@ -19,8 +19,18 @@ import { A, Dialog, Empty, Field, ProblemBox, useAct } from './ui.tsx';
 
 const EVERY_MS = 2000;
 
-/** Asks for the key. It is kept in this tab only. */
-function KeyForm({ why, entered }: { why: Problem | undefined; entered: () => void }) {
+/** Asks for the key. It is kept in this tab only. The one before is kept until another is good. */
+function KeyForm({
+  why,
+  entered,
+  leave,
+}: {
+  why: Problem | undefined;
+  /** Another key is in use, or none. */
+  entered: () => void;
+  /** Undefined when there is nothing to go back to. */
+  leave: (() => void) | undefined;
+}) {
   const [key, setKey] = useState('');
   const { act, isBusy, problem, setProblem } = useAct();
   const said = problem ?? why;
@@ -31,10 +41,12 @@ function KeyForm({ why, entered }: { why: Problem | undefined; entered: () => vo
         onSubmit={async (event) => {
           event.preventDefault();
           const isIn = await act(async () => {
+            const before = keyStore.get();
             keyStore.set(key.trim());
             await call('GET', 'overview?limit=1').catch((error: Problem) => {
               // A key without the scope `read` is good, and yet no use here.
-              if (error.status !== 0) keyStore.forget();
+              if (error.status !== 0 && before !== undefined) keyStore.set(before);
+              else if (error.status !== 0) keyStore.forget();
               throw error;
             });
           });
@@ -63,6 +75,22 @@ function KeyForm({ why, entered }: { why: Problem | undefined; entered: () => vo
           <ProblemBox problem={said} />
         )}
         <footer>
+          {leave && (
+            <button type="button" onClick={leave}>
+              Leave it
+            </button>
+          )}
+          {leave && keyStore.get() !== undefined && (
+            <button
+              type="button"
+              onClick={() => {
+                keyStore.forget();
+                entered();
+              }}
+            >
+              Forget the key
+            </button>
+          )}
           <button type="submit" class="main" disabled={isBusy || key.trim() === ''}>
             {isBusy ? 'Looking…' : 'Look'}
           </button>
@@ -93,12 +121,12 @@ function Header({
   at,
   caller,
   version,
-  forget,
+  changeKey,
 }: {
   at: string;
   caller: Caller | undefined;
   version: string;
-  forget: () => void;
+  changeKey: () => void;
 }) {
   const [isLive, setLive] = useState(live.is());
   const isAdmin = may(caller, 'admin');
@@ -140,19 +168,17 @@ function Header({
           live
         </label>
         {caller?.needs_key ? (
-          <>
-            <span
-              title={`May: ${caller.scopes.join(', ')}. Queues: ${caller.queues.join(', ')}. Dibs ${version}`}
-            >
-              {caller.name}
-            </span>
-            <button type="button" class="small" onClick={forget}>
-              Forget the key
-            </button>
-          </>
+          <span
+            title={`May: ${caller.scopes.join(', ')}. Queues: ${caller.queues.join(', ')}. Dibs ${version}`}
+          >
+            {caller.name}
+          </span>
         ) : (
           <span class="quiet">{version && `Dibs ${version}`}</span>
         )}
+        <button type="button" class="small" onClick={changeKey}>
+          Change key
+        </button>
       </div>
     </header>
   );
@@ -198,6 +224,7 @@ function App() {
   const { parts, parameters } = useRoute();
   const [refused, setRefused] = useState<Problem>();
   const [isHelp, setHelp] = useState(false);
+  const [isChangingKey, setChangingKey] = useState(false);
   /** Grows with each key that is entered or forgotten. */
   const [turn, setTurn] = useState(0);
   /** The turn whose charts have the time before it. */
@@ -226,16 +253,23 @@ function App() {
   const again = () => {
     forgetSamples();
     setRefused(undefined);
+    setChangingKey(false);
     setTurn((n) => n + 1);
   };
   const place = parts[0] ?? 'queues';
   useEffect(() => {
     document.title = ['Dibs', ...parts.slice(0, 2)].reverse().join(' · ');
   });
-  if (refused) {
+  if (refused || isChangingKey) {
     // Who has no key yet made no mistake.
     const isFirst = keyStore.get() === undefined;
-    return <KeyForm why={isFirst ? undefined : refused} entered={again} />;
+    return (
+      <KeyForm
+        why={isFirst ? undefined : refused}
+        entered={again}
+        leave={isChangingKey ? again : undefined}
+      />
+    );
   }
   return (
     <>
@@ -243,10 +277,7 @@ function App() {
         at={place}
         caller={overview?.caller}
         version={overview?.version ?? ''}
-        forget={() => {
-          keyStore.forget();
-          again();
-        }}
+        changeKey={() => setChangingKey(true)}
       />
       {problem?.status === 403 && !overview ? (
         <main>

@@ -40,9 +40,18 @@ const Shown = ({ made, close }: { made: Made; close: () => void }) => (
   </Dialog>
 );
 
-function Create({ done, close }: { done: (made: Made) => void; close: () => void }) {
+/** The first key must be able to make others: from then on, everybody needs one. */
+function Create({
+  isFirst,
+  done,
+  close,
+}: {
+  isFirst: boolean;
+  done: (made: Made) => void;
+  close: () => void;
+}) {
   const { act, isBusy, problem } = useAct();
-  const [scopes, setScopes] = useState<string[]>([]);
+  const [scopes, setScopes] = useState<string[]>(isFirst ? ['admin'] : []);
   return (
     <Dialog title="Create an access key" close={close}>
       <form
@@ -67,6 +76,12 @@ function Create({ done, close }: { done: (made: Made) => void; close: () => void
           if (made) done(made);
         }}
       >
+        {isFirst && (
+          <p>
+            This is the first key. From now on every request needs one, and only a key with the scope admin
+            for all queues can make others: so this one has it.
+          </p>
+        )}
         <Field label="Name" help="Who uses it.">
           <input name="name" required maxLength={128} autocomplete="off" />
         </Field>
@@ -77,6 +92,7 @@ function Create({ done, close }: { done: (made: Made) => void; close: () => void
               <input
                 type="checkbox"
                 checked={scopes.includes(scope)}
+                disabled={isFirst && scope === 'admin'}
                 onChange={(event) =>
                   setScopes(
                     event.currentTarget.checked ? [...scopes, scope] : scopes.filter((one) => one !== scope),
@@ -87,9 +103,11 @@ function Create({ done, close }: { done: (made: Made) => void; close: () => void
             </label>
           ))}
         </fieldset>
-        <Field label="Queues" help="Names (mail), beginnings (mail.*), or * for all. Empty: all.">
-          <input name="queues" autocomplete="off" />
-        </Field>
+        {!isFirst && (
+          <Field label="Queues" help="Names (mail), beginnings (mail.*), or * for all. Empty: all.">
+            <input name="queues" autocomplete="off" />
+          </Field>
+        )}
         <Field label="Ends after (days)" help="Empty: never.">
           <input name="days" type="number" min={1} max={366} />
         </Field>
@@ -106,6 +124,12 @@ function Create({ done, close }: { done: (made: Made) => void; close: () => void
     </Dialog>
   );
 }
+
+const isAdmin = ({ scopes, queues, revoked_at }: AccessKey) =>
+  !revoked_at && scopes.includes('admin') && queues.includes('*');
+
+const isLastAdmin = (key: AccessKey, all: AccessKey[]) =>
+  isAdmin(key) && !all.some((other) => other.id !== key.id && isAdmin(other));
 
 export function KeysScreen({ caller }: { caller: Caller | undefined }) {
   const isAllowed = may(caller, 'admin');
@@ -197,12 +221,18 @@ export function KeysScreen({ caller }: { caller: Caller | undefined }) {
           ))}
         </Table>
       )}
-      {open.create && <Create done={show} close={close} />}
+      {open.create && (
+        <Create isFirst={caller?.needs_key === false && data?.keys.length === 0} done={show} close={close} />
+      )}
       {open.made && <Shown made={open.made} close={close} />}
       {open.revoke && (
         <Confirm
           title={`Revoke ${open.revoke.name}`}
-          says="Every replica refuses it within a second. This cannot be undone."
+          says={
+            isLastAdmin(open.revoke, data?.keys ?? [])
+              ? 'No other key can make keys: without it, new ones can be made only at the database, by "dibs keys create". This cannot be undone.'
+              : 'Every replica refuses it within a second. This cannot be undone.'
+          }
           verb="Revoke it"
           typed={open.revoke.name}
           isGrave
