@@ -16,7 +16,12 @@ async function linesOf(accessLog: boolean, url: string, headers: Record<string, 
     whyNotReady: async () => undefined,
     admit: () => ({ listJobs: async () => [] }),
   } as unknown as Engine;
-  const access = { isOpen: () => false, identify: () => caller, known: () => caller };
+  const access = {
+    isOpen: () => false,
+    awaitsFirstKey: () => false,
+    identify: () => caller,
+    known: () => caller,
+  };
   const app = await buildApp({ engine, logger, maxPayloadBytes: 1, accessLog, access });
   const answer = await app.inject({ url, headers });
   await app.close();
