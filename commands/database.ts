@@ -4,7 +4,7 @@ import type { Config } from '../src/config.ts';
 import { startEmbedded } from '../src/embedded/index.ts';
 import { findRunning } from '../src/embedded/running.ts';
 import { isOutage, StartError } from '../src/errors.ts';
-import { migrate, whyNotReady } from '../src/postgres/migrate.ts';
+import { hasSchema, migrate, whyNotReady } from '../src/postgres/migrate.ts';
 import { causeOf } from '../src/postgres/outageLog.ts';
 import { type Database, openDatabase } from '../src/postgres/pool.ts';
 
@@ -18,17 +18,39 @@ async function embedded(dataDir: string): Promise<{ url: string; stop(): Promise
     : { url, stop: async () => undefined };
 }
 
+/** Whether a command may make what is not there: the embedded database, or the schema in another one. */
+interface Making {
+  mayCreate: boolean;
+}
+
+/** A command that is meant for a Dibs must not make a database beside it. */
+const missing = (where: string) =>
+  new StartError(
+    `${where} Name the DATABASE_URL or the DATA_DIR of the Dibs that you mean. To make a new database, start Dibs on it, or add ` +
+      '--create to `dibs keys create` or `dibs import`.',
+  );
+
+/** @throws StartError when no Dibs has used the database yet */
+export async function checkUsed({ databaseUrl }: Config, url: string, { mayCreate }: Making): Promise<void> {
+  if (mayCreate || (await hasSchema(url))) return;
+  throw missing(
+    databaseUrl === undefined
+      ? 'The embedded database has no schema of Dibs.'
+      : 'No Dibs has used the database of DATABASE_URL yet.',
+  );
+}
+
 /**
  * Works on the database of the configuration, as it is. Dibs may run on it or not.
- * @throws StartError in an outage, and when the embedded one must exist and does not
+ * @throws StartError in an outage, and when the embedded one is not there and must not be made
  */
 export async function withDatabaseUrl<T>(
   { databaseUrl, dataDir }: Config,
-  { mustExist }: { mustExist: boolean },
+  { mayCreate }: Making,
   work: (url: string) => Promise<T>,
 ): Promise<T> {
-  if (databaseUrl === undefined && mustExist && !existsSync(join(dataDir, 'postgres')))
-    throw new StartError(`DATABASE_URL is not set, and DATA_DIR ${dataDir} has no embedded database.`);
+  if (databaseUrl === undefined && !mayCreate && !existsSync(join(dataDir, 'postgres')))
+    throw missing(`DATABASE_URL is not set, and DATA_DIR ${dataDir} has no embedded database.`);
   const server = databaseUrl === undefined ? await embedded(dataDir) : undefined;
   try {
     return await work(databaseUrl ?? (server?.url as string));
@@ -41,9 +63,14 @@ export async function withDatabaseUrl<T>(
   }
 }
 
-/** Works on the database of the configuration, migrated. Dibs may run on it or not. @throws StartError in an outage */
-export const withDatabase = <T>(config: Config, work: (db: Database) => Promise<T>): Promise<T> =>
-  withDatabaseUrl(config, { mustExist: false }, async (url) => {
+/** Works on the database of the configuration, migrated. Dibs may run on it or not. @throws StartError as the others do */
+export const withDatabase = <T>(
+  config: Config,
+  making: Making,
+  work: (db: Database) => Promise<T>,
+): Promise<T> =>
+  withDatabaseUrl(config, making, async (url) => {
+    await checkUsed(config, url, making);
     const db = openDatabase(url, CONNECTIONS);
     try {
       // A database that no Dibs has seen has not even the tables that say so.

@@ -53,7 +53,7 @@ export async function doctorCommand(args: string[], readConfig: () => Config): P
   }, `\n\n${USAGE}`);
   const config = readConfig();
   const { poolSize, listenUrl, databaseUrl } = config;
-  const findings = await withDatabaseUrl(config, { mustExist: true }, (url) =>
+  const findings = await withDatabaseUrl(config, { mayCreate: false }, (url) =>
     examine({
       url,
       listenUrl: databaseUrl === undefined ? undefined : listenUrl,

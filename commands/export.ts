@@ -6,7 +6,7 @@ import type { Config } from '../src/config.ts';
 import { StartError } from '../src/errors.ts';
 import { exportTo } from '../src/transfer/exportTo.ts';
 import { counted } from './counted.ts';
-import { withDatabaseUrl } from './database.ts';
+import { checkUsed, withDatabaseUrl } from './database.ts';
 import { showProgress } from './progress.ts';
 import { isFileError, parsed, UsageError } from './usage.ts';
 
@@ -60,7 +60,10 @@ export async function exportCommand(args: string[], readConfig: () => Config): P
   const [file = '-'] = positionals;
   const shown = showProgress('Exported');
   const started = performance.now();
-  const done = await withDatabaseUrl(readConfig(), { mustExist: true }, (url) => {
+  const config = readConfig();
+  const making = { mayCreate: false };
+  const done = await withDatabaseUrl(config, making, async (url) => {
+    await checkUsed(config, url, making);
     const write = (out: NodeJS.WritableStream) =>
       exportTo(out as NodeJS.WriteStream, {
         url,

@@ -5,16 +5,17 @@ import { StartError } from '../src/errors.ts';
 import { migrateOrCheck } from '../src/postgres/migrate.ts';
 import { checkFile, importFrom } from '../src/transfer/importFrom.ts';
 import { counted } from './counted.ts';
-import { withDatabaseUrl } from './database.ts';
+import { checkUsed, withDatabaseUrl } from './database.ts';
 import { showProgress } from './progress.ts';
 import { isFileError, parsed, UsageError } from './usage.ts';
 
-const USAGE = `Usage: dibs import FILE [--new-ids]
+const USAGE = `Usage: dibs import FILE [--create] [--new-ids]
 
   Puts the queues, jobs, unique keys, schedules and access keys of an export into the database. FILE may be - for standard
   input. A file is read to its end first: nothing is written when it is not whole. An import that was broken off
   goes on when it is run again with the same file. Its queues are paused until it has ended.
 
+  --create    make the database, if it is not there yet
   --new-ids   give the jobs the queues' ids of this database: for one where queues exist already
 
   Exit status: 0 done, 1 failed, 2 a wrong command line.
@@ -26,7 +27,7 @@ export async function importCommand(args: string[], readConfig: () => Config): P
     () =>
       parseArgs({
         args,
-        options: { 'new-ids': { type: 'boolean' }, help: { type: 'boolean' } },
+        options: { create: { type: 'boolean' }, 'new-ids': { type: 'boolean' }, help: { type: 'boolean' } },
         allowPositionals: true,
       }),
     `\n\n${USAGE}`,
@@ -38,6 +39,7 @@ export async function importCommand(args: string[], readConfig: () => Config): P
   const [file, ...more] = positionals;
   if (file === undefined || more.length > 0) throw new UsageError(`dibs import takes one file.\n\n${USAGE}`);
   const config = readConfig();
+  const making = { mayCreate: values.create ?? false };
   const stream = () => (file === '-' ? process.stdin : createReadStream(file, { highWaterMark: 2 ** 18 }));
   if (file !== '-') {
     const checking = showProgress('Checked');
@@ -49,7 +51,8 @@ export async function importCommand(args: string[], readConfig: () => Config): P
   }
   const shown = showProgress('Imported');
   const started = performance.now();
-  const { jobs, skipped, before } = await withDatabaseUrl(config, { mustExist: false }, async (url) => {
+  const { jobs, skipped, before } = await withDatabaseUrl(config, making, async (url) => {
+    await checkUsed(config, url, making);
     await migrateOrCheck(url);
     return importFrom(stream(), { url, newIds: values['new-ids'] ?? false, progress: shown.progress });
   });

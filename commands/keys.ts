@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { createAudit } from '../src/access/audit.ts';
 import { createCaller, type Scope } from '../src/access/caller.ts';
-import { type KeyAdmin, type KeyInfo, keyAdmin, type MadeKey } from '../src/access/keyAdmin.ts';
+import { canMakeKeys, type KeyAdmin, type KeyInfo, keyAdmin, type MadeKey } from '../src/access/keyAdmin.ts';
 import { newKey, newKeyId } from '../src/access/keyFormat.ts';
 import type { VerbName } from '../src/access/needs.ts';
 import type { Config } from '../src/config.ts';
@@ -11,9 +11,9 @@ import { parsed, UsageError } from './usage.ts';
 
 const USAGE = `Usage: dibs keys <command>
 
-  create NAME --scope SCOPE... [--queue PATTERN...] [--expires-in-seconds N]
+  create NAME --scope SCOPE... [--queue PATTERN...] [--expires-in-seconds N] [--create]
                             create an access key and print it; scopes: produce, consume, read, admin;
-                            patterns: 'mail', 'mail.*', '*' (the default)
+                            patterns: 'mail', 'mail.*', '*' (the default); --create makes the database, if there is none
   create --print-only       print a new key for ADMIN_KEY_FILE, without a database
   list                      show all keys
   rotate NAME|ID [--overlap-seconds N]
@@ -29,6 +29,7 @@ const options = {
   queue: { type: 'string', multiple: true },
   'expires-in-seconds': { type: 'string' },
   'overlap-seconds': { type: 'string' },
+  create: { type: 'boolean' },
   'print-only': { type: 'boolean' },
   json: { type: 'boolean' },
 } as const;
@@ -36,7 +37,7 @@ const options = {
 type Options = ReturnType<typeof parse>['values'];
 
 const COMMANDS: Record<string, readonly (keyof typeof options)[]> = {
-  create: ['scope', 'queue', 'expires-in-seconds', 'print-only', 'json'],
+  create: ['scope', 'queue', 'expires-in-seconds', 'create', 'print-only', 'json'],
   list: ['json'],
   rotate: ['overlap-seconds', 'json'],
   revoke: ['json'],
@@ -63,6 +64,10 @@ function seconds(values: Options, name: 'expires-in-seconds' | 'overlap-seconds'
 const out = (text: string) => process.stdout.write(`${text}\n`);
 /** For people who look at a terminal. Standard output has the key alone. */
 const say = (text: string) => process.stderr.write(`${text}\n`);
+
+const LOCKED =
+  'This is the first access key: every request needs one from now on. It cannot make others, so the API and the page are closed to ' +
+  'you. `dibs keys create admin --scope admin` opens them.';
 
 function show(made: MadeKey, values: Options, what: string): void {
   if (!values.json && process.stdout.isTTY)
@@ -129,6 +134,7 @@ async function run(
   { keys, note }: { keys: KeyAdmin; note: Note },
 ): Promise<void> {
   if (command === 'create') {
+    const isFirst = (await keys.list({ limit: 1 })).length === 0;
     const made = await keys.create({
       name: target,
       scopes: (values.scope ?? []) as Scope[],
@@ -137,6 +143,7 @@ async function run(
     });
     await note('createKey', made.id);
     show(made, values, 'Created');
+    if (isFirst && !canMakeKeys(made)) say(LOCKED);
   } else if (command === 'rotate') {
     const overlap_seconds = seconds(values, 'overlap-seconds');
     const made = await keys.rotate({ id: await keys.find(target), overlap_seconds });
@@ -175,7 +182,7 @@ export async function keysCommand(args: string[], readConfig: () => Config): Pro
   if (command === 'create' && !values.scope) throw misused('dibs keys create needs a --scope.');
   seconds(values, 'expires-in-seconds');
   seconds(values, 'overlap-seconds');
-  await withDatabase(readConfig(), (db) =>
+  await withDatabase(readConfig(), { mayCreate: values.create ?? false }, (db) =>
     run(command, target, values, {
       keys: keyAdmin({ db, changed: async () => undefined }),
       note: noting(db),

@@ -77,7 +77,7 @@ Examples:
   keys: {
     summary:
       'create, list, rotate or revoke access keys in that database, or in the embedded one; also at a running Dibs',
-    options: ['create', 'list', 'rotate', 'revoke', '--help'],
+    options: ['create', 'list', 'rotate', 'revoke', '--create', '--help'],
     isRemote: areKeysRemote,
     run: async (args, { readConfig }) => (await import('./keys.ts')).keysCommand(args, readConfig),
   },
@@ -93,7 +93,7 @@ Examples:
   },
   import: {
     summary: 'read such a file into it',
-    options: ['--new-ids', '--help'],
+    options: ['--create', '--new-ids', '--help'],
     run: async (args, { readConfig }) => (await import('./import.ts')).importCommand(args, readConfig),
   },
 };

@@ -1,10 +1,8 @@
-import { DibsError } from '../../clients/typescript/src/errors.ts';
 import {
   explainJob,
   explainQueue,
   getJob,
   getJobHistory,
-  getQueue,
   type HistoryEvent,
   type Job,
   type JobState,
@@ -16,6 +14,7 @@ import { type Cli, examples, number } from './cli.ts';
 import { type FilterOptions, filterOf, withFilter } from './filters.ts';
 import { pretty } from './jsonText.ts';
 import { type PageOptions, showPages, withPages } from './pages.ts';
+import { sayIfUnknown } from './queueNames.ts';
 import type { Session } from './session.ts';
 import { type Cell, fields, table } from './table.ts';
 import { fromNow, lasting, type Paint, safe } from './terminal.ts';
@@ -36,16 +35,6 @@ function noteOf(job: Job): string {
   return job.last_error ?? '';
 }
 
-/** A list of an unknown queue is empty. Most often its name is mistyped. */
-async function sayIfUnknown(session: Session, queue: string): Promise<void> {
-  await session
-    .ask((caller) => getQueue(caller, queue))
-    .catch((error) => {
-      if (!(error instanceof DibsError && error.code === 'queue_not_found')) throw error;
-      session.say(`There is no queue ${JSON.stringify(queue)}.`);
-    });
-}
-
 async function jobs(session: Session, options: ListOptions): Promise<undefined> {
   const headings = ['ID', 'QUEUE', 'STATE', 'AGE', 'ATTEMPT', options.payload ? 'PAYLOAD' : 'NOTE'];
   const row = (job: Job): Cell[] => [
@@ -56,8 +45,7 @@ async function jobs(session: Session, options: ListOptions): Promise<undefined> 
     `${job.attempt}/${job.max_attempts}`,
     options.payload ? job.payload_text : noteOf(job),
   ];
-  let shown = 0;
-  await showPages(
+  const shown = await showPages(
     session,
     options,
     (page) =>
@@ -73,15 +61,12 @@ async function jobs(session: Session, options: ListOptions): Promise<undefined> 
           payload_format: options.payload && !session.isJson ? 'text' : undefined,
         }),
       ),
-    (page) => {
-      shown += page.jobs.length;
-      return page.jobs.length === 0
+    (page) =>
+      page.jobs.length === 0
         ? 'No jobs.\n'
-        : table(headings, page.jobs.map(row), session.terminal.stdout, session.paint);
-    },
+        : table(headings, page.jobs.map(row), session.terminal.stdout, session.paint),
   );
-  if (!session.isJson && shown === 0 && options.queue !== undefined)
-    await sayIfUnknown(session, options.queue);
+  if (shown === 0 && options.queue !== undefined) await sayIfUnknown(session, options.queue);
 }
 
 const jsonText = (value: unknown) => (value === null || value === undefined ? '' : JSON.stringify(value));

@@ -11,6 +11,7 @@ import {
 import { type Cli, examples, number, STATUS } from './cli.ts';
 import { jsonOf } from './input.ts';
 import { objectOf } from './jsonText.ts';
+import { sayIfUnknown } from './queueNames.ts';
 import type { Session } from './session.ts';
 import { table } from './table.ts';
 
@@ -47,6 +48,7 @@ async function claim(session: Session, options: ClaimOptions, queues: string[]) 
   );
   if (jobs.length > 0) return STATUS.done;
   session.say('There was no job to claim. `dibs explain --queue NAME` says why.');
+  for (const queue of queues) await sayIfUnknown(session, queue);
   return STATUS.nothing;
 }
 

@@ -7,6 +7,7 @@ import {
 import { type Cli, examples, STATUS } from './cli.ts';
 import { ended, operationText, statusOfOperation } from './operation.ts';
 import { type PageOptions, showPages, withPages } from './pages.ts';
+import { sayIfUnknown } from './queueNames.ts';
 import type { Session } from './session.ts';
 import { fields, table } from './table.ts';
 import { fromNow } from './terminal.ts';
@@ -25,7 +26,7 @@ async function list(session: Session, options: ListOptions): Promise<undefined> 
     fromNow(one.created_at),
     operationText(one),
   ];
-  await showPages(
+  const shown = await showPages(
     session,
     options,
     (page) =>
@@ -42,6 +43,7 @@ async function list(session: Session, options: ListOptions): Promise<undefined> 
             session.paint,
           ),
   );
+  if (shown === 0 && options.queue !== undefined) await sayIfUnknown(session, options.queue);
 }
 
 async function show(session: Session, options: { wait?: boolean }, id: string): Promise<number> {

@@ -17,19 +17,21 @@ export const withPages = (command: Command): Command =>
 /** How many items a page has: each has one list. */
 const sizeOf = (page: object) => Object.values(page).find(Array.isArray)?.length ?? 0;
 
-/** Shows a page of a list, or all of them. A search may find nothing in its time, and then goes on. */
+/** Shows a page of a list, or all of them, and returns how many items. A search may find nothing in its time, and then goes on. */
 export async function showPages<Page extends { next_cursor: string | null }>(
   session: Session,
   options: PageOptions,
   read: (page: { limit: number; cursor?: string }) => Promise<Answer<Page>>,
   forPeople: (page: Page) => string,
-): Promise<void> {
+): Promise<number> {
   const limit = options.all ? 1000 : options.limit;
   let cursor = options.cursor;
   let hasShown = false;
+  let items = 0;
   for (;;) {
     const answer = await read({ limit, cursor });
     cursor = answer.value.next_cursor ?? undefined;
+    items += sizeOf(answer.value);
     const isSearching = sizeOf(answer.value) === 0 && cursor !== undefined;
     // Where a page was shown before, the last one may be empty.
     const isRest = sizeOf(answer.value) === 0 && hasShown && !session.isJson;
@@ -37,11 +39,11 @@ export async function showPages<Page extends { next_cursor: string | null }>(
       session.show(answer, forPeople);
       hasShown = true;
     }
-    if (cursor === undefined) return;
+    if (cursor === undefined) return items;
     if (isSearching) continue;
     if (!options.all) {
       if (!session.isJson) session.say(`There is more: add --all, or --cursor ${cursor}`);
-      return;
+      return items;
     }
   }
 }

@@ -18,6 +18,7 @@ import { UsageError } from '../usage.ts';
 import { type Cli, examples, number } from './cli.ts';
 import { stateOption } from './filters.ts';
 import { type PageOptions, showPages, withPages } from './pages.ts';
+import { checkQueue } from './queueNames.ts';
 import { addQueueSet, configPairs } from './queueSet.ts';
 import type { Session } from './session.ts';
 import { type Cell, fields, table } from './table.ts';
@@ -70,22 +71,16 @@ async function show(session: Session, _options: object, name: string): Promise<u
   );
 }
 
-/** A pause makes a queue that is not there. Most often its name is mistyped. */
-const exists = (session: Session, name: string): Promise<boolean> =>
-  session
-    .ask((caller) => getQueue(caller, name))
-    .then(() => true)
-    .catch((error) => {
-      if (error instanceof DibsError && error.code === 'queue_not_found') return false;
-      throw error;
-    });
-
-async function pause(session: Session, _options: object, names: string[]): Promise<undefined> {
-  for (const name of names) {
-    const isThere = await exists(session, name);
+/** The API makes a queue that is not there. Most often its name is mistyped, so the command line asks for it in so many words. */
+async function pause(
+  session: Session,
+  { create }: { create?: boolean },
+  names: string[],
+): Promise<undefined> {
+  for (const name of create ? [] : names)
+    await checkQueue(session, name, '`dibs pause --create` makes a queue that is not there.');
+  for (const name of names)
     session.show(await session.ask((caller) => pauseQueue(caller, name)), () => `${name} is paused.\n`);
-    if (!isThere) session.say(`There was no queue ${JSON.stringify(name)}: it is new.`);
-  }
 }
 
 async function resume(session: Session, _options: object, names: string[]): Promise<undefined> {
@@ -186,6 +181,7 @@ export function add(cli: Cli): void {
       .command('pause <queues...>')
       .summary('hand out no more jobs of a queue')
       .description('A paused queue accepts jobs and hands out none. Jobs that are leased go on.')
+      .option('--create', 'make a queue that is not there, paused from its beginning')
       .action(act(pause)),
     'dibs pause mail',
   );

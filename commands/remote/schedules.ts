@@ -14,6 +14,7 @@ import { jsonOf, textIn } from './input.ts';
 import { type JobOptions, specOf, withJobOptions } from './jobOptions.ts';
 import { members, objectOf, pretty } from './jsonText.ts';
 import { type PageOptions, showPages, withPages } from './pages.ts';
+import { sayIfUnknown } from './queueNames.ts';
 import type { Session } from './session.ts';
 import { table } from './table.ts';
 import { fromNow, safe } from './terminal.ts';
@@ -75,6 +76,7 @@ async function put(session: Session, options: PutOptions, name: string, given?: 
     answer,
     ({ next_run_at }) => `${name} ${next_run_at ? `ticks next at ${next_run_at}` : 'is paused'}.\n`,
   );
+  await sayIfUnknown(session, options.queue ?? 'default', ' The first tick makes it.');
 }
 
 /** The schedule as it is, but for this. Its payload stays as it was sent. */

@@ -4,6 +4,7 @@ import { type Job, type JobState, listJobs } from '../../clients/typescript/src/
 import { type Cli, examples, number } from './cli.ts';
 import { stateOption } from './filters.ts';
 import { elements, members } from './jsonText.ts';
+import { checkQueue } from './queueNames.ts';
 import type { Session } from './session.ts';
 import { safeLine, untilEnded } from './terminal.ts';
 
@@ -45,6 +46,7 @@ function lineOf(job: Job, { paint }: Session): string {
 }
 
 async function tail(session: Session, options: Options): Promise<undefined> {
+  if (options.queue !== undefined) await checkQueue(session, options.queue);
   const { signal, release } = untilEnded(session.terminal);
   const show = ({ job, text }: Finished) => session.out(`${session.isJson ? text : lineOf(job, session)}\n`);
   let seen: Set<string> | undefined;

@@ -142,6 +142,10 @@ async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T
 export const migrate = (url: string, grants: Grants = { serve: [], produce: [] }): Promise<string[]> =>
   withClient(url, (client) => apply(client, grants));
 
+/** Whether a Dibs has ever used this database. */
+export const hasSchema = (url: string): Promise<boolean> =>
+  withClient(url, async (client) => (await schemaState(client)).has_migrations);
+
 /** What `migrate` would do, without any change. Functions are looked at only when no migration is missing. */
 export const missingFrom = (url: string): Promise<{ migrations: string[]; functions: string[] }> =>
   withClient(url, async (client) => {

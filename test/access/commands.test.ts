@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { KEY_PATTERN, newKey, newKeyId, typoIn } from '../../src/access/keyFormat.ts';
@@ -136,7 +136,7 @@ describe('dibs keys', () => {
 
   test('work on the embedded database before Dibs has ever run, while it runs, and after', async () => {
     const env = { DATA_DIR: join(directory.path, 'embedded') };
-    const first = await dibs(env, 'keys', 'create', 'first', '--scope', 'admin');
+    const first = await dibs(env, 'keys', 'create', 'first', '--scope', 'admin', '--create');
     expect(first).toMatchObject({ status: 0 });
     const service = await startReplica(env);
     const second = await dibs(env, 'keys', 'create', 'second', '--scope', 'admin');
@@ -148,11 +148,31 @@ describe('dibs keys', () => {
     expect((await dibs(env, 'keys', 'list')).stdout.match(/^(first|second) /gm)).toHaveLength(2);
   });
 
-  test('migrate a database that no Dibs has seen', async () => {
+  test('make a database only when they are told to: beside the Dibs that is meant, a new one would be of no use', async () => {
     const DATABASE_URL = await database(createEmptyDatabase);
-    expect(await dibs({ DATABASE_URL }, 'keys', 'create', 'a', '--scope', 'read')).toMatchObject({
-      status: 0,
-    });
+    const DATA_DIR = join(directory.path, 'elsewhere');
+    const create = ['keys', 'create', 'a', '--scope', 'admin'];
+    for (const args of [create, ['keys', 'list'], ['keys', 'revoke', 'a'], ['export', '-'], ['import', '-']])
+      for (const env of [{ DATABASE_URL }, { DATA_DIR }] as Record<string, string>[])
+        expect({ args, env, ...(await dibs(env, ...args)) }).toMatchObject({
+          status: 1,
+          stdout: '',
+          stderr: expect.stringMatching(/^dibs: .*Name the DATABASE_URL or the DATA_DIR .*--create/),
+        });
+    expect(existsSync(DATA_DIR)).toBe(false);
+    const schemas = await onServer(DATABASE_URL, "select from pg_namespace where nspname = 'dibs'");
+    expect(schemas).toHaveLength(0);
+    expect(await dibs({ DATABASE_URL }, ...create, '--create')).toMatchObject({ status: 0 });
+    expect(await dibs({ DATABASE_URL }, 'keys', 'list')).toMatchObject({ status: 0 });
+  });
+
+  test('say that the first key closes Dibs to its maker, when it cannot make others', async () => {
+    const DATABASE_URL = await database();
+    const create = (name: string) => dibs({ DATABASE_URL }, 'keys', 'create', name, '--scope', 'produce');
+    const first = await create('first');
+    expect(first.stdout.trim()).toMatch(KEY_PATTERN);
+    expect(first.stderr).toMatch(/^This is the first access key: .*dibs keys create admin --scope admin/);
+    expect(await create('second')).toMatchObject({ status: 0, stderr: '' });
   });
 });
 

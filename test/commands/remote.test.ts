@@ -244,8 +244,6 @@ describe('queues', () => {
     await dead(queue, 'y');
     expect(await dibs(['pause', queue])).toMatchObject({ status: 0, stderr: '' });
     expect((await body(`/queues/${queue}`)).paused).toBe(true);
-    const mistyped = await dibs(['pause', `${queue}x`]);
-    expect(mistyped).toMatchObject({ status: 0, stderr: `There was no queue "${queue}x": it is new.\n` });
     await ok('resume', queue);
     expect((await body(`/queues/${queue}`)).paused).toBe(false);
     expect(await ok('redrive', queue, '--error-contains', 'y')).toBe('1 job is ready again.');
@@ -255,6 +253,52 @@ describe('queues', () => {
     await ok('queue', 'delete', queue, '--force', '--yes');
     expect((await service.call('GET', `/queues/${queue}`)).status).toBe(404);
   });
+});
+
+test('a mistyped queue is refused or told, and made by nobody but enqueue, queue set and --create', async () => {
+  const [queue, wrong] = [newQueue(), newQueue()];
+  await ok('queue', 'set', queue, '--max-attempts', '3');
+  // Not even the one that exists is paused, when another is mistyped.
+  expect(await dibs(['pause', queue, wrong])).toMatchObject({
+    status: 1,
+    stdout: '',
+    stderr: expect.stringMatching(/--create` makes a queue[\s\S]*queue_not_found/),
+  });
+  expect((await body(`/queues/${queue}`)).paused).toBe(false);
+  for (const args of [
+    ['resume', wrong],
+    ['purge', wrong, '--state', 'dead', '--yes'],
+    ['redrive', wrong],
+    ['queue', wrong],
+    ['queue', 'delete', wrong, '--force', '--yes'],
+    ['explain', '--queue', wrong],
+    ['tail', '--queue', wrong],
+    ['cancel', '--queue', wrong, '--yes'],
+    ['retry', '--queue', wrong, '--yes'],
+    ['delete', wrong, '--state', 'dead', '--yes'],
+    ['move', queue, wrong, '--yes'],
+    ['move', wrong, queue, '--yes'],
+  ])
+    expect({ args, ...(await dibs(args)) }).toMatchObject({
+      args,
+      status: 1,
+      stdout: '',
+      stderr: expect.stringContaining('(queue_not_found)'),
+    });
+  for (const [args, status] of [
+    [['claim', wrong], 4],
+    [['jobs', '--queue', wrong], 0],
+    [['operations', '--queue', wrong], 0],
+    [['schedules', 'put', `s-${wrong}`, '--cron', '0 0 1 1 *', '--queue', wrong], 0],
+  ] as [string[], number][])
+    expect({ args, ...(await dibs(args)) }).toMatchObject({
+      args,
+      status,
+      stderr: expect.stringContaining(`There is no queue "${wrong}".`),
+    });
+  expect((await service.call('GET', `/queues/${wrong}`)).status).toBe(404);
+  expect(await ok('pause', wrong, '--create')).toBe(`${wrong} is paused.`);
+  expect((await body(`/queues/${wrong}`)).paused).toBe(true);
 });
 
 describe('acts on many jobs', () => {
