@@ -32,6 +32,7 @@ import { createCountRequest } from './http/requestRate.ts';
 import { setSafeHeaders } from './http/safeHeaders.ts';
 import { giveBackTaken } from './http/taken.ts';
 import { closeUnread } from './http/unreadAnswers.ts';
+import { closeUnreadConnections } from './http/unreadConnections.ts';
 import type { WebPages } from './http/webPages.ts';
 import { jobRoutes } from './jobs.ts';
 import { keyRoutes } from './keys.ts';
@@ -202,6 +203,7 @@ export async function buildApp(options: {
   });
   closeWithLastAnswer(app, draining);
   closeUnread(app, limits);
+  closeUnreadConnections(app, limits);
   giveBackTaken(app, engine);
   holdAnswers(app, engine.memory);
   acceptJson(app);

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { client } from '../lib/http.mjs';
 import { BODIES, SETTLEMENTS } from './bodies.mjs';
+import { get, post } from './requests.mjs';
 import { each, head, open, tally, withLength, write } from './sockets.mjs';
 
 /*
@@ -96,11 +97,7 @@ async function fill(url, jobs, bytes) {
   http.close();
 }
 
-const get = (path) => `GET ${path} HTTP/1.1\r\nhost: localhost\r\n\r\n`;
-const claim = (wish) => {
-  const body = JSON.stringify(wish);
-  return withLength('POST', '/jobs/claim', body.length) + body;
-};
+const claim = (wish) => post('/jobs/claim', JSON.stringify(wish));
 
 async function lists(url, count, query) {
   const http = client(url, count);

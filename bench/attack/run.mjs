@@ -7,6 +7,7 @@ import { benchmark } from '../lib/bench.mjs';
 import { startReplica } from '../lib/service.mjs';
 import { p50, p99 } from '../lib/stats.mjs';
 import { FREEZES, MEMORY } from './attacks.mjs';
+import { HANGUPS } from './hangups.mjs';
 import { READS } from './reads.mjs';
 
 const PROBE = new URL('./probe.mjs', import.meta.url).href;
@@ -17,6 +18,8 @@ const SAMPLE_MS = 20;
 const ALLOWED_MB = 150;
 const ALLOWED_P99_MS = 100;
 const ALLOWED_DELAY_MS = 50;
+/** After an attack, what was taken for its requests is given back within this time. */
+const GIVEN_BACK_MS = 10_000;
 
 async function probed(replica) {
   const heard = once(replica.child, 'message');
@@ -32,6 +35,17 @@ async function besideNeighbour(url, work) {
   worker.postMessage('stop');
   const [neighbour] = await once(worker, 'message');
   return { ...result, ...neighbour };
+}
+
+/** What a replica holds for requests, once nobody asks it any more: the numbers of its ledger that are not 0. */
+async function stillHeld(url) {
+  const until = performance.now() + GIVEN_BACK_MS;
+  for (;;) {
+    const text = await (await fetch(`${url}/metrics`)).text();
+    const held = text.match(/^dibs_(held|memory_held_bytes)\{.* [^0].*$/gm) ?? [];
+    if (held.length === 0 || performance.now() > until) return held;
+    await sleep(100);
+  }
 }
 
 /** Runs one attack on a replica of its own, because a process does not give memory back at once. */
@@ -53,7 +67,8 @@ async function attack(databaseUrl, budget, { prepare, run }) {
       return { ...result, ...(await probed(replica)) };
     });
     clearInterval(timer);
-    return { ...found, idle, most, complaints: replica.complaints };
+    const held = await stillHeld(replica.url);
+    return { ...found, held, idle, most, complaints: replica.complaints };
   } finally {
     await replica.stop();
   }
@@ -69,18 +84,24 @@ await benchmark(
   },
   async ({ options: { budget, only }, postgres, report }) => {
     let count = 0;
-    for (const [title, attacks] of Object.entries({ Memory: MEMORY, 'One body': FREEZES, Reads: READS })) {
+    for (const [title, attacks] of Object.entries({
+      Memory: MEMORY,
+      'Hang-ups': HANGUPS,
+      'One body': FREEZES,
+      Reads: READS,
+    })) {
       const rows = [];
       for (const [name, how] of Object.entries(attacks)) {
         if (!name.includes(only)) continue;
         const database = `dibs_attack_${count++}`;
         const found = await attack(await postgres.database(database), budget, how);
         await postgres.drop(database);
-        const { requests, answers, idle, most, times, failures, maxMs, complaints } = found;
+        const { requests, answers, idle, most, times, failures, maxMs, held, complaints } = found;
         const misses = [
           most - idle > budget / 1e6 + ALLOWED_MB && 'memory',
           (p99(times) > ALLOWED_P99_MS || Object.keys(failures).length > 0) && 'neighbours',
           maxMs > ALLOWED_DELAY_MS && 'event loop',
+          held.length > 0 && 'held',
         ].filter(Boolean);
         rows.push([
           name,
@@ -94,6 +115,7 @@ await benchmark(
         process.stderr.write(`${rows.at(-1).join(' | ')}\n`);
         if (Object.keys(failures).length > 0)
           process.stderr.write(`  neighbours: ${JSON.stringify(failures)}\n`);
+        for (const line of held) process.stderr.write(`  still held: ${line}\n`);
         for (const line of complaints) process.stderr.write(`  ${line.slice(0, 300)}\n`);
       }
       if (rows.length > 0)

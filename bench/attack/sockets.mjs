@@ -13,9 +13,9 @@ export const withLength = (method, path, bytes, more = '') =>
  * A client on a socket of its own. `answered` is the status of its first answer, or the word for how it ended without
  * one. When `reads` is false, it reads nothing until `read` is called.
  */
-export function open({ url, reads = true }) {
+export function open({ url, reads = true, localAddress }) {
   const { hostname, port } = new URL(url);
-  const socket = connect({ host: hostname, port: Number(port), noDelay: true });
+  const socket = connect({ host: hostname, port: Number(port), noDelay: true, localAddress });
   let text = '';
   let read;
   const answered = new Promise((resolve) => {

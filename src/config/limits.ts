@@ -12,6 +12,8 @@ export interface HttpLimits {
   requestTimeoutMs: number;
   /** How long a client may take no byte of an answer. */
   answerTimeoutMs: number;
+  /** How long a connection may have answers behind one that is not made yet, so many that it is not read. No variable sets it. */
+  unreadMs: number;
 }
 
 export const HTTP_LIMITS: HttpLimits = {
@@ -23,6 +25,8 @@ export const HTTP_LIMITS: HttpLimits = {
   // The slowest client for which this is enough sends 4.5 Mbit/s.
   requestTimeoutMs: 30_000,
   answerTimeoutMs: 30_000,
+  // Longer than any call that waits for nothing but the database.
+  unreadMs: 5000,
 };
 
 export function readLimits({ integer }: Variables): HttpLimits {
@@ -34,5 +38,6 @@ export function readLimits({ integer }: Variables): HttpLimits {
     keepAliveMs: seconds('KEEP_ALIVE_SECONDS', HTTP_LIMITS.keepAliveMs),
     requestTimeoutMs: seconds('REQUEST_TIMEOUT_SECONDS', HTTP_LIMITS.requestTimeoutMs),
     answerTimeoutMs: seconds('ANSWER_TIMEOUT_SECONDS', HTTP_LIMITS.answerTimeoutMs),
+    unreadMs: HTTP_LIMITS.unreadMs,
   };
 }

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { buildApp } from '../../routes/app.ts';
 import { createCaller } from '../../src/access/caller.ts';
 import type { Engine } from '../../src/engine.ts';
+import { createLedger } from '../../src/ledger.ts';
 import { createMemory } from '../../src/memory.ts';
 
 const caller = createCaller({ id: 'k1', name: 'billing' }, { scopes: ['read'], queues: ['*'] });
@@ -13,6 +14,7 @@ async function linesOf(accessLog: boolean, url: string, headers: Record<string, 
   const logger = pino({}, { write: (line: string) => lines.push(JSON.parse(line)) });
   const engine = {
     memory: createMemory(),
+    ledger: createLedger(),
     whyNotReady: async () => undefined,
     admit: () => ({ listJobs: async () => [] }),
   } as unknown as Engine;

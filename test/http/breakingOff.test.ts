@@ -7,6 +7,8 @@ import { until } from '../support/until.ts';
 
 const KIB = 1024;
 const LARGE = 300 * KIB;
+/** Sooner than any time limit of connections or waits, of 30 s and more. */
+const SOON_MS = 20_000;
 
 let service: Service;
 let at: ReturnType<typeof moves>;
@@ -14,7 +16,7 @@ let url: string;
 /** A job that nobody finishes. */
 let id: string;
 beforeAll(async () => {
-  service = await startService({ limits: { requestTimeoutMs: 1500, answerTimeoutMs: 600 } });
+  service = await startService({ limits: { unreadMs: 500 } });
   at = moves(service);
   url = await service.listen();
   ({ id } = await at.enqueue({ queue: 'looked.at', payload: 'x'.repeat(LARGE) }));
@@ -62,6 +64,8 @@ const REQUESTS: [string, () => string][] = [
     'a part of a chunked body',
     () => `${head('/jobs', 'Transfer-Encoding: chunked')}4000\r\n${' '.repeat(0x2000)}`,
   ],
+  ['a body that is refused', () => headOf('/jobs', 50 * KIB * KIB) + ' '.repeat(LARGE)],
+  ['more answers than a connection takes', () => get('/healthz').repeat(500) + claimed('none')],
   ['a body byte by byte', () => head('/jobs/batch', 'Transfer-Encoding: chunked') + byteByByte(3000)],
 ];
 
@@ -89,6 +93,6 @@ describe.each(REQUESTS)('%s leaves nothing held when its client hangs up', (_, r
     await isHeld();
     hangUp(client);
     await client.closed;
-    await nothingIsHeld(finishAndScrape);
+    await nothingIsHeld(finishAndScrape, SOON_MS);
   });
 });

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { buildApp } from '../../routes/app.ts';
 import type { HttpLimits } from '../../src/config/limits.ts';
 import type { Engine } from '../../src/engine.ts';
+import { createLedger } from '../../src/ledger.ts';
 import { createMemory } from '../../src/memory.ts';
 import { type RawClient, rawClient } from '../support/rawClient.ts';
 import { until } from '../support/until.ts';
@@ -14,7 +15,7 @@ let logged: { level: number; msg: string; times?: number }[];
 async function start(limits: Partial<HttpLimits>) {
   logged = [];
   app = await buildApp({
-    engine: { memory: createMemory(), admit: () => ({}) } as unknown as Engine,
+    engine: { memory: createMemory(), ledger: createLedger(), admit: () => ({}) } as unknown as Engine,
     logger: pino({ level: 'warn' }, { write: (line) => logged.push(JSON.parse(line)) }),
     maxPayloadBytes: 2 ** 20,
     limits,

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { buildApp } from '../../routes/app.ts';
 import type { Engine } from '../../src/engine.ts';
 import { unavailable } from '../../src/errors.ts';
+import { createLedger } from '../../src/ledger.ts';
 import { createMemory } from '../../src/memory.ts';
 import { startService } from '../support/service.ts';
 
@@ -10,7 +11,11 @@ import { startService } from '../support/service.ts';
 async function failing(error: Error) {
   const lines: { reqId?: string; level: number }[] = [];
   const logger = pino({}, { write: (line: string) => lines.push(JSON.parse(line)) });
-  const engine = { memory: createMemory(), whyNotReady: () => Promise.reject(error) } as unknown as Engine;
+  const engine = {
+    memory: createMemory(),
+    ledger: createLedger(),
+    whyNotReady: () => Promise.reject(error),
+  } as unknown as Engine;
   const app = await buildApp({ engine, logger, maxPayloadBytes: 1 });
   const answer = await app.inject('/readyz');
   await app.close();
@@ -26,7 +31,11 @@ test('the log line about a 500 has the request id of its answer', async () => {
 });
 
 test('an X-Request-Id that is sent in is used, if it is 1 to 128 printable characters', async () => {
-  const app = await buildApp({ engine: {} as Engine, logger: pino({ level: 'silent' }), maxPayloadBytes: 1 });
+  const app = await buildApp({
+    engine: { ledger: createLedger() } as Engine,
+    logger: pino({ level: 'silent' }),
+    maxPayloadBytes: 1,
+  });
   const idFor = async (sent: string) =>
     (await app.inject({ url: '/nothing', headers: { 'x-request-id': sent } })).headers['x-request-id'];
   for (const good of ['r1', 'a b', 'a'.repeat(128)]) expect(await idFor(good)).toBe(good);

@@ -11,6 +11,7 @@ import { clientName } from '../../routes/http/clientCertificate.ts';
 import type { HttpLimits } from '../../src/config/limits.ts';
 import { ConfigError } from '../../src/config.ts';
 import type { Engine } from '../../src/engine.ts';
+import { createLedger } from '../../src/ledger.ts';
 import { createMemory } from '../../src/memory.ts';
 import { certificateMaker, type Pair } from '../support/certificates.ts';
 import { GET, tlsClient } from '../support/https.ts';
@@ -52,7 +53,7 @@ async function start({ clientCa, limits }: { clientCa?: string; limits?: Partial
   paths = { cert: join(maker.path, 'tls.crt'), key: join(maker.path, 'tls.key'), clientCa };
   put(own);
   const verbs = { claim: () => new Promise(() => undefined) };
-  const engine = { memory: createMemory(), admit: () => verbs } as unknown as Engine;
+  const engine = { memory: createMemory(), ledger: createLedger(), admit: () => verbs } as unknown as Engine;
   app = await buildApp({
     engine,
     logger: pino({ level: 'info' }, { write: (line) => logged.push(JSON.parse(line).msg) }),

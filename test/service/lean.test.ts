@@ -9,7 +9,8 @@ function loadedPackages(): string[] {
     import { pino } from 'pino';
     import './dist/serve.js';
     import { buildApp } from './dist/routes/app.js';
-    const app = await buildApp({ engine: {}, logger: pino({ level: 'silent' }), maxPayloadBytes: 1 });
+    import { createLedger } from './dist/src/ledger.js';
+    const app = await buildApp({ engine: { ledger: createLedger() }, logger: pino({ level: 'silent' }), maxPayloadBytes: 1 });
     await app.close();
     console.log(JSON.stringify(Object.keys(Module._cache)));
   `;

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { nothingIsHeld } from '../ledger.ts';
 import { http, type Replica, startReplica } from '../replica.ts';
 import type { Random } from './random.ts';
 import type { Record } from './record.ts';
@@ -65,6 +66,19 @@ export async function createCluster(databaseUrl: string, size: number, record: R
       if (answer.status >= 300 && !expected.includes(answer.status))
         record.problems.push(`${method} ${path} answered ${answer.status}: ${answer.text}`);
       return answer;
+    },
+
+    /** The address of one of the replicas. */
+    url: (random: Random): string => random.oneOf(replicas).url,
+
+    /** What replicas still hold for requests, though none is under way any more. Older ones do not tell. */
+    async stillHeld(): Promise<string[]> {
+      const scrape = async ({ url }: Replica) => (await fetch(`${url}/metrics`)).text();
+      const found = replicas.map(async (replica) => {
+        if ((await scrape(replica)).includes('dibs_held{')) await nothingIsHeld(() => scrape(replica));
+      });
+      const results = await Promise.allSettled(found);
+      return results.flatMap((result) => (result.status === 'rejected' ? String(result.reason) : []));
     },
 
     end: () => Promise.all(replicas.map((replica) => replica.end('SIGKILL'))),

@@ -1,4 +1,5 @@
 import { enough } from '../until.ts';
+import { breaker } from './breaker.ts';
 import { createCluster } from './calls.ts';
 import { drain } from './drain.ts';
 import { killer, meddler, purger } from './meddlers.ts';
@@ -17,6 +18,7 @@ const ACTORS: { act(world: World, random: Random): Promise<void>; number: number
   { act: worker, number: 16 },
   { act: meddler, number: 4 },
   { act: purger, number: 1 },
+  { act: breaker, number: 3 },
   { act: killer, number: 1 },
 ];
 
@@ -42,7 +44,8 @@ export async function runMixed(databaseUrl: string, seed: number, seconds: numbe
     stopping = true;
     await acting;
     await drain(world, random);
-    return { violations: record.violations(), record, complaints: cluster.complaints() };
+    const violations = [...record.violations(), ...(await cluster.stillHeld())];
+    return { violations, record, complaints: cluster.complaints() };
   } finally {
     stopping = true;
     await cluster.end();
