@@ -107,6 +107,7 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
       db,
       memory: createMemory(config.maxMemoryBytes),
       metricsQueues: config.metricsQueues,
+      newQueuesPerSecond: config.rates.newQueuesPerSecond,
       listenUrl,
       listenState: log.listenState,
       log: log.failed,

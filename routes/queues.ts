@@ -112,6 +112,7 @@ export function queueRoutes(app: App): void {
         summary: 'Configure a queue',
         description: 'Replaces the whole configuration, creating the queue when there is none.',
         answers: queueAnswer,
+        refusals: [409],
         takesBody: true,
       }),
     },
@@ -172,7 +173,7 @@ export function queueRoutes(app: App): void {
             ? 'It goes on to accept jobs, and leases run on. Creates the queue when there is none.'
             : 'Claims that wait for the queue are served at once.',
           answers: queueAnswer,
-          refusals: paused ? [] : [404],
+          refusals: paused ? [409] : [404],
           takesBody: true,
         }),
       },

@@ -132,7 +132,7 @@ export function scheduleRoutes(app: App, maxPayloadBytes: number): void {
         summary: 'Enqueue the job of a schedule now',
         description: 'Besides its ticks, also while it is paused. The payload is left out of the answer.',
         answers: enqueuedAnswers,
-        refusals: [404, 429],
+        refusals: [404, 409, 429],
         takesBody: true,
       }),
     },

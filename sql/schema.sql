@@ -464,6 +464,26 @@ begin
 end;
 $function$;
 
+CREATE OR REPLACE FUNCTION dibs.is_queue_named(number integer, since timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+select
+  exists (select from dibs.queues where id = number)
+  or (select id from dibs.jobs where queue_id = number order by queue_id, id limit 1) is not null
+  or exists (select from dibs.unique_windows where queue_id = number)
+  or exists (select from dibs.history where expires_at <= since + interval '30 days 12 hours')
+  or exists (select from dibs.idempotency_keys where expires_at <= since + interval '36 hours')
+  or exists (select from dibs.samples where minute <= since + interval '1 day')
+  or exists (select from dibs.operations where state = 'running' and (queue_id = number or to_id = number))
+  or exists (select from dibs.totals where queue_id = number)
+  or exists (select from dibs.claim_limits where queue_id = number)
+  or exists (select from dibs.claim_log where queue_id = number)
+  or exists (select from dibs.fair_marks where queue_id = number)
+  or exists (select from dibs.scan_floors where queue_id = number);
+$function$;
+
 CREATE OR REPLACE FUNCTION dibs.new_id(queue integer)
  RETURNS uuid
  LANGUAGE sql
@@ -476,6 +496,39 @@ select (
 )::uuid
 from (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as micros) as clock
 cross join (select replace(gen_random_uuid()::text, '-', '') as digits) as random;
+$function$;
+
+CREATE OR REPLACE FUNCTION dibs.next_queue_id()
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  number integer;
+  since timestamptz;
+begin
+  return nextval('dibs.queue_ids');
+exception when sequence_generator_limit_exceeded then
+  for number, since in
+    select f.queue_id, f.since
+    from dibs.free_queue_ids f
+    where f.since <= now() -
+      interval '31 days'
+    order by f.since
+    limit 100
+  loop
+    perform from dibs.free_queue_ids f where f.queue_id = number for update skip locked;
+    continue when not found;
+    if dibs.is_queue_named(number, since) then
+      update dibs.free_queue_ids f set since = now() where f.queue_id = number;
+    else
+      delete from dibs.free_queue_ids f where f.queue_id = number;
+      return number;
+    end if;
+  end loop;
+  raise exception using errcode = 'DB002', message = 'there can be no more queues: all numbers are in use';
+end;
 $function$;
 
 CREATE OR REPLACE FUNCTION dibs.note_history()
@@ -633,6 +686,12 @@ create table dibs.fair_marks (
 )
 with (vacuum_truncate=false);
 
+create table dibs.free_queue_ids (
+  queue_id integer not null,
+  since timestamp with time zone not null default now(),
+  constraint free_queue_ids_pkey PRIMARY KEY (queue_id)
+);
+
 create table dibs.functions (
   name text not null,
   checksum text not null,
@@ -766,7 +825,7 @@ create table dibs.operations (
 with (fillfactor=50, vacuum_truncate=false);
 
 create table dibs.queues (
-  id integer not null default nextval('dibs.queue_ids'::regclass),
+  id integer not null default dibs.next_queue_id(),
   name text not null,
   paused boolean not null default false,
   lease_seconds double precision not null default 30,
@@ -890,6 +949,8 @@ CREATE INDEX audit_queue ON dibs.audit USING btree (queue, id) WHERE (queue IS N
 CREATE INDEX audit_verb ON dibs.audit USING btree (verb, id);
 
 CREATE INDEX fair_marks_queue ON dibs.fair_marks USING btree (queue_id);
+
+CREATE INDEX free_queue_ids_since ON dibs.free_queue_ids USING btree (since);
 
 CREATE INDEX history_expiry ON dibs.history USING btree (expires_at);
 

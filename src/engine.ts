@@ -4,6 +4,7 @@ import { guard } from './access/guard.ts';
 import { keyAdmin } from './access/keyAdmin.ts';
 import { createKeys } from './access/keys.ts';
 import { needOf, type VerbName } from './access/needs.ts';
+import { createNewQueueLimit } from './access/newQueues.ts';
 import { createChangeJob } from './admin/changeJob.ts';
 import { createDepths } from './admin/depths.ts';
 import { createHistory } from './admin/history.ts';
@@ -57,6 +58,7 @@ import type { Database } from './postgres/pool.ts';
 import { createSemaphore } from './postgres/semaphore.ts';
 import { createArrivals } from './queues/arrivals.ts';
 import { queueCache } from './queues/cache.ts';
+import { createQueueNumbers } from './queues/numbers.ts';
 import { createNotifier } from './replicas/notifier.ts';
 import { scheduleAdmin } from './schedules/schedules.ts';
 import { createFollowUpBatcher } from './settle/followUpBatcher.ts';
@@ -132,6 +134,8 @@ export interface EngineOptions {
   memory?: Memory;
   /** How many queues have metrics of their own. */
   metricsQueues?: number | undefined;
+  /** New queues of a caller in a second. 0: any number. */
+  newQueuesPerSecond?: number | undefined;
   /** Where to LISTEN: a connection of its own, not through a transaction pooler. */
   listenUrl: string;
   /** Hears when this replica stops hearing notifications, and when it hears them again. */
@@ -171,6 +175,7 @@ export async function startEngine(options: EngineOptions) {
   const ledger = createLedger();
   const notifier = createNotifier({ db, url: listenUrl, state: options.listenState, log });
   const queues = queueCache(db, notifier.opened);
+  const queueNumbers = createQueueNumbers({ db });
   const waiters = createWaiters({ tell: notifier.finished, ledger });
   const soleWaiters = createSoleWaiters({ ledger });
   const throttle = createBulkThrottle();
@@ -270,6 +275,7 @@ export async function startEngine(options: EngineOptions) {
     waitingForJobs: waits.waiting,
     loopLag: loopLag.longest,
     heldSeconds: depths.heldSeconds,
+    queueNumbersUsed: queueNumbers.used,
   };
 
   const verbs = {
@@ -361,6 +367,7 @@ export async function startEngine(options: EngineOptions) {
     totals,
     depths,
     sampler: createSampler({ db, totals, depths }),
+    queueNumbers,
     operations: createOperationWork({ ...common, waiters, settlement, throttle, groups }),
     dutyLog,
   });
@@ -381,7 +388,7 @@ export async function startEngine(options: EngineOptions) {
     ...all,
 
     /** The verbs as a caller may use them. */
-    ...guard(all, queues, audit),
+    ...guard(all, queues, audit, createNewQueueLimit(queues, options.newQueuesPerSecond ?? 0)),
 
     /** The access keys, as this replica knows them. */
     keys,

@@ -19,6 +19,7 @@ export type RefusalCode =
   | 'key_name_taken'
   | 'too_many_keys'
   | 'too_many_operations'
+  | 'too_many_queues'
   | 'payload_too_large'
   | 'unsupported_media_type'
   | 'idempotency_key_reused'
@@ -108,6 +109,12 @@ export const tooManyOperations = (most: number, isOwn: boolean) =>
   new Refusal(
     'too_many_operations',
     `${most} operations${isOwn ? ' of yours' : ''} are running. Wait until one of them ends, or stop it.`,
+  );
+
+export const tooManyQueues = () =>
+  new Refusal(
+    'too_many_queues',
+    'There can be no more queues: all 16,777,215 numbers are in use. Delete queues that nobody needs. Each number can be used again after 31 days.',
   );
 
 export const leaseLost = (id: string) =>

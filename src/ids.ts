@@ -7,6 +7,9 @@ import { randomBytes } from 'node:crypto';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
+/** The queue of a job is one of so many: 24 bits, and 0 is none. */
+export const MOST_QUEUE_NUMBERS = 0xffffff;
+
 /** Below every id: the first page of a keyset begins behind it. */
 export const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 

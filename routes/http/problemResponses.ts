@@ -18,6 +18,7 @@ import {
   scheduleNotFound,
   tooManyKeys,
   tooManyOperations,
+  tooManyQueues,
   unauthorized,
   unavailable,
   uniqueKeyTaken,
@@ -99,6 +100,7 @@ const EXAMPLES = [
   keyNameTaken('mailer'),
   tooManyKeys(10_000),
   tooManyOperations(20, true),
+  tooManyQueues(),
   payloadTooLarge('A payload may have 1048576 bytes.', [
     { in: 'body', path: '/payload', message: 'must be at most 1048576 bytes of JSON' },
   ]),

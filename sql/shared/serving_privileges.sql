@@ -10,6 +10,7 @@ from (values
   ('table', 'claim_limits', 'select, insert, update, delete'),
   ('table', 'claim_log', 'select, insert, update, delete'),
   ('table', 'fair_marks', 'select, delete'),
+  ('table', 'free_queue_ids', 'select, insert, update'),
   ('table', 'functions', 'select'),
   ('table', 'history', 'select, insert, update, delete'),
   ('table', 'idempotency_keys', 'select, insert, update, delete'),
@@ -25,12 +26,13 @@ from (values
   ('table', 'totals', 'select, insert, update, delete'),
   ('table', 'unique_windows', 'select, insert, update, delete'),
   ('sequence', 'positions', 'usage, select'),
-  ('sequence', 'queue_ids', 'usage'),
+  ('sequence', 'queue_ids', 'select'),
   ('function', 'backoff_seconds', 'execute'),
   ('function', 'by_index', 'execute'),
   ('function', 'capacity', 'execute'),
   ('function', 'insert_unique', 'execute'),
   ('function', 'is_key_held', 'execute'),
+  ('function', 'next_queue_id', 'execute'),
   ('function', 'refuse_claim', 'execute'),
   ('function', 'refuse_key', 'execute')
 ) as needed (kind, name, privileges)

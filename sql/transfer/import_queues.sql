@@ -3,7 +3,7 @@ insert into dibs.queues (
   -- include shared/queue_columns.sql
 )
 select
-  case when :new_ids::boolean then coalesce(old.id, nextval('dibs.queue_ids')) else line.id end,
+  case when :new_ids::boolean then coalesce(old.id, dibs.next_queue_id()) else line.id end,
   line.name, true, line.fair, line.lease_seconds, line.max_attempts, line.backoff::json, line.retention_seconds,
   line.dead_retention_seconds, line.created_at, line.max_leased, line.rate_jobs, line.rate_seconds, line.max_ready
 from json_to_recordset(:lines::json) as line (

@@ -4,6 +4,7 @@ import type { Queues } from '../queues/cache.ts';
 import type { Audit, TracedOrigin } from './audit.ts';
 import type { Caller, OnEnd, Scope } from './caller.ts';
 import { type Need, needOf, type VerbName } from './needs.ts';
+import type { NewQueueLimit } from './newQueues.ts';
 import { settleVisible } from './settleVisible.ts';
 
 const scopeMissing = (scope: Scope) =>
@@ -75,6 +76,7 @@ export function guard<V extends Verbs & Record<VerbName, unknown>>(
   verbs: V,
   queues: Pick<Queues, 'ofJob'>,
   audit: Pick<Audit, 'note'>,
+  limitNewQueues?: NewQueueLimit,
 ) {
   type CallerVerbs = Pick<V, VerbName>;
   const known = new WeakMap<Caller, { guarded: CallerVerbs; audited: CallerVerbs }>();
@@ -105,6 +107,15 @@ export function guard<V extends Verbs & Record<VerbName, unknown>>(
     return run;
   }
 
+  /** The verb for a caller that may create so many queues a second. Where nobody needs a key, there is no limit. */
+  function limited({ id }: Caller, { creates }: Need, run: Run): Run {
+    if (!creates || !limitNewQueues || id === undefined) return run;
+    return (request) => {
+      const counted = limitNewQueues(id, creates(request));
+      return counted ? counted.then(() => run(request)) : run(request);
+    };
+  }
+
   function guarded(caller: Caller, name: VerbName): Verb {
     const need = needOf(name);
     const verb = verbs[name] as Run;
@@ -119,7 +130,8 @@ export function guard<V extends Verbs & Record<VerbName, unknown>>(
       : takesTurns
         ? (request) => named({ ...(request as object), from: caller })
         : named;
-    const run = need.waits && caller.onEnd ? (untilEnd(signed, caller.onEnd) as Run) : signed;
+    const waiting = need.waits && caller.onEnd ? (untilEnd(signed, caller.onEnd) as Run) : signed;
+    const run = limited(caller, need, waiting);
     if (mayAll(caller, need)) return run;
     const allowed: Verb = caller.everywhere ? run : narrow(caller, need, run);
     // No async function: the time that one takes is felt, and most callers are known to be right at once.

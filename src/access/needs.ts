@@ -23,6 +23,8 @@ export interface Need<R = any> {
   scope: Scope;
   /** The queues that the request names. */
   queues?(request: R): Iterable<string>;
+  /** The queues that it creates where there are none. */
+  creates?(request: R): Iterable<string>;
   /** The queues into which it enqueues beside its own work. They need the scope `produce`, too. */
   followUps?(request: R): Iterable<string>;
   /** The request is about the job `id`. */
@@ -66,17 +68,22 @@ const followUpsOf = ({ enqueue }: { enqueue?: Job[] | undefined }) => enqueue?.m
 const named = ({ queue }: Named) => [queue];
 const enqueued = ({ jobs }: { jobs: Job[] }) => jobs.map(queueOf);
 
+const scheduled = ({ spec }: { spec: { job: Job } }) => [queueOf(spec.job)];
+
 const claimed = ({ queues = [DEFAULT] }: Claim) => queues;
 /** Makes a name that a client chose different from the same name of another caller. */
 const ownName = (caller: string, name: string) => `${JSON.stringify(caller)} ${name}`;
 const ownClaim = <C extends Claim>(claim: C, caller: string): C =>
   claim.claim_id === undefined ? claim : { ...claim, claim_id: ownName(caller, claim.claim_id) };
 
+const settled = ({ acks = [], nacks = [] }: SettleRequest) =>
+  new Set([...acks, ...nacks].flatMap(followUpsOf));
 const settle = {
   scope: 'consume',
   signed: true,
   items: true,
-  followUps: ({ acks = [], nacks = [] }: SettleRequest) => new Set([...acks, ...nacks].flatMap(followUpsOf)),
+  followUps: settled,
+  creates: settled,
 } as const;
 const read = { scope: 'read' } as const;
 const look = { ...read, looks: true } as const;
@@ -119,10 +126,11 @@ const adminOfKey = {
 } as const;
 
 export const NEEDS = {
-  enqueue: { scope: 'produce', queues: enqueued },
+  enqueue: { scope: 'produce', queues: enqueued, creates: enqueued },
   enqueueOnce: {
     scope: 'produce',
     queues: enqueued,
+    creates: enqueued,
     own: (request, caller) => ({
       ...request,
       request: { ...request.request, route: ownName(caller, request.request.route) },
@@ -142,8 +150,8 @@ export const NEEDS = {
     queues: claimed,
     own: ownClaim,
   },
-  ack: { ...consume, followUps: followUpsOf },
-  nack: { ...consume, signed: true, followUps: followUpsOf },
+  ack: { ...consume, followUps: followUpsOf, creates: followUpsOf },
+  nack: { ...consume, signed: true, followUps: followUpsOf, creates: followUpsOf },
   release: { ...consume, signed: true },
   extend: consume,
   settle,
@@ -169,8 +177,8 @@ export const NEEDS = {
   getMetrics: { ...read, narrowed: true },
   getOverview: { ...read, queues: ({ queue }: Job) => (queue === undefined ? [] : [queue]), narrowed: true },
   getSamples: listed,
-  configureQueue: { ...admin, queues: named },
-  pauseQueue: { ...admin, queues: named },
+  configureQueue: { ...admin, queues: named, creates: named },
+  pauseQueue: { ...admin, queues: named, creates: named },
   resumeQueue: { ...admin, queues: named },
   deleteQueue: { ...admin, queues: named },
   purgeQueue: adminOfJobs,
@@ -196,7 +204,8 @@ export const NEEDS = {
   listSchedules: { ...look, narrowed: true },
   putSchedule: {
     ...adminOfSchedule,
-    queues: ({ spec }: { spec: { job: Job } }) => [queueOf(spec.job)],
+    queues: scheduled,
+    creates: scheduled,
     about: ({ name, spec }: { name: string; spec: { job: Job } }) => ({
       schedule: name,
       queue: queueOf(spec.job),

@@ -10,6 +10,7 @@ import {
 import type { Database } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import { type Queue, type Queues, toQueue } from '../queues/cache.ts';
+import { orTooManyQueues } from '../queues/numbers.ts';
 import type { QueueConfig } from '../queues/queue.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import { type QueueCounts, queueCounter } from './counts.ts';
@@ -138,8 +139,10 @@ export function queueAdmin(context: {
         max_ready: config.max_ready,
       };
       const queue = await afterCreating(name, async () => {
-        await waitForLocks((lockWaitMs) =>
-          withLockTimeout(db, lockWaitMs).query(statements.configure, parameters),
+        await orTooManyQueues(
+          waitForLocks((lockWaitMs) =>
+            withLockTimeout(db, lockWaitMs).query(statements.configure, parameters),
+          ),
         );
         return true;
       });

@@ -4,11 +4,14 @@ import type { Variables } from './variables.ts';
 export interface Rates {
   /** Requests that a caller may send to a replica. */
   requestsPerSecond: number;
+  /** Queues that a caller may create through a replica. */
+  newQueuesPerSecond: number;
   /** Wrong keys and tokens that an address may send. */
   failuresPerMinute: number;
 }
 
 export const readRates = ({ integer }: Variables): Rates => ({
   requestsPerSecond: integer('RATE_LIMIT_REQUESTS_PER_SECOND', 0, 0, 1_000_000),
+  newQueuesPerSecond: integer('RATE_LIMIT_NEW_QUEUES_PER_SECOND', 50, 0, 1_000_000),
   failuresPerMinute: integer('RATE_LIMIT_FAILURES_PER_MINUTE', 20, 0, 1_000_000),
 });

@@ -8,6 +8,7 @@ import { checkHorizon, checkSlots } from './horizon.ts';
 import { checkClock, checkCommits } from './measured.ts';
 import { connected, type Patient } from './patient.ts';
 import { checkPooler, STATEMENT_MODE } from './pooler.ts';
+import { checkQueueNumbers } from './queueNumbers.ts';
 import { checkRole, checkSchema } from './schema.ts';
 import { checkSettings } from './settings.ts';
 import { checkIndexes, checkTables } from './tables.ts';
@@ -29,6 +30,7 @@ const OF_SCHEMA: [string, Check][] = [
   ['dead_rows', checkTables],
   ['indexes', checkIndexes],
   ['claim_plan', checkClaimPlans],
+  ['queue_numbers', checkQueueNumbers],
 ];
 
 const isLost = (error: unknown): boolean =>

@@ -42,6 +42,7 @@ const SAMPLES_MS = 5000;
 const OPERATIONS_MS = 500;
 const PRUNE_OPERATIONS_MS = 60_000;
 const CUT_MS = 60_000;
+const QUEUE_NUMBERS_MS = 60_000;
 const CLOCK_MS = 10_000;
 /** A revoked key is refused within a second, also where no notification arrives. */
 const KEYS_MS = 500;
@@ -71,6 +72,7 @@ export function startDuties(context: {
   depths: { run(): Promise<boolean> };
   sampler: { run(): Promise<boolean> };
   operations: { run(): Promise<boolean> };
+  queueNumbers: { run(): Promise<boolean> };
   dutyLog: DutyLog;
   log: (error: unknown, message: string) => void;
 }) {
@@ -99,6 +101,7 @@ export function startDuties(context: {
     start('prune_operations', PRUNE_OPERATIONS_MS, pruneOperations(context)),
     start('cut_history', CUT_MS, cutTable(context, 'history')),
     start('cut_audit', CUT_MS, cutTable(context, 'audit')),
+    start('queue_numbers', QUEUE_NUMBERS_MS, context.queueNumbers.run),
     operationsDuty,
     start('keys', KEYS_MS, keys.follow),
     start('key_use', KEY_USE_MS, keys.noteUse),

@@ -1,3 +1,4 @@
+import { MOST_QUEUE_NUMBERS } from '../ids.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Memory } from '../memory.ts';
 import type { Connections } from '../postgres/pool.ts';
@@ -19,6 +20,7 @@ export interface ReplicaParts {
   waitingForJobs(): number;
   loopLag(): number;
   heldSeconds(): number;
+  queueNumbersUsed(): number | undefined;
 }
 
 const EACH = 'Of each replica.';
@@ -53,7 +55,7 @@ function dutyFamilies({ duties }: ReplicaParts): Family[] {
   ];
 }
 
-function databaseFamilies({ connections, totals, heldSeconds }: ReplicaParts): Family[] {
+function databaseFamilies({ connections, totals, heldSeconds, queueNumbersUsed }: ReplicaParts): Family[] {
   const { busy, idle, waiting, most } = connections();
   return [
     family('gauge', 'dibs_database_up', `1 while the database serves this replica. ${EACH}`, [
@@ -71,6 +73,15 @@ function databaseFamilies({ connections, totals, heldSeconds }: ReplicaParts): F
       'For how long the oldest transaction has kept dead rows from being cleared. Take the max over replicas.',
       [[heldSeconds()]],
     ),
+    family(
+      'gauge',
+      'dibs_queue_numbers_used',
+      'Numbers of queues that cannot be given to a new queue now. Take the max over replicas.',
+      [[queueNumbersUsed()]],
+    ),
+    family('gauge', 'dibs_queue_numbers_max', 'How many numbers of queues there are.', [
+      [MOST_QUEUE_NUMBERS],
+    ]),
     family('gauge', 'dibs_totals_age_seconds', `How old the totals are that this replica tells. ${EACH}`, [
       [totals.ageSeconds()],
     ]),

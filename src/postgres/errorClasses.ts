@@ -50,6 +50,9 @@ export const isLockTimeout = (error: unknown): boolean => sqlState(error) === '5
 /** Whether another request has the claim of a request that was about to lease (sql/functions/refuse_claim.sql). */
 export const isClaimTaken = (error: unknown): boolean => sqlState(error) === 'DB001';
 
+/** Whether all numbers of queues are in use (sql/functions/next_queue_id.sql). */
+export const isWithoutQueueNumber = (error: unknown): boolean => sqlState(error) === 'DB002';
+
 const codeOf = (error: unknown): string =>
   (error instanceof Error && (error as { code?: string }).code) || '';
 

@@ -2413,6 +2413,14 @@ export interface StatementTypes {
     parameters: Record<never, never>;
     columns: Record<never, never>;
   };
+  'queues/find_free': {
+    parameters: {
+      after: number | null;
+    };
+    columns: {
+      queue_id: number;
+    };
+  };
   'queues/mark_arrivals': {
     parameters: {
       queue_ids: (number | null)[] | null;
@@ -2425,6 +2433,13 @@ export interface StatementTypes {
       name: string | null;
     };
     columns: Record<never, never>;
+  };
+  'queues/numbers': {
+    parameters: Record<never, never>;
+    columns: {
+      last: number;
+      reusable: number;
+    };
   };
   'queues/positions': {
     parameters: {

@@ -4,6 +4,7 @@ import { gathering } from '../postgres/gathering.ts';
 import { createLockWait, SHORT_LOCK_WAIT_MS, withLockTimeout } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned, prepared, row } from '../postgres/statements.ts';
+import { orTooManyQueues } from './numbers.ts';
 import type { QueueConfig } from './queue.ts';
 
 export interface Queue extends QueueConfig {
@@ -155,7 +156,9 @@ export function queueCache(db: Database, opened: (name: string) => void = () => 
   function createOnce(name: string): Promise<void> {
     const underWay = creating.get(name);
     if (underWay) return underWay;
-    const done = waitForLocks((lockWaitMs) => withLockTimeout(db, lockWaitMs).query(create, { name }))
+    const done = orTooManyQueues(
+      waitForLocks((lockWaitMs) => withLockTimeout(db, lockWaitMs).query(create, { name })),
+    )
       .then(() => opened(name))
       .finally(() => creating.delete(name));
     creating.set(name, done);
@@ -173,6 +176,8 @@ export function queueCache(db: Database, opened: (name: string) => void = () => 
   }
 
   return {
+    /** Whether the queue exists, as far as is known without a look. */
+    isKnown: (name: string) => known(name) !== undefined,
     byName: (name: string) => lookUp(name),
     byId: (id: number) => lookUp(id),
     lookNow,

@@ -117,6 +117,7 @@ test('a database that is as it should be: every check is fine', async () => {
     'dead_rows',
     'indexes',
     'claim_plan',
+    'queue_numbers',
   ]);
 });
 
@@ -407,6 +408,24 @@ describe('tables and indexes', () => {
     const bad = await badOf('claim_plan', { url: asRole(url, 'dibs_server') });
     expect(bad).not.toEqual([]);
   });
+});
+
+test('numbers of queues that are nearly used up, unless enough can be used again', async () => {
+  const given = (share: number) => `select setval('dibs.queue_ids', ${Math.round(share * 16_777_215)})`;
+  await cause(given(0.85), given(1e-6));
+  const [scarce] = await badOf('queue_numbers');
+  expect(scarce).toMatchObject({
+    level: 'warning',
+    found: expect.stringMatching(/^14,260,633 of 16,777,215/),
+  });
+  await onServer(url, given(0.99));
+  expect(await levelOf('queue_numbers')).toBe('problem');
+  await onServer(url, given(0.8001));
+  await cause(
+    `insert into dibs.free_queue_ids select n, now() - interval '32 days' from generate_series(1, 20000) n`,
+    'delete from dibs.free_queue_ids',
+  );
+  expect(await levelOf('queue_numbers')).toBe('ok');
 });
 
 test('commits that are slow', async () => {

@@ -42,6 +42,7 @@ export async function startService(
     maxPayloadBytes?: number;
     maxMemoryBytes?: number;
     metricsQueues?: number;
+    newQueuesPerSecond?: number;
     limits?: Partial<HttpLimits>;
     certificates?: Certificates;
     trustProxy?: string[];
@@ -74,6 +75,7 @@ export async function startService(
     db,
     memory,
     metricsQueues: options.metricsQueues,
+    newQueuesPerSecond: options.newQueuesPerSecond,
     traces: options.traces,
     listenUrl: options.listenUrl ?? servingUrl,
     log: (error) => errors.push(error),

@@ -1,0 +1,37 @@
+-- The number of a new queue: the next one, and when all were given, one of a queue that is gone. Nothing may name that queue any more. It
+-- runs with the rights of its owner: a role that may create queues need not see what there is to look at.
+-- Most numbers that have rested are good. One that is not rests anew, so that it is in nobody's way.
+create or replace function dibs.next_queue_id()
+returns integer
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $function$
+declare
+  number integer;
+  since timestamptz;
+begin
+  return nextval('dibs.queue_ids');
+exception when sequence_generator_limit_exceeded then
+  for number, since in
+    select f.queue_id, f.since
+    from dibs.free_queue_ids f
+    where f.since <= now() -
+      -- include shared/number_rest.sql
+    order by f.since
+    limit 100
+  loop
+    perform from dibs.free_queue_ids f where f.queue_id = number for update skip locked;
+    continue when not found;
+    if dibs.is_queue_named(number, since) then
+      update dibs.free_queue_ids f set since = now() where f.queue_id = number;
+    else
+      delete from dibs.free_queue_ids f where f.queue_id = number;
+      return number;
+    end if;
+  end loop;
+  raise exception using errcode = 'DB002', message = 'there can be no more queues: all numbers are in use';
+end;
+$function$;
+
+revoke all on function dibs.next_queue_id from public;
