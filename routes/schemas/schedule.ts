@@ -9,8 +9,8 @@ const cron = text(256, {
     'When it ticks: five fields (minute, hour, day of month, month, day of week), or six with the second first. Each ' +
     'takes `*`, numbers, names (`JAN`, `MON`), lists `1,15`, ranges `1-5` and steps `0-59/10`; a day of the month also ' +
     '`L` (the last one) and `15W` (the weekday next to it), a day of the week `MON#1` (the first in the month) and ' +
-    '`FRI#L` (the last). A day of the month and one of the week are two ways to tick, unless the latter begins with ' +
-    '`+`: then both must hold.',
+    '`FRI#L` (the last). A day of the month and one of the week are two ways to tick. Both must hold where ' +
+    'one of them begins with `*` (`*/2`), or that of the week with `+`.',
   examples: ['30 6 * * MON-FRI'],
 });
 const ZONE = 'The time zone whose clocks it goes by, as the IANA database names it.';

@@ -13,6 +13,10 @@ function fieldsOf(cron: string): string[] {
   return fields.length === 5 ? ['0', ...fields] : fields;
 }
 
+/** Vixie's rule: a day field that begins with a star restricts the other one. Otherwise they are two ways to tick. */
+const needsBothDays = ([, , , dayOfMonth = '', , dayOfWeek = '']: string[]): boolean =>
+  /^[*?]/.test(dayOfMonth) || /^[*?]/.test(dayOfWeek);
+
 /** When the clocks of the zone change, ticks follow the rules of Vixie cron: docs/decisions/0012-schedules.md. */
 function parse(fields: string[], timezone: string, around: Date): Cron {
   const year = around.getUTCFullYear();
@@ -22,6 +26,7 @@ function parse(fields: string[], timezone: string, around: Date): Cron {
     timezone,
     paused: true,
     fixedTimeRule: 'no-wildcard',
+    domAndDow: needsBothDays(fields),
   });
 }
 

@@ -160,6 +160,75 @@ describe('a cron', () => {
   });
 });
 
+/** The values of a day field by Vixie's rules, and whether it begins with a star. */
+function vixieField(field: string, first: number, last: number): { values: Set<number>; isStar: boolean } {
+  const values = new Set<number>();
+  for (const part of field.split(',')) {
+    const [range = '', step = '1'] = part.split('/');
+    const [from, to] = range === '*' ? [first, last] : range.split('-').map(Number);
+    for (let value = from as number; value <= (to ?? (from as number)); value += Number(step))
+      values.add(value);
+  }
+  return { values, isStar: field.startsWith('*') };
+}
+
+/** The days of two years on which Vixie cron runs something: cron.c of version 3.0 and of cronie. */
+function vixieDays(dayOfMonth: string, dayOfWeek: string): string[] {
+  const month = vixieField(dayOfMonth, 1, 31);
+  const week = vixieField(dayOfWeek, 0, 7);
+  const days: string[] = [];
+  for (let at = Date.UTC(2027, 0, 1); at < Date.UTC(2029, 0, 1); at += 86_400_000) {
+    const day = new Date(at);
+    const weekday = day.getUTCDay();
+    const inMonth = month.values.has(day.getUTCDate());
+    const inWeek = week.values.has(weekday) || (weekday === 0 && week.values.has(7));
+    if (month.isStar || week.isStar ? inMonth && inWeek : inMonth || inWeek) days.push(day.toISOString());
+  }
+  return days;
+}
+
+describe("the days are those of Vixie's rule", () => {
+  test.each([
+    ['*', '*'],
+    ['*', '1'],
+    ['13', '*'],
+    ['13', '5'],
+    ['1,15', '1-5'],
+    ['*/2', '1'],
+    ['*/2', '*'],
+    ['*/2', '1-5'],
+    ['*/1', '1'],
+    ['*/10', '0,7'],
+    ['*/31', '*/7'],
+    ['*,15', '1'],
+    ['*/2,4', '3'],
+    ['*/3', '*/2'],
+    ['15', '*/2'],
+    ['15', '*/3'],
+    ['1-7', '*/6'],
+    ['1-31', '1'],
+    ['1-31/2', '1'],
+    ['13', '0-7'],
+    ['13', '1-7/2'],
+    ['29-31', '7'],
+  ])('0 0 %s * %s', (dayOfMonth, dayOfWeek) => {
+    const days: string[] = [];
+    let at: string | null = '2026-12-31T23:59:59Z';
+    for (;;) {
+      at = nextTick(`0 0 ${dayOfMonth} * ${dayOfWeek}`, 'UTC', new Date(at));
+      if (at === null || at >= '2029') break;
+      days.push(at);
+    }
+    expect(days).toEqual(vixieDays(dayOfMonth, dayOfWeek));
+  });
+
+  test('also with a + or a ? in place of the star', () => {
+    const days = nextTick('0 0 */2 * MON', 'UTC', NOW);
+    expect(nextTick('0 0 1-31/2 * +MON', 'UTC', NOW)).toBe(days);
+    expect(nextTick('0 0 ?/2 * MON', 'UTC', NOW)).toBe(days);
+  });
+});
+
 test('a time zone is one of the IANA database, not an offset', () => {
   for (const zone of ['UTC', 'Europe/Berlin', 'America/Argentina/Buenos_Aires', 'Etc/GMT+5', 'US/Eastern'])
     expect(isTimezone(zone), zone).toBe(true);
