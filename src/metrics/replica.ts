@@ -79,9 +79,12 @@ function databaseFamilies({ connections, totals, heldSeconds, queueNumbersUsed }
       'Numbers of queues that cannot be given to a new queue now. Take the max over replicas.',
       [[queueNumbersUsed()]],
     ),
-    family('gauge', 'dibs_queue_numbers_max', 'How many numbers of queues there are.', [
-      [MOST_QUEUE_NUMBERS],
-    ]),
+    family(
+      'gauge',
+      'dibs_queue_numbers_max',
+      'How many numbers of queues there are. Take the max over replicas.',
+      [[MOST_QUEUE_NUMBERS]],
+    ),
     family('gauge', 'dibs_totals_age_seconds', `How old the totals are that this replica tells. ${EACH}`, [
       [totals.ageSeconds()],
     ]),
