@@ -76,6 +76,7 @@ describe.skipIf(!hasPrometheus)('each alert fires for its fault in a running Pro
     const databases = await Promise.all([1, 2, 3, 4].map(createDatabase));
     const [shared, crowded, lost, damaged] = databases as [Database, Database, Database, Database];
     undo.push(...databases.map((database) => () => database.drop()));
+    await onServer(damaged.url, `select setval('dibs.queue_ids', 15000000)`);
     const open = await openTransaction(shared.url, 'begin isolation level repeatable read');
     await open.query('select pg_current_xact_id()');
     undo.push(() => open.end('rollback'));
@@ -187,6 +188,7 @@ describe.skipIf(!hasPrometheus)('each alert fires for its fault in a running Pro
     ['DibsAnswers503', () => targetOf(busy)],
     ['DibsReplicasDiffer', () => undefined],
     ['DibsHorizonHeld', () => undefined],
+    ['DibsQueueNumbersScarce', () => undefined],
     ['DibsDeadJobsGrow', () => 'poisoned'],
     ['DibsWorkersFail', () => 'failing'],
     ['DibsLeasesRunOut', () => 'hanging'],
