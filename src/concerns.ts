@@ -1,5 +1,6 @@
 import { askers } from './askers.ts';
 import { unavailable, withUnknownOutcome } from './errors.ts';
+import type { Ledger } from './ledger.ts';
 import type { Look } from './looks.ts';
 
 /*
@@ -39,6 +40,24 @@ export const noteServedClaims =
           return jobs;
         }
       : undefined;
+
+/** Counts the calls of verbs that are under way, whatever they wait for: a place, a connection, a lock. Not the call that asks for the count. */
+export function countCalls(ledger: Ledger): Concern {
+  let calls = 0;
+  const ended = () => {
+    calls--;
+  };
+  ledger.count('calls', () => calls);
+  return (verb) =>
+    verb === 'getMetrics'
+      ? undefined
+      : (run) => {
+          const result = run();
+          calls++;
+          result.then(ended, ended);
+          return result;
+        };
+}
 
 /** For verbs of several transactions: when one breaks off in between, nobody can tell what was done. */
 export const unknownWhenBroken =

@@ -24,6 +24,7 @@ import { createClaims } from './claim/claims.ts';
 import { createSettleAndClaim } from './claim/settleAndClaim.ts';
 import {
   type Concern,
+  countCalls,
   logCalls,
   noteServedClaims,
   refusedWhenSlow,
@@ -331,6 +332,7 @@ export async function startEngine(options: EngineOptions) {
     listAudit: audit.list,
   };
   const concerns: Concern[] = [
+    countCalls(ledger),
     noteServedClaims(throttle.served),
     unknownWhenBroken(SEVERAL_TRANSACTIONS),
     refusedWhenSlow(IN_TIME),
