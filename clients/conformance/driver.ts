@@ -8,10 +8,21 @@ type Json = any;
 
 /** What a driver says. README.md explains each event. */
 export interface DriverEvent {
-  event: 'started' | 'finished' | 'signal' | 'stopped' | 'failed' | 'enqueued';
+  event:
+    | 'started'
+    | 'finished'
+    | 'signal'
+    | 'retrying'
+    | 'refused'
+    | 'stopped'
+    | 'failed'
+    | 'enqueued'
+    | 'odd_ends';
   as: string;
   id?: string;
   code?: string;
+  text?: string;
+  names?: string[];
   attempt?: number;
   deliveries?: number;
   headers?: Record<string, string>;
@@ -22,14 +33,24 @@ export interface DriverEvent {
   at: number;
 }
 
-export interface WorkerSettings {
+/** What a key function does at one of its calls: the last one is for all that follow. */
+export type KeyStep = { key: string } | { fail: string } | { hang: true };
+
+export interface ClientSettings {
+  key?: string | KeyStep[];
+  timeout_seconds?: number | 'forever';
+}
+
+export interface WorkerSettings extends ClientSettings {
   url: string;
   queues: string[];
   concurrency?: number;
   lease_seconds?: number;
   wait_seconds?: number;
-  stop_seconds?: number;
+  stop_seconds?: number | 'forever';
   name?: string;
+  stop_first?: boolean;
+  stop_on?: 'claimed' | 'started' | 'ended' | 'settled' | 'retrying';
 }
 
 /** One worker in the driver's process. */
@@ -76,20 +97,28 @@ export class WorkerHandle {
     this.#say({ do: 'stop', as: this.as, seconds });
   }
 
+  /** Cancels its run(). */
+  cancel(): void {
+    this.#say({ do: 'cancel', as: this.as });
+  }
+
   async stop(seconds?: number): Promise<void> {
     this.askToStop(seconds);
     await this.ended();
   }
 
   /** Its end, and the code of its error. */
-  async ended(): Promise<string | undefined> {
+  async ended(withinMs = 60_000): Promise<string | undefined> {
     const last = await until(
       () => this.events.find(({ event }) => event === 'stopped' || event === 'failed'),
-      {
-        what: `the end of ${this.as}`,
-      },
+      { what: `the end of ${this.as}`, withinMs },
     );
     return last.event === 'failed' ? last.code : undefined;
+  }
+
+  /** All that its errors said. */
+  get texts(): string {
+    return this.events.map(({ text = '', code = '' }) => `${code} ${text}`).join('\n');
   }
 
   get isOver(): boolean {
@@ -126,10 +155,20 @@ export function startDriver([program, ...args]: [string, ...string[]], env: Reco
       return handle;
     },
     /** Lets the library's producer enqueue. */
-    enqueue(url: string, jobs: object[]): WorkerHandle {
+    enqueue(
+      url: string,
+      jobs: object[],
+      settings: ClientSettings & { retry_seconds?: number | 'forever' } = {},
+    ): WorkerHandle {
       const handle = open();
-      say({ do: 'enqueue', as: handle.as, url, jobs });
+      say({ do: 'enqueue', as: handle.as, url, jobs, ...settings });
       return handle;
+    },
+    /** The names of the odd ways in which its handlers can end. */
+    async oddEnds(): Promise<string[]> {
+      const handle = open();
+      say({ do: 'odd_ends', as: handle.as });
+      return (await handle.seen('odd_ends')).names as string[];
     },
     async end(): Promise<void> {
       if (child.exitCode !== null) return;

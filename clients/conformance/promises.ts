@@ -6,6 +6,18 @@ export type Lack =
   | 'follow-ups'
   | 'decode'
   | 'producer'
+  /** A key that is a function. */
+  | 'key function'
+  /** How long a request may take. */
+  | 'time-outs'
+  /** Errors that have causes. */
+  | 'causes'
+  /** A delay of a nack or a release that the handler chooses. */
+  | 'delays'
+  /** stop() that the worker's own process calls: before run(), in a handler, in an observer. */
+  | 'own stop'
+  /** `run()` that can be cancelled. */
+  | 'cancel'
   /** The code of a signal, beside the signal itself. */
   | 'codes';
 

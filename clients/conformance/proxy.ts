@@ -13,6 +13,8 @@ export interface Exchange {
   /** When it came, in ms by the monotonic clock. */
   at: number;
   idempotencyKey: string | undefined;
+  /** As the client sent it. Dibs does not get it: it needs no keys here. */
+  authorization: string | undefined;
   /** What Dibs answered, or the proxy in its place. */
   status?: number;
   answer?: Json;
@@ -24,12 +26,14 @@ export interface Exchange {
 
 /**
  * What is done to a request. `cut`: it never arrives. `lose`: Dibs does it, and the answer is lost. `hang`: it never arrives, and nobody says so.
- * `late`: the answer comes so much later. `status`: the proxy answers in place of Dibs.
+ * `halve`: Dibs does it, and the connection breaks in the middle of the answer. `late`: the answer comes so much later. `status`: the proxy
+ * answers in place of Dibs, with a problem document of Dibs, or with `text`.
  */
 export type Fault =
   | 'cut'
   | 'lose'
   | 'hang'
+  | 'halve'
   | { late: number }
   | { status: number; headers?: Record<string, string>; code?: string; text?: string }
   | undefined;
@@ -44,7 +48,7 @@ export async function startProxy(target: string) {
   let fault: (exchange: Exchange) => Fault = () => undefined;
 
   async function forward(incoming: IncomingMessage, body: Buffer, response: ServerResponse) {
-    const { host: _, connection: __, ...headers } = incoming.headers;
+    const { host: _, connection: __, authorization: ___, ...headers } = incoming.headers;
     return new Promise<{ status: number; headers: IncomingMessage['headers']; body: Buffer }>(
       (resolve, reject) => {
         const out = request(
@@ -78,6 +82,7 @@ export async function startProxy(target: string) {
       body: parsed(body),
       at: performance.now(),
       idempotencyKey: typeof key === 'string' ? key : undefined,
+      authorization: incoming.headers.authorization,
       isOver: false,
     };
     exchanges.push(exchange);
@@ -90,7 +95,13 @@ export async function startProxy(target: string) {
     if (typeof harm === 'object' && 'status' in harm) {
       exchange.status = harm.status;
       const { status, code = 'unavailable', text, headers } = harm;
-      const problem = { type: 'about:blank', title: code, status, detail: 'The proxy says so.', code };
+      const problem = {
+        type: `urn:problem-type:dibs:${code}`,
+        title: code,
+        status,
+        detail: 'The proxy says so.',
+        code,
+      };
       response.writeHead(status, { 'content-type': 'application/problem+json', ...headers });
       return void response.end(text ?? JSON.stringify({ ...problem, outcome: 'not_done' }));
     }
@@ -99,8 +110,13 @@ export async function startProxy(target: string) {
     exchange.tookMs = performance.now() - exchange.at;
     exchange.answer = parsed(answer.body);
     if (harm === 'lose') return void incoming.socket.destroy();
-    if (harm) await sleep(harm.late);
     const { 'transfer-encoding': _, connection: __, ...headers } = answer.headers;
+    if (harm === 'halve') {
+      response.writeHead(answer.status, { ...headers, 'content-length': answer.body.length });
+      response.write(answer.body.subarray(0, answer.body.length / 2), () => incoming.socket.destroy());
+      return;
+    }
+    if (harm) await sleep(harm.late);
     response.writeHead(answer.status, headers).end(answer.body);
   }
 

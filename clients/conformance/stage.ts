@@ -26,6 +26,14 @@ export interface Script {
   follow_up?: object;
   /** The driver's decoder refuses it. */
   undecodable?: true;
+  /** It ends in this odd way: one of the driver's `odd_ends`. */
+  odd?: string;
+  /** With `fail`: its error has these causes, from the outside in. */
+  causes?: string[];
+  /** With `causes`: the innermost has the error itself as its cause. */
+  circle?: boolean;
+  /** It calls stop() of its worker, or waits for it. */
+  stop?: 'ask' | 'wait';
   note?: unknown;
 }
 

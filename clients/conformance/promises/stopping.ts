@@ -169,3 +169,113 @@ promise(GROUP, 'a rolling deploy charges no attempt, and does no job twice', asy
     expect((await stage.job(id)).attempt).toBe(1);
   }
 });
+
+const ownStop = { needs: ['own stop' as const] };
+
+promise(
+  GROUP,
+  'a worker that is stopped before it runs claims nothing, and ends',
+  async (stage) => {
+    expect(await stage.start({ stop_first: true }).ended()).toBeUndefined();
+    expect(stage.proxy.exchanges).toEqual([]);
+  },
+  ownStop,
+);
+
+promise(
+  GROUP,
+  'a worker that is stopped many times ends once',
+  async (stage) => {
+    const id = await stage.enqueue({ ms: 1000 });
+    const worker = stage.start();
+    await worker.seen('started', id);
+    for (let i = 0; i < 3; i++) worker.askToStop(100);
+    await worker.ended();
+    worker.askToStop();
+    worker.askToStop(0);
+    await stage.reaches(id, 'completed');
+    expect(worker.all('stopped')).toHaveLength(1);
+  },
+  ownStop,
+);
+
+promise(
+  GROUP,
+  'a later call of stop() with a longer deadline makes it no later',
+  async (stage) => {
+    const id = await stage.enqueue({ ms: 60_000 });
+    const worker = stage.start();
+    await worker.seen('started', id);
+    worker.askToStop(0.5);
+    worker.askToStop(1000);
+    await worker.ended();
+    expect(await stage.job(id)).toMatchObject({ state: 'ready', attempt: 0 });
+  },
+  ownStop,
+);
+
+promise(
+  GROUP,
+  'a handler may stop its own worker, and its job is done',
+  async (stage) => {
+    const id = await stage.enqueue({ stop: 'ask', ms: 200, result: 'done' });
+    const worker = stage.start({ concurrency: 2 });
+    expect(await worker.ended()).toBeUndefined();
+    expect(await stage.job(id)).toMatchObject({ state: 'completed', result: 'done' });
+  },
+  ownStop,
+);
+
+promise(
+  GROUP,
+  'a handler that waits for stop() of its own worker ends at the deadline, and loses nothing',
+  async (stage) => {
+    const id = await stage.enqueue({ stop: 'wait' });
+    const worker = stage.start({ stop_seconds: 1 });
+    expect(await worker.ended()).toBeUndefined();
+    const { state, attempt } = await stage.job(id);
+    expect([
+      ['ready', 0],
+      ['completed', 1],
+    ]).toContainEqual([state, attempt]);
+  },
+  ownStop,
+);
+
+for (const stop_on of ['claimed', 'started', 'ended', 'settled', 'retrying'] as const)
+  promise(
+    GROUP,
+    `an observer may stop its worker when it hears "${stop_on}"`,
+    async (stage) => {
+      const id = await stage.enqueue({ ms: 200 });
+      let refused = 0;
+      if (stop_on === 'retrying')
+        stage.proxy.harm((one) => (settledIn(one).length > 0 && refused++ < 1 ? { status: 503 } : undefined));
+      const worker = stage.start({ stop_on });
+      expect(await worker.ended()).toBeUndefined();
+      const { state, attempt } = await stage.job(id);
+      expect([
+        ['ready', 0],
+        ['completed', 1],
+      ]).toContainEqual([state, attempt]);
+    },
+    ownStop,
+  );
+
+promise(
+  GROUP,
+  'a run that is cancelled stops as by stop(): its jobs end, and are settled',
+  async (stage) => {
+    const ids = await stage.enqueueAll([{ ms: 1500, result: 1 }, {}]);
+    const worker = stage.start();
+    await worker.seen('started', ids[0]);
+    worker.cancel();
+    expect(await worker.ended()).toBeUndefined();
+    expect(await stage.job(ids[0] as string)).toMatchObject({ state: 'completed', result: 1 });
+    expect(await stage.job(ids[1] as string)).toMatchObject({ state: 'ready', attempt: 0 });
+    const after = stage.proxy.exchanges.length;
+    await until(() => performance.now() > (worker.events.at(-1)?.at ?? 0) + 1500);
+    expect(stage.proxy.exchanges.length).toBe(after);
+  },
+  { needs: ['cancel'] },
+);
