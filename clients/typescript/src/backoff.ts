@@ -1,4 +1,5 @@
 import { DibsError } from './errors.ts';
+import { after } from './timer.ts';
 
 const BASE_MS = 100;
 /** Workers must be back soon after Dibs is. */
@@ -19,10 +20,10 @@ export const pause = (ms: number, signal?: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     if (signal?.aborted) return resolve();
     const done = () => {
-      clearTimeout(timer);
+      timer.clear();
       signal?.removeEventListener('abort', done);
       resolve();
     };
-    const timer = setTimeout(done, ms);
+    const timer = after(ms, done);
     signal?.addEventListener('abort', done);
   });

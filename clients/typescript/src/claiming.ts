@@ -4,6 +4,7 @@ import { isTemporary } from './errors.ts';
 import type { Observer } from './events.ts';
 import { claimJobs, type LeasedJob } from './generated.ts';
 import { Run } from './run.ts';
+import { listIn } from './shape.ts';
 import type { WorkerOptions } from './workerOptions.ts';
 
 /** The request that wants jobs. The same `claim_id` is sent until an answer comes, so that no lease is lost with an answer. */
@@ -81,7 +82,8 @@ export class Claiming {
     const claim = this.next(this.#worker.options.waitSeconds ?? 20);
     const open = this.open as Claim;
     try {
-      this.claimed(open, (await claimJobs(this.#worker.client, claim, { signal: open.hangUp.signal })).jobs);
+      const answer = await claimJobs(this.#worker.client, claim, { signal: open.hangUp.signal });
+      this.claimed(open, listIn(answer, 'jobs'));
     } catch (error) {
       // If not, it was closed meanwhile.
       if (this.open === open) this.failed(error);
@@ -99,12 +101,9 @@ export class Claiming {
     this.isClosing = true;
     const open = this.open as Claim;
     try {
-      const { jobs } = await claimJobs(
-        this.#worker.client,
-        { ...this.next(0), limit: 1 },
-        { timeoutSeconds: 5 },
-      );
-      this.claimed(open, jobs);
+      const claim = { ...this.next(0), limit: 1 };
+      const answer = await claimJobs(this.#worker.client, claim, { timeoutSeconds: 5 });
+      this.claimed(open, listIn(answer, 'jobs'));
       open.hangUp.abort();
     } catch (error) {
       this.failed(error);

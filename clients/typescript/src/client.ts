@@ -1,14 +1,20 @@
 import { type Call, type Caller, type CallOptions, RawJson } from './caller.ts';
-import { ConnectionError, DibsError } from './errors.ts';
+import { ConnectionError, DibsError, isOfDibs } from './errors.ts';
+import { messageOf } from './errorText.ts';
 import type { Problem } from './generated.ts';
 import { type Answer, byFetch, defaultSend, type Send } from './send.ts';
+import { checkedKey, checkedUrl, checkTime } from './settings.ts';
+import { after } from './timer.ts';
 
 export interface ClientOptions {
   /** Default: `http://127.0.0.1:8080`. */
   url?: string;
-  /** An access key or token. A function is asked before each request, so that a new one counts at once. */
+  /**
+   * An access key or token. A function is asked before each request, so that a new one counts at once. While it fails, the request
+   * waits like one without an answer.
+   */
   key?: string | (() => string | Promise<string>);
-  /** How long to wait for an answer, beside what the request asks Dibs to wait. Default: 15. */
+  /** How long to wait for an answer, beside what the request asks Dibs to wait. Default: 15. `Infinity`: for ever. */
   timeoutSeconds?: number;
   /** Default: `node:http` in Node, elsewhere the global one. */
   fetch?: typeof fetch;
@@ -27,87 +33,134 @@ function queryText(query: Call['query'] = {}): string {
   return [...given].length === 0 ? '' : `?${given}`;
 }
 
+/** For how long a key that was accepted may be refused: it is being replaced. */
+const RENEWAL_MS = 60_000;
+const RENEWAL_PAUSE_SECONDS = 2;
+/** A longer Retry-After is not meant for a worker. */
+const LONGEST_RETRY_AFTER = 60;
+const now = () => performance.now();
+
 /** One Dibs. The operations take it: `enqueueJob(client, {...})`. */
 export class Client implements Caller {
   readonly url: string;
-  readonly #options: ClientOptions;
+  readonly #key: ClientOptions['key'];
+  readonly #timeoutSeconds: number;
   readonly #sendBy: Send;
+  /** Dibs took a request of this client. */
+  #wasAccepted = false;
+  /** By the monotonic clock: since then all answers are 401. */
+  #refusedSince: number | undefined;
 
-  constructor(options: ClientOptions = {}) {
-    this.url = (options.url ?? 'http://127.0.0.1:8080').replace(/\/+$/, '');
-    this.#options = options;
-    this.#sendBy = options.fetch ? byFetch(options.fetch) : defaultSend();
+  /** @throws TypeError, RangeError when something given cannot work, now or later */
+  constructor({ url, key, timeoutSeconds = 15, fetch }: ClientOptions = {}) {
+    this.url = checkedUrl(url || 'http://127.0.0.1:8080');
+    this.#key = typeof key === 'function' ? key : checkedKey(key);
+    checkTime('timeoutSeconds', timeoutSeconds);
+    this.#timeoutSeconds = timeoutSeconds;
+    this.#sendBy = fetch ? byFetch(fetch) : defaultSend();
   }
 
   /** @throws DibsError for an answer that is not 2xx, ConnectionError when none came */
   // biome-ignore lint/suspicious/noExplicitAny: the operation that calls it says what it answers.
   async request(call: Call, { signal, timeoutSeconds }: CallOptions = {}): Promise<any> {
-    const answer = await this.#send(call, signal, timeoutSeconds);
-    if (answer.status < 200 || answer.status > 299) throw refusal(answer);
-    const { text } = answer;
-    if (call.asText) return text;
-    if (text === '') return undefined;
-    try {
-      return JSON.parse(text);
-    } catch {
-      throw new ConnectionError(`the answer of ${call.method} ${call.path} is no JSON`);
-    }
-  }
-
-  async #send(call: Call, signal?: AbortSignal, timeoutSeconds?: number): Promise<Answer> {
-    const { key, timeoutSeconds: patience = 15 } = this.#options;
+    const body = call.body instanceof RawJson ? call.body.text : JSON.stringify(call.body);
     const ended = new AbortController();
-    const limitMs = (timeoutSeconds ?? patience + waitOf(call)) * 1000;
-    const timer = setTimeout(() => ended.abort(new Error(`no answer within ${limitMs} ms`)), limitMs);
+    const limitMs = (timeoutSeconds ?? this.#timeoutSeconds + waitOf(call)) * 1000;
+    const timer = after(limitMs, () => ended.abort(new Error(`no answer within ${limitMs} ms`)));
     const hangUp = () => ended.abort(signal?.reason);
     if (signal?.aborted) hangUp();
     signal?.addEventListener('abort', hangUp);
-    const headers: Record<string, string> = {};
-    for (const [name, value] of Object.entries(call.headers ?? {}))
-      if (value !== undefined) headers[name.toLowerCase()] = value;
-    const bearer = typeof key === 'function' ? await key() : key;
-    if (bearer) headers.authorization = `Bearer ${bearer}`;
-    if (call.body !== undefined) headers['content-type'] = 'application/json';
-    const body = call.body instanceof RawJson ? call.body.text : JSON.stringify(call.body);
+    let key = '';
     try {
-      const { method } = call;
-      return await this.#sendBy(this.url + call.path + queryText(call.query), {
-        method,
-        headers,
-        body,
-        signal: ended.signal,
-      });
+      key = typeof this.#key === 'function' ? await keyOf(this.#key, ended.signal) : (this.#key ?? '');
+      const headers = headersOf(call, key);
+      const url = this.url + call.path + queryText(call.query);
+      const answer = await this.#sendBy(url, { method: call.method, headers, body, signal: ended.signal });
+      return this.#read(call, answer, key);
     } catch (error) {
+      if (error instanceof DibsError) throw error;
       if (signal?.aborted) throw signal.reason;
-      const { cause, message } = error as Error & { cause?: Error };
-      throw new ConnectionError(`${call.method} ${call.path}: ${cause?.message || message}`, {
+      throw new ConnectionError(without(key, `${call.method} ${call.path}: ${messageOf(error)}`), {
         cause: error,
       });
     } finally {
-      clearTimeout(timer);
+      timer.clear();
       signal?.removeEventListener('abort', hangUp);
     }
   }
+
+  // biome-ignore lint/suspicious/noExplicitAny: see above.
+  #read(call: Call, answer: Answer, key: string): any {
+    if (answer.status < 200 || answer.status > 299) throw this.#refusal(answer, key);
+    const { text } = answer;
+    const value = call.asText ? text : text === '' ? undefined : parsed(text);
+    this.#accepted();
+    return value;
+  }
+
+  /** Something before Dibs, a proxy, may have answered: then there is no problem document of Dibs. */
+  #refusal({ status, text, header }: Answer, key: string): DibsError {
+    const asked = header('retry-after') ?? '';
+    let retryAfter = /^\d+(\.\d+)?$/.test(asked) ? Math.min(Number(asked), LONGEST_RETRY_AFTER) : undefined;
+    const problem = problemOf(text);
+    if (!isOfDibs(problem)) {
+      const detail = `HTTP ${status} of something before Dibs: ${without(key, text).slice(0, 200)}`;
+      const made = { type: 'about:blank', title: `HTTP ${status}`, status, detail, code: `http_${status}` };
+      return new DibsError(made, retryAfter);
+    }
+    const refused = { ...problem, status } as Problem;
+    if (status !== 401) {
+      this.#accepted();
+      return new DibsError(refused, retryAfter);
+    }
+    this.#refusedSince ??= now();
+    const passes = this.#wasAccepted && now() - this.#refusedSince < RENEWAL_MS;
+    if (passes) retryAfter = Math.max(retryAfter ?? 0, RENEWAL_PAUSE_SECONDS);
+    return new DibsError(refused, retryAfter, passes);
+  }
+
+  #accepted(): void {
+    this.#wasAccepted = true;
+    this.#refusedSince = undefined;
+  }
 }
 
-/** Something before Dibs, a proxy, may have answered: then there is no problem document. */
-function refusal({ status, text, header }: Answer): DibsError {
-  const seconds = Number(header('retry-after') ?? Number.NaN);
-  let problem: Partial<Problem> = {};
+function headersOf(call: Call, key: string): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(call.headers ?? {}))
+    if (value !== undefined) headers[name.toLowerCase()] = value;
+  if (key !== '') headers.authorization = `Bearer ${key}`;
+  if (call.body !== undefined) headers['content-type'] = 'application/json';
+  return headers;
+}
+
+/** What a key function gives, if it does so in time. */
+async function keyOf(ask: () => unknown, ended: AbortSignal): Promise<string> {
+  const late = new Promise<never>((_, reject) => {
+    ended.addEventListener('abort', () => reject(ended.reason));
+    if (ended.aborted) reject(ended.reason);
+  });
   try {
-    problem = JSON.parse(text) ?? {};
-  } catch {
-    problem = { detail: text.slice(0, 200) };
+    return checkedKey(await Promise.race([(async () => ask())(), late]));
+  } catch (error) {
+    throw new Error('the key function gave no key', { cause: error });
   }
-  return new DibsError(
-    {
-      ...problem,
-      type: problem.type ?? 'about:blank',
-      title: problem.title ?? `HTTP ${status}`,
-      status,
-      detail: problem.detail ?? '',
-      code: problem.code ?? `http_${status}`,
-    },
-    Number.isFinite(seconds) && seconds >= 0 ? seconds : undefined,
-  );
+}
+
+const without = (key: string, text: string) => (key === '' ? text : text.replaceAll(key, '***'));
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error('the answer is no JSON');
+  }
+}
+
+function problemOf(text: string): Partial<Problem> {
+  try {
+    return JSON.parse(text) ?? {};
+  } catch {
+    return {};
+  }
 }

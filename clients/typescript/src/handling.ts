@@ -1,15 +1,15 @@
-import { JobSignal } from './events.ts';
+import { messageOf } from './errorText.ts';
 import type { LeasedJob } from './generated.ts';
-import { Ack, Nack, type Outcome, outcomeOf, Release } from './outcome.ts';
+import { Nack, type Outcome, outcomeOf, ownOutcome, Release } from './outcome.ts';
 import type { Run } from './run.ts';
 import type { WorkerOptions } from './workerOptions.ts';
 
-export function decoded(job: LeasedJob, decode?: WorkerOptions['decode']): unknown {
+export async function decoded(job: LeasedJob, decode?: WorkerOptions['decode']): Promise<unknown> {
   const text = job.payload_text as string;
   try {
-    return decode ? decode(text, job) : JSON.parse(text);
+    return decode ? await decode(text, job) : JSON.parse(text);
   } catch (error) {
-    throw new Nack(`the payload cannot be decoded: ${error}`);
+    throw new Nack(`the payload cannot be decoded: ${messageOf(error)}`);
   }
 }
 
@@ -17,9 +17,8 @@ export function decoded(job: LeasedJob, decode?: WorkerOptions['decode']): unkno
 export function outcomeAfterSignal(run: Run, error: unknown): Outcome | undefined {
   const code = run.signalled;
   if (code === 'lease_lost') return undefined;
-  const isOwn = error instanceof Nack || error instanceof Release || error instanceof Ack;
-  if (code === undefined || isOwn) return outcomeOf(error);
+  if (code === undefined || ownOutcome(error)) return outcomeOf(error);
   if (code === 'cancel_requested')
-    return new Nack(error instanceof JobSignal ? 'cancelled' : outcomeOf(error).toString());
+    return error === run.signal.reason ? new Nack('cancelled') : outcomeOf(error);
   return new Release();
 }

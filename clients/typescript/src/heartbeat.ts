@@ -4,11 +4,13 @@ import { DibsError, isTemporary } from './errors.ts';
 import type { Observer, SignalCode } from './events.ts';
 import { extendLease, type SettleResult, settleJobs } from './generated.ts';
 import type { Run } from './run.ts';
+import { listIn } from './shape.ts';
+import { after, type Timer } from './timer.ts';
 
 const now = () => performance.now();
 const MOST = 1000;
-/** No timer can be set for longer. */
-const LONGEST_MS = 2 ** 31 - 1;
+/** What a refused extend says of the lease. Others say that the request was wrong. */
+const OVER = ['job_not_found', 'lease_lost'];
 
 /** Extends the leases of the runs: each at a third of its length, those that are due soon together. */
 export class Heartbeat {
@@ -16,7 +18,7 @@ export class Heartbeat {
   readonly #runs: Set<Run>;
   readonly #signal: (run: Run, code: SignalCode) => void;
   readonly #observe: Observer;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  #timer: Timer | undefined;
 
   constructor(
     client: Caller,
@@ -31,24 +33,26 @@ export class Heartbeat {
 
   /** Looks when the next lease is due. To be called when that may have changed. */
   schedule = (): void => {
-    clearTimeout(this.#timer);
+    this.#timer?.clear();
     let next = Number.POSITIVE_INFINITY;
     for (const run of this.#runs) if (beats(run)) next = Math.min(next, dueAt(run));
-    if (next === Number.POSITIVE_INFINITY) return;
-    this.#timer = setTimeout(this.#beat, Math.min(LONGEST_MS, Math.max(0, next - now())));
+    this.#timer = after(Math.max(0, next - now()), this.#beat);
   };
 
   /** Sends progress with an extend. */
   report(run: Run, value: unknown): Promise<void> {
-    return new Promise((resolve, reject) => {
+    const heard = new Promise<void>((resolve, reject) => {
       const done = (error?: unknown) => (error === undefined ? resolve() : reject(error));
       run.report = { value, done: [...(run.report?.done ?? []), done] };
       this.schedule();
     });
+    // A handler that does not wait for it must not end the process.
+    heard.catch(() => undefined);
+    return heard;
   }
 
   stop(): void {
-    clearTimeout(this.#timer);
+    this.#timer?.clear();
   }
 
   #beat = (): void => {
@@ -70,8 +74,8 @@ export class Heartbeat {
         lease_token,
         lease_seconds,
       }));
-      const { extends: results } = await settleJobs(this.#client, { extends: items }, { timeoutSeconds });
-      return results;
+      const answer = await settleJobs(this.#client, { extends: items }, { timeoutSeconds });
+      return listIn(answer, 'extends', items.length);
     });
   }
 
@@ -83,6 +87,7 @@ export class Heartbeat {
       const body = { lease_token, lease_seconds, progress: report?.value };
       try {
         const answer = await extendLease(this.#client, id, body, { timeoutSeconds });
+        listIn({ extends: [answer] }, 'extends');
         for (const done of report?.done ?? []) done();
         return [{ ...answer, status: 200 }];
       } catch (error) {
@@ -94,7 +99,7 @@ export class Heartbeat {
           throw error;
         }
         for (const done of report?.done ?? []) done(error);
-        if (!(error instanceof DibsError)) throw error;
+        if (!(error instanceof DibsError) || !OVER.includes(error.code)) throw error;
         return [{ id, status: error.status, problem: error.problem }];
       }
     });
@@ -109,10 +114,10 @@ export class Heartbeat {
     const shortest = Math.min(...runs.map((run) => run.job.lease_seconds));
     const turns = new Map(runs.map((run) => [run, run.beginExtend()]));
     const isLatest = (run: Run) => run.extendTurn === turns.get(run);
-    const overdue = setTimeout(() => {
+    const overdue = after(shortest * 333, () => {
       for (const run of runs) if (isLatest(run)) run.extending = false;
       this.schedule();
-    }, shortest * 333);
+    });
     try {
       const results = await send(Math.max(1, shortest));
       for (const [i, run] of runs.entries()) this.#answered(run, results[i], sentAt);
@@ -121,7 +126,7 @@ export class Heartbeat {
       for (const run of runs.filter(isLatest)) longest = Math.max(longest, this.#failed(run, error));
       this.#observe({ type: 'retrying', request: 'extend', error, seconds: longest / 1000 });
     } finally {
-      clearTimeout(overdue);
+      overdue.clear();
       for (const run of runs) if (isLatest(run)) run.extending = false;
       this.schedule();
     }

@@ -1,3 +1,4 @@
+import { messageOf } from './errorText.ts';
 import type { Outcome, Verb } from './outcome.ts';
 import { itemOf, Nack, verbOf } from './outcome.ts';
 import type { Run } from './run.ts';
@@ -5,6 +6,7 @@ import type { Run } from './run.ts';
 /** What a worker has to say of a job that it has done. */
 export interface Settlement {
   run: Run;
+  outcome: Outcome;
   verb: Verb;
   /** The item of `POST /jobs/settle`, as JSON. */
   text: string;
@@ -12,6 +14,8 @@ export interface Settlement {
   isRepeated: boolean;
   /** It goes by itself, because something in a batch was refused. */
   isAlone: boolean;
+  /** It stands for one that was refused. */
+  isLast: boolean;
   failures: number;
   /** By the monotonic clock: not before this. */
   notBefore: number;
@@ -21,16 +25,23 @@ const MOST_ITEMS = 1000;
 /** Dibs takes 16 MiB in a body. Results and follow-ups may be large. */
 const MOST_CHARACTERS = 4 * 2 ** 20;
 
-/** A result that is no JSON makes a nack of an ack. */
-export function settlementOf(run: Run, outcome: Outcome): Settlement {
+/** What cannot be written as JSON makes a nack of it. */
+export function settlementOf(run: Run, outcome: Outcome, isLast = false): Settlement {
   const { id, lease_token } = run.job;
-  const rest = { run, isRepeated: false, isAlone: false, failures: 0, notBefore: 0 };
+  const rest = { run, outcome, isRepeated: false, isAlone: false, isLast, failures: 0, notBefore: 0 };
   try {
     return { ...rest, verb: verbOf(outcome), text: itemOf(outcome, id, lease_token) };
   } catch (error) {
-    const nack = new Nack(`the result cannot be written as JSON: ${error}`, { retry: false });
-    return { ...rest, verb: 'nack', text: itemOf(nack, id, lease_token) };
+    const why = `the result cannot be written as JSON: ${messageOf(error)}`;
+    return settlementOf(run, new Nack(why, { retry: false }), isLast);
   }
+}
+
+/** What stands for a settlement that Dibs never takes: to do the work again would not help. */
+export function nackFor({ outcome, verb }: Settlement, error: unknown): Nack {
+  const why = `the ${verb} was refused: ${messageOf(error)}`;
+  if (outcome instanceof Nack) return new Nack(`${messageOf(outcome)}\n${why}`, { retry: outcome.retry });
+  return new Nack(why, { retry: verb !== 'ack' });
 }
 
 /** Settlements that wait for the next request. */

@@ -1,3 +1,4 @@
+import { errorText, messageOf } from './errorText.ts';
 import type { JobSpec } from './generated.ts';
 
 /** The job is done. Return it from a handler that has more to say than a result. */
@@ -22,9 +23,14 @@ export class Nack extends Error {
   readonly enqueue: JobSpec[] | undefined;
   constructor(
     error: string,
-    { retry, delaySeconds, enqueue }: { retry?: boolean; delaySeconds?: number; enqueue?: JobSpec[] } = {},
+    {
+      retry,
+      delaySeconds,
+      enqueue,
+      cause,
+    }: { retry?: boolean; delaySeconds?: number; enqueue?: JobSpec[]; cause?: unknown } = {},
   ) {
-    super(error);
+    super(error, { cause });
     this.retry = retry;
     this.delaySeconds = delaySeconds;
     this.enqueue = enqueue;
@@ -47,25 +53,37 @@ export type Verb = 'ack' | 'nack' | 'release';
 export const verbOf = (outcome: Outcome): Verb =>
   outcome instanceof Ack ? 'ack' : outcome instanceof Nack ? 'nack' : 'release';
 
-/** What a thrown error says in `last_error`. NUL is not allowed there. */
-export const errorText = (error: unknown): string =>
-  String((error instanceof Error && error.stack) || error).replaceAll('\0', '\uFFFD');
+/** What a handler says by itself. What it throws or returns may be odd: to look at it may throw. */
+export function ownOutcome(value: unknown): Outcome | undefined {
+  try {
+    return value instanceof Nack || value instanceof Release || value instanceof Ack ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 /** The outcome that a thrown value stands for. */
-export const outcomeOf = (error: unknown): Outcome =>
-  error instanceof Nack || error instanceof Release || error instanceof Ack
-    ? error
-    : new Nack(errorText(error));
+export const outcomeOf = (error: unknown): Outcome => ownOutcome(error) ?? new Nack(errorText(error));
+
+/** @throws if the value cannot be written as JSON */
+function jsonOf(value: unknown): string {
+  const text = JSON.stringify(value);
+  if (text === undefined) throw new TypeError(`there is no JSON of a ${typeof value}`);
+  return text;
+}
 
 /** The item of `POST /jobs/settle`. @throws if the result or a follow-up cannot be written as JSON */
 export function itemOf(outcome: Outcome, id: string, lease_token: string): string {
   const lease = { id, lease_token };
-  if (outcome instanceof Ack)
-    return JSON.stringify({ ...lease, result: outcome.result, enqueue: outcome.enqueue });
+  if (outcome instanceof Ack) {
+    const { result, enqueue } = outcome;
+    const item = JSON.stringify({ ...lease, enqueue });
+    return result === undefined ? item : `${item.slice(0, -1)},"result":${jsonOf(result)}}`;
+  }
   if (outcome instanceof Release) return JSON.stringify({ ...lease, delay_seconds: outcome.delaySeconds });
   return JSON.stringify({
     ...lease,
-    error: outcome.message.replaceAll('\0', '\uFFFD'),
+    error: messageOf(outcome),
     retry: outcome.retry,
     delay_seconds: outcome.delaySeconds,
     enqueue: outcome.enqueue,

@@ -2,11 +2,13 @@ import { backoffMs, pause } from './backoff.ts';
 import type { Caller, CallOptions } from './caller.ts';
 import { isTemporary } from './errors.ts';
 import { enqueueJob, enqueueJobs, type Job, type JobSpec } from './generated.ts';
+import { checkTime } from './settings.ts';
+import { listIn } from './shape.ts';
 
 export interface ProducerOptions {
   /** The queue of jobs that name none. Default: `default`. */
   queue?: string;
-  /** For how long a request is repeated at 429, 503 and broken connections. Default: 30. */
+  /** For how long a request is repeated while its failures may pass. Default: 30. `Infinity`: for ever. */
   retrySeconds?: number;
   /** Headers for each job, such as a `traceparent`. The job's own go first. */
   headers?(): Record<string, string>;
@@ -28,17 +30,23 @@ export class Producer {
   readonly #options: ProducerOptions;
 
   constructor(client: Caller, options: ProducerOptions = {}) {
+    checkTime('retrySeconds', options.retrySeconds);
     this.#client = client;
     this.#options = options;
   }
 
   /** @throws DibsError, ConnectionError */
-  enqueue(job: JobSpec, { idempotencyKey = crypto.randomUUID(), signal }: EnqueueOptions = {}): Promise<Job> {
+  async enqueue(
+    job: JobSpec,
+    { idempotencyKey = crypto.randomUUID(), signal }: EnqueueOptions = {},
+  ): Promise<Job> {
     const spec = this.#spec(job);
-    return this.#repeat(
-      (options) => enqueueJob(this.#client, spec, { ...options, idempotency_key: idempotencyKey }),
-      signal,
-    );
+    const send = async (options: CallOptions) => {
+      const answer = await enqueueJob(this.#client, spec, { ...options, idempotency_key: idempotencyKey });
+      return listIn<Job>({ jobs: [answer] }, 'jobs');
+    };
+    const [enqueued] = await this.#repeat(send, signal);
+    return enqueued as Job;
   }
 
   /** All of them or, when one is refused, none: up to 1000 in one request. More go in several, each all or none. */
@@ -51,11 +59,11 @@ export class Producer {
     for (let at = 0; at < specs.length; at += MOST) {
       const body = { jobs: specs.slice(at, at + MOST) };
       const key = at === 0 ? idempotencyKey : `${idempotencyKey}-${at}`;
-      const answer = await this.#repeat(
-        (options) => enqueueJobs(this.#client, body, { ...options, idempotency_key: key }),
-        signal,
-      );
-      enqueued.push(...answer.jobs);
+      const send = async (options: CallOptions) => {
+        const answer = await enqueueJobs(this.#client, body, { ...options, idempotency_key: key });
+        return listIn<Job>(answer, 'jobs', body.jobs.length);
+      };
+      enqueued.push(...(await this.#repeat(send, signal)));
     }
     return enqueued;
   }

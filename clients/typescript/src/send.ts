@@ -18,7 +18,8 @@ export type Send = (url: string, sent: Sent) => Promise<Answer>;
 export const byFetch =
   (fetching: typeof fetch): Send =>
   async (url, sent) => {
-    const response = await fetching(url, sent as RequestInit);
+    // A redirect is no answer of Dibs, and another server must not get the key.
+    const response = await fetching(url, { ...sent, redirect: 'manual' } as RequestInit);
     return {
       status: response.status,
       text: await response.text(),

@@ -1,11 +1,12 @@
 import { backoffMs } from './backoff.ts';
 import { RawJson } from './caller.ts';
 import type { Claimant, Claiming } from './claiming.ts';
-import { DibsError, isTemporary, mayBeDone } from './errors.ts';
-import type { Problem, SettleResult, SettleResults } from './generated.ts';
-import { Outbox, requestOf, type Settlement, settlementOf } from './outbox.ts';
-import { Nack, type Outcome } from './outcome.ts';
+import { DibsError, isTemporary, mayBeDone, refusedBy } from './errors.ts';
+import type { LeasedJob, Problem, SettleResult, SettleResults } from './generated.ts';
+import { nackFor, Outbox, requestOf, type Settlement, settlementOf } from './outbox.ts';
+import type { Outcome } from './outcome.ts';
 import type { Run } from './run.ts';
+import { listIn } from './shape.ts';
 
 const now = () => performance.now();
 
@@ -41,7 +42,11 @@ export class Settling {
 
   add(run: Run, outcome: Outcome): void {
     run.state = 'settling';
-    this.#outbox.add(settlementOf(run, outcome));
+    this.#add(settlementOf(run, outcome));
+  }
+
+  #add(settlement: Settlement): void {
+    this.#outbox.add(settlement);
     this.#worker.pump();
   }
 
@@ -61,10 +66,14 @@ export class Settling {
         path: '/jobs/settle',
         body: new RawJson(text),
       });
+      const results = parts.map(({ list, items }) =>
+        items.length === 0 ? [] : listIn<SettleResult>(answer, list, items.length),
+      );
+      const jobs = withClaim && !answer.problem ? listIn<LeasedJob>(answer, 'jobs') : [];
       this.#failures = 0;
-      for (const { list, items } of parts)
-        for (const [i, settlement] of items.entries()) this.#answered(settlement, answer[list][i]);
-      if (withClaim) this.#answeredClaim(answer);
+      for (const [i, { items }] of parts.entries())
+        for (const [j, settlement] of items.entries()) this.#answered(settlement, results[i]?.[j]);
+      if (withClaim) this.#answeredClaim(jobs, answer.problem);
     } catch (error) {
       this.#batchFailed(batch, error);
       if (withClaim && this.#claiming.open) this.#claiming.open.isRepeated = true;
@@ -80,9 +89,9 @@ export class Settling {
     }
   }
 
-  #answeredClaim({ jobs, problem }: SettleResults): void {
+  #answeredClaim(jobs: LeasedJob[], problem: Problem | undefined): void {
     if (problem) this.#claiming.failed(new DibsError(problem));
-    else if (this.#claiming.open) this.#claiming.claimed(this.#claiming.open, jobs ?? []);
+    else if (this.#claiming.open) this.#claiming.claimed(this.#claiming.open, jobs);
   }
 
   #answered(settlement: Settlement, result: SettleResult | undefined): void {
@@ -109,15 +118,16 @@ export class Settling {
     for (const settlement of batch) if (mayCount) settlement.isRepeated = true;
     // One of them may be what Dibs fails at.
     if (error instanceof DibsError && error.status === 500) for (const one of batch) one.isAlone = true;
-    if (isTemporary(error)) {
+    const refused = error instanceof DibsError && !isTemporary(error) ? refusedBy(error) : 'the way';
+    if (refused === 'the way') {
       const ms = backoffMs(this.#failures++, error);
       this.#notBefore = now() + ms;
       this.#outbox.add(...batch);
       this.#worker.observe({ type: 'retrying', request: 'settle', error, seconds: ms / 1000 });
-    } else if (batch.length > 1) {
+    } else if (batch.length > 1 && refused === 'the content') {
       for (const settlement of batch) settlement.isAlone = true;
       this.#outbox.add(...batch);
-    } else for (const settlement of batch) this.#refused(settlement, error);
+    } else for (const settlement of batch) this.#refused(settlement, error as DibsError);
   }
 
   #again(settlement: Settlement, error: unknown): void {
@@ -127,12 +137,11 @@ export class Settling {
     this.#worker.observe({ type: 'retrying', request: 'settle', error, seconds: ms / 1000 });
   }
 
-  /** Dibs takes the ack never: its result is too large, or a follow-up is wrong. To do the work again would not help. */
-  #refused({ run, verb }: Settlement, error: unknown): void {
+  /** Dibs never takes it: a result is too large, or a follow-up or a delay is wrong. A nack that says so goes in its place, once. */
+  #refused(settlement: Settlement, error: DibsError): void {
+    const { run, verb, isLast } = settlement;
     this.#worker.observe({ type: 'refused', job: run.job, verb, error });
-    const isForbidden = error instanceof DibsError && (error.status === 401 || error.status === 403);
-    if (verb === 'ack' && !isForbidden)
-      this.add(run, new Nack(`the ack was refused: ${(error as Error).message}`, { retry: false }));
-    else this.#worker.done(run);
+    if (isLast || refusedBy(error) === 'the sender') this.#worker.done(run);
+    else this.#add(settlementOf(run, nackFor(settlement, error), true));
   }
 }

@@ -13,6 +13,8 @@ export function fakeJob<P>(payload: P, given: Partial<WorkerJob<P>> = {}): Worke
   return { ...createJob(new Run(lease, false), payload, async () => undefined), ...given };
 }
 
+const NO_ROUTE = { type: 'urn:problem-type:dibs:route_not_found', code: 'route_not_found' };
+
 interface Fake {
   id: string;
   queue: string;
@@ -86,7 +88,7 @@ export class FakeDibs {
   async #answer(url: URL, init: RequestInit = {}): Promise<Response> {
     const body = JSON.parse(String(init.body ?? '{}')) as Body & JobSpec;
     const answer = await this.#route(url.pathname, body, init.signal ?? undefined);
-    return new Response(JSON.stringify(answer ?? { code: 'route_not_found' }), {
+    return new Response(JSON.stringify(answer ?? NO_ROUTE), {
       status: answer ? 200 : 404,
     });
   }

@@ -4,9 +4,11 @@ import type { SignalCode, WorkerEvent } from './events.ts';
 import { decoded, outcomeAfterSignal } from './handling.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { createJob, type Handler, type Middleware, wrapped } from './job.ts';
-import { Ack, type Outcome, Release } from './outcome.ts';
+import { Ack, type Outcome, ownOutcome, Release } from './outcome.ts';
 import type { Run } from './run.ts';
+import { checkTime } from './settings.ts';
 import { Settling } from './settling.ts';
+import { after, type Timer } from './timer.ts';
 import type { WorkerOptions } from './workerOptions.ts';
 
 const now = () => performance.now();
@@ -36,18 +38,25 @@ export class Worker<Payload = unknown> {
   #phase: 'new' | 'running' | 'stopping' | 'stopped' = 'new';
   #timer: ReturnType<typeof setTimeout> | undefined;
   #closeUntil = 0;
-  #stopTimers: ReturnType<typeof setTimeout>[] = [];
+  #stopTimers: Timer[] = [];
+  /** By the monotonic clock: when the handlers' signals fire. */
+  #deadline = Number.POSITIVE_INFINITY;
+  #hasRun = false;
   #error: unknown;
   #end: () => void = () => undefined;
   readonly #ended = new Promise<void>((resolve) => {
     this.#end = resolve;
   });
 
+  /** @throws RangeError when an option cannot work */
   constructor(client: Caller, options: WorkerOptions, handler: Handler<Payload>) {
     this.#options = options;
     this.#concurrency = options.concurrency ?? 10;
     if (!Number.isInteger(this.#concurrency) || this.#concurrency < 1 || this.#concurrency > 1000)
       throw new RangeError('concurrency must be a whole number from 1 to 1000');
+    checkTime('stopSeconds', options.stopSeconds);
+    for (const name of ['leaseSeconds', 'waitSeconds'] as const)
+      checkTime(name, options[name], { mayBeInfinite: false });
     this.#handler = wrapped(handler, (options.middleware ?? []) as Middleware<Payload>[]);
     const observe = this.#observe;
     const shared = { client, observe, pump: () => this.#pump() };
@@ -67,14 +76,20 @@ export class Worker<Payload = unknown> {
 
   /** Works until `stop`. @throws DibsError when Dibs refuses a claim for good: a name that is wrong, a key that may not */
   async run(): Promise<void> {
-    if (this.#phase !== 'new') throw new Error('a worker runs once');
+    if (this.#hasRun) throw new Error('a worker runs once');
+    this.#hasRun = true;
+    // It was stopped before it ran.
+    if (this.#phase === 'stopped') return;
     this.#phase = 'running';
     this.#pump();
     await this.#ended;
     if (this.#error !== undefined) throw this.#error;
   }
 
-  /** Takes no more jobs, and lets the handlers end. A second call may make the time shorter. */
+  /**
+   * Takes no more jobs, lets the handlers end, and resolves when they have. A second call may make the time shorter. A handler should
+   * ask for it, and not wait for it: it would wait for itself, until its job is released.
+   */
   async stop({ deadlineSeconds = this.#options.stopSeconds ?? 25 } = {}): Promise<void> {
     if (this.#phase === 'new') this.#finish();
     if (this.#phase === 'stopped') return;
@@ -83,26 +98,34 @@ export class Worker<Payload = unknown> {
       this.#closeUntil = now() + FLUSH_MS;
       this.#observe({ type: 'stopping' });
     }
-    this.#at(deadlineSeconds * 1000, () => {
-      for (const run of this.#working()) this.#signal(run, 'stopping');
-    });
-    this.#at(deadlineSeconds * 1000 + LAST_MS, () => {
-      for (const run of this.#working()) this.#settling.add(run, new Release());
-    });
-    this.#at(deadlineSeconds * 1000 + LAST_MS + FLUSH_MS, () => this.#finish());
+    this.#endWithin(deadlineSeconds > 0 ? deadlineSeconds * 1000 : 0);
     this.#pump();
     await this.#ended;
   }
 
-  #at(ms: number, act: () => void): void {
-    this.#stopTimers.push(setTimeout(act, ms));
+  /** The earliest deadline counts. */
+  #endWithin(ms: number): void {
+    if (now() + ms >= this.#deadline) return;
+    this.#deadline = now() + ms;
+    for (const timer of this.#stopTimers) timer.clear();
+    this.#stopTimers = [
+      after(ms, () => {
+        for (const run of this.#working()) this.#signal(run, 'stopping');
+      }),
+      after(ms + LAST_MS, () => {
+        for (const run of this.#working()) this.#settling.add(run, new Release());
+      }),
+      after(ms + LAST_MS + FLUSH_MS, () => this.#finish()),
+    ];
   }
 
+  /** An observer that fails, now or later, must not stop the work. */
   #observe = (event: WorkerEvent): void => {
     try {
-      this.#options.observe?.(event);
+      const heard: unknown = this.#options.observe?.(event);
+      if (heard instanceof Promise) heard.catch(() => undefined);
     } catch {
-      // An observer that fails must not stop the work.
+      // See above.
     }
   };
 
@@ -151,7 +174,8 @@ export class Worker<Payload = unknown> {
     if (this.#phase === 'stopped') return;
     this.#phase = 'stopped';
     clearTimeout(this.#timer);
-    for (const timer of this.#stopTimers) clearTimeout(timer);
+    for (const timer of this.#stopTimers) timer.clear();
+    for (const run of this.#runs) this.#done(run);
     this.#heartbeat.stop();
     this.#claiming.open?.hangUp.abort();
     this.#observe({ type: 'stopped', error: this.#error });
@@ -180,17 +204,18 @@ export class Worker<Payload = unknown> {
     }
   }
 
+  /** What the handler ends with, whatever it is. */
   async #handle(run: Run): Promise<Outcome | undefined> {
     const startedAt = now();
     const end = (error?: unknown) =>
       this.#observe({ type: 'ended', job: run.job, seconds: (now() - startedAt) / 1000, error });
     this.#observe({ type: 'started', job: run.job });
     try {
-      const payload = decoded(run.job, this.#options.decode) as Payload;
+      const payload = (await decoded(run.job, this.#options.decode)) as Payload;
       const job = createJob(run, payload, (value) => this.#heartbeat.report(run, value));
       const answer = await this.#handler(job);
       end();
-      return answer instanceof Ack ? answer : new Ack({ result: answer });
+      return ownOutcome(answer) ?? new Ack({ result: answer });
     } catch (error) {
       end(error);
       return outcomeAfterSignal(run, error);

@@ -12,7 +12,7 @@ export interface WorkerOptions {
   waitSeconds?: number;
   /** Shown to people who look at a job. */
   name?: string;
-  /** How long `stop` lets handlers go on. Then their signals fire. A second later their jobs are released. Default: 25. */
+  /** How long `stop` lets handlers go on. Then their signals fire. A second later their jobs are released. Default: 25. `Infinity`: for ever. */
   stopSeconds?: number;
   /** What the handler gets as `job.payload`. Default: `JSON.parse`. When it throws, the job is nacked. */
   decode?(text: string, job: LeasedJob): unknown;
