@@ -18,6 +18,10 @@ import { FakeDibs, fakeJob } from '../../clients/typescript/src/testing.ts';
 import { certificateMaker } from '../support/certificates.ts';
 import { until } from '../support/until.ts';
 
+/** A problem document of Dibs. */
+const refusal = (code: string) =>
+  JSON.stringify({ type: `urn:problem-type:dibs:${code}`, code, detail: 'No.' });
+
 test('a handler is tested with a job that is made up', async () => {
   const handler = async (job: ReturnType<typeof fakeJob<{ to: string }>>) => `sent to ${job.payload.to}`;
   expect(await handler(fakeJob({ to: 'ada' }))).toBe('sent to ada');
@@ -94,18 +98,17 @@ test('an answer that is not 2xx is an error with its code, and the key is sent',
     key: async () => 'dibs_key',
     fetch: async (_, init) => {
       sent = new Headers(init?.headers);
-      return new Response(JSON.stringify({ code: 'job_not_found', detail: 'There is no such job.' }), {
-        status: 404,
-      });
+      return new Response(refusal('job_not_found'), { status: 404 });
     },
   });
   await expect(getJob(client, 'a/b')).rejects.toMatchObject({ code: 'job_not_found', status: 404 });
   expect(sent?.get('authorization')).toBe('Bearer dibs_key');
 });
 
-test('a worker that is stopped before it runs ends', async () => {
+test('a worker runs once', async () => {
   const worker = new Worker(new FakeDibs().client, { queues: ['q'] }, () => undefined);
   await worker.stop();
+  await worker.run();
   await expect(worker.run()).rejects.toThrow('runs once');
 });
 
@@ -155,7 +158,7 @@ describe('over node:http', () => {
 
   test('a refusal has its code and its Retry-After', async () => {
     const { client } = await serving((_, response) =>
-      response.writeHead(429, { 'retry-after': '3' }).end('{"code":"queue_full","detail":"Full."}'),
+      response.writeHead(429, { 'retry-after': '3' }).end(refusal('queue_full')),
     );
     await expect(getJob(client, 'a')).rejects.toMatchObject({ code: 'queue_full', retryAfterSeconds: 3 });
   });

@@ -46,9 +46,9 @@ export class Client implements Caller {
   readonly #key: ClientOptions['key'];
   readonly #timeoutSeconds: number;
   readonly #sendBy: Send;
-  /** Dibs took a request of this client. */
+  /** A request of this client had an answer of 2xx. */
   #wasAccepted = false;
-  /** By the monotonic clock: since then all answers are 401. */
+  /** By the monotonic clock: the first 401 since the last answer of 2xx. */
   #refusedSince: number | undefined;
 
   /** @throws TypeError, RangeError when something given cannot work, now or later */
@@ -94,7 +94,8 @@ export class Client implements Caller {
     if (answer.status < 200 || answer.status > 299) throw this.#refusal(answer, key);
     const { text } = answer;
     const value = call.asText ? text : text === '' ? undefined : parsed(text);
-    this.#accepted();
+    this.#wasAccepted = true;
+    this.#refusedSince = undefined;
     return value;
   }
 
@@ -109,19 +110,11 @@ export class Client implements Caller {
       return new DibsError(made, retryAfter);
     }
     const refused = { ...problem, status } as Problem;
-    if (status !== 401) {
-      this.#accepted();
-      return new DibsError(refused, retryAfter);
-    }
+    if (status !== 401) return new DibsError(refused, retryAfter);
     this.#refusedSince ??= now();
     const passes = this.#wasAccepted && now() - this.#refusedSince < RENEWAL_MS;
     if (passes) retryAfter = Math.max(retryAfter ?? 0, RENEWAL_PAUSE_SECONDS);
     return new DibsError(refused, retryAfter, passes);
-  }
-
-  #accepted(): void {
-    this.#wasAccepted = true;
-    this.#refusedSince = undefined;
   }
 }
 
