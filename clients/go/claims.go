@@ -2,6 +2,7 @@ package dibs
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -25,7 +26,7 @@ func (w *Worker) nextClaim(wait time.Duration) (*claim, ClaimRequest) {
 	w.claim.sent = time.Now()
 	w.claim.wait = wait
 	request := ClaimRequest{
-		Queues:        w.Queues,
+		Queues:        w.queues,
 		Limit:         Ptr(int64(max(1, w.free()))),
 		WaitSeconds:   Ptr(wait.Seconds()),
 		ClaimID:       &w.claim.id,
@@ -44,18 +45,30 @@ func (w *Worker) sendClaim() {
 	w.claiming = true
 	open, request := w.nextClaim(orDefault(w.Wait, 20*time.Second))
 	go func() {
-		answer, err := w.Client.ClaimJobs(open.ctx, request)
+		jobs, err := w.askForJobs(open.ctx, request)
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.claiming = false
 		if err == nil {
-			w.claimed(open, answer.Jobs)
+			w.claimed(open, jobs)
 		} else if w.claim == open {
 			// If not, it was closed meanwhile.
 			w.claimFailed(err)
 		}
 		w.pump()
 	}()
+}
+
+// askForJobs: an answer without a list of jobs is none of Dibs. If it counted, the worker would claim in a hurry.
+func (w *Worker) askForJobs(ctx context.Context, request ClaimRequest) ([]LeasedJob, error) {
+	answer, err := w.Client.ClaimJobs(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	if answer.Jobs == nil {
+		return nil, &ConnectionError{errors.New("the answer of a claim has no jobs: it is none of Dibs")}
+	}
+	return answer.Jobs, nil
 }
 
 // closeClaim repeats a claim that waits, or whose answer was lost, by one that does not wait. It takes the place of the first, and
@@ -67,12 +80,12 @@ func (w *Worker) closeClaim() {
 	go func() {
 		ctx, cancel := context.WithTimeout(w.ctx, flush)
 		defer cancel()
-		answer, err := w.Client.ClaimJobs(ctx, request)
+		jobs, err := w.askForJobs(ctx, request)
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.closing = false
 		if err == nil {
-			w.claimed(open, answer.Jobs)
+			w.claimed(open, jobs)
 			open.hangUp()
 		} else {
 			w.claimFailed(err)
@@ -92,10 +105,10 @@ func (w *Worker) claimed(from *claim, jobs []LeasedJob) {
 			continue
 		}
 		from.tokens[job.LeaseToken] = true
-		r := newRun(job, from.repeated || late > seconds(job.LeaseSeconds)/3)
+		r := newRun(w.ctx, job, from.repeated || late > seconds(job.LeaseSeconds)/3)
 		var before []*run
 		for other := range w.runs {
-			if other.work.ID == job.ID {
+			if other.id == job.ID {
 				before = append(before, other)
 			}
 		}
@@ -123,7 +136,7 @@ func (w *Worker) claimFailed(err error) {
 		if w.err == nil {
 			w.err = err
 		}
-		w.beginStop(orDefault(w.StopAfter, 25*time.Second))
+		w.beginStop(w.stopAfter())
 		return
 	}
 	w.claimNotBefore = time.Now().Add(backoff(w.claimFailures, err))

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -30,42 +29,6 @@ type Client struct {
 	Timeout time.Duration
 }
 
-// Error is an answer of Dibs that is not 2xx. Code is for programs, and stable.
-type Error struct {
-	Code    string
-	Status  int
-	Problem Problem
-	// RetryAfter is what the server asks for, or 0.
-	RetryAfter time.Duration
-}
-
-func (e *Error) Error() string { return fmt.Sprintf("dibs: %s (%s)", e.Problem.Detail, e.Code) }
-
-// ConnectionError says that no answer came. What was asked for may have been done.
-type ConnectionError struct{ Err error }
-
-func (e *ConnectionError) Error() string { return "dibs: " + e.Err.Error() }
-func (e *ConnectionError) Unwrap() error { return e.Err }
-
-// IsTemporary tells whether the same request may work a little later.
-func IsTemporary(err error) bool {
-	var refusal *Error
-	if errors.As(err, &refusal) {
-		return refusal.Status >= 500 || refusal.Status == 429 || refusal.Status == 408
-	}
-	var broken *ConnectionError
-	return errors.As(err, &broken)
-}
-
-// mayBeDone tells whether a request that failed may have counted.
-func mayBeDone(err error) bool {
-	var refusal *Error
-	if errors.As(err, &refusal) {
-		return refusal.Status >= 500 && (refusal.Problem.Outcome == nil || *refusal.Problem.Outcome != "not_done")
-	}
-	return IsTemporary(err)
-}
-
 type call struct {
 	method, path string
 	body         any
@@ -76,13 +39,18 @@ type call struct {
 
 func newCall(method, path string, body any) *call {
 	c := &call{method: method, path: path, body: body, query: url.Values{}, header: url.Values{}}
-	if claim, ok := body.(ClaimRequest); ok && claim.WaitSeconds != nil {
+	var claim *ClaimRequest
+	switch body := body.(type) {
+	case ClaimRequest:
+		claim = &body
+	case SettleRequest:
+		claim = body.Claim
+	}
+	if claim != nil && claim.WaitSeconds != nil {
 		c.wait = seconds(*claim.WaitSeconds)
 	}
 	return c
 }
-
-func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
 func put[T any](values url.Values, name string, value *T) {
 	if value != nil {
@@ -90,67 +58,36 @@ func put[T any](values url.Values, name string, value *T) {
 	}
 }
 
-var shared = &http.Client{Transport: func() http.RoundTripper {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConnsPerHost = 16
-	return transport
-}()}
-
+// do sends a request. What keeps it from being sent does not pass: the error is neither an *Error nor a *ConnectionError.
 func (c *Client) do(ctx context.Context, call *call, answer any) error {
-	base, timeout, client := strings.TrimRight(c.URL, "/"), c.Timeout, c.HTTP
-	if base == "" {
-		base = "http://127.0.0.1:8080"
+	if c == nil {
+		return errors.New("dibs: there is no Client")
 	}
-	if timeout == 0 {
-		timeout = 15 * time.Second
+	if ctx == nil {
+		return errors.New("dibs: the context is nil")
 	}
-	if client == nil {
-		client = shared
+	limit := bounded(c.Timeout)
+	if limit == 0 {
+		limit = 15 * time.Second
 	}
-	if wait, err := strconv.ParseFloat(call.query.Get("wait_seconds"), 64); err == nil {
-		call.wait = seconds(wait)
-	}
-	if wait, ok := strings.CutPrefix(call.header.Get("Prefer"), "wait="); ok {
-		if n, err := strconv.Atoi(wait); err == nil {
-			call.wait = seconds(float64(n))
-		}
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout+call.wait)
+	limit += call.patience()
+	whole, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	var body io.Reader
-	if call.body != nil {
-		text, err := json.Marshal(call.body)
-		if err != nil {
-			return err
-		}
-		body = bytes.NewReader(text)
-	}
-	target := base + call.path
-	if len(call.query) > 0 {
-		target += "?" + call.query.Encode()
-	}
-	request, err := http.NewRequestWithContext(ctx, call.method, target, body)
+	request, err := c.request(whole, call)
 	if err != nil {
 		return err
 	}
-	for name, values := range call.header {
-		request.Header[http.CanonicalHeaderKey(name)] = values
+	client := c.HTTP
+	if client == nil {
+		client = shared()
 	}
-	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
+	// The transport repeats a request by itself when it has an Idempotency-Key, or when it never arrived. Only the worker repeats.
+	text, response, err := exchange(client, request)
+	if err != nil && whole.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("no answer within %v: %w", limit, err)
 	}
-	if c.Key != "" {
-		request.Header.Set("Authorization", "Bearer "+c.Key)
-	}
-	// The transport repeats a request by itself when it has this header, or when it never arrived. Only the worker repeats.
-	response, err := client.Do(request)
 	if err != nil {
-		return &ConnectionError{err}
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		return &ConnectionError{err}
+		return &ConnectionError{fmt.Errorf("%s %s: %w", call.method, call.path, err)}
 	}
 	if response.StatusCode >= 300 {
 		return refusal(response, text)
@@ -163,39 +100,82 @@ func (c *Client) do(ctx context.Context, call *call, answer any) error {
 		return nil
 	}
 	if err := json.Unmarshal(text, answer); err != nil {
-		return &ConnectionError{fmt.Errorf("the answer of %s is not what was expected: %w", call.path, err)}
+		return &ConnectionError{fmt.Errorf("the answer of %s %s is not what was expected: %w", call.method, call.path, err)}
 	}
 	return nil
 }
 
-// refusal reads a problem document. Something before Dibs may have answered: then there is none.
-func refusal(response *http.Response, text []byte) error {
-	problem := Problem{}
-	if json.Unmarshal(text, &problem) != nil || problem.Code == "" {
-		problem = Problem{Code: fmt.Sprintf("http_%d", response.StatusCode), Detail: http.StatusText(response.StatusCode)}
+// patience is for how long the call asks Dibs to wait.
+func (c *call) patience() time.Duration {
+	if wait, err := strconv.ParseFloat(c.query.Get("wait_seconds"), 64); err == nil {
+		return seconds(wait)
 	}
-	problem.Status = int64(response.StatusCode)
-	after, _ := strconv.ParseFloat(response.Header.Get("Retry-After"), 64)
-	return &Error{Code: problem.Code, Status: response.StatusCode, Problem: problem, RetryAfter: seconds(after)}
+	if wait, isThere := strings.CutPrefix(c.header.Get("Prefer"), "wait="); isThere {
+		n, _ := strconv.ParseFloat(wait, 64)
+		return seconds(n)
+	}
+	return c.wait
 }
 
-const (
-	backoffBase    = 100 * time.Millisecond
-	backoffLongest = 2 * time.Second
-)
+func (c *Client) request(ctx context.Context, call *call) (*http.Request, error) {
+	target, err := c.base()
+	if err != nil {
+		return nil, err
+	}
+	key, err := c.key()
+	if err != nil {
+		return nil, err
+	}
+	var body io.Reader
+	if call.body != nil {
+		text, err := json.Marshal(call.body)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(text)
+	}
+	target += call.path
+	if len(call.query) > 0 {
+		target += "?" + call.query.Encode()
+	}
+	request, err := http.NewRequestWithContext(ctx, call.method, target, body)
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range call.header {
+		if err := checkHeader(name, values); err != nil {
+			return nil, err
+		}
+		request.Header[http.CanonicalHeaderKey(name)] = values
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if key != "" {
+		request.Header.Set("Authorization", "Bearer "+key)
+	}
+	return request, nil
+}
 
-// backoff is how long to wait after this many failures in a row: a random share of a time that doubles (full jitter), so that many
-// workers do not come back in step.
-func backoff(failures int, err error) time.Duration {
-	most := backoffBase << min(failures, 10)
-	if most > backoffLongest {
-		most = backoffLongest
+// mostRefusal bounds what is read of an answer that says no.
+const mostRefusal = 1 << 20
+
+func exchange(client *http.Client, request *http.Request) ([]byte, *http.Response, error) {
+	response, err := client.Do(request)
+	if err != nil {
+		// The URL that it names may have a password.
+		if failed, isURL := find[*url.Error](err); isURL {
+			err = failed.Err
+		}
+		return nil, nil, err
 	}
-	var refused *Error
-	if errors.As(err, &refused) && refused.RetryAfter > 0 {
-		return refused.RetryAfter + time.Duration(rand.Float64()*float64(min(most, refused.RetryAfter)))
+	defer response.Body.Close()
+	var body io.Reader = response.Body
+	if response.StatusCode >= 300 {
+		body = io.LimitReader(body, mostRefusal)
 	}
-	return time.Duration(rand.Float64() * float64(most))
+	text, err := io.ReadAll(body)
+	return text, response, err
 }
 
 func newID() string {

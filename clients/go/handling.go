@@ -2,60 +2,73 @@ package dibs
 
 import (
 	"context"
-	"fmt"
+	"encoding/json"
 	"time"
 )
 
 // work waits for the old handler of a job that came back: its lease is lost, and it may still run here.
 func (w *Worker) work(r *run, before []*run) {
-	<-r.confirmed
-	for _, other := range before {
-		<-other.ended
-	}
-	r.work.report = func(value any) error { return w.reportProgress(r, value) }
+	r.wait(before)
+	r.work.report = func(text json.RawMessage) error { return w.reportProgress(r, text) }
 	w.mu.Lock()
-	err := r.code
-	if err == nil {
+	code := r.code
+	if code == nil {
+		r.goroutine = currentGoroutine()
 		w.observe(Event{Type: "started", Job: r.work})
-		w.mu.Unlock()
-		began := time.Now()
-		err = handle(r.ctx, w.Handler, r.work)
+	}
+	w.mu.Unlock()
+	if code == nil {
+		w.attempt(r)
+	} else {
+		w.handled(r, outcome(r, code, code))
+	}
+}
+
+// attempt lets the handler work. Whatever that ends with is a result: a panic, and the end of its goroutine, too. All that calls
+// code of others is in here, and not under the lock: errors that panic when asked for their text, results that cannot be written.
+func (w *Worker) attempt(r *run) {
+	began := time.Now()
+	err := errGone
+	said := nackOf(r, errGone)
+	defer func() {
 		w.mu.Lock()
 		w.observe(Event{Type: "ended", Job: r.work, Took: time.Since(began), Err: err})
-	}
-	defer w.mu.Unlock()
-	close(r.ended)
-	// If not, it was released meanwhile, because the worker's time was over.
-	if r.state != running {
-		return
-	}
-	if said := outcome(r, err); said != nil {
-		w.settle(r, said)
-		return
-	}
-	w.done(r)
-	w.observe(Event{Type: "lost", Job: r.work})
-	w.pump()
-}
-
-// handle makes an error of a panic.
-func handle(ctx context.Context, handler Handler, work *Work) (err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = fmt.Errorf("panic: %v", cause)
-		}
+		w.mu.Unlock()
+		w.handled(r, said)
 	}()
-	return handler(ctx, work)
+	err = guarded(func() error { return w.handler(r.ctx, r.work) })
+	w.mu.Lock()
+	code := r.code
+	w.mu.Unlock()
+	said = outcome(r, err, code)
 }
 
-func (w *Worker) reportProgress(r *run, value any) error {
+// handled: the handler has ended, and says this of its job, or nothing.
+func (w *Worker) handled(r *run, said *settlement) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r.goroutine = 0
+	close(r.ended)
+	switch {
+	case r.state != running:
+		// It was released meanwhile, because the worker's time was over.
+	case said != nil:
+		w.settle(r, said)
+	default:
+		w.done(r)
+		w.observe(Event{Type: "lost", Job: r.work})
+		w.pump()
+	}
+}
+
+func (w *Worker) reportProgress(r *run, text json.RawMessage) error {
 	heard := make(chan error, 1)
 	w.mu.Lock()
 	if r.state != running {
 		w.mu.Unlock()
 		return nil
 	}
-	next := &report{value: value, heard: []chan error{heard}}
+	next := &report{text: text, heard: []chan error{heard}}
 	if r.report != nil {
 		next.heard = append(next.heard, r.report.heard...)
 	}

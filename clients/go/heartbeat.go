@@ -2,8 +2,6 @@ package dibs
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"time"
 )
 
@@ -31,7 +29,7 @@ func (w *Worker) beat() {
 	now := time.Now()
 	var batch []*run
 	for r := range w.runs {
-		if !r.beats() || r.due().After(now.Add(r.lease()*3/100)) {
+		if !r.beats() || r.due().After(now.Add(r.lease()/33)) {
 			continue
 		}
 		if r.state == running && now.After(r.leaseEnds) {
@@ -47,7 +45,7 @@ func (w *Worker) beat() {
 	if len(batch) > 0 {
 		items := make([]ExtendItem, len(batch))
 		for i, r := range batch {
-			items[i] = ExtendItem{ID: r.work.ID, LeaseToken: r.work.LeaseToken, LeaseSeconds: r.work.LeaseSeconds}
+			items[i] = ExtendItem{ID: r.id, LeaseToken: r.token, LeaseSeconds: r.leaseSeconds}
 		}
 		w.extend(batch, func(ctx context.Context) ([]SettleResult, error) {
 			answer, err := w.Client.SettleJobs(ctx, SettleRequest{Extends: items})
@@ -63,13 +61,9 @@ func (w *Worker) beat() {
 func (w *Worker) sendReport(r *run) func(context.Context) ([]SettleResult, error) {
 	sent := r.report
 	r.report = nil
-	text, err := json.Marshal(sent.value)
 	return func(ctx context.Context) ([]SettleResult, error) {
-		body := ExtendRequest{LeaseToken: r.work.LeaseToken, LeaseSeconds: r.work.LeaseSeconds, Progress: text}
-		var answer *Extended
-		if err == nil {
-			answer, err = w.Client.ExtendLease(ctx, r.work.ID, body)
-		}
+		body := ExtendRequest{LeaseToken: r.token, LeaseSeconds: r.leaseSeconds, Progress: sent.text}
+		answer, err := w.Client.ExtendLease(ctx, r.id, body)
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if err != nil && IsTemporary(err) && r.state == running {
@@ -83,14 +77,13 @@ func (w *Worker) sendReport(r *run) func(context.Context) ([]SettleResult, error
 		for _, heard := range sent.heard {
 			heard <- err
 		}
-		var refused *Error
-		if errors.As(err, &refused) {
-			return []SettleResult{{ID: r.work.ID, Status: int64(refused.Status)}}, nil
+		if refused, isRefusal := find[*Error](err); isRefusal {
+			return []SettleResult{{ID: r.id, Status: int64(refused.Status)}}, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		return []SettleResult{{ID: r.work.ID, Status: 200, CancelRequested: &answer.CancelRequested}}, nil
+		return []SettleResult{{ID: r.id, Status: 200, CancelRequested: &answer.CancelRequested}}, nil
 	}
 }
 

@@ -2,6 +2,8 @@ package dibs
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"time"
 )
 
@@ -41,19 +43,16 @@ func (p *Producer) spec(job JobSpec) JobSpec {
 	if p.Headers == nil {
 		return job
 	}
-	headers := p.Headers()
-	for name, value := range job.Headers {
-		headers[name] = value
-	}
+	// A map of its own: what Headers returns may serve other jobs, too.
+	headers := map[string]string{}
+	maps.Copy(headers, p.Headers())
+	maps.Copy(headers, job.Headers)
 	job.Headers = headers
 	return job
 }
 
 func repeat[T any](ctx context.Context, within time.Duration, send func() (T, error)) (T, error) {
-	if within == 0 {
-		within = 30 * time.Second
-	}
-	end := time.Now().Add(within)
+	end := time.Now().Add(orDefault(within, 30*time.Second))
 	for failures := 0; ; failures++ {
 		answer, err := send()
 		pause := backoff(failures, err)
@@ -62,7 +61,7 @@ func repeat[T any](ctx context.Context, within time.Duration, send func() (T, er
 		}
 		select {
 		case <-ctx.Done():
-			return answer, ctx.Err()
+			return answer, fmt.Errorf("%w; before that: %w", ctx.Err(), err)
 		case <-time.After(pause):
 		}
 	}

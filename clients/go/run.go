@@ -2,6 +2,7 @@ package dibs
 
 import (
 	"context"
+	"encoding/json"
 	"math/rand"
 	"time"
 )
@@ -21,15 +22,20 @@ const (
 	done
 )
 
-// report is progress that is to be sent, and who waits for that.
+// report is progress that is to be sent, as JSON, and who waits for that.
 type report struct {
-	value any
+	text  json.RawMessage
 	heard []chan error
 }
 
 type run struct {
-	work  *Work
-	state runState
+	// What Dibs gave. The handler has a copy of its own, and may write into it.
+	id, token    string
+	leaseSeconds float64
+	work         *Work
+	state        runState
+	// The one that its handler runs in.
+	goroutine goroutineID
 	// By the monotonic clock of this process. The server's clock plays no part.
 	leaseEnds time.Time
 	extendAt  time.Time
@@ -50,13 +56,14 @@ type run struct {
 }
 
 // newRun begins with a lease. A doubtful one may be over already: its job is begun only after an extend.
-func newRun(job LeasedJob, isDoubtful bool) *run {
-	r := &run{confirmed: make(chan struct{}), ended: make(chan struct{})}
+func newRun(ctx context.Context, job LeasedJob, isDoubtful bool) *run {
+	r := &run{id: job.ID, token: job.LeaseToken, leaseSeconds: job.LeaseSeconds}
+	r.confirmed, r.ended = make(chan struct{}), make(chan struct{})
 	r.work = &Work{LeasedJob: job}
 	if job.PayloadText != nil {
 		r.work.Text = *job.PayloadText
 	}
-	r.ctx, r.cancel = context.WithCancelCause(context.Background())
+	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	r.leaseEnds = time.Now().Add(r.lease())
 	r.extendAt = time.Now()
 	if !isDoubtful {
@@ -66,7 +73,7 @@ func newRun(job LeasedJob, isDoubtful bool) *run {
 	return r
 }
 
-func (r *run) lease() time.Duration { return seconds(r.work.LeaseSeconds) }
+func (r *run) lease() time.Duration { return max(shortestLease, seconds(r.leaseSeconds)) }
 
 // next is a third of the lease later, or a little earlier, so that leases do not move in step.
 func (r *run) next(from time.Time) time.Time {
@@ -101,6 +108,17 @@ func (r *run) extended(sent time.Time) {
 func (r *run) failed(err error) {
 	r.extendAt = time.Now().Add(min(r.lease()/6, backoff(r.failures, err)))
 	r.failures++
+}
+
+// wait returns when the lease is sure, and earlier handlers of the same job have ended, or when the context ends before that.
+func (r *run) wait(before []*run) {
+	<-r.confirmed
+	for _, other := range before {
+		select {
+		case <-other.ended:
+		case <-r.ctx.Done():
+		}
+	}
 }
 
 func (r *run) beats() bool { return r.state != done && !r.lost && !r.extending }

@@ -1,7 +1,6 @@
 package dibs
 
 import (
-	"errors"
 	"fmt"
 	"time"
 )
@@ -129,8 +128,8 @@ func (w *Worker) answered(one *settlement, result SettleResult) {
 }
 
 func (w *Worker) batchFailed(batch []*settlement, err error) {
-	var refusal *Error
-	isBug := errors.As(err, &refusal) && refusal.Status == 500
+	refusal, isRefusal := find[*Error](err)
+	isBug := isRefusal && refusal.Status == 500
 	isTemporary := IsTemporary(err)
 	for _, one := range batch {
 		one.repeated = one.repeated || mayBeDone(err)
@@ -155,8 +154,8 @@ func (w *Worker) batchFailed(batch []*settlement, err error) {
 // refused: Dibs never takes this ack. Its result is too large, or a follow-up is wrong. To do the work again would not help.
 func (w *Worker) refused(one *settlement, err error) {
 	w.observe(Event{Type: "refused", Job: one.run.work, Verb: string(one.verb), Err: err})
-	var refusal *Error
-	isForbidden := errors.As(err, &refusal) && (refusal.Status == 401 || refusal.Status == 403)
+	refusal, isRefusal := find[*Error](err)
+	isForbidden := isRefusal && (refusal.Status == 401 || refusal.Status == 403)
 	if one.verb == verbAck && !isForbidden {
 		w.settle(one.run, nackOf(one.run, Dead(fmt.Errorf("the ack was refused: %w", err))))
 		return

@@ -3,15 +3,10 @@ package dibs
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"sync"
 	"time"
-)
-
-const (
-	// How long a handler may take to end after its context, when the worker stops.
-	last = time.Second
-	// How long the worker then tries to send what is left, and how long it tries to take back a claim.
-	flush = 5 * time.Second
 )
 
 type phase int
@@ -46,11 +41,15 @@ type Worker struct {
 	StopAfter time.Duration
 	// Middleware goes around each handler, the first one outermost.
 	Middleware []Middleware
-	// Observe is told all that the worker does. It must not block.
+	// Observe is told all that the worker does: one event after the other, in order, beside the work. While it blocks, up to 100,000
+	// events wait; later ones are dropped, see Event.Missed. A panic of it is ignored.
 	Observe func(Event)
 
 	mu              sync.Mutex
 	phase           phase
+	handler         Handler
+	queues          []string
+	places          int
 	ctx             context.Context
 	cancel          context.CancelFunc
 	ended           chan struct{}
@@ -65,17 +64,31 @@ type Worker struct {
 	claimNotBefore  time.Time
 	settleFailures  int
 	settleNotBefore time.Time
+	stopBy          time.Time
 	closeUntil      time.Time
 	timer           *time.Timer
 	beatTimer       *time.Timer
 	stopTimers      []*time.Timer
 	err             error
+
+	// What Observe is to be told, and who tells it: closed when nothing is left.
+	events   []Event
+	missed   int
+	teller   chan struct{}
+	tellerIn goroutineID
 }
 
-// Run works until Stop, or until ctx is done: then it stops as Stop does. It returns an *Error when Dibs refuses a claim for good: a
-// name that is wrong, a key that may not.
+// Run works until Stop, or until ctx is done: then it stops as Stop does, and returns nil. The contexts of handlers have the values of
+// ctx, and do not end with it. It returns an *Error when Dibs refuses a claim for good: a name that is wrong, a key that may not.
 func (w *Worker) Run(ctx context.Context) error {
+	handler, err := w.checked(ctx)
+	if err != nil {
+		return err
+	}
 	w.mu.Lock()
+	if w.phase == fresh && ctx.Err() != nil {
+		w.phase = stopped
+	}
 	if w.phase == stopped && w.ended == nil {
 		w.mu.Unlock()
 		return nil // It was stopped before it ran: a goroutine may begin late.
@@ -84,17 +97,13 @@ func (w *Worker) Run(ctx context.Context) error {
 		w.mu.Unlock()
 		return errors.New("dibs: a worker runs once")
 	}
-	if w.Concurrency == 0 {
-		w.Concurrency = 10
+	w.handler = handler
+	w.queues = slices.Clone(w.Queues)
+	w.places = w.Concurrency
+	if w.places == 0 {
+		w.places = 10
 	}
-	if w.Concurrency < 1 || w.Concurrency > 1000 {
-		w.mu.Unlock()
-		return errors.New("dibs: Concurrency must be from 1 to 1000")
-	}
-	for i := len(w.Middleware) - 1; i >= 0; i-- {
-		w.Handler = w.Middleware[i](w.Handler)
-	}
-	w.ctx, w.cancel = context.WithCancel(context.Background())
+	w.ctx, w.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	w.ended = make(chan struct{})
 	w.runs = map[*run]bool{}
 	w.phase = working
@@ -105,67 +114,39 @@ func (w *Worker) Run(ctx context.Context) error {
 		w.Stop()
 	case <-w.ended:
 	}
-	<-w.ended
+	w.awaitEnd()
 	return w.err
 }
 
-// Stop takes no more jobs, lets the handlers end, and returns when they have.
-func (w *Worker) Stop() { w.StopWithin(orDefault(w.StopAfter, 25*time.Second)) }
-
-func orDefault(given, fallback time.Duration) time.Duration {
-	if given == 0 {
-		return fallback
+// checked is the handler with its middleware, or what is wrong with the settings.
+func (w *Worker) checked(ctx context.Context) (Handler, error) {
+	switch {
+	case ctx == nil:
+		return nil, errors.New("dibs: the context of Run is nil")
+	case w.Client == nil:
+		return nil, errors.New("dibs: the worker has no Client")
+	case w.Handler == nil:
+		return nil, errors.New("dibs: the worker has no Handler")
+	case w.Concurrency < 0 || w.Concurrency > 1000:
+		return nil, errors.New("dibs: Concurrency must be from 1 to 1000")
+	case w.Lease < 0 || w.Wait < 0 || w.StopAfter < 0:
+		return nil, errors.New("dibs: Lease, Wait and StopAfter must not be negative")
 	}
-	return given
-}
-
-// StopWithin is Stop with another deadline. A second call may make it earlier.
-func (w *Worker) StopWithin(deadline time.Duration) {
-	w.mu.Lock()
-	if w.phase == fresh || w.phase == stopped {
-		w.phase = stopped
-		w.mu.Unlock()
-		return
-	}
-	w.beginStop(deadline)
-	w.mu.Unlock()
-	<-w.ended
-}
-
-func (w *Worker) beginStop(deadline time.Duration) {
-	if w.phase == working {
-		w.phase = stopping
-		w.closeUntil = time.Now().Add(flush)
-		w.observe(Event{Type: "stopping"})
-	}
-	w.after(deadline, func() {
-		for r := range w.runs {
-			if r.state == running {
-				w.signal(r, ErrStopping)
-			}
+	handler := w.Handler
+	for i := len(w.Middleware) - 1; i >= 0; i-- {
+		around := w.Middleware[i]
+		if around != nil {
+			handler = around(handler)
 		}
-	})
-	w.after(deadline+last, func() {
-		for r := range w.runs {
-			if r.state == running {
-				w.settle(r, releaseOf(r, 0))
-			}
+		if around == nil || handler == nil {
+			return nil, fmt.Errorf("dibs: Middleware[%d] is nil, or makes no handler", i)
 		}
-	})
-	w.after(deadline+last+flush, w.finish)
-	w.pump()
-}
-
-func (w *Worker) after(pause time.Duration, act func()) {
-	w.stopTimers = append(w.stopTimers, time.AfterFunc(pause, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		act()
-	}))
+	}
+	return handler, nil
 }
 
 func (w *Worker) free() int {
-	free := w.Concurrency
+	free := w.places
 	for r := range w.runs {
 		if r.state == running {
 			free--
@@ -175,18 +156,3 @@ func (w *Worker) free() int {
 }
 
 func (w *Worker) mayClaim() bool { return w.phase == working && !w.claiming && w.free() > 0 }
-
-func (w *Worker) finish() {
-	if w.phase == stopped {
-		return
-	}
-	w.phase = stopped
-	for _, timer := range append(w.stopTimers, w.timer, w.beatTimer) {
-		if timer != nil {
-			timer.Stop()
-		}
-	}
-	w.cancel()
-	w.observe(Event{Type: "stopped", Err: w.err})
-	close(w.ended)
-}

@@ -1,0 +1,116 @@
+package dibs
+
+import "time"
+
+const (
+	// How long a handler may take to end after its context, when the worker stops.
+	last = time.Second
+	// How long the worker then tries to send what is left, and how long it tries to take back a claim.
+	flush = 5 * time.Second
+)
+
+// Stop takes no more jobs, lets the handlers end, and returns when they have. It may be called at any time, and more than once. From
+// a handler or from Observe, it returns at once: the handler that calls it must end, too. A goroutine that a handler waits for is not
+// known as such: call it there with go.
+func (w *Worker) Stop() { w.StopWithin(w.stopAfter()) }
+
+func (w *Worker) stopAfter() time.Duration { return orDefault(w.StopAfter, 25*time.Second) }
+
+// StopWithin is Stop with another deadline. A second call may make it earlier.
+func (w *Worker) StopWithin(deadline time.Duration) {
+	w.mu.Lock()
+	if w.phase == fresh {
+		w.phase = stopped
+	}
+	if w.phase == working || w.phase == stopping {
+		w.beginStop(bounded(deadline))
+	}
+	mayWait := w.ended != nil && !w.isWithin(currentGoroutine())
+	w.mu.Unlock()
+	if mayWait {
+		w.awaitEnd()
+	}
+}
+
+// isWithin tells whether this goroutine is one that a stop waits for.
+func (w *Worker) isWithin(goroutine goroutineID) bool {
+	isWithin := goroutine == w.tellerIn
+	for r := range w.runs {
+		isWithin = isWithin || goroutine == r.goroutine
+	}
+	return isWithin && goroutine != 0
+}
+
+// awaitEnd waits until Observe was told all, too, unless that takes too long.
+func (w *Worker) awaitEnd() {
+	<-w.ended
+	w.mu.Lock()
+	teller := w.teller
+	w.mu.Unlock()
+	if teller == nil {
+		return
+	}
+	select {
+	case <-teller:
+	case <-time.After(flush):
+	}
+}
+
+func (w *Worker) beginStop(deadline time.Duration) {
+	if w.phase == working {
+		w.phase = stopping
+		w.closeUntil = time.Now().Add(flush)
+		w.observe(Event{Type: "stopping"})
+	}
+	by := time.Now().Add(deadline)
+	if w.stopBy.IsZero() || by.Before(w.stopBy) {
+		w.stopBy = by
+		w.setStopTimers(deadline)
+	}
+	w.pump()
+}
+
+func (w *Worker) setStopTimers(deadline time.Duration) {
+	for _, timer := range w.stopTimers {
+		timer.Stop()
+	}
+	w.stopTimers = nil
+	w.after(deadline, func() {
+		for r := range w.runs {
+			if r.state == running {
+				w.signal(r, ErrStopping)
+			}
+		}
+	})
+	w.after(deadline+last, func() {
+		for r := range w.runs {
+			if r.state == running {
+				w.settle(r, releaseOf(r, 0))
+			}
+		}
+	})
+	w.after(deadline+last+flush, w.finish)
+}
+
+func (w *Worker) after(pause time.Duration, act func()) {
+	w.stopTimers = append(w.stopTimers, time.AfterFunc(pause, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		act()
+	}))
+}
+
+func (w *Worker) finish() {
+	if w.phase == stopped {
+		return
+	}
+	w.observe(Event{Type: "stopped", Err: w.err})
+	w.phase = stopped
+	for _, timer := range append(w.stopTimers, w.timer, w.beatTimer) {
+		if timer != nil {
+			timer.Stop()
+		}
+	}
+	w.cancel()
+	close(w.ended)
+}

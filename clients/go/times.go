@@ -1,0 +1,51 @@
+package dibs
+
+import (
+	"math/rand"
+	"time"
+)
+
+const (
+	// longest is what every time is cut to, so that sums of several do not overflow. It is as good as for ever.
+	longest = 50 * 365 * 24 * time.Hour
+	// longestDelay and shortestLease are limits of Dibs.
+	longestDelay  = 366 * 24 * time.Hour
+	shortestLease = 100 * time.Millisecond
+
+	backoffBase    = 100 * time.Millisecond
+	backoffLongest = 2 * time.Second
+)
+
+// bounded makes a time of what a program gave: it may be negative, or math.MaxInt64.
+func bounded(given time.Duration) time.Duration { return max(0, min(given, longest)) }
+
+func orDefault(given, fallback time.Duration) time.Duration {
+	if given == 0 {
+		return fallback
+	}
+	return bounded(given)
+}
+
+// seconds makes a time of a number that came from elsewhere: it may be NaN, negative or 1e300.
+func seconds(n float64) time.Duration {
+	if !(n > 0) {
+		return 0
+	}
+	return time.Duration(min(n, longest.Seconds()) * float64(time.Second))
+}
+
+// delaySeconds is a delay as Dibs takes it.
+func delaySeconds(delay time.Duration) *float64 {
+	return Ptr(max(0, min(delay, longestDelay)).Seconds())
+}
+
+// backoff is how long to wait after this many failures in a row: a random share of a time that doubles (full jitter), so that many
+// workers do not come back in step.
+func backoff(failures int, err error) time.Duration {
+	most := min(backoffBase<<min(failures, 10), backoffLongest)
+	if refused, isRefusal := find[*Error](err); isRefusal && refused.RetryAfter > 0 {
+		rest := bounded(refused.RetryAfter)
+		return rest + time.Duration(rand.Float64()*float64(min(most, rest)))
+	}
+	return time.Duration(rand.Float64() * float64(most))
+}
