@@ -5,18 +5,21 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strings"
+	"unicode/utf8"
 )
 
 const (
-	// mostCauses bounds how far an error is followed: it may be its own cause.
-	mostCauses = 50
-	// mostText bounds what is said of a failure. Dibs keeps its first 16 KiB.
-	mostText = 64 << 10
+	// mostSteps bounds how far an error is followed: it may be its own cause.
+	mostSteps = 100
+	// mostCauses are told, with so many characters each. mostText is what Dibs keeps of all that is said of a failure.
+	mostCauses = 8
+	mostCause  = 1000
+	mostText   = 16_384
 )
 
 // each visits an error and its causes, until visit returns false.
 func each(err error, visit func(error) bool) {
-	left := mostCauses
+	left := mostSteps
 	var follow func(error) bool
 	follow = func(err error) bool {
 		if err == nil || left == 0 {
@@ -62,38 +65,83 @@ func find[T interface {
 	return found, isFound
 }
 
-// textOf says what an error says, and of its causes what it does not say itself.
+// textOf says what an error says, then its causes, from the outside in, and at last the stack of a panic.
 func textOf(err error) string {
-	text := strings.Builder{}
-	each(err, func(one error) bool {
-		said := ownText(one)
-		switch {
-		case text.Len() == 0:
-			text.WriteString(said)
-		case !strings.Contains(text.String(), said):
-			text.WriteString("\ncaused by: " + said)
-		}
-		return text.Len() < mostText
-	})
+	own := ownText(err)
+	causes := account{said: cut(own, mostText/2), stepsLeft: mostSteps, causesLeft: mostCauses}
+	causes.add(err)
+	said := cut(own, mostText-utf8.RuneCountInString(causes.text)) + causes.text
 	if panicked, isPanic := find[*Panic](err); isPanic {
-		fmt.Fprintf(&text, "\n\n%s", panicked.Stack)
+		said += "\n" + string(panicked.Stack)
 	}
-	said := text.String()
-	said = strings.ToValidUTF8(said[:min(len(said), mostText)], "\uFFFD")
-	return strings.ReplaceAll(said, "\x00", "\uFFFD")
+	return cut(strings.ReplaceAll(strings.ToValidUTF8(said, "\uFFFD"), "\x00", "\uFFFD"), mostText)
 }
 
-func ownText(err error) string { return safeText(err, err.Error) }
+// account is what was said so far, and what of it are causes.
+type account struct {
+	said, text            string
+	stepsLeft, causesLeft int
+}
 
-// safeText calls what may panic: the value may be a nil pointer.
-func safeText(value any, say func() string) (text string) {
+// add tells the causes that were not told yet. Those of a group stand side by side.
+func (a *account) add(err error) {
+	between := ": "
+	for _, cause := range causesOf(err) {
+		if cause == nil || a.stepsLeft == 0 || a.causesLeft == 0 {
+			continue
+		}
+		a.stepsLeft--
+		if text := cut(ownText(cause), mostCause); !strings.Contains(a.said, text) {
+			a.causesLeft--
+			a.said += between + text
+			a.text += between + text
+			between = "; "
+		}
+		a.add(cause)
+	}
+}
+
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	count, end := 0, 0
+	for i := range text {
+		if count++; count == most {
+			end = i
+		} else if count > most {
+			return text[:end] + "…"
+		}
+	}
+	return text
+}
+
+// ownText is what an error says itself. A group of errors.Join has a line for each.
+func ownText(err error) string {
+	text := safeText(err)
+	if _, isGroup := err.(interface{ Unwrap() []error }); isGroup {
+		texts := []string{}
+		for _, one := range causesOf(err) {
+			texts = append(texts, safeText(one))
+		}
+		if text == strings.Join(texts, "\n") {
+			return strings.Join(texts, "; ")
+		}
+	}
+	return text
+}
+
+// safeText asks what may panic: the value may be a nil pointer.
+func safeText(value any) (text string) {
 	defer func() {
 		if recover() != nil {
-			text = fmt.Sprintf("a value of type %T, whose text panics", value)
+			text = fmt.Sprintf("a value that has no text (%T)", value)
 		}
 	}()
-	text = say()
-	return text[:min(len(text), mostText)]
+	if err, isError := value.(error); isError {
+		return err.Error()
+	}
+	return value.(fmt.Stringer).String()
 }
 
 // Panic is the error of a handler that panicked.
@@ -146,7 +194,7 @@ func textOfValue(value any) string {
 	case error:
 		return ownText(value)
 	case fmt.Stringer:
-		return safeText(value, value.String)
+		return safeText(value)
 	}
 	var content []byte
 	if guarded(func() (err error) { content, err = json.Marshal(value); return err }) != nil {

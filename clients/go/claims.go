@@ -3,6 +3,7 @@ package dibs
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -59,16 +60,21 @@ func (w *Worker) sendClaim() {
 	}()
 }
 
-// askForJobs: an answer without a list of jobs is none of Dibs. If it counted, the worker would claim in a hurry.
+// askForJobs: an answer without leases is none of Dibs. If it counted, the worker would claim in a hurry.
 func (w *Worker) askForJobs(ctx context.Context, request ClaimRequest) ([]LeasedJob, error) {
 	answer, err := w.Client.ClaimJobs(ctx, request)
 	if err != nil {
 		return nil, err
 	}
-	if answer.Jobs == nil {
-		return nil, &ConnectionError{errors.New("the answer of a claim has no jobs: it is none of Dibs")}
+	if !areLeases(answer.Jobs) {
+		return nil, &ConnectionError{errors.New("the answer of a claim is not of Dibs: it has no leases")}
 	}
 	return answer.Jobs, nil
+}
+
+// areLeases: a list may be empty, and must be there.
+func areLeases(jobs []LeasedJob) bool {
+	return jobs != nil && !slices.ContainsFunc(jobs, func(job LeasedJob) bool { return job.ID == "" || job.LeaseToken == "" })
 }
 
 // closeClaim repeats a claim that waits, or whose answer was lost, by one that does not wait. It takes the place of the first, and

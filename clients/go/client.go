@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -23,10 +24,16 @@ type Client struct {
 	URL string
 	// Key is an access key or token.
 	Key string
+	// KeyFunc gives the key in place of Key. It is asked before each request, so that a new one counts at once. When it fails, the
+	// request fails as one that no answer came to. It should end with its context.
+	KeyFunc func(context.Context) (string, error)
 	// HTTP sends the requests. Default: a client that keeps connections.
 	HTTP *http.Client
 	// Timeout for an answer, beside what a request asks Dibs to wait. Default: 15 s.
 	Timeout time.Duration
+
+	// When Dibs last accepted the key: so long after epoch.
+	accepted atomic.Int64
 }
 
 type call struct {
@@ -58,6 +65,9 @@ func put[T any](values url.Values, name string, value *T) {
 	}
 }
 
+// epoch: a clock that nobody sets counts from here.
+var epoch = time.Now()
+
 // do sends a request. What keeps it from being sent does not pass: the error is neither an *Error nor a *ConnectionError.
 func (c *Client) do(ctx context.Context, call *call, answer any) error {
 	if c == nil {
@@ -66,11 +76,10 @@ func (c *Client) do(ctx context.Context, call *call, answer any) error {
 	if ctx == nil {
 		return errors.New("dibs: the context is nil")
 	}
-	limit := bounded(c.Timeout)
-	if limit == 0 {
-		limit = 15 * time.Second
+	if c.Timeout < 0 {
+		return errors.New("dibs: Timeout must not be negative")
 	}
-	limit += call.patience()
+	limit := orDefault(c.Timeout, 15*time.Second) + call.patience()
 	whole, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	request, err := c.request(whole, call)
@@ -90,19 +99,29 @@ func (c *Client) do(ctx context.Context, call *call, answer any) error {
 		return &ConnectionError{fmt.Errorf("%s %s: %w", call.method, call.path, err)}
 	}
 	if response.StatusCode >= 300 {
-		return refusal(response, text)
-	}
-	if answer == nil || len(text) == 0 {
-		return nil
+		return c.refused(response, text)
 	}
 	if into, ok := answer.(*string); ok {
 		*into = string(text)
-		return nil
+	} else if answer != nil {
+		if err := json.Unmarshal(text, answer); err != nil {
+			return &ConnectionError{fmt.Errorf("the answer of %s %s is not of Dibs: %w", call.method, call.path, err)}
+		}
 	}
-	if err := json.Unmarshal(text, answer); err != nil {
-		return &ConnectionError{fmt.Errorf("the answer of %s %s is not what was expected: %w", call.method, call.path, err)}
-	}
+	c.accepted.Store(int64(time.Since(epoch)))
 	return nil
+}
+
+// refused: a key that was accepted may have been rotated. The next one may be on its way.
+func (c *Client) refused(response *http.Response, text []byte) error {
+	said := refusal(response, text)
+	accepted := time.Duration(c.accepted.Load())
+	isDoubtful := accepted > 0 && time.Since(epoch)-accepted < keyInDoubt
+	if said.Status == http.StatusUnauthorized && !said.isForeign && isDoubtful {
+		said.isKeyInDoubt = true
+		said.RetryAfter += keyRest
+	}
+	return said
 }
 
 // patience is for how long the call asks Dibs to wait.
@@ -122,7 +141,7 @@ func (c *Client) request(ctx context.Context, call *call) (*http.Request, error)
 	if err != nil {
 		return nil, err
 	}
-	key, err := c.key()
+	key, err := c.key(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -6,16 +6,21 @@ import (
 	"net/http"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 )
 
-// Error is an answer of Dibs that is not 2xx. Code is for programs, and stable.
+// Error is an answer that is not 2xx: of Dibs or, as its Code http_404 then says, of something before it. Code is for programs, and stable.
 type Error struct {
 	Code    string
 	Status  int
 	Problem Problem
 	// RetryAfter is what the server asks for, or 0.
 	RetryAfter time.Duration
+	// It is no problem document of Dibs: a proxy says so.
+	isForeign bool
+	// The key was accepted a moment ago.
+	isKeyInDoubt bool
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("dibs: %s (%s)", e.Problem.Detail, e.Code) }
@@ -31,30 +36,54 @@ func (e *ConnectionError) Error() string {
 }
 func (e *ConnectionError) Unwrap() error { return e.Err }
 
-// IsTemporary tells whether the same request may work a little later.
+// IsTemporary tells whether the same request may work a little later: docs/workers.md has the table.
 func IsTemporary(err error) bool {
-	if refusal, isRefusal := find[*Error](err); isRefusal {
-		return refusal.Status >= 500 || refusal.Status == 429 || refusal.Status == 408
+	refusal, isRefusal := find[*Error](err)
+	if !isRefusal {
+		_, isBroken := find[*ConnectionError](err)
+		return isBroken
 	}
-	_, isBroken := find[*ConnectionError](err)
-	return isBroken
+	switch status := refusal.Status; {
+	case status >= 500 || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout:
+		return true
+	case refusal.isForeign:
+		return status != http.StatusMovedPermanently && status != http.StatusPermanentRedirect && !isTooLarge(refusal)
+	default:
+		return refusal.isKeyInDoubt
+	}
+}
+
+func isTooLarge(refusal *Error) bool { return refusal.Status == http.StatusRequestEntityTooLarge }
+
+// maySettleLater is IsTemporary for what is done already: what a wrong URL or another version of Dibs answers says nothing of the job.
+func maySettleLater(err error) bool {
+	refusal, isRefusal := find[*Error](err)
+	if isRefusal && (refusal.isForeign || refusal.Code == "route_not_found" || refusal.Status == http.StatusMethodNotAllowed) {
+		return !isTooLarge(refusal)
+	}
+	return IsTemporary(err)
 }
 
 // mayBeDone tells whether a request that failed may have counted.
 func mayBeDone(err error) bool {
-	if refusal, isRefusal := find[*Error](err); isRefusal {
+	if refusal, isRefusal := find[*Error](err); isRefusal && !refusal.isForeign {
 		return refusal.Status >= 500 && (refusal.Problem.Outcome == nil || *refusal.Problem.Outcome != "not_done")
 	}
 	return IsTemporary(err)
 }
 
-// refusal reads a problem document. Something before Dibs may have answered: then there is none.
-func refusal(response *http.Response, text []byte) error {
-	problem := Problem{}
-	if json.Unmarshal(text, &problem) != nil || problem.Code == "" {
-		problem = Problem{Code: fmt.Sprintf("http_%d", response.StatusCode), Detail: http.StatusText(response.StatusCode)}
+// refusal reads a problem document. A page of something before Dibs is not quoted: it may show the key.
+func refusal(response *http.Response, text []byte) *Error {
+	said := &Error{Status: response.StatusCode}
+	if json.Unmarshal(text, &said.Problem) != nil || !strings.HasPrefix(said.Problem.Type, "urn:problem-type:dibs:") {
+		said.isForeign = true
+		said.Problem = Problem{
+			Type: "about:blank", Code: fmt.Sprintf("http_%d", response.StatusCode), Detail: http.StatusText(response.StatusCode),
+		}
 	}
-	problem.Status = int64(response.StatusCode)
+	said.Problem.Status = int64(response.StatusCode)
+	said.Code = said.Problem.Code
 	after, _ := strconv.ParseFloat(response.Header.Get("Retry-After"), 64)
-	return &Error{Code: problem.Code, Status: response.StatusCode, Problem: problem, RetryAfter: seconds(after)}
+	said.RetryAfter = seconds(after)
+	return said
 }

@@ -29,8 +29,12 @@ func (w *Worker) work(r *run, before []*run) {
 func (w *Worker) attempt(r *run) {
 	began := time.Now()
 	err := errGone
-	said := nackOf(r, errGone)
+	var said *settlement
+	isOver := false
 	defer func() {
+		if !isOver {
+			said = nackOf(r, errGone)
+		}
 		w.mu.Lock()
 		w.observe(Event{Type: "ended", Job: r.work, Took: time.Since(began), Err: err})
 		w.mu.Unlock()
@@ -41,6 +45,7 @@ func (w *Worker) attempt(r *run) {
 	code := r.code
 	w.mu.Unlock()
 	said = outcome(r, err, code)
+	isOver = true
 }
 
 // handled: the handler has ended, and says this of its job, or nothing.

@@ -2,6 +2,7 @@ package dibs
 
 import (
 	"context"
+	"net/http"
 	"time"
 )
 
@@ -77,15 +78,18 @@ func (w *Worker) sendReport(r *run) func(context.Context) ([]SettleResult, error
 		for _, heard := range sent.heard {
 			heard <- err
 		}
-		if refused, isRefusal := find[*Error](err); isRefusal {
-			return []SettleResult{{ID: r.id, Status: int64(refused.Status)}}, nil
+		if refused, isRefusal := find[*Error](err); isRefusal && isGone(refused.Code) {
+			return []SettleResult{{ID: r.id, Status: http.StatusConflict}}, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		return []SettleResult{{ID: r.id, Status: 200, CancelRequested: &answer.CancelRequested}}, nil
+		return []SettleResult{{ID: r.id, Status: http.StatusOK, CancelRequested: &answer.CancelRequested}}, nil
 	}
 }
+
+// isGone: no other 404 or 409 says anything of a lease.
+func isGone(code string) bool { return code == "lease_lost" || code == "job_not_found" }
 
 // extend sends an extend of these. A slow answer counts, whenever it comes. Without one, the extend is sent again after a third of
 // the lease: it may be that only this request hangs. The caller holds the lock.
@@ -135,12 +139,12 @@ func (w *Worker) extend(runs []*run, send func(context.Context) ([]SettleResult,
 
 func (w *Worker) extendAnswered(r *run, result SettleResult, sent time.Time) {
 	switch result.Status {
-	case 200:
+	case http.StatusOK:
 		r.extended(sent)
 		if result.CancelRequested != nil && *result.CancelRequested && r.state == running {
 			w.signal(r, ErrCancelRequested)
 		}
-	case 404, 409:
+	case http.StatusNotFound, http.StatusConflict:
 		r.lost = true
 		if r.state == running {
 			w.signal(r, ErrLeaseLost)

@@ -26,7 +26,9 @@ type settlement struct {
 	// It was sent before, and no answer came: it may count already.
 	repeated bool
 	// It goes by itself, because something in a batch was refused.
-	alone     bool
+	alone bool
+	// A nack without extras. When that is refused, too, nothing more can be said.
+	isPlain   bool
 	failures  int
 	notBefore time.Time
 }
@@ -53,7 +55,7 @@ func nackOf(r *run, err error) *settlement {
 			item.Retry = Ptr(false)
 		}
 		if nack.Delay != nil {
-			item.DelaySeconds = delaySeconds(*nack.Delay)
+			item.DelaySeconds = Ptr(nack.Delay.Seconds())
 		}
 		item.Enqueue = nack.FollowUps
 	}
@@ -62,8 +64,8 @@ func nackOf(r *run, err error) *settlement {
 
 func releaseOf(r *run, delay time.Duration) *settlement {
 	item := ReleaseItem{ID: r.id, LeaseToken: r.token}
-	if delay > 0 {
-		item.DelaySeconds = delaySeconds(delay)
+	if delay != 0 {
+		item.DelaySeconds = Ptr(delay.Seconds())
 	}
 	return &settlement{run: r, verb: verbRelease, release: item, size: sizeOf(nil)}
 }

@@ -2,6 +2,7 @@ package dibs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -20,7 +21,13 @@ type Producer struct {
 func (p *Producer) Enqueue(ctx context.Context, job JobSpec) (*Job, error) {
 	options := &EnqueueJobOptions{IdempotencyKey: Ptr(newID())}
 	job = p.spec(job)
-	return repeat(ctx, p.Retry, func() (*Job, error) { return p.Client.EnqueueJob(ctx, job, options) })
+	return repeat(ctx, p.Retry, func() (*Job, error) {
+		made, err := p.Client.EnqueueJob(ctx, job, options)
+		if err == nil && made.ID == "" {
+			err = errNoJob
+		}
+		return made, err
+	})
 }
 
 // EnqueueAll makes up to 1000 jobs: all of them or, when one is refused, none.
@@ -31,13 +38,20 @@ func (p *Producer) EnqueueAll(ctx context.Context, jobs []JobSpec) ([]Job, error
 		specs[i] = p.spec(job)
 	}
 	list, err := repeat(ctx, p.Retry, func() (*JobList, error) {
-		return p.Client.EnqueueJobs(ctx, JobSpecList{Jobs: specs}, options)
+		made, err := p.Client.EnqueueJobs(ctx, JobSpecList{Jobs: specs}, options)
+		if err == nil && len(made.Jobs) != len(specs) {
+			err = errNoJob
+		}
+		return made, err
 	})
 	if err != nil {
 		return nil, err
 	}
 	return list.Jobs, nil
 }
+
+// errNoJob: something before Dibs has answered. The job may be there or not.
+var errNoJob = &ConnectionError{errors.New("the answer of an enqueue is not of Dibs: it has no job")}
 
 func (p *Producer) spec(job JobSpec) JobSpec {
 	if p.Headers == nil {
@@ -52,6 +66,10 @@ func (p *Producer) spec(job JobSpec) JobSpec {
 }
 
 func repeat[T any](ctx context.Context, within time.Duration, send func() (T, error)) (T, error) {
+	if within < 0 {
+		var none T
+		return none, errors.New("dibs: Retry must not be negative")
+	}
 	end := time.Now().Add(orDefault(within, 30*time.Second))
 	for failures := 0; ; failures++ {
 		answer, err := send()

@@ -1,7 +1,10 @@
 package dibs
 
 import (
+	"errors"
 	"fmt"
+	"net/http"
+	"slices"
 	"time"
 )
 
@@ -61,6 +64,9 @@ func (w *Worker) sendSettlements(withClaim bool) {
 	}
 	go func() {
 		answer, err := w.Client.SettleJobs(w.ctx, request)
+		if err == nil && !answersAll(request, answer) {
+			err = &ConnectionError{errors.New("the answer of a settlement is not of Dibs")}
+		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.settling = false
@@ -69,45 +75,64 @@ func (w *Worker) sendSettlements(withClaim bool) {
 		}
 		if err != nil {
 			w.batchFailed(batch, err)
-			if open != nil {
-				open.repeated = true
-				// What was refused were settlements. The claim goes by itself.
-				if !IsTemporary(err) && w.claim == open {
-					w.claim = nil
-				}
-			}
+			w.carriedFailed(open, err)
 		} else {
 			w.settleFailures = 0
 			w.answeredAll(lists[verbAck], answer.Acks)
 			w.answeredAll(lists[verbNack], answer.Nacks)
 			w.answeredAll(lists[verbRelease], answer.Releases)
-			if open != nil && answer.Problem != nil {
-				w.claimFailed(&Error{Code: answer.Problem.Code, Status: int(answer.Problem.Status), Problem: *answer.Problem})
-			} else if open != nil {
-				w.claimed(open, answer.Jobs)
-			}
+			w.carriedAnswered(open, answer)
 		}
 		w.pump()
 	}()
 }
 
+// answersAll tells whether there is an answer to each part of the request.
+func answersAll(request SettleRequest, answer *SettleResults) bool {
+	hasClaim := request.Claim == nil || answer.Problem != nil || areLeases(answer.Jobs)
+	return hasClaim && areAnswers(answer.Acks, len(request.Acks)) && areAnswers(answer.Nacks, len(request.Nacks)) &&
+		areAnswers(answer.Releases, len(request.Releases))
+}
+
+func areAnswers(results []SettleResult, count int) bool {
+	return len(results) == count && !slices.ContainsFunc(results, func(one SettleResult) bool { return one.Status < 200 })
+}
+
+// carriedFailed: what was refused were settlements. The claim that went along goes by itself.
+func (w *Worker) carriedFailed(open *claim, err error) {
+	if open == nil {
+		return
+	}
+	open.repeated = true
+	if !IsTemporary(err) && w.claim == open {
+		w.claim = nil
+	}
+}
+
+func (w *Worker) carriedAnswered(open *claim, answer *SettleResults) {
+	if open == nil {
+		return
+	}
+	if problem := answer.Problem; problem != nil {
+		w.claimFailed(&Error{Code: problem.Code, Status: int(problem.Status), Problem: *problem})
+	} else {
+		w.claimed(open, answer.Jobs)
+	}
+}
+
 func (w *Worker) answeredAll(sent []*settlement, results []SettleResult) {
 	for i, one := range sent {
-		result := SettleResult{Status: 500}
-		if i < len(results) {
-			result = results[i]
-		}
-		w.answered(one, result)
+		w.answered(one, results[i])
 	}
 }
 
 func (w *Worker) answered(one *settlement, result SettleResult) {
-	isGone := result.Status == 404 || result.Status == 409
+	isOver := result.Status == http.StatusNotFound || result.Status == http.StatusConflict
 	switch {
-	case result.Status < 300 || (isGone && one.repeated):
+	case result.Status < 300 || (isOver && one.repeated):
 		w.done(one.run)
 		w.observe(Event{Type: "settled", Job: one.run.work, Verb: string(one.verb)})
-	case isGone:
+	case isOver:
 		w.done(one.run)
 		w.observe(Event{Type: "lost", Job: one.run.work, Verb: string(one.verb)})
 	default:
@@ -129,15 +154,15 @@ func (w *Worker) answered(one *settlement, result SettleResult) {
 
 func (w *Worker) batchFailed(batch []*settlement, err error) {
 	refusal, isRefusal := find[*Error](err)
-	isBug := isRefusal && refusal.Status == 500
-	isTemporary := IsTemporary(err)
+	isBug := isRefusal && refusal.Status == http.StatusInternalServerError
+	passes := maySettleLater(err)
 	for _, one := range batch {
 		one.repeated = one.repeated || mayBeDone(err)
 		// One of them may be what Dibs refuses, or fails at.
-		one.alone = one.alone || isBug || !isTemporary
+		one.alone = one.alone || isBug || !passes
 	}
 	switch {
-	case isTemporary:
+	case passes:
 		w.settleNotBefore = time.Now().Add(backoff(w.settleFailures, err))
 		w.settleFailures++
 		w.outbox = append(w.outbox, batch...)
@@ -145,20 +170,29 @@ func (w *Worker) batchFailed(batch []*settlement, err error) {
 	case len(batch) > 1:
 		w.outbox = append(w.outbox, batch...)
 	default:
-		for _, one := range batch {
-			w.refused(one, err)
-		}
+		w.refused(batch[0], err)
 	}
 }
 
-// refused: Dibs never takes this ack. Its result is too large, or a follow-up is wrong. To do the work again would not help.
+// refused: Dibs never takes this. A result is too large, or a follow-up or a delay is wrong. To do the work again would not help, so an
+// ack becomes a nack for good. A nack or a release becomes a nack without what may be wrong with it.
 func (w *Worker) refused(one *settlement, err error) {
 	w.observe(Event{Type: "refused", Job: one.run.work, Verb: string(one.verb), Err: err})
 	refusal, isRefusal := find[*Error](err)
-	isForbidden := isRefusal && (refusal.Status == 401 || refusal.Status == 403)
-	if one.verb == verbAck && !isForbidden {
-		w.settle(one.run, nackOf(one.run, Dead(fmt.Errorf("the ack was refused: %w", err))))
+	isForbidden := isRefusal && (refusal.Status == http.StatusUnauthorized || refusal.Status == http.StatusForbidden)
+	if isForbidden || one.isPlain {
+		w.done(one.run)
 		return
 	}
-	w.done(one.run)
+	why := fmt.Errorf("the %s was refused: %w", one.verb, err)
+	if one.verb == verbAck {
+		why = Dead(why)
+	}
+	plain := nackOf(one.run, why)
+	plain.isPlain = true
+	if one.verb == verbNack {
+		plain.nack.Error = Ptr(cut(*one.nack.Error+"\n"+*plain.nack.Error, mostText))
+		plain.nack.Retry = one.nack.Retry
+	}
+	w.settle(one.run, plain)
 }

@@ -1,6 +1,7 @@
 package dibs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -23,8 +24,8 @@ func (c *Client) base() (string, error) {
 		return "", errors.New("dibs: the URL of Dibs must begin with http:// or https://")
 	case address.Hostname() == "":
 		return "", errors.New("dibs: the URL of Dibs has no host")
-	case address.RawQuery != "" || address.Fragment != "":
-		return "", errors.New("dibs: the URL of Dibs must have no query and no fragment")
+	case address.User != nil || address.RawQuery != "" || address.Fragment != "":
+		return "", errors.New("dibs: the URL of Dibs must have no user name, no query and no fragment")
 	}
 	if port := address.Port(); port != "" {
 		if number, err := strconv.Atoi(port); err != nil || number < 1 || number > 65535 {
@@ -35,8 +36,42 @@ func (c *Client) base() (string, error) {
 }
 
 // key without the line break of the file that it was read from.
-func (c *Client) key() (string, error) {
-	key := strings.TrimSpace(c.Key)
+func (c *Client) key(ctx context.Context) (string, error) {
+	if c.KeyFunc == nil {
+		return checkedKey(c.Key)
+	}
+	type answer struct {
+		key string
+		err error
+	}
+	came := make(chan answer, 1)
+	go func() {
+		given := answer{err: errors.New("the KeyFunc ended its goroutine")}
+		defer func() { came <- given }()
+		err := guarded(func() (err error) {
+			given.key, err = c.KeyFunc(ctx)
+			return err
+		})
+		given.err = err
+	}()
+	var given answer
+	select {
+	case given = <-came:
+	case <-ctx.Done():
+		given.err = ctx.Err()
+	}
+	key, err := checkedKey(given.key)
+	if given.err != nil {
+		err = fmt.Errorf("there is no key: %w", given.err)
+	}
+	if err != nil {
+		return "", &ConnectionError{err}
+	}
+	return key, nil
+}
+
+func checkedKey(given string) (string, error) {
+	key := strings.TrimSpace(given)
 	for _, char := range key {
 		if char <= ' ' || char > '~' {
 			return "", errors.New("dibs: the key has a character that no key has: a space, a line break, or one beyond ASCII")

@@ -8,9 +8,13 @@ import (
 const (
 	// longest is what every time is cut to, so that sums of several do not overflow. It is as good as for ever.
 	longest = 50 * 365 * 24 * time.Hour
-	// longestDelay and shortestLease are limits of Dibs.
-	longestDelay  = 366 * 24 * time.Hour
+	// shortestLease is one of Dibs.
 	shortestLease = 100 * time.Millisecond
+	// longestRest is how long a Retry-After is waited out.
+	longestRest = time.Minute
+	// How long a key that was accepted may be refused, and how long to wait for the next one.
+	keyInDoubt = time.Minute
+	keyRest    = 2 * time.Second
 
 	backoffBase    = 100 * time.Millisecond
 	backoffLongest = 2 * time.Second
@@ -34,18 +38,14 @@ func seconds(n float64) time.Duration {
 	return time.Duration(min(n, longest.Seconds()) * float64(time.Second))
 }
 
-// delaySeconds is a delay as Dibs takes it.
-func delaySeconds(delay time.Duration) *float64 {
-	return Ptr(max(0, min(delay, longestDelay)).Seconds())
-}
-
 // backoff is how long to wait after this many failures in a row: a random share of a time that doubles (full jitter), so that many
 // workers do not come back in step.
 func backoff(failures int, err error) time.Duration {
 	most := min(backoffBase<<min(failures, 10), backoffLongest)
+	rest := time.Duration(0)
 	if refused, isRefusal := find[*Error](err); isRefusal && refused.RetryAfter > 0 {
-		rest := bounded(refused.RetryAfter)
-		return rest + time.Duration(rand.Float64()*float64(min(most, rest)))
+		rest = min(refused.RetryAfter, longestRest)
+		most = min(most, rest)
 	}
-	return time.Duration(rand.Float64() * float64(most))
+	return rest + time.Duration(rand.Float64()*float64(most))
 }

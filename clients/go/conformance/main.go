@@ -5,9 +5,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -22,125 +20,68 @@ func say(event map[string]any) {
 	_ = json.NewEncoder(os.Stdout).Encode(event)
 }
 
-type script struct {
-	Ms           float64         `json:"ms"`
-	IgnoreSignal bool            `json:"ignore_signal"`
-	Fail         *string         `json:"fail"`
-	Dead         bool            `json:"dead"`
-	DelaySeconds *float64        `json:"delay_seconds"`
-	Release      bool            `json:"release"`
-	Result       json.RawMessage `json:"result"`
-	LargeResult  int             `json:"large_result"`
-	Progress     []any           `json:"progress"`
-	FollowUp     *dibs.JobSpec   `json:"follow_up"`
-}
-
-func play(ctx context.Context, job *dibs.Work, s script) error {
-	for _, value := range s.Progress {
-		if err := job.Report(value); err != nil {
-			return err
-		}
-	}
-	end := ctx.Done()
-	if s.IgnoreSignal {
-		end = nil
-	}
-	select {
-	case <-end:
-		return context.Cause(ctx)
-	case <-time.After(time.Duration(s.Ms * float64(time.Millisecond))):
-	}
-	delay := time.Duration(0)
-	if s.DelaySeconds != nil {
-		delay = time.Duration(*s.DelaySeconds * float64(time.Second))
-	}
-	switch {
-	case s.Fail != nil && s.Dead:
-		return dibs.Dead(errors.New(*s.Fail))
-	case s.Fail != nil && s.DelaySeconds != nil:
-		return dibs.RetryIn(delay, errors.New(*s.Fail))
-	case s.Fail != nil:
-		return errors.New(*s.Fail)
-	case s.Release:
-		return &dibs.Release{Delay: delay}
-	}
-	if s.LargeResult > 0 {
-		job.SetResult(strings.Repeat("x", s.LargeResult))
-	} else if s.Result != nil {
-		job.SetResult(s.Result)
-	}
-	if s.FollowUp != nil {
-		job.FollowUp(*s.FollowUp)
-	}
-	return nil
-}
-
-func codeOf(err error) string {
-	var refusal *dibs.Error
-	if errors.As(err, &refusal) {
-		return refusal.Code
-	}
-	return err.Error()
-}
-
 type command struct {
-	Do           string         `json:"do"`
-	As           string         `json:"as"`
-	URL          string         `json:"url"`
-	Queues       []string       `json:"queues"`
-	Concurrency  int            `json:"concurrency"`
-	LeaseSeconds float64        `json:"lease_seconds"`
-	WaitSeconds  float64        `json:"wait_seconds"`
-	StopSeconds  float64        `json:"stop_seconds"`
-	Name         string         `json:"name"`
-	Seconds      *float64       `json:"seconds"`
-	Jobs         []dibs.JobSpec `json:"jobs"`
+	Do             string         `json:"do"`
+	As             string         `json:"as"`
+	URL            string         `json:"url"`
+	Queues         []string       `json:"queues"`
+	Concurrency    int            `json:"concurrency"`
+	LeaseSeconds   duration       `json:"lease_seconds"`
+	WaitSeconds    duration       `json:"wait_seconds"`
+	StopSeconds    duration       `json:"stop_seconds"`
+	TimeoutSeconds duration       `json:"timeout_seconds"`
+	RetrySeconds   *duration      `json:"retry_seconds"`
+	Name           string         `json:"name"`
+	Key            keySteps       `json:"key"`
+	StopFirst      bool           `json:"stop_first"`
+	StopOn         string         `json:"stop_on"`
+	Seconds        *duration      `json:"seconds"`
+	Jobs           []dibs.JobSpec `json:"jobs"`
 }
 
-func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
-
-func start(c command) *dibs.Worker {
-	worker := &dibs.Worker{
-		Client:      &dibs.Client{URL: c.URL},
+func start(c command) (worker *dibs.Worker, cancel func()) {
+	worker = &dibs.Worker{
+		Client:      c.client(),
 		Queues:      c.Queues,
 		Concurrency: c.Concurrency,
-		Lease:       seconds(c.LeaseSeconds),
-		Wait:        seconds(c.WaitSeconds),
-		StopAfter:   seconds(c.StopSeconds),
+		Lease:       time.Duration(c.LeaseSeconds),
+		Wait:        time.Duration(c.WaitSeconds),
+		StopAfter:   time.Duration(c.StopSeconds),
 		Name:        c.Name,
 		Observe: func(event dibs.Event) {
-			if event.Type == "signalled" {
+			switch event.Type {
+			case "signalled":
 				say(map[string]any{"event": "signal", "as": c.As, "id": event.Job.ID, "code": event.Err.Error()})
+			case "retrying":
+				say(map[string]any{"event": "retrying", "as": c.As, "text": all(event.Err)})
+			case "refused":
+				say(map[string]any{"event": "refused", "as": c.As, "id": event.Job.ID, "text": all(event.Err)})
 			}
-		},
-		Handler: func(ctx context.Context, job *dibs.Work) error {
-			s := script{}
-			if strings.Contains(job.Text, "undecodable") {
-				return errors.New("the payload cannot be decoded")
+			if event.Type == c.StopOn {
+				worker.Stop()
 			}
-			if err := job.Decode(&s); err != nil {
-				return err
-			}
-			say(map[string]any{
-				"event": "started", "as": c.As, "id": job.ID, "attempt": job.Attempt, "deliveries": job.Deliveries,
-				"headers": job.Headers, "payload_text": job.Text, "progress": job.Progress,
-			})
-			defer say(map[string]any{"event": "finished", "as": c.As, "id": job.ID})
-			return play(ctx, job, s)
 		},
 	}
+	worker.Handler = func(ctx context.Context, job *dibs.Work) error { return handle(ctx, worker, c.As, job) }
+	if c.StopFirst {
+		worker.Stop()
+	}
+	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
-		if err := worker.Run(context.Background()); err != nil {
-			say(map[string]any{"event": "failed", "as": c.As, "code": codeOf(err)})
+		if err := worker.Run(ctx); err != nil {
+			say(map[string]any{"event": "failed", "as": c.As, "code": codeOf(err), "text": all(err)})
 		} else {
 			say(map[string]any{"event": "stopped", "as": c.As})
 		}
 	}()
-	return worker
+	return worker, cancel
 }
 
 func enqueue(c command) {
-	producer := &dibs.Producer{Client: &dibs.Client{URL: c.URL}, Retry: 10 * time.Second}
+	producer := &dibs.Producer{Client: c.client(), Retry: 10 * time.Second}
+	if c.RetrySeconds != nil {
+		producer.Retry = time.Duration(*c.RetrySeconds)
+	}
 	ctx := context.Background()
 	var jobs []dibs.Job
 	var err error
@@ -153,7 +94,7 @@ func enqueue(c command) {
 		jobs, err = producer.EnqueueAll(ctx, c.Jobs)
 	}
 	if err != nil {
-		say(map[string]any{"event": "failed", "as": c.As, "code": codeOf(err)})
+		say(map[string]any{"event": "failed", "as": c.As, "code": codeOf(err), "text": all(err)})
 		return
 	}
 	ids := []string{}
@@ -165,6 +106,7 @@ func enqueue(c command) {
 
 func main() {
 	workers := map[string]*dibs.Worker{}
+	cancels := map[string]func(){}
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, 64<<20)
 	for lines.Scan() {
@@ -174,14 +116,22 @@ func main() {
 		}
 		switch c.Do {
 		case "start":
-			workers[c.As] = start(c)
+			workers[c.As], cancels[c.As] = start(c)
 		case "enqueue":
 			go enqueue(c)
+		case "cancel":
+			cancels[c.As]()
+		case "odd_ends":
+			names := []string{}
+			for name := range oddEnds {
+				names = append(names, name)
+			}
+			say(map[string]any{"event": "odd_ends", "as": c.As, "names": names})
 		case "stop":
 			if worker := workers[c.As]; c.Seconds == nil {
 				go worker.Stop()
 			} else {
-				go worker.StopWithin(seconds(*c.Seconds))
+				go worker.StopWithin(time.Duration(*c.Seconds))
 			}
 		}
 	}

@@ -52,7 +52,7 @@ func (j *Job) lease() dibs.LeasedJob {
 		LeaseSeconds: 30,
 	}
 	if j.Error != "" {
-		lease.LastError = &j.Error
+		lease.LastError = dibs.Ptr(j.Error)
 	}
 	return lease
 }

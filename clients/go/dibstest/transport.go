@@ -16,6 +16,8 @@ func (f *Fake) Client() *dibs.Client {
 	return &dibs.Client{HTTP: &http.Client{Transport: transport{f}}}
 }
 
+const problemType = "urn:problem-type:dibs:"
+
 type transport struct{ fake *Fake }
 
 func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -60,7 +62,7 @@ func (f *Fake) answer(ctx context.Context, path string, body []byte) (int, any) 
 		}
 		return 200, dibs.Extended{ID: id, CancelRequested: false}
 	}
-	return 404, dibs.Problem{Status: 404, Code: "route_not_found", Detail: "dibstest has no " + path + "."}
+	return 404, dibs.Problem{Type: problemType + "route_not_found", Status: 404, Code: "route_not_found", Detail: "dibstest has no " + path + "."}
 }
 
 func read[T any](body []byte) T {

@@ -38,7 +38,7 @@ func (f *Fake) enqueueAll(specs []dibs.JobSpec) []dibs.Job {
 func (f *Fake) claim(ctx context.Context, request dibs.ClaimRequest) []dibs.LeasedJob {
 	wait, limit, queues := time.Duration(0), 1, request.Queues
 	if request.WaitSeconds != nil {
-		wait = time.Duration(*request.WaitSeconds * float64(time.Second))
+		wait = time.Duration(min(*request.WaitSeconds, 60) * float64(time.Second))
 	}
 	if request.Limit != nil {
 		limit = int(*request.Limit)
@@ -132,9 +132,9 @@ func (f *Fake) extend(id string, request dibs.ExtendRequest) dibs.SettleResult {
 func (f *Fake) settled(id, token string, change func(*Job)) dibs.SettleResult {
 	i := slices.IndexFunc(f.jobs, func(job *Job) bool { return job.ID == id && job.State == "leased" && job.token == token })
 	if i < 0 {
-		problem := &dibs.Problem{Status: 409, Code: "lease_lost", Detail: "The lease is lost."}
+		problem := &dibs.Problem{Type: problemType + "lease_lost", Status: 409, Code: "lease_lost", Detail: "The lease is lost."}
 		return dibs.SettleResult{ID: id, Status: 409, Problem: problem}
 	}
 	change(f.jobs[i])
-	return dibs.SettleResult{ID: id, Status: 200, State: &f.jobs[i].State, CancelRequested: dibs.Ptr(false)}
+	return dibs.SettleResult{ID: id, Status: 200, State: dibs.Ptr(f.jobs[i].State), CancelRequested: dibs.Ptr(false)}
 }
