@@ -15,7 +15,7 @@ export default function prepare(): void {
   mkdirSync(folder('.work'), { recursive: true });
   rmSync(folder('.work/results.jsonl'), { force: true });
   execFileSync('go', ['vet', './...'], { cwd: folder('../go'), stdio: 'inherit' });
-  execFileSync('go', ['test', './dibstest'], { cwd: folder('../go'), stdio: 'inherit' });
+  execFileSync('go', ['test', './...'], { cwd: folder('../go'), stdio: 'inherit' });
   execFileSync('go', ['build', '-o', '../conformance/.work/go-driver', './conformance'], {
     cwd: folder('../go'),
     stdio: 'inherit',
