@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { after, type Timer } from '../clients/typescript/src/timer.ts';
 
 export interface Ended {
   code: number | null;
@@ -15,6 +16,8 @@ const MOST_STDOUT = 2 ** 20;
 /** How long a command may take to end after SIGTERM. A worker that stops has a second left. */
 const KILL_MS = 5000;
 const KILL_STOPPING_MS = 700;
+/** How long its output is read after its end. A process that it left behind may hold it open for ever. */
+const OUTPUT_MS = 300;
 
 const children = new Set<ChildProcess>();
 
@@ -33,7 +36,7 @@ export function passOn(name: NodeJS.Signals): void {
 
 export const killAll = (): void => passOn('SIGKILL');
 
-/** Runs a command until it and its output end. The signal ends it. @throws if it cannot be run */
+/** Runs a command until it ends. The signal ends it. @throws if it cannot be run */
 export function runProgram(
   [program, ...args]: [string, ...string[]],
   {
@@ -60,35 +63,43 @@ export function runProgram(
     let stderr = '';
     let stdout = '';
     let isTimedOut = false;
-    const timers: ReturnType<typeof setTimeout>[] = [];
+    const timers: Timer[] = [];
     const end = (killMs: number) => {
       signalGroup(child, 'SIGTERM');
-      timers.push(setTimeout(() => signalGroup(child, 'SIGKILL'), killMs));
+      timers.push(after(killMs, () => signalGroup(child, 'SIGKILL')));
     };
     const onSignal = () => end(signal.reason?.code === 'stopping' ? KILL_STOPPING_MS : KILL_MS);
     if (timeoutSeconds !== undefined)
       timers.push(
-        setTimeout(() => {
+        after(timeoutSeconds * 1000, () => {
           isTimedOut = true;
           end(KILL_MS);
-        }, timeoutSeconds * 1000),
+        }),
       );
     const clean = () => {
       children.delete(child);
       signal.removeEventListener('abort', onSignal);
-      for (const timer of timers) clearTimeout(timer);
+      for (const timer of timers.splice(0)) timer.clear();
     };
     child.once('error', (error) => {
       clean();
       reject(error);
     });
-    child.once('exit', () => {
+    child.once('exit', (code, endedBy) => {
+      clean();
       // What it left behind in its group ends with it, and lets go of its output.
       setTimeout(() => signalGroup(child, 'SIGKILL'), 100).unref();
-    });
-    child.once('close', (code, endedBy) => {
-      clean();
-      resolve({ code, signal: endedBy, isTimedOut, stdout, stderr });
+      const done = () => {
+        child.stdout?.destroy();
+        child.stderr?.destroy();
+        resolve({ code, signal: endedBy, isTimedOut, stdout, stderr });
+      };
+      // What came while this process was busy is read first.
+      const late = after(OUTPUT_MS, () => setImmediate(done));
+      child.once('close', () => {
+        late.clear();
+        done();
+      });
     });
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       process.stderr.write(text);
@@ -103,4 +114,21 @@ export function runProgram(
     if (signal.aborted) onSignal();
     else signal.addEventListener('abort', onSignal);
   });
+}
+
+/** Whose fault it is that a command cannot be run. */
+export type Culprit = 'the machine' | 'the job' | 'the command';
+
+/** It may work a little later: the machine is short of something, or the command is being replaced. */
+const SHORTAGES = ['EAGAIN', 'ENOMEM', 'EMFILE', 'ENFILE', 'ETXTBSY'];
+/** With less of the job in the environment, this is not why it is too large. */
+const LITTLE = 16_384;
+
+export function culpritOf(
+  { code = '' }: NodeJS.ErrnoException,
+  environmentOfJob: Record<string, unknown>,
+): Culprit {
+  if (SHORTAGES.includes(code)) return 'the machine';
+  const isLarge = JSON.stringify(environmentOfJob).length > LITTLE;
+  return code === 'ERR_INVALID_ARG_VALUE' || (code === 'E2BIG' && isLarge) ? 'the job' : 'the command';
 }

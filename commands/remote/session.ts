@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline';
 import type { Caller } from '../../clients/typescript/src/caller.ts';
 import { Client } from '../../clients/typescript/src/client.ts';
-import { UsageError } from '../usage.ts';
+import { parsed, UsageError } from '../usage.ts';
 import { targetOf } from './contexts.ts';
 import { type Paint, paintFor, type Terminal } from './terminal.ts';
 
@@ -46,9 +46,9 @@ async function answerTo(question: string, { stdin, stderr }: Terminal): Promise<
   }
 }
 
-/** @throws UsageError for a context that does not exist */
+/** @throws UsageError for a context that does not exist, or whose URL or key cannot work */
 export function createSession(terminal: Terminal, options: GlobalOptions): Session {
-  const client = new Client(targetOf(terminal.env, options.context));
+  const client = parsed(() => new Client(targetOf(terminal.env, options.context)));
   const isJson = options.json === true;
   const out = (text: string) => void terminal.stdout.write(text);
   const say = (text: string) => void terminal.stderr.write(`${text}\n`);

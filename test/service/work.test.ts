@@ -1,11 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { culpritOf } from '../../commands/program.ts';
 import { UsageError } from '../../commands/usage.ts';
-import { workSettings } from '../../commands/work.ts';
+import { inherited } from '../../commands/workEnvironment.ts';
+import { workSettings } from '../../commands/workSettings.ts';
 import { type Service, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
@@ -22,11 +25,18 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-async function start(queue: string, flags: string[], command: string[]) {
+/** `wrapper`: a command that starts the worker. */
+async function start(
+  queue: string,
+  flags: string[],
+  command: string[],
+  wrapper: string[] = [],
+  env: Record<string, string> = {},
+) {
   await service.call('PUT', `/queues/${queue}`, { retention_seconds: 600 });
-  const args = ['dist/main.js', 'work', queue, ...flags, '--', ...command];
-  const child = spawn(process.execPath, args, {
-    env: { ...process.env, DIBS_URL: url },
+  const args = [...wrapper, process.execPath, 'dist/main.js', 'work', queue, ...flags, '--', ...command];
+  const child = spawn(args[0] as string, args.slice(1), {
+    env: { ...process.env, DIBS_URL: url, ...env },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   let said = '';
@@ -98,6 +108,96 @@ test('with --batch one command gets several jobs, and its end is the end of all'
       .sort(),
   ).toEqual([1, 2, 3]);
   await worker.stop();
+});
+
+test('a job whose headers are too large for the environment has them in a file', async () => {
+  const headers = Object.fromEntries(Array.from({ length: 32 }, (_, i) => [`h${i}`, '\u0001'.repeat(1024)]));
+  const show = 'cat "$DIBS_HEADERS_FILE" | wc -c; echo "$DIBS_HEADERS" | wc -c; echo "$DIBS_HEADERS_FILE"';
+  const large = await enqueue('large-headers', { headers });
+  const small = await enqueue('large-headers', { headers: { tenant: 'acme' } });
+  const worker = await start('large-headers', ['--result'], ['sh', '-c', show]);
+  await reaches(large, 'completed');
+  const [bytes, inEnvironment, file] = (await job(large)).result.split('\n');
+  expect(Number(bytes)).toBe(JSON.stringify(headers).length);
+  expect(Number(inEnvironment)).toBe(1);
+  await until(() => !existsSync(file), { what: 'the end of the file' });
+  await reaches(small, 'completed');
+  expect(Number((await job(small)).result.split('\n')[1])).toBe('{"tenant":"acme"}\n'.length);
+  expect(await worker.stop()).toBe(0);
+});
+
+test('a job that makes the environment too large is failed and charged, and the worker goes on', async () => {
+  const headers = Object.fromEntries(Array.from({ length: 32 }, (_, i) => [`h${i}`, '😀'.repeat(1024)]));
+  const large = await enqueue('too-large', { headers, max_attempts: 1 });
+  const small = await enqueue('too-large');
+  // A stack of 256 KiB leaves 128 KiB for the environment.
+  const worker = await start('too-large', [], ['true'], ['sh', '-c', 'ulimit -s 256; exec "$@"', 'sh']);
+  await reaches(small, 'completed');
+  expect(await job(large)).toMatchObject({ state: 'dead', attempt: 1 });
+  expect((await job(large)).last_error).toContain('E2BIG');
+  expect(await worker.stop()).toBe(0);
+});
+
+test('what the machine is short of for a moment costs the job nothing', () => {
+  for (const code of ['EAGAIN', 'ENOMEM', 'EMFILE', 'ENFILE', 'ETXTBSY'])
+    expect(culpritOf(Object.assign(new Error(code), { code }), {})).toBe('the machine');
+  for (const code of ['ENOENT', 'EACCES', 'ENOEXEC', 'E2BIG'])
+    expect(culpritOf(Object.assign(new Error(code), { code }), {})).toBe('the command');
+});
+
+test('the headers of a job do not reach the jobs of a worker that its command starts', () => {
+  const env = {
+    DIBS_HEADERS: '{}',
+    DIBS_HEADERS_FILE: 'f',
+    DIBS_HEADER_TENANT: 'acme',
+    DIBS_URL: 'u',
+    PATH: 'p',
+  };
+  expect(inherited(env)).toEqual({ DIBS_URL: 'u', PATH: 'p' });
+});
+
+test('a time-out of 30 days kills nothing', async () => {
+  const worker = await start('long-time-out', ['--timeout', '2592000'], ['sleep', '1']);
+  const id = await enqueue('long-time-out', { max_attempts: 1 });
+  await reaches(id, 'completed');
+  expect(await worker.stop()).toBe(0);
+});
+
+describe('the end of a command counts, though a process that it left behind holds its output', () => {
+  const behind = "setsid sleep 60 & echo $! > \"$0\"; echo 'its output'; echo 'its error' >&2; exit ";
+  test.each([
+    ['0', 'completed', { result: 'its output' }],
+    ['3', 'dead', { last_error: expect.stringContaining('its error') }],
+    ['100', 'dead', { last_error: expect.stringContaining('its error') }],
+  ])('with %s', async (code, state, rest) => {
+    const queue = `behind-${code}`;
+    const file = join(folder, queue);
+    const worker = await start(queue, ['--timeout', '4', '--result'], ['sh', '-c', behind + code, file]);
+    const id = await enqueue(queue, { max_attempts: 1 });
+    await reaches(id, state);
+    expect(await job(id)).toMatchObject({ attempt: 1, ...rest });
+    expect((await job(id)).last_error ?? '').not.toContain('longer than');
+    expect(await worker.stop()).toBe(0);
+    process.kill(Number(await readFile(file, 'utf8')), 'SIGKILL');
+  });
+});
+
+test('all that a command says before its end is its result', async () => {
+  const worker = await start('output', ['--result'], ['sh', '-c', 'head -c 60000 /dev/zero | tr "\\\\0" x']);
+  const id = await enqueue('output');
+  await reaches(id, 'completed');
+  expect((await job(id)).result.length).toBe(60_000);
+  await worker.stop();
+});
+
+test('a URL or key that cannot work is told, and the key is not shown', async () => {
+  const unusable: Record<string, string>[] = [{ DIBS_URL: 'localhost:8080' }, { DIBS_KEY: 'top secret' }];
+  for (const env of unusable) {
+    const worker = await start('unusable', [], ['true'], [], env);
+    expect(await worker.ended).toBe(2);
+    expect(worker.said()).toMatch(/^dibs: (url|key) must /);
+    expect(worker.said()).not.toContain('secret');
+  }
 });
 
 test('a command that does not exist ends the worker, and its job is released', async () => {

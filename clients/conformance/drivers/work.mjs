@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { ODD_ENDS } from './workOddEnds.mjs';
 
 const handler = fileURLToPath(new URL('workHandler.mjs', import.meta.url));
 const main = fileURLToPath(new URL('../../../dist/main.js', import.meta.url));
@@ -23,26 +24,41 @@ server.listen(0, '127.0.0.1');
 await once(server, 'listening');
 
 const workers = new Map();
+/** How `dibs` ends when what it was given cannot work. */
+const USAGE_ERROR = 2;
 
-function start({ as, url, queues, name, ...settings }) {
+function start({ as, url, queues, name, key, ...settings }) {
   const flags = Object.entries(settings)
     .filter(([flag]) => ['concurrency', 'lease_seconds', 'wait_seconds', 'stop_seconds'].includes(flag))
-    .flatMap(([flag, value]) => [`--${flag.replace('_', '-')}`, String(value)]);
+    .flatMap(([flag, value]) => [
+      `--${flag.replace('_', '-')}`,
+      value === 'forever' ? '99999999' : String(value),
+    ]);
   if (name) flags.push('--name', name);
   const args = [main, 'work', ...queues, ...flags, '--result', '--retry-seconds', '100', '--'];
   const child = spawn(process.execPath, [...args, process.execPath, handler], {
-    env: { ...process.env, DIBS_URL: url, DRIVER_PORT: String(server.address().port), DRIVER_AS: as },
+    env: {
+      ...process.env,
+      DIBS_URL: url,
+      DIBS_KEY: key ?? '',
+      DRIVER_PORT: String(server.address().port),
+      DRIVER_AS: as,
+    },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   let said = '';
-  child.stderr.on('data', (text) => {
-    said = (said + text).slice(-2000);
+  createInterface({ input: child.stderr }).on('line', (line) => {
+    said = `${said}${line}\n`.slice(-2000);
+    if (line.includes('trying again in')) say({ event: 'retrying', as, text: line });
   });
   workers.set(as, child);
   child.on('close', (code) => {
     workers.delete(as);
     if (code === 0) say({ event: 'stopped', as });
-    else say({ event: 'failed', as, code: /\((\w+)\)\s*$/.exec(said)?.[1] ?? said });
+    else {
+      const ended = code === USAGE_ERROR ? 'config' : /\((\w+)\)\s*$/.exec(said)?.[1];
+      say({ event: 'failed', as, code: ended ?? said, text: said });
+    }
   });
 }
 
@@ -50,6 +66,8 @@ createInterface({ input: process.stdin })
   .on('line', (line) => {
     const command = JSON.parse(line);
     if (command.do === 'start') return start(command);
+    if (command.do === 'odd_ends')
+      return say({ event: 'odd_ends', as: command.as, names: Object.keys(ODD_ENDS) });
     const child = workers.get(command.as);
     child?.kill('SIGTERM');
     // A deadline of its own: the second signal ends the commands.

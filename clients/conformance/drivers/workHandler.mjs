@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { ODD_ENDS } from './workOddEnds.mjs';
 
 const { DRIVER_PORT, DRIVER_AS: as, DIBS_JOB_ID: id } = process.env;
 const socket = connect(Number(DRIVER_PORT), '127.0.0.1');
@@ -41,7 +42,10 @@ await new Promise((resolve) => {
     void end(1);
   };
 });
-if (script.fail !== undefined) {
+if (script.odd !== undefined) {
+  await say({ event: 'finished' });
+  ODD_ENDS[script.odd]();
+} else if (script.fail !== undefined) {
   writeFileSync(2, script.fail);
   await end(script.dead ? 100 : 1);
 } else if (script.release) await end(75);

@@ -105,7 +105,11 @@ export class Client implements Caller {
     let retryAfter = /^\d+(\.\d+)?$/.test(asked) ? Math.min(Number(asked), LONGEST_RETRY_AFTER) : undefined;
     const problem = problemOf(text);
     if (!isOfDibs(problem)) {
-      const detail = `HTTP ${status} of something before Dibs: ${without(key, text).slice(0, 200)}`;
+      const page = without(key, text)
+        .replaceAll(/[\p{Cc}\s]+/gu, ' ')
+        .slice(0, 200)
+        .trim();
+      const detail = `HTTP ${status} of something before Dibs: ${page}`;
       const made = { type: 'about:blank', title: `HTTP ${status}`, status, detail, code: `http_${status}` };
       return new DibsError(made, retryAfter);
     }
