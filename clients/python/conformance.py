@@ -2,23 +2,31 @@
 
 import asyncio
 import json
+import math
 import sys
 import threading
 import time
+import traceback
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent / "src"))
-from dibs_client import Ack, AsyncWorker, Client, Job, JobSignal, Nack, Producer, Release, Worker  # noqa: E402
+sys.path.insert(0, str(Path(__file__).parent))
+from dibs_client import Ack, AsyncWorker, Client, Job, Nack, Producer, Release, Worker  # noqa: E402
+from odd_ends import ASYNC_ODD_ENDS, ODD_ENDS  # noqa: E402
 
 IS_ASYNC = "--async" in sys.argv
 out = threading.Lock()
-workers: dict[str, Worker] = {}
+workers: dict[str, "Driven"] = {}
 
 
 def say(event: dict[str, Any]) -> None:
     with out:
         print(json.dumps(event), flush=True)
+
+
+def said(error: BaseException) -> str:
+    return "".join(traceback.format_exception(error))
 
 
 def decode(text: str) -> Any:
@@ -27,11 +35,23 @@ def decode(text: str) -> Any:
     return json.loads(text)
 
 
+def failure(script: dict[str, Any]) -> BaseException:
+    if script.get("dead") or "delay_seconds" in script:
+        return Nack(script["fail"], retry=not script.get("dead"), delay_seconds=script.get("delay_seconds"))
+    error = inner = RuntimeError(script["fail"])
+    for text in script.get("causes", []):
+        inner.__cause__ = RuntimeError(text)
+        inner = inner.__cause__
+    if script.get("circle"):
+        inner.__cause__ = error
+    return error
+
+
 def end(script: dict[str, Any]) -> Any:
+    if "odd" in script:
+        return ODD_ENDS[script["odd"]]()
     if "fail" in script:
-        if not script.get("dead") and "delay_seconds" not in script:
-            raise RuntimeError(script["fail"])
-        raise Nack(script["fail"], retry=not script.get("dead"), delay_seconds=script.get("delay_seconds"))
+        raise failure(script)
     if script.get("release"):
         raise Release(script.get("delay_seconds"))
     result = "x" * script["large_result"] if "large_result" in script else script.get("result")
@@ -56,6 +76,10 @@ def handler_of(as_: str) -> Any:
                 time.sleep(seconds)
             else:
                 job.sleep(seconds)
+            if "stop" in script:
+                workers[as_].worker.stop()
+            if script.get("stop") == "wait":
+                workers[as_].over.wait()
             return end(script)
         finally:
             say({"event": "finished", "as": as_, "id": job.id})
@@ -64,7 +88,7 @@ def handler_of(as_: str) -> Any:
         script = begin(as_, job)
         try:
             for value in script.get("progress", []):
-                await asyncio.to_thread(job.progress, value)
+                await workers[as_].worker.progress(job, value)  # type: ignore[attr-defined]
             until = time.monotonic() + script.get("ms", 0) / 1000
             while time.monotonic() < until:
                 try:
@@ -72,6 +96,12 @@ def handler_of(as_: str) -> Any:
                 except asyncio.CancelledError:
                     if not script.get("ignore_signal"):
                         raise
+            if "stop" in script:
+                workers[as_].worker.stop()
+            while script.get("stop") == "wait" and not workers[as_].over.is_set():
+                await asyncio.sleep(0.05)
+            if script.get("odd") in ASYNC_ODD_ENDS:
+                return await ASYNC_ODD_ENDS[script["odd"]]()
             return end(script)
         finally:
             say({"event": "finished", "as": as_, "id": job.id})
@@ -79,45 +109,105 @@ def handler_of(as_: str) -> Any:
     return handle_async if IS_ASYNC else handle
 
 
-def start(command: dict[str, Any]) -> None:
-    as_ = command["as"]
+def key_of(given: Any) -> Any:
+    """A list says what a key function does at each of its calls, the last one for all that follow."""
+    if not isinstance(given, list):
+        return given
+    calls = iter(range(len(given) - 1))
 
-    def observe(event: dict[str, Any]) -> None:
-        if event["type"] == "signalled":
-            say({"event": "signal", "as": as_, "id": event["job"]["id"], "code": event["code"]})
+    def key() -> str:
+        step = given[next(calls, -1)]
+        if "fail" in step:
+            raise RuntimeError(step["fail"])
+        if "hang" in step:
+            threading.Event().wait()
+        return step["key"]
 
-    names = ("concurrency", "lease_seconds", "wait_seconds", "stop_seconds", "name")
-    options = {name: command[name] for name in names if command.get(name) is not None}
-    kind = AsyncWorker if IS_ASYNC else Worker
-    worker = kind(Client(command["url"]), command["queues"], handler_of(as_), decode=decode, observe=observe, **options)
-    workers[as_] = worker
+    return key
 
-    async def run_async() -> None:
-        await worker.run()  # type: ignore[func-returns-value]
-        # Before the loop ends: it waits for handlers that ignore that they were cancelled.
-        say({"event": "stopped", "as": as_})
 
-    def run() -> None:
+def seconds_of(given: Any) -> Any:
+    return math.inf if given == "forever" else given
+
+
+def client_of(command: dict[str, Any]) -> Client:
+    given = {"timeout": seconds_of(command["timeout_seconds"])} if "timeout_seconds" in command else {}
+    return Client(command["url"], key=key_of(command.get("key")), **given)
+
+
+class Driven:
+    """A worker, and how it is told what to do."""
+
+    def __init__(self, command: dict[str, Any]) -> None:
+        self.as_ = command["as"]
+        self.stop_on = command.get("stop_on")
+        self.over = threading.Event()
+        self.cancel: Any = lambda: None
+        names = ("concurrency", "lease_seconds", "wait_seconds", "stop_seconds", "name")
+        options = {name: seconds_of(command[name]) for name in names if command.get(name) is not None}
+        self.worker = (AsyncWorker if IS_ASYNC else Worker)(
+            client_of(command), command["queues"], handler_of(self.as_), decode=decode, observe=self.observe, **options
+        )
+        if command.get("stop_first"):
+            self.worker.stop()
+
+    def observe(self, event: dict[str, Any]) -> None:
+        kind = event["type"]
+        if kind == "signalled":
+            say({"event": "signal", "as": self.as_, "id": event["job"]["id"], "code": event["code"]})
+        if kind == "retrying":
+            say({"event": kind, "as": self.as_, "text": said(event["error"])})
+        if kind == "refused":
+            say({"event": kind, "as": self.as_, "id": event["job"]["id"], "text": said(event["error"])})
+        if kind == self.stop_on:
+            self.stop_on = None
+            self.worker.stop()
+
+    def run(self) -> None:
         try:
             if IS_ASYNC:
-                asyncio.run(run_async())
+                asyncio.run(self.run_async())
             else:
-                worker.run()
-                say({"event": "stopped", "as": as_})
+                self.worker.run()
+                say({"event": "stopped", "as": self.as_})
         except Exception as error:
-            say({"event": "failed", "as": as_, "code": getattr(error, "code", repr(error))})
+            say({"event": "failed", "as": self.as_, "code": getattr(error, "code", repr(error)), "text": said(error)})
+        finally:
+            self.over.set()
 
-    threading.Thread(target=run, daemon=True).start()
+    async def run_async(self) -> None:
+        loop, task = asyncio.get_running_loop(), asyncio.ensure_future(self.worker.run())  # type: ignore[arg-type]
+        self.cancel = lambda: loop.call_soon_threadsafe(task.cancel)
+        try:
+            await task
+        except asyncio.CancelledError:
+            pass
+        # Before the loop ends: it waits for handlers that ignore that they were cancelled.
+        self.over.set()
+        say({"event": "stopped", "as": self.as_})
+
+
+def start(command: dict[str, Any]) -> None:
+    try:
+        driven = workers[command["as"]] = Driven(command)
+    except ValueError as error:
+        say({"event": "failed", "as": command["as"], "code": "config", "text": said(error)})
+        return
+    threading.Thread(target=driven.run, daemon=True).start()
 
 
 def enqueue(command: dict[str, Any]) -> None:
-    producer = Producer(Client(command["url"]), retry_seconds=10)
+    try:
+        producer = Producer(client_of(command), retry_seconds=seconds_of(command.get("retry_seconds", 10)))
+    except ValueError as error:
+        say({"event": "failed", "as": command["as"], "code": "config", "text": said(error)})
+        return
     try:
         jobs = command["jobs"]
         made = [producer.enqueue(jobs[0])] if len(jobs) == 1 else producer.enqueue_all(jobs)
         say({"event": "enqueued", "as": command["as"], "ids": [job["id"] for job in made]})
     except Exception as error:
-        say({"event": "failed", "as": command["as"], "code": getattr(error, "code", repr(error))})
+        say({"event": "failed", "as": command["as"], "code": getattr(error, "code", repr(error)), "text": said(error)})
 
 
 for line in sys.stdin:
@@ -126,5 +216,11 @@ for line in sys.stdin:
         start(order)
     elif order["do"] == "enqueue":
         threading.Thread(target=enqueue, args=[order], daemon=True).start()
+    elif order["do"] == "odd_ends":
+        say({"event": "odd_ends", "as": order["as"], "names": [*ODD_ENDS, *(ASYNC_ODD_ENDS if IS_ASYNC else [])]})
     elif order["as"] in workers:
-        workers[order["as"]].stop(order.get("seconds"))
+        driven = workers[order["as"]]
+        if order["do"] == "cancel":
+            driven.cancel()
+        else:
+            driven.worker.stop(order.get("seconds"))

@@ -1,7 +1,8 @@
 """Workers and producers for Dibs, a durable job queue behind a REST API."""
 
 from .async_worker import AsyncWorker
-from .client import Client, ConnectionFailed, DibsError
+from .client import Client
+from .errors import ConnectionFailed, DibsError
 from .job import Ack, Job, JobSignal, Nack, Release
 from .producer import AsyncProducer, Producer
 from .worker import Worker

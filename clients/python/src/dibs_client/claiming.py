@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from .client import backoff, is_temporary
+from .answers import leases_of
+from .errors import backoff, passes
 from .job import Release
 from .run import Run
 from .state import FLUSH, Claim, WorkerState
@@ -39,11 +40,11 @@ class Claiming(WorkerState):
             if not claim.is_closed:
                 self._is_claiming = False
             if error is None:
-                self._claimed(claim, answer["jobs"])
+                self._claimed(claim, answer)
             elif self._claim is claim:  # If not, it was closed meanwhile.
                 self._claim_failed(error)
 
-        self._send(lambda: self._client.claim_jobs(body), answered)  # type: ignore[arg-type]
+        self._send(lambda: leases_of(self._client.claim_jobs(body)), answered)  # type: ignore[arg-type]
 
     def _close(self, claim: Claim | None) -> None:
         """The claim's first request, if it still waits, is waited for no more."""
@@ -62,12 +63,12 @@ class Claiming(WorkerState):
         def answered(answer: Any, error: BaseException | None) -> None:
             self._is_closing = False
             if error is None:
-                self._claimed(claim, answer["jobs"])
+                self._claimed(claim, answer)
                 self._close(claim)
             else:
                 self._claim_failed(error)
 
-        self._send(lambda: self._client.claim_jobs(body, timeout=FLUSH), answered)  # type: ignore[arg-type]
+        self._send(lambda: leases_of(self._client.claim_jobs(body, timeout=FLUSH)), answered)  # type: ignore[arg-type]
 
     def _claimed(self, claim: Claim, jobs: list[dict[str, Any]]) -> None:
         if self._claim is claim:
@@ -87,7 +88,7 @@ class Claiming(WorkerState):
     def _claim_failed(self, error: BaseException) -> None:
         if self._claim:
             self._claim.is_repeated = True
-        if not is_temporary(error):
+        if not passes(error, "claim"):
             self._close(self._claim)
             self._error = self._error or error
             self._stops.append(time.monotonic() + self._stop_seconds)

@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from .client import ConnectionFailed, DibsError, is_temporary
+from .answers import extended_of, results_of
+from .errors import ConnectionFailed, DibsError, passes
 from .job import JobSignal
 from .run import Run
 from .state import MOST_ITEMS, WorkerState
@@ -30,7 +31,7 @@ class Extending(WorkerState):
                 {"id": run.id, "lease_token": run.lease["lease_token"], "lease_seconds": run.seconds} for run in batch
             ]
             body: Any = {"extends": items}
-            self._extend(batch, lambda limit: self._client.settle_jobs(body, timeout=limit)["extends"])
+            self._extend(batch, lambda limit: results_of(self._client.settle_jobs(body, timeout=limit), "extends", len(items)))
         return min([now + 60] + [run.due() for run in self._runs if run.beats()])
 
     def _extend(self, runs: list[Run], send: Callable[[float], Any]) -> None:
@@ -49,13 +50,13 @@ class Extending(WorkerState):
                     run.extending = False
 
         overdue = (sent + shortest / 3, free)
-        self._deadlines.append(overdue)
+        self._overdue.append(overdue)
 
         def answered(results: Any, error: BaseException | None) -> None:
-            if overdue in self._deadlines:
-                self._deadlines.remove(overdue)
+            if overdue in self._overdue:
+                self._overdue.remove(overdue)
             for i, run in enumerate(runs):
-                if error is None and i < len(results):
+                if error is None:
                     self._extend_answered(run, results[i], sent)
                 elif run.turn == turns[run]:
                     run.failed(error)
@@ -79,11 +80,13 @@ class Extending(WorkerState):
             run.failed(None)
 
     def _report(self, run: Run, value: Any) -> None:
+        if self._is_child():
+            raise RuntimeError("progress can be told only by the process of the worker")
         heard: list[Any] = []
         with self._changed:
             waiting = run.report[1] if run.report else []
             run.report = (value, [*waiting, heard])
-            self._changed.notify_all()
+            self._has_changed()
             self._changed.wait_for(lambda: heard or run.signal or run.state != "running" or self._phase == "stopped")
         if heard and heard[0] is not None:
             raise heard[0]
@@ -99,20 +102,18 @@ class Extending(WorkerState):
             error: BaseException | None = None
             body: Any = {"lease_token": run.lease["lease_token"], "lease_seconds": run.seconds, "progress": value}
             try:
-                answer: Any = self._client.extend_lease(run.id, body, timeout=limit)
-                return [{**answer, "status": 200}]
-            except (DibsError, ConnectionFailed) as failure:
-                if is_temporary(failure) and run.state == "running":
+                return [extended_of(self._client.extend_lease(run.id, body, timeout=limit))]
+            except BaseException as failure:
+                is_lost = isinstance(failure, DibsError) and failure.code in ("job_not_found", "lease_lost")
+                is_told = not isinstance(failure, (DibsError, ConnectionFailed)) or not passes(failure, "settle")
+                if not is_told and run.state == "running":
                     with self._changed:
                         newer = run.report or (value, [])
                         run.report = (newer[0], [*waiting, *newer[1]])
                         waiting.clear()
                     raise
                 error = failure
-                return [{"status": getattr(failure, "status", 500)}]
-            except Exception as failure:
-                error = failure
-                return [{"status": 500}]
+                return [{"status": 409 if is_lost else 500}]
             finally:
                 for heard in waiting:
                     heard.append(error)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import sys
+import traceback
 from collections.abc import Callable
 from typing import Any
 
+from .causes import line
 from .job import Job, JobSignal, Nack, Release
 from .run import Run
 
@@ -19,8 +24,8 @@ def around(outer: Middleware, inner: Handler) -> Handler:
 def decoded(decode: Callable[[str], Any], job: Job) -> Any:
     try:
         return decode(job.payload_text)
-    except (Exception, RecursionError) as error:
-        raise Nack(f"the payload cannot be decoded: {error!r}") from error
+    except Exception as error:
+        raise Nack(f"the payload cannot be decoded: {line(error)}") from error
 
 
 def after_signal(run: Run, error: BaseException) -> Any:
@@ -30,5 +35,22 @@ def after_signal(run: Run, error: BaseException) -> Any:
     if run.signal is None or isinstance(error, (Nack, Release)):
         return error
     if run.signal == "cancel_requested":
-        return Nack("cancelled" if isinstance(error, JobSignal) else repr(error))
+        is_obedient = isinstance(error, (JobSignal, asyncio.CancelledError))
+        return Nack("cancelled" if is_obedient else line(error))
     return Release()
+
+
+def end_child(failure: BaseException | None) -> None:
+    """The handler has forked, and this is the child. It ends where its handler ends: the job belongs to the parent."""
+    status = 0
+    if isinstance(failure, SystemExit):
+        status = failure.code if isinstance(failure.code, int) else int(failure.code is not None)
+    elif failure is not None:
+        traceback.print_exception(failure)
+        status = 1
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:
+            pass
+    os._exit(status & 0xFF)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import threading
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+
+from . import times
+from .causes import MOST, cut, line, message_of, said, with_causes
 
 
 class JobSignal(Exception):
@@ -81,7 +83,7 @@ class Job:
 
     def sleep(self, seconds: float) -> None:
         """Sleeps. Raises JobSignal when the handler should end."""
-        self.should_end.wait(seconds)
+        times.wait(self.should_end, times.seconds("seconds", seconds))
         self.check()
 
     def progress(self, value: Any) -> None:
@@ -89,35 +91,48 @@ class Job:
         self._report(value)
 
 
-def settlement(lease: dict[str, Any], outcome: Any) -> tuple[str, str]:
-    """The verb, and the item of `POST /jobs/settle` as JSON."""
-    item: dict[str, Any] = {"id": lease["id"], "lease_token": lease["lease_token"]}
-    if isinstance(outcome, Release):
-        if outcome.delay_seconds is not None:
-            item["delay_seconds"] = outcome.delay_seconds
-        return "release", json.dumps(item)
+def settlement(lease: dict[str, Any], outcome: Ack | Nack | Release) -> tuple[str, str]:
+    """The verb, and the item of `POST /jobs/settle` as JSON. What cannot be written becomes a nack that says so."""
+    item = {"id": lease["id"], "lease_token": lease["lease_token"]}
+    try:
+        verb, more = _item(outcome)
+        return verb, json.dumps({**item, **more}, allow_nan=False)
+    except BaseException as error:
+        return settlement(lease, second_word(outcome, f"it cannot be written as JSON: {line(error)}"))
+
+
+def _item(outcome: Ack | Nack | Release) -> tuple[str, dict[str, Any]]:
     if isinstance(outcome, Ack):
-        if outcome.enqueue:
-            item["enqueue"] = outcome.enqueue
-        if outcome.result is not None:
-            item["result"] = outcome.result
-        try:
-            return "ack", json.dumps(item, allow_nan=False)
-        except (TypeError, ValueError, RecursionError) as error:
-            return settlement(lease, Nack(f"the result cannot be written as JSON: {error}", retry=False))
-    nack = outcome if isinstance(outcome, Nack) else Nack(_said(outcome))
-    text = str(nack).replace("\0", "\ufffd")
-    item["error"] = text.encode("utf-8", "replace").decode()
-    if not nack.retry:
-        item["retry"] = False
-    if nack.delay_seconds is not None:
-        item["delay_seconds"] = nack.delay_seconds
-    if nack.enqueue:
-        item["enqueue"] = nack.enqueue
-    return "nack", json.dumps(item)
+        return "ack", _given(enqueue=outcome.enqueue or None, result=outcome.result)
+    if isinstance(outcome, Release):
+        return "release", _given(delay_seconds=outcome.delay_seconds)
+    return "nack", _given(
+        error=_text(outcome),
+        retry=None if outcome.retry else False,
+        delay_seconds=outcome.delay_seconds,
+        enqueue=outcome.enqueue or None,
+    )
 
 
-def _said(error: BaseException) -> str:
-    """Its message first: what is kept is cut at the end."""
-    where = "".join(traceback.format_tb(error.__traceback__))
-    return f"{type(error).__name__}: {error}\n{where}"
+def _given(**members: Any) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def _text(nack: Nack) -> str:
+    causes = [nack.__cause__] if nack.__cause__ else []
+    text = with_causes(message_of(nack), nack, causes) if causes else cut(message_of(nack), MOST)
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+
+
+def as_outcome(ended_with: Ack | BaseException) -> Ack | Nack | Release:
+    """Whatever a handler ends with is a result."""
+    return ended_with if isinstance(ended_with, (Ack, Nack, Release)) else Nack(said(ended_with))
+
+
+def second_word(outcome: Ack | Nack | Release, why: str) -> Nack:
+    """What is said when Dibs cannot take the outcome. To do work that was done again would not help."""
+    if isinstance(outcome, Ack):
+        return Nack(f"the ack was refused: {why}", retry=False)
+    if isinstance(outcome, Release):
+        return Nack(f"the release was refused: {why}")
+    return Nack(f"{cut(message_of(outcome), MOST // 2)}\nthe nack was refused as it was: {why}", retry=outcome.retry is not False)

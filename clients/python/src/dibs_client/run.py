@@ -7,7 +7,7 @@ import threading
 import time
 from typing import Any
 
-from .client import backoff
+from .errors import backoff
 from .job import Job
 
 

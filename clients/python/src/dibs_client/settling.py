@@ -6,9 +6,10 @@ import json
 import time
 from typing import Any
 
+from .answers import leases_of, results_of
 from .claiming import Claiming
-from .client import DibsError, backoff, is_temporary, may_be_done
-from .job import Nack
+from .errors import DibsError, backoff, may_be_done, passes
+from .job import second_word
 from .state import MOST_ITEMS, Claim, Settlement
 
 #: Dibs takes 16 MiB in a body. Results and follow-ups may be large.
@@ -48,6 +49,13 @@ class Settling(Claiming):
             members.append(f'"claim":{json.dumps(body)}')
         text = "{" + ",".join(members) + "}"
 
+        def send() -> tuple[dict[str, Any], Any]:
+            answer = self._client.request("POST", "/jobs/settle", text)
+            results = {verb: results_of(answer, f"{verb}s", len(items)) for verb, items in lists.items() if items}
+            if claim and not isinstance(answer.get("problem"), dict):
+                return results, leases_of(answer)
+            return results, DibsError(answer["problem"]) if claim else None
+
         def answered(answer: Any, error: BaseException | None) -> None:
             self._is_settling = False
             if claim:
@@ -56,20 +64,20 @@ class Settling(Claiming):
                 self._batch_failed(batch, error)
                 if claim:
                     claim.is_repeated = True
-                    if not is_temporary(error) and self._claim is claim:
+                    if not passes(error, "claim") and self._claim is claim:
                         self._claim = None  # What was refused were settlements. The claim goes by itself.
                 return
             self._settle_failures = 0
-            for verb, items in lists.items():
-                results = answer[f"{verb}s"]
-                for i, one in enumerate(items):
-                    self._answered(one, results[i] if i < len(results) else {"status": 500})
-            if claim and answer.get("problem"):
-                self._claim_failed(DibsError(answer["problem"]))
+            results, claimed = answer
+            for verb, items in results.items():
+                for one, result in zip(lists[verb], items):
+                    self._answered(one, result)
+            if isinstance(claimed, DibsError):
+                self._claim_failed(claimed)
             elif claim:
-                self._claimed(claim, answer.get("jobs", []))
+                self._claimed(claim, claimed)
 
-        self._send(lambda: self._client.request("POST", "/jobs/settle", text), answered)
+        self._send(send, answered)
 
     def _answered(self, one: Settlement, result: dict[str, Any]) -> None:
         status = result["status"]
@@ -81,8 +89,8 @@ class Settling(Claiming):
             self._done(one.run)
             self._observe({"type": "lost", "job": one.run.lease, "verb": one.verb})
         else:
-            error = DibsError({**result.get("problem", {}), "status": status})
-            if is_temporary(error):
+            error = DibsError({**(result.get("problem") or {}), "status": status})
+            if passes(error, "settle"):
                 one.not_before = time.monotonic() + backoff(one.failures, error)
                 one.failures += 1
                 self._outbox.append(one)
@@ -91,12 +99,13 @@ class Settling(Claiming):
                 self._refused(one, error)
 
     def _batch_failed(self, batch: list[Settlement], error: BaseException) -> None:
+        passes_by = passes(error, "settle")
         is_bug = isinstance(error, DibsError) and error.status == 500
         for one in batch:
             one.is_repeated = one.is_repeated or may_be_done(error)
             # One of them may be what Dibs refuses, or fails at.
-            one.is_alone = one.is_alone or is_bug or not is_temporary(error)
-        if is_temporary(error):
+            one.is_alone = one.is_alone or is_bug or not passes_by
+        if passes_by:
             pause = backoff(self._settle_failures, error)
             self._settle_failures += 1
             self._settle_not_before = time.monotonic() + pause
@@ -109,10 +118,10 @@ class Settling(Claiming):
                 self._refused(one, error)
 
     def _refused(self, one: Settlement, error: BaseException) -> None:
-        """Dibs never takes this ack: its result is too large, or a follow-up is wrong. To do the work again would not help."""
+        """Dibs never takes it: its result is too large, or a follow-up or a delay is wrong."""
         self._observe({"type": "refused", "job": one.run.lease, "verb": one.verb, "error": error})
         is_forbidden = isinstance(error, DibsError) and error.status in (401, 403)
-        if one.verb == "ack" and not is_forbidden:
-            self._settle(one.run, Nack(f"the ack was refused: {error}", retry=False))
-        else:
+        if is_forbidden or one.is_last:
             self._done(one.run)
+        else:
+            self._settle(one.run, second_word(one.outcome, str(error)), is_last=True)

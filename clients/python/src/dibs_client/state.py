@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 import threading
 import uuid
 from collections.abc import Callable, Sequence
+from queue import SimpleQueue
 from typing import Any
 
-from .client import Client, ConnectionFailed, DibsError
+from .client import Client
+from .errors import ConnectionFailed
 from .handling import Handler, Middleware, around
-from .job import settlement
+from .job import Ack, Nack, Release, as_outcome, settlement
+from .observing import Event, Observing
 from .run import Run
-
-Event = dict[str, Any]
+from .times import seconds
 
 #: Dibs takes so many items in a request.
 MOST_ITEMS = 1000
@@ -38,9 +42,12 @@ class Claim:
 class Settlement:
     """What a worker has to say of a job that it has done."""
 
-    def __init__(self, run: Run, outcome: Any) -> None:
+    def __init__(self, run: Run, outcome: Ack | Nack | Release, *, is_last: bool) -> None:
         self.run = run
+        self.outcome = outcome
         self.verb, self.text = settlement(run.lease, outcome)
+        #: When it is refused, nothing else is said.
+        self.is_last = is_last
         #: It was sent before, and no answer came: it may count already.
         self.is_repeated = False
         #: It goes by itself, because something in a batch was refused.
@@ -67,21 +74,26 @@ class WorkerState:
         middleware: Sequence[Middleware] = (),
         observe: Callable[[Event], None] | None = None,
     ) -> None:
-        if not 1 <= concurrency <= 1000:
-            raise ValueError("concurrency must be from 1 to 1000")
+        if not isinstance(concurrency, int) or not 1 <= concurrency <= 1000:
+            raise ValueError("concurrency must be a whole number from 1 to 1000")
         self._client = client
         self._queues = [queues] if isinstance(queues, str) else list(queues)
         self._handler = handler
         for outer in reversed(middleware):
             self._handler = around(outer, self._handler)
         self._concurrency = concurrency
-        self._lease_seconds = lease_seconds
-        self._wait_seconds = wait_seconds
-        self._stop_seconds = stop_seconds
+        # The longest that Dibs gives. A longer wait is a second claim, and a longer lease is extended.
+        self._lease_seconds = None if lease_seconds is None else min(43_200.0, seconds("lease_seconds", lease_seconds))
+        self._wait_seconds = min(60.0, seconds("wait_seconds", wait_seconds))
+        self._stop_seconds = seconds("stop_seconds", stop_seconds)
         self._name = name
         self._decode = decode
-        self._observer = observe
+        self._observing = Observing(observe)
+        self._observe = self._observing.tell
         self._changed = threading.Condition()
+        #: Wakes the worker. It takes no lock, so a signal handler may put something in.
+        self._wakes: SimpleQueue[None] = SimpleQueue()
+        self._process: int | None = None
         self._phase = "new"
         self._runs: set[Run] = set()
         self._outbox: list[Settlement] = []
@@ -90,8 +102,11 @@ class WorkerState:
         self._claim_failures = self._settle_failures = 0
         self._claim_not_before = self._settle_not_before = 0.0
         self._close_until = 0.0
+        #: The deadlines that `stop` was given since the worker looked last, and the earliest of all.
         self._stops: list[float] = []
-        self._deadlines: list[tuple[float, Callable[[], None]]] = []
+        self._stop_at = math.inf
+        #: What is done when an extend has got no answer in time.
+        self._overdue: list[tuple[float, Callable[[], None]]] = []
         self._error: BaseException | None = None
 
     def _working(self) -> list[Run]:
@@ -103,12 +118,13 @@ class WorkerState:
     def _free(self) -> int:
         return self._concurrency - len(self._working())
 
-    def _observe(self, event: Event) -> None:
-        if self._observer:
-            try:
-                self._observer(event)
-            except Exception:  # An observer that fails must not stop the work.
-                pass
+    def _has_changed(self) -> None:
+        self._changed.notify_all()
+        self._wakes.put(None)
+
+    def _is_child(self) -> bool:
+        """Whether a handler has forked, and this is the child. It has none of the worker's threads."""
+        return self._process != os.getpid()
 
     def _signal(self, run: Run, code: str) -> None:
         if run.signal is None:
@@ -119,9 +135,9 @@ class WorkerState:
                 run.job.should_end.set()
             self._tell(run)
 
-    def _settle(self, run: Run, outcome: Any) -> None:
+    def _settle(self, run: Run, ended_with: Ack | BaseException, *, is_last: bool = False) -> None:
         run.state = "settling"
-        self._outbox.append(Settlement(run, outcome))
+        self._outbox.append(Settlement(run, as_outcome(ended_with), is_last=is_last))
 
     def _done(self, run: Run) -> None:
         run.state = "done"
@@ -137,14 +153,14 @@ class WorkerState:
             answer, failure = None, None
             try:
                 answer = request()
-            except (DibsError, ConnectionFailed) as error:
+            except BaseException as error:
                 failure = error
-            except Exception as error:
-                failure = ConnectionFailed(repr(error))
             with self._changed:
-                try:
-                    answered(answer, failure)
-                finally:
-                    self._changed.notify_all()
+                answered(answer, failure)
+                self._has_changed()
 
-        threading.Thread(target=act, daemon=True).start()
+        try:
+            threading.Thread(target=act, daemon=True).start()
+        except RuntimeError as error:
+            answered(None, ConnectionFailed(f"the request got no thread: {error}"))
+            self._has_changed()

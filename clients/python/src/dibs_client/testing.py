@@ -10,8 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from .client import Client, DibsError
+from .client import Client
+from .errors import DibsError
 from .job import Job
+from .times import seconds as checked
 
 _MOST_ATTEMPTS = 5
 
@@ -84,7 +86,7 @@ class FakeDibs:
             return all(job.state in ("completed", "dead") for job in self.jobs)
 
         with self._changed:
-            if not self._changed.wait_for(is_done, seconds):
+            if not self._changed.wait_for(is_done, min(checked("seconds", seconds), threading.TIMEOUT_MAX)):
                 raise TimeoutError(f"these jobs are not done: {[job for job in self.jobs if job.state in ('ready', 'leased')]}")
 
     def _answer(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -108,7 +110,7 @@ class FakeDibs:
             if problem := answer.get("problem"):
                 raise DibsError(problem)
             return answer
-        raise DibsError({"status": 404, "code": "route_not_found", "detail": f"FakeDibs has no {path}."})
+        raise DibsError(_problem(404, "route_not_found", f"FakeDibs has no {path}."))
 
     def _enqueue(self, spec: dict[str, Any]) -> dict[str, Any]:
         id = f"job-{len(self.jobs) + 1}"
@@ -179,8 +181,12 @@ class FakeDibs:
             if job.id == item["id"] and job.state == "leased" and job.token == item["lease_token"]:
                 change(job, item)
                 return {"id": job.id, "status": 200, "state": job.state, "cancel_requested": False}
-        problem = {"status": 409, "code": "lease_lost", "detail": "The lease is lost."}
+        problem = _problem(409, "lease_lost", "The lease is lost.")
         return {"id": item["id"], "status": 409, "problem": problem}
+
+
+def _problem(status: int, code: str, detail: str) -> dict[str, Any]:
+    return {"type": f"urn:problem-type:dibs:{code}", "status": status, "code": code, "detail": detail}
 
 
 class _FakeClient(Client):

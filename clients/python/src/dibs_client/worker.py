@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextvars
+import os
+import queue
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from .extending import Extending
-from .handling import after_signal, decoded
+from .handling import after_signal, decoded, end_child
 from .job import Ack, Job, JobSignal, Release
 from .run import Run
 from .settling import Settling
 from .state import FLUSH, LAST
+from .times import seconds
 
 
 class Worker(Settling, Extending):
@@ -21,41 +26,96 @@ class Worker(Settling, Extending):
 
     Three kinds of request go side by side, at most one of each: a claim that waits for jobs, a settlement of all that is done, and an
     attempt to take back a claim when the worker stops. While no claim waits, a settlement carries one that does not wait: then there
-    is one request for each job. `run` looks at what stands, sends what is due, and sleeps until something changes.
+    is one request for each job. One thread looks at what stands, sends what is due, and sleeps until something changes. No signal of
+    the operating system interrupts it: those interrupt `run`, which only waits for its end.
     """
 
     def run(self) -> None:
-        """Works until `stop`. Raises DibsError when Dibs refuses a claim for good: a name that is wrong, a key that may not."""
-        with self._changed:
-            if self._phase != "new":
-                raise RuntimeError("a worker runs once")
-            self._phase = "running"
-            while self._phase != "stopped":
-                wake = self._look()
-                if self._phase != "stopped" and not self._stops:
-                    self._changed.wait(max(0.0, min(60.0, wake - time.monotonic())))
-        self._observe({"type": "stopped", "error": self._error})
+        """Works until `stop`. Raises DibsError when Dibs refuses a claim for good: a name that is wrong, a key that may not.
+
+        Ctrl-C, or whatever a signal handler raises, stops it as `stop` does, and is raised at the end. A second one makes the
+        deadline now, and a third leaves at once."""
+        over = threading.Event()
+        interruptions: list[BaseException] = []
+        self._start(over.set)
+        while True:
+            try:
+                while not over.wait(60):
+                    pass
+                break
+            except BaseException as error:
+                interruptions.append(error)
+                if not self._hasten(len(interruptions)):
+                    break
+        if interruptions:
+            raise interruptions[-1]
         if self._error:
             raise self._error
 
     def stop(self, deadline_seconds: float | None = None) -> None:
-        """Asks `run` to take no more jobs, to let the handlers end, and to return. It may be called by a signal handler. A second call
-        may make the time shorter."""
+        """Asks `run` to take no more jobs, to let the handlers end, and to return. It does not wait for that. The earliest deadline
+        counts. It takes no lock and never fails, so it may be called anywhere: by a signal handler, a handler or an observer, before
+        `run`, and twice."""
+        try:
+            left = self._stop_seconds if deadline_seconds is None else seconds("deadline_seconds", deadline_seconds)
+        except ValueError:
+            left = 0.0
+        self._stops.append(time.monotonic() + left)
+        self._wakes.put(None)
+
+    def _start(self, over: Callable[[], object]) -> None:
+        """Begins to work. `over` is called at the end."""
         with self._changed:
-            self._stops.append(time.monotonic() + (self._stop_seconds if deadline_seconds is None else deadline_seconds))
-            self._changed.notify_all()
+            if self._phase != "new":
+                raise RuntimeError("a worker runs once")
+            self._phase = "running"
+        self._process = os.getpid()
+        self._observing.start()
+        context = contextvars.copy_context()
+        threading.Thread(target=context.run, args=[self._pump, over], daemon=True).start()
+
+    def _hasten(self, interruptions: int) -> bool:
+        """Each interruption of `run` makes the end come sooner. Tells whether it is worth waiting for."""
+        if interruptions <= 2:
+            self.stop(None if interruptions == 1 else 0)
+        return interruptions <= 2
+
+    def _pump(self, over: Callable[[], object]) -> None:
+        try:
+            while self._phase != "stopped":
+                with self._changed:
+                    wake = self._look()
+                if self._phase != "stopped":
+                    self._sleep(wake)
+        except BaseException as bug:
+            self._error = bug
+            self._phase = "stopped"
+        with self._changed:
+            self._has_changed()  # Whoever waits for progress.
+        self._observe({"type": "stopped", "error": self._error})
+        self._observing.end(FLUSH)
+        over()
+
+    def _sleep(self, until: float) -> None:
+        try:
+            self._wakes.get(timeout=max(0.0, min(60.0, until - time.monotonic())))
+            while True:
+                self._wakes.get_nowait()
+        except queue.Empty:
+            pass
 
     # ---- What is due
 
     def _look(self) -> float:
         """Sends what is due, and tells when to look again."""
-        while self._stops:
-            self._begin_stop(self._stops.pop())
         now = time.monotonic()
-        for due in [one for one in self._deadlines if one[0] <= now]:
-            self._deadlines.remove(due)
+        while self._stops:
+            self._begin_stop(self._stops.pop(), now)
+        for due in [one for one in self._overdue if one[0] <= now]:
+            self._overdue.remove(due)
             due[1]()
-        wakes = [when for when, _ in self._deadlines]
+        wakes = [when for when, _ in self._overdue]
+        wakes += self._keep_deadline(now)
         wakes.append(self._beat(now))
         for run in list(self._runs):
             if not run.is_begun and run.state == "running" and (run.is_confirmed or run.signal):
@@ -84,19 +144,25 @@ class Worker(Settling, Extending):
             self._phase = "stopped"
         return min(wakes)
 
-    def _begin_stop(self, deadline: float) -> None:
+    def _begin_stop(self, deadline: float, now: float) -> None:
+        self._stop_at = min(self._stop_at, deadline)
         if self._phase == "running":
             self._phase = "stopping"
-            self._close_until = time.monotonic() + FLUSH
+            self._close_until = now + FLUSH
             self._observe({"type": "stopping"})
-        self._deadlines += [
-            (deadline, lambda: [self._signal(run, "stopping") for run in self._working()] and None),
-            (deadline + LAST, lambda: [self._settle(run, Release()) for run in self._working()] and None),
-            (deadline + LAST + FLUSH, self._finish),
-        ]
 
-    def _finish(self) -> None:
-        self._phase = "stopped"
+    def _keep_deadline(self, now: float) -> list[float]:
+        """Ends what the deadline of `stop` ends, and tells when there is more to end."""
+        ends = [self._stop_at, self._stop_at + LAST, self._stop_at + LAST + FLUSH]
+        if ends[0] <= now:
+            for run in self._working():
+                self._signal(run, "stopping")
+        if ends[1] <= now:
+            for run in self._working():
+                self._settle(run, Release())
+        if ends[2] <= now:
+            self._phase = "stopped"
+        return [end for end in ends if end > now]
 
     # ---- Working
 
@@ -113,7 +179,10 @@ class Worker(Settling, Extending):
             self._begin(run)
 
     def _begin(self, run: Run) -> None:
-        threading.Thread(target=self._work, args=[run], daemon=True).start()
+        try:
+            threading.Thread(target=self._work, args=[run], daemon=True).start()
+        except RuntimeError:  # No more threads: another worker may have one.
+            self._handled(run, Release(delay_seconds=1))
 
     def _work(self, run: Run) -> None:
         assert run.job
@@ -124,16 +193,18 @@ class Worker(Settling, Extending):
             run.job.payload = decoded(self._decode, run.job)
             answer = self._handler(run.job)
             outcome: Any = answer if isinstance(answer, Ack) else Ack(answer)
-        except Exception as error:
+        except BaseException as error:  # sys.exit() too: whatever a handler ends with is a result.
             failure = error
             outcome = after_signal(run, error)
         self._over(run, outcome, began, failure)
 
     def _over(self, run: Run, outcome: Any, began: float, failure: BaseException | None) -> None:
+        if self._is_child():
+            end_child(failure)
+        self._observe({"type": "ended", "job": run.lease, "seconds": time.monotonic() - began, "error": failure})
         with self._changed:
-            self._observe({"type": "ended", "job": run.lease, "seconds": time.monotonic() - began, "error": failure})
             self._handled(run, outcome)
-            self._changed.notify_all()
+            self._has_changed()
 
     def _handled(self, run: Run, outcome: Any) -> None:
         run.ended.set()

@@ -1,0 +1,66 @@
+"""The access key of a client."""
+
+from __future__ import annotations
+
+import contextvars
+import re
+import threading
+from collections.abc import Callable
+
+from .causes import line
+from .errors import ConnectionFailed
+from .times import wait
+
+KeyFunction = Callable[[], "str | None"]
+#: So many calls of a key function may hang before it is asked no more.
+_MOST_HANGING = 32
+
+
+class Key:
+    """A text, or a function that is asked before each request, so that a new key counts at once."""
+
+    def __init__(self, given: str | KeyFunction | None) -> None:
+        self._function = given if callable(given) else None
+        self._text = None if callable(given) else _sendable(given)
+        self._asked: list[threading.Event] = []
+
+    def read(self, limit: float) -> str | None:
+        """Raises ConnectionFailed when the function fails, or takes longer."""
+        return self._ask(self._function, limit) if self._function else self._text
+
+    def _ask(self, function: KeyFunction, limit: float) -> str | None:
+        self._asked = [one for one in self._asked if not one.is_set()]
+        if len(self._asked) >= _MOST_HANGING:
+            raise ConnectionFailed(f"{_MOST_HANGING} calls of the key function have not returned")
+        over = threading.Event()
+        answers: list[str | None] = []
+        failures: list[BaseException] = []
+        context = contextvars.copy_context()
+
+        def act() -> None:
+            try:
+                answers.append(_sendable(context.run(function)))
+            except BaseException as error:
+                failures.append(error)
+            over.set()
+
+        try:
+            threading.Thread(target=act, daemon=True).start()
+        except RuntimeError as error:
+            raise ConnectionFailed(f"the key function got no thread: {error}") from error
+        if not wait(over, limit):
+            self._asked.append(over)
+            raise ConnectionFailed(f"the key function has not returned within {limit:g} s")
+        if failures:
+            raise ConnectionFailed(f"the key function failed: {line(failures[0])}") from failures[0]
+        return answers[0]
+
+
+def _sendable(given: str | None) -> str | None:
+    """White space around it is no part of a key: the line break of its file."""
+    if given is not None and not isinstance(given, str):
+        raise ValueError("the access key must be a text")
+    key = (given or "").strip()
+    if not re.fullmatch(r"[\x21-\x7e]*", key):
+        raise ValueError("the access key has a character that no key has, such as a line break or a space")
+    return key or None

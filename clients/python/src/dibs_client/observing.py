@@ -1,0 +1,44 @@
+"""Tells events to the user's observer."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any
+
+Event = dict[str, Any]
+
+#: Events beyond that are not told: the observer is too slow.
+_MOST_EVENTS = 10_000
+
+
+class Observing:
+    """Each worker has one thread for it. So an observer may take its time, call `stop` or fail, and the work goes on."""
+
+    def __init__(self, observer: Callable[[Event], None] | None) -> None:
+        self._observer = observer
+        self._events: SimpleQueue[Event | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._tell_all, daemon=True)
+
+    def tell(self, event: Event) -> None:
+        if self._observer and self._events.qsize() < _MOST_EVENTS:
+            self._events.put(event)
+
+    def start(self) -> None:
+        if self._observer:
+            self._thread.start()
+
+    def end(self, limit: float) -> None:
+        """Returns when all is told, or when the time is over."""
+        if self._observer:
+            self._events.put(None)
+            self._thread.join(limit)
+
+    def _tell_all(self) -> None:
+        assert self._observer
+        while (event := self._events.get()) is not None:
+            try:
+                self._observer(event)
+            except BaseException:  # Whatever it ends with, it is told the next event.
+                pass
