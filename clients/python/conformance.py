@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent / "src"))
-sys.path.insert(0, str(Path(__file__).parent))
 from dibs_client import Ack, AsyncWorker, Client, Job, Nack, Producer, Release, Worker  # noqa: E402
 from odd_ends import ASYNC_ODD_ENDS, ODD_ENDS  # noqa: E402
 

@@ -31,7 +31,7 @@ class AsyncWorker(Worker):
         self._task = asyncio.current_task()
         over = self._loop.create_future()
         interruptions: list[BaseException] = []
-        self._start(lambda: self._in_loop(lambda: over.done() or over.set_result(None)))
+        self._ready(lambda: self._in_loop(lambda: over.done() or over.set_result(None))).start()
         while not over.done():
             try:
                 await asyncio.shield(over)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 
 MOST = 16_384
@@ -21,8 +22,7 @@ def said(error: BaseException) -> str:
 
 def line(error: BaseException) -> str:
     """The error and its causes, from the outside in."""
-    message = message_of(error)
-    return with_causes(f"{type(error).__name__}: {message}" if message else type(error).__name__, error, _causes_of(error))
+    return with_causes(_named(error, message_of(error)), error, _causes_of(error))
 
 
 def with_causes(text: str, error: BaseException, causes: list[BaseException]) -> str:
@@ -39,11 +39,19 @@ def _told(outer: str, causes: list[BaseException], seen: set[int]) -> str:
             continue
         seen.add(id(cause))
         message = cut(message_of(cause), _MOST_OF_A_CAUSE)
-        own = f"{type(cause).__name__}: {message}" if message else type(cause).__name__
-        is_said = bool(message) and message in outer
+        own = _named(cause, message)
+        is_said = re.search(rf"(?<!\w){re.escape(message)}(?!\w)", outer) if message else False
         deeper = _told(f"{outer} {own}", _causes_of(cause), seen)
         parts += [": ".join(part for part in ("" if is_said else own, deeper) if part)]
     return "; ".join(part for part in parts if part)
+
+
+def _named(error: BaseException, message: str) -> str:
+    try:
+        name = str(type(error).__name__)
+    except BaseException:
+        name = "an error without a name"
+    return f"{name}: {message}" if message else name
 
 
 def message_of(error: BaseException) -> str:

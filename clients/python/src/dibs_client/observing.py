@@ -31,7 +31,7 @@ class Observing:
 
     def end(self, limit: float) -> None:
         """Returns when all is told, or when the time is over."""
-        if self._observer:
+        if self._observer and self._thread.is_alive():
             self._events.put(None)
             self._thread.join(limit)
 

@@ -94,6 +94,7 @@ class WorkerState:
         #: Wakes the worker. It takes no lock, so a signal handler may put something in.
         self._wakes: SimpleQueue[None] = SimpleQueue()
         self._process: int | None = None
+        self._is_begun = threading.Event()
         self._phase = "new"
         self._runs: set[Run] = set()
         self._outbox: list[Settlement] = []

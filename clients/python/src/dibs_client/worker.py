@@ -37,15 +37,18 @@ class Worker(Settling, Extending):
         deadline now, and a third leaves at once."""
         over = threading.Event()
         interruptions: list[BaseException] = []
-        self._start(over.set)
+        pump = self._ready(over.set)
         while True:
             try:
+                if not interruptions:
+                    pump.start()
                 while not over.wait(60):
                     pass
                 break
             except BaseException as error:
                 interruptions.append(error)
-                if not self._hasten(len(interruptions)):
+                is_worth_it = self._hasten(len(interruptions)) and self._is_begun.wait(FLUSH)
+                if not is_worth_it:
                     break
         if interruptions:
             raise interruptions[-1]
@@ -63,16 +66,15 @@ class Worker(Settling, Extending):
         self._stops.append(time.monotonic() + left)
         self._wakes.put(None)
 
-    def _start(self, over: Callable[[], object]) -> None:
-        """Begins to work. `over` is called at the end."""
+    def _ready(self, over: Callable[[], object]) -> threading.Thread:
+        """The thread that works. It calls `over` at the end."""
         with self._changed:
             if self._phase != "new":
                 raise RuntimeError("a worker runs once")
             self._phase = "running"
         self._process = os.getpid()
-        self._observing.start()
         context = contextvars.copy_context()
-        threading.Thread(target=context.run, args=[self._pump, over], daemon=True).start()
+        return threading.Thread(target=context.run, args=[self._pump, over], daemon=True)
 
     def _hasten(self, interruptions: int) -> bool:
         """Each interruption of `run` makes the end come sooner. Tells whether it is worth waiting for."""
@@ -81,7 +83,9 @@ class Worker(Settling, Extending):
         return interruptions <= 2
 
     def _pump(self, over: Callable[[], object]) -> None:
+        self._is_begun.set()
         try:
+            self._observing.start()
             while self._phase != "stopped":
                 with self._changed:
                     wake = self._look()

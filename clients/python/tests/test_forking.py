@@ -1,0 +1,175 @@
+"""A client is used before and after a fork: each process has connections of its own."""
+
+import contextlib
+import multiprocessing
+import os
+import pickle
+import signal
+import socket
+import threading
+import time
+import unittest
+
+from dibs_client import AsyncProducer, Client, Producer, Worker
+from dibs_client.testing import FakeDibs
+from support import answering
+
+
+def echo(method, path, headers):
+    time.sleep(0.002)
+    return 200, {"content-type": "application/json"}, f'{{"id": "{headers["idempotency-key"]}"}}'
+
+
+def count_wrong(producer: Producer, who: str) -> int:
+    """How many answers are those of others."""
+    wrong = 0
+    for n in range(30):
+        key = f"{who}-{n}"
+        wrong += producer.enqueue({}, idempotency_key=key)["id"] != key
+    return wrong
+
+
+def in_child(act) -> int:
+    """The number that `act` returns in a forked child, or 99."""
+    child = os.fork()
+    if child == 0:
+        status = 99
+        with contextlib.suppress(BaseException):
+            status = min(act(), 98)
+        os._exit(status)
+    return child
+
+
+def ended(child: int, limit: float = 60) -> int:
+    end = time.monotonic() + limit
+    while time.monotonic() < end:
+        if (found := os.waitpid(child, os.WNOHANG))[0]:
+            return os.waitstatus_to_exitcode(found[1])
+        time.sleep(0.02)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    raise AssertionError("the child hangs")
+
+
+def enqueue_in_a_process(producer: Producer) -> None:
+    raise SystemExit(count_wrong(producer, str(os.getpid())))
+
+
+class ForkTest(unittest.TestCase):
+    def test_each_process_gets_its_own_answers(self):
+        with answering(echo) as url:
+            producer = Producer(Client(url))
+            producer.enqueue({})
+            children = [in_child(lambda: count_wrong(producer, str(os.getpid()))) for _ in range(3)]
+            self.assertEqual(count_wrong(producer, "parent"), 0)
+            self.assertEqual([ended(child) for child in children], [0, 0, 0])
+
+    def test_a_fork_while_many_threads_send(self):
+        with answering(echo) as url:
+            client = Client(url, key=lambda: "a-key")
+            producer = Producer(client)
+            is_over = threading.Event()
+            wrong = []
+
+            def send(n):
+                while not is_over.is_set():
+                    wrong.append(count_wrong(producer, f"thread-{n}"))
+
+            threads = [threading.Thread(target=send, args=[n]) for n in range(6)]
+            for thread in threads:
+                thread.start()
+            children = [in_child(lambda: count_wrong(producer, str(os.getpid()))) for _ in range(8)]
+            self.assertEqual([ended(child) for child in children], [0] * 8)
+            is_over.set()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(sum(wrong), 0)
+
+    def test_a_fork_of_a_fork_and_threads_in_a_child(self):
+        with answering(echo) as url:
+            producer = Producer(Client(url))
+            producer.enqueue({})
+
+            def act() -> int:
+                wrong = [count_wrong(producer, "child")]
+                thread = threading.Thread(target=lambda: wrong.append(count_wrong(producer, "thread")))
+                thread.start()
+                wrong.append(ended(in_child(lambda: count_wrong(producer, "grandchild"))))
+                thread.join()
+                return sum(wrong)
+
+            self.assertEqual(ended(in_child(act)), 0)
+
+    def test_a_child_holds_no_connection_of_its_parent(self):
+        """Dibs sees when the parent hangs up: also one that waits for jobs."""
+        server = socket.create_server(("127.0.0.1", 0))
+        client = Client(f"http://127.0.0.1:{server.getsockname()[1]}", timeout=60)
+
+        def ask():
+            with contextlib.suppress(Exception):
+                client.get_queue("mail")
+
+        threading.Thread(target=ask, daemon=True).start()
+        accepted, _ = server.accept()
+        accepted.recv(10_000)
+        child = in_child(lambda: time.sleep(30) or 0)
+        try:
+            time.sleep(0.3)
+            links = {os.readlink(f"/proc/{child}/fd/{n}") for n in os.listdir(f"/proc/{child}/fd") if int(n) > 2}
+            sockets = {link for link in links if link.startswith("socket:")}
+            kept = {f"socket:[{os.fstat(one.fileno()).st_ino}]" for one in (server, accepted)}
+            self.assertEqual(sockets - kept, set())
+        finally:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            accepted.close()
+            server.close()
+
+    def test_with_multiprocessing(self):
+        with answering(echo) as url:
+            producer = Producer(Client(url))
+            producer.enqueue({})
+            for method in multiprocessing.get_all_start_methods():
+                with self.subTest(method):
+                    process = multiprocessing.get_context(method).Process(target=enqueue_in_a_process, args=[producer])
+                    process.start()
+                    self.assertEqual(count_wrong(producer, "parent"), 0)
+                    process.join(60)
+                    self.assertEqual(process.exitcode, 0)
+
+    def test_clients_and_producers_can_be_copied_into_other_processes(self):
+        with answering(echo) as url:
+            client = Client(url, key="secret-key")
+            client.get_queue("mail")
+            for copy in pickle.loads(pickle.dumps((client, Producer(client)))):
+                self.assertIsNotNone(copy)
+            pickle.loads(pickle.dumps(AsyncProducer(client)))
+
+    def test_a_worker_that_was_made_before_the_fork_runs_after_it(self):
+        """As gunicorn --preload, or a master that forks its workers."""
+        dibs = FakeDibs()
+        Producer(dibs.client, queue="mail").enqueue({})
+        worker = Worker(dibs.client, ["mail"], lambda job: worker.stop())
+
+        def act() -> int:
+            worker.run()
+            return int(dibs.jobs[0].state != "completed")
+
+        self.assertEqual(ended(in_child(act)), 0)
+
+    def test_stop_in_a_child_of_a_running_worker_returns(self):
+        """A signal handler of the parent that stops its worker is one of the child, too."""
+        dibs = FakeDibs()
+        worker = Worker(dibs.client, ["mail"], lambda job: None)
+        thread = threading.Thread(target=worker.run)
+        thread.start()
+        for _ in range(20):
+            child = in_child(lambda: worker.stop() or 0)
+            self.assertEqual(ended(child, 10), 0)
+        self.assertTrue(thread.is_alive())
+        worker.stop()
+        thread.join(10)
+
+
+if __name__ == "__main__":
+    unittest.main()
