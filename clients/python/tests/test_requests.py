@@ -57,7 +57,7 @@ class PassingTest(unittest.TestCase):
                 self.assertIsInstance(error, DibsError)
                 self.assertEqual(decisions(error), expected)
 
-    def test_a_401_passes_for_a_minute_after_the_key_was_accepted(self):
+    def test_a_401_to_a_key_that_was_accepted_passes_for_a_minute(self):
         answers = [page(200, "{}"), problem(401, "unauthorized")]
         with answering(lambda *_: answers.pop(0) if len(answers) > 1 else answers[0]) as url:
             client = Client(url, key=KEY)
@@ -65,8 +65,11 @@ class PassingTest(unittest.TestCase):
             answers.insert(0, (200, {"content-type": "application/json"}, "{}"))
             client.get_queue("mail")
             self.assertEqual(decisions(failure_of(lambda: client.get_queue("mail"))), (True, True, True))
-            client._accepted_at -= 61
+            client._refused_since -= 61
             self.assertEqual(decisions(failure_of(lambda: client.get_queue("mail"))), (False, False, False))
+            answers.insert(0, (200, {"content-type": "application/json"}, "{}"))
+            client.get_queue("mail")
+            self.assertEqual(decisions(failure_of(lambda: client.get_queue("mail"))), (True, True, True))
 
     def test_a_look_at_health_accepts_no_key(self):
         def answer(method, path, headers):

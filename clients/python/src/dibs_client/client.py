@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import math
 import re
 import ssl
 import time
@@ -17,7 +18,7 @@ from .generated import Operations
 from .key import Key, KeyFunction
 from .times import seconds
 
-#: A key that was accepted so long ago, and is refused now, may have been rotated: the new one may come at any moment.
+#: A key that was accepted, and is refused for so long, may have been rotated: the new one may come at any moment.
 _PATIENCE = 60.0
 #: These need no key, so their answers say nothing of it.
 _PUBLIC = ("/healthz", "/readyz", "/version")
@@ -38,7 +39,8 @@ class Client(Operations):
         self._connections = Connections(url, context)
         self._key = Key(key)
         self._timeout = seconds("timeout", timeout)
-        self._accepted_at = -_PATIENCE
+        self._was_accepted = False
+        self._refused_since = math.inf
 
     def request(
         self,
@@ -65,17 +67,19 @@ class Client(Operations):
             sent["authorization"] = f"Bearer {key}"
         response, text = self._send(method, target, data, sent, limit, key)
         if not 200 <= response.status < 300:
-            was_accepted = time.monotonic() - self._accepted_at < _PATIENCE
-            raise refusal(
-                response.status,
-                _without(key, text.decode(errors="replace")),
-                response.getheader("retry-after"),
-                was_accepted=response.status == 401 and was_accepted,
-            )
+            said, retry_after = _without(key, text.decode(errors="replace")), response.getheader("retry-after")
+            raise refusal(response.status, said, retry_after, was_accepted=response.status == 401 and self._is_patient())
         answer = _read(method, path, response, text)
         if path not in _PUBLIC:
-            self._accepted_at = time.monotonic()
+            self._was_accepted = True
+            self._refused_since = math.inf
         return answer
+
+    def _is_patient(self) -> bool:
+        """Whether a key that is refused may be accepted again soon."""
+        now = time.monotonic()
+        self._refused_since = min(self._refused_since, now)
+        return self._was_accepted and now - self._refused_since < _PATIENCE
 
     def _send(
         self, method: str, target: str, data: bytes | None, headers: dict[str, str], limit: float, key: str | None
