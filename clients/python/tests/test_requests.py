@@ -42,6 +42,7 @@ class PassingTest(unittest.TestCase):
             (page(403, json.dumps({"type": ["urn:problem-type:dibs:forbidden"], "code": 7})), all_pass),
             (page(404, "[" * 100_000), all_pass),
             (page(404, "null"), all_pass),
+            (page(404, json.dumps({"type": "urn:problem-type:dibs:x", "code": 7})), all_pass),
             *[(page(status, location="/elsewhere"), settlements) for status in (301, 308)],
             (page(413), none),
             *[(problem(status, "unavailable"), all_pass) for status in (408, 429, 500, 502, 503)],
@@ -88,6 +89,8 @@ class PassingTest(unittest.TestCase):
             lambda: client.request("GET", "/jobs\r\nx: y"),
             lambda: client.enqueue_job({}, idempotency_key="a\nb"),
             lambda: client.enqueue_job({}, idempotency_key="日本"),
+            lambda: client.request("GET", "/jobs", headers={"a b": "c"}),
+            lambda: client.request("GET", "/jobs", headers={"a": 7}),
             lambda: client.enqueue_job({"payload": math.nan}),
             lambda: client.enqueue_job({"delay_seconds": math.inf}),
             lambda: client.enqueue_job({"payload": object()}),
@@ -171,6 +174,12 @@ class KeyTest(unittest.TestCase):
                 error = failure_of(lambda: Client(url, key=KEY).get_queue("mail"))
                 self.assertNotIn("topsecret", chain_of(error))
                 self.assertNotIn("dibs_0000", chain_of(error))
+
+    def test_a_short_key_spoils_no_refusal(self):
+        for key in ("dibs", "forbidden", "e", "urn"):
+            with answering(lambda *_: problem(403, "forbidden")) as url:
+                error = failure_of(lambda: Client(url, key=key).get_queue("mail"))
+                self.assertEqual((error.code, decisions(error)), ("forbidden", (False, False, False)))
 
     def test_no_error_has_the_key_when_the_answer_is_no_http(self):
         server = socket.create_server(("127.0.0.1", 0))

@@ -11,10 +11,12 @@ from .errors import ConnectionFailed
 def leases_of(answer: Any) -> list[dict[str, Any]]:
     leases = _items(answer, "jobs")
     for lease in leases:
-        texts = (lease.get("id"), lease.get("queue"), lease.get("lease_token"), lease.get("payload_text"))
+        for name in ("id", "queue", "lease_token", "payload_text"):
+            if not isinstance(lease.get(name), str):
+                raise ConnectionFailed(f"the answer has a lease without {name}")
         length = lease.get("lease_seconds")
-        if not all(isinstance(text, str) for text in texts) or not isinstance(length, (int, float)) or not 0 < length < math.inf:
-            raise ConnectionFailed("the answer has a lease that is none")
+        if not isinstance(length, (int, float)) or not 0 < length < math.inf:
+            raise ConnectionFailed("the answer has a lease without lease_seconds")
     return leases
 
 

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 from .causes import line
 from .connections import Connections
-from .errors import ConnectionFailed, DibsError, refusal
+from .errors import ConnectionFailed, DibsError, refusal, without
 from .generated import Operations
 from .key import Key, KeyFunction
 from .times import seconds
@@ -67,8 +67,9 @@ class Client(Operations):
             sent["authorization"] = f"Bearer {key}"
         response, text = self._send(method, target, data, sent, limit, key)
         if not 200 <= response.status < 300:
-            said, retry_after = _without(key, text.decode(errors="replace")), response.getheader("retry-after")
-            raise refusal(response.status, said, retry_after, was_accepted=response.status == 401 and self._is_patient())
+            said, retry_after = text.decode(errors="replace"), response.getheader("retry-after")
+            was_accepted = response.status == 401 and self._is_patient()
+            raise refusal(response.status, said, retry_after, key, was_accepted=was_accepted)
         answer = _read(method, path, response, text)
         if path not in _PUBLIC:
             self._was_accepted = True
@@ -93,7 +94,7 @@ class Client(Operations):
             connection.close()
             said = line(error)
             # A cause that quotes the key is not told.
-            raise ConnectionFailed(_without(key, f"{method} {target}: {said}")) from (
+            raise ConnectionFailed(without(key, f"{method} {target}: {said}")) from (
                 None if key and key in said else error
             )
         except BaseException:
@@ -106,15 +107,13 @@ class Client(Operations):
         return response, text
 
 
-def _without(key: str | None, text: str) -> str:
-    return text.replace(key, "[key]") if key else text
-
-
 def _check(target: str, headers: dict[str, str]) -> None:
     """What can never be sent is no failure that passes."""
     if not re.fullmatch(r"[\x21-\x7e]+", target):
         raise ValueError("the path of the request has a character that must be escaped")
     for name, value in headers.items():
+        if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
+            raise ValueError("a header has a name that no header may have")
         if not isinstance(value, str) or not re.fullmatch(r"[\t\x20-\x7e\xa0-\xff]*", value):
             raise ValueError(f"the header {name} has a character that no header may have")
 

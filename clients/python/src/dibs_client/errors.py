@@ -36,18 +36,32 @@ class ConnectionFailed(Exception):
     code = "connection"
 
 
-def refusal(status: int, text: str, retry_after: str | None, *, was_accepted: bool) -> DibsError:
-    """A proxy may have answered: then there is no problem document of Dibs."""
+def refusal(status: int, text: str, retry_after: str | None, key: str | None, *, was_accepted: bool) -> DibsError:
+    """A proxy may have answered: then there is no problem document of Dibs. Whatever is quoted of the key is left out."""
+    wait = _retry_after(retry_after)
     try:
         problem = json.loads(text)
-        if not (isinstance(problem["code"], str) and isinstance(problem["type"], str)):
-            raise TypeError
-    except (ValueError, KeyError, TypeError, RecursionError):
-        problem = {}
-    error = DibsError({**problem, "status": status}, _retry_after(retry_after), was_accepted=was_accepted)
-    if error.is_from_dibs:
-        return error
-    return DibsError({"code": f"http_{status}", "detail": f"{status}: {text[:200]}", "status": status}, error.retry_after)
+        error = DibsError({**_hidden(problem, key), "status": status}, wait, was_accepted=was_accepted)
+        if error.is_from_dibs and isinstance(error.code, str):
+            return error
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        pass
+    return DibsError({"code": f"http_{status}", "detail": f"{status}: {without(key, text)[:200]}", "status": status}, wait)
+
+
+def without(key: str | None, text: str) -> str:
+    return text.replace(key, "[key]") if key else text
+
+
+def _hidden(told: Any, key: str | None) -> Any:
+    """Without the key wherever a text is for people. A short key may be a part of a `type` or `code`: those stay."""
+    if isinstance(told, str):
+        return without(key, told)
+    if isinstance(told, list):
+        return [_hidden(one, key) for one in told]
+    if isinstance(told, dict):
+        return {name: one if name in ("type", "code") else _hidden(one, key) for name, one in told.items()}
+    return told
 
 
 def _retry_after(given: str | None) -> float:
@@ -80,13 +94,17 @@ def may_be_done(error: BaseException) -> bool:
     return True
 
 
+#: Not the one that all share: a program may seed that, or fork, and then many workers would come back in step.
+chance = random.SystemRandom().random
+
+
 def backoff(failures: int, error: BaseException | None) -> float:
     """How long to wait after this many failures in a row: a random share of a time that doubles (full jitter), so that many workers
     do not come back in step."""
     most = min(2.0, 0.1 * 2 ** min(failures, 10))
     if not isinstance(error, DibsError):
-        return random.random() * most
+        return chance() * most
     if error.was_accepted:
-        return 2 + random.random() * most
+        return 2 + chance() * most
     asked = error.retry_after
-    return asked + random.random() * (min(most, asked) if asked else most)
+    return asked + chance() * (min(most, asked) if asked else most)

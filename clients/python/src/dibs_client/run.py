@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import random
 import threading
 import time
 from typing import Any
 
-from .errors import backoff
+from .errors import backoff, chance
 from .job import Job
 
 
@@ -45,7 +44,7 @@ class Run:
 
     def _next(self, since: float) -> float:
         """A third of the lease later, or a little earlier, so that leases do not move in step."""
-        return since + self.seconds * random.uniform(0.8, 1) / 3
+        return since + self.seconds * (0.8 + 0.2 * chance()) / 3
 
     def extended(self, sent: float) -> None:
         """An extend that was sent at this moment counted."""

@@ -103,10 +103,10 @@ class Worker(Settling, Extending):
     def _sleep(self, until: float) -> None:
         try:
             self._wakes.get(timeout=max(0.0, min(60.0, until - time.monotonic())))
-            while True:
-                self._wakes.get_nowait()
         except queue.Empty:
-            pass
+            return
+        while not self._wakes.empty():
+            self._wakes.get()
 
     # ---- What is due
 
@@ -119,7 +119,8 @@ class Worker(Settling, Extending):
             self._overdue.remove(due)
             due[1]()
         wakes = [when for when, _ in self._overdue]
-        wakes += self._keep_deadline(now)
+        if self._phase == "stopping":
+            wakes += self._keep_deadline(now)
         wakes.append(self._beat(now))
         for run in list(self._runs):
             if not run.is_begun and run.state == "running" and (run.is_confirmed or run.signal):
