@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from dibs_client import Nack
+
 
 def raises(error: Any) -> Callable[[], Any]:
     def act() -> None:
@@ -35,6 +37,28 @@ class Nameless(type):
 
 class Unnamed(Exception, metaclass=Nameless):
     pass
+
+
+class Mute(Exception):
+    """It answers no question at all."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise RuntimeError(f"no {name}")
+
+
+class MuteNack(Nack):
+    def __getattribute__(self, name: str) -> Any:
+        raise RuntimeError(f"no {name}")
+
+
+class MuteResult:
+    def __getattribute__(self, name: str) -> Any:
+        sys.exit(f"no {name}")
+
+
+class CauselessGroup(ExceptionGroup):
+    exceptions = property(lambda self: 1 / 0)  # type: ignore[assignment]
+    __cause__ = property(lambda self: 1 / 0)  # type: ignore[assignment]
 
 
 class Unwritable(dict):
@@ -93,6 +117,9 @@ ODD_ENDS: dict[str, Callable[[], Any]] = {
     "an error whose text throws": raises(Textless()),
     "an error whose text exits": raises(Exits()),
     "an error whose name throws": raises(Unnamed("x")),
+    "an error that answers no question": raises(Mute()),
+    "a nack that answers no question": raises(MuteNack("x", retry=False)),
+    "a group that has no members": raises(CauselessGroup("several", [ValueError()])),
     "a class that is no error": raises(int),
     "a group": group,
     "too deep": lambda: (f := lambda: f())(),
@@ -100,6 +127,7 @@ ODD_ENDS: dict[str, Callable[[], Any]] = {
     "a result that is too deep": deep,
     "a result that is no JSON": lambda: object(),
     "a result with a NaN": lambda: {"a": math.nan},
+    "a result that answers no question": lambda: MuteResult(),
     "a result that exits": lambda: Unwritable(a=1),
     "an exit in a forked child": in_a_child,
     "a return in a forked child": left_by_a_child,

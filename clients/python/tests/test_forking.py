@@ -10,7 +10,7 @@ import threading
 import time
 import unittest
 
-from dibs_client import AsyncProducer, Client, Producer, Worker
+from dibs_client import AsyncProducer, Client, ConnectionFailed, Producer, Worker
 from dibs_client.testing import FakeDibs
 from support import answering
 
@@ -125,6 +125,27 @@ class ForkTest(unittest.TestCase):
             accepted.close()
             server.close()
 
+    def test_calls_of_a_key_function_that_hang_in_the_parent_are_none_of_the_child(self):
+        """A client with such calls can be pickled, too."""
+        parent = os.getpid()
+        is_over = threading.Event()
+
+        def key():
+            if os.getpid() == parent:
+                is_over.wait()
+            return "a-key"
+
+        with answering(echo) as url:
+            client = Client(url, key=key, timeout=0.01)
+            for _ in range(40):
+                with contextlib.suppress(ConnectionFailed):
+                    client.get_queue("mail")
+            client._timeout = 10
+            self.assertEqual(ended(in_child(lambda: count_wrong(Producer(client), "child"))), 0)
+            is_over.set()
+            client._key._function = None
+            pickle.loads(pickle.dumps(client))
+
     def test_with_multiprocessing(self):
         with answering(echo) as url:
             producer = Producer(Client(url))
@@ -149,11 +170,12 @@ class ForkTest(unittest.TestCase):
         """As gunicorn --preload, or a master that forks its workers."""
         dibs = FakeDibs()
         Producer(dibs.client, queue="mail").enqueue({})
-        worker = Worker(dibs.client, ["mail"], lambda job: worker.stop())
+        events = []
+        worker = Worker(dibs.client, ["mail"], lambda job: worker.stop(), observe=events.append)
 
         def act() -> int:
             worker.run()
-            return int(dibs.jobs[0].state != "completed")
+            return int(dibs.jobs[0].state != "completed" or events[-1]["type"] != "stopped")
 
         self.assertEqual(ended(in_child(act)), 0)
 

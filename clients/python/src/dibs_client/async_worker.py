@@ -9,7 +9,7 @@ from typing import Any
 
 from .client import Client
 from .handling import after_signal, decoded
-from .job import Ack, Job, JobSignal, Release
+from .job import Ack, Job, Release, is_a
 from .run import Run
 from .threads import Threads
 from .worker import Worker
@@ -88,10 +88,9 @@ class AsyncWorker(Worker):
 
     def _after(self, run: Run, error: BaseException) -> Any:
         """A cancellation that nobody asked for is a failure, such as that of a task that the handler waits for."""
-        if isinstance(error, (asyncio.CancelledError, GeneratorExit)) and self._is_everything_cancelled(run):
+        if is_a(error, asyncio.CancelledError, GeneratorExit) and self._is_everything_cancelled(run):
             return Release()
-        is_cancelled = isinstance(error, asyncio.CancelledError) and run.signal is not None
-        return after_signal(run, JobSignal(run.signal) if is_cancelled and run.signal else error)
+        return after_signal(run, error)
 
     def _is_everything_cancelled(self, run: Run) -> bool:
         """Whether the loop ends: `asyncio.run` cancels all tasks, that of `run` too. Or it has ended already."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .causes import line
-from .job import Job, JobSignal, Nack, Release
+from .job import Job, JobSignal, Nack, Release, is_a
 from .run import Run
 
 Handler = Callable[[Job], Any]
@@ -32,10 +32,10 @@ def after_signal(run: Run, error: BaseException) -> Any:
     """What a handler raises after its signal is no failure of the job, unless it says so itself."""
     if run.signal == "lease_lost":
         return None
-    if run.signal is None or isinstance(error, (Nack, Release)):
+    if run.signal is None or is_a(error, Nack, Release):
         return error
     if run.signal == "cancel_requested":
-        is_obedient = isinstance(error, (JobSignal, asyncio.CancelledError))
+        is_obedient = is_a(error, JobSignal, asyncio.CancelledError)
         return Nack("cancelled" if is_obedient else line(error))
     return Release()
 

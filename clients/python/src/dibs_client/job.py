@@ -126,13 +126,23 @@ def _text(nack: Nack) -> str:
 
 def as_outcome(ended_with: Ack | BaseException) -> Ack | Nack | Release:
     """Whatever a handler ends with is a result."""
-    return ended_with if isinstance(ended_with, (Ack, Nack, Release)) else Nack(said(ended_with))
+    return ended_with if is_a(ended_with, Ack, Nack, Release) else Nack(said(ended_with))  # type: ignore[return-value, arg-type]
+
+
+def is_a(value: object, *kinds: type) -> bool:
+    """As `isinstance`, which asks the value, too: it may raise."""
+    return issubclass(type(value), kinds)
 
 
 def second_word(outcome: Ack | Nack | Release, why: str) -> Nack:
     """What is said when Dibs cannot take the outcome. To do work that was done again would not help."""
-    if isinstance(outcome, Ack):
+    if is_a(outcome, Ack):
         return Nack(f"the ack was refused: {why}", retry=False)
-    if isinstance(outcome, Release):
+    if is_a(outcome, Release):
         return Nack(f"the release was refused: {why}")
-    return Nack(f"{cut(message_of(outcome), MOST // 2)}\nthe nack was refused as it was: {why}", retry=outcome.retry is not False)
+    try:
+        is_for_good = outcome.retry is False  # type: ignore[union-attr]
+    except BaseException:
+        is_for_good = False
+    text = cut(message_of(outcome), MOST // 2)  # type: ignore[arg-type]
+    return Nack(f"{text}\nthe nack was refused as it was: {why}", retry=not is_for_good)

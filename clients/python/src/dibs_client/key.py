@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextvars
+import os
 import re
 import threading
 from collections.abc import Callable
+from typing import Any
 
 from .causes import line
 from .errors import ConnectionFailed
@@ -22,15 +24,20 @@ class Key:
     def __init__(self, given: str | KeyFunction | None) -> None:
         self._function = given if callable(given) else None
         self._text = None if callable(given) else _sendable(given)
-        self._asked: list[threading.Event] = []
+        #: The calls that hang, each with its process: a fork does not copy them.
+        self._hanging: list[tuple[int, threading.Event]] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_hanging": []}
 
     def read(self, limit: float) -> str | None:
         """Raises ConnectionFailed when the function fails, or takes longer."""
         return self._ask(self._function, limit) if self._function else self._text
 
     def _ask(self, function: KeyFunction, limit: float) -> str | None:
-        self._asked = [one for one in self._asked if not one.is_set()]
-        if len(self._asked) >= _MOST_HANGING:
+        process = os.getpid()
+        self._hanging = [one for one in self._hanging if one[0] == process and not one[1].is_set()]
+        if len(self._hanging) >= _MOST_HANGING:
             raise ConnectionFailed(f"{_MOST_HANGING} calls of the key function have not returned")
         over = threading.Event()
         answers: list[str | None] = []
@@ -49,7 +56,7 @@ class Key:
         except RuntimeError as error:
             raise ConnectionFailed(f"the key function got no thread: {error}") from error
         if not wait(over, limit):
-            self._asked.append(over)
+            self._hanging.append((process, over))
             raise ConnectionFailed(f"the key function has not returned within {limit:g} s")
         if failures:
             raise ConnectionFailed(f"the key function failed: {line(failures[0])}") from failures[0]

@@ -19,7 +19,7 @@ class Observing:
     def __init__(self, observer: Callable[[Event], None] | None) -> None:
         self._observer = observer
         self._events: SimpleQueue[Event | None] = SimpleQueue()
-        self._thread = threading.Thread(target=self._tell_all, daemon=True)
+        self._thread: threading.Thread | None = None
 
     def tell(self, event: Event) -> None:
         if self._observer and self._events.qsize() < _MOST_EVENTS:
@@ -27,11 +27,12 @@ class Observing:
 
     def start(self) -> None:
         if self._observer:
+            self._thread = threading.Thread(target=self._tell_all, daemon=True)
             self._thread.start()
 
     def end(self, limit: float) -> None:
         """Returns when all is told, or when the time is over."""
-        if self._observer and self._thread.is_alive():
+        if self._thread:
             self._events.put(None)
             self._thread.join(limit)
 
