@@ -6,11 +6,12 @@ import pickle
 import threading
 import unittest
 
+from support import working
+
 from dibs_client import Ack, AsyncWorker, DibsError, Job, Nack, Producer, Release
 from dibs_client.job import as_outcome, second_word, settlement
 from dibs_client.testing import FakeDibs
 from odd_ends import ASYNC_ODD_ENDS, ODD_ENDS
-from support import working
 
 LEASE = {"id": "job-1", "lease_token": "t"}
 

@@ -10,9 +10,10 @@ import threading
 import time
 import unittest
 
+from support import answering
+
 from dibs_client import AsyncProducer, Client, ConnectionFailed, Producer, Worker
 from dibs_client.testing import FakeDibs
-from support import answering
 
 
 def echo(method, path, headers):

@@ -8,10 +8,11 @@ import time
 import traceback
 import unittest
 
+from support import answering, page, problem
+
 from dibs_client import Client, ConnectionFailed, DibsError, Producer, Worker
 from dibs_client.errors import passes
 from dibs_client.times import seconds, socket_timeout, wait
-from support import answering, page, problem
 
 KEY = "dibs_00000000000000000000000000000001_topsecret"
 

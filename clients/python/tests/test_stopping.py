@@ -10,9 +10,10 @@ import threading
 import time
 import unittest
 
+from support import answering, page, working
+
 from dibs_client import AsyncProducer, AsyncWorker, Client, Job, Producer, Worker
 from dibs_client.testing import FakeDibs
-from support import answering, page, working
 
 
 class StopTest(unittest.TestCase):
@@ -179,6 +180,20 @@ class CancelTest(unittest.TestCase):
 
         asyncio.run(main())
         self.assertEqual([(job.state, job.result) for job in self.dibs.jobs], [("completed", "whole"), ("ready", None)])
+
+    def test_a_worker_that_runs_already_is_not_harmed_by_a_second_run(self):
+        self.producer.enqueue({})
+
+        async def handler(job: Job) -> None:
+            with self.assertRaises(RuntimeError):
+                await worker.run()
+            with self.assertRaises(RuntimeError):
+                await asyncio.to_thread(lambda: asyncio.run(worker.run()))
+            worker.stop()
+
+        worker = AsyncWorker(self.dibs.client, ["mail"], handler)
+        asyncio.run(worker.run())
+        self.assertEqual(self.dibs.jobs[0].state, "completed")
 
     def test_a_second_cancel_makes_the_deadline_now(self):
         self.producer.enqueue({})

@@ -27,11 +27,18 @@ class AsyncWorker(Worker):
     async def run(self) -> None:  # type: ignore[override]
         """As `Worker.run`. To cancel it stops it as `stop` does: it ends with CancelledError when its handlers have ended. A second
         time makes the deadline now, and a third ends it at once."""
-        self._loop = asyncio.get_running_loop()
-        self._task = asyncio.current_task()
-        over = self._loop.create_future()
+        loop = asyncio.get_running_loop()
+        over = loop.create_future()
         interruptions: list[BaseException] = []
-        self._ready(lambda: self._in_loop(lambda: over.done() or over.set_result(None))).start()
+
+        def end() -> None:
+            if not over.done():
+                over.set_result(None)
+
+        pump = self._ready(lambda: self._in_loop(end))
+        self._loop = loop
+        self._task = asyncio.current_task()
+        pump.start()
         while not over.done():
             try:
                 await asyncio.shield(over)

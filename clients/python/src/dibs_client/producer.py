@@ -73,7 +73,7 @@ class Producer:
 
 
 class AsyncProducer:
-    """A Producer for asyncio. Its requests go in threads of its own. One that is cancelled is not repeated any more; it may have counted."""
+    """A Producer for asyncio. Its requests go in threads of its own. One that is cancelled is repeated no more; it may have counted."""
 
     def __init__(self, client: Client, **options: Any) -> None:
         self._producer = Producer(client, **options)

@@ -50,7 +50,8 @@ class Threads:
         def act() -> None:
             if future.cancelled():
                 return
-            answer, failure = None, None
+            answer = None
+            failure: BaseException | None = None
             try:
                 answer = context.run(function, *given)
             except StopIteration as error:  # A future takes none.

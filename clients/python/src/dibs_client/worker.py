@@ -8,18 +8,15 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
-from .extending import Extending
-from .handling import after_signal, decoded, end_child
-from .job import Ack, Job, JobSignal, Release
-from .run import Run
+from .job import Release
 from .settling import Settling
 from .state import FLUSH, LAST
 from .times import seconds
+from .working import Working
 
 
-class Worker(Settling, Extending):
+class Worker(Settling, Working):
     """Claims jobs, lets the handler work on them in threads, extends their leases, and settles them.
 
         new --run()--> running --stop(), or a refused claim--> stopping --nothing is left, or time is up--> stopped
@@ -108,8 +105,6 @@ class Worker(Settling, Extending):
         while not self._wakes.empty():
             self._wakes.get()
 
-    # ---- What is due
-
     def _look(self) -> float:
         """Sends what is due, and tells when to look again."""
         now = time.monotonic()
@@ -168,55 +163,3 @@ class Worker(Settling, Extending):
         if ends[2] <= now:
             self._phase = "stopped"
         return [end for end in ends if end > now]
-
-    # ---- Working
-
-    def _begin_when_alone(self, run: Run) -> None:
-        """A job may come back while its old handler, whose lease is lost, still runs here: the new one waits for the end of that."""
-        others = [one for one in self._runs if one is not run and one.id == run.id and one.is_begun]
-        if any(not one.ended.is_set() for one in others):
-            return
-        run.is_begun = True
-        if run.signal:
-            self._handled(run, after_signal(run, JobSignal(run.signal)))
-        else:
-            run.job = Job(run.lease, None, lambda value: self._report(run, value))
-            self._begin(run)
-
-    def _begin(self, run: Run) -> None:
-        try:
-            threading.Thread(target=self._work, args=[run], daemon=True).start()
-        except RuntimeError:  # No more threads: another worker may have one.
-            self._handled(run, Release(delay_seconds=1))
-
-    def _work(self, run: Run) -> None:
-        assert run.job
-        began = time.monotonic()
-        self._observe({"type": "started", "job": run.lease})
-        failure: BaseException | None = None
-        try:
-            run.job.payload = decoded(self._decode, run.job)
-            answer = self._handler(run.job)
-            outcome: Any = answer if isinstance(answer, Ack) else Ack(answer)
-        except BaseException as error:  # sys.exit() too: whatever a handler ends with is a result.
-            failure = error
-            outcome = after_signal(run, error)
-        self._over(run, outcome, began, failure)
-
-    def _over(self, run: Run, outcome: Any, began: float, failure: BaseException | None) -> None:
-        if self._is_child():
-            end_child(failure)
-        self._observe({"type": "ended", "job": run.lease, "seconds": time.monotonic() - began, "error": failure})
-        with self._changed:
-            self._handled(run, outcome)
-            self._has_changed()
-
-    def _handled(self, run: Run, outcome: Any) -> None:
-        run.ended.set()
-        if run.state != "running":
-            return  # It was released meanwhile, because the worker's time was over.
-        if outcome is not None:
-            self._settle(run, outcome)
-        else:
-            self._done(run)
-            self._observe({"type": "lost", "job": run.lease, "verb": None})
