@@ -108,6 +108,9 @@ async function job(
   else session.show(answer, (found) => jobText(found, session.paint));
 }
 
+const indented = (line: string) => `    ${safe(line.trim())}`;
+const linesOf = (text = '') => text.split('\n');
+
 function eventText({ at, worker, by, leased_at, error, attempt, run_at }: HistoryEvent): string {
   return [
     attempt !== undefined && `attempt ${attempt}`,
@@ -117,7 +120,7 @@ function eventText({ at, worker, by, leased_at, error, attempt, run_at }: Histor
       `after ${lasting((Date.parse(at) - Date.parse(leased_at)) / 1000)}`,
     by !== undefined && `key ${by}`,
     run_at !== undefined && `runs at ${run_at}`,
-    error,
+    linesOf(error)[0],
   ]
     .filter(Boolean)
     .join(', ');
@@ -128,7 +131,12 @@ async function history(session: Session, _options: object, id: string): Promise<
   session.show(answer, ({ events, truncated }) => {
     const rows = events.map((event) => [event.at ?? 'not known', event.event, eventText(event)]);
     const older = truncated ? 'Older events were dropped.\n' : '';
-    return `${older}${table(['AT', 'EVENT', ''], rows, session.terminal.stdout, session.paint)}`;
+    const [headings, ...lines] = table(['AT', 'EVENT', ''], rows, session.terminal.stdout, session.paint)
+      .trimEnd()
+      .split('\n');
+    // A stack trace keeps its lines, below its event.
+    const told = lines.flatMap((line, i) => [line, ...linesOf(events[i]?.error).slice(1).map(indented)]);
+    return `${older}${[headings, ...told].join('\n')}\n`;
   });
 }
 

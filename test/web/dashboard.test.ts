@@ -338,7 +338,7 @@ describe.skipIf(!hasBrowser)('a job', () => {
 describe.skipIf(!hasBrowser)('many jobs at once', () => {
   test('are counted first, worked in the background, and listed; what is not matched stays; a job tells its history', async () => {
     await bury('bulk', 'SMTP 421', 4);
-    const [other = ''] = await bury('bulk', 'no such user', 1);
+    const [other = ''] = await bury('bulk', 'Error: no such user\n    at send (mail.js:7)\n    at work', 1);
     await visit('#/queues/bulk/jobs?state=dead', async (page) => {
       await until(async () => (await page.locator('[data-row]').count()) === 5);
       await page.getByLabel('Error has').fill('SMTP');
@@ -357,7 +357,14 @@ describe.skipIf(!hasBrowser)('many jobs at once', () => {
       await page.goto(`${base}/#/operations`);
       await page.getByRole('link', { name: 'retry', exact: true }).first().waitFor();
       await page.goto(`${base}/#/jobs/${other}`);
-      await page.getByLabel('History').getByText('no such user').waitFor();
+      const told = page.getByLabel('History').getByText('no such user');
+      await told.waitFor();
+      // A stack trace keeps its lines.
+      expect((await told.innerText()).split('\n').map((line) => line.trim())).toEqual([
+        'Error: no such user',
+        'at send (mail.js:7)',
+        'at work',
+      ]);
       expect(await axeFindings(page)).toEqual([]);
     });
   });

@@ -160,7 +160,7 @@ const History = ({ events, isTruncated }: Pick<Looked, 'events' | 'isTruncated'>
             </td>
             <td class="n">{held(event)}</td>
             <td class="error">
-              {event.error}
+              {event.error && <div class="lines">{event.error}</div>}
               {event.run_at && (
                 <div class="quiet">
                   ready <When time={event.run_at} />
