@@ -141,6 +141,10 @@ describe('looking', () => {
     expect(all.flatMap((line) => JSON.parse(line).jobs)).toHaveLength(2);
     expect((await dibs(['jobs', '--queue', queue, '--limit', '1'])).stderr).toContain('--cursor');
     expect(await ok('history', id)).toMatch(/enqueued\n.*nacked +attempt 1, after \d+ s, SMTP 421\n.*dead/);
+    const traced = await dead(newQueue(), 'Error: no such user\n    at send (mail.js:7)\n    at work');
+    expect(await ok('history', traced)).toMatch(
+      /, Error: no such user\n +at send \(mail\.js:7\)\n +at work\n.*dead/,
+    );
     expect(await ok('explain', id)).toContain('(dead)');
     expect(await ok('explain', '--queue', queue)).toContain('(ready)');
     expect(await dibs(['explain'])).toMatchObject({ status: 2 });
