@@ -29,8 +29,12 @@ def failure_of(act) -> BaseException:
     raise AssertionError("it has not failed")
 
 
-def chain_of(error: BaseException) -> str:
-    return "".join(traceback.format_exception(error)) + repr(error) + repr(vars(error))
+def chain_of(error: BaseException | None) -> str:
+    """All that is said, and all that hangs on it."""
+    if error is None:
+        return ""
+    own = "".join(traceback.format_exception(error)) + repr(error) + repr(vars(error)) + repr(getattr(error, "doc", ""))
+    return own + chain_of(error.__cause__) + chain_of(error.__context__)
 
 
 class PassingTest(unittest.TestCase):

@@ -93,18 +93,20 @@ class Client(Operations):
         except Exception as error:
             connection.close()
             said = line(error)
-            # A cause that quotes the key is not told.
-            raise ConnectionFailed(without(key, f"{method} {target}: {said}")) from (
-                None if key and key in said else error
-            )
+            failure = ConnectionFailed(without(key, f"{method} {target}: {said}"))
+            if not key or key not in said:
+                failure.__cause__ = error
         except BaseException:
             connection.close()
             raise
-        if response.will_close:
-            connection.close()
         else:
-            self._connections.give(connection)
-        return response, text
+            if response.will_close:
+                connection.close()
+            else:
+                self._connections.give(connection)
+            return response, text
+        # It is raised here, so that it has no context: that may quote the key.
+        raise failure
 
 
 def _check(target: str, headers: dict[str, str]) -> None:
@@ -127,8 +129,8 @@ def _read(method: str, path: str, response: http.client.HTTPResponse, text: byte
             return json.loads(text)
         if "openmetrics" in kind or "plain" in kind:
             return text.decode()
-    except (ValueError, RecursionError) as error:
-        raise ConnectionFailed(f"the answer of {method} {path} is no JSON") from error
+    except (ValueError, RecursionError):
+        pass  # It quotes the answer, and that may quote the key.
     raise ConnectionFailed(f"the answer of {method} {path} is no JSON")
 
 

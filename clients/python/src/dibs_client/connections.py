@@ -94,13 +94,13 @@ def _address(url: str) -> tuple[bool, str, int | None, str]:
         host, port = parts.hostname or "", parts.port
         host.encode("idna")
     except ValueError:
-        raise ValueError("the URL of Dibs has a host or a port that cannot be") from None
+        host, port = "", 0
+    if port == 0 or not re.fullmatch(r"[^\s\x00-\x20\x7f/\\]*", host):
+        raise ValueError("the URL of Dibs has a host or a port that cannot be")
     if parts.scheme not in ("http", "https") or not host:
         raise ValueError("the URL of Dibs must begin with http:// or https://, and name a host")
     if "@" in parts.netloc:
         raise ValueError("the URL of Dibs may have no user name: give the access key as `key`")
     if parts.query or parts.fragment:
         raise ValueError("the URL of Dibs may have no query and no fragment")
-    if port == 0 or not re.fullmatch(r"[^\s\x00-\x20\x7f/\\]+", host):
-        raise ValueError("the URL of Dibs has a host or a port that cannot be")
     return parts.scheme == "https", host, port, parts.path.rstrip("/")
