@@ -14,7 +14,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 )
 
@@ -25,15 +24,14 @@ type Client struct {
 	// Key is an access key or token.
 	Key string
 	// KeyFunc gives the key in place of Key. It is asked before each request, so that a new one counts at once. When it fails, the
-	// request fails as one that no answer came to. It should end with its context.
+	// request fails as one that no answer came to. Many goroutines may call it. It should end with its context.
 	KeyFunc func(context.Context) (string, error)
 	// HTTP sends the requests. Default: a client that keeps connections.
 	HTTP *http.Client
 	// Timeout for an answer, beside what a request asks Dibs to wait. Default: 15 s.
 	Timeout time.Duration
 
-	// When Dibs last accepted the key: so long after epoch.
-	accepted atomic.Int64
+	standing keyStanding
 }
 
 type call struct {
@@ -64,9 +62,6 @@ func put[T any](values url.Values, name string, value *T) {
 		values.Set(name, fmt.Sprint(*value))
 	}
 }
-
-// epoch: a clock that nobody sets counts from here.
-var epoch = time.Now()
 
 // do sends a request. What keeps it from being sent does not pass: the error is neither an *Error nor a *ConnectionError.
 func (c *Client) do(ctx context.Context, call *call, answer any) error {
@@ -108,16 +103,16 @@ func (c *Client) do(ctx context.Context, call *call, answer any) error {
 			return &ConnectionError{fmt.Errorf("the answer of %s %s is not of Dibs: %w", call.method, call.path, err)}
 		}
 	}
-	c.accepted.Store(int64(time.Since(epoch)))
+	if needsKey := call.path != "/healthz" && call.path != "/readyz" && call.path != "/version"; needsKey {
+		c.standing.accepted()
+	}
 	return nil
 }
 
 // refused: a key that was accepted may have been rotated. The next one may be on its way.
 func (c *Client) refused(response *http.Response, text []byte) error {
 	said := refusal(response, text)
-	accepted := time.Duration(c.accepted.Load())
-	isDoubtful := accepted > 0 && time.Since(epoch)-accepted < keyInDoubt
-	if said.Status == http.StatusUnauthorized && !said.isForeign && isDoubtful {
+	if said.Status == http.StatusUnauthorized && !said.isForeign && c.standing.refused() {
 		said.isKeyInDoubt = true
 		said.RetryAfter += keyRest
 	}
@@ -179,8 +174,13 @@ func (c *Client) request(ctx context.Context, call *call) (*http.Request, error)
 // mostRefusal bounds what is read of an answer that says no.
 const mostRefusal = 1 << 20
 
+// exchange: a transport may be one of the program's own, and panic.
 func exchange(client *http.Client, request *http.Request) ([]byte, *http.Response, error) {
-	response, err := client.Do(request)
+	var response *http.Response
+	err := guarded(func() (err error) {
+		response, err = client.Do(request)
+		return err
+	})
 	if err != nil {
 		// The URL that it names may have a password.
 		if failed, isURL := find[*url.Error](err); isURL {

@@ -1,7 +1,6 @@
 package dibs
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -33,51 +32,6 @@ func (c *Client) base() (string, error) {
 		}
 	}
 	return strings.TrimRight(address.String(), "/"), nil
-}
-
-// key without the line break of the file that it was read from.
-func (c *Client) key(ctx context.Context) (string, error) {
-	if c.KeyFunc == nil {
-		return checkedKey(c.Key)
-	}
-	type answer struct {
-		key string
-		err error
-	}
-	came := make(chan answer, 1)
-	go func() {
-		given := answer{err: errors.New("the KeyFunc ended its goroutine")}
-		defer func() { came <- given }()
-		err := guarded(func() (err error) {
-			given.key, err = c.KeyFunc(ctx)
-			return err
-		})
-		given.err = err
-	}()
-	var given answer
-	select {
-	case given = <-came:
-	case <-ctx.Done():
-		given.err = ctx.Err()
-	}
-	key, err := checkedKey(given.key)
-	if given.err != nil {
-		err = fmt.Errorf("there is no key: %w", given.err)
-	}
-	if err != nil {
-		return "", &ConnectionError{err}
-	}
-	return key, nil
-}
-
-func checkedKey(given string) (string, error) {
-	key := strings.TrimSpace(given)
-	for _, char := range key {
-		if char <= ' ' || char > '~' {
-			return "", errors.New("dibs: the key has a character that no key has: a space, a line break, or one beyond ASCII")
-		}
-	}
-	return key, nil
 }
 
 func checkHeader(name string, values []string) error {

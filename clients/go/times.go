@@ -12,9 +12,6 @@ const (
 	shortestLease = 100 * time.Millisecond
 	// longestRest is how long a Retry-After is waited out.
 	longestRest = time.Minute
-	// How long a key that was accepted may be refused, and how long to wait for the next one.
-	keyInDoubt = time.Minute
-	keyRest    = 2 * time.Second
 
 	backoffBase    = 100 * time.Millisecond
 	backoffLongest = 2 * time.Second

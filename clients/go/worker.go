@@ -155,4 +155,7 @@ func (w *Worker) free() int {
 	return free
 }
 
-func (w *Worker) mayClaim() bool { return w.phase == working && !w.claiming && w.free() > 0 }
+// mayClaim: while Dibs takes no settlements, no more jobs are done than it would take at once.
+func (w *Worker) mayClaim() bool {
+	return w.phase == working && !w.claiming && w.free() > 0 && len(w.outbox) < maxItems
+}
