@@ -10,8 +10,9 @@ import unittest
 
 from support import answering, page, problem
 
-from dibs_client import Client, ConnectionFailed, DibsError, Producer, Worker
+from dibs_client import Client, ConnectionFailed, DibsError, JobSignal, Producer, Worker
 from dibs_client.errors import passes
+from dibs_client.testing import fake_job
 from dibs_client.times import seconds, socket_timeout, wait
 
 KEY = "dibs_00000000000000000000000000000001_topsecret"
@@ -230,6 +231,17 @@ class TimesTest(unittest.TestCase):
             threading.Timer(0.05, event.set).start()
             self.assertTrue(wait(event, limit))
         self.assertFalse(wait(threading.Event(), 0))
+
+    def test_a_sleep_of_any_length_ends_with_its_signal_and_one_that_is_over_is_none(self):
+        for length in (math.inf, 10**400, threading.TIMEOUT_MAX * 2):
+            job = fake_job()
+            threading.Timer(0.05, lambda: (setattr(job, "signal", "stopping"), job.should_end.set())).start()
+            with self.assertRaises(JobSignal):
+                job.sleep(length)
+        for length in (0, -1, -math.inf):
+            fake_job().sleep(length)
+        with self.assertRaises(ValueError):
+            fake_job().sleep(math.nan)
 
     def test_a_request_may_take_any_length_of_time(self):
         """A socket's own timer wraps around at 2**32 ms: this one would be over after a millisecond."""

@@ -1,4 +1,4 @@
-"""python -m unittest discover -s clients/python/tests"""
+"""PYTHONPATH=clients/python/src:clients/python python -m unittest discover -s clients/python/tests"""
 
 import asyncio
 import threading

@@ -83,7 +83,7 @@ class Job:
 
     def sleep(self, seconds: float) -> None:
         """Sleeps. Raises JobSignal when the handler should end."""
-        times.wait(self.should_end, times.seconds("seconds", seconds))
+        times.wait(self.should_end, times.seconds("seconds", max(seconds, 0)))
         self.check()
 
     def progress(self, value: Any) -> None:
