@@ -105,6 +105,21 @@ test('an answer that is not 2xx is an error with its code, and the key is sent',
   expect(sent?.get('authorization')).toBe('Bearer dibs_key');
 });
 
+test('what can never be sent is an error at once', async () => {
+  let requests = 0;
+  const client = new Client({ fetch: async () => new Response(String(++requests), { status: 503 }) });
+  const producer = new Producer(client, { retrySeconds: 60 });
+  await expect(producer.enqueue({}, { idempotencyKey: 'a\nb' })).rejects.toThrow(
+    'the header Idempotency-Key',
+  );
+  await expect(producer.enqueue({ payload: 1n })).rejects.toThrow(TypeError);
+  for (const url of ['localhost:8080', 'http://', 'http://a:b@c', 'http://h:70000', 'ftp://h', 'http://h?q'])
+    expect(() => new Client({ url }), url).toThrow(TypeError);
+  for (const timeoutSeconds of [Number.NaN, -1, '5' as never])
+    expect(() => new Client({ timeoutSeconds }), String(timeoutSeconds)).toThrow(RangeError);
+  expect(requests).toBe(0);
+});
+
 test('a worker runs once', async () => {
   const worker = new Worker(new FakeDibs().client, { queues: ['q'] }, () => undefined);
   await worker.stop();

@@ -20,11 +20,12 @@ export interface ClientOptions {
   fetch?: typeof fetch;
 }
 
-/** The seconds for which the request asks Dibs to hold it. */
+/** The seconds for which the request asks Dibs to hold it: 60 at most. */
 function waitOf({ body, query, headers }: Call): number {
   const given = body as { wait_seconds?: number } | undefined;
   const prefer = /\bwait=(\d+)/.exec(headers?.Prefer ?? '');
-  return Number(given?.wait_seconds ?? query?.wait_seconds ?? prefer?.[1] ?? 0);
+  const asked = Number(given?.wait_seconds ?? query?.wait_seconds ?? prefer?.[1] ?? 0);
+  return Math.min(60, Math.max(0, asked || 0));
 }
 
 function queryText(query: Call['query'] = {}): string {
@@ -63,6 +64,7 @@ export class Client implements Caller {
   /** @throws DibsError for an answer that is not 2xx, ConnectionError when none came */
   // biome-ignore lint/suspicious/noExplicitAny: the operation that calls it says what it answers.
   async request(call: Call, { signal, timeoutSeconds }: CallOptions = {}): Promise<any> {
+    const headers = headersOf(call);
     const body = call.body instanceof RawJson ? call.body.text : JSON.stringify(call.body);
     const ended = new AbortController();
     const limitMs = (timeoutSeconds ?? this.#timeoutSeconds + waitOf(call)) * 1000;
@@ -73,16 +75,16 @@ export class Client implements Caller {
     let key = '';
     try {
       key = typeof this.#key === 'function' ? await keyOf(this.#key, ended.signal) : (this.#key ?? '');
-      const headers = headersOf(call, key);
+      if (key !== '') headers.authorization = `Bearer ${key}`;
       const url = this.url + call.path + queryText(call.query);
       const answer = await this.#sendBy(url, { method: call.method, headers, body, signal: ended.signal });
       return this.#read(call, answer, key);
     } catch (error) {
       if (error instanceof DibsError) throw error;
       if (signal?.aborted) throw signal.reason;
-      throw new ConnectionError(without(key, `${call.method} ${call.path}: ${messageOf(error)}`), {
-        cause: error,
-      });
+      const said = messageOf(error);
+      const why = without(key, said);
+      throw new ConnectionError(`${call.method} ${call.path}: ${why}`, why === said ? { cause: error } : {});
     } finally {
       timer.clear();
       signal?.removeEventListener('abort', hangUp);
@@ -122,11 +124,15 @@ export class Client implements Caller {
   }
 }
 
-function headersOf(call: Call, key: string): Record<string, string> {
+/** @throws TypeError for what cannot be sent, now or later */
+function headersOf(call: Call): Record<string, string> {
   const headers: Record<string, string> = {};
-  for (const [name, value] of Object.entries(call.headers ?? {}))
-    if (value !== undefined) headers[name.toLowerCase()] = value;
-  if (key !== '') headers.authorization = `Bearer ${key}`;
+  for (const [name, value] of Object.entries(call.headers ?? {})) {
+    if (value === undefined) continue;
+    if (!/^[\t\x20-\x7e\xa0-\xff]*$/.test(value))
+      throw new TypeError(`the header ${name} has a character that no header may have`);
+    headers[name.toLowerCase()] = value;
+  }
   if (call.body !== undefined) headers['content-type'] = 'application/json';
   return headers;
 }
