@@ -71,7 +71,8 @@ createInterface({ input: process.stdin })
     const child = workers.get(command.as);
     child?.kill('SIGTERM');
     // A deadline of its own: the second signal ends the commands.
-    if (command.seconds != null) setTimeout(() => child?.kill('SIGTERM'), Math.max(0, command.seconds) * 1000 + 50);
+    if (command.seconds != null)
+      setTimeout(() => child?.kill('SIGTERM'), Math.max(0, command.seconds) * 1000 + 50);
   })
   .on('close', () => {
     for (const child of workers.values()) child.kill('SIGKILL');
