@@ -121,14 +121,15 @@ func (c *Client) refused(response *http.Response, text []byte) error {
 
 // patience is for how long the call asks Dibs to wait.
 func (c *call) patience() time.Duration {
-	if wait, err := strconv.ParseFloat(c.query.Get("wait_seconds"), 64); err == nil {
-		return seconds(wait)
-	}
+	asked := c.query.Get("wait_seconds")
 	if wait, isThere := strings.CutPrefix(c.header.Get("Prefer"), "wait="); isThere {
-		n, _ := strconv.ParseFloat(wait, 64)
-		return seconds(n)
+		asked = wait
 	}
-	return c.wait
+	if asked == "" {
+		return c.wait
+	}
+	n, _ := strconv.ParseFloat(asked, 64)
+	return seconds(n)
 }
 
 func (c *Client) request(ctx context.Context, call *call) (*http.Request, error) {

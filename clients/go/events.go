@@ -47,7 +47,6 @@ func (w *Worker) tell(isOver chan struct{}) {
 		_ = recover()
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.tellerIn = 0
 		if len(w.events) > 0 {
 			go w.tell(isOver)
 			return
@@ -56,7 +55,6 @@ func (w *Worker) tell(isOver chan struct{}) {
 		close(isOver)
 	}()
 	w.mu.Lock()
-	w.tellerIn = currentGoroutine()
 	for len(w.events) > 0 {
 		event := w.events[0]
 		w.events = w.events[1:]

@@ -13,7 +13,6 @@ func (w *Worker) work(r *run, before []*run) {
 	w.mu.Lock()
 	code := r.code
 	if code == nil {
-		r.goroutine = currentGoroutine()
 		w.observe(Event{Type: "started", Job: r.work})
 	}
 	w.mu.Unlock()
@@ -52,7 +51,6 @@ func (w *Worker) attempt(r *run) {
 func (w *Worker) handled(r *run, said *settlement) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r.goroutine = 0
 	close(r.ended)
 	switch {
 	case r.state != running:

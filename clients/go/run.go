@@ -34,8 +34,6 @@ type run struct {
 	leaseSeconds float64
 	work         *Work
 	state        runState
-	// The one that its handler runs in.
-	goroutine goroutineID
 	// By the monotonic clock of this process. The server's clock plays no part.
 	leaseEnds time.Time
 	extendAt  time.Time

@@ -1,6 +1,10 @@
 package dibs
 
-import "time"
+import (
+	"runtime"
+	"strings"
+	"time"
+)
 
 const (
 	// How long a handler may take to end after its context, when the worker stops.
@@ -10,8 +14,8 @@ const (
 )
 
 // Stop takes no more jobs, lets the handlers end, and returns when they have. It may be called at any time, and more than once. From
-// a handler or from Observe, it returns at once: the handler that calls it must end, too. A goroutine that a handler waits for is not
-// known as such: call it there with go.
+// a handler or from Observe, of this worker or of another, it returns at once: the handler that calls it must end, too. A goroutine that
+// a handler waits for is not known as such: call it there with go.
 func (w *Worker) Stop() { w.StopWithin(w.stopAfter()) }
 
 func (w *Worker) stopAfter() time.Duration { return orDefault(w.StopAfter, 25*time.Second) }
@@ -25,20 +29,28 @@ func (w *Worker) StopWithin(deadline time.Duration) {
 	if w.phase == working || w.phase == stopping {
 		w.beginStop(bounded(deadline))
 	}
-	mayWait := w.ended != nil && !w.isWithin(currentGoroutine())
+	hasRun := w.ended != nil
 	w.mu.Unlock()
-	if mayWait {
+	if hasRun && !isWithin() {
 		w.awaitEnd()
 	}
 }
 
-// isWithin tells whether this goroutine is one that a stop waits for.
-func (w *Worker) isWithin(goroutine goroutineID) bool {
-	isWithin := goroutine == w.tellerIn
-	for r := range w.runs {
-		isWithin = isWithin || goroutine == r.goroutine
+// isWithin tells whether a handler calls, or Observe, of this worker or of another. If it waited for the end of all handlers, it could
+// wait for itself. That is seen on the stack, so it costs nothing before.
+func isWithin() bool {
+	callers := make([]uintptr, 1000)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
+	for {
+		frame, hasMore := frames.Next()
+		switch _, method, _ := strings.Cut(frame.Function, ".(*Worker)."); method {
+		case "attempt", "tell":
+			return true
+		}
+		if !hasMore {
+			return false
+		}
 	}
-	return isWithin && goroutine != 0
 }
 
 // awaitEnd waits until Observe was told all, too, unless that takes too long.

@@ -102,22 +102,29 @@ func TestAHandlerThatStopsItsWorkerEndsItsJob(t *testing.T) {
 	}
 }
 
-func TestAHandlerMayStopAnotherWorkerAndWaitForItsEnd(t *testing.T) {
-	other, fake, begun, release := working(t, 1)
-	otherEnded := run(other)
-	await(t, begun, "the job of the other")
-	close(release)
-	mine := dibstest.New()
-	enqueue(t, mine, 1)
-	var isOver atomic.Bool
-	jobs := finish(t, mine, &dibs.Worker{Handler: func(context.Context, *dibs.Work) error {
-		other.Stop()
-		isOver.Store(stateOf(fake) == "completed")
-		return nil
-	}})
-	await(t, otherEnded, "the end of the other")
-	if !isOver.Load() || jobs[0].State != "completed" {
-		t.Errorf("the other was over: %v, and the job is %s", isOver.Load(), jobs[0].State)
+func TestWorkersThatStopEachOtherEnd(t *testing.T) {
+	first, second := &dibs.Worker{}, &dibs.Worker{}
+	var both sync.WaitGroup
+	both.Add(2)
+	stops := func(other *dibs.Worker) dibs.Handler {
+		return func(context.Context, *dibs.Work) error {
+			both.Done()
+			both.Wait()
+			other.Stop()
+			return nil
+		}
+	}
+	first.Handler, second.Handler = stops(second), stops(first)
+	fakes := []*dibstest.Fake{dibstest.New(), dibstest.New()}
+	for i, worker := range []*dibs.Worker{first, second} {
+		enqueue(t, fakes[i], 1)
+		worker.Client, worker.Queues = fakes[i].Client(), []string{"mail"}
+	}
+	firstEnded, secondEnded := run(first), run(second)
+	await(t, firstEnded, "the end of the first")
+	await(t, secondEnded, "the end of the second")
+	if stateOf(fakes[0]) != "completed" || stateOf(fakes[1]) != "completed" {
+		t.Errorf("the jobs are %s and %s", stateOf(fakes[0]), stateOf(fakes[1]))
 	}
 }
 

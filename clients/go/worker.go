@@ -72,10 +72,9 @@ type Worker struct {
 	err             error
 
 	// What Observe is to be told, and who tells it: closed when nothing is left.
-	events   []Event
-	missed   int
-	teller   chan struct{}
-	tellerIn goroutineID
+	events []Event
+	missed int
+	teller chan struct{}
 }
 
 // Run works until Stop, or until ctx is done: then it stops as Stop does, and returns nil. The contexts of handlers have the values of
