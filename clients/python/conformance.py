@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import math
 import sys
 import threading
@@ -20,8 +21,11 @@ workers: dict[str, "Driven"] = {}
 
 
 def say(event: dict[str, Any]) -> None:
+    """Nothing waits in a buffer: a forked child would say it, too."""
+    line = json.dumps(event).encode() + b"\n"
     with out:
-        print(json.dumps(event), flush=True)
+        while line:
+            line = line[os.write(1, line) :]
 
 
 def said(error: BaseException) -> str:
