@@ -2,8 +2,8 @@
 
 import asyncio
 import json
-import os
 import math
+import os
 import sys
 import threading
 import time
