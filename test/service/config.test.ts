@@ -42,7 +42,7 @@ test('an empty environment serves loopback with a PostgreSQL of its own', () => 
       unreadMs: 5000,
     },
     allowedOrigins: [],
-    rates: { requestsPerSecond: 0, failuresPerMinute: 20 },
+    rates: { requestsPerSecond: 0, newQueuesPerSecond: 50, failuresPerMinute: 20 },
   });
 });
 
@@ -112,6 +112,7 @@ test('every variable is read', () => {
       REQUEST_TIMEOUT_SECONDS: '60',
       ANSWER_TIMEOUT_SECONDS: '20',
       RATE_LIMIT_REQUESTS_PER_SECOND: '100',
+      RATE_LIMIT_NEW_QUEUES_PER_SECOND: '7',
       RATE_LIMIT_FAILURES_PER_MINUTE: '0',
       METRICS_QUEUES: '7',
       DRAIN_SECONDS: '5',
@@ -149,7 +150,7 @@ test('every variable is read', () => {
       unreadMs: 5000,
     },
     allowedOrigins: [],
-    rates: { requestsPerSecond: 100, failuresPerMinute: 0 },
+    rates: { requestsPerSecond: 100, newQueuesPerSecond: 7, failuresPerMinute: 0 },
   });
 });
 
