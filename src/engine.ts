@@ -272,6 +272,7 @@ export async function startEngine(options: EngineOptions) {
     ledger,
     duties: dutyLog,
     connections: db.connections,
+    serves: db.serves,
     openClaims: claims.open,
     waitingForJobs: waits.waiting,
     loopLag: loopLag.longest,

@@ -5,9 +5,11 @@
 -- Turns off what gives no order: bitmap scans and scans of whole tables. A plan that was made while a queue had few jobs on many
 -- pages read all its jobs and sorted them. It stays until the next ANALYZE, and by then the queue may have a million.
 -- All hold for this transaction only: behind a pooler, the next transaction has another connection.
+-- Tells whether this connection takes writes: not on a standby, and not where transactions are read-only.
 select
   set_config('statement_timeout', :statement_timeout, true) as statement_timeout,
   set_config('plan_cache_mode', 'force_generic_plan', true) as plan_cache_mode,
   set_config('jit', 'off', true) as jit,
   set_config('enable_bitmapscan', 'off', true) as enable_bitmapscan,
-  set_config('enable_seqscan', 'off', true) as enable_seqscan;
+  set_config('enable_seqscan', 'off', true) as enable_seqscan,
+  current_setting('transaction_read_only')::boolean as is_read_only;

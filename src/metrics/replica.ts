@@ -16,6 +16,7 @@ export interface ReplicaParts {
   ledger: Ledger;
   duties: DutyLog;
   connections(): Connections;
+  serves(): boolean;
   openClaims(): number;
   waitingForJobs(): number;
   loopLag(): number;
@@ -55,11 +56,15 @@ function dutyFamilies({ duties }: ReplicaParts): Family[] {
   ];
 }
 
+<<<<<<< HEAD
 function databaseFamilies({ connections, totals, heldSeconds, queueNumbersUsed }: ReplicaParts): Family[] {
+=======
+function databaseFamilies({ connections, serves, totals, heldSeconds }: ReplicaParts): Family[] {
+>>>>>>> 88fdd35 (A database serves if it takes writes: one idea for the metric, the log, the pool and LISTEN)
   const { busy, idle, waiting, most } = connections();
   return [
-    family('gauge', 'dibs_database_up', `1 while the database serves this replica. ${EACH}`, [
-      [Number(totals.isServed())],
+    family('gauge', 'dibs_database_up', `1 while the database takes writes of this replica. ${EACH}`, [
+      [Number(serves())],
     ]),
     family('gauge', 'dibs_database_connections', `Connections of the pool. ${EACH}`, [
       [busy, 'state="busy"'],

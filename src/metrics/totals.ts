@@ -72,7 +72,6 @@ export function createTotals(context: { db: Database; tally: Tally; most: number
   const { db, tally, most } = context;
   let rows = new Map<number, TotalRow>();
   let readAt: number | undefined;
-  let isServed = false;
   let watchedUntil = Number.NEGATIVE_INFINITY;
   const samples: Sample[] = [];
   /** How busy queues without a row were on this replica, in this window. */
@@ -183,10 +182,8 @@ export function createTotals(context: { db: Database; tally: Tally; most: number
     calls.push(callOf(statements.totals, {}));
     try {
       const results = await db.pipeline(calls);
-      isServed = true;
       note(results.at(-1) as unknown as TotalRow[]);
     } catch (error) {
-      isServed = false;
       // If nobody knows whether they were added, they are not added again: rather too few than too many.
       if (!(error instanceof Refusal && error.outcome === 'unknown')) tally.putBack(counts);
       throw error;
@@ -237,9 +234,6 @@ export function createTotals(context: { db: Database; tally: Tally; most: number
     /** Seconds since the totals were read, if they ever were. */
     ageSeconds: (): number | undefined =>
       readAt === undefined ? undefined : (performance.now() - readAt) / 1000,
-
-    /** Whether the database served the last look at the totals. */
-    isServed: (): boolean => isServed,
 
     /** By how many jobs a second a queue shrinks: settled or dead, less enqueued, over the last minute. */
     shrinking(id: number): number | undefined {

@@ -90,6 +90,17 @@ const ENDED = /^(57P01|57P02|57P05|08...|25P0[34])$/;
 const NOT_SENT =
   /^(timeout exceeded when trying to connect|Cannot use a pool after|Connection terminated due to connection timeout)/;
 
+/** What a connection that takes no writes fails by. */
+export const readOnly = (): Error => new Error('The database is read-only.');
+
+/**
+ * Whether an outage tells only of its own call: it took too long, or all connections of the pool were busy. Others may be served
+ * meanwhile.
+ */
+export const isOfOneCall = (error: unknown): boolean =>
+  isTimeLimit(error) ||
+  (error instanceof Error && error.message === 'timeout exceeded when trying to connect');
+
 /** Turns the error of an outage into the refusal `unavailable`. Other errors stay as they are. */
 export function outageAsRefusal(error: unknown): unknown {
   const state = sqlState(error);

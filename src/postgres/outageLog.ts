@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { isUntrusted } from './errorClasses.ts';
+import { isOfOneCall, isUntrusted } from './errorClasses.ts';
 
 /** One line for the same cause in this time, however many calls meet it. */
 const AGAIN_MS = 10_000;
@@ -17,21 +17,26 @@ export function causeOf(error: unknown): string {
 }
 
 /** What an outage log calls the two states. */
-const DATABASE = { away: 'the database cannot serve', back: 'the database serves again' };
+const DATABASE = { away: 'the database cannot serve', back: 'the database serves again', calmMs: 5000 };
 
 /** Of the connection that listens: a queue is served without it, but claims that wait hear of jobs a second later. */
 export const NOTIFICATIONS = {
   away: 'notifications of other replicas are not heard',
   back: 'notifications of other replicas are heard again',
+  calmMs: 0,
 };
 
-/** Logs the state of the database: each cause of an outage when it is new and then now and then, and its end. */
+/**
+ * The one place that knows whether the database serves: it takes writes, on the connections that were used last. Logs each cause
+ * of an outage when it is new and then now and then, and its end. It has ended when nothing failed for `calmMs`: while some calls
+ * fail and others do not, nobody wants to hear of each.
+ */
 export function createOutageLog(
   log: { warn(line: string): void; info(line: string): void },
-  { away, back } = DATABASE,
+  { away, back, calmMs } = DATABASE,
 ) {
   const loggedAt = new Map<string, number>();
-  let isDown = false;
+  let failedAt: number | undefined;
 
   function warn(what: string, error: unknown): void {
     const line = `${what}: ${causeOf(error)}`;
@@ -44,7 +49,7 @@ export function createOutageLog(
 
   return {
     failed(error: unknown): void {
-      isDown = true;
+      if (!isOfOneCall(error)) failedAt = performance.now();
       warn(away, error);
     },
 
@@ -53,15 +58,20 @@ export function createOutageLog(
       warn('a transaction was undone again and again', error);
     },
 
-    /** A call was served. It is on the hot path. */
+    /** A call was served, by a connection that takes writes. It is on the hot path. */
     served(): void {
-      if (!isDown) return;
-      isDown = false;
+      if (failedAt === undefined || performance.now() < failedAt + calmMs) return;
+      failedAt = undefined;
       const last = Math.max(...loggedAt.values());
       if (performance.now() - last >= AGAIN_MS) loggedAt.clear();
       log.info(back);
     },
+
+    isDown: (): boolean => failedAt !== undefined,
   };
 }
+
+/** Knows the state, and logs nothing. */
+export const silentOutageLog = () => createOutageLog({ warn: () => undefined, info: () => undefined });
 
 export type OutageLog = ReturnType<typeof createOutageLog>;

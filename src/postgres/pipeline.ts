@@ -77,6 +77,8 @@ export class Pipeline implements pg.Submittable {
   callback: (error: unknown, results: Rows[]) => void = nobody;
   /** After an error: whether it is sure which statements the server keeps. */
   isSure = true;
+  /** Whether the server takes no writes on this connection. */
+  isReadOnly = false;
   /** When each statement ended. The server tells that at once only where `isTimed`, otherwise at the end of all. */
   readonly ends: number[] = [];
   readonly #isTimed: boolean;
@@ -180,6 +182,7 @@ export class Pipeline implements pg.Submittable {
 
   handleReadyForQuery(): void {
     for (const name of this.#described.keys()) this.#keep(name);
+    this.isReadOnly = this.#results[this.#settings - 1]?.[0]?.is_read_only === true;
     this.callback(this.#unreadable ?? null, this.#results.slice(this.#settings));
   }
 }

@@ -11,10 +11,11 @@ import {
   isStalePlan,
   isTimeLimit,
   outageAsRefusal,
+  readOnly,
 } from './errorClasses.ts';
 import { inTime, isClientTimeout } from './inTime.ts';
 import { withLongEncoded } from './longParameters.ts';
-import type { OutageLog } from './outageLog.ts';
+import { type OutageLog, silentOutageLog } from './outageLog.ts';
 import { type Call, hasOwnLimit, Pipeline, ROUND_TRIP_MS, type Rows, waitMsFor } from './pipeline.ts';
 import { BEGIN, SetClient, sessionCalls } from './session.ts';
 import type { Statement } from './statements.ts';
@@ -38,6 +39,8 @@ export interface Database extends Db {
    */
   pipeline(calls: Call[], sent?: () => void): Promise<Rows[]>;
   connections(): Connections;
+  /** Whether the database takes writes, as far as this replica has heard. */
+  serves(): boolean;
   close(): Promise<void>;
 }
 
@@ -70,7 +73,12 @@ const runText = (client: pg.PoolClient, text: string, limitMs: number): Promise<
  * Opens the pool. It makes connections when they are needed. `log` hears of outages and of their ends, `watch` of each
  * transaction.
  */
-export function openDatabase(url: string, size: number, log?: OutageLog, watch?: TripWatch): Database {
+export function openDatabase(
+  url: string,
+  size: number,
+  log: OutageLog = silentOutageLog(),
+  watch?: TripWatch,
+): Database {
   // Each statement has a time limit by inTime.ts.
   const options = () => ({ ...connectionOptions(url), types: columnTypes, query_timeout: 0 });
   class Client extends SetClient {
@@ -82,8 +90,10 @@ export function openDatabase(url: string, size: number, log?: OutageLog, watch?:
   let closing = false;
   pool.on('error', (error) => {
     // The end of the pool does not wait for the last message of each connection. A server that stops cuts them short.
-    if (!closing) log?.failed(error);
+    if (!closing) log.failed(error);
   });
+
+  const readOnlyClients = new WeakSet<pg.PoolClient>();
 
   /** Refusals of the server after which the connection is as it was before. */
   const harmless = new WeakSet<object>();
@@ -108,6 +118,7 @@ export function openDatabase(url: string, size: number, log?: OutageLog, watch?:
         client.query(pipeline);
       });
       ran(results);
+      if (pipeline.isReadOnly) readOnlyClients.add(client);
       return results;
     } catch (error) {
       ran();
@@ -134,18 +145,16 @@ export function openDatabase(url: string, size: number, log?: OutageLog, watch?:
   async function withRetries<T>(attempt: () => Promise<T>, mayTimeOut: boolean): Promise<T> {
     for (let tries = 1; ; tries++) {
       try {
-        const result = await attempt();
-        log?.served();
-        return result;
+        return await attempt();
       } catch (error) {
         // Every connection of the pool may have the stale plan.
         if (tries < (isStalePlan(error) ? size + 1 : 5) && isRetryable(error)) continue;
         if (isRetryable(error)) {
-          log?.undone(error);
+          log.undone(error);
           throw unavailable('Other transactions were in the way. Try again later.', 'not_done', error);
         }
         const refusal = outageAsRefusal(error);
-        if (refusal !== error && !(mayTimeOut && isTimeLimit(error))) log?.failed(error);
+        if (refusal !== error && !(mayTimeOut && isTimeLimit(error))) log.failed(error);
         throw refusal;
       }
     }
@@ -166,8 +175,12 @@ export function openDatabase(url: string, size: number, log?: OutageLog, watch?:
       notes.connected();
       try {
         const result = await work(client, notes);
-        client.release();
         notes.end();
+        // What it read is answered. The next connection may find a server that takes writes.
+        const takesWrites = !readOnlyClients.has(client);
+        if (takesWrites) log.served();
+        else log.failed(readOnly());
+        client.release(!takesWrites);
         return result;
       } catch (error) {
         notes.end();
@@ -220,6 +233,8 @@ export function openDatabase(url: string, size: number, log?: OutageLog, watch?:
       waiting: pool.waitingCount,
       most: size,
     }),
+
+    serves: () => !log.isDown(),
 
     close() {
       closing = true;

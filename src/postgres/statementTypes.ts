@@ -2201,6 +2201,7 @@ export interface StatementTypes {
       jit: string;
       enable_bitmapscan: string;
       enable_seqscan: string;
+      is_read_only: boolean;
     };
   };
   'postgres/granted_roles': {
@@ -2334,6 +2335,7 @@ export interface StatementTypes {
     columns: {
       statement_timeout: string;
       jit: string;
+      is_read_only: boolean;
     };
   };
   'postgres/transaction_limits': {
@@ -2462,6 +2464,12 @@ export interface StatementTypes {
     };
     columns: {
       pg_notify: unknown;
+    };
+  };
+  'replicas/takes_writes': {
+    parameters: Record<never, never>;
+    columns: {
+      takes_writes: boolean;
     };
   };
   'schedules/delete': {

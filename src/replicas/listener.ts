@@ -1,10 +1,21 @@
 import { connectionOptions } from '../postgres/connection.ts';
+import { readOnly } from '../postgres/errorClasses.ts';
 import type { OutageLog } from '../postgres/outageLog.ts';
 import { SetClient } from '../postgres/session.ts';
+import { planned } from '../postgres/statements.ts';
+
+const statements = { takesWrites: planned('replicas/takes_writes') };
 
 const RECONNECT_MS = 500;
+/** A notification that this replica sent comes back to it in this time. */
+const ECHO_MS = 5000;
+/** Where none ever came back, LISTEN goes through a pooler, and another connection will hardly be better. */
+const HOPELESS_MS = 30_000;
 
-/** The connection that listens to the notifications of all replicas. When it is lost, it is made again. */
+/**
+ * The connection that listens to the notifications of all replicas. When it is lost, it is made again. It is lost, too, when it leads
+ * to a server that takes no writes, or when what this replica sends does not come back: after a failover, an old server may live on.
+ */
 export function createListener(options: {
   url: string;
   /** Is called when the connection listens, for the first time or again. Notifications from before may be lost. */
@@ -16,6 +27,9 @@ export function createListener(options: {
   const { url, listening, heard, state } = options;
   let client: SetClient | undefined;
   let retry: NodeJS.Timeout | undefined;
+  let echo: NodeJS.Timeout | undefined;
+  let hasEchoed = false;
+  let isListening = false;
   let closed = false;
 
   async function listen(): Promise<void> {
@@ -30,29 +44,62 @@ export function createListener(options: {
     client = listener;
     try {
       await listener.connect();
+      const { rows } = await listener.query(statements.takesWrites.text);
+      if (!rows[0].takes_writes) throw readOnly();
       await listener.query('listen dibs');
-      state?.served();
+      hasEchoed = false;
+      isListening = true;
       listening();
     } catch (error) {
       if (client === listener) reconnect(error as Error);
     }
   }
 
-  function reconnect(error: Error): void {
+  function reconnect(error: Error, afterMs = RECONNECT_MS): void {
     client?.end().catch(() => undefined);
     client = undefined;
+    isListening = false;
+    forgetEcho();
     if (closed) return;
     state?.failed(error);
-    retry = setTimeout(listen, RECONNECT_MS);
+    retry = setTimeout(listen, afterMs);
+  }
+
+  function forgetEcho(): void {
+    clearTimeout(echo);
+    echo = undefined;
+  }
+
+  function expectEcho(): void {
+    if (!isListening || echo) return;
+    echo = setTimeout(() => {
+      const why =
+        'what this replica sends does not come back. LISTEN leads to another server, or through a pooler';
+      reconnect(new Error(why), hasEchoed ? RECONNECT_MS : HOPELESS_MS);
+    }, ECHO_MS).unref();
   }
 
   return {
     /** Settles after the first try to connect. */
     start: listen,
 
+    /** This replica sends a notification. */
+    expectEcho,
+
+    /** It could not send it. */
+    forgetEcho,
+
+    /** A notification of this replica has come back. */
+    echoed(): void {
+      hasEchoed = true;
+      forgetEcho();
+      state?.served();
+    },
+
     async stop(): Promise<void> {
       closed = true;
       clearTimeout(retry);
+      forgetEcho();
       const last = client;
       client = undefined;
       await last?.end().catch(() => undefined);

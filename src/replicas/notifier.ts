@@ -100,12 +100,14 @@ export function createNotifier(options: {
     anywhere: () => undefined,
   };
 
-  const sendTogether = gathering(MOST_TOGETHER, (messages: string[]) =>
-    db.query(notify, { messages }).catch((error: Error) => {
+  const sendTogether = gathering(MOST_TOGETHER, (messages: string[]) => {
+    listener.expectEcho();
+    return db.query(notify, { messages }).catch((error: Error) => {
+      listener.forgetEcho();
       log(error, 'notifications were not sent');
       return [];
-    }),
-  );
+    });
+  });
   /** They are sent in order: when this one is sent, all are. */
   let last: Promise<unknown> = Promise.resolve();
 
@@ -136,7 +138,10 @@ export function createNotifier(options: {
 
   function receive(notification: string | undefined): void {
     const [verb = '', sender = '', about = '', ...rest] = (notification ?? '').split(' ');
-    if (sender === self) return;
+    if (sender === self) {
+      listener.echoed();
+      return;
+    }
     if (verb === 'ready') listeners.elsewhere(about);
     // The name of a group may have spaces.
     else if (verb === 'blocked') listeners.blocked(about, rest.join(' ') || undefined);

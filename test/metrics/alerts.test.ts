@@ -36,7 +36,7 @@ function otherVersion(): string {
 }
 
 /*
- * A running Prometheus scrapes five replicas, with the rules of deploy/ at shorter times (shortRules.ts). Each fault is
+ * A running Prometheus scrapes six replicas, with the rules of deploy/ at shorter times (shortRules.ts). Each fault is
  * caused, all at once, each in a queue or a replica of its own. Then the alerts are read from Prometheus.
  */
 describe.skipIf(!hasPrometheus)('each alert fires for its fault in a running Prometheus', () => {
@@ -71,10 +71,17 @@ describe.skipIf(!hasPrometheus)('each alert fires for its fault in a running Pro
   let away: Replica;
   let broken: Replica;
   let dying: Replica;
+  let unwritten: Replica;
 
   beforeAll(async () => {
-    const databases = await Promise.all([1, 2, 3, 4].map(createDatabase));
-    const [shared, crowded, lost, damaged] = databases as [Database, Database, Database, Database];
+    const databases = await Promise.all([1, 2, 3, 4, 5].map(createDatabase));
+    const [shared, crowded, lost, damaged, demoted] = databases as [
+      Database,
+      Database,
+      Database,
+      Database,
+      Database,
+    ];
     undo.push(...databases.map((database) => () => database.drop()));
     await onServer(damaged.url, `select setval('dibs.queue_ids', 15000000)`);
     const open = await openTransaction(shared.url, 'begin isolation level repeatable read');
@@ -89,7 +96,7 @@ describe.skipIf(!hasPrometheus)('each alert fires for its fault in a running Pro
       return replica;
     };
     const env = { DATABASE_URL: shared.url };
-    [well, busy, away, broken, dying] = (await Promise.all([
+    [well, busy, away, broken, dying, unwritten] = (await Promise.all([
       start(env),
       start(
         {
@@ -103,8 +110,9 @@ describe.skipIf(!hasPrometheus)('each alert fires for its fault in a running Pro
       start({ DATABASE_URL: lost.url }),
       start({ DATABASE_URL: asRole(damaged.url, SERVING_ROLE) }),
       start(env),
-    ])) as [Replica, Replica, Replica, Replica, Replica];
-    const targets = [well, busy, away, broken, dying].map(targetOf);
+      start({ DATABASE_URL: demoted.url }),
+    ])) as [Replica, Replica, Replica, Replica, Replica, Replica];
+    const targets = [well, busy, away, broken, dying, unwritten].map(targetOf);
     prometheus = await startPrometheus({ targets, rules: shortRules(RULES) });
     undo.push(() => prometheus.stop());
 
@@ -131,6 +139,11 @@ describe.skipIf(!hasPrometheus)('each alert fires for its fault in a running Pro
     await onServer(serverUrl, `alter database ${nameOf(lost.url)} with allow_connections false`);
     await onServer(serverUrl, 'select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [
       nameOf(lost.url),
+    ]);
+    // It answers, and takes no writes.
+    await onServer(serverUrl, `alter database ${nameOf(demoted.url)} set default_transaction_read_only = on`);
+    await onServer(serverUrl, 'select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [
+      nameOf(demoted.url),
     ]);
 
     const atBusy = faultsAt(busy.url);
@@ -180,6 +193,7 @@ describe.skipIf(!hasPrometheus)('each alert fires for its fault in a running Pro
     ['DibsReplicaDown', () => targetOf(dying)],
     ['DibsRestarts', () => targetOf(dying)],
     ['DibsDatabaseAway', () => targetOf(away)],
+    ['DibsDatabaseAway', () => targetOf(unwritten)],
     ['DibsBug', () => targetOf(broken)],
     ['DibsDutyFails', () => targetOf(broken)],
     ['DibsPoolExhausted', () => targetOf(busy)],

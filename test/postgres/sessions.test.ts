@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { columnTypes } from '../../src/postgres/columnTypes.ts';
+import { silentOutageLog } from '../../src/postgres/outageLog.ts';
 import { callOf } from '../../src/postgres/pipeline.ts';
 import { type Database, openDatabase } from '../../src/postgres/pool.ts';
 import { prepared } from '../../src/postgres/statements.ts';
@@ -11,11 +12,7 @@ let db: Database;
 const undone: unknown[] = [];
 beforeAll(async () => {
   database = await createDatabase();
-  const log = {
-    failed: () => undefined,
-    served: () => undefined,
-    undone: (error: unknown) => undone.push(error),
-  };
+  const log = { ...silentOutageLog(), undone: (error: unknown) => undone.push(error) };
   db = openDatabase(database.url, 2, log);
 });
 afterAll(async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { silentOutageLog } from '../../src/postgres/outageLog.ts';
 import { callOf, timeLimit } from '../../src/postgres/pipeline.ts';
 import { type Database, openDatabase } from '../../src/postgres/pool.ts';
 import type { Statement } from '../../src/postgres/statements.ts';
@@ -10,9 +11,8 @@ const outages: unknown[] = [];
 beforeAll(async () => {
   database = await createDatabase();
   db = openDatabase(database.url, 1, {
+    ...silentOutageLog(),
     failed: (error) => outages.push(error),
-    served: () => undefined,
-    undone: () => undefined,
   });
 });
 afterAll(async () => {

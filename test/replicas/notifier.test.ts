@@ -1,9 +1,12 @@
 import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createOutageLog, NOTIFICATIONS } from '../../src/postgres/outageLog.ts';
 import { openDatabase } from '../../src/postgres/pool.ts';
-import { createNotifier } from '../../src/replicas/notifier.ts';
+import { createNotifier, type NotifierListeners } from '../../src/replicas/notifier.ts';
 import { counting } from '../support/counting.ts';
 import { createDatabase, onServer } from '../support/database.ts';
+import { until } from '../support/until.ts';
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
 const undo: (() => Promise<void>)[] = [];
@@ -15,6 +18,19 @@ afterAll(async () => {
   await database.drop();
 });
 
+const nothing = () => undefined;
+const DEAF: NotifierListeners = {
+  here: nothing,
+  coming: nothing,
+  elsewhere: nothing,
+  unnoticed: nothing,
+  finished: nothing,
+  blocked: nothing,
+  replaced: nothing,
+  keysChanged: nothing,
+  anywhere: nothing,
+};
+
 /** The notifier of one replica. `woken` waits for a queue that it wakes, or for a finished job that it hears of. */
 async function replica() {
   const db = openDatabase(database.url, 2);
@@ -24,15 +40,12 @@ async function replica() {
     woken.dispatchEvent(new Event(queue));
   };
   await notifier.start({
+    ...DEAF,
     here: wake,
-    coming: () => undefined,
     elsewhere: wake,
     unnoticed: wake,
     finished: (ids) => ids.forEach(wake),
     blocked: (queue, group) => wake(`${queue}: ${group}`),
-    replaced: () => undefined,
-    keysChanged: () => undefined,
-    anywhere: () => undefined,
   });
   undo.push(db.close, notifier.stop);
   return { notifier, woken: (queue: string) => once(woken, queue, { signal: AbortSignal.timeout(10_000) }) };
@@ -112,4 +125,50 @@ test('claims that wait for 12,000 queues are announced together, and not again a
   notifier.opened('crowd-11999');
   await last;
   expect(count()).toBeLessThan(100);
+});
+
+test('a replica that listens to another server than it writes to says that it hears nothing', async () => {
+  const other = await createDatabase();
+  const db = openDatabase(database.url, 2);
+  const lines: string[] = [];
+  const state = createOutageLog(
+    { warn: (line) => lines.push(line), info: (line) => lines.push(line) },
+    NOTIFICATIONS,
+  );
+  const notifier = createNotifier({ db, url: other.url, state, log: () => undefined });
+  await notifier.start(DEAF);
+  await until(() => lines.length > 0);
+  expect(lines).toEqual([
+    'notifications of other replicas are not heard: what this replica sends does not come back. LISTEN leads to another server, or through a pooler',
+  ]);
+  await notifier.stop();
+  await db.close();
+  await other.drop();
+});
+
+test('a replica that hears itself keeps its connection', async () => {
+  const db = openDatabase(database.url, 2);
+  const lines: string[] = [];
+  const state = createOutageLog(
+    { warn: (line) => lines.push(line), info: (line) => lines.push(line) },
+    NOTIFICATIONS,
+  );
+  const notifier = createNotifier({ db, url: database.url, state, log: () => undefined });
+  await notifier.start(DEAF);
+  const pidOf = async () =>
+    (
+      await onServer<{ pid: number }>(
+        database.url,
+        `select pid from pg_stat_activity where datname = current_database() and query = 'listen dibs' order by backend_start desc limit 1`,
+      )
+    )[0]?.pid;
+  const pid = await pidOf();
+  for (let i = 0; i < 7; i++) {
+    notifier.finished([`00000000-0000-7000-8000-${String(i).padStart(12, '0')}`]);
+    await sleep(1000);
+  }
+  expect(await pidOf()).toBe(pid);
+  expect(lines).toEqual([]);
+  await notifier.stop();
+  await db.close();
 });
