@@ -1,4 +1,5 @@
 -- A schedule whose job is refused rests by itself, and says why. See docs/decisions/0012-schedules.md.
+-- oldest: 24
 alter table dibs.schedules
   -- How often its tick was refused since the last one that was taken.
   add column refusals integer not null default 0,

@@ -1,2 +1,2 @@
 -- Records a migration as applied.
-insert into dibs.migrations (version, name) values (:version, :name);
+insert into dibs.migrations (version, name, oldest) values (:version, :name, :oldest);

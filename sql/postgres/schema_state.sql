@@ -9,6 +9,12 @@ select
   exists (
     select from pg_class where relnamespace = dibs.oid and relname = 'migrations'
   ) as has_migrations,
+  exists (
+    select
+    from pg_class c
+    join pg_attribute a on a.attrelid = c.oid
+    where c.relnamespace = dibs.oid and c.relname = 'migrations' and a.attname = 'oldest' and not a.attisdropped
+  ) as has_oldest,
   case when dibs.oid is not null then has_schema_privilege(dibs.oid, 'usage') end as may_use
 from (select) as one
 left join pg_namespace as dibs on dibs.nspname = 'dibs'

@@ -1,13 +1,14 @@
 import { rowsOf } from '../postgres/client.ts';
 import { functions } from '../postgres/functions.ts';
-import { functionsMade, latest, schemaState } from '../postgres/migrate.ts';
-import { planned, row } from '../postgres/statements.ts';
+import { functionsMade, schemaState } from '../postgres/migrate.ts';
+import { latest } from '../postgres/migrations.ts';
+import { planned } from '../postgres/statements.ts';
 import { type Finding, ok, problem, warning } from './finding.ts';
 import type { Patient } from './patient.ts';
 
 const statements = {
   connections: planned('doctor/connections'),
-  applied: planned('postgres/migrations_applied', row<{ version: number | null }>()),
+  applied: planned('postgres/migrations_applied'),
   lacks: planned('postgres/own_lacks'),
 };
 
@@ -62,8 +63,11 @@ export async function checkSchema({ client }: Patient): Promise<Finding[]> {
   const found = `The schema is at migration ${version}, this Dibs knows ${latest}.`;
   if (version < latest)
     return [privileges, problem('schema', found, 'This Dibs cannot serve yet.', `Run ${migrateAs}`)];
-  if (version > latest)
-    return [privileges, problem('schema', found, 'A newer Dibs migrated it.', 'Run that Dibs.')];
+  if ((applied?.oldest ?? 0) > latest)
+    return [
+      privileges,
+      problem('schema', found, 'A newer Dibs migrated it. This one does not work with it.', 'Run that Dibs.'),
+    ];
   const made = await functionsMade(client);
   const missing = functions.filter(({ name }) => !made.has(name)).map(({ name }) => name);
   if (missing.length > 0)

@@ -1,15 +1,15 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import pg from 'pg';
 import { StartError } from '../errors.ts';
+import { rowsOf } from './client.ts';
 import { addressOptions } from './connection.ts';
 import { outageAsRefusal } from './errorClasses.ts';
 import { functions } from './functions.ts';
+import { latest, migrations } from './migrations.ts';
 import type { Db } from './pool.ts';
 import { type Grants, grant, grantedRoles } from './roles.ts';
 import { BEGIN, setSession } from './session.ts';
-import { planned, queryOf, row } from './statements.ts';
+import { planned, queryOf } from './statements.ts';
 
-const folder = new URL('../../sql/migrations/', import.meta.url);
 const statements = {
   server: planned('postgres/migrations_server'),
   state: planned('postgres/schema_state'),
@@ -18,30 +18,13 @@ const statements = {
   lock: planned('postgres/migrations_lock'),
   schema: planned('postgres/migrations_schema'),
   table: planned('postgres/migrations_table'),
-  applied: planned('postgres/migrations_applied', row<{ version: number | null }>()),
+  applied: planned('postgres/migrations_applied'),
+  oldest: planned('postgres/migrations_oldest'),
   readiness: planned('postgres/readiness'),
   record: planned('postgres/migrations_record'),
   functionsMade: planned('postgres/functions_made'),
   recordFunction: planned('postgres/functions_record'),
 };
-
-interface Migration {
-  version: number;
-  name: string;
-  text: string;
-}
-
-const migrations: Migration[] = readdirSync(folder)
-  .filter((file) => file.endsWith('.sql'))
-  .sort()
-  .map((file) => ({
-    version: Number.parseInt(file, 10),
-    name: file.slice(0, -'.sql'.length),
-    text: readFileSync(new URL(file, folder), 'utf8'),
-  }));
-
-/** The last migration of this Dibs. */
-export const latest = migrations.at(-1)?.version ?? 0;
 
 /** The functions that the database has, each with the checksum of its text. */
 export const functionsMade = async (client: pg.Client): Promise<Map<string, string>> => {
@@ -68,13 +51,17 @@ async function assertServer(client: pg.Client): Promise<void> {
     throw new StartError(`Dibs needs a database in UTF8, but this one is in ${encoding}.`);
 }
 
-/** The last migration applied. @throws StartError when a newer Dibs applied it */
+/**
+ * The last migration applied. A newer Dibs may have applied it, if that says that this one works with it.
+ * @throws StartError when this one does not
+ */
 async function appliedVersion(client: pg.Client): Promise<number> {
-  const applied = await client.query<{ version: number | null }>(statements.applied.text);
-  const version = applied.rows[0]?.version ?? 0;
-  if (version > latest)
+  const [applied] = await rowsOf(client, statements.applied);
+  const version = applied?.version ?? 0;
+  const oldest = applied?.oldest ?? 0;
+  if (oldest > latest)
     throw new StartError(
-      `The database is at migration ${version}, but this Dibs knows only ${latest}. Run a newer Dibs.`,
+      `The database is at migration ${version}. It needs a Dibs that knows ${oldest}, and this one knows only ${latest}. Run a newer Dibs.`,
     );
   return version;
 }
@@ -86,6 +73,8 @@ export interface SchemaState {
   may_migrate: boolean;
   may_use: boolean | null;
   has_migrations: boolean;
+  /** Whether its migrations say which is the oldest Dibs that works with them. */
+  has_oldest: boolean;
 }
 
 /** What the database has of Dibs, and what this role may do with it. */
@@ -97,21 +86,24 @@ async function apply(client: pg.Client, grants: Grants): Promise<string[]> {
   await setSession(client);
   await client.query(statements.lock.text);
   // What a member of the owner, or a superuser, makes must belong to the owner too: dibs.enqueue runs with its rights.
-  const { role, owner } = await schemaState(client);
+  const { role, owner, has_migrations, has_oldest } = await schemaState(client);
   if (owner !== null && owner !== role) await client.query(queryOf(statements.become, { role: owner }));
   const held = await grantedRoles(client);
   if (owner === null) await client.query(statements.schema.text);
   await client.query(statements.table.text);
   const from = await appliedVersion(client);
+  const isNewer = from > latest;
+  if (has_migrations && !has_oldest) await client.query(statements.oldest.text);
   const missing = migrations.filter((m) => m.version > from);
-  for (const { version, name, text } of missing) {
+  for (const { version, name, text, oldest } of missing) {
     await client.query(text);
-    await client.query(queryOf(statements.record, { version, name }));
+    await client.query(queryOf(statements.record, { version, name, oldest }));
   }
-  await makeFunctions(client);
+  // A newer Dibs has made its functions, and given its rights. This one knows older ones.
+  if (!isNewer) await makeFunctions(client);
   await grant(client, {
-    serve: [...held.serve, ...grants.serve],
-    produce: [...held.produce, ...grants.produce],
+    serve: isNewer ? grants.serve : [...held.serve, ...grants.serve],
+    produce: isNewer ? grants.produce : [...held.produce, ...grants.produce],
   });
   await client.query('commit');
   return missing.map((m) => m.name);
@@ -136,8 +128,8 @@ async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T
  * Applies the migrations that are missing, makes the functions that have changed, and gives the roles what they need, all
  * in one transaction. Returns the names of these migrations. When many replicas start at once, one does it, and the others
  * wait for its lock.
- * @throws StartError for a server that is too old, has another encoding than UTF8, or was migrated by a newer Dibs, and
- * for a role that does not exist
+ * @throws StartError for a server that is too old, has another encoding than UTF8, or was migrated by a newer Dibs that
+ * does not work with this one, and for a role that does not exist
  */
 export const migrate = (url: string, grants: Grants = { serve: [], produce: [] }): Promise<string[]> =>
   withClient(url, (client) => apply(client, grants));
@@ -152,7 +144,7 @@ export const missingFrom = (url: string): Promise<{ migrations: string[]; functi
     const { has_migrations } = await schemaState(client);
     const from = has_migrations ? await appliedVersion(client) : 0;
     const missing = migrations.filter(({ version }) => version > from).map(({ name }) => name);
-    if (missing.length > 0) return { migrations: missing, functions: [] };
+    if (missing.length > 0 || from > latest) return { migrations: missing, functions: [] };
     const made = await functionsMade(client);
     const changed = functions.filter(({ name, checksum }) => made.get(name) !== checksum);
     return { migrations: [], functions: changed.map(({ name }) => name) };

@@ -2224,6 +2224,7 @@ export interface StatementTypes {
     parameters: Record<never, never>;
     columns: {
       version: number;
+      oldest: number;
     };
   };
   'postgres/migrations_lock': {
@@ -2232,10 +2233,15 @@ export interface StatementTypes {
       pg_advisory_xact_lock: unknown;
     };
   };
+  'postgres/migrations_oldest': {
+    parameters: Record<never, never>;
+    columns: Record<never, never>;
+  };
   'postgres/migrations_record': {
     parameters: {
       version: number | null;
       name: string | null;
+      oldest: number | null;
     };
     columns: Record<never, never>;
   };
@@ -2308,6 +2314,7 @@ export interface StatementTypes {
       owner: string;
       may_migrate: boolean;
       has_migrations: boolean;
+      has_oldest: boolean;
       may_use: boolean;
     };
   };

@@ -5,15 +5,16 @@ import type { Writable } from 'node:stream';
 import { StartError } from '../errors.ts';
 import { rowsOf, withOwnClient } from '../postgres/client.ts';
 import { outageAsRefusal } from '../postgres/errorClasses.ts';
-import { latest, schemaState } from '../postgres/migrate.ts';
+import { schemaState } from '../postgres/migrate.ts';
+import { latest } from '../postgres/migrations.ts';
 import { setSession } from '../postgres/session.ts';
-import { planned, row } from '../postgres/statements.ts';
+import { planned } from '../postgres/statements.ts';
 import { version } from '../version.ts';
 import { copyOut } from './copyOut.ts';
 import type { End, Header } from './format.ts';
 
 const statements = {
-  applied: planned('postgres/migrations_applied', row<{ version: number | null }>()),
+  applied: planned('postgres/migrations_applied'),
   limit: planned('postgres/time_limit'),
   header: planned('transfer/header'),
   queues: planned('transfer/export_queues'),

@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { queueIdOf } from '../ids.ts';
 import { JOB_STATES } from '../job.ts';
-import { latest } from '../postgres/migrate.ts';
+import { latest } from '../postgres/migrations.ts';
 import { FileError, type Line } from './lines.ts';
 
 /*

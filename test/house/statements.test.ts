@@ -31,6 +31,14 @@ describe('statements', () => {
     expect(bare).toEqual([]);
   });
 
+  test('each migration says which is the oldest Dibs that works with it', () => {
+    // Those before are in no danger: no Dibs that asks knows fewer.
+    const silent = migrations.filter(
+      (file) => Number.parseInt(file, 10) > 24 && !/^-- oldest: \d+$/m.test(textOf(`sql/migrations/${file}`)),
+    );
+    expect(silent).toEqual([]);
+  });
+
   test('each is one statement', () => {
     const many = files.filter((file) => {
       const text = textOf(`sql/${file}`).replaceAll(/--.*$/gm, '').trim();

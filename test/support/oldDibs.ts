@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from './sources.ts';
 
@@ -30,5 +30,16 @@ export function buildAt(commit: string): { folder: string; remove(): void } {
   execFileSync('tar', ['-x', '-C', folder], { input: archive });
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
   execFileSync('npm', ['run', 'build'], { cwd: folder, stdio: 'ignore' });
+  return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
+}
+
+/** The build of this Dibs with one more migration, in a folder of its own inside the clone: a newer Dibs. */
+export function newerDibs(sql: string): { folder: string; remove(): void } {
+  mkdirSync(join(ROOT, '.work'), { recursive: true });
+  const folder = mkdtempSync(join(ROOT, '.work', 'newer-'));
+  cpSync(join(ROOT, 'dist'), join(folder, 'dist'), { recursive: true });
+  for (const name of ['node_modules', 'package.json', 'openapi'])
+    symlinkSync(join(ROOT, name), join(folder, name));
+  writeFileSync(join(folder, 'dist/sql/migrations/9999_newer.sql'), sql);
   return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }

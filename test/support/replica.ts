@@ -49,13 +49,14 @@ export async function startReplica(
   };
 }
 
-/** Runs a command of Dibs, as built in dist/, until it ends by itself. */
+/** Runs a command of Dibs, as built in dist/ of a folder, until it ends by itself. */
 export async function ended(
   env: Record<string, string>,
   command: 'serve' | 'migrate' = 'serve',
+  folder = '.',
 ): Promise<{ code: number | null; said: string }> {
   const { DATABASE_URL: _, ...inherited } = process.env;
-  const child = spawn(process.execPath, ['dist/main.js', command], {
+  const child = spawn(process.execPath, [`${folder}/dist/main.js`, command], {
     env: { ...inherited, PORT: '0', ...env },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
