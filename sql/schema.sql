@@ -775,6 +775,7 @@ create table dibs.migrations (
   version integer not null,
   name text not null,
   applied_at timestamp with time zone not null default now(),
+  oldest integer,
   constraint migrations_pkey PRIMARY KEY (version)
 );
 
