@@ -222,7 +222,7 @@ describe('a serving role', () => {
 
 /** Statements that only the owner runs. `dibs import` is the owner's. */
 const OF_THE_OWNER =
-  /^(embedded\/create|postgres\/(migrations_record|migrations_schema|migrations_table|functions_record)|transfer\/reserve_ids)$/;
+  /^(embedded\/create|postgres\/(migrations_record|migrations_schema|migrations_table|migrations_oldest|functions_record)|transfer\/reserve_ids)$/;
 
 /** What a plan does not show: defaults, and what functions do. */
 const CALLS = [
