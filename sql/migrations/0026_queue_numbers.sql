@@ -1,5 +1,6 @@
 -- Numbers of queues that are gone, and since when. When the sequence ends, they are used again: see
 -- docs/decisions/0053-queue-numbers-again.md.
+-- oldest: 24
 create table dibs.free_queue_ids (
   queue_id integer not null,
   since timestamptz not null default now(),

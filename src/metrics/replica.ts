@@ -56,11 +56,13 @@ function dutyFamilies({ duties }: ReplicaParts): Family[] {
   ];
 }
 
-<<<<<<< HEAD
-function databaseFamilies({ connections, totals, heldSeconds, queueNumbersUsed }: ReplicaParts): Family[] {
-=======
-function databaseFamilies({ connections, serves, totals, heldSeconds }: ReplicaParts): Family[] {
->>>>>>> 88fdd35 (A database serves if it takes writes: one idea for the metric, the log, the pool and LISTEN)
+function databaseFamilies({
+  connections,
+  serves,
+  totals,
+  heldSeconds,
+  queueNumbersUsed,
+}: ReplicaParts): Family[] {
   const { busy, idle, waiting, most } = connections();
   return [
     family('gauge', 'dibs_database_up', `1 while the database takes writes of this replica. ${EACH}`, [
