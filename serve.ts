@@ -2,10 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { buildApp } from './routes/app.ts';
 import { openCertificates } from './routes/http/certificates.ts';
+import type { App } from './routes/http/fastify.ts';
+import { startingApp } from './routes/http/starting.ts';
 import { createAccess } from './src/access/access.ts';
 import { putAdminKey } from './src/access/adminKeyFile.ts';
 import { createTokens } from './src/access/tokens.ts';
 import { keepAskers } from './src/askers.ts';
+import { HTTP_LIMITS } from './src/config/limits.ts';
 import { type Config, isLoopback } from './src/config.ts';
 import { keepEmbedded } from './src/embedded/keep.ts';
 import { startEngine } from './src/engine.ts';
@@ -29,8 +32,17 @@ function throwIfHopeless(error: unknown, variable: string): void {
     throw new StartError(`The database of ${variable} and Dibs cannot work together: ${causeOf(cause)}.`);
 }
 
+/** How far a start has come. */
+interface Progress {
+  /** What whoever asks is told. */
+  why: string;
+  log: OutageLog;
+  stop: AbortSignal;
+}
+
 /** Works as soon as the database answers. @throws StartError when waiting does not help */
-async function whenThere<T>(work: () => Promise<T>, log: OutageLog, stop: AbortSignal): Promise<T> {
+async function whenThere<T>(work: () => Promise<T>, progress: Progress): Promise<T> {
+  const { log, stop } = progress;
   for (;;) {
     try {
       const done = await work();
@@ -39,7 +51,11 @@ async function whenThere<T>(work: () => Promise<T>, log: OutageLog, stop: AbortS
     } catch (error) {
       if (!isOutage(error)) throw error;
       throwIfHopeless(error, 'DATABASE_URL');
-      log.failed((error as Error).cause);
+      const { cause } = error as Error;
+      log.failed(cause);
+      // The message may name hosts, and anybody may ask.
+      const code = (cause as { code?: string } | undefined)?.code;
+      progress.why = `Dibs is starting, and its database does not serve yet${code ? ` (${code})` : ''}. The log says more.`;
       await sleep(RETRY_MS, undefined, { signal: stop });
     }
   }
@@ -55,12 +71,17 @@ function checkReach({ host, auth, tokens }: Config, hasKeys: boolean): void {
   );
 }
 
-/** Listens. @throws StartError when the address is not to be had */
-async function listen(app: Awaited<ReturnType<typeof buildApp>>, { host, port }: Config): Promise<void> {
-  const listenTextResolver = (at: string) => `Dibs ${version} is ready at ${at}`;
+/**
+ * Listens. `from`: takes over what that one listens to, so that no connection is refused in between.
+ * @throws StartError when the address is not to be had
+ */
+async function listen(app: App, { host, port }: Config, state: string, from?: App): Promise<void> {
+  const listenTextResolver = (at: string) => `Dibs ${version} ${state} at ${at}`;
   // For `localhost`, Fastify would open a second server, without the limits and certificates of this one.
   const address = host === 'localhost' ? '127.0.0.1' : host;
-  await app.listen({ host: address, port, listenTextResolver }).catch((error) => {
+  const { _handle: handle } = (from?.server ?? {}) as { _handle?: object };
+  const options = { host: address, port, listenTextResolver, ...(handle ? { handle } : {}) };
+  await app.listen(options).catch((error) => {
     if (!/^(EADDRINUSE|EADDRNOTAVAIL|EACCES|ENOTFOUND)$/.test(error.code)) throw error;
     throw new StartError(`Dibs cannot listen on HOST=${host} PORT=${port}: ${error.message}.`);
   });
@@ -81,6 +102,14 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
     if (traces || log.call) keepAskers();
     const tokens = config.tokens && createTokens(config.tokens, log.refusedToken);
     await tokens?.checkFiles();
+    const { outages } = log;
+    const progress: Progress = { why: 'Dibs is starting.', log: outages, stop };
+    const limits = { ...HTTP_LIMITS, ...config.limits };
+    const starting = startingApp(logger, () => progress.why, { limits, certificates });
+    let isStarting = true;
+    // When the service listens, it closes what both have.
+    undo.push(async () => (isStarting ? starting.close() : undefined));
+    await listen(starting, config, 'is starting');
     let url = config.databaseUrl;
     if (url === undefined) {
       const embedded = await keepEmbedded({
@@ -92,9 +121,8 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
       url = embedded.url;
       logger.info(`the embedded PostgreSQL has its data under ${config.dataDir}`);
     }
-    const { outages } = log;
     const database = url;
-    for (const name of await whenThere(() => migrateOrCheck(database), outages, stop))
+    for (const name of await whenThere(() => migrateOrCheck(database), progress))
       logger.info(`migrated: ${name}`);
 
     const { listenUrl = url } = config;
@@ -116,12 +144,11 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
       logAct: log.act,
     });
     undo.push(engine.stop);
-    const { maxPayloadBytes, webPages, allowedOrigins, auth, adminKeyFile, trustProxy, limits, rates } =
-      config;
+    const { maxPayloadBytes, webPages, allowedOrigins, auth, adminKeyFile, trustProxy, rates } = config;
     if (adminKeyFile !== undefined)
-      await whenThere(() => putAdminKey(adminKeyFile, db, (line) => logger.warn(line)), outages, stop);
+      await whenThere(() => putAdminKey(adminKeyFile, db, (line) => logger.warn(line)), progress);
     // Before the keys are known, nobody can say who needs one.
-    await whenThere(engine.keys.refresh, outages, stop);
+    await whenThere(engine.keys.refresh, progress);
     checkReach(config, engine.keys.exist());
     const access = createAccess({
       auth,
@@ -150,7 +177,8 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
       return app.close();
     });
     if (stop.aborted) return;
-    await listen(app, config);
+    isStarting = false;
+    await listen(app, config, 'is ready', starting);
     if (!stop.aborted)
       await new Promise((resolve) => stop.addEventListener('abort', resolve, { once: true }));
     if (config.drainSeconds > 0) {
