@@ -84,7 +84,7 @@ export class Hold {
 
   /**
    * Takes room for a number of bytes that are read from the database, with their copies: up to `wish`, but never more than
-   * half of what is free. Returns the number, or undefined when it is less than SMALL_BYTES.
+   * half of what its caller may take. Returns the number, or undefined when it is less than SMALL_BYTES.
    */
   takeUpTo(wish: number): number | undefined {
     const bytes = Math.floor(Math.min(wish, this.#room('large') / 2 / COPIES));
