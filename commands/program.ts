@@ -90,8 +90,7 @@ export function runProgram(
       // What it left behind in its group ends with it, and lets go of its output.
       setTimeout(() => signalGroup(child, 'SIGKILL'), 100).unref();
       const done = () => {
-        child.stdout?.destroy();
-        child.stderr?.destroy();
+        for (const stream of child.stdio) stream?.destroy();
         resolve({ code, signal: endedBy, isTimedOut, stdout, stderr });
       };
       // What came while this process was busy is read first.
@@ -122,7 +121,7 @@ export type Culprit = 'the machine' | 'the job' | 'the command';
 /** It may work a little later: the machine is short of something, or the command is being replaced. */
 const SHORTAGES = ['EAGAIN', 'ENOMEM', 'EMFILE', 'ENFILE', 'ETXTBSY'];
 /** With less of the job in the environment, this is not why it is too large. */
-const LITTLE = 16_384;
+const LITTLE = 1024;
 
 export function culpritOf(
   { code = '' }: NodeJS.ErrnoException,

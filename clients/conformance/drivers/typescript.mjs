@@ -81,6 +81,7 @@ const ODD_ENDS = {
   'returns a nack': () => new Nack('returned'),
   'has a follow-up that is a circle': () => new Ack({ enqueue: [circular] }),
   'has follow-ups that are no list': () => new Ack({ enqueue: 'none' }),
+  'has a nack that cannot be written': () => fails(new Nack('odd', { enqueue: [circular], retry: 1n })),
   'rests for no time': () => fails(new Nack('rests', { delaySeconds: 'soon' })),
   'has no text': () => fails(new Nack(undefined)),
 };

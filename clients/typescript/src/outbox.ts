@@ -1,6 +1,6 @@
 import { messageOf } from './errorText.ts';
 import type { Outcome, Verb } from './outcome.ts';
-import { itemOf, Nack, verbOf } from './outcome.ts';
+import { Ack, itemOf, Nack, verbOf } from './outcome.ts';
 import type { Run } from './run.ts';
 
 /** What a worker has to say of a job that it has done. */
@@ -25,23 +25,22 @@ const MOST_ITEMS = 1000;
 /** Dibs takes 16 MiB in a body. Results and follow-ups may be large. */
 const MOST_CHARACTERS = 4 * 2 ** 20;
 
-/** What cannot be written as JSON makes a nack of it. */
+/** What cannot be written as JSON is refused like what Dibs refuses. */
 export function settlementOf(run: Run, outcome: Outcome, isLast = false): Settlement {
   const { id, lease_token } = run.job;
   const rest = { run, outcome, isRepeated: false, isAlone: false, isLast, failures: 0, notBefore: 0 };
   try {
     return { ...rest, verb: verbOf(outcome), text: itemOf(outcome, id, lease_token) };
   } catch (error) {
-    const why = `the result cannot be written as JSON: ${messageOf(error)}`;
-    return settlementOf(run, new Nack(why, { retry: false }), isLast);
+    return settlementOf(run, nackFor(outcome, `it cannot be written as JSON: ${messageOf(error)}`), isLast);
   }
 }
 
-/** What stands for a settlement that Dibs never takes: to do the work again would not help. */
-export function nackFor({ outcome, verb }: Settlement, error: unknown): Nack {
-  const why = `the ${verb} was refused: ${messageOf(error)}`;
-  if (outcome instanceof Nack) return new Nack(`${messageOf(outcome)}\n${why}`, { retry: outcome.retry });
-  return new Nack(why, { retry: verb !== 'ack' });
+/** What stands for a settlement that Dibs never takes. To do the work of an ack again would not help. */
+export function nackFor(outcome: Outcome, reason: string): Nack {
+  const why = `the ${verbOf(outcome)} was refused: ${reason}`;
+  if (!(outcome instanceof Nack)) return new Nack(why, { retry: !(outcome instanceof Ack) });
+  return new Nack(`${messageOf(outcome)}\n${why}`, { retry: outcome.retry !== false });
 }
 
 /** Settlements that wait for the next request. */

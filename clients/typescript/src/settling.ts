@@ -2,6 +2,7 @@ import { backoffMs } from './backoff.ts';
 import { RawJson } from './caller.ts';
 import type { Claimant, Claiming } from './claiming.ts';
 import { DibsError, isTemporary, mayBeDone, refusedBy } from './errors.ts';
+import { messageOf } from './errorText.ts';
 import type { LeasedJob, Problem, SettleResult, SettleResults } from './generated.ts';
 import { nackFor, Outbox, requestOf, type Settlement, settlementOf } from './outbox.ts';
 import type { Outcome } from './outcome.ts';
@@ -139,9 +140,9 @@ export class Settling {
 
   /** Dibs never takes it: a result is too large, or a follow-up or a delay is wrong. A nack that says so goes in its place, once. */
   #refused(settlement: Settlement, error: DibsError): void {
-    const { run, verb, isLast } = settlement;
+    const { run, outcome, verb, isLast } = settlement;
     this.#worker.observe({ type: 'refused', job: run.job, verb, error });
     if (isLast || refusedBy(error) === 'the sender') this.#worker.done(run);
-    else this.#add(settlementOf(run, nackFor(settlement, error), true));
+    else this.#add(settlementOf(run, nackFor(outcome, messageOf(error)), true));
   }
 }
