@@ -107,7 +107,7 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
     const limits = { ...HTTP_LIMITS, ...config.limits };
     const starting = startingApp(logger, () => progress.why, { limits, certificates });
     let isStarting = true;
-    // When the service listens, it closes what both have.
+    // Afterwards the service closes what both listen to.
     undo.push(async () => (isStarting ? starting.close() : undefined));
     await listen(starting, config, 'is starting');
     let url = config.databaseUrl;
@@ -177,8 +177,8 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
       return app.close();
     });
     if (stop.aborted) return;
-    isStarting = false;
     await listen(app, config, 'is ready', starting);
+    isStarting = false;
     if (!stop.aborted)
       await new Promise((resolve) => stop.addEventListener('abort', resolve, { once: true }));
     if (config.drainSeconds > 0) {
