@@ -297,7 +297,7 @@ describe('audit rows', () => {
     expect(row).toEqual({ is_right: true });
     await at.ok('POST', '/queues/new/pause');
     await theRows(2);
-    await sql(`update dibs.audit set expires_at = now() - interval '1 s' where queue = 'old'`);
+    await sql(`update dibs.audit set expires_at = now() + interval '0.2 s' where queue = 'old'`);
     await until(async () => (await rows()).length === 1);
     expect(await rows()).toMatchObject([{ queue: 'new' }]);
   });

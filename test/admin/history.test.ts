@@ -194,7 +194,7 @@ test('outlives the job, and is pruned after 30 days', async () => {
   await at.settle('nack', await at.claimOne(queue), { error: 'once' });
   await at.settle('ack', await at.claimOne(queue));
   expect(await events(id)).toEqual(['nacked']);
-  await sql(`update dibs.history set expires_at = now() - interval '1 second' where job_id = $1`, [id]);
+  await sql(`update dibs.history set expires_at = now() + interval '0.2 s' where job_id = $1`, [id]);
   await until(async () => (await service.call('GET', `/jobs/${id}/history`)).status === 404);
 });
 

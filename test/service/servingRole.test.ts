@@ -58,8 +58,9 @@ test('what outlived its retention is pruned', async () => {
     result: 1,
     enqueue: [{ queue: 'next' }],
   });
-  await asOwner(`update dibs.idempotency_keys set expires_at = now() - interval '1 hour'`);
-  await asOwner(`update dibs.repeatable_claims set until = now() - interval '1 hour'`);
+  // Their time is over soon. A scan looks for what was over long ago only once a minute.
+  await asOwner(`update dibs.idempotency_keys set expires_at = now() + interval '0.2 seconds'`);
+  await asOwner(`update dibs.repeatable_claims set until = now() + interval '0.2 seconds'`);
   for (const table of ['idempotency_keys', 'unique_windows', 'repeatable_claims'])
     await until(async () => (await rowsOf(table)) === 0, { what: `pruned dibs.${table}` });
   await until(async () => (await http(replica.url, 'GET', `/jobs/${job.id}`)).status === 404);
