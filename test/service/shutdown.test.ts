@@ -31,7 +31,8 @@ describe('SIGTERM', () => {
     const silent = connect(Number(new URL(replica.url).port), '127.0.0.1');
     silent.on('error', () => undefined);
     const claims = Array.from({ length: 5 }, () => client(replica.url).claim('idle', { wait_seconds: 60 }));
-    await sleep(300);
+    const metrics = async () => (await fetch(`${replica.url}/metrics`)).text();
+    await until(async () => (await metrics()).includes('\ndibs_claims_waiting 5\n'));
     const asked = performance.now();
     const ended = replica.end('SIGTERM');
     expect(await Promise.all(claims)).toEqual([[], [], [], [], []]);
