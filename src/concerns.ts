@@ -1,5 +1,5 @@
 import { askers } from './askers.ts';
-import { unavailable, withUnknownOutcome } from './errors.ts';
+import { HeldUp, unavailable, withUnknownOutcome } from './errors.ts';
 import type { Ledger } from './ledger.ts';
 import type { Look } from './looks.ts';
 
@@ -59,7 +59,10 @@ export function countCalls(ledger: Ledger): Concern {
         };
 }
 
-/** For verbs of several transactions: when one breaks off in between, nobody can tell what was done. */
+/**
+ * For verbs of several transactions: when one breaks off in between, nobody can tell what was done. A verb that a lock refuses
+ * says itself what it has done before.
+ */
 export const unknownWhenBroken =
   (verbs: string[]): Concern =>
   (verb) =>
@@ -68,7 +71,7 @@ export const unknownWhenBroken =
           try {
             return await run();
           } catch (error) {
-            throw withUnknownOutcome(error);
+            throw error instanceof HeldUp ? error : withUnknownOutcome(error);
           }
         }
       : undefined;

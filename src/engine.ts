@@ -51,8 +51,8 @@ import { createDutyLog } from './metrics/dutyLog.ts';
 import { createLoopLag } from './metrics/loopLag.ts';
 import { createTally } from './metrics/tally.ts';
 import { createTotals } from './metrics/totals.ts';
+import type { Signed } from './postgres/act.ts';
 import { databaseClock } from './postgres/clock.ts';
-import { SHORT_LOCK_WAIT_MS, withLockTimeout } from './postgres/lockWait.ts';
 import { whyNotReady } from './postgres/migrate.ts';
 import type { OutageLog } from './postgres/outageLog.ts';
 import type { Database } from './postgres/pool.ts';
@@ -71,9 +71,6 @@ import { traceVerbs } from './tracing/verbs.ts';
 import { createSoleWaiters } from './waiting/soleWaiters.ts';
 import { createJobWaits } from './waiting/wait.ts';
 import { createWaiters } from './waiting/waiters.ts';
-
-/** Requests at once that have a transaction each. The pool's other connections serve the others. */
-const TRANSACTIONS = 4;
 
 /** Looks at once, over all kinds. A page of jobs may have 16 MiB. */
 const LOOKS = 2;
@@ -174,16 +171,16 @@ export async function startEngine(options: EngineOptions) {
   const dutyLog = createDutyLog();
   const loopLag = createLoopLag();
   const ledger = createLedger();
+  ledger.count('lock_waits', db.heldByLocks);
   const notifier = createNotifier({ db, url: listenUrl, state: options.listenState, log });
   const queues = queueCache(db, notifier.opened);
   const queueNumbers = createQueueNumbers({ db });
   const waiters = createWaiters({ tell: notifier.finished, ledger });
   const soleWaiters = createSoleWaiters({ ledger });
   const throttle = createBulkThrottle();
-  const inTransactionSlot = createSemaphore(TRANSACTIONS);
   const shareReadiness = createSharedLooks();
   const inRoundTrip = createRoundTrips(db, tally);
-  const inCautiousRoundTrip = createRoundTrips(withLockTimeout(db, SHORT_LOCK_WAIT_MS), tally);
+  const inCautiousRoundTrip = createRoundTrips(db, tally, { isCautious: true });
   const arrivals = createArrivals(db);
   const leaseEnds = createLeaseTimes();
   const common = { db, queues, notifier, arrivals, tally, ledger, log };
@@ -218,7 +215,6 @@ export async function startEngine(options: EngineOptions) {
     enqueueWithin,
     enqueueTogether,
     ackWithJobs,
-    inTransactionSlot,
     groups,
   });
   const claims = createClaims({
@@ -242,7 +238,6 @@ export async function startEngine(options: EngineOptions) {
     enqueueWithin,
     enqueueTogether,
     insertOnce,
-    inTransactionSlot,
     ledger,
     closed: waits.closed,
   });
@@ -281,7 +276,7 @@ export async function startEngine(options: EngineOptions) {
   };
 
   const verbs = {
-    enqueue: ({ jobs, at }: { jobs: NewJob[]; at: PathOf }) => enqueue(jobs, at),
+    enqueue: ({ jobs, at, by }: { jobs: NewJob[]; at: PathOf } & Signed) => enqueue(jobs, at, by),
     enqueueOnce,
     waitForEnqueued: waits.wait,
 

@@ -162,6 +162,15 @@ export const unavailable = (
   cause?: unknown,
 ) => new Refusal('unavailable', detail, undefined, outcome, cause);
 
+/** Somebody holds what the request needs. It has not done anything. */
+export class HeldUp extends Refusal {
+  constructor(cause: unknown) {
+    const detail =
+      'An open transaction holds the unique key, the job or the queue for too long. Nothing was done. Try again later.';
+    super('unavailable', detail, undefined, 'not_done', cause);
+  }
+}
+
 /** An outage that came when a part of the work was done, or may have been. Other errors stay as they are. */
 export const withUnknownOutcome = (error: unknown): unknown =>
   error instanceof Refusal && error.outcome !== undefined

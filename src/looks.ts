@@ -7,7 +7,7 @@ import { unavailable } from './errors.ts';
  */
 
 /** Runs a look as soon as there is a place for it. Those who ask (`from`) take turns: src/postgres/semaphore.ts. */
-type Places = <T>(look: () => Promise<T>, from?: object) => Promise<T>;
+type Places = <T>(look: () => Promise<T>, from?: readonly unknown[]) => Promise<T>;
 
 /** Runs a look. `key`: looks with the same key get the same answer. `from`: who asks. */
 export type Look = <T>(key: string, run: () => Promise<T>, from?: object) => Promise<T>;
@@ -45,7 +45,7 @@ export function createLooks(places: Places): Look {
       return runForAll(sharers, run);
     };
     // The place is told of no failure: what fails one look is no reason to refuse those that wait.
-    const answer = places(() => Promise.allSettled([begin()]), from).then(([ended]) => {
+    const answer = places(() => Promise.allSettled([begin()]), from && [from]).then(([ended]) => {
       if (ended.status === 'rejected') throw ended.reason;
       return ended.value;
     });

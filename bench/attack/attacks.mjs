@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { client } from '../lib/http.mjs';
+import { besideTransaction, flood, LOCKED } from '../lib/locks.mjs';
 import { BODIES, SETTLEMENTS } from './bodies.mjs';
 import { get, post } from './requests.mjs';
 import { each, head, open, tally, withLength, write } from './sockets.mjs';
@@ -131,6 +132,18 @@ async function waitingClaims(url, count, seconds) {
   return { requests: count, answers: await closing(clients, seconds) };
 }
 
+/** Each client needs what an open transaction holds. */
+const waitingForLocks = (url, databaseUrl, kinds, count, seconds) =>
+  besideTransaction(databaseUrl, async (user) => {
+    const http = client(url, count);
+    const calls = [];
+    for (const [i, kind] of kinds.entries()) calls.push(await kind(http, user, `held.${i}`));
+    const counts = await flood(calls, count, seconds);
+    http.close();
+    const requests = Object.values(counts).reduce((sum, n) => sum + n, 0);
+    return { requests, answers: JSON.stringify(counts) };
+  });
+
 const dense = BODIES['1000 jobs of 16 KiB'];
 const PAGE = '/jobs?include=payload&limit=300&queue=large';
 
@@ -169,6 +182,19 @@ export const MEMORY = {
   'waiting claims of 4,800 queues': {
     prepare: (url) => createQueues(url, Array.from({ length: 300 }, (_, i) => sixteen(i)).flat()),
     run: (url) => waitingClaims(url, 300, 20),
+  },
+};
+
+/** Calls behind the locks of one open transaction. */
+export const LOCKS = {
+  ...Object.fromEntries(
+    Object.entries(LOCKED).map(([name, kind]) => [
+      name,
+      { run: (url, databaseUrl) => waitingForLocks(url, databaseUrl, [kind], 60, 10) },
+    ]),
+  ),
+  'all locks together': {
+    run: (url, databaseUrl) => waitingForLocks(url, databaseUrl, Object.values(LOCKED), 300, 20),
   },
 };
 

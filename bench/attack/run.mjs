@@ -6,7 +6,7 @@ import { Worker } from 'node:worker_threads';
 import { benchmark } from '../lib/bench.mjs';
 import { startReplica } from '../lib/service.mjs';
 import { p50, p99 } from '../lib/stats.mjs';
-import { FREEZES, MEMORY } from './attacks.mjs';
+import { FREEZES, LOCKS, MEMORY } from './attacks.mjs';
 import { HANGUPS } from './hangups.mjs';
 import { READS } from './reads.mjs';
 
@@ -63,7 +63,7 @@ async function attack(databaseUrl, budget, { prepare, run }) {
     }, SAMPLE_MS);
     const found = await besideNeighbour(replica.url, async () => {
       await probed(replica);
-      const result = await run(replica.url);
+      const result = await run(replica.url, databaseUrl);
       return { ...result, ...(await probed(replica)) };
     });
     clearInterval(timer);
@@ -87,6 +87,7 @@ await benchmark(
     for (const [title, attacks] of Object.entries({
       Memory: MEMORY,
       'Hang-ups': HANGUPS,
+      Locks: LOCKS,
       'One body': FREEZES,
       Reads: READS,
     })) {

@@ -1,6 +1,6 @@
 -- Takes a key for this transaction. No row comes back when an answer of the last 24 hours is kept under the key.
--- While another transaction holds the key, the insert waits for the end of that transaction, up to lock_timeout. The
--- client of that transaction may be frozen: then the server ends it, see shared/transaction_limits.sql.
+-- While another transaction holds the key, the insert waits for the end of that transaction. The client of that
+-- transaction may be frozen: then the server ends it, see shared/transaction_limits.sql.
 with bounds as materialized (
   select
     -- include shared/transaction_limits.sql

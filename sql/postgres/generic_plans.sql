@@ -8,6 +8,7 @@
 -- Tells whether this connection takes writes: not on a standby, and not where transactions are read-only.
 select
   set_config('statement_timeout', :statement_timeout, true) as statement_timeout,
+  set_config('lock_timeout', :lock_timeout, true) as lock_timeout,
   set_config('plan_cache_mode', 'force_generic_plan', true) as plan_cache_mode,
   set_config('jit', 'off', true) as jit,
   set_config('enable_bitmapscan', 'off', true) as enable_bitmapscan,

@@ -1,4 +1,3 @@
--- Limits the transaction. It waits for a lock no longer than :lock_timeout. It ends when its client, which may be frozen,
--- stays silent for 5 s. So nobody waits long for a lock that it holds.
-set_config('lock_timeout', :lock_timeout, true) as lock_timeout,
+-- Limits the transaction. It ends when its client, which may be frozen, stays silent for 5 s. So nobody waits long for a lock
+-- that it holds.
 set_config('idle_in_transaction_session_timeout', '5s', true) as idle_timeout

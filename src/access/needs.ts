@@ -35,7 +35,7 @@ export interface Need<R = any> {
   narrowed?: true;
   /** It only looks. Callers take turns: the request gets the caller as `from`. */
   looks?: true;
-  /** The history of jobs says who did it: the request gets the caller's name as `by`. */
+  /** The request gets the caller's name as `by`: for the history of jobs, and for turns in waits for locks. */
   signed?: true;
   /** The request may wait for up to `wait_seconds`. It waits no longer when its caller ends. */
   waits?: true;
@@ -126,9 +126,10 @@ const adminOfKey = {
 } as const;
 
 export const NEEDS = {
-  enqueue: { scope: 'produce', queues: enqueued, creates: enqueued },
+  enqueue: { scope: 'produce', signed: true, queues: enqueued, creates: enqueued },
   enqueueOnce: {
     scope: 'produce',
+    signed: true,
     queues: enqueued,
     creates: enqueued,
     own: (request, caller) => ({
@@ -150,7 +151,7 @@ export const NEEDS = {
     queues: claimed,
     own: ownClaim,
   },
-  ack: { ...consume, followUps: followUpsOf, creates: followUpsOf },
+  ack: { ...consume, signed: true, followUps: followUpsOf, creates: followUpsOf },
   nack: { ...consume, signed: true, followUps: followUpsOf, creates: followUpsOf },
   release: { ...consume, signed: true },
   extend: consume,
@@ -177,10 +178,10 @@ export const NEEDS = {
   getMetrics: { ...read, narrowed: true },
   getOverview: { ...read, queues: ({ queue }: Job) => (queue === undefined ? [] : [queue]), narrowed: true },
   getSamples: listed,
-  configureQueue: { ...admin, queues: named, creates: named },
-  pauseQueue: { ...admin, queues: named, creates: named },
-  resumeQueue: { ...admin, queues: named },
-  deleteQueue: { ...admin, queues: named },
+  configureQueue: { ...admin, signed: true, queues: named, creates: named },
+  pauseQueue: { ...admin, signed: true, queues: named, creates: named },
+  resumeQueue: { ...admin, signed: true, queues: named },
+  deleteQueue: { ...admin, signed: true, queues: named },
   purgeQueue: adminOfJobs,
   redriveQueue: { ...adminOfJobs, signed: true },
 

@@ -6,6 +6,7 @@ import type { Signed } from '../postgres/act.ts';
 import type { Clock } from '../postgres/clock.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
+import { inTurnOf } from '../postgres/transactions.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queues } from '../queues/cache.ts';
 import { nextPositions } from '../queues/positions.ts';
@@ -59,7 +60,7 @@ export function createChangeJob(context: {
       () => [queue.id],
       async () => {
         const [position = 0] = await nextPositions(db, 1);
-        return db.query(change, {
+        return inTurnOf(db, { queue: queue.id, by }).query(change, {
           queue_id: queue.id,
           id,
           position,

@@ -4,10 +4,10 @@ import type { GroupHeads } from '../groups/heads.ts';
 import type { Job, JobLook, JobRow } from '../job.ts';
 import { actAs, behind, type Signed } from '../postgres/act.ts';
 import { isKeyTaken } from '../postgres/errorClasses.ts';
-import { LONG_LOCK_WAIT_MS, orUnavailable, withLockTimeout } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
 import { createSemaphore } from '../postgres/semaphore.ts';
 import { planned, prepared, row } from '../postgres/statements.ts';
+import { inTurnOf } from '../postgres/transactions.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queues } from '../queues/cache.ts';
 import { nextPositions } from '../queues/positions.ts';
@@ -57,7 +57,7 @@ export function jobAdmin(context: {
   /** The job with its payload. @throws Refusal `job_not_found` */
   async function get({ id, from }: JobLook): Promise<Job> {
     const queue = await queues.ofJob(id);
-    const [row] = await reading(() => db.query(statements.get, { queue_id: queue.id, id }), from);
+    const [row] = await reading(() => db.query(statements.get, { queue_id: queue.id, id }), [from]);
     if (!row) throw jobNotFound(id);
     return { ...row, queue: queue.name };
   }
@@ -105,7 +105,10 @@ export function jobAdmin(context: {
     /** Cancels a job that waits or is dead. A leased job comes back `leased`, and its worker is asked to stop. */
     async cancel({ id, by }: { id: string } & Signed): Promise<Job> {
       const queue = await queues.ofJob(id);
-      const [row] = await behind(db, actAs(by)).query(statements.cancel, { queue_id: queue.id, id });
+      const [row] = await behind(inTurnOf(db, { queue: queue.id, by }), actAs(by)).query(statements.cancel, {
+        queue_id: queue.id,
+        id,
+      });
       if (!row) throw jobFinished(id, (await get({ id })).state);
       waiters.changed([row]);
       await settlement.dropCancelled(queue, [row]);
@@ -119,18 +122,14 @@ export function jobAdmin(context: {
       const retryNow = async () => {
         const [position = 0] = await nextPositions(db, 1);
         // Somebody may keep a transaction open that holds the unique key.
-        return withLockTimeout(db, LONG_LOCK_WAIT_MS, actAs(by)).query(statements.retry, {
-          queue_id: queue.id,
-          id,
-          position,
-        });
+        const on = behind(inTurnOf(db, { queue: queue.id, by }), actAs(by));
+        return on.query(statements.retry, { queue_id: queue.id, id, position });
       };
-      const [row] = await orUnavailable(
-        arrivals.watch(() => [queue.id], retryNow),
-        'An open transaction holds the unique key for too long.',
-      ).catch((error) => {
-        throw isKeyTaken(error) ? uniqueKeyTaken(id) : error;
-      });
+      const [row] = await arrivals
+        .watch(() => [queue.id], retryNow)
+        .catch((error) => {
+          throw isKeyTaken(error) ? uniqueKeyTaken(id) : error;
+        });
       if (row) {
         if (row.state === 'ready') notifier.ready(queue.name);
         await groups.advanceAfter([row]);

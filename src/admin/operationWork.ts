@@ -5,9 +5,10 @@ import { FIRST_ID } from '../ids.ts';
 import type { JobState } from '../job.ts';
 import { actAs, noteAct } from '../postgres/act.ts';
 import { isKeyTaken, isLockTimeout } from '../postgres/errorClasses.ts';
-import { lockTimeoutOf, SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
+import { SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database, Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
+import { inTurnOf } from '../postgres/transactions.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
@@ -89,6 +90,7 @@ export function createOperationWork(context: {
   log: (error: unknown, message: string) => void;
 }) {
   const { db, queues, arrivals, throttle, log } = context;
+  const briefly = inTurnOf(db, { tryMs: SHORT_LOCK_WAIT_MS });
   const acts = createOperationActs(context);
   const chunk = throttle.chunks();
   /**
@@ -174,7 +176,7 @@ export function createOperationWork(context: {
   async function portion(size: number): Promise<Portion | undefined> {
     let taken: Taken | undefined;
     const inTransaction = async (transaction: Db) => {
-      await transaction.query(statements.limits, { lock_timeout: lockTimeoutOf(SHORT_LOCK_WAIT_MS) });
+      await transaction.query(statements.limits);
       [taken] = await transaction.query(statements.take, { served });
       if (!taken) return undefined;
       const caller = taken.actor ?? '';
@@ -191,7 +193,7 @@ export function createOperationWork(context: {
       return typeof queueId === 'number' ? [queueId] : [];
     };
     try {
-      const done = await arrivals.watch(arriving, () => db.transaction(inTransaction));
+      const done = await arrivals.watch(arriving, () => briefly.transaction(inTransaction));
       if (held !== undefined && held.id === taken?.id)
         held = held.limit >= size ? undefined : { id: held.id, limit: Math.max(1, 2 * held.limit) };
       return done;

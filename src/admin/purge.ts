@@ -2,8 +2,9 @@ import type { BulkThrottle } from '../batching/bulkThrottle.ts';
 import type { GroupHeads } from '../groups/heads.ts';
 import { FIRST_ID } from '../ids.ts';
 import type { JobState } from '../job.ts';
-import type { Db } from '../postgres/pool.ts';
+import type { Database, Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
+import { inTurnOf } from '../postgres/transactions.ts';
 import type { Queue } from '../queues/cache.ts';
 import { callPoint } from './callPoint.ts';
 
@@ -55,7 +56,7 @@ export async function callTime(db: Db): Promise<string> {
 }
 
 /** Deletes jobs by the thousand, in chunks. Each chunk is a transaction of its own. */
-export function createPurge(context: { db: Db; throttle: BulkThrottle; groups: GroupHeads }) {
+export function createPurge(context: { db: Database; throttle: BulkThrottle; groups: GroupHeads }) {
   const { db, throttle, groups } = context;
 
   /** Runs `batch` for one batch of jobs after the other, from behind `first`. `seen` gets each batch. */
@@ -122,11 +123,12 @@ export function createPurge(context: { db: Db; throttle: BulkThrottle; groups: G
 
     /** Deletes the jobs of a queue, leased ones too, until it has overtaken the producers. */
     async clear({ id: queue_id }: Queue): Promise<void> {
+      const on = inTurnOf(db, { queue: queue_id });
       const chunk = throttle.chunks();
       let after = FIRST;
       for (let more = true; more; )
         await chunk(async (limit) => {
-          const [done] = (await db.query(statements.clear, { queue_id, ...after, limit })) as [Cleared];
+          const [done] = (await on.query(statements.clear, { queue_id, ...after, limit })) as [Cleared];
           after = done;
           more = done.count === limit;
           return done.count;

@@ -1,14 +1,9 @@
-import { queueNotEmpty, queueNotFound } from '../errors.ts';
+import { queueNotEmpty, queueNotFound, withUnknownOutcome } from '../errors.ts';
 import type { JobState } from '../job.ts';
-import {
-  createLockWait,
-  LONG_LOCK_WAIT_MS,
-  limitLockWait,
-  orUnavailable,
-  withLockTimeout,
-} from '../postgres/lockWait.ts';
+import type { Signed } from '../postgres/act.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
+import { inTurnOf } from '../postgres/transactions.ts';
 import { type Queue, type Queues, toQueue } from '../queues/cache.ts';
 import { orTooManyQueues } from '../queues/numbers.ts';
 import type { QueueConfig } from '../queues/queue.ts';
@@ -31,7 +26,7 @@ const statements = {
 export type QueueStatus = Queue & QueueCounts;
 
 /** A request about one queue. Each throws `queue_not_found` unless it creates the queue. */
-interface Named {
+interface Named extends Signed {
   queue: string;
 }
 
@@ -41,6 +36,11 @@ interface QueuePage {
   after?: string | undefined;
   name_contains?: string | undefined;
   visible?: string[] | null;
+}
+
+/** @throws the error of work that had done a part of it, perhaps */
+function isPartlyDone(error: unknown): never {
+  throw withUnknownOutcome(error);
 }
 
 /** The verbs that look at queues and change them. */
@@ -55,8 +55,6 @@ export function queueAdmin(context: {
 }) {
   const { db, queues, notifier, purge, redrive, depths, leasesFrom } = context;
   const { countsOf, drop } = queueCounter(db, depths.of, leasesFrom);
-  // Somebody may keep a transaction open that has created the queue.
-  const waitForLocks = createLockWait();
 
   async function statuses(queues: Queue[], asked: Parameters<typeof countsOf>[1]): Promise<QueueStatus[]> {
     const counts = await countsOf(
@@ -95,20 +93,16 @@ export function queueAdmin(context: {
    * Deletes a queue. Without `force` only one that has no jobs: false when it has some. With `force` it deletes the jobs that
    * came since the queue was cleared. None can come while it holds the lock.
    */
-  async function removeLocked(queue: Queue, force: boolean): Promise<boolean> {
+  async function removeLocked(queue: Queue, force: boolean, by?: string): Promise<boolean> {
     const queue_id = queue.id;
-    return orUnavailable(
-      db.transaction(async (transaction) => {
-        await limitLockWait(transaction, LONG_LOCK_WAIT_MS);
-        await transaction.query(statements.lock, { queue_id });
-        if (force) await purge.clearLocked(queue, transaction);
-        const [row] = await transaction.query(statements.empty, { queue_id });
-        if (!row?.empty) return false;
-        await transaction.query(statements.delete, { queue_id });
-        return true;
-      }),
-      'An open transaction has enqueued into the queue, and holds it for too long.',
-    );
+    return inTurnOf(db, { queue: queue_id, by }).transaction(async (transaction) => {
+      await transaction.query(statements.lock, { queue_id });
+      if (force) await purge.clearLocked(queue, transaction);
+      const [row] = await transaction.query(statements.empty, { queue_id });
+      if (!row?.empty) return false;
+      await transaction.query(statements.delete, { queue_id });
+      return true;
+    });
   }
 
   return {
@@ -125,7 +119,7 @@ export function queueAdmin(context: {
     },
 
     /** Replaces the configuration. It creates the queue when there is none. */
-    async configure({ queue: name, config }: Named & { config: QueueConfig }): Promise<QueueStatus> {
+    async configure({ queue: name, config, by }: Named & { config: QueueConfig }): Promise<QueueStatus> {
       const parameters = {
         name,
         lease_seconds: config.lease_seconds,
@@ -139,11 +133,7 @@ export function queueAdmin(context: {
         max_ready: config.max_ready,
       };
       const queue = await afterCreating(name, async () => {
-        await orTooManyQueues(
-          waitForLocks((lockWaitMs) =>
-            withLockTimeout(db, lockWaitMs).query(statements.configure, parameters),
-          ),
-        );
+        await orTooManyQueues(inTurnOf(db, { queue: name, by }).query(statements.configure, parameters));
         return true;
       });
       // It may be new, or a limit may have been raised.
@@ -153,26 +143,30 @@ export function queueAdmin(context: {
     },
 
     /** Has the queue accept jobs but give none to claims. It creates the queue when there is none. */
-    async pause({ queue: name }: Named): Promise<QueueStatus> {
+    async pause({ queue: name, by }: Named): Promise<QueueStatus> {
       const queue = await afterCreating(name, async () => {
         await queues.open(name);
-        return (await db.query(statements.pause, { name, paused: true })).length > 0;
+        return (
+          (await inTurnOf(db, { queue: name, by }).query(statements.pause, { name, paused: true })).length > 0
+        );
       });
       return status(queue);
     },
 
-    async resume({ queue: name }: Named): Promise<QueueStatus> {
-      await db.query(statements.pause, { name, paused: false });
+    async resume({ queue: name, by }: Named): Promise<QueueStatus> {
+      await inTurnOf(db, { queue: name, by }).query(statements.pause, { name, paused: false });
       const queue = await current(name);
       notifier.ready(name);
       return status(queue);
     },
 
     /** Deletes a queue, with `force` its jobs too. @throws Refusal `queue_not_empty` */
-    async remove({ queue: name, force }: Named & { force: boolean }): Promise<void> {
+    async remove({ queue: name, force, by }: Named & { force: boolean }): Promise<void> {
       const queue = await current(name);
-      if (force) await purge.clear(queue);
-      const deleted = await removeLocked(queue, force);
+      // Whoever holds the queue is met before any job is deleted.
+      if (force) await inTurnOf(db, { queue: queue.id, by }).query(statements.lock, { queue_id: queue.id });
+      if (force) await purge.clear(queue).catch(isPartlyDone);
+      const deleted = await removeLocked(queue, force, by).catch(force ? isPartlyDone : undefined);
       queues.changed(name);
       drop(queue.id);
       if (!deleted) throw queueNotEmpty(name);
@@ -182,13 +176,18 @@ export function queueAdmin(context: {
     /** Deletes the jobs in these states. Returns their number. */
     async purge({ queue: name, states }: Named & { states: JobState[] }): Promise<number> {
       const queue = await current(name);
-      return purge.purge(queue, states).finally(() => drop(queue.id));
+      return purge
+        .purge(queue, states)
+        .catch(isPartlyDone)
+        .finally(() => drop(queue.id));
     },
 
     /** Makes dead jobs ready again. Returns their number. */
     async redrive({ queue: name, ...wish }: Named & RedriveWish): Promise<number> {
       const queue = await current(name);
-      return redrive(queue, wish).finally(() => drop(queue.id));
+      return redrive(queue, wish)
+        .catch(isPartlyDone)
+        .finally(() => drop(queue.id));
     },
   };
 }

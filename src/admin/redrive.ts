@@ -2,11 +2,12 @@ import type { BulkThrottle } from '../batching/bulkThrottle.ts';
 import { firstOfKeys } from '../enqueue/insert.ts';
 import type { GroupHeads, Moved } from '../groups/heads.ts';
 import { FIRST_ID } from '../ids.ts';
-import { actAs, type Signed } from '../postgres/act.ts';
+import { actAs, behind, type Signed } from '../postgres/act.ts';
 import { isKeyTaken, isLockTimeout } from '../postgres/errorClasses.ts';
-import { SHORT_LOCK_WAIT_MS, withLockTimeout } from '../postgres/lockWait.ts';
+import { SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database, Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
+import { inTurnOf } from '../postgres/transactions.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queue } from '../queues/cache.ts';
 import { positionsFor } from '../queues/positions.ts';
@@ -74,7 +75,8 @@ export function createRedrive(context: {
   return async function redrive(queue: Queue, wish: RedriveWish): Promise<number> {
     const called_at = await callTime(db);
     // It waits only for a moment for a transaction that takes a key: somebody may keep that transaction open.
-    const on = withLockTimeout(db, SHORT_LOCK_WAIT_MS, actAs(wish.by, 'redriven'));
+    const briefly = inTurnOf(db, { queue: queue.id, by: wish.by, tryMs: SHORT_LOCK_WAIT_MS });
+    const on = behind(briefly, actAs(wish.by, 'redriven'));
     const limit = wish.limit ?? Number.POSITIVE_INFINITY;
     const chunk = throttle.chunks();
     let after = { after_finished_at: '-infinity', after_id: FIRST_ID };

@@ -1,10 +1,12 @@
 import { setImmediate as nextLoop } from 'node:timers/promises';
 import { askers } from '../askers.ts';
 import { isOutage } from '../errors.ts';
+import { isLockTimeout } from '../postgres/errorClasses.ts';
+import { SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Call, Rows } from '../postgres/pipeline.ts';
-import type { Database, Db } from '../postgres/pool.ts';
 import type { Semaphore } from '../postgres/semaphore.ts';
 import type { Statement } from '../postgres/statements.ts';
+import { type Db, inTurnOf, type Transactions, type TransactionsInTurns } from '../postgres/transactions.ts';
 
 /**
  * The order of the statements in a round trip. A claim comes last: it sees the jobs that its own round trip enqueues, and
@@ -20,6 +22,8 @@ export interface Along<Row> {
   /** Runs before it and behind it, in its transaction. Also when the statement has to run again by itself. */
   before?: Call[];
   behind?: Call[];
+  /** It hears of a lock in its way (isLockTimeout). Others wait for the lock. */
+  hearsOfLocks?: boolean;
 }
 
 /** A Db whose statements may have others that go along. */
@@ -77,6 +81,13 @@ interface Waiting {
 interface QueueTrips {
   id: number;
   waiting: Waiting[];
+  db: TripDb;
+}
+
+/** How statements of a queue run: those that hear of a lock in their way, and those that wait for it. */
+interface TripDb {
+  trying: Transactions;
+  waiting: Transactions;
 }
 
 /** How many jobs a round trip has carried: those that its statements name, or that they have found. */
@@ -91,7 +102,7 @@ function jobsOf(calls: TripCall[], results: Rows[]): number {
 
 /** Runs statements, and what goes along with each, in one transaction. Returns the rows of the statements. */
 async function runTogether(
-  db: Pick<Database, 'pipeline'>,
+  db: Pick<Transactions, 'pipeline'>,
   calls: (Call & { along?: Along<never> })[],
   sent?: () => void,
 ): Promise<Rows[]> {
@@ -112,7 +123,7 @@ async function runTogether(
 const BEGUN_AT_ONCE = 100;
 
 /** Work outside of any round trip: each statement goes by itself. */
-function outside(db: Pick<Database, 'pipeline'>): RoundTrip {
+function outside(db: TripDb): RoundTrip {
   const trip: RoundTrip = {
     number: undefined,
     db: {
@@ -122,7 +133,8 @@ function outside(db: Pick<Database, 'pipeline'>): RoundTrip {
         along: Along<Row> = {},
       ) {
         const call = { statement: statement as Call['statement'], parameters: parameters ?? {}, along };
-        const [rows] = (await runTogether(db, [call])) as Row[][];
+        const on = along.hearsOfLocks ? db.trying : db.waiting;
+        const [rows] = (await runTogether(on, [call])) as Row[][];
         along.seen?.(rows as Row[]);
         return rows as Row[];
       },
@@ -200,9 +212,15 @@ function gather(number: number, alone: RoundTrip) {
  * Sends what the verbs of a queue gather in round trips, one after the other: each is one transaction. Verbs gather while
  * the round trip before is under way, and nobody waits when none is. When a round trip returns, the next one is sent
  * first. The answers are dealt out while the database works on it.
+ *
+ * A round trip waits for a lock for a short time only, and is undone then. Its statements run one by one. One that meets the lock
+ * again waits for it beside the next round trips. In cautious ones, its verb hears of the lock instead.
  */
-export function createRoundTrips(db: Pick<Database, 'pipeline'>, tally?: { roundTrip(jobs: number): void }) {
-  const alone = outside(db);
+export function createRoundTrips(
+  db: TransactionsInTurns,
+  tally?: { roundTrip(jobs: number): void },
+  { isCautious = false }: { isCautious?: boolean } = {},
+) {
   const queues = new Map<number, QueueTrips>();
   let number = 0;
   /** Queues that wait for the beginning of their first round trip. */
@@ -218,19 +236,32 @@ export function createRoundTrips(db: Pick<Database, 'pipeline'>, tally?: { round
     next(queue, () => undefined);
   }
 
+  function dbOf(queue: number): TripDb {
+    const trying = inTurnOf(db, { queue, tryMs: SHORT_LOCK_WAIT_MS });
+    return { trying, waiting: isCautious ? trying : inTurnOf(db, { queue }) };
+  }
+
+  const runOne = (on: Transactions, call: TripCall): Promise<void> =>
+    runTogether(on, [call]).then(([rows]) => {
+      call.along.seen?.(rows as never[]);
+      call.resolve(rows as Rows);
+    });
+
+  function failed({ id }: QueueTrips, call: TripCall, error: unknown): void {
+    if (isCautious || call.along.hearsOfLocks || !isLockTimeout(error)) call.reject(error);
+    else runOne(inTurnOf(db, { queue: id, isHeld: true }), call).catch(call.reject);
+  }
+
   /** Runs statements again, each by itself: one of them failed and undid all, and the others must not fail for it. */
-  async function runAlone(calls: TripCall[]): Promise<void> {
+  async function runAlone(queue: QueueTrips, calls: TripCall[]): Promise<void> {
     for (const call of calls)
-      await runTogether(db, [call]).then(([rows]) => {
-        call.along.seen?.(rows as never[]);
-        call.resolve(rows as Rows);
-      }, call.reject);
+      await runOne(queue.db.trying, call).catch((error) => failed(queue, call, error));
   }
 
   async function send(queue: QueueTrips, calls: TripCall[], sent: () => void): Promise<void> {
     calls.sort((a, b) => a.order - b.order);
     try {
-      const results = await runTogether(db, calls, sent);
+      const results = await runTogether(queue.db.trying, calls, sent);
       for (const [i, call] of calls.entries()) call.along.seen?.(results[i] as never[]);
       tally?.roundTrip(jobsOf(calls, results));
       const deal = () => {
@@ -250,9 +281,9 @@ export function createRoundTrips(db: Pick<Database, 'pipeline'>, tally?: { round
         // The verbs that gathered have waited as long. A round trip of their own would wait that long again.
         for (const waiting of queue.waiting.splice(0)) waiting.refuse(error);
       } else if (calls.length === 1) {
-        calls[0]?.reject(error);
+        failed(queue, calls[0] as TripCall, error);
       } else {
-        await runAlone(calls);
+        await runAlone(queue, calls);
       }
       next(queue, () => undefined);
     }
@@ -265,7 +296,7 @@ export function createRoundTrips(db: Pick<Database, 'pipeline'>, tally?: { round
       sent();
       return;
     }
-    const { tripOf, close } = gather(++number, alone);
+    const { tripOf, close } = gather(++number, outside(queue.db));
     const isClaim = ({ order }: Waiting) => order === ORDER_IN_TRIP.claim;
     const start = (begins: (waiting: Waiting) => boolean) => {
       const all = queue.waiting;
@@ -297,7 +328,7 @@ export function createRoundTrips(db: Pick<Database, 'pipeline'>, tally?: { round
         if (queue) {
           queue.waiting.push(entry);
         } else {
-          const opened = { id: queueId, waiting: [entry] };
+          const opened = { id: queueId, waiting: [entry], db: dbOf(queueId) };
           queues.set(queueId, opened);
           void begin(opened);
         }

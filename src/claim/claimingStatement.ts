@@ -1,5 +1,4 @@
 import type { RoundTrip } from '../batching/roundTrips.ts';
-import { lockLimit, SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import { type Call, timeLimit } from '../postgres/pipeline.ts';
 import type { Database } from '../postgres/pool.ts';
 import { type Prepared, prepared, row } from '../postgres/statements.ts';
@@ -103,7 +102,7 @@ function choose(queue: Queue, { cursor }: QueueMemory, parameters: Parameters, s
 
 /**
  * Runs the claiming statement that the queue needs. Calls `filled` as soon as it is known that it filled all slots.
- * `isShared`: other verbs are in its transaction, so it waits for the row of a claim for a short time only.
+ * `isShared`: other verbs are in its transaction, so it hears of a lock in its way.
  */
 export async function runClaim(context: {
   db: Database;
@@ -121,7 +120,6 @@ export async function runClaim(context: {
   const behind: Call[] = [];
   if (parameters.claim_holders) {
     const own = ownCalls(claims);
-    if (isShared) before.push(lockLimit(SHORT_LOCK_WAIT_MS));
     before.push(...own.before);
     behind.push(...own.behind);
   }
@@ -145,5 +143,11 @@ export async function runClaim(context: {
     serveKeys(rows);
     if (rows.length === parameters.slots) filled();
   };
-  return { rows: await trip.query(statement as Prepared<object, ClaimedRow>, all, { seen, before, behind }) };
+  const along = {
+    seen,
+    before,
+    behind,
+    hearsOfLocks: isShared,
+  };
+  return { rows: await trip.query(statement as Prepared<object, ClaimedRow>, all, along) };
 }

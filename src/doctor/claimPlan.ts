@@ -82,7 +82,7 @@ export async function checkClaimPlans(patient: Patient): Promise<Finding[]> {
   const findings: Finding[] = [];
   for (const { name, statement, index } of CLAIMS) {
     const nodes = await looking(client, async () => {
-      await rowsOf(client, statements.generic, { statement_timeout: '15s' });
+      await rowsOf(client, statements.generic, { statement_timeout: '15s', lock_timeout: '0' });
       return planFor(patient, statement, index);
     });
     if (walks(nodes, index)) continue;

@@ -24,7 +24,7 @@ export const connected = <T>(url: string, work: (client: pg.Client) => Promise<T
 export async function looking<T>(client: pg.Client, look: () => Promise<T>): Promise<T> {
   await client.query('begin read only');
   try {
-    await rowsOf(client, statements.limit, { statement_timeout: '15s' });
+    await rowsOf(client, statements.limit, { statement_timeout: '15s', lock_timeout: null });
     return await look();
   } finally {
     await client.query('rollback');

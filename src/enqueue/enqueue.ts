@@ -7,7 +7,7 @@ import type { Job } from '../job.ts';
 import type { Tally } from '../metrics/tally.ts';
 import type { Clock } from '../postgres/clock.ts';
 import { isDataError, isLockTimeout } from '../postgres/errorClasses.ts';
-import { createLockWait, SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
+import type { LockTurn } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
@@ -79,7 +79,6 @@ export function createEnqueue(context: {
   }
 
   const transact = createTransact({ db, arrivals, insert, groups, inserted: committed });
-  const waitForLocks = createLockWait();
 
   const batcher = (insertAll: Insert, how: { joinRoundTrip?: JoinRoundTrip; fullAtOnce?: number }) =>
     createBatcher<JobToInsert[], Job[]>({
@@ -100,7 +99,6 @@ export function createEnqueue(context: {
   const unique = createUniqueBatcher({
     db,
     arrivals,
-    waitForLocks,
     insert,
     insertNewKeys: createInsertNewKeys(newId),
     inserted: committed,
@@ -113,32 +111,33 @@ export function createEnqueue(context: {
     return jobs.map((job, i) => (job.run_at === undefined ? null : runAtOf(job, at(i), now)));
   }
 
-  async function enqueueIntoOne(jobs: JobToInsert[], queue: Queue): Promise<Job[]> {
+  async function enqueueIntoOne(jobs: JobToInsert[], queue: Queue, by?: string): Promise<Job[]> {
     const grouped = jobs.filter((job) => job.group !== null).length;
     const isUnique = jobs.some(hasUniqueKey);
-    const batch = isUnique ? unique : isHeavy(jobs, grouped > 0) ? heavy : light;
-    if (batch === light) notifier.coming(queue.name);
-    const inserted = await batch(queue.id, jobs);
+    const batch = isHeavy(jobs, grouped > 0) ? heavy : light;
+    if (!isUnique && batch === light) notifier.coming(queue.name);
+    const inserted = await (isUnique ? unique(queue.id, jobs, by) : batch(queue.id, jobs));
     if (grouped > 0) await groups.advanceAfter(inserted);
     return inserted;
   }
 
-  async function enqueueIntoMany(jobs: JobToInsert[]): Promise<Job[]> {
-    const unique = jobs.some(hasUniqueKey);
-    const attempt = (lockWaitMs: number) =>
-      transact({ open: async () => jobs, unique }, (_, enqueueIn) => enqueueIn(), lockWaitMs);
-    return unique ? waitForLocks(attempt) : attempt(SHORT_LOCK_WAIT_MS);
-  }
+  const enqueueIntoMany = (jobs: JobToInsert[], by?: string): Promise<Job[]> =>
+    transact(
+      async () => jobs,
+      (_, enqueueIn) => enqueueIn(),
+      { queue: jobs[0]?.queue.id, by },
+    );
 
   /**
    * Runs `work` within the capacity of the queues. When a queue was deleted meanwhile, it runs `work` again. `work` opens
    * the jobs when nothing can refuse them any more: that creates the missing queues, and a refusal leaves no queue behind.
-   * `known` has the jobs whose queues are there.
+   * `known` has the jobs whose queues are there. `isPart`: `work` opens them in a transaction.
    */
   async function intoQueues<T>(
     jobs: NewJob[],
     at: PathOf,
     work: (open: () => Promise<JobToInsert[]>, known: JobToInsert[]) => Promise<T>,
+    isPart = false,
   ): Promise<T> {
     const fair = new Set(jobs.filter((job) => job.fairness_key !== undefined).map(queueNameOf));
     const names = new Set(jobs.map(queueNameOf));
@@ -155,7 +154,7 @@ export function createEnqueue(context: {
       const open = async () => {
         if (known.length === jobs.length) return known;
         for (const name of names)
-          if (!found.has(name)) found.set(name, await queues.open(name, fair.has(name)));
+          if (!found.has(name)) found.set(name, await queues.open(name, fair.has(name), isPart));
         return inFound();
       };
       try {
@@ -173,13 +172,13 @@ export function createEnqueue(context: {
       checked(jobs, at);
     },
 
-    /** Inserts jobs, all or none. Returns them in the same order once they are committed. */
-    enqueue: (jobs: NewJob[], at: PathOf): Promise<Job[]> =>
+    /** Inserts jobs of the caller `by`, all or none. Returns them in the same order once they are committed. */
+    enqueue: (jobs: NewJob[], at: PathOf, by?: string): Promise<Job[]> =>
       intoQueues(jobs, at, async (open) => {
         const found = await open();
         return queueIdsOf(found).length === 1
-          ? enqueueIntoOne(found, found[0]?.queue as Queue)
-          : enqueueIntoMany(found);
+          ? enqueueIntoOne(found, found[0]?.queue as Queue, by)
+          : enqueueIntoMany(found, by);
       }),
 
     /**
@@ -206,9 +205,12 @@ export function createEnqueue(context: {
     inserted: committed,
 
     /** Runs `work` in a transaction. The jobs are inserted in it when, and if, `work` calls `enqueueIn`. */
-    enqueueWithin: <T>(jobs: NewJob[], at: PathOf, work: Within<T>): Promise<T> =>
-      intoQueues(jobs, at, (open) =>
-        transact({ open, unique: jobs.some((job) => job.unique_key !== undefined) }, work),
+    enqueueWithin: <T>(jobs: NewJob[], at: PathOf, work: Within<T>, turn: LockTurn = {}): Promise<T> =>
+      intoQueues(
+        jobs,
+        at,
+        (open) => transact(open, work, { queue: jobs[0] && queueNameOf(jobs[0]), ...turn }),
+        true,
       ),
   };
 }

@@ -1,11 +1,16 @@
 import type { GroupHeads } from '../groups/heads.ts';
 import { queueIdOf } from '../ids.ts';
 import type { Job } from '../job.ts';
-import { limitLockWait, SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
+import type { LockTurn } from '../postgres/lockWait.ts';
 import type { Database, Db } from '../postgres/pool.ts';
+import { createSemaphore } from '../postgres/semaphore.ts';
+import { inTurnOf } from '../postgres/transactions.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
 import type { Insert } from './insert.ts';
 import type { JobToInsert } from './newJob.ts';
+
+/** So many of these transactions run at once. The pool's other connections serve others. */
+const AT_ONCE = 4;
 
 /** Work in a transaction. The jobs are inserted when, and if, it calls `enqueueIn`. */
 export type Within<T> = (transaction: Db, enqueueIn: () => Promise<Job[]>) => Promise<T>;
@@ -23,6 +28,7 @@ export function createTransact(context: {
   inserted(jobs: Job[]): void;
 }) {
   const { db, arrivals, insert, groups, inserted } = context;
+  const slot = createSemaphore(AT_ONCE);
 
   /** It locks the queues in the order of their ids, so that no two transactions can deadlock. */
   async function insertInto(transaction: Db, jobs: JobToInsert[]): Promise<Job[]> {
@@ -35,26 +41,21 @@ export function createTransact(context: {
     return jobs.map((job) => done.get(job) as Job);
   }
 
-  /**
-   * Runs `work`. `open` gives the jobs, and creates their queues. If one of them is `unique`, it waits `lockWaitMs` at most
-   * for another transaction that holds its key.
-   */
+  /** Runs `work`. `open` gives the jobs, and creates their queues. */
   return async function transact<T>(
-    { open, unique }: { open: () => Promise<JobToInsert[]>; unique: boolean },
+    open: () => Promise<JobToInsert[]>,
     work: Within<T>,
-    lockWaitMs = SHORT_LOCK_WAIT_MS,
+    turn: LockTurn,
   ): Promise<T> {
     let done: Job[] = [];
-    const run = async (transaction: Db) => {
-      if (unique) await limitLockWait(transaction, lockWaitMs);
-      return work(transaction, async () => {
+    const run = (transaction: Db) =>
+      work(transaction, async () => {
         done = await insertInto(transaction, await open());
         return done;
       });
-    };
     const result = await arrivals.watch(
       () => [...new Set(done.map((job) => queueIdOf(job.id) as number))],
-      () => db.transaction(run),
+      () => inTurnOf(db, { slot, ...turn }).transaction(run),
     );
     inserted(done);
     await groups.advanceAfter(done);

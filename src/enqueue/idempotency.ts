@@ -3,9 +3,8 @@ import { idempotencyKeyReused, isOutage } from '../errors.ts';
 import type { Job } from '../job.ts';
 import type { Ledger } from '../ledger.ts';
 import { type Hold, LEFT_WAIT_BYTES } from '../memory.ts';
-import { orUnavailable } from '../postgres/lockWait.ts';
+import type { Signed } from '../postgres/act.ts';
 import type { Database } from '../postgres/pool.ts';
-import type { Semaphore } from '../postgres/semaphore.ts';
 import type { PathOf } from './checks.ts';
 import type { Enqueue } from './enqueue.ts';
 import {
@@ -47,7 +46,7 @@ export interface Enqueued {
 export type AnswerOf = (jobs: Job[]) => Answer | Promise<Answer>;
 
 /** Jobs to enqueue once for each key. */
-export interface IdempotentEnqueue {
+export interface IdempotentEnqueue extends Signed {
   request: IdempotentRequest;
   jobs: NewJob[];
   at: PathOf;
@@ -77,25 +76,29 @@ export function idempotentEnqueue(context: {
   enqueueWithin: Enqueue['enqueueWithin'];
   enqueueTogether: Enqueue['enqueueTogether'];
   insertOnce: OnceBatcher;
-  inTransactionSlot: Semaphore;
   ledger: Ledger;
   /** True when this replica stops, and lets no client wait any more. */
   closed(): boolean;
 }) {
-  const { db, enqueueWithin, enqueueTogether, insertOnce, inTransactionSlot, closed } = context;
+  const { db, enqueueWithin, enqueueTogether, insertOnce, closed } = context;
   const underWay = new Map<string, UnderWay>();
   context.ledger.count('idempotency_keys', () => underWay.size);
 
   /** The first answer, and the jobs, unless the request was carried out before. */
-  const carryOut = ({ request, jobs, at, answerOf, afterwards }: IdempotentEnqueue) =>
-    enqueueWithin<Awaited<UnderWay['begun']>>(jobs, at, async (transaction, enqueueIn) => {
-      if (!(await takeKey(transaction, request)))
-        return { given: (await recall(transaction, request)) as KeptAnswer };
-      const written = await enqueueIn();
-      const given = await answerOf(written);
-      await keepAnswer(transaction, request, given, afterwards?.seconds);
-      return { given, enqueued: enqueuedOf(written) };
-    });
+  const carryOut = ({ request, jobs, at, answerOf, afterwards, by }: IdempotentEnqueue) =>
+    enqueueWithin<Awaited<UnderWay['begun']>>(
+      jobs,
+      at,
+      async (transaction, enqueueIn) => {
+        if (!(await takeKey(transaction, request)))
+          return { given: (await recall(transaction, request)) as KeptAnswer };
+        const written = await enqueueIn();
+        const given = await answerOf(written);
+        await keepAnswer(transaction, request, given, afterwards?.seconds);
+        return { given, enqueued: enqueuedOf(written) };
+      },
+      { by },
+    );
 
   /** Keeps the final answer, and returns it. In an outage the first answer stays, as another replica would give that. */
   async function conclude(
@@ -132,10 +135,7 @@ export function idempotentEnqueue(context: {
     // create its queue again.
     const given = await recall(db, request);
     if (given) return { given };
-    return orUnavailable(
-      inTransactionSlot(() => carryOut(asked)),
-      'Another request holds this Idempotency-Key or the queue for too long.',
-    );
+    return carryOut(asked);
   }
 
   /** It may go on for long without its client. So it knows no more of its request than it needs: no body, no connection. */

@@ -1,5 +1,4 @@
 import { idempotencyKeyReused } from '../errors.ts';
-import { LONG_LOCK_WAIT_MS, lockTimeoutOf } from '../postgres/lockWait.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, prepared, row } from '../postgres/statements.ts';
 
@@ -53,8 +52,7 @@ export async function takeKey(
   transaction: Db,
   { route, key, fingerprint }: IdempotentRequest,
 ): Promise<boolean> {
-  const lock_timeout = lockTimeoutOf(LONG_LOCK_WAIT_MS);
-  const taken = await transaction.query(statements.take, { route, key, fingerprint, lock_timeout });
+  const taken = await transaction.query(statements.take, { route, key, fingerprint });
   return taken.length > 0;
 }
 

@@ -1,8 +1,9 @@
 import { createBatcher } from '../batching/batcher.ts';
 import type { Job } from '../job.ts';
 import { isKeyTaken, isLockTimeout } from '../postgres/errorClasses.ts';
-import { SHORT_LOCK_WAIT_MS, type WaitForLocks, withLockTimeout } from '../postgres/lockWait.ts';
+import { type LockTurn, SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
+import { inTurnOf, type Transactions } from '../postgres/transactions.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
 import { hasUniqueKey, type Insert } from './insert.ts';
 import type { InsertNewKeys } from './insertNewKeys.ts';
@@ -32,17 +33,16 @@ export function dealOut(jobs: Job[], requests: unknown[][]): Job[][] {
 export function createUniqueBatcher(context: {
   db: Database;
   arrivals: Arrivals;
-  waitForLocks: WaitForLocks;
   insert: Insert;
   insertNewKeys: InsertNewKeys;
   inserted: (jobs: Job[]) => void;
 }) {
-  const { db, arrivals, waitForLocks, insert, insertNewKeys, inserted } = context;
+  const { db, arrivals, insert, insertNewKeys, inserted } = context;
   /** The keys that requests wait for on this replica, and the number of requests that wait for each. */
   const waitedFor = new Map<string, number>();
 
   /** Nearly all keys are free, or held by an unfinished job. That is found out first. */
-  async function insertOn(on: ReturnType<typeof withLockTimeout>, queueId: number, jobs: JobToInsert[]) {
+  async function insertOn(on: Transactions, queueId: number, jobs: JobToInsert[]) {
     if (jobs.some(opensWindow)) return insert(on, queueId, jobs);
     try {
       return await insertNewKeys(on, queueId, jobs);
@@ -52,11 +52,12 @@ export function createUniqueBatcher(context: {
     }
   }
 
-  /** Inserts in a transaction of its own, which waits `lockWaitMs` at most for a lock. */
-  async function insertWithin(lockWaitMs: number, queueId: number, jobs: JobToInsert[]): Promise<Job[]> {
+  /** Inserts in a transaction of its own. */
+  async function insertWithin(turn: LockTurn, queueId: number, jobs: JobToInsert[]): Promise<Job[]> {
+    const on = inTurnOf(db, { queue: queueId, ...turn });
     const done = await arrivals.watch(
       () => [queueId],
-      () => insertOn(withLockTimeout(db, lockWaitMs), queueId, jobs),
+      () => insertOn(on, queueId, jobs),
     );
     inserted(done);
     return done;
@@ -66,13 +67,14 @@ export function createUniqueBatcher(context: {
     weigh: (jobs) => weigh(jobs, BATCH_ROWS, BATCH_BYTES),
     maxWeight: 1,
     run: async (queueId, requests) =>
-      dealOut(await insertWithin(SHORT_LOCK_WAIT_MS, queueId, requests.flat()), requests),
+      dealOut(await insertWithin({ tryMs: SHORT_LOCK_WAIT_MS }, queueId, requests.flat()), requests),
   });
 
-  async function alone(queueId: number, jobs: JobToInsert[], keys: string[]): Promise<Job[]> {
+  async function alone(queueId: number, jobs: JobToInsert[], keys: string[], by?: string): Promise<Job[]> {
+    const isHeld = keys.some((key) => waitedFor.has(key));
     for (const key of keys) waitedFor.set(key, (waitedFor.get(key) ?? 0) + 1);
     try {
-      return await waitForLocks((lockWaitMs) => insertWithin(lockWaitMs, queueId, jobs));
+      return await insertWithin({ isHeld, by }, queueId, jobs);
     } finally {
       for (const key of keys) {
         const others = (waitedFor.get(key) as number) - 1;
@@ -82,14 +84,14 @@ export function createUniqueBatcher(context: {
     }
   }
 
-  return async (queueId: number, jobs: JobToInsert[]): Promise<Job[]> => {
+  return async (queueId: number, jobs: JobToInsert[], by?: string): Promise<Job[]> => {
     const keys = jobs.filter(hasUniqueKey).map((job) => `${queueId} ${job.unique_key}`);
-    if (keys.some((key) => waitedFor.has(key))) return alone(queueId, jobs, keys);
+    if (keys.some((key) => waitedFor.has(key))) return alone(queueId, jobs, keys, by);
     try {
       return await batched(queueId, jobs);
     } catch (error) {
       if (!isLockTimeout(error)) throw error;
-      return alone(queueId, jobs, keys);
+      return alone(queueId, jobs, keys, by);
     }
   };
 }

@@ -4,11 +4,12 @@ import { isOutage } from '../errors.ts';
 import { queueIdOf } from '../ids.ts';
 import type { JobState } from '../job.ts';
 import { isLockTimeout } from '../postgres/errorClasses.ts';
-import { SHORT_LOCK_WAIT_MS, withLockTimeout } from '../postgres/lockWait.ts';
+import { SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
 import { createSemaphore } from '../postgres/semaphore.ts';
 import { planned, prepared, row } from '../postgres/statements.ts';
 import { textArray } from '../postgres/textArray.ts';
+import { inTurnOf } from '../postgres/transactions.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
@@ -128,7 +129,7 @@ export function createGroupHeads(context: {
     const found = new Map(await Promise.all(ids.map(async (id) => [id, await queues.byId(id)] as const)));
     const queue_ids = groupsOf.flatMap(([queueId, groups]) => groups.map(() => queueId));
     const groups = groupsOf.flatMap(([, some]) => some);
-    const advanceAll = () => withLockTimeout(db, SHORT_LOCK_WAIT_MS).query(many, { queue_ids, groups });
+    const advanceAll = () => inTurnOf(db, { tryMs: SHORT_LOCK_WAIT_MS }).query(many, { queue_ids, groups });
     const advanced = await arrivals.watch(() => ids, advanceAll);
     for (const { queue_id } of advanced) {
       const queue = found.get(queue_id);

@@ -1,6 +1,6 @@
 import { type Call, callOf } from './pipeline.ts';
-import type { Database, Db } from './pool.ts';
 import { prepared, type Statement } from './statements.ts';
+import type { Db, Transactions } from './transactions.ts';
 
 /*
  * Who acts on jobs, for their history. Statements of one kind serve several callers at once, and a trigger notes what they did:
@@ -39,7 +39,7 @@ export const actAs = (by: string | undefined, event?: 'redriven'): Call[] =>
   actOf(by === undefined ? undefined : JSON.stringify(by), event);
 
 /** Runs statements, each in a transaction of its own, behind these. */
-export const behind = (db: Database, calls: Call[]): Db =>
+export const behind = (db: Transactions, calls: Call[]): Db =>
   calls.length === 0
     ? db
     : {

@@ -1,91 +1,124 @@
-import { unavailable } from '../errors.ts';
-import { behind } from './act.ts';
+import { HeldUp } from '../errors.ts';
 import { isLockTimeout } from './errorClasses.ts';
-import { type Call, callOf } from './pipeline.ts';
-import type { Database, Db } from './pool.ts';
-import { createSemaphore } from './semaphore.ts';
-import { prepared } from './statements.ts';
+import { createSemaphore, NoPlace, type Semaphore } from './semaphore.ts';
+import type { Path } from './turns.ts';
 
 /*
- * Users' own transactions may hold unique keys and queues for any time. These are the limits on how long Dibs waits for
- * their locks, and what it answers then.
+ * Users' own transactions may hold unique keys, queues and jobs for any time. This is the one rule for all statements that may
+ * wait for such a lock. The pool applies it to every statement (pool.ts). See docs/decisions/0048-one-rule-for-lock-waits.md.
  */
 
-const lockTimeout = prepared('postgres/lock_timeout');
-
-/** How long a replica waits for the lock of another replica, which commits within some milliseconds. */
+/** How long a statement tries. Another replica commits within some milliseconds. */
 export const SHORT_LOCK_WAIT_MS = 50;
-/** How long a request waits for a transaction of a user or of another request. */
+/** How long a request waits in all for a lock that it has met. */
 export const LONG_LOCK_WAIT_MS = 2000;
-/** Requests that try at once, and requests that wait at once. The pool's other connections serve other work. */
-const TRIED_AT_ONCE = 2;
-const WAITING_AT_ONCE = 3;
+/** After so long in a place, it is the next one's turn. */
+const SLICE_MS = 250;
+/** Who met a lock tries in few places for so long. */
+const HELD_UP_MS = 1000;
+/** Shares of the connections: for waiting, and for trying where locks were met. */
+const WAITING = 1 / 3;
+const TRYING = 1 / 5;
+/** So many wait for a place. */
+const MOST_WAITING = 1000;
 
 /** A duration as PostgreSQL's setting `lock_timeout` takes it. */
 export const lockTimeoutOf = (ms: number): string => `${Math.ceil(ms)}ms`;
 
-/** Goes before statements in their transaction. Each of them waits for a lock at most this long. */
-export const lockLimit = (ms: number): Call => callOf(lockTimeout, { lock_timeout: lockTimeoutOf(ms) });
-
-/** Limits how long the statements of an open transaction wait for a lock, from now on. */
-export const limitLockWait = (transaction: Db, ms: number) =>
-  transaction.query(lockTimeout, { lock_timeout: lockTimeoutOf(ms) });
-
-/**
- * Runs statements, each `query` and each `pipeline` in a transaction of its own, behind those of `before`. It waits for a
- * lock at most this long.
- */
-export function withLockTimeout(
-  db: Database,
-  ms: number,
-  before: Call[] = [],
-): Pick<Database, 'query' | 'pipeline'> {
-  const first = [lockLimit(ms), ...before];
-  return {
-    ...behind(db, first),
-    async pipeline(calls, sent) {
-      const results = await db.pipeline([...first, ...calls], sent);
-      return results.slice(first.length);
-    },
-  };
+/** In whose turn a statement waits. */
+export interface LockTurn {
+  /** The queue that it is about: its id, or its name where that is all that is known. Without it, statements of one kind take turns. */
+  queue?: number | string | undefined;
+  by?: string | undefined;
+  /** Where it takes a place for its first try. While it waits, it holds none. */
+  slot?: Semaphore | undefined;
+  /** It tries for so long only. Then its caller hears of the lock (isLockTimeout). */
+  tryMs?: number | undefined;
+  /** What it needs is known to be held: it waits without a try. */
+  isHeld?: boolean | undefined;
+  /** It works for a transaction, which has a place for its try or its wait. It tries for a short time, and that one waits. */
+  isPart?: boolean | undefined;
 }
 
-/** Returns what `work` returns. @throws Refusal `unavailable` with this detail when it waits too long for a lock */
-export async function orUnavailable<T>(work: Promise<T>, detail: string): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    throw isLockTimeout(error) ? unavailable(detail) : error;
-  }
-}
+/** Whether its caller hears of a lock. */
+const isTold = ({ tryMs, isPart }: LockTurn): boolean => tryMs !== undefined || isPart === true;
+
+/** Runs work with this limit for each wait for a lock. It may run again after a wait that was too long. */
+type LockWork<T> = (lockWaitMs: number) => Promise<T>;
 
 /**
- * Runs work that may meet the lock of a transaction that somebody keeps open. It tries for a short time first. Only
- * work that meets such a lock waits longer. So waiting takes few connections, and other work does not wait behind it.
- * @throws Refusal `unavailable` when that takes too long
+ * Runs work that may meet a lock. It tries for a short time first. What meets a lock waits in one of few places, in turns, and
+ * is refused after LONG_LOCK_WAIT_MS. Whoever has met a lock just now has few places for its tries, too. So other work does
+ * not wait behind locks, whoever meets them, and however many.
  */
-export function createLockWait() {
-  const tried = createSemaphore(TRIED_AT_ONCE);
-  const waiting = createSemaphore(WAITING_AT_ONCE);
+export function createLockWaits(connections: number) {
+  const trying = createSemaphore(Math.max(1, Math.floor(connections * TRYING)), MOST_WAITING);
+  const waiting = createSemaphore(Math.max(1, Math.floor(connections * WAITING)), MOST_WAITING);
+  /** Until when somebody counts as held up, the oldest first. */
+  const heldUp = new Map<unknown, number>();
 
-  return async function waitForLocks<T>(work: (lockWaitMs: number) => Promise<T>): Promise<T> {
-    const until = performance.now() + LONG_LOCK_WAIT_MS;
-    const detail = 'An open transaction holds the unique key or the queue for too long.';
-    try {
-      return await tried(() => work(SHORT_LOCK_WAIT_MS));
-    } catch (error) {
-      if (!isLockTimeout(error)) throw error;
+  function noteLock(queue: unknown): void {
+    const now = performance.now();
+    heldUp.delete(queue);
+    heldUp.set(queue, now + HELD_UP_MS);
+    for (const [oldest, until] of heldUp) {
+      if (until > now) break;
+      heldUp.delete(oldest);
     }
-    const wait = () => {
-      const left = until - performance.now();
-      if (left < SHORT_LOCK_WAIT_MS) throw unavailable(detail);
-      return work(left);
-    };
-    return orUnavailable(
-      waiting(async () => wait()),
-      detail,
-    );
+  }
+
+  const isHeldUpNow = (queue: unknown) => (heldUp.get(queue) ?? 0) > performance.now();
+
+  const pathOf = ({ queue, by }: LockTurn, kind = ''): Path => [queue ?? kind, by ?? ''];
+
+  function tryOnce<T>(work: LockWork<T>, turn: LockTurn, from: Path, until: number): Promise<T> {
+    const attempt = () => work(turn.tryMs ?? SHORT_LOCK_WAIT_MS);
+    if (isHeldUpNow(from[0]) && !turn.isPart) return trying(attempt, from, until);
+    return turn.slot ? turn.slot(attempt, from) : attempt();
+  }
+
+  /** @throws the error of the lock after a wait that was too long */
+  async function wait<T>(work: LockWork<T>, from: Path, until: number): Promise<T> {
+    for (;;) {
+      try {
+        return await waiting(
+          () => work(Math.max(1, Math.min(SLICE_MS, until - performance.now()))),
+          from,
+          until,
+        );
+      } catch (error) {
+        if (!isLockTimeout(error)) throw error;
+        noteLock(from[0]);
+        if (until - performance.now() < SHORT_LOCK_WAIT_MS) throw error;
+      }
+    }
+  }
+
+  /** Work of one `kind` takes turns where no queue is named. @throws Refusal `unavailable` when the wait takes too long */
+  async function inTurn<T>(work: LockWork<T>, turn: LockTurn, kind?: string): Promise<T> {
+    const until = performance.now() + LONG_LOCK_WAIT_MS;
+    const from = pathOf(turn, kind);
+    try {
+      if (!turn.isHeld)
+        try {
+          return await tryOnce(work, turn, from, until);
+        } catch (error) {
+          if (!isLockTimeout(error)) throw error;
+          noteLock(from[0]);
+          if (isTold(turn)) throw error;
+        }
+      return await wait(work, from, until);
+    } catch (error) {
+      const isLocked = isLockTimeout(error) && !isTold(turn);
+      throw isLocked || error instanceof NoPlace ? new HeldUp(error) : error;
+    }
+  }
+
+  return {
+    inTurn,
+    /** How much work waits for a lock, or for a place to do so. */
+    held: (): number => trying.held() + waiting.held(),
   };
 }
 
-export type WaitForLocks = ReturnType<typeof createLockWait>;
+export type InTurn = ReturnType<typeof createLockWaits>['inTurn'];

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import type { Askers } from '../askers.ts';
 import { bindInParts, Encoded } from './encoded.ts';
+import { lockTimeoutOf, SHORT_LOCK_WAIT_MS } from './lockWait.ts';
 import { prepared, type Statement, valuesOf } from './statements.ts';
 
 /** A statement with the values of its parameters. One without a name is parsed and planned for this call. */
@@ -30,16 +31,19 @@ export const waitMsFor = ([first]: Call[]): number =>
 
 const limits = { generic: prepared('postgres/generic_plans'), custom: prepared('postgres/time_limit') };
 
-/** What goes before the statements: their time limit and, for prepared ones, generic plans. */
-function settingsFor(calls: Call[]): Call {
+/** What goes before the statements: their limits and, for prepared ones, generic plans. */
+function settingsFor(calls: Call[], lockWaitMs: number): Call {
   const timeoutMs = calls[0]?.statement.timeoutMs ?? STATEMENT_MS;
   const kind = calls.every(({ statement }) => statement.name !== undefined) ? 'generic' : 'custom';
-  return callOf(limits[kind], { statement_timeout: `${timeoutMs}ms` });
+  return callOf(limits[kind], {
+    statement_timeout: `${timeoutMs}ms`,
+    lock_timeout: lockTimeoutOf(lockWaitMs),
+  });
 }
 
 /** Goes before a statement inside a round trip, and sets the time limit for it and those behind it. */
 export const timeLimit = (ms: number = STATEMENT_MS): Call =>
-  callOf(limits.custom, { statement_timeout: `${ms}ms` });
+  callOf(limits.custom, { statement_timeout: `${ms}ms`, lock_timeout: null });
 
 /** Whether some of the statements have a time limit of their own. */
 export const hasOwnLimit = (calls: Call[]): boolean =>
@@ -93,9 +97,13 @@ export class Pipeline implements pg.Submittable {
   #unreadable: unknown;
 
   /** `session` goes before all others (session.ts). */
-  constructor(calls: Call[], parserOf: ParserOf, { isTimed = false, session = [] as Call[] } = {}) {
+  constructor(
+    calls: Call[],
+    parserOf: ParserOf,
+    { lockWaitMs = SHORT_LOCK_WAIT_MS, isTimed = false, session = [] as Call[] } = {},
+  ) {
     this.#isTimed = isTimed;
-    this.#calls = [...session, settingsFor(calls), ...calls];
+    this.#calls = [...session, settingsFor(calls, lockWaitMs), ...calls];
     this.#settings = session.length + 1;
     this.#parserOf = parserOf;
     this.#results = this.#calls.map(() => []);
@@ -171,7 +179,8 @@ export class Pipeline implements pg.Submittable {
     for (const name of done) this.#keep(name);
     const failed = this.#described.get(this.#name);
     if (failed && failed.length > 0) this.#keep(this.#name);
-    else if (failed) this.isSure = false;
+    // One without a name is never kept.
+    else if (failed && this.#name !== '') this.isSure = false;
     this.callback(error, []);
   }
 

@@ -14,33 +14,24 @@ import {
   readOnly,
 } from './errorClasses.ts';
 import { inTime, isClientTimeout } from './inTime.ts';
+import { createLockWaits } from './lockWait.ts';
 import { withLongEncoded } from './longParameters.ts';
 import { type OutageLog, silentOutageLog } from './outageLog.ts';
 import { type Call, hasOwnLimit, Pipeline, ROUND_TRIP_MS, type Rows, waitMsFor } from './pipeline.ts';
 import { BEGIN, SetClient, sessionCalls } from './session.ts';
 import type { Statement } from './statements.ts';
+import { type Attempts, type Db, inTurns, type TransactionsInTurns } from './transactions.ts';
 import { type TripNotes, type TripWatch, watchTrip } from './trip.ts';
 
-/** Runs statements. Every outage is thrown as the refusal `unavailable`. */
-export interface Db {
-  query<Parameters extends object, Row>(
-    statement: Statement<Parameters, Row>,
-    parameters?: Parameters,
-  ): Promise<Row[]>;
-}
+export type { Db };
 
 /** The pool of connections of a replica. */
-export interface Database extends Db {
-  /** Runs `work` in one transaction, and again after a failure that isRetryable. */
-  transaction<T>(work: (db: Db) => Promise<T>): Promise<T>;
-  /**
-   * Runs statements in one transaction and one round trip, and returns the rows of each. It calls `sent` when they are
-   * on their way.
-   */
-  pipeline(calls: Call[], sent?: () => void): Promise<Rows[]>;
+export interface Database extends TransactionsInTurns {
   connections(): Connections;
   /** Whether the database takes writes, as far as this replica has heard. */
   serves(): boolean;
+  /** How much work waits for a lock, or for a place to do so. */
+  heldByLocks(): number;
   close(): Promise<void>;
 }
 
@@ -56,6 +47,7 @@ export interface Connections {
 /** How long a transaction may take in all, from the wait for a connection to the commit. */
 const TRANSACTION_MS = 4500;
 
+/** Runs statements in an open transaction. */
 const dbOf = (run: (calls: Call[]) => Promise<Rows[]>): Db => ({
   async query<Parameters extends object, Row>(
     statement: Statement<Parameters, Row>,
@@ -103,9 +95,11 @@ export function openDatabase(
     client: pg.PoolClient,
     calls: Call[],
     notes: TripNotes,
+    lockWaitMs: number,
     limitMs = waitMsFor(calls),
   ): Promise<Rows[]> {
     const pipeline = new Pipeline(calls, columnTypes.getTypeParser, {
+      lockWaitMs,
       isTimed: notes.isTimed(calls),
       session: sessionCalls(client),
     });
@@ -130,15 +124,6 @@ export function openDatabase(
       if (isHarmless && pipeline.isSure) harmless.add(error as object);
       throw error;
     }
-  }
-
-  /** Runs statements as a transaction of their own. */
-  async function runWhole(client: pg.PoolClient, calls: Call[], notes: TripNotes, sent?: () => void) {
-    const running = runOn(client, calls, notes);
-    sent?.();
-    const results = await running;
-    notes.committed();
-    return results;
   }
 
   /** `mayTimeOut`: a time limit that is reached is no outage. */
@@ -167,10 +152,10 @@ export function openDatabase(
    */
   const withConnection = <T>(
     work: (client: pg.PoolClient, notes: TripNotes) => Promise<T>,
-    { whole, mayTimeOut = false }: { whole: boolean; mayTimeOut?: boolean },
+    { asked, whole, mayTimeOut = false }: { asked: number; whole: boolean; mayTimeOut?: boolean },
   ): Promise<T> =>
     withRetries(async () => {
-      const notes = watchTrip(watch);
+      const notes = watchTrip(watch, asked);
       const client = await pool.connect();
       notes.connected();
       try {
@@ -196,36 +181,40 @@ export function openDatabase(
       }
     }, mayTimeOut);
 
-  return {
-    ...dbOf((calls) =>
-      withConnection((client, notes) => runWhole(client, calls, notes), {
-        whole: true,
-        mayTimeOut: hasOwnLimit(calls),
-      }),
-    ),
-    async pipeline(calls, sent) {
-      const encoded = await withLongEncoded(calls);
-      return withConnection((client, notes) => runWhole(client, encoded, notes, sent), {
-        whole: true,
-        mayTimeOut: hasOwnLimit(calls),
-      });
-    },
+  const locks = createLockWaits(size);
+  const attempts: Attempts = {
+    pipeline: (calls, { lockWaitMs, asked }, sent) =>
+      withConnection(
+        async (client, notes) => {
+          const running = runOn(client, calls, notes, lockWaitMs);
+          sent?.();
+          const results = await running;
+          notes.committed();
+          return results;
+        },
+        { asked, whole: true, mayTimeOut: hasOwnLimit(calls) },
+      ),
 
-    async transaction(work) {
+    async transaction(work, { lockWaitMs, asked }) {
       const until = performance.now() + TRANSACTION_MS;
       const left = () => Math.max(1, Math.min(ROUND_TRIP_MS, until - performance.now()));
       return withConnection(
         async (client, notes) => {
           await runText(client, BEGIN, left());
-          const result = await work(dbOf((calls) => runOn(client, calls, notes, left())));
+          const result = await work(dbOf((calls) => runOn(client, calls, notes, lockWaitMs, left())));
           const from = performance.now();
           await runText(client, 'commit', left());
           notes.committed(from);
           return result;
         },
-        { whole: false },
+        { asked, whole: false },
       );
     },
+  };
+
+  return {
+    ...inTurns(attempts, locks.inTurn),
+    heldByLocks: locks.held,
 
     connections: () => ({
       busy: pool.totalCount - pool.idleCount,

@@ -1,79 +1,86 @@
-import { isOutage, unavailable } from '../errors.ts';
-import { isLockTimeout } from './errorClasses.ts';
-
-/** Behind locks that are not freed, nobody waits for a place much longer than this. */
-const WAIT_MS = 2000;
+import { isOutage } from '../errors.ts';
+import { type Path, Turns } from './turns.ts';
 
 interface Waiting {
-  since: number;
+  /** It makes no sense to enter later than that. */
+  until: number;
   enter(): void;
-  refuse(outage: unknown): void;
+  refuse(error: unknown): void;
 }
 
-/** Runs work as soon as there is a place for it. `from` tells who asks for it, where those who ask take turns. */
-export type Semaphore = <T>(work: () => Promise<T>, from?: object) => Promise<T>;
+/**
+ * Runs work as soon as there is a place for it. `from` tells who asks for it: those who ask take turns. Work that gets no place
+ * until then, by performance.now(), throws NoPlace.
+ */
+export interface Semaphore {
+  <T>(work: () => Promise<T>, from?: Path, until?: number): Promise<T>;
+  /** How much runs or waits. */
+  held(): number;
+}
 
-const ANYBODY = {};
+const ANYBODY: Path = [];
+
+/** Work got no place in time, or too much else waits. */
+export class NoPlace extends Error {}
 
 /**
- * Lets at most `most` pieces of work run at once. Those who ask take turns, and the work that one of them asks for goes in order.
- * When a piece of work meets an outage, all work that waits fails with it: otherwise each of them would wait just as long for
- * the same failure. When one meets a lock that is not freed, work that has waited for WAIT_MS is refused.
+ * Lets at most `most` pieces of work run at once, and at most `mostWaiting` wait: then the longest line gives way. When a piece
+ * of work meets an outage, all work that waits fails with it: otherwise each of them would wait just as long for the same failure.
  */
-export function createSemaphore(most: number): Semaphore {
-  /** What waits, by who asks for it. Whose turn is next stands first. */
-  const lines = new Map<object, Waiting[]>();
+export function createSemaphore(most: number, mostWaiting = Number.POSITIVE_INFINITY): Semaphore {
+  const line = new Turns<Waiting>();
   let running = 0;
+  /** None of those who wait has an earlier `until`. */
+  let soonest = Number.POSITIVE_INFINITY;
 
-  function line(from: object): Waiting[] {
-    const found = lines.get(from) ?? [];
-    lines.set(from, found);
-    return found;
+  const refuseAll = (waiting: Waiting[], error: unknown) => {
+    for (const { refuse } of waiting) refuse(error);
+  };
+
+  function enter(from: Path, until: number): Promise<void> {
+    return new Promise((enter, refuse) => {
+      line.push(from, { until, enter, refuse });
+      soonest = Math.min(soonest, until);
+      if (line.size > mostWaiting) line.lastOfLongest()?.refuse(new NoPlace());
+    });
   }
 
-  function next(): Waiting | undefined {
-    const [first] = lines;
-    if (!first) return undefined;
-    const [from, waiting] = first;
-    lines.delete(from);
-    const taken = waiting.shift();
-    if (waiting.length > 0) lines.set(from, waiting);
-    return taken;
+  function refuseLate(): void {
+    const now = performance.now();
+    if (soonest >= now) return;
+    soonest = Number.POSITIVE_INFINITY;
+    const late = line.takeIf(({ until }) => {
+      if (until < now) return true;
+      soonest = Math.min(soonest, until);
+      return false;
+    });
+    refuseAll(late, new NoPlace());
   }
 
-  function refuseAll(outage: unknown): void {
-    const refused = [...lines.values()].flat();
-    lines.clear();
-    for (const { refuse } of refused) refuse(outage);
+  /** The next one takes the place of one that ends, so `running` stays. */
+  function passOn(): void {
+    refuseLate();
+    const waiting = line.next();
+    if (waiting) waiting.enter();
+    else running--;
   }
 
-  function refuseOld(): void {
-    const before = performance.now() - WAIT_MS;
-    for (const [from, waiting] of lines) {
-      // The oldest come first.
-      while (waiting[0] && waiting[0].since <= before)
-        waiting.shift()?.refuse(unavailable('Open transactions hold up too much work. Try again later.'));
-      if (waiting.length === 0) lines.delete(from);
-    }
-  }
-
-  return async (work, from = ANYBODY) => {
-    if (running === most)
-      await new Promise<void>((enter, refuse) =>
-        line(from).push({ since: performance.now(), enter, refuse }),
-      );
+  const semaphore: Semaphore = async (work, from = ANYBODY, until = Number.POSITIVE_INFINITY) => {
+    if (running === most) await enter(from, until);
     else running++;
     try {
       return await work();
     } catch (error) {
-      if (isOutage(error)) refuseAll(error);
-      if (isLockTimeout(error)) refuseOld();
+      if (isOutage(error))
+        refuseAll(
+          line.takeIf(() => true),
+          error,
+        );
       throw error;
     } finally {
-      // The next one takes the place of this one, so `running` stays.
-      const waiting = next();
-      if (waiting) waiting.enter();
-      else running--;
+      passOn();
     }
   };
+  semaphore.held = () => running + line.size;
+  return semaphore;
 }

@@ -7,13 +7,14 @@ const MOST_REQUESTS = 10;
 
 const rounded = (ms: number): number => Math.round(ms * 10) / 10;
 
-function fieldsOf({ began, connected, ended, isTimed, statements: make }: Trip) {
+function fieldsOf({ asked, began, connected, ended, isTimed, statements: make }: Trip) {
   const statements = make();
   const commit = isTimed ? statements.find(({ name }) => name === 'commit') : undefined;
   const own = statements.filter((statement) => statement !== commit);
   const requests = [...new Set(statements.flatMap(({ askers }) => askers))].slice(0, MOST_REQUESTS);
   return {
-    ms: rounded(ended - began),
+    ms: rounded(ended - asked),
+    lockMs: rounded(began - asked),
     connectionMs: rounded(connected - began),
     statements: own.map(({ name, began, ended }) =>
       isTimed ? { name, ms: rounded(ended - began) } : { name },
@@ -39,7 +40,7 @@ export function createSlowLog(slowMs: number, log: (fields: object, message: str
   return {
     isTimed: () => performance.now() < timedUntil,
     ended(trip) {
-      if (trip.ended - trip.began < slowMs) return;
+      if (trip.ended - trip.asked < slowMs) return;
       timedUntil = performance.now() + TIMED_MS;
       write(trip);
     },

@@ -1593,7 +1593,6 @@ export interface StatementTypes {
   };
   'enqueue/idempotency_take': {
     parameters: {
-      lock_timeout: string | null;
       route: string | null;
       key: string | null;
       fingerprint: string | null;
@@ -2194,9 +2193,11 @@ export interface StatementTypes {
   'postgres/generic_plans': {
     parameters: {
       statement_timeout: string | null;
+      lock_timeout: string | null;
     };
     columns: {
       statement_timeout: string;
+      lock_timeout: string;
       plan_cache_mode: string;
       jit: string;
       enable_bitmapscan: string;
@@ -2210,14 +2211,6 @@ export interface StatementTypes {
       role: string;
       serves: boolean;
       produces: boolean;
-    };
-  };
-  'postgres/lock_timeout': {
-    parameters: {
-      lock_timeout: string | null;
-    };
-    columns: {
-      set_config: string;
     };
   };
   'postgres/migrations_applied': {
@@ -2338,19 +2331,18 @@ export interface StatementTypes {
   'postgres/time_limit': {
     parameters: {
       statement_timeout: string | null;
+      lock_timeout: string | null;
     };
     columns: {
       statement_timeout: string;
+      lock_timeout: string;
       jit: string;
       is_read_only: boolean;
     };
   };
   'postgres/transaction_limits': {
-    parameters: {
-      lock_timeout: string | null;
-    };
+    parameters: Record<never, never>;
     columns: {
-      lock_timeout: string;
       idle_timeout: string;
     };
   };
@@ -2416,7 +2408,9 @@ export interface StatementTypes {
     parameters: {
       name: string | null;
     };
-    columns: Record<never, never>;
+    columns: {
+      id: number;
+    };
   };
   'queues/drop_foreign_marks': {
     parameters: Record<never, never>;

@@ -8,6 +8,8 @@ export interface TripStatement extends Ran {
 
 /** A transaction, from the wait for a connection to the commit. Times are on the clock of this process. */
 export interface Trip {
+  /** When it was tried first. A lock was in the way since. */
+  asked: number;
   began: number;
   connected: number;
   ended: number;
@@ -35,7 +37,7 @@ interface Round {
 const nameOf = ({ statement }: Call): string => statement.file ?? 'unnamed';
 
 /** Notes what a transaction does, and when. */
-export function watchTrip(watch: TripWatch | undefined, here: Askers = askers()) {
+export function watchTrip(watch: TripWatch | undefined, asked: number, here: Askers = askers()) {
   const began = performance.now();
   const isWatched = watch?.isTimed() ?? false;
   const rounds: Round[] = [];
@@ -108,7 +110,7 @@ export function watchTrip(watch: TripWatch | undefined, here: Askers = askers())
       const ended = performance.now();
       if (isTraced())
         for (const statement of statements()) for (const { ran } of statement.askers) ran?.(statement);
-      watch?.ended({ began, connected, ended, isTimed, statements });
+      watch?.ended({ asked, began, connected, ended, isTimed, statements });
     },
   };
 }

@@ -1,9 +1,10 @@
 import { isOutage, jobNotFound } from '../errors.ts';
 import { queueIdOf } from '../ids.ts';
 import { gathering } from '../postgres/gathering.ts';
-import { createLockWait, SHORT_LOCK_WAIT_MS, withLockTimeout } from '../postgres/lockWait.ts';
+import { SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned, prepared, row } from '../postgres/statements.ts';
+import { inTurnOf } from '../postgres/transactions.ts';
 import { orTooManyQueues } from './numbers.ts';
 import type { QueueConfig } from './queue.ts';
 
@@ -60,7 +61,6 @@ export function queueCache(db: Database, opened: (name: string) => void = () => 
   const asked = new Map<string | number, Promise<Queue | undefined>>();
   const creating = new Map<string, Promise<void>>();
   let changes = 0;
-  const waitForLocks = createLockWait();
 
   const findByName = gathering(MOST_TOGETHER, async (names: string[]) => {
     const found = new Map((await db.query(findByNames, { names })).map((row) => [row.name, row]));
@@ -90,7 +90,7 @@ export function queueCache(db: Database, opened: (name: string) => void = () => 
   async function withMark({ has_marks, ...row }: FoundRow): Promise<QueueRow> {
     if (!has_marks) return row;
     // When a lock is in its way, the next look-up tries it again.
-    await withLockTimeout(db, SHORT_LOCK_WAIT_MS)
+    await inTurnOf(db, { queue: row.name, tryMs: SHORT_LOCK_WAIT_MS })
       .query(makeFair, { name: row.name })
       .catch((error) => {
         if (isOutage(error)) throw error;
@@ -153,24 +153,24 @@ export function queueCache(db: Database, opened: (name: string) => void = () => 
   }
 
   /** Creates a queue. An open transaction may have created it: then all requests here share one wait for its end. */
-  function createOnce(name: string): Promise<void> {
-    const underWay = creating.get(name);
+  function createOnce(name: string, isPart: boolean): Promise<void> {
+    // No name has a space.
+    const key = isPart ? `${name} part` : name;
+    const underWay = creating.get(key);
     if (underWay) return underWay;
-    const done = orTooManyQueues(
-      waitForLocks((lockWaitMs) => withLockTimeout(db, lockWaitMs).query(create, { name })),
-    )
+    const done = orTooManyQueues(inTurnOf(db, { queue: name, isPart }).query(create, { name }))
       .then(() => opened(name))
-      .finally(() => creating.delete(name));
-    creating.set(name, done);
+      .finally(() => creating.delete(key));
+    creating.set(key, done);
     return done;
   }
 
   /** The queue, if it exists. `hasFairnessKeys` marks it for jobs with fairness keys. */
-  async function find(name: string, hasFairnessKeys = false): Promise<Queue | undefined> {
+  async function find(name: string, hasFairnessKeys = false, isPart = false): Promise<Queue | undefined> {
     for (;;) {
       const queue = await lookUp(name);
       if (!queue || queue.fair || !hasFairnessKeys) return queue;
-      await waitForLocks((lockWaitMs) => withLockTimeout(db, lockWaitMs).query(makeFair, { name }));
+      await inTurnOf(db, { queue: name, isPart }).query(makeFair, { name });
       changed(name);
     }
   }
@@ -198,12 +198,15 @@ export function queueCache(db: Database, opened: (name: string) => void = () => 
 
     find,
 
-    /** Finds or creates a queue. `hasFairnessKeys` marks it for jobs with fairness keys. */
-    async open(name: string, hasFairnessKeys = false): Promise<Queue> {
+    /**
+     * Finds or creates a queue. `hasFairnessKeys` marks it for jobs with fairness keys. `isPart`: a transaction waits for this,
+     * and hears of a lock in its way.
+     */
+    async open(name: string, hasFairnessKeys = false, isPart = false): Promise<Queue> {
       for (;;) {
-        const queue = await find(name, hasFairnessKeys);
+        const queue = await find(name, hasFairnessKeys, isPart);
         if (queue) return queue;
-        await createOnce(name);
+        await createOnce(name, isPart);
         changed(name);
       }
     },

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Enqueue } from '../enqueue/enqueue.ts';
 import { isOutage } from '../errors.ts';
+import { isLockTimeout } from '../postgres/errorClasses.ts';
+import { SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import { textArray } from '../postgres/textArray.ts';
@@ -33,6 +35,9 @@ interface Refused {
   due: Due;
   error: string;
 }
+
+const why = (error: unknown): string =>
+  isLockTimeout(error) ? 'An open transaction holds the unique key or the queue.' : (error as Error).message;
 
 /**
  * Enqueues the job of each tick in the transaction that takes the tick. So each tick makes one job, with any number of
@@ -68,6 +73,7 @@ export function scheduleTicks(context: {
         if (taken.length > 0) await enqueueIn();
         return taken.length > 0;
       },
+      { tryMs: SHORT_LOCK_WAIT_MS },
     );
   }
 
@@ -79,7 +85,7 @@ export function scheduleTicks(context: {
       try {
         if (await take(due, now)) taken++;
       } catch (error) {
-        refused.push({ due, error: (error as Error).message.slice(0, LONGEST_ERROR) });
+        refused.push({ due, error: why(error).slice(0, LONGEST_ERROR) });
         if (due.refusals === 0)
           log(error, `the job of schedule ${due.name} was refused, it will be tried again`);
         // When the database is away, the note of the refusal fails too, and says so.

@@ -5,12 +5,11 @@ import { jobNotFound, leaseLost } from '../errors.ts';
 import type { GroupHeads, Moved } from '../groups/heads.ts';
 import type { Job } from '../job.ts';
 import type { Tally } from '../metrics/tally.ts';
-import { actOn, noteAct } from '../postgres/act.ts';
+import { actOn, noteAct, type Signed } from '../postgres/act.ts';
 import { isKeyTaken } from '../postgres/errorClasses.ts';
 import { gathering } from '../postgres/gathering.ts';
-import { LONG_LOCK_WAIT_MS, lockTimeoutOf, orUnavailable } from '../postgres/lockWait.ts';
 import type { Database, Db } from '../postgres/pool.ts';
-import { createSemaphore, type Semaphore } from '../postgres/semaphore.ts';
+import { createSemaphore } from '../postgres/semaphore.ts';
 import { planned, prepared, row } from '../postgres/statements.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
@@ -63,11 +62,10 @@ export function createFollowUps(context: {
   enqueueWithin: Enqueue['enqueueWithin'];
   enqueueTogether: Enqueue['enqueueTogether'];
   ackWithJobs: FollowUpBatcher;
-  inTransactionSlot: Semaphore;
   groups: GroupHeads;
   tally: Tally;
 }) {
-  const { db, queues, arrivals, waiters, settlement, inTransactionSlot, groups, tally } = context;
+  const { db, queues, arrivals, waiters, settlement, groups, tally } = context;
   const { enqueueWithin, enqueueTogether, ackWithJobs } = context;
 
   const lookAt = createSemaphore(LOOKS_AT_ONCE);
@@ -104,16 +102,17 @@ export function createFollowUps(context: {
   async function withFollowUps<T>(
     jobs: NewJob[],
     at: PathOf,
+    { by }: Signed,
     settle: (transaction: Db, enqueueIn: () => Promise<Job[]>) => Promise<T | undefined>,
   ): Promise<T | undefined> {
-    return orUnavailable(
-      inTransactionSlot(() =>
-        enqueueWithin(jobs, at, async (transaction, enqueueIn) => {
-          await transaction.query(statements.limits, { lock_timeout: lockTimeoutOf(LONG_LOCK_WAIT_MS) });
-          return settle(transaction, enqueueIn);
-        }),
-      ),
-      'Another request holds this job, or one of the jobs in enqueue, for too long.',
+    return enqueueWithin(
+      jobs,
+      at,
+      async (transaction, enqueueIn) => {
+        await transaction.query(statements.limits);
+        return settle(transaction, enqueueIn);
+      },
+      { by },
     );
   }
 
@@ -150,7 +149,7 @@ export function createFollowUps(context: {
     const traced = withTraceOf(before, jobs);
     const together = traced === jobs ? undefined : await ackTogether(queue, traced, item, at);
     if (together) return together;
-    const done = await withFollowUps(traced, at, async (transaction, enqueueIn) => {
+    const done = await withFollowUps(traced, at, item, async (transaction, enqueueIn) => {
       // Complete the job first, so that a follow-up may have its unique_key.
       const [row] = await completeJobs(queue, [item], transaction);
       if (!row) return undefined;
@@ -177,7 +176,7 @@ export function createFollowUps(context: {
     if (before.state === 'completed') throw leaseLost(item.id);
     const nack = async () => {
       const nackIn = await prepareNack(db, queue, [item], true);
-      return withFollowUps(withTraceOf(before, jobs), at, async (transaction, enqueueIn) => {
+      return withFollowUps(withTraceOf(before, jobs), at, item, async (transaction, enqueueIn) => {
         await noteAct(transaction, actOn([item]));
         const [row] = await nackIn(transaction);
         return row && { row, enqueued: row.state === 'dead' ? await enqueueIn() : [] };

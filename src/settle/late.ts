@@ -1,11 +1,12 @@
 import { firstOfKeys } from '../enqueue/insert.ts';
 import { jobNotFound, Refusal, unavailable } from '../errors.ts';
 import type { Job, JobRow } from '../job.ts';
-import { actOn, type Signed } from '../postgres/act.ts';
+import { actOn, behind, type Signed } from '../postgres/act.ts';
 import { isKeyTaken, isLockTimeout } from '../postgres/errorClasses.ts';
-import { SHORT_LOCK_WAIT_MS, withLockTimeout } from '../postgres/lockWait.ts';
+import { SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
 import { createSemaphore } from '../postgres/semaphore.ts';
+import { inTurnOf } from '../postgres/transactions.ts';
 import type { Queue } from '../queues/cache.ts';
 import { currentJobs, type GiveBack } from './giveBack.ts';
 import { type Item, ids, type Outcomes, type Untouched } from './settleBatch.ts';
@@ -50,9 +51,10 @@ export function createLateSettlement(db: Database) {
     const giveUpAt = performance.now() + GIVE_UP_MS;
     const outcomes: Outcomes<Job> = new Map();
 
-    async function settle(some: I[], lockWaitMs: number): Promise<void> {
+    async function settle(some: I[], tryMs: number): Promise<void> {
       const giveBack = await verb.prepare(some);
-      const jobs = await verb.givenBack(await giveBack(withLockTimeout(db, lockWaitMs, actOn(some))));
+      const on = behind(inTurnOf(db, { queue: queue.id, tryMs }), actOn(some));
+      const jobs = await verb.givenBack(await giveBack(on));
       for (const job of jobs) outcomes.set(job.id, job);
     }
 

@@ -26,7 +26,7 @@ export interface Extended {
   cancel_requested: boolean;
 }
 
-export interface Ack extends Item {
+export interface Ack extends Item, Signed {
   result?: RawJson;
   enqueue?: NewJob[];
 }

@@ -6,6 +6,7 @@ import { isUuid, queueIdOf } from '../ids.ts';
 import type { JobState } from '../job.ts';
 import type { Database } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
+import { inTurnOf } from '../postgres/transactions.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 
 const untouched = prepared('settle/untouched', row<Untouched>());
@@ -114,7 +115,12 @@ export function settleInBatches<I extends Item, Row extends Moved>(
       trip?.onceGathered(() => {
         for (const { thenClaims } of items) if (thenClaims && !thenClaims(queue.name)) trip.answerFirst();
       });
-      const touched = new Map((await touch(queue, sorted, trip?.db ?? db)).map((row) => [row.id, row]));
+      const touched = new Map(
+        (await touch(queue, sorted, trip?.db ?? inTurnOf(db, { queue: queueId }))).map((row) => [
+          row.id,
+          row,
+        ]),
+      );
       const left = sorted.filter((item) => !touched.has(item.id));
       const others = await outcomesOfUntouched(queue, left).catch((error) => {
         // What was touched has committed, and is answered as that.

@@ -79,7 +79,7 @@ export function createSettleMany(verbs: {
     if (followUps > 0) await inSlicesIf(followUps > CHECKED_AT_ONCE, checkFollowUps(request, check));
     const { by } = request;
     const [acks, nacks, releases, extended] = await Promise.all([
-      answersTo(request.acks, (item, i) => ack(item, pathOf('acks', i))),
+      answersTo(request.acks, (item, i) => ack(item.enqueue ? { ...item, by } : item, pathOf('acks', i))),
       answersTo(request.nacks, (item, i) => nack({ ...item, by }, pathOf('nacks', i))),
       answersTo(request.releases, (item) => release({ ...item, by })),
       answersTo(request.extends, extend),

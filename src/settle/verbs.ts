@@ -8,6 +8,7 @@ import { actOn, behind } from '../postgres/act.ts';
 import type { Database } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import { textArray } from '../postgres/textArray.ts';
+import { inTurnOf } from '../postgres/transactions.ts';
 import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
@@ -96,7 +97,12 @@ export function createSettlement(context: Context) {
       textOf: (item) => item.error,
       touch: (queue, items) =>
         watch(queue, async () =>
-          nacked(queue, await (await prepareNack(db, queue, items))(behind(db, actOn(items)))),
+          nacked(
+            queue,
+            await (await prepareNack(db, queue, items))(
+              behind(inTurnOf(db, { queue: queue.id }), actOn(items)),
+            ),
+          ),
         ),
       settleLate: (queue, items, found) =>
         watch(queue, () =>
@@ -112,7 +118,12 @@ export function createSettlement(context: Context) {
       textOf: () => undefined,
       touch: (queue, items) =>
         watch(queue, async () =>
-          released(queue, await (await prepareRelease(db, queue, items))(behind(db, actOn(items)))),
+          released(
+            queue,
+            await (await prepareRelease(db, queue, items))(
+              behind(inTurnOf(db, { queue: queue.id }), actOn(items)),
+            ),
+          ),
         ),
       settleLate: (queue, items, found) =>
         watch(queue, () =>
@@ -126,9 +137,9 @@ export function createSettlement(context: Context) {
     extend: settleInBatches<Extend, Extended>(context, {
       inRoundTrips: false,
       textOf: (item) => item.progress?.text,
-      async touch(queue, items) {
+      async touch(queue, items, on) {
         for (const { id } of items) leaseEnds.take(id);
-        const rows = await db.query(extend, {
+        const rows = await on.query(extend, {
           queue_id: queue.id,
           ids: ids(items),
           lease_tokens: tokens(items),

@@ -65,7 +65,7 @@ export async function exportTo(
       'begin isolation level repeatable read read only; set local idle_in_transaction_session_timeout = 0',
     );
     await setSession(client);
-    await rowsOf(client, statements.limit, { statement_timeout: '0' });
+    await rowsOf(client, statements.limit, { statement_timeout: '0', lock_timeout: null });
     const [first] = await rowsOf(client, statements.header, { version });
     const header = JSON.parse(first?.line ?? '') as Header;
     const line = Buffer.from(`${first?.line}\n`);

@@ -30,13 +30,13 @@ function around(text: string, when: 'before' | 'after', meanwhile: () => Promise
     if (when === 'after') await meanwhile();
     return result;
   }
-  vi.spyOn(here.db, 'query').mockImplementation((statement, parameters) =>
-    run([statement], () => query(statement, parameters)),
+  vi.spyOn(here.db, 'query').mockImplementation((statement, parameters, turn) =>
+    run([statement], () => query(statement, parameters, turn)),
   );
-  vi.spyOn(here.db, 'pipeline').mockImplementation((calls, sent) =>
+  vi.spyOn(here.db, 'pipeline').mockImplementation((calls, sent, turn) =>
     run(
       calls.map(({ statement }) => statement),
-      () => pipeline(calls, sent),
+      () => pipeline(calls, sent, turn),
     ),
   );
   return () => met;

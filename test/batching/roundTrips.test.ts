@@ -198,10 +198,10 @@ afterAll(async () => {
 test('the statements of a pipeline commit together or not at all', async () => {
   const client = new pg.Client(database.url);
   await client.connect();
-  await client.query('create table kept (n integer primary key)');
+  await client.query('create table public.kept (n integer primary key)');
   const insert = statement(
     'keep',
-    'insert into kept values ($1) returning n, txid_current()::text as transaction',
+    'insert into public.kept values ($1) returning n, txid_current()::text as transaction',
     ['n'],
   );
   const [[first], [second]] = (await db.pipeline([
@@ -215,7 +215,7 @@ test('the statements of a pipeline commit together or not at all', async () => {
       { statement: insert, parameters: { n: 2 } },
     ]),
   ).rejects.toThrow('duplicate key');
-  expect((await client.query('select n from kept order by n')).rows).toEqual([{ n: 1 }, { n: 2 }]);
+  expect((await client.query('select n from public.kept order by n')).rows).toEqual([{ n: 1 }, { n: 2 }]);
   await client.end();
 });
 

@@ -40,8 +40,8 @@ beforeAll(async () => {
   await holder.query('select 1');
   const { pipeline } = service.db;
   const { query } = service.db;
-  service.db.query = async (statement, parameters) => {
-    const rows = await query(statement, parameters);
+  service.db.query = async (statement, parameters, turn) => {
+    const rows = await query(statement, parameters, turn);
     const dead = surveysAreSlowIn;
     if (!dead || statement.text !== planned('claim/survey').text) return rows;
     const { has_keys, ranks, positions, last_positions } = parameters as unknown as ScanRanges & {
@@ -56,12 +56,12 @@ beforeAll(async () => {
     return [{ ...rows[0], ends: slower.join() }] as typeof rows;
   };
   const sleep = { text: 'select pg_sleep(60)', parameters: [] };
-  service.db.pipeline = async (calls, sent) => {
+  service.db.pipeline = async (calls, sent, turn) => {
     const slow = calls.map((call) =>
       isSlow && call.statement.name === 'claim/fair' ? { ...call, statement: sleep } : call,
     );
     try {
-      const results = await pipeline(slow, sent);
+      const results = await pipeline(slow, sent, turn);
       const names = calls.map(({ statement }) => statement.name);
       ways.push(...names.filter((name) => name?.startsWith('claim/f')));
       if (!isDear) return results;

@@ -14,9 +14,9 @@ beforeAll(async () => {
   service = await startService();
   at = moves(service);
   const { pipeline } = service.db;
-  service.db.pipeline = (calls: Call[], sent) => {
+  service.db.pipeline = (calls: Call[], sent, turn) => {
     trips.push(calls.map(({ statement }) => statement.name));
-    return pipeline(calls, sent);
+    return pipeline(calls, sent, turn);
   };
 });
 beforeEach(async () => {

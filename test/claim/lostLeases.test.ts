@@ -21,8 +21,8 @@ test('a claim whose answer from the database is lost leaves no lost lease behind
     log: () => undefined,
     db: {
       ...db,
-      async pipeline(calls, sent) {
-        const rows = await db.pipeline(calls, sent);
+      async pipeline(calls, sent, turn) {
+        const rows = await db.pipeline(calls, sent, turn);
         if (losing && calls.some(({ statement }) => statement.name === 'claim/plain')) throw unavailable();
         return rows;
       },

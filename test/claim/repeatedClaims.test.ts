@@ -239,11 +239,12 @@ async function slowEngine() {
     log: () => undefined,
     db: {
       ...db,
-      query: (statement, parameters) => slowly([statement.name], () => db.query(statement, parameters)),
-      pipeline: (calls, sent) =>
+      query: (statement, parameters, turn) =>
+        slowly([statement.name], () => db.query(statement, parameters, turn)),
+      pipeline: (calls, sent, turn) =>
         slowly(
           calls.map((call) => call.statement.name),
-          () => db.pipeline(calls, sent),
+          () => db.pipeline(calls, sent, turn),
         ),
     },
   });

@@ -43,12 +43,13 @@ const storeFloors = (rank: number, position: string, fairPosition: string) =>
 test('where the whole count runs into its time limit, enqueues keep within max_ready all the same', async () => {
   const { pipeline } = service.db;
   const sleep = { text: 'select pg_sleep(60)', parameters: [] };
-  service.db.pipeline = (calls, sent) =>
+  service.db.pipeline = (calls, sent, turn) =>
     pipeline(
       calls.map((call) =>
         call.statement.name === 'enqueue/capacity' ? { ...call, statement: sleep } : call,
       ),
       sent,
+      turn,
     );
   for (let i = 0; i < 5; i++) await at.enqueue({ queue, ...(i > 2 && { fairness_key: 'k' }) });
   expectProblem(await service.call('POST', '/jobs', { queue }), 429, 'queue_full');

@@ -405,7 +405,7 @@ test('a repeat is answered on a full queue, and another request is not', async (
 test('a replica that stops in its transaction loses the key to a repeat on another replica', async () => {
   const key = newKey();
   const take = prepared('enqueue/idempotency_take');
-  const parameters = { route: 'POST /jobs', key, fingerprint: '0'.repeat(64), lock_timeout: '2s' };
+  const parameters = { route: 'POST /jobs', key, fingerprint: '0'.repeat(64) };
   const frozen = here.db.transaction(async (transaction) => {
     await transaction.query(take, parameters);
     await eventually(async () => expect((await post(there, '/jobs', {}, key)).status).toBe(201));

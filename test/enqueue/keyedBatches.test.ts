@@ -16,9 +16,9 @@ beforeAll(async () => {
   queue = at.newQueue();
   await at.configure(queue, {});
   const { pipeline } = here.db;
-  here.db.pipeline = (calls: Call[], sent) => {
+  here.db.pipeline = (calls: Call[], sent, turn) => {
     trips.push(calls.map(({ statement }) => statement.name));
-    return pipeline(calls, sent);
+    return pipeline(calls, sent, turn);
   };
 });
 afterAll(async () => {

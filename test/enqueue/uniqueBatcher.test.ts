@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import type { JobToInsert } from '../../src/enqueue/newJob.ts';
 import { createUniqueBatcher } from '../../src/enqueue/uniqueBatcher.ts';
 import type { Job } from '../../src/job.ts';
+import type { LockTurn } from '../../src/postgres/lockWait.ts';
 import type { Database } from '../../src/postgres/pool.ts';
 import { createArrivals } from '../../src/queues/arrivals.ts';
 
@@ -18,9 +19,15 @@ test('only requests with a key that another transaction holds wait, also beside 
   const released = new Promise<void>((resolve) => {
     release = resolve;
   });
-  const db = {} as Database;
-  const insert = async (_on: unknown, _queueId: number, jobs: JobToInsert[]) => {
-    if (jobs.some((job) => job.unique_key === held)) throw lockTimeout();
+  // Its statements tell the turn that they wait in.
+  const db = { pipeline: async (...[, , turn]: unknown[]) => turn } as unknown as Database;
+  const insert = async (on: unknown, _queueId: number, jobs: JobToInsert[]) => {
+    if (jobs.some((job) => job.unique_key === held)) {
+      const turn = (await (on as Database).pipeline([])) as LockTurn;
+      if (turn.tryMs !== undefined) throw lockTimeout();
+      waiting++;
+      await released;
+    }
     return jobs.map((job) => ({ unique_key: job.unique_key }) as Job);
   };
   const enqueue = createUniqueBatcher({
@@ -28,11 +35,6 @@ test('only requests with a key that another transaction holds wait, also beside 
     arrivals: createArrivals(db),
     insert,
     insertNewKeys: insert,
-    async waitForLocks(work) {
-      waiting++;
-      await released;
-      return work(2000);
-    },
     inserted: () => undefined,
   });
   const send = (...keys: (string | null)[]) =>

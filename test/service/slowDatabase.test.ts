@@ -27,7 +27,7 @@ async function onSlowDatabase<T>(work: () => Promise<T>): Promise<T> {
   Object.assign(service.db, {
     query: (...of: Parameters<Database['query']>) => slow(() => fast.query(...of)),
     pipeline: (...of: Parameters<Database['pipeline']>) => slow(() => fast.pipeline(...of)),
-    transaction: (run: Parameters<Database['transaction']>[0]) => slow(() => fast.transaction(run)),
+    transaction: (...of: Parameters<Database['transaction']>) => slow(() => fast.transaction(...of)),
   });
   try {
     return await work();

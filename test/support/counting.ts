@@ -7,15 +7,15 @@ export function counting(db: Database) {
   return {
     db: {
       ...db,
-      query(statement, parameters) {
+      query(statement, parameters, turn) {
         count++;
         statements++;
-        return db.query(statement, parameters);
+        return db.query(statement, parameters, turn);
       },
-      pipeline(calls, sent) {
+      pipeline(calls, sent, turn) {
         count++;
         statements += calls.length;
-        return db.pipeline(calls, sent);
+        return db.pipeline(calls, sent, turn);
       },
     } satisfies Database as Database,
     count: () => count,

@@ -8,17 +8,21 @@ export function gateOperations(service: Service) {
   /** The duty also looks now and then whether there is an operation. */
   const isRunning = async () =>
     (await service.call('GET', '/operations?state=running&limit=1')).body.operations.length > 0;
-  service.db.transaction = (work) =>
-    transaction.call(service.db, (on: Db) => {
-      const gated: Db = {
-        async query(statement, parameters) {
-          if (/from dibs\.operations o\b[\s\S]*skip locked/.test(statement.text) && (await isRunning()))
-            await before();
-          return on.query(statement, parameters);
-        },
-      };
-      return work(gated) as never;
-    }) as never;
+  service.db.transaction = (work, turn) =>
+    transaction.call(
+      service.db,
+      (on: Db) => {
+        const gated: Db = {
+          async query(statement, parameters) {
+            if (/from dibs\.operations o\b[\s\S]*skip locked/.test(statement.text) && (await isRunning()))
+              await before();
+            return on.query(statement, parameters);
+          },
+        };
+        return work(gated) as never;
+      },
+      turn,
+    ) as never;
   return {
     /** Runs before each portion from now on. The portion waits for it. */
     before(run: () => Promise<unknown>): void {

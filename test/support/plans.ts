@@ -42,7 +42,7 @@ export async function prepare<N extends StatementName>(client: pg.Client, name: 
     await client.query('begin');
     try {
       // As the service plans: sql/postgres/generic_plans.sql.
-      if (mode === 'generic') await client.query(SETTINGS, ['60s']);
+      if (mode === 'generic') await client.query(SETTINGS, ['60s', '0']);
       const { rows } = await client.query(`explain (format json${options}) execute ${prepared}${list}`);
       return rows[0]['QUERY PLAN'][0].Plan;
     } finally {

@@ -5,9 +5,9 @@ import { openDatabase } from '../../src/postgres/pool.ts';
 export async function recordingEngine(databaseUrl: string) {
   const roundTrips: string[][] = [];
   const db = openDatabase(databaseUrl, 5);
-  const pipeline: typeof db.pipeline = (calls, sent) => {
+  const pipeline: typeof db.pipeline = (calls, sent, turn) => {
     roundTrips.push(calls.map(({ statement: { name = '' } }) => name));
-    return db.pipeline(calls, sent);
+    return db.pipeline(calls, sent, turn);
   };
   const log = () => undefined;
   const engine = await startEngine({ listenUrl: databaseUrl, log, db: { ...db, pipeline } });

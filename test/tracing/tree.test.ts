@@ -111,7 +111,6 @@ test('one trace shows the producer, the queue, the workers, a retry and a chaine
     '          CONSUMER process bill',
     '            CLIENT ack mail.bill',
     '              CLIENT settle/ack',
-    '        CLIENT postgres/lock_timeout',
     '        CLIENT settle/ack_with_follow_ups',
   ]);
 });
