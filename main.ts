@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { DibsError } from './clients/typescript/src/errors.ts';
 import { LOCAL } from './commands/local.ts';
+import { safe } from './commands/shown.ts';
 import { UsageError } from './commands/usage.ts';
 import { ConfigError, readConfig } from './src/config.ts';
 import { EmbeddedError } from './src/embedded/errors.ts';
@@ -44,7 +45,7 @@ function endWith(error: unknown): void {
     error instanceof DibsError;
   const { stack } = loggable(error) as { stack?: string };
   const code = error instanceof DibsError ? ` (${error.code})` : '';
-  process.stderr.write(`dibs: ${isForUser ? error.message : (stack ?? loggable(error))}${code}\n`);
+  process.stderr.write(safe(`dibs: ${isForUser ? error.message : (stack ?? loggable(error))}${code}\n`));
   process.exitCode = error instanceof UsageError ? 2 : 1;
 }
 

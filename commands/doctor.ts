@@ -3,6 +3,7 @@ import type { Config } from '../src/config.ts';
 import { examine, worstOf } from '../src/doctor/examine.ts';
 import type { Finding } from '../src/doctor/finding.ts';
 import { withDatabaseUrl } from './database.ts';
+import { jsonFor, safe } from './shown.ts';
 import { parsed } from './usage.ts';
 
 const USAGE = `Usage: dibs doctor [--json] [--held-seconds N]
@@ -19,12 +20,15 @@ const USAGE = `Usage: dibs doctor [--json] [--held-seconds N]
 const EXIT = { ok: 0, warning: 3, problem: 4 } as const;
 const MARGIN = ' '.repeat(9);
 
+/** Findings tell of names and texts that other people chose. */
 const shown = ({ check, level, found, meaning, advice }: Finding): string =>
   [
     `${level.padEnd(8)} ${check}: ${found}`,
     ...(meaning ? [`${MARGIN}${meaning}`] : []),
     ...(advice ? [`${MARGIN}To do: ${advice}`] : []),
-  ].join('\n');
+  ]
+    .map(safe)
+    .join('\n');
 
 function summary(findings: Finding[]): string {
   const of = (level: Finding['level']) => findings.filter((finding) => finding.level === level).length;
@@ -64,7 +68,7 @@ export async function doctorCommand(args: string[], readConfig: () => Config): P
   );
   process.stdout.write(
     values.json
-      ? `${JSON.stringify({ worst: worstOf(findings), findings })}\n`
+      ? `${jsonFor(process.stdout, JSON.stringify({ worst: worstOf(findings), findings }))}\n`
       : `${findings.map(shown).join('\n')}\n\n${summary(findings)}\n`,
   );
   process.exitCode = EXIT[worstOf(findings)];

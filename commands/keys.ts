@@ -7,6 +7,7 @@ import type { VerbName } from '../src/access/needs.ts';
 import type { Config } from '../src/config.ts';
 import type { Database } from '../src/postgres/pool.ts';
 import { withDatabase } from './database.ts';
+import { jsonFor, safe, safeLine } from './shown.ts';
 import { parsed, UsageError } from './usage.ts';
 
 const USAGE = `Usage: dibs keys <command>
@@ -61,9 +62,9 @@ function seconds(values: Options, name: 'expires-in-seconds' | 'overlap-seconds'
   return Number(text);
 }
 
-const out = (text: string) => process.stdout.write(`${text}\n`);
+const out = (text: string) => process.stdout.write(`${jsonFor(process.stdout, text)}\n`);
 /** For people who look at a terminal. Standard output has the key alone. */
-const say = (text: string) => process.stderr.write(`${text}\n`);
+const say = (text: string) => process.stderr.write(`${safe(text)}\n`);
 
 const LOCKED =
   'This is the first access key: every request needs one from now on. It cannot make others, so the API and the page are closed to ' +
@@ -98,7 +99,7 @@ function table(keys: KeyInfo[]): string {
       key.last_used_at?.replace(/:\d\d\.\d+Z$/, 'Z') ?? 'never',
       stateOf(key),
     ]),
-  ];
+  ].map((row) => row.map(safeLine));
   const widths = rows[0]?.map((_, i) => Math.max(...rows.map((row) => (row[i] as string).length))) ?? [];
   return rows
     .map((row) =>

@@ -4,6 +4,7 @@ import { isOutage, StartError } from '../src/errors.ts';
 import { migrate, missingFrom } from '../src/postgres/migrate.ts';
 import { causeOf } from '../src/postgres/outageLog.ts';
 import type { Grants } from '../src/postgres/roles.ts';
+import { safe } from './shown.ts';
 import { parsed } from './usage.ts';
 
 /** @throws UsageError */
@@ -24,8 +25,8 @@ const reachable = <T>(work: Promise<T>): Promise<T> =>
 
 async function say(url: string): Promise<void> {
   const { migrations, functions } = await reachable(missingFrom(url));
-  for (const name of migrations) process.stdout.write(`Would migrate: ${name}\n`);
-  for (const name of functions) process.stdout.write(`Would make the function: ${name}\n`);
+  for (const name of migrations) process.stdout.write(safe(`Would migrate: ${name}\n`));
+  for (const name of functions) process.stdout.write(safe(`Would make the function: ${name}\n`));
   if (migrations.length + functions.length === 0) process.stdout.write('The database is up to date.\n');
 }
 
@@ -41,6 +42,6 @@ export async function migrateCommand({ databaseUrl }: Config, args: string[]): P
   process.stdout.write(
     names.length > 0 ? `Migrated: ${names.join(', ')}\n` : 'The database is up to date.\n',
   );
-  for (const role of grants.serve) process.stdout.write(`${role} may serve.\n`);
-  for (const role of grants.produce) process.stdout.write(`${role} may call dibs.enqueue.\n`);
+  for (const role of grants.serve) process.stdout.write(safe(`${role} may serve.\n`));
+  for (const role of grants.produce) process.stdout.write(safe(`${role} may call dibs.enqueue.\n`));
 }

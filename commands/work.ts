@@ -8,6 +8,7 @@ import {
   type WorkerJob,
 } from '../clients/typescript/src/index.ts';
 import { culpritOf, type Ended, killAll, passOn, runProgram } from './program.ts';
+import { safeLine } from './shown.ts';
 import { parsed, UsageError } from './usage.ts';
 import { createBatches } from './workBatches.ts';
 import { type Env, inherited, withEnvironment } from './workEnvironment.ts';
@@ -44,7 +45,7 @@ function outcomeOf(ended: Ended, settings: WorkSettings, signal: AbortSignal): u
   throw new Nack(said === '' ? why : `${why}: ${said}`, { retry: ended.code !== DEAD });
 }
 
-const say = (text: string) => process.stderr.write(`dibs work: ${text}\n`);
+const say = (text: string) => process.stderr.write(`dibs work: ${safeLine(text)}\n`);
 
 /** `dibs work`: until a signal, or until Dibs refuses its claims. */
 export async function workCommand(args: string[], env: Env): Promise<void> {

@@ -7,6 +7,7 @@ import {
   type OperationRequest,
   retryJob,
 } from '../../clients/typescript/src/generated.ts';
+import { shown } from '../shown.ts';
 import { UsageError } from '../usage.ts';
 import { type Cli, examples, STATUS, statusOf } from './cli.ts';
 import { type FilterOptions, filterOf, filterText, stateOption, withFilter } from './filters.ts';
@@ -59,7 +60,7 @@ async function byId(
   let status: number = STATUS.done;
   for (const id of ids) {
     try {
-      session.show(await act(id), (job) => `${job.id} is ${job.state}.\n`);
+      session.show(await act(id), (job) => shown`${job.id} is ${job.state}.\n`);
     } catch (error) {
       if (!(error instanceof DibsError || error instanceof ConnectionError)) throw error;
       status = statusOf(error, session.terminal) ?? STATUS.failed;

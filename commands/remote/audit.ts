@@ -1,4 +1,5 @@
 import { type AuditEntry, listAudit } from '../../clients/typescript/src/generated.ts';
+import { shown } from '../shown.ts';
 import { type Cli, examples } from './cli.ts';
 import { type PageOptions, showPages, withPages } from './pages.ts';
 import type { Session } from './session.ts';
@@ -33,7 +34,7 @@ async function audit(session: Session, options: AuditOptions): Promise<undefined
     (page) => session.ask((caller) => listAudit(caller, { ...page, ...filter })),
     ({ entries }) =>
       entries.length === 0
-        ? 'Nothing matches.\n'
+        ? shown`Nothing matches.\n`
         : table(
             ['AT', 'WHO', 'DID', 'OUTCOME', 'JOBS', 'QUEUE', 'FROM', 'ABOUT'],
             entries.map(row),

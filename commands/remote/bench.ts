@@ -8,6 +8,7 @@ import {
   settleJobs,
 } from '../../clients/typescript/src/generated.ts';
 import { counted } from '../counted.ts';
+import { shown } from '../shown.ts';
 import { UsageError } from '../usage.ts';
 import { type Cli, examples, number } from './cli.ts';
 import type { Session } from './session.ts';
@@ -115,7 +116,7 @@ async function bench(session: Session, options: Options): Promise<undefined> {
   if (options.batch > options.jobs) throw new UsageError('--batch must be at most --jobs.');
   const queue = `dibs-bench-${randomBytes(4).toString('hex')}`;
   session.say(
-    `${counted(options.jobs)} through queue "${queue}" of ${session.client.url}, ${counted(options.concurrency, 'request')} at once.`,
+    shown`${counted(options.jobs)} through queue "${queue}" of ${session.client.url}, ${counted(options.concurrency, 'request')} at once.`,
   );
   try {
     const measured = [
@@ -123,7 +124,7 @@ async function bench(session: Session, options: Options): Promise<undefined> {
       ...(await consuming(session, queue, options)),
     ];
     const results = measured.map(summary);
-    if (session.isJson) session.out(`${JSON.stringify({ queue, ...options, json: undefined, results })}\n`);
+    if (session.isJson) session.json(JSON.stringify({ queue, ...options, json: undefined, results }));
     else {
       const headings = ['', 'JOBS', 'REQUESTS', 'JOBS/S', 'P50 ms', 'P90 ms', 'P99 ms', 'MAX ms'];
       session.out(
@@ -134,11 +135,11 @@ async function bench(session: Session, options: Options): Promise<undefined> {
           session.paint,
         ),
       );
-      session.out('Claims and acks take turns, so both have the rate of the whole cycle.\n');
+      session.out(shown`Claims and acks take turns, so both have the rate of the whole cycle.\n`);
     }
   } finally {
     await deleteQueue(session.client, queue, { force: true, timeoutSeconds: 600 }).catch((error) =>
-      session.say(`Queue "${queue}" is left over: ${(error as Error).message}`),
+      session.say(shown`Queue "${queue}" is left over: ${(error as Error).message}`),
     );
   }
 }

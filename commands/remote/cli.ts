@@ -1,8 +1,9 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { ConnectionError, DibsError, isTemporary } from '../../clients/typescript/src/errors.ts';
+import { safe, safeLine } from '../shown.ts';
 import { UsageError } from '../usage.ts';
 import { createSession, Declined, type GlobalOptions, type Session } from './session.ts';
-import { safeLine, type Terminal } from './terminal.ts';
+import type { Terminal } from './terminal.ts';
 
 /** What a command ends with. docs/cli.md tells them. */
 export const STATUS = { done: 0, failed: 1, misused: 2, unreachable: 3, nothing: 4 } as const;
@@ -44,8 +45,8 @@ export function createCli(
   const program = new Command('dibs')
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => void terminal.stdout.write(text),
-      writeErr: (text) => void terminal.stderr.write(text),
+      writeOut: (text) => void terminal.stdout.write(safe(text)),
+      writeErr: (text) => void terminal.stderr.write(safe(text)),
       getOutHelpWidth: () => Math.min(terminal.stdout.columns ?? 100, 120),
       getErrHelpWidth: () => Math.min(terminal.stderr.columns ?? 100, 120),
       getOutHasColors: () => false,
@@ -77,17 +78,17 @@ function textOf(error: DibsError): string {
   const wrong = errors.length > 1 ? errors : [];
   const lines = wrong.map(({ in: part, path, message }) => `\n  ${safeLine(`${part}${path}: ${message}`)}`);
   const hint = error.code === 'unauthorized' ? '\nThe key comes from DIBS_KEY, or from `dibs context`.' : '';
-  return `${safeLine(error.message).replace(/^\//, '')} (${error.code})${lines.join('')}${hint}`;
+  return `${safeLine(error.message).replace(/^\//, '')} (${safeLine(error.code)})${lines.join('')}${hint}`;
 }
 
 /** Says why a command ended, and returns its status. Undefined for an error that is a bug. */
 export function statusOf(error: unknown, terminal: Terminal): number | undefined {
   // Commander has said why.
   if (error instanceof CommanderError) return error.exitCode === 0 ? STATUS.done : STATUS.misused;
-  const say = (text: string) => void terminal.stderr.write(`dibs: ${text.replace(/^dibs /, '')}\n`);
+  const say = (text: string) => void terminal.stderr.write(`dibs: ${safe(text).replace(/^dibs /, '')}\n`);
   if (error instanceof DibsError) say(textOf(error));
   else if (error instanceof ConnectionError)
-    say(`${error.message}\nIs that the right Dibs? DIBS_URL or \`dibs context\` says where it is.`);
+    say(`${safeLine(error.message)}\nIs that the right Dibs? DIBS_URL or \`dibs context\` says where it is.`);
   else if (error instanceof UsageError || error instanceof Declined) say(error.message);
   else return undefined;
   if (error instanceof UsageError) return STATUS.misused;

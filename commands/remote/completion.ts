@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { LOCAL } from '../local.ts';
+import { shownLines } from '../shown.ts';
 import { UsageError } from '../usage.ts';
 import { type Cli, examples } from './cli.ts';
 import type { Session } from './session.ts';
@@ -99,7 +100,7 @@ const completion =
   async (session: Session, _options: object, shell: string): Promise<undefined> => {
     const script = SHELLS[shell];
     if (!script) throw new UsageError(`There is completion for bash, zsh and fish, not for "${shell}".`);
-    session.out(script(placesOf(await whole())));
+    session.out(shownLines(script(placesOf(await whole()))));
   };
 
 export function add({ program, act, whole }: Cli): void {

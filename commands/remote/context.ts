@@ -1,3 +1,4 @@
+import { shown } from '../shown.ts';
 import { UsageError } from '../usage.ts';
 import { type Cli, examples } from './cli.ts';
 import { fileOf, readContexts, writeContexts } from './contexts.ts';
@@ -13,8 +14,8 @@ async function list(session: Session): Promise<undefined> {
     has_key: key !== undefined,
     current: name === current,
   }));
-  if (session.isJson) session.out(`${JSON.stringify({ contexts: found })}\n`);
-  else if (found.length === 0) session.out('No contexts.\n');
+  if (session.isJson) session.json(JSON.stringify({ contexts: found }));
+  else if (found.length === 0) session.out(shown`No contexts.\n`);
   else {
     const rows = found.map(({ name, url, has_key, current: isCurrent }) => [
       isCurrent ? '*' : '',
@@ -42,7 +43,7 @@ async function set(
   // A key is for one Dibs: at another address the old one is not kept.
   const key = keyText ?? (url === before?.url ? before?.key : undefined);
   writeContexts(env, { current: current ?? name, contexts: { ...contexts, [name]: { url, key } } });
-  session.say(`Context "${name}" is ${url}, in ${fileOf(env)}.`);
+  session.say(shown`Context "${name}" is ${url}, in ${fileOf(env)}.`);
 }
 
 async function use(session: Session, _options: object, name: string): Promise<undefined> {
@@ -51,7 +52,7 @@ async function use(session: Session, _options: object, name: string): Promise<un
   if (!Object.hasOwn(contexts, name)) throw new UsageError(`There is no context "${name}".`);
   writeContexts(env, { current: name, contexts });
   session.say(
-    `Commands talk to ${contexts[name]?.url} now, unless DIBS_URL, DIBS_KEY or --context says otherwise.`,
+    shown`Commands talk to ${contexts[name]?.url} now, unless DIBS_URL, DIBS_KEY or --context says otherwise.`,
   );
 }
 
@@ -61,7 +62,7 @@ async function remove(session: Session, _options: object, name: string): Promise
   if (!Object.hasOwn(contexts, name)) throw new UsageError(`There is no context "${name}".`);
   const { [name]: _, ...rest } = contexts;
   writeContexts(env, { current: current === name ? undefined : current, contexts: rest });
-  session.say(`Context "${name}" is forgotten.`);
+  session.say(shown`Context "${name}" is forgotten.`);
 }
 
 export function add({ program, act }: Cli): void {

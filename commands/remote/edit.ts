@@ -11,6 +11,7 @@ import {
   type JobChange,
   retryJob,
 } from '../../clients/typescript/src/generated.ts';
+import { shown } from '../shown.ts';
 import { UsageError } from '../usage.ts';
 import { type Cli, examples } from './cli.ts';
 import { isJson, members, objectOf, pretty } from './jsonText.ts';
@@ -59,15 +60,18 @@ async function edit(session: Session, options: { retry?: boolean }, id: string):
       const body = new RawJson(objectOf(changes)) as JobChange;
       const answer = await session.ask((caller) => changeJob(caller, id, body));
       const names = changes.map(([name]) => name).join(', ');
-      if (!options.retry) session.show(answer, () => `${id}: changed ${names}.\n`);
-    } else session.say('Nothing was changed.');
+      if (!options.retry) session.show(answer, () => shown`${id}: changed ${names}.\n`);
+    } else session.say(shown`Nothing was changed.`);
   } catch (error) {
-    session.say(`What you wrote is in ${file}`);
+    session.say(shown`What you wrote is in ${file}`);
     throw error;
   }
   rmSync(folder, { recursive: true });
   if (options.retry)
-    session.show(await session.ask((caller) => retryJob(caller, id)), ({ state }) => `${id} is ${state}.\n`);
+    session.show(
+      await session.ask((caller) => retryJob(caller, id)),
+      ({ state }) => shown`${id} is ${state}.\n`,
+    );
 }
 
 export function add({ program, act }: Cli): void {

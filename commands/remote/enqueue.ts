@@ -10,6 +10,7 @@ import {
   type JobSpecList,
 } from '../../clients/typescript/src/generated.ts';
 import { counted } from '../counted.ts';
+import { shown } from '../shown.ts';
 import { UsageError } from '../usage.ts';
 import { type Cli, examples, number, STATUS } from './cli.ts';
 import { jsonOf, linesIn, textIn } from './input.ts';
@@ -42,7 +43,7 @@ async function repeated<T>(session: Session, send: () => Promise<T>): Promise<T>
       const ms = backoffMs(failures, error);
       if (!isTemporary(error) || performance.now() + ms > endsAt) throw error;
       if (failures === 0)
-        session.say(`dibs: ${(error as Error).message}\nTrying again for ${REPEAT_MS / 1000} s.`);
+        session.say(shown`dibs: ${(error as Error).message}\nTrying again for ${REPEAT_MS / 1000} s.`);
       await pause(ms);
     }
   }
@@ -55,8 +56,9 @@ async function one(session: Session, queue: string, payload: string | undefined,
   const answer = await repeated(session, () =>
     session.ask((caller) => enqueueJob(caller, new RawJson(spec) as JobSpec, { idempotency_key, prefer })),
   );
-  if (answer.value.deduplicated) session.say('A job with this unique key is there already: this is its id.');
-  session.show(answer, ({ id }) => `${id}\n`);
+  if (answer.value.deduplicated)
+    session.say(shown`A job with this unique key is there already: this is its id.`);
+  session.show(answer, ({ id }) => shown`${id}\n`);
 }
 
 /** One line of `--specs`: the body of `POST /jobs`. The queue of the command line is for those that name none. */
@@ -79,12 +81,13 @@ async function many(session: Session, queue: string, options: Options): Promise<
       session.ask((caller) => enqueueJobs(caller, body, { idempotency_key })),
     ).catch((error) => {
       session.say(
-        `${counted(done, 'job', WAS)} enqueued before this. The next ${counted(specs.length, 'job', WAS)} not:`,
+        shown`${counted(done, 'job', WAS)} enqueued before this. The next ${counted(specs.length, 'job', WAS)} not:`,
       );
       throw error;
     });
     done += specs.length;
-    session.out(session.isJson ? `${text.trimEnd()}\n` : value.jobs.map(({ id }: Job) => `${id}\n`).join(''));
+    if (session.isJson) session.json(text);
+    else for (const { id } of value.jobs as Job[]) session.out(shown`${id}\n`);
     specs = [];
     bytes = 0;
   };
@@ -99,11 +102,11 @@ async function many(session: Session, queue: string, options: Options): Promise<
   } catch (error) {
     // What is wrong is known only when its line is read. By then, others may be enqueued.
     if (!(error instanceof UsageError) || done === 0) throw error;
-    session.say(`${counted(done, 'job', WAS)} enqueued, and no more: ${error.message}`);
+    session.say(shown`${counted(done, 'job', WAS)} enqueued, and no more: ${error.message}`);
     return STATUS.failed;
   }
   if (specs.length > 0) await send();
-  session.say(`Enqueued ${counted(done)}.`);
+  session.say(shown`Enqueued ${counted(done)}.`);
   return STATUS.done;
 }
 

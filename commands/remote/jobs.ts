@@ -9,6 +9,7 @@ import {
   listJobs,
 } from '../../clients/typescript/src/generated.ts';
 import { JOB_STATES } from '../../src/job.ts';
+import { Shown, safe, shown, shownLines } from '../shown.ts';
 import { UsageError } from '../usage.ts';
 import { type Cli, examples, number } from './cli.ts';
 import { type FilterOptions, filterOf, withFilter } from './filters.ts';
@@ -17,7 +18,7 @@ import { type PageOptions, showPages, withPages } from './pages.ts';
 import { sayIfUnknown } from './queueNames.ts';
 import type { Session } from './session.ts';
 import { type Cell, fields, table } from './table.ts';
-import { fromNow, lasting, type Paint, safe } from './terminal.ts';
+import { fromNow, lasting, type Paint } from './terminal.ts';
 
 interface ListOptions extends FilterOptions, PageOptions {
   queue?: string;
@@ -45,7 +46,7 @@ async function jobs(session: Session, options: ListOptions): Promise<undefined> 
     `${job.attempt}/${job.max_attempts}`,
     options.payload ? job.payload_text : noteOf(job),
   ];
-  const shown = await showPages(
+  const items = await showPages(
     session,
     options,
     (page) =>
@@ -63,15 +64,15 @@ async function jobs(session: Session, options: ListOptions): Promise<undefined> 
       ),
     (page) =>
       page.jobs.length === 0
-        ? 'No jobs.\n'
+        ? shown`No jobs.\n`
         : table(headings, page.jobs.map(row), session.terminal.stdout, session.paint),
   );
-  if (shown === 0 && options.queue !== undefined) await sayIfUnknown(session, options.queue);
+  if (items === 0 && options.queue !== undefined) await sayIfUnknown(session, options.queue);
 }
 
 const jsonText = (value: unknown) => (value === null || value === undefined ? '' : JSON.stringify(value));
 
-function jobText(job: Job, paint: Paint): string {
+function jobText(job: Job, paint: Paint): Shown {
   const pairs: [string, Cell][] = [
     ['id', job.id],
     ['queue', job.queue],
@@ -92,7 +93,8 @@ function jobText(job: Job, paint: Paint): string {
     ['result', jsonText(job.result)],
     ['last error', job.last_error],
   ];
-  return `${fields(pairs, paint)}${paint('bold', 'payload')}\n${safe(pretty(job.payload_text ?? 'null'))}\n`;
+  const payload = shownLines(pretty(job.payload_text ?? 'null'));
+  return shown`${fields(pairs, paint)}${paint('bold', 'payload')}\n${payload}\n`;
 }
 
 async function job(
@@ -104,7 +106,7 @@ async function job(
   const answer = await session.ask((caller) =>
     getJob(caller, id, { wait_seconds: waitSeconds, payload_format: isText ? 'text' : undefined }),
   );
-  if (payload) session.out(`${answer.value.payload_text}\n`);
+  if (payload) session.json(answer.value.payload_text ?? 'null');
   else session.show(answer, (found) => jobText(found, session.paint));
 }
 
@@ -130,13 +132,13 @@ async function history(session: Session, _options: object, id: string): Promise<
   const answer = await session.ask((caller) => getJobHistory(caller, id));
   session.show(answer, ({ events, truncated }) => {
     const rows = events.map((event) => [event.at ?? 'not known', event.event, eventText(event)]);
-    const older = truncated ? 'Older events were dropped.\n' : '';
+    const older = truncated ? ['Older events were dropped.'] : [];
     const [headings, ...lines] = table(['AT', 'EVENT', ''], rows, session.terminal.stdout, session.paint)
-      .trimEnd()
+      .text.trimEnd()
       .split('\n');
     // A stack trace keeps its lines, below its event.
     const told = lines.flatMap((line, i) => [line, ...linesOf(events[i]?.error).slice(1).map(indented)]);
-    return `${older}${[headings, ...told].join('\n')}\n`;
+    return new Shown(`${[...older, headings, ...told].join('\n')}\n`);
   });
 }
 
@@ -147,7 +149,7 @@ async function explain(session: Session, { queue }: { queue?: string }, id?: str
     (caller): Promise<{ detail: string; code: string }> =>
       id === undefined ? explainQueue(caller, queue as string) : explainJob(caller, id),
   );
-  session.show(answer, ({ detail, code }) => `${safe(detail)} (${code})\n`);
+  session.show(answer, ({ detail, code }) => shown`${detail} (${code})\n`);
 }
 
 export function add({ program, act }: Cli): void {

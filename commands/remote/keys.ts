@@ -8,6 +8,7 @@ import {
   rotateKey,
 } from '../../clients/typescript/src/generated.ts';
 import { SCOPES } from '../../src/access/caller.ts';
+import { shown } from '../shown.ts';
 import { UsageError } from '../usage.ts';
 import { type Cli, examples, number, several } from './cli.ts';
 import { type PageOptions, showPages, withPages } from './pages.ts';
@@ -49,7 +50,7 @@ async function list(session: Session, options: PageOptions): Promise<undefined> 
     (page) => session.ask((caller) => listKeys(caller, page)),
     ({ keys }) =>
       keys.length === 0
-        ? 'No access keys.\n'
+        ? shown`No access keys.\n`
         : table(
             ['NAME', 'ID', 'SCOPES', 'QUEUES', 'LAST USED', 'STATE'],
             keys.map(row),
@@ -77,8 +78,8 @@ async function find(session: Session, text: string): Promise<AccessKey> {
 function show(session: Session, answer: Answer<MadeKey>, what: string): void {
   const { name, id, key } = answer.value;
   if (!session.isJson && session.terminal.stdout.isTTY)
-    session.say(`${what} the access key "${name}" (${id}). It is shown this once.`);
-  session.show(answer, () => `${key}\n`);
+    session.say(shown`${what} the access key "${name}" (${id}). It is shown this once.`);
+  session.show(answer, () => shown`${key}\n`);
 }
 
 async function create(session: Session, options: CreateOptions, name: string): Promise<undefined> {
@@ -95,15 +96,16 @@ async function rotate(session: Session, options: RotateOptions, text: string): P
   const { id, name } = await find(session, text);
   const { overlapSeconds: overlap_seconds } = options;
   if (!overlap_seconds)
-    await session.confirm(`This refuses the secret that access key "${name}" has now.`, options);
+    await session.confirm(shown`This refuses the secret that access key "${name}" has now.`, options);
   show(session, await session.ask((caller) => rotateKey(caller, id, { overlap_seconds })), 'Rotated');
 }
 
 async function revoke(session: Session, options: { yes?: boolean }, text: string): Promise<undefined> {
   const { id, name } = await find(session, text);
-  await session.confirm(`This revokes access key "${name}" (${id}), for ever.`, options);
+  await session.confirm(shown`This revokes access key "${name}" (${id}), for ever.`, options);
   await session.ask((caller) => revokeKey(caller, id));
-  session.out(session.isJson ? `${JSON.stringify({ id })}\n` : `Revoked the access key ${id}.\n`);
+  if (session.isJson) session.json(JSON.stringify({ id }));
+  else session.out(shown`Revoked the access key ${id}.\n`);
 }
 
 export function add({ program, act }: Cli): void {

@@ -8,6 +8,7 @@ import {
   nackJob,
   releaseJob,
 } from '../../clients/typescript/src/generated.ts';
+import { shown } from '../shown.ts';
 import { type Cli, examples, number, STATUS } from './cli.ts';
 import { jsonOf } from './input.ts';
 import { objectOf } from './jsonText.ts';
@@ -38,7 +39,7 @@ async function claim(session: Session, options: ClaimOptions, queues: string[]) 
   const headings = ['ID', 'LEASE TOKEN', 'ATTEMPT', 'SECONDS', 'PAYLOAD'];
   session.show(answer, () =>
     jobs.length === 0
-      ? ''
+      ? shown``
       : table(
           headings,
           jobs.map(row),
@@ -47,7 +48,7 @@ async function claim(session: Session, options: ClaimOptions, queues: string[]) 
         ),
   );
   if (jobs.length > 0) return STATUS.done;
-  session.say('There was no job to claim. `dibs explain --queue NAME` says why.');
+  session.say(shown`There was no job to claim. \`dibs explain --queue NAME\` says why.`);
   for (const queue of queues) await sayIfUnknown(session, queue);
   return STATUS.nothing;
 }
@@ -62,7 +63,7 @@ async function ack(
   if (options.result !== undefined)
     parts.push(['result', jsonOf(options.result, options.text, 'The result')]);
   const body = new RawJson(objectOf(parts)) as unknown as AckRequest;
-  session.show(await session.ask((caller) => ackJob(caller, id, body)), () => `${id} is done.\n`);
+  session.show(await session.ask((caller) => ackJob(caller, id, body)), () => shown`${id} is done.\n`);
   return STATUS.done;
 }
 
@@ -77,7 +78,7 @@ async function nack(
     nackJob(caller, id, { lease_token, error, retry, delay_seconds }),
   );
   session.show(answer, ({ state, run_at }) =>
-    state === 'dead' ? `${id} is dead.\n` : `${id} is ${state}: tried again at ${run_at}.\n`,
+    state === 'dead' ? shown`${id} is dead.\n` : shown`${id} is ${state}: tried again at ${run_at}.\n`,
   );
   return STATUS.done;
 }
@@ -90,7 +91,7 @@ async function release(
 ) {
   const body = { lease_token, delay_seconds: options.delaySeconds };
   const answer = await session.ask((caller) => releaseJob(caller, id, body));
-  session.show(answer, ({ state }) => `${id} is ${state}.\n`);
+  session.show(answer, ({ state }) => shown`${id} is ${state}.\n`);
   return STATUS.done;
 }
 
@@ -100,7 +101,7 @@ async function extend(session: Session, options: { leaseSeconds: number }, id: s
   session.show(
     answer,
     ({ lease_expires_at, cancel_requested }) =>
-      `The lease runs until ${lease_expires_at}.${cancel_requested ? ' Somebody wants the job stopped.' : ''}\n`,
+      shown`The lease runs until ${lease_expires_at}.${cancel_requested ? ' Somebody wants the job stopped.' : ''}\n`,
   );
   return STATUS.done;
 }

@@ -6,6 +6,7 @@ import {
   startOperation,
 } from '../../clients/typescript/src/generated.ts';
 import { count, counted } from '../counted.ts';
+import { safeLine, shown } from '../shown.ts';
 import { STATUS } from './cli.ts';
 import type { Answer, Session } from './session.ts';
 
@@ -29,7 +30,7 @@ export async function ended(session: Session, first: Answer<Operation>): Promise
   const { stderr } = session.terminal;
   let latest = first;
   for (let ms = 20; latest.value.state === 'running'; ms = Math.min(LOOK_MS, ms * 2)) {
-    if (stderr.isTTY) stderr.write(`\r\x1b[K${operationText(latest.value)}`);
+    if (stderr.isTTY) stderr.write(`\r\x1b[K${safeLine(operationText(latest.value))}`);
     await pause(ms);
     latest = await session.ask((caller) => getOperation(caller, first.value.id));
   }
@@ -59,23 +60,25 @@ export async function operate(
   const start = (body: OperationRequest) => session.ask((caller) => startOperation(caller, body));
   if (options.dryRun || !options.yes) {
     // Where nobody can be asked, nothing is counted either.
-    if (!options.dryRun && !session.terminal.stdin.isTTY) await session.confirm(what, options);
+    if (!options.dryRun && !session.terminal.stdin.isTTY) await session.confirm(shown`${what}`, options);
     const look = await ended(session, await start({ ...request, dry_run: true }));
     const { matched, state } = look.value;
     if (options.dryRun || state !== 'done') {
-      session.show(look, (operation) => `${operationText(operation)}.\n`);
+      session.show(look, (operation) => shown`${operationText(operation)}.\n`);
       return statusOfOperation(look.value);
     }
     if (matched === 0) {
-      session.show(look, () => 'No job matches: nothing was done.\n');
+      session.show(look, () => shown`No job matches: nothing was done.\n`);
       return STATUS.done;
     }
-    await session.confirm(`${what} ${counted(matched, 'job', MATCH)}.`, options);
+    await session.confirm(shown`${what} ${counted(matched, 'job', MATCH)}.`, options);
   }
   const started = await start(request);
   const last = options.detach ? started : await ended(session, started);
   session.show(last, (operation) =>
-    options.detach ? `${operation.id}\n` : `${operationText(operation)} (operation ${operation.id}).\n`,
+    options.detach
+      ? shown`${operation.id}\n`
+      : shown`${operationText(operation)} (operation ${operation.id}).\n`,
   );
   return statusOfOperation(last.value);
 }

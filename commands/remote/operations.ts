@@ -4,6 +4,7 @@ import {
   type Operation,
   stopOperation,
 } from '../../clients/typescript/src/generated.ts';
+import { shown } from '../shown.ts';
 import { type Cli, examples, STATUS } from './cli.ts';
 import { ended, operationText, statusOfOperation } from './operation.ts';
 import { type PageOptions, showPages, withPages } from './pages.ts';
@@ -26,7 +27,7 @@ async function list(session: Session, options: ListOptions): Promise<undefined> 
     fromNow(one.created_at),
     operationText(one),
   ];
-  const shown = await showPages(
+  const items = await showPages(
     session,
     options,
     (page) =>
@@ -35,7 +36,7 @@ async function list(session: Session, options: ListOptions): Promise<undefined> 
       ),
     ({ operations }) =>
       operations.length === 0
-        ? 'No operations.\n'
+        ? shown`No operations.\n`
         : table(
             ['ID', 'VERB', 'QUEUE', 'STATE', 'AGE', 'PROGRESS'],
             operations.map(row),
@@ -43,7 +44,7 @@ async function list(session: Session, options: ListOptions): Promise<undefined> 
             session.paint,
           ),
   );
-  if (shown === 0 && options.queue !== undefined) await sayIfUnknown(session, options.queue);
+  if (items === 0 && options.queue !== undefined) await sayIfUnknown(session, options.queue);
 }
 
 async function show(session: Session, options: { wait?: boolean }, id: string): Promise<number> {
@@ -71,7 +72,7 @@ async function show(session: Session, options: { wait?: boolean }, id: string): 
 
 async function stop(session: Session, _options: object, id: string): Promise<number> {
   const answer = await session.ask((caller) => stopOperation(caller, id));
-  session.show(answer, (one) => `${one.state}: ${operationText(one)}.\n`);
+  session.show(answer, (one) => shown`${one.state}: ${operationText(one)}.\n`);
   return STATUS.done;
 }
 

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { type Shown, shown } from '../shown.ts';
 import { number } from './cli.ts';
 import type { Answer, Session } from './session.ts';
 
@@ -22,7 +23,7 @@ export async function showPages<Page extends { next_cursor: string | null }>(
   session: Session,
   options: PageOptions,
   read: (page: { limit: number; cursor?: string }) => Promise<Answer<Page>>,
-  forPeople: (page: Page) => string,
+  forPeople: (page: Page) => Shown,
 ): Promise<number> {
   const limit = options.all ? 1000 : options.limit;
   let cursor = options.cursor;
@@ -42,7 +43,7 @@ export async function showPages<Page extends { next_cursor: string | null }>(
     if (cursor === undefined) return items;
     if (isSearching) continue;
     if (!options.all) {
-      if (!session.isJson) session.say(`There is more: add --all, or --cursor ${cursor}`);
+      if (!session.isJson) session.say(shown`There is more: add --all, or --cursor ${cursor}`);
       return items;
     }
   }

@@ -1,5 +1,6 @@
 import { DibsError } from '../../clients/typescript/src/errors.ts';
 import { getQueue } from '../../clients/typescript/src/generated.ts';
+import { type Shown, shown } from '../shown.ts';
 import type { Session } from './session.ts';
 
 /*
@@ -9,7 +10,7 @@ import type { Session } from './session.ts';
 const isUnknown = (error: unknown) => error instanceof DibsError && error.code === 'queue_not_found';
 
 /** @throws DibsError when there is no such queue. `hint` is said then. */
-export async function checkQueue(session: Session, queue: string, hint?: string): Promise<void> {
+export async function checkQueue(session: Session, queue: string, hint?: Shown): Promise<void> {
   try {
     await session.ask((caller) => getQueue(caller, queue));
   } catch (error) {
@@ -21,7 +22,7 @@ export async function checkQueue(session: Session, queue: string, hint?: string)
 /** Says that there is no such queue, as far as the key may look: an answer about it is empty, or it is made later. */
 export async function sayIfUnknown(session: Session, queue: string, more = ''): Promise<void> {
   await checkQueue(session, queue).catch((error) => {
-    if (isUnknown(error)) session.say(`There is no queue ${JSON.stringify(queue)}.${more}`);
+    if (isUnknown(error)) session.say(shown`There is no queue ${JSON.stringify(queue)}.${more}`);
     else if (!(error instanceof DibsError && error.code === 'forbidden')) throw error;
   });
 }

@@ -14,6 +14,7 @@ import {
 } from '../../clients/typescript/src/generated.ts';
 import { JOB_STATES } from '../../src/job.ts';
 import { count, counted } from '../counted.ts';
+import { shown } from '../shown.ts';
 import { UsageError } from '../usage.ts';
 import { type Cli, examples, number } from './cli.ts';
 import { stateOption } from './filters.ts';
@@ -47,7 +48,7 @@ async function queues(session: Session, options: PageOptions): Promise<undefined
     (page) => session.ask((caller) => listQueues(caller, page)),
     (page) =>
       page.queues.length === 0
-        ? 'No queues.\n'
+        ? shown`No queues.\n`
         : table(headings, page.queues.map(row), session.terminal.stdout, session.paint),
   );
 }
@@ -78,16 +79,16 @@ async function pause(
   names: string[],
 ): Promise<undefined> {
   for (const name of create ? [] : names)
-    await checkQueue(session, name, '`dibs pause --create` makes a queue that is not there.');
+    await checkQueue(session, name, shown`\`dibs pause --create\` makes a queue that is not there.`);
   for (const name of names)
-    session.show(await session.ask((caller) => pauseQueue(caller, name)), () => `${name} is paused.\n`);
+    session.show(await session.ask((caller) => pauseQueue(caller, name)), () => shown`${name} is paused.\n`);
 }
 
 async function resume(session: Session, _options: object, names: string[]): Promise<undefined> {
   for (const name of names)
     session.show(
       await session.ask((caller) => resumeQueue(caller, name)),
-      () => `${name} hands out jobs again.\n`,
+      () => shown`${name} hands out jobs again.\n`,
     );
 }
 
@@ -100,10 +101,10 @@ async function purge(
   if (!options.yes) {
     const { counts } = (await session.ask((caller) => getQueue(caller, name))).value;
     const jobs = states.map((state) => `${count(counts[state])} ${state}`).join(', ');
-    await session.confirm(`This deletes jobs of queue "${name}", for ever: ${jobs}.`, options);
+    await session.confirm(shown`This deletes jobs of queue "${name}", for ever: ${jobs}.`, options);
   }
   const answer = await session.ask((caller) => purgeQueue(caller, name, { states }, LONG));
-  session.show(answer, (purged) => `${counted(purged.count)} deleted.\n`);
+  session.show(answer, (purged) => shown`${counted(purged.count)} deleted.\n`);
 }
 
 async function redrive(
@@ -115,7 +116,7 @@ async function redrive(
   const answer = await session.ask((caller) => redriveQueue(caller, name, body, LONG));
   session.show(
     answer,
-    (redriven) => `${counted(redriven.count, 'job', { one: 'is', many: 'are' })} ready again.\n`,
+    (redriven) => shown`${counted(redriven.count, 'job', { one: 'is', many: 'are' })} ready again.\n`,
   );
 }
 
@@ -128,13 +129,13 @@ async function remove(
     const { counts } = (await session.ask((caller) => getQueue(caller, name))).value;
     const jobs = Object.values(counts).reduce((sum, more) => sum + more, 0);
     const what = options.force ? ` and its ${counted(jobs)}, leased ones included` : '';
-    await session.confirm(`This deletes queue "${name}"${what}, for ever.`, options);
+    await session.confirm(shown`This deletes queue "${name}"${what}, for ever.`, options);
   }
   try {
     const answer = await session.ask((caller) =>
       deleteQueue(caller, name, { force: options.force, ...LONG }),
     );
-    session.show(answer, () => `Queue "${name}" is deleted.\n`);
+    session.show(answer, () => shown`Queue "${name}" is deleted.\n`);
   } catch (error) {
     if (error instanceof DibsError && error.code === 'queue_not_empty')
       throw new UsageError(`Queue "${name}" has jobs. --force deletes them, too.`);

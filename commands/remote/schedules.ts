@@ -8,6 +8,7 @@ import {
   type ScheduleSpec,
   triggerSchedule,
 } from '../../clients/typescript/src/generated.ts';
+import { shown, shownLines } from '../shown.ts';
 import { UsageError } from '../usage.ts';
 import { type Cli, examples } from './cli.ts';
 import { jsonOf, textIn } from './input.ts';
@@ -17,7 +18,7 @@ import { type PageOptions, showPages, withPages } from './pages.ts';
 import { sayIfUnknown } from './queueNames.ts';
 import type { Session } from './session.ts';
 import { table } from './table.ts';
-import { fromNow, safe } from './terminal.ts';
+import { fromNow } from './terminal.ts';
 
 interface PutOptions extends JobOptions {
   cron: string;
@@ -43,7 +44,7 @@ async function list(session: Session, options: PageOptions): Promise<undefined> 
     (page) => session.ask((caller) => listSchedules(caller, page)),
     ({ schedules }) =>
       schedules.length === 0
-        ? 'No schedules.\n'
+        ? shown`No schedules.\n`
         : table(
             ['NAME', 'CRON', 'ZONE', 'QUEUE', 'NEXT', 'LAST'],
             schedules.map(row),
@@ -55,7 +56,7 @@ async function list(session: Session, options: PageOptions): Promise<undefined> 
 
 async function show(session: Session, _options: object, name: string): Promise<undefined> {
   const answer = await session.ask((caller) => getSchedule(caller, name));
-  session.show(answer, () => `${safe(pretty(answer.text))}\n`);
+  session.show(answer, () => shown`${shownLines(pretty(answer.text))}\n`);
 }
 
 async function put(session: Session, options: PutOptions, name: string, given?: string): Promise<undefined> {
@@ -74,7 +75,7 @@ async function put(session: Session, options: PutOptions, name: string, given?: 
   const answer = await session.ask((caller) => putSchedule(caller, name, body));
   session.show(
     answer,
-    ({ next_run_at }) => `${name} ${next_run_at ? `ticks next at ${next_run_at}` : 'is paused'}.\n`,
+    ({ next_run_at }) => shown`${name} ${next_run_at ? `ticks next at ${next_run_at}` : 'is paused'}.\n`,
   );
   await sayIfUnknown(session, options.queue ?? 'default', ' The first tick makes it.');
 }
@@ -87,18 +88,18 @@ const setPaused =
     const parts = new Map(members(text)).set('paused', String(paused));
     const body = new RawJson(objectOf(parts)) as unknown as ScheduleSpec;
     const answer = await session.ask((caller) => putSchedule(caller, name, body));
-    session.show(answer, () => `${name} ${paused ? 'is paused' : 'ticks again'}.\n`);
+    session.show(answer, () => shown`${name} ${paused ? 'is paused' : 'ticks again'}.\n`);
   };
 
 async function trigger(session: Session, _options: object, name: string): Promise<undefined> {
-  session.show(await session.ask((caller) => triggerSchedule(caller, name)), ({ id }) => `${id}\n`);
+  session.show(await session.ask((caller) => triggerSchedule(caller, name)), ({ id }) => shown`${id}\n`);
 }
 
 async function remove(session: Session, options: { yes?: boolean }, name: string): Promise<undefined> {
-  await session.confirm(`This deletes schedule "${name}".`, options);
+  await session.confirm(shown`This deletes schedule "${name}".`, options);
   session.show(
     await session.ask((caller) => deleteSchedule(caller, name)),
-    () => `Schedule "${name}" is deleted.\n`,
+    () => shown`Schedule "${name}" is deleted.\n`,
   );
 }
 

@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline';
 import type { Caller } from '../../clients/typescript/src/caller.ts';
 import { Client } from '../../clients/typescript/src/client.ts';
+import { jsonFor, Shown, shown } from '../shown.ts';
 import { parsed, UsageError } from '../usage.ts';
 import { targetOf } from './contexts.ts';
 import { type Paint, paintFor, type Terminal } from './terminal.ts';
@@ -26,17 +27,19 @@ export interface Session {
   isJson: boolean;
   paint: Paint;
   ask<T>(operation: (caller: Caller) => Promise<T>): Promise<Answer<T>>;
-  out(text: string): void;
+  out(text: Shown): void;
+  /** JSON for programs, exactly as it is. */
+  json(text: string): void;
   /** For people: it stands beside what programs read. */
-  say(text: string): void;
+  say(text: Shown): void;
   /** Programs get the answer as it came, people what is made of it. */
-  show<T>(answer: Answer<T>, forPeople: (value: T) => string): void;
+  show<T>(answer: Answer<T>, forPeople: (value: T) => Shown): void;
   /** @throws Declined, UsageError where there is nobody to ask */
-  confirm(what: string, options: { yes?: boolean }): Promise<void>;
+  confirm(what: Shown, options: { yes?: boolean }): Promise<void>;
 }
 
-async function answerTo(question: string, { stdin, stderr }: Terminal): Promise<string> {
-  stderr.write(question);
+async function answerTo(question: Shown, { stdin, stderr }: Terminal): Promise<string> {
+  stderr.write(question.text);
   const lines = createInterface({ input: stdin, terminal: false });
   try {
     for await (const line of lines) return line;
@@ -50,14 +53,16 @@ async function answerTo(question: string, { stdin, stderr }: Terminal): Promise<
 export function createSession(terminal: Terminal, options: GlobalOptions): Session {
   const client = parsed(() => new Client(targetOf(terminal.env, options.context)));
   const isJson = options.json === true;
-  const out = (text: string) => void terminal.stdout.write(text);
-  const say = (text: string) => void terminal.stderr.write(`${text}\n`);
+  const out = ({ text }: Shown) => void terminal.stdout.write(text);
+  const json = (text: string) => out(new Shown(`${jsonFor(terminal.stdout, text.trimEnd())}\n`));
+  const say = ({ text }: Shown) => void terminal.stderr.write(`${text}\n`);
   return {
     terminal,
     client,
     isJson,
     paint: paintFor(terminal),
     out,
+    json,
     say,
     async ask<T>(operation: (caller: Caller) => Promise<T>) {
       const caller: Caller = { request: (call, more) => client.request({ ...call, asText: true }, more) };
@@ -65,13 +70,14 @@ export function createSession(terminal: Terminal, options: GlobalOptions): Sessi
       return { text, value: (text === '' ? undefined : JSON.parse(text)) as T };
     },
     show(answer, forPeople) {
-      out(isJson ? `${answer.text.trimEnd()}\n` : forPeople(answer.value));
+      if (isJson) json(answer.text);
+      else out(forPeople(answer.value));
     },
     async confirm(what, { yes }) {
       if (yes) return;
       if (!terminal.stdin.isTTY || !terminal.stderr.isTTY)
-        throw new UsageError(`${what} Nobody is here to confirm it: add --yes.`);
-      const said = await answerTo(`${what}\nAt ${client.url}. Go on? [y/N] `, terminal);
+        throw new UsageError(`${what.text} Nobody is here to confirm it: add --yes.`);
+      const said = await answerTo(shown`${what}\nAt ${client.url}. Go on? [y/N] `, terminal);
       if (!/^y(es)?$/i.test(said.trim())) throw new Declined('Nothing was done.');
     },
   };

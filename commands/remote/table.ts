@@ -1,4 +1,5 @@
-import { type Output, type Paint, safe, safeLine } from './terminal.ts';
+import { Shown, safe, safeLine, shownTogether } from '../shown.ts';
+import type { Output, Paint } from './terminal.ts';
 
 export type Cell = string | number | null | undefined;
 
@@ -25,11 +26,15 @@ function clipped(text: string, width: number): string {
   return kept;
 }
 
+/** On a terminal, a line is cut at its edge, `taken` columns before it. */
+export const fitting = (line: string, { isTTY, columns }: Output, taken = 0): string =>
+  isTTY && columns && widthOf(line) > columns - taken ? clipped(line, Math.max(1, columns - taken)) : line;
+
 /**
  * Rows below headings. Numbers stand at the right. On a terminal the last column is cut at its edge. Elsewhere nothing is
  * cut: a program may read it.
  */
-export function table(headings: string[], rows: Cell[][], screen: Output, paint: Paint): string {
+export function table(headings: string[], rows: Cell[][], screen: Output, paint: Paint): Shown {
   const texts = rows.map((row) => row.map(textOf));
   const isNumber = headings.map((_, i) => rows.length > 0 && rows.every((row) => typeof row[i] === 'number'));
   const widths = headings.map((heading, i) =>
@@ -41,21 +46,21 @@ export function table(headings: string[], rows: Cell[][], screen: Output, paint:
       return isNumber[i] ? space + cell : cell + space;
     });
     const whole = padded.join('  ').trimEnd();
-    return screen.isTTY && screen.columns && widthOf(whole) > screen.columns
-      ? clipped(whole, screen.columns)
-      : whole;
+    return fitting(whole, screen);
   };
-  return [paint('bold', line(headings)), ...texts.map(line)].map((text) => `${text}\n`).join('');
+  const rest = texts.map((row) => new Shown(line(row)));
+  return shownTogether([paint('bold', line(headings)), ...rest, ''], '\n');
 }
 
 /** One field per line. Those without a value are left out. */
-export function fields(pairs: [string, Cell][], paint: Paint): string {
+export function fields(pairs: [string, Cell][], paint: Paint): Shown {
   const given = pairs.filter(([, value]) => value !== null && value !== undefined && value !== '');
   const width = Math.max(0, ...given.map(([name]) => name.length));
-  return given
-    .map(
+  const indented = (value: Cell) => safe(String(value)).replaceAll('\n', `\n${' '.repeat(width + 2)}`);
+  return shownTogether(
+    given.map(
       ([name, value]) =>
-        `${paint('bold', name.padEnd(width))}  ${safe(String(value)).replaceAll('\n', `\n${' '.repeat(width + 2)}`)}\n`,
-    )
-    .join('');
+        new Shown(`${paint('bold', name).text}${' '.repeat(width - name.length)}  ${indented(value)}\n`),
+    ),
+  );
 }

@@ -1,12 +1,14 @@
 import { pause } from '../../clients/typescript/src/backoff.ts';
 import { isTemporary } from '../../clients/typescript/src/errors.ts';
 import { type Job, type JobState, listJobs } from '../../clients/typescript/src/generated.ts';
+import { Shown, safeLine, shown } from '../shown.ts';
 import { type Cli, examples, number } from './cli.ts';
 import { stateOption } from './filters.ts';
 import { elements, members } from './jsonText.ts';
 import { checkQueue } from './queueNames.ts';
 import type { Session } from './session.ts';
-import { safeLine, untilEnded } from './terminal.ts';
+import { fitting } from './table.ts';
+import { untilEnded } from './terminal.ts';
 
 interface Options {
   queue?: string;
@@ -39,16 +41,21 @@ async function finished(session: Session, options: Options): Promise<Finished[]>
   return found.sort((a, b) => (a.job.finished_at ?? '').localeCompare(b.job.finished_at ?? ''));
 }
 
-function lineOf(job: Job, { paint }: Session): string {
-  const state = paint(STYLE[job.state as keyof typeof STYLE] ?? 'dim', job.state.padEnd(9));
+function lineOf(job: Job, { paint, terminal }: Session): Shown {
+  const at = safeLine(job.finished_at ?? '').slice(0, 24);
+  const state = safeLine(job.state).slice(0, 9).padEnd(9);
   const note = job.last_error ?? (job.result === null ? '' : JSON.stringify(job.result));
-  return [job.finished_at, state, job.queue, job.id, job.worker, safeLine(note)].filter(Boolean).join('  ');
+  const rest = [job.queue, job.id, job.worker, note].filter(Boolean).map((text) => safeLine(text ?? ''));
+  const taken = `${at}  ${state}  `.length;
+  const painted = paint(STYLE[job.state as keyof typeof STYLE] ?? 'dim', state);
+  return shown`${at}  ${painted}  ${new Shown(fitting(rest.join('  '), terminal.stdout, taken))}`;
 }
 
 async function tail(session: Session, options: Options): Promise<undefined> {
   if (options.queue !== undefined) await checkQueue(session, options.queue);
   const { signal, release } = untilEnded(session.terminal);
-  const show = ({ job, text }: Finished) => session.out(`${session.isJson ? text : lineOf(job, session)}\n`);
+  const show = ({ job, text }: Finished) =>
+    session.isJson ? session.json(text) : session.out(shown`${lineOf(job, session)}\n`);
   let seen: Set<string> | undefined;
   try {
     while (!signal.aborted) {
@@ -61,7 +68,7 @@ async function tail(session: Session, options: Options): Promise<undefined> {
         seen = new Set(now.map(({ key }) => key));
       } catch (error) {
         if (seen === undefined || !isTemporary(error)) throw error;
-        session.say(`dibs: ${(error as Error).message}. Trying again.`);
+        session.say(shown`dibs: ${(error as Error).message}. Trying again.`);
       }
       await pause(options.interval * 1000, signal);
     }

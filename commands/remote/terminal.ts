@@ -1,3 +1,5 @@
+import { Shown, shown } from '../shown.ts';
+
 export type Env = Record<string, string | undefined>;
 
 export interface Output {
@@ -35,27 +37,16 @@ export function untilEnded(terminal: Terminal): { signal: AbortSignal; end(): vo
 
 const STYLES = { bold: '1', dim: '2', red: '31', yellow: '33', green: '32' } as const;
 export type Style = keyof typeof STYLES;
-export type Paint = (style: Style, text: string) => string;
+export type Paint = (style: Style, text: Shown | string) => Shown;
 
 /** Colours on a terminal only, and not where NO_COLOR asks for none (https://no-color.org). */
 export function paintFor({ stdout, env }: Terminal): Paint {
   const isColoured = stdout.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb';
-  return (style, text) => (isColoured ? `\x1b[${STYLES[style]}m${text}\x1b[0m` : text);
+  return (style, text) => {
+    const plain = shown`${text}`;
+    return isColoured ? new Shown(`\x1b[${STYLES[style]}m${plain.text}\x1b[0m`) : plain;
+  };
 }
-
-const hex = (char: string) => `\\u${(char.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`;
-
-/**
- * Text from a job, for a terminal. A payload may hold sequences that move the cursor, or turn the direction of the text:
- * they are shown, not obeyed.
- */
-export const safe = (text: string): string =>
-  text.replaceAll(/[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu, (char) =>
-    char === '\n' || char === '\t' ? char : hex(char),
-  );
-
-/** The same on one line. */
-export const safeLine = (text: string): string => safe(text).replaceAll(/\s+/g, ' ');
 
 /** "7 s", "12 min", "3.5 h", "2 d" */
 export function lasting(seconds: number): string {

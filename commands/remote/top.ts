@@ -2,6 +2,7 @@ import { pause } from '../../clients/typescript/src/backoff.ts';
 import { isTemporary } from '../../clients/typescript/src/errors.ts';
 import { getOverview, type Overview, type QueueOverview } from '../../clients/typescript/src/generated.ts';
 import { count, counted } from '../counted.ts';
+import { Shown, shown } from '../shown.ts';
 import { type Cli, examples, number } from './cli.ts';
 import type { Session } from './session.ts';
 import { type Cell, table } from './table.ts';
@@ -29,14 +30,14 @@ const rowOf = ({ name, counts, per_second, ...queue }: QueueOverview): Cell[] =>
   queue.troubles.map((trouble) => trouble.replaceAll('_', ' ')).join(', '),
 ];
 
-function frame({ client, terminal, paint }: Session, overview: Overview): string {
+function frame({ client, terminal, paint }: Session, overview: Overview): Shown {
   const { stdout } = terminal;
   const { counts, per_second, total, troubled, queues } = overview;
-  const shown = queues.length < total ? ` (${count(queues.length)} shown, the worst first)` : '';
-  const head = `${client.url}  ${counted(total, 'queue')}${shown}, ${count(troubled)} with trouble: ${count(counts.ready)} ready, ${count(counts.leased)} leased, ${count(counts.dead)} dead, ${rateText(per_second.enqueued)}/s in, ${rateText(per_second.acked)}/s done`;
-  const line = stdout.columns ? head.slice(0, stdout.columns) : head;
-  const rows = queues.length > 0 ? table(HEADINGS, queues.map(rowOf), stdout, paint) : 'No queues.\n';
-  return `${line}\n\n${rows}`;
+  const some = queues.length < total ? ` (${count(queues.length)} shown, the worst first)` : '';
+  const head = shown`${client.url}  ${counted(total, 'queue')}${some}, ${count(troubled)} with trouble: ${count(counts.ready)} ready, ${count(counts.leased)} leased, ${count(counts.dead)} dead, ${rateText(per_second.enqueued)}/s in, ${rateText(per_second.acked)}/s done`;
+  const line = stdout.columns ? new Shown(head.text.slice(0, stdout.columns)) : head;
+  const rows = queues.length > 0 ? table(HEADINGS, queues.map(rowOf), stdout, paint) : shown`No queues.\n`;
+  return shown`${line}\n\n${rows}`;
 }
 
 /** As many queues as fit. */
@@ -51,7 +52,7 @@ async function live(session: Session, seconds: number): Promise<void> {
   const onKey = (key: Buffer | string) => {
     if (END_KEYS.some((one) => String(key).includes(one))) end();
   };
-  const draw = (text: string) => stdout.write(`\x1b[H${text.replaceAll('\n', '\x1b[K\n')}\x1b[K\x1b[J`);
+  const draw = ({ text }: Shown) => stdout.write(`\x1b[H${text.replaceAll('\n', '\x1b[K\n')}\x1b[K\x1b[J`);
   // The screen is another one meanwhile: what stood there comes back.
   stdout.write('\x1b[?1049h\x1b[?25l');
   stdin.setRawMode?.(true);
@@ -61,11 +62,11 @@ async function live(session: Session, seconds: number): Promise<void> {
     while (!signal.aborted) {
       try {
         const overview = await getOverview(session.client, { limit: limitOf(stdout.rows), signal });
-        draw(`${frame(session, overview)}q ends`);
+        draw(shown`${frame(session, overview)}q ends`);
       } catch (error) {
         if (signal.aborted) return;
         if (!isTemporary(error)) throw error;
-        draw(`${(error as Error).message}\nTrying again. q ends`);
+        draw(shown`${(error as Error).message}\nTrying again. q ends`);
       }
       await pause(seconds * 1000, signal);
     }
