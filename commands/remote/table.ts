@@ -46,10 +46,9 @@ export function table(headings: string[], rows: Cell[][], screen: Output, paint:
       return isNumber[i] ? space + cell : cell + space;
     });
     const whole = padded.join('  ').trimEnd();
-    return fitting(whole, screen);
+    return new Shown(fitting(whole, screen));
   };
-  const rest = texts.map((row) => new Shown(line(row)));
-  return shownTogether([paint('bold', line(headings)), ...rest, ''], '\n');
+  return shownTogether([paint('bold', line(headings)), ...texts.map(line), ''], '\n');
 }
 
 /** One field per line. Those without a value are left out. */
