@@ -89,6 +89,7 @@ export function workSettings(args: string[]): WorkSettings {
     retrySeconds: seconds('retry-seconds') ?? 10,
     name: values.name,
   };
+  if (settings.timeoutSeconds === 0) throw misused('--timeout must be more than 0.');
   if (settings.concurrency * settings.batch > 1000)
     throw misused('--concurrency times --batch must be at most 1000.');
   if (settings.isResult && settings.batch > 1) throw misused('--result and --batch do not go together.');

@@ -824,7 +824,7 @@ type Samples struct {
 // Schedule: A schedule: at each tick of its cron, one job goes into its queue.
 type Schedule struct {
 	Name ScheduleName `json:"name"`
-	// When it ticks: five fields (minute, hour, day of month, month, day of week), or six with the second first. Each takes `*`, numbers, names (`JAN`, `MON`), lists `1,15`, ranges `1-5` and steps `0-59/10`; a day of the month also `L` (the last one) and `15W` (the weekday next to it), a day of the week `MON#1` (the first in the month) and `FRI#L` (the last). A day of the month and one of the week are two ways to tick. Both must hold where one of them begins with `*` (`*/2`), or that of the week with `+`.
+	// When it ticks: five fields (minute, hour, day of month, month, day of week), or six with the second first. Each takes `*`, numbers, names (`JAN`, `MON`), lists `1,15`, ranges `1-5` and steps `0-59/10`; a day of the month also `L` (the last one) and `15W` (the weekday next to it), a day of the week `MON#1` (the first in the month) and `FRI#L` (the last). A day of the month and one of the week are two ways to tick. Both must hold where one of them begins with `*`, also with a step, or that of the week with `+`.
 	Cron string `json:"cron"`
 	// The time zone whose clocks it goes by, as the IANA database names it.
 	Timezone string `json:"timezone"`
@@ -854,7 +854,7 @@ type SchedulePage struct {
 
 // ScheduleSpec: A schedule to create or replace. Its job is what `POST /jobs` takes, without `run_at`; `delay_seconds` counts from the tick on. The times, `name` and `last_error` are ignored: so a schedule that was read can be put back.
 type ScheduleSpec struct {
-	// When it ticks: five fields (minute, hour, day of month, month, day of week), or six with the second first. Each takes `*`, numbers, names (`JAN`, `MON`), lists `1,15`, ranges `1-5` and steps `0-59/10`; a day of the month also `L` (the last one) and `15W` (the weekday next to it), a day of the week `MON#1` (the first in the month) and `FRI#L` (the last). A day of the month and one of the week are two ways to tick. Both must hold where one of them begins with `*` (`*/2`), or that of the week with `+`.
+	// When it ticks: five fields (minute, hour, day of month, month, day of week), or six with the second first. Each takes `*`, numbers, names (`JAN`, `MON`), lists `1,15`, ranges `1-5` and steps `0-59/10`; a day of the month also `L` (the last one) and `15W` (the weekday next to it), a day of the week `MON#1` (the first in the month) and `FRI#L` (the last). A day of the month and one of the week are two ways to tick. Both must hold where one of them begins with `*`, also with a step, or that of the week with `+`.
 	Cron string `json:"cron"`
 	// The time zone whose clocks it goes by, as the IANA database names it. Default: UTC.
 	Timezone *string `json:"timezone,omitempty"`

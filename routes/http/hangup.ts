@@ -46,7 +46,8 @@ export function watch(socket: Socket, answer: ServerResponse, watcher: Watcher):
   }
   const watchers = toldOf(socket);
   watchers.add(watcher);
-  answer.once('finish', () => {
+  // Before Node's own listener: that one writes the next answer, and a failure of that write says nothing of this answer.
+  answer.prependOnceListener('finish', () => {
     if (!socket.readableEnded && !socket.destroyed && !socket.errored && watchers.delete(watcher))
       watcher.left();
   });

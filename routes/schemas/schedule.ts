@@ -10,7 +10,7 @@ const cron = text(256, {
     'takes `*`, numbers, names (`JAN`, `MON`), lists `1,15`, ranges `1-5` and steps `0-59/10`; a day of the month also ' +
     '`L` (the last one) and `15W` (the weekday next to it), a day of the week `MON#1` (the first in the month) and ' +
     '`FRI#L` (the last). A day of the month and one of the week are two ways to tick. Both must hold where ' +
-    'one of them begins with `*` (`*/2`), or that of the week with `+`.',
+    'one of them begins with `*`, also with a step, or that of the week with `+`.',
   examples: ['30 6 * * MON-FRI'],
 });
 const ZONE = 'The time zone whose clocks it goes by, as the IANA database names it.';

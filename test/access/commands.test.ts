@@ -35,7 +35,9 @@ async function replica(env: Record<string, string>): Promise<Replica> {
 
 async function dibs(env: Record<string, string>, ...args: string[]) {
   const { DATABASE_URL: _, ...inherited } = process.env;
-  const child = spawn(process.execPath, ['dist/main.js', ...args], { env: { ...inherited, ...env } });
+  const child = spawn(process.execPath, ['dist/main.js', ...args], {
+    env: { ...inherited, PORT: '0', ...env },
+  });
   const out: string[] = [];
   const err: string[] = [];
   child.stdout.on('data', (chunk) => out.push(String(chunk)));

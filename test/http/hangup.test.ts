@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
@@ -71,4 +72,36 @@ test('a connection that closes behind the answer is none', async () => {
     response.end('jobs', () => socket.end());
   });
   expect(await told).toBe(0);
+});
+
+/** Sends three requests on one connection, and resets it as soon as it has read the answer `taken`. */
+const RESETS = `
+  const [port, request] = process.argv.slice(1);
+  const socket = require('node:net').connect(port, '127.0.0.1', () => socket.write(request.repeat(3)));
+  socket.on('error', () => undefined);
+  socket.on('data', (chunk) => String(chunk).includes('taken') && socket.resetAndDestroy());
+`;
+
+test('nor is one that breaks when it has taken the answer, and the one behind it cannot be written any more', async () => {
+  const hungUp: number[] = [];
+  const answers: ServerResponse[] = [];
+  const server = createServer((request, response) => {
+    const at = answers.push(response) - 1;
+    watch(request.socket, response, { hungUp: () => hungUp.push(at), left: () => undefined });
+    if (answers.length < 3) return;
+    answers[1]?.end('behind');
+    answers[2]?.end('behind');
+    answers[0]?.end('taken');
+    // This process hears of the reset only when it writes again.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const client = spawn(process.execPath, ['-e', RESETS, `${port}`, REQUEST]);
+  await once(client, 'exit');
+  server.close();
+  await once(server, 'close');
+  expect(answers).toHaveLength(3);
+  expect(hungUp).not.toContain(0);
+  expect(hungUp).toContain(2);
 });

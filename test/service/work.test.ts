@@ -215,6 +215,7 @@ test('a command line that is wrong is told', () => {
     ['q', '--'],
     ['q', '--concurrency', 'many', '--', 'x'],
     ['q', '--no', '--', 'x'],
+    ['q', '--timeout', '0', '--', 'x'],
   ])
     expect(() => workSettings(args), args.join(' ')).toThrow(UsageError);
   expect(workSettings(['a', 'b', '--batch', '5', '--', 'run', '--it'])).toMatchObject({

@@ -818,7 +818,7 @@ export interface Samples {
 /** A schedule: at each tick of its cron, one job goes into its queue. */
 export interface Schedule {
   name: ScheduleName;
-  /** When it ticks: five fields (minute, hour, day of month, month, day of week), or six with the second first. Each takes `*`, numbers, names (`JAN`, `MON`), lists `1,15`, ranges `1-5` and steps `0-59/10`; a day of the month also `L` (the last one) and `15W` (the weekday next to it), a day of the week `MON#1` (the first in the month) and `FRI#L` (the last). A day of the month and one of the week are two ways to tick. Both must hold where one of them begins with `*` (`*\/2`), or that of the week with `+`. */
+  /** When it ticks: five fields (minute, hour, day of month, month, day of week), or six with the second first. Each takes `*`, numbers, names (`JAN`, `MON`), lists `1,15`, ranges `1-5` and steps `0-59/10`; a day of the month also `L` (the last one) and `15W` (the weekday next to it), a day of the week `MON#1` (the first in the month) and `FRI#L` (the last). A day of the month and one of the week are two ways to tick. Both must hold where one of them begins with `*`, also with a step, or that of the week with `+`. */
   cron: string;
   /** The time zone whose clocks it goes by, as the IANA database names it. */
   timezone: string;
@@ -848,7 +848,7 @@ export interface SchedulePage {
 
 /** A schedule to create or replace. Its job is what `POST /jobs` takes, without `run_at`; `delay_seconds` counts from the tick on. The times, `name` and `last_error` are ignored: so a schedule that was read can be put back. */
 export interface ScheduleSpec {
-  /** When it ticks: five fields (minute, hour, day of month, month, day of week), or six with the second first. Each takes `*`, numbers, names (`JAN`, `MON`), lists `1,15`, ranges `1-5` and steps `0-59/10`; a day of the month also `L` (the last one) and `15W` (the weekday next to it), a day of the week `MON#1` (the first in the month) and `FRI#L` (the last). A day of the month and one of the week are two ways to tick. Both must hold where one of them begins with `*` (`*\/2`), or that of the week with `+`. */
+  /** When it ticks: five fields (minute, hour, day of month, month, day of week), or six with the second first. Each takes `*`, numbers, names (`JAN`, `MON`), lists `1,15`, ranges `1-5` and steps `0-59/10`; a day of the month also `L` (the last one) and `15W` (the weekday next to it), a day of the week `MON#1` (the first in the month) and `FRI#L` (the last). A day of the month and one of the week are two ways to tick. Both must hold where one of them begins with `*`, also with a step, or that of the week with `+`. */
   cron: string;
   /** The time zone whose clocks it goes by, as the IANA database names it. Default: UTC. */
   timezone?: string;
