@@ -20,6 +20,13 @@ afterAll(async () => {
   await database.drop();
 });
 
+/** How many statements of others run in the database. */
+const inStatement = (url: string) =>
+  onServer(
+    url,
+    "select from pg_stat_activity where datname = current_database() and state = 'active' and pid <> pg_backend_pid()",
+  ).then((rows) => rows.length);
+
 /** A claim whose consumer hangs up after a while. Returns the jobs that came before. Leases run for 10 minutes. */
 const hungUp = (queues: string[], afterMs: number, options: object = {}) =>
   claimAndHangUp(replica.url, { queues, wait_seconds: 30, lease_seconds: 600, ...options }, afterMs);
@@ -44,10 +51,10 @@ test('a job for a consumer that hangs up at any moment is ready again at once an
     answered.push(...(await hangingUp));
   });
   await Promise.all(storm);
-  // These hang up with their request on the way: their job is leased when the service sees it.
-  for (let i = 0; i < 50; i++) {
+  // These hang up with their request on the way, or while their job is leased.
+  for (let i = 0; i < 100; i++) {
     ids.push(await service.enqueue('storm-0', { max_attempts: 1 }));
-    answered.push(...(await hungUp(['storm-0'], 0)));
+    answered.push(...(await hungUp(['storm-0'], i % 5)));
   }
   const taken = new Map(answered.map((job) => [job.id, job]));
   expect(taken.size, 'a job went to two consumers').toBe(answered.length);
@@ -93,38 +100,55 @@ test('a hang-up disturbs neither the other waiting claims nor their order', asyn
 });
 
 test.each([
-  ['with a claim_id', { claim_id: 'c' }, 'repeatable_claims', 'insert into dibs.repeatable_claims'],
-  ['without one', {}, 'jobs', 'with wanted as'],
+  ['with a claim_id', { claim_id: 'c' }, 'repeatable_claims'],
+  ['without one', {}, 'jobs'],
 ])(
   'a consumer that hung up before its leases came from the database is given none, %s',
-  async (...[name, more, table, statement]) => {
+  async (...[name, more, table]) => {
     const queue = `late-${name.length}`;
     const id = await service.enqueue(queue);
-    const locker = new pg.Client(database.url);
-    await locker.connect();
-    await locker.query(`begin; lock table dibs.${table} in share row exclusive mode`);
-    // In the round trip of others, a claim with a claim_id waits for a lock for a moment only. This one waits alone.
-    const isLeasing = () =>
-      onServer(
+    const counted = (condition: string) =>
+      onServer<{ n: number }>(
         database.url,
-        `select from pg_stat_activity
-       where datname = current_database() and state = 'active' and strpos(query, $1) > 0
-         and pid <> pg_backend_pid() and query_start < now() - interval '0.3 seconds'`,
-        [statement],
-      ).then((rows) => rows.length > 0);
-    const stop = new AbortController();
-    const body = { queues: [queue], lease_seconds: 600, ...more };
-    const claim = service.ok('POST', '/jobs/claim', body, stop.signal).catch(() => 'hung up');
-    await until(isLeasing, { what: 'the claim at the lock' });
-    // The replica learns of the leases and of the hang-up in one moment, in this order.
-    process.kill(replica.pid, 'SIGSTOP');
-    await locker.query('commit');
-    await locker.end();
-    await until(async () => !(await isLeasing()), { what: 'the leases' });
-    stop.abort();
-    expect(await claim).toBe('hung up');
-    process.kill(replica.pid, 'SIGCONT');
+        `select count(*)::integer as n from dibs.jobs j join dibs.queues q on q.id = j.queue_id
+       where q.name = $1 and ${condition}`,
+        [queue],
+      ).then(([row]) => row?.n ?? 0);
+    const isWaiting = async () => {
+      const rows = await onServer(
+        database.url,
+        `select from pg_locks where relation = 'dibs.${table}'::regclass and not granted`,
+      );
+      return rows.length > 0;
+    };
+    let deliveries = 0;
+    for (let isLeased = false; !isLeased; ) {
+      const locker = new pg.Client(database.url);
+      await locker.connect();
+      await locker.query(`begin; lock table dibs.${table} in share row exclusive mode`);
+      const stop = new AbortController();
+      const body = { queues: [queue], lease_seconds: 600, ...more };
+      const claim = service.ok('POST', '/jobs/claim', body, stop.signal).catch(() => 'hung up');
+      await until(isWaiting, { what: 'the claim at the lock' });
+      // The replica learns of the leases and of the hang-up in one moment, in this order.
+      process.kill(replica.pid, 'SIGSTOP');
+      await locker.query('commit');
+      await locker.end();
+      await until(async () => !(await isWaiting()), { what: 'the end of the wait' });
+      // A wait may have ended just before. Then its claim has leased nothing yet.
+      await until(async () => (await inStatement(database.url)) === 0, { what: 'the leases' });
+      isLeased = (await counted("j.state = 'leased'")) === 1;
+      stop.abort();
+      expect(await claim).toBe('hung up');
+      process.kill(replica.pid, 'SIGCONT');
+      await until(async () => (await counted("j.state = 'ready'")) === 1, {
+        what: 'the job',
+        withinMs: 20_000,
+      });
+      deliveries++;
+    }
     const next = await service.claim(queue, { wait_seconds: 20 });
-    expect(next).toMatchObject([{ id, attempt: 1, deliveries: 2 }]);
+    expect(next).toMatchObject([{ id, attempt: 1 }]);
+    expect(next[0]?.deliveries).toBeLessThanOrEqual(deliveries + 1);
   },
 );

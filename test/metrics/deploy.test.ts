@@ -19,7 +19,7 @@ const board = textOf('deploy/grafana/dashboard.json');
 const page = textOf('docs/metrics.md');
 
 /** Metrics by the rows of docs/metrics.md. */
-const explained = [...page.matchAll(/^\| `(\w+)` \|/gm)].map((match) => match[1] as string);
+const explained = [...page.matchAll(/^\| `((?:dibs|process)_\w+)` \|/gm)].map((match) => match[1] as string);
 const METRIC = /\b(?:dibs|process)_[a-z_]+\b/g;
 const familyOf = (name: string) => name.replace(/_(bucket|sum|count)$/, '');
 

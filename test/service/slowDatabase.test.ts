@@ -36,6 +36,8 @@ async function onSlowDatabase<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
+type Call = [method: string, path: string, body?: unknown, headers?: Record<string, string>];
+
 test('on a database that is slow, but answers, calls of several transactions are 503 within 5 s', async () => {
   const queue = at.newQueue();
   const other = at.newQueue();
@@ -45,10 +47,13 @@ test('on a database that is slow, but answers, calls of several transactions are
   const [acked, nacked] = await at.claim(queue, { limit: 2 });
   const enqueue = [{ queue: other }];
   const lease = ({ id, lease_token }: { id: string; lease_token: string }) => ({ id, lease_token });
-  const calls: [string, string, unknown?, Record<string, string>?][] = [
+  // These take one transaction where the queue was looked up just before, else two.
+  const short: Call[] = [
     ['POST', '/jobs', { queue, group: 'g' }],
     ['POST', '/jobs', { queue }, { 'idempotency-key': 'k' }],
     ['POST', `/jobs/${acked.id}/ack`, { lease_token: acked.lease_token, enqueue }],
+  ];
+  const long: Call[] = [
     ['POST', '/jobs/settle', { nacks: [{ ...lease(nacked), enqueue }] }],
     ['POST', `/jobs/${scheduled.id}/retry`],
     ['GET', `/queues/${queue}`],
@@ -57,14 +62,15 @@ test('on a database that is slow, but answers, calls of several transactions are
   ];
   const answers = await onSlowDatabase(() =>
     Promise.all(
-      calls.map(async ([method, path, body, headers]) => {
+      [...short, ...long].map(async ([method, path, body, headers]) => {
         const started = performance.now();
         const answer = await service.call(method as 'GET', path, body, headers);
         return { call: `${method} ${path}`, method, answer, ms: performance.now() - started };
       }),
     ),
   );
-  for (const { call, method, answer, ms } of answers) {
+  for (const [i, { call, method, answer, ms }] of answers.entries()) {
+    if (i < short.length && answer.status < 300) continue;
     expect(answer.status, call).toBe(503);
     expectProblem(answer, 503, 'unavailable');
     expect(answer.body.outcome, call).toBe(method === 'GET' ? undefined : 'unknown');
