@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http';
-import { setImmediate as nextLoop } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import type { Ledger } from '../../src/ledger.ts';
 import type { Hold, Memory } from '../../src/memory.ts';
@@ -90,11 +89,21 @@ export const holdOf = (request: FastifyRequest): Hold => takenOf(request).hold;
 /** Calls `gone` when the client hangs up before it has the whole answer, or at once when it has. */
 export const onHangup = (request: FastifyRequest, gone: () => void): void => takenOf(request).onHangup(gone);
 
+let pass: Promise<void> | undefined;
+
 /**
  * Settles when every hang-up that has reached this process is known. Leases go out behind it: the answer of a busy process would
- * otherwise go to a client that hung up before.
+ * otherwise go to a client that hung up before. All answers of one pass of the event loop share it.
  */
-export const hangupsSeen = (): Promise<void> => nextLoop();
+export function hangupsSeen(): Promise<void> {
+  pass ??= new Promise((resolve) => {
+    setImmediate(() => {
+      pass = undefined;
+      resolve();
+    });
+  });
+  return pass;
+}
 
 /** Gives back what requests take. */
 export function giveBackTaken(app: App, { memory, ledger }: { memory: Memory; ledger: Ledger }): void {

@@ -57,6 +57,7 @@ export function createDispatcher(options: {
   const visits = createSemaphore(AT_ONCE);
   /** Claims that look at their first queue. Thousands that come at once leave connections to other verbs. */
   const firstLooks = createSemaphore(Math.ceil(options.connections * FIRST_LOOKS));
+  ledger.count('claim_places', () => visits.held() + firstLooks.held());
   const wakeAfter = alarms((queue) => wake(queue));
   /** When claims may go along in round trips of others again. */
   let alongFrom = Number.NEGATIVE_INFINITY;
