@@ -93,13 +93,14 @@ let pass: Promise<void> | undefined;
 
 /**
  * Settles when every hang-up that has reached this process is known. Leases go out behind it: the answer of a busy process would
- * otherwise go to a client that hung up before. All answers of one pass of the event loop share it.
+ * otherwise go to a client that hung up before. Between the two immediates, the event loop asks all connections. All answers of
+ * one of its passes share this.
  */
 export function hangupsSeen(): Promise<void> {
   pass ??= new Promise((resolve) => {
     setImmediate(() => {
       pass = undefined;
-      resolve();
+      setImmediate(resolve);
     });
   });
   return pass;

@@ -1,9 +1,11 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Claimed, type Client, client } from '../support/client.ts';
 import { createDatabase, onServer } from '../support/database.ts';
-import { claimAndHangUp } from '../support/rawClaim.ts';
+import { claimAndHangUp, claimText } from '../support/rawClaim.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
 import { until } from '../support/until.ts';
 
@@ -126,9 +128,10 @@ test.each([
       const locker = new pg.Client(database.url);
       await locker.connect();
       await locker.query(`begin; lock table dibs.${table} in share row exclusive mode`);
-      const stop = new AbortController();
-      const body = { queues: [queue], lease_seconds: 600, ...more };
-      const claim = service.ok('POST', '/jobs/claim', body, stop.signal).catch(() => 'hung up');
+      const { hostname, port } = new URL(replica.url);
+      const socket = connect(Number(port), hostname);
+      socket.on('error', () => undefined);
+      socket.write(claimText(hostname, { queues: [queue], lease_seconds: 600, ...more }));
       await until(isWaiting, { what: 'the claim at the lock' });
       // The replica learns of the leases and of the hang-up in one moment, in this order.
       process.kill(replica.pid, 'SIGSTOP');
@@ -138,8 +141,8 @@ test.each([
       // A wait may have ended just before. Then its claim has leased nothing yet.
       await until(async () => (await inStatement(database.url)) === 0, { what: 'the leases' });
       isLeased = (await counted("j.state = 'leased'")) === 1;
-      stop.abort();
-      expect(await claim).toBe('hung up');
+      socket.destroy();
+      await once(socket, 'close');
       process.kill(replica.pid, 'SIGCONT');
       await until(async () => (await counted("j.state = 'ready'")) === 1, {
         what: 'the job',
