@@ -20,7 +20,9 @@ declare module 'fastify' {
  * All that is taken for a request is given back here. Two things end it, in any order:
  *
  *   its work ........... the answer is made, also when nobody can read it any more
- *   its connection ..... has taken the whole answer, or has closed. That is a hang-up: who waits for the client stops at once
+ *   its connection ..... has taken the whole answer, or has closed
+ *
+ * A client that ends its connection before has hung up: who waits for it stops at once.
  *
  * Neither alone is enough to give memory back. A client that hangs up does not end a statement that runs for it, and an answer
  * that is made still has to be read.
