@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { buildApp } from './routes/app.ts';
-import { openCertificates } from './routes/http/certificates.ts';
-import type { App } from './routes/http/fastify.ts';
-import { startingApp } from './routes/http/starting.ts';
+import type { App } from './routes/http/connection/fastify.ts';
+import { startingApp } from './routes/http/connection/starting.ts';
+import { openCertificates } from './routes/http/security/certificates.ts';
 import { createAccess } from './src/access/access.ts';
 import { putAdminKey } from './src/access/adminKeyFile.ts';
 import { createTokens } from './src/access/tokens.ts';

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import { pageOf } from './http/cursor.ts';
-import type { App } from './http/fastify.ts';
-import { answer, operation } from './http/operation.ts';
+import { pageOf } from './http/answers/cursor.ts';
+import type { App } from './http/connection/fastify.ts';
+import { answer, operation } from './http/openapi/operation.ts';
 import { AuditPage } from './schemas/audit.ts';
 import { pageQuery, QueueName, ref, text, timeParameter } from './schemas/common.ts';
 

@@ -1,11 +1,11 @@
 import { traceIn } from '../src/traceparent.ts';
-import { rawShapes } from './http/body.ts';
-import { bodyLimits } from './http/bodyLimits.ts';
-import type { App } from './http/fastify.ts';
-import { withFollowUps } from './http/jobBody.ts';
-import { answer, link, operation } from './http/operation.ts';
-import { ackedJson, jobJson, jobListJson, nackedJson, sendJson } from './http/serialize.ts';
-import { hangupsSeen, holdOf, onHangup } from './http/taken.ts';
+import type { App } from './http/connection/fastify.ts';
+import { hangupsSeen, holdOf, onHangup } from './http/connection/taken.ts';
+import { rawShapes } from './http/json/body.ts';
+import { bodyLimits } from './http/json/bodyLimits.ts';
+import { withFollowUps } from './http/json/jobBody.ts';
+import { ackedJson, jobJson, jobListJson, nackedJson, sendJson } from './http/json/serialize.ts';
+import { answer, link, operation } from './http/openapi/operation.ts';
 import { JobId, ref } from './schemas/common.ts';
 import { Job, LeasedJobList } from './schemas/job.ts';
 import {

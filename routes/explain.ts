@@ -1,5 +1,5 @@
-import type { App } from './http/fastify.ts';
-import { answer, operation } from './http/operation.ts';
+import type { App } from './http/connection/fastify.ts';
+import { answer, operation } from './http/openapi/operation.ts';
 import { InQueue, JobId, ref } from './schemas/common.ts';
 import { Explanation, QueueExplanation } from './schemas/explain.ts';
 import { JobHistory } from './schemas/history.ts';

@@ -2,14 +2,14 @@ import { Type } from 'typebox';
 import { isUuid } from '../src/ids.ts';
 import { sizeOf } from '../src/job.ts';
 import { LARGEST_BYTES } from '../src/memory.ts';
-import { rawShapes } from './http/body.ts';
-import { bodyLimits } from './http/bodyLimits.ts';
-import { pageOf } from './http/cursor.ts';
-import type { App } from './http/fastify.ts';
-import { takeAnswer, takeWait, withRoom } from './http/memory.ts';
-import { answer, operation } from './http/operation.ts';
-import { jobJson, jobPageJson, sendJson } from './http/serialize.ts';
-import { onHangup } from './http/taken.ts';
+import { pageOf } from './http/answers/cursor.ts';
+import type { App } from './http/connection/fastify.ts';
+import { takeAnswer, takeWait, withRoom } from './http/connection/memory.ts';
+import { onHangup } from './http/connection/taken.ts';
+import { rawShapes } from './http/json/body.ts';
+import { bodyLimits } from './http/json/bodyLimits.ts';
+import { jobJson, jobPageJson, sendJson } from './http/json/serialize.ts';
+import { answer, operation } from './http/openapi/operation.ts';
 import {
   decimal,
   JobId,

@@ -3,9 +3,9 @@ import type { Access } from '../src/access/access.ts';
 import { canMakeKeys } from '../src/access/keyAdmin.ts';
 import { invalidRequest } from '../src/errors.ts';
 import { isUuid } from '../src/ids.ts';
-import { pageOf } from './http/cursor.ts';
-import type { App } from './http/fastify.ts';
-import { answer, operation } from './http/operation.ts';
+import { pageOf } from './http/answers/cursor.ts';
+import type { App } from './http/connection/fastify.ts';
+import { answer, operation } from './http/openapi/operation.ts';
 import { pageQuery, ref } from './schemas/common.ts';
 import { KeyId, KeyPage, KeyRotation, MadeKey, NewKey } from './schemas/key.ts';
 

@@ -2,8 +2,8 @@ import { ANYBODY } from '../src/access/caller.ts';
 import type { Engine } from '../src/engine.ts';
 import { textOf } from '../src/metrics/family.ts';
 import { inSlices } from '../src/slices.ts';
-import type { App } from './http/fastify.ts';
-import { operation } from './http/operation.ts';
+import type { App } from './http/connection/fastify.ts';
+import { operation } from './http/openapi/operation.ts';
 import { ref } from './schemas/common.ts';
 import { MetricsText } from './schemas/health.ts';
 

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
-import { OPERATION_STATES, type Operation as OperationRow } from '../src/admin/operations.ts';
 import { isUuid } from '../src/ids.ts';
-import { pageOf } from './http/cursor.ts';
-import type { App } from './http/fastify.ts';
-import { answer, operation } from './http/operation.ts';
+import { OPERATION_STATES, type Operation as OperationRow } from '../src/operations/operations.ts';
+import { pageOf } from './http/answers/cursor.ts';
+import type { App } from './http/connection/fastify.ts';
+import { answer, operation } from './http/openapi/operation.ts';
 import { oneOf, pageQuery, QueueName, ref } from './schemas/common.ts';
 import { Operation, OperationPage, OperationRequest } from './schemas/operation.ts';
 

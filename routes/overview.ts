@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { ANYBODY, SCOPES } from '../src/access/caller.ts';
 import { version } from '../src/version.ts';
-import type { App } from './http/fastify.ts';
-import { answer, operation } from './http/operation.ts';
+import type { App } from './http/connection/fastify.ts';
+import { answer, operation } from './http/openapi/operation.ts';
 import { PAGE_LIMIT, QueueName, ref } from './schemas/common.ts';
 import { Overview, Samples } from './schemas/overview.ts';
 

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
-import type { QueueStatus } from '../src/admin/queues.ts';
-import { pageOf } from './http/cursor.ts';
-import type { App } from './http/fastify.ts';
-import { completeBackoff } from './http/jobBody.ts';
-import { answer, operation } from './http/operation.ts';
+import type { QueueStatus } from '../src/changing/queues.ts';
+import { pageOf } from './http/answers/cursor.ts';
+import type { App } from './http/connection/fastify.ts';
+import { completeBackoff } from './http/json/jobBody.ts';
+import { answer, operation } from './http/openapi/operation.ts';
 import { InQueue, isQueueName, pageQuery, ref, text } from './schemas/common.ts';
 import {
   Count,

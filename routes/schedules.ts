@@ -1,15 +1,15 @@
 import { Type } from 'typebox';
 import { LARGEST_BYTES } from '../src/memory.ts';
 import { traceIn } from '../src/traceparent.ts';
-import { rawShapes } from './http/body.ts';
-import { bodyLimits } from './http/bodyLimits.ts';
-import { pageOf } from './http/cursor.ts';
-import type { App } from './http/fastify.ts';
-import { sendAnswer } from './http/idempotency.ts';
-import { enqueued, enqueuedAnswers, toNewJob } from './http/jobBody.ts';
-import { takeAnswer, withRoom } from './http/memory.ts';
-import { answer, operation } from './http/operation.ts';
-import { scheduleJson, schedulePageJson, sendJson } from './http/serialize.ts';
+import { pageOf } from './http/answers/cursor.ts';
+import { sendAnswer } from './http/answers/idempotency.ts';
+import type { App } from './http/connection/fastify.ts';
+import { takeAnswer, withRoom } from './http/connection/memory.ts';
+import { rawShapes } from './http/json/body.ts';
+import { bodyLimits } from './http/json/bodyLimits.ts';
+import { enqueued, enqueuedAnswers, toNewJob } from './http/json/jobBody.ts';
+import { scheduleJson, schedulePageJson, sendJson } from './http/json/serialize.ts';
+import { answer, operation } from './http/openapi/operation.ts';
 import { isScheduleName, pageQuery, ref, ScheduleName } from './schemas/common.ts';
 import { DEFAULT_TIMEZONE, Schedule, SchedulePage, ScheduleSpec } from './schemas/schedule.ts';
 

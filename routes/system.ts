@@ -1,8 +1,8 @@
 import type { Engine } from '../src/engine.ts';
 import { unavailable } from '../src/errors.ts';
 import { version } from '../src/version.ts';
-import type { App } from './http/fastify.ts';
-import { answer, operation } from './http/operation.ts';
+import type { App } from './http/connection/fastify.ts';
+import { answer, operation } from './http/openapi/operation.ts';
 import { ref } from './schemas/common.ts';
 import { Health, Version } from './schemas/health.ts';
 

@@ -2,7 +2,7 @@
 
 import { pino } from 'pino';
 import { openApiDocument } from '../dist/routes/app.js';
-import { toOpenApi30 } from '../dist/routes/http/openapi30.js';
+import { toOpenApi30 } from '../dist/routes/http/openapi/openapi30.js';
 import { writeCurrent } from './current.mjs';
 
 const document = await openApiDocument(pino({ level: 'silent' }));

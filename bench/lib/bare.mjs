@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import Fastify, { LogController } from 'fastify';
 import { pino } from 'pino';
-import { buildValidator } from '../../dist/routes/http/validation.js';
+import { buildValidator } from '../../dist/routes/http/json/validation.js';
 import { namedSchemas } from '../../dist/routes/schemas/named.js';
 
 const app = Fastify({

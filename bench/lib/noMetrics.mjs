@@ -11,7 +11,7 @@ const STUBS = {
       expired: nothing, roundTrip: nothing, tripRows: { bounds: [], counts: [], sum: 0 }, own: new Map(), rest: undefined,
       keepTimesOf: nothing, take: () => new Map(), hasCounts: () => false, putBack: nothing,
     });\`,
-  '/dist/routes/http/requestCounts.js': \`
+  '/dist/routes/http/answers/requestCounts.js': \`
     export function countRequests(app) {
       app.decorate('requestCounts', { refused: () => undefined, families: () => [] });
     }\`,

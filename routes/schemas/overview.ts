@@ -1,8 +1,8 @@
 import { type TArray, type TUnsafe, Type } from 'typebox';
 import type { SCOPES } from '../../src/access/caller.ts';
-import { TOO_OLD_SECONDS, TROUBLES } from '../../src/admin/overview.ts';
-import { MEASURES } from '../../src/admin/samples.ts';
+import { MEASURES } from '../../src/counting/samples.ts';
 import { JOB_STATES } from '../../src/job.ts';
+import { TOO_OLD_SECONDS, TROUBLES } from '../../src/looking/overview.ts';
 import { EVENTS } from '../../src/metrics/tally.ts';
 import { decimal, nullable, oneOf, QueueName, ref, TIME_EXAMPLE, time } from './common.ts';
 import { QueueCounts } from './queue.ts';

@@ -1,5 +1,5 @@
 -- The free places of a queue with max_ready. Null when it has no max_ready. It counts ready and blocked jobs by indexes
--- alone, up to the limit. On the hints to the planner see sql/admin/counts.sql.
+-- alone, up to the limit. On the hints to the planner see sql/counting/counts.sql.
 create or replace function dibs.capacity(queue_id integer)
 returns integer
 language sql

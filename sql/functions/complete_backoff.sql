@@ -1,4 +1,4 @@
--- A backoff with defaults for the fields that were left out, to the microsecond. routes/http/jobBody.ts does the same.
+-- A backoff with defaults for the fields that were left out, to the microsecond. routes/http/json/jobBody.ts does the same.
 create or replace function dibs.complete_backoff(asked json)
 returns json
 language plpgsql

@@ -1,6 +1,6 @@
 -- Deletes finished jobs of one queue and state that outlived :retention_seconds: the next :limit by age, behind
 -- :after_finished_at and :after_id. A job that a client waited for stays for at least 10 seconds. The caller goes on
--- behind the last job: see admin/purge.sql.
+-- behind the last job: see operations/purge.sql.
 with batch as materialized (
   select id, finished_at, state, unique_key
   from dibs.jobs

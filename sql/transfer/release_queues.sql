@@ -1,5 +1,5 @@
 -- Ends an import: the queues that were not paused hand out jobs from now on. Leases count towards claim limits from now on,
--- as when a queue gets its limit (admin/queue_configure.sql).
+-- as when a queue gets its limit (changing/queue_configure.sql).
 with released as (
   update dibs.queues q
   set paused = line.paused

@@ -20,7 +20,7 @@ import type { LeasedJob } from './leasedJob.ts';
  *   Memory is short, and the first job is large .... lease.ts, `SCARCE`; without a job the answer is 503 `overloaded`
  *   The consumer hung up ........................... dispatcher.ts, `abandon`; its jobs go back (lostLeases.ts)
  *
- * GET /queues/{queue}/explain tells which of the first five it is (admin/explainQueue.ts).
+ * GET /queues/{queue}/explain tells which of the first five it is (looking/explainQueue.ts).
  */
 
 /** What a consumer asks for. */

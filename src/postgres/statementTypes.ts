@@ -182,23 +182,7 @@ export interface StatementTypes {
       has_name: boolean;
     };
   };
-  'admin/call_point': {
-    parameters: Record<never, never>;
-    columns: {
-      last_position: number;
-      open_transactions: (string | null)[];
-      next_transaction: number;
-      oldest: number;
-      looked_from: number;
-    };
-  };
-  'admin/call_time': {
-    parameters: Record<never, never>;
-    columns: {
-      now: string;
-    };
-  };
-  'admin/cancel': {
+  'changing/cancel': {
     parameters: {
       queue_id: number | null;
       id: string | null;
@@ -225,7 +209,7 @@ export interface StatementTypes {
       progress: string;
     };
   };
-  'admin/change': {
+  'changing/change': {
     parameters: {
       priority: number | null;
       run_at: string | null;
@@ -259,658 +243,7 @@ export interface StatementTypes {
       progress: string;
     };
   };
-  'admin/counts': {
-    parameters: {
-      leases_from: string | null;
-      queue_ids: (number | null)[] | null;
-      limits: (number | null)[] | null;
-      above_floors: boolean | null;
-    };
-    columns: {
-      id: number;
-      cut: boolean;
-      scheduled: number;
-      ready: number;
-      blocked: number;
-      leased: number;
-      completed: number;
-      cancelled: number;
-      dead: number;
-      oldest_ready_age_seconds: number;
-    };
-  };
-  'admin/explain_job': {
-    parameters: {
-      max_ahead: number | null;
-      queue_id: number | null;
-      cursor_keys: (string | null)[] | TextArray | null;
-      cursor_ranks: (number | null)[] | null;
-      max_keys: number | null;
-      id: string | null;
-    };
-    columns: {
-      id: string;
-      state: JobState;
-      attempt: number;
-      max_attempts: number;
-      run_at: string;
-      lease_expires_at: string;
-      finished_at: string;
-      worker: string;
-      last_error: string;
-      cancel_requested: boolean;
-      group: string;
-      fairness_key: string;
-      expires_at: string;
-      is_over: boolean;
-      paused: boolean;
-      head_id: string;
-      head_state: JobState;
-      ahead: number;
-      is_least: boolean;
-    };
-  };
-  'admin/explain_limits': {
-    parameters: {
-      queue_id: number | null;
-    };
-    columns: {
-      leased: number;
-      next_at: string;
-    };
-  };
-  'admin/explain_queue': {
-    parameters: {
-      queue_id: number | null;
-    };
-    columns: {
-      ready_id: string;
-      has_keys: boolean;
-      scheduled_id: string;
-      run_at: string;
-      not_before: string;
-      blocked_id: string;
-      leased_id: string;
-      lease_expires_at: string;
-    };
-  };
-  'admin/history': {
-    parameters: {
-      id: string | null;
-      queue_id: number | null;
-      limit: number | null;
-    };
-    columns: {
-      at: string;
-      event: string;
-      state: JobState;
-      attempt: number;
-      deliveries: number;
-      worker: string;
-      error: string;
-      run_at: string;
-      leased_at: string;
-      actor: string;
-    };
-  };
-  'admin/history_job': {
-    parameters: {
-      queue_id: number | null;
-      id: string | null;
-    };
-    columns: {
-      created_at: string;
-      state: JobState;
-      attempt: number;
-      deliveries: number;
-      worker: string;
-      finished_at: string;
-      last_error: string;
-      leased_at: string;
-    };
-  };
-  'admin/list_newest': {
-    parameters: {
-      queue_ids: (number | null)[] | null;
-      ids: (string | null)[] | null;
-      state: JobState | null;
-      group: string | null;
-      unique_key: string | null;
-      after: string | null;
-      queue: string | null;
-      visible: (string | null)[] | TextArray | null;
-      limit: number | null;
-      include_payload: boolean | null;
-      max_bytes: number | null;
-    };
-    columns: {
-      queue: string;
-      state: JobState;
-      finished_at: string;
-      result: string;
-      payload: string;
-      id: string;
-      priority: number;
-      attempt: number;
-      max_attempts: number;
-      deliveries: number;
-      run_at: string;
-      created_at: string;
-      group: string;
-      fairness_key: string;
-      unique_key: string;
-      lease_expires_at: string;
-      worker: string;
-      last_error: string;
-      headers: string;
-      progress: string;
-      found: number;
-    };
-  };
-  'admin/list_oldest': {
-    parameters: {
-      queue_ids: (number | null)[] | null;
-      ids: (string | null)[] | null;
-      state: JobState | null;
-      group: string | null;
-      unique_key: string | null;
-      after: string | null;
-      queue: string | null;
-      visible: (string | null)[] | TextArray | null;
-      limit: number | null;
-      include_payload: boolean | null;
-      max_bytes: number | null;
-    };
-    columns: {
-      queue: string;
-      state: JobState;
-      finished_at: string;
-      result: string;
-      payload: string;
-      id: string;
-      priority: number;
-      attempt: number;
-      max_attempts: number;
-      deliveries: number;
-      run_at: string;
-      created_at: string;
-      group: string;
-      fairness_key: string;
-      unique_key: string;
-      lease_expires_at: string;
-      worker: string;
-      last_error: string;
-      headers: string;
-      progress: string;
-      found: number;
-    };
-  };
-  'admin/match_all_newest': {
-    parameters: {
-      visible: (string | null)[] | TextArray | null;
-      state: string | null;
-      look: number | null;
-      after: string | null;
-      group: string | null;
-      unique_key: string | null;
-      limit: number | null;
-    };
-    columns: {
-      stop_id: string;
-      queue_ids: (number | null)[];
-      ids: (string | null)[];
-    };
-  };
-  'admin/match_all_oldest': {
-    parameters: {
-      visible: (string | null)[] | TextArray | null;
-      state: string | null;
-      look: number | null;
-      after: string | null;
-      group: string | null;
-      unique_key: string | null;
-      limit: number | null;
-    };
-    columns: {
-      stop_id: string;
-      queue_ids: (number | null)[];
-      ids: (string | null)[];
-    };
-  };
-  'admin/match_leased': {
-    parameters: {
-      queue: string | null;
-      visible: (string | null)[] | TextArray | null;
-      unique_key: string | null;
-      after: string | null;
-      newest: boolean | null;
-      group: string | null;
-      fairness_key: string | null;
-      worker: string | null;
-      error_contains: string | null;
-      created_after: string | null;
-      created_before: string | null;
-      limit: number | null;
-    };
-    columns: {
-      queue_id: number;
-      id: string;
-    };
-  };
-  'admin/match_newest': {
-    parameters: {
-      queue_id: number | null;
-      walked_state: JobState | null;
-      group: string | null;
-      unique_key: string | null;
-      first_id: string | null;
-      last_id: string | null;
-      after: string | null;
-      look: number | null;
-      state: string | null;
-      fairness_key: string | null;
-      worker: string | null;
-      error_contains: string | null;
-      created_after: string | null;
-      created_before: string | null;
-      limit: number | null;
-    };
-    columns: {
-      looked: number;
-      last_id: string;
-      ids: (string | null)[];
-    };
-  };
-  'admin/match_oldest': {
-    parameters: {
-      queue_id: number | null;
-      walked_state: JobState | null;
-      group: string | null;
-      unique_key: string | null;
-      first_id: string | null;
-      last_id: string | null;
-      after: string | null;
-      look: number | null;
-      state: string | null;
-      fairness_key: string | null;
-      worker: string | null;
-      error_contains: string | null;
-      created_after: string | null;
-      created_before: string | null;
-      limit: number | null;
-    };
-    columns: {
-      looked: number;
-      last_id: string;
-      ids: (string | null)[];
-    };
-  };
-  'admin/open_between': {
-    parameters: {
-      first: number | null;
-      last: number | null;
-    };
-    columns: {
-      id: string;
-    };
-  };
-  'admin/operation_cancel': {
-    parameters: {
-      queue_id: number | null;
-      ids: (string | null)[] | null;
-    };
-    columns: {
-      id: string;
-      state: JobState;
-      awaited: boolean;
-    };
-  };
-  'admin/operation_count': {
-    parameters: {
-      queue_id: number | null;
-      walked_state: JobState | null;
-      group: string | null;
-      after_id: string | null;
-      limit: number | null;
-      state: string | null;
-      fairness_key: string | null;
-      worker: string | null;
-      error_contains: string | null;
-      created_after: string | null;
-      created_before: string | null;
-      last_position: number | null;
-      open_transactions: (string | null)[] | TextArray | null;
-      next_transaction: number | null;
-    };
-    columns: {
-      looked: number;
-      last_id: string;
-      matched: number;
-    };
-  };
-  'admin/operation_delete': {
-    parameters: {
-      queue_id: number | null;
-      ids: (string | null)[] | null;
-    };
-    columns: {
-      count: number;
-    };
-  };
-  'admin/operation_find': {
-    parameters: {
-      id: string | null;
-      visible: (string | null)[] | TextArray | null;
-    };
-    columns: {
-      id: string;
-      verb: string;
-      queue: string;
-      to: string;
-      states: (string | null)[];
-      group: string;
-      fairness_key: string;
-      worker: string;
-      error_contains: string;
-      created_after: string;
-      created_before: string;
-      dry_run: boolean;
-      state: string;
-      counted: boolean;
-      matched: number;
-      done: number;
-      skipped: number;
-      error: string;
-      created_at: string;
-      finished_at: string;
-    };
-  };
-  'admin/operation_insert': {
-    parameters: {
-      id: string | null;
-      verb: string | null;
-      queue_id: number | null;
-      queue: string | null;
-      to_id: number | null;
-      to: string | null;
-      states: (string | null)[] | TextArray | null;
-      group: string | null;
-      fairness_key: string | null;
-      worker: string | null;
-      error_contains: string | null;
-      created_after: string | null;
-      created_before: string | null;
-      dry_run: boolean | null;
-      last_position: number | null;
-      open_transactions: (string | null)[] | TextArray | null;
-      next_transaction: number | null;
-      by: string | null;
-      most: number | null;
-      most_of_one: number | null;
-    };
-    columns: {
-      id: string;
-      verb: string;
-      queue: string;
-      to: string;
-      states: (string | null)[];
-      group: string;
-      fairness_key: string;
-      worker: string;
-      error_contains: string;
-      created_after: string;
-      created_before: string;
-      dry_run: boolean;
-      state: string;
-      counted: boolean;
-      matched: number;
-      done: number;
-      skipped: number;
-      error: string;
-      created_at: string;
-      finished_at: string;
-    };
-  };
-  'admin/operation_leases': {
-    parameters: {
-      id: string | null;
-      after_id: string | null;
-      limit: number | null;
-      queue_id: number | null;
-    };
-    columns: {
-      looked: number;
-      last_id: string;
-      ids: (string | null)[];
-      unique_keys: (string | null)[];
-      headless: (string | null)[];
-    };
-  };
-  'admin/operation_list': {
-    parameters: {
-      after: string | null;
-      queue: string | null;
-      state: string | null;
-      visible: (string | null)[] | TextArray | null;
-      limit: number | null;
-    };
-    columns: {
-      id: string;
-      verb: string;
-      queue: string;
-      to: string;
-      states: (string | null)[];
-      group: string;
-      fairness_key: string;
-      worker: string;
-      error_contains: string;
-      created_after: string;
-      created_before: string;
-      dry_run: boolean;
-      state: string;
-      counted: boolean;
-      matched: number;
-      done: number;
-      skipped: number;
-      error: string;
-      created_at: string;
-      finished_at: string;
-    };
-  };
-  'admin/operation_move': {
-    parameters: {
-      queue_id: number | null;
-      ids: (string | null)[] | null;
-      to_id: number | null;
-      positions: (number | null)[] | null;
-    };
-    columns: {
-      id: string;
-      state: JobState;
-      group: string;
-    };
-  };
-  'admin/operation_note_leases': {
-    parameters: {
-      id: string | null;
-      queue_id: number | null;
-      group: string | null;
-      fairness_key: string | null;
-      worker: string | null;
-      error_contains: string | null;
-      created_after: string | null;
-      created_before: string | null;
-    };
-    columns: {
-      id: string;
-      verb: string;
-      queue: string;
-      to: string;
-      states: (string | null)[];
-      group: string;
-      fairness_key: string;
-      worker: string;
-      error_contains: string;
-      created_after: string;
-      created_before: string;
-      dry_run: boolean;
-      state: string;
-      counted: boolean;
-      matched: number;
-      done: number;
-      skipped: number;
-      error: string;
-      created_at: string;
-      finished_at: string;
-    };
-  };
-  'admin/operation_page': {
-    parameters: {
-      queue_id: number | null;
-      walked_state: JobState | null;
-      group: string | null;
-      after_id: string | null;
-      limit: number | null;
-      state: string | null;
-      fairness_key: string | null;
-      worker: string | null;
-      error_contains: string | null;
-      created_after: string | null;
-      created_before: string | null;
-      last_position: number | null;
-      open_transactions: (string | null)[] | TextArray | null;
-      next_transaction: number | null;
-    };
-    columns: {
-      looked: number;
-      last_id: string;
-      ids: (string | null)[];
-      unique_keys: (string | null)[];
-      headless: (string | null)[];
-    };
-  };
-  'admin/operation_progress': {
-    parameters: {
-      id: string | null;
-      state: string | null;
-      error: string | null;
-      counted: boolean | null;
-      step: number | null;
-      after_id: string | null;
-      matched: number | null;
-      done: number | null;
-      skipped: number | null;
-    };
-    columns: Record<never, never>;
-  };
-  'admin/operation_running': {
-    parameters: {
-      by: string | null;
-    };
-    columns: {
-      own: number;
-    };
-  };
-  'admin/operation_stop': {
-    parameters: {
-      id: string | null;
-      visible: (string | null)[] | TextArray | null;
-    };
-    columns: Record<never, never>;
-  };
-  'admin/operation_take': {
-    parameters: {
-      served: (string | null)[] | TextArray | null;
-    };
-    columns: {
-      id: string;
-      verb: string;
-      queue_id: number;
-      queue: string;
-      to_id: number;
-      to: string;
-      states: (string | null)[];
-      group: string;
-      fairness_key: string;
-      worker: string;
-      error_contains: string;
-      created_after: string;
-      created_before: string;
-      dry_run: boolean;
-      counted: boolean;
-      step: number;
-      after_id: string;
-      matched: number;
-      last_position: number;
-      open_transactions: (string | null)[];
-      next_transaction: number;
-      actor: string;
-      has_queue: boolean;
-      is_too_old: boolean;
-    };
-  };
-  'admin/operation_target': {
-    parameters: {
-      counts: boolean | null;
-      to_id: number | null;
-    };
-    columns: {
-      capacity: number;
-    };
-  };
-  'admin/purge': {
-    parameters: {
-      queue_id: number | null;
-      state: JobState | null;
-      after_id: string | null;
-      last_position: number | null;
-      open_transactions: (string | null)[] | TextArray | null;
-      next_transaction: number | null;
-      limit: number | null;
-    };
-    columns: {
-      count: number;
-      groups: (string | null)[];
-      after_id: string;
-    };
-  };
-  'admin/purge_fair': {
-    parameters: {
-      queue_id: number | null;
-      after_rank: number | null;
-      after_key: string | null;
-      after_position: number | null;
-      last_position: number | null;
-      open_transactions: (string | null)[] | TextArray | null;
-      next_transaction: number | null;
-      limit: number | null;
-    };
-    columns: {
-      count: number;
-      groups: (string | null)[];
-      after_rank: number;
-      after_key: string;
-      after_position: number;
-    };
-  };
-  'admin/purge_ready': {
-    parameters: {
-      queue_id: number | null;
-      after_rank: number | null;
-      after_position: number | null;
-      last_position: number | null;
-      open_transactions: (string | null)[] | TextArray | null;
-      next_transaction: number | null;
-      limit: number | null;
-    };
-    columns: {
-      count: number;
-      groups: (string | null)[];
-      after_rank: number;
-      after_position: number;
-    };
-  };
-  'admin/queue_clear': {
+  'changing/queue_clear': {
     parameters: {
       queue_id: number | null;
       after_id: string | null;
@@ -921,7 +254,7 @@ export interface StatementTypes {
       after_id: string;
     };
   };
-  'admin/queue_configure': {
+  'changing/queue_configure': {
     parameters: {
       lease_seconds: number | null;
       max_attempts: number | null;
@@ -936,13 +269,13 @@ export interface StatementTypes {
     };
     columns: Record<never, never>;
   };
-  'admin/queue_delete': {
+  'changing/queue_delete': {
     parameters: {
       queue_id: number | null;
     };
     columns: Record<never, never>;
   };
-  'admin/queue_empty': {
+  'changing/queue_empty': {
     parameters: {
       queue_id: number | null;
     };
@@ -950,7 +283,7 @@ export interface StatementTypes {
       empty: boolean;
     };
   };
-  'admin/queue_list': {
+  'changing/queue_list': {
     parameters: {
       after: string | null;
       visible: (string | null)[] | TextArray | null;
@@ -974,7 +307,7 @@ export interface StatementTypes {
       max_ready: number;
     };
   };
-  'admin/queue_lock': {
+  'changing/queue_lock': {
     parameters: {
       queue_id: number | null;
     };
@@ -982,7 +315,7 @@ export interface StatementTypes {
       id: number;
     };
   };
-  'admin/queue_pause': {
+  'changing/queue_pause': {
     parameters: {
       paused: boolean | null;
       name: string | null;
@@ -991,37 +324,7 @@ export interface StatementTypes {
       id: number;
     };
   };
-  'admin/redrive': {
-    parameters: {
-      positions: (number | null)[] | null;
-      ids: (string | null)[] | null;
-      queue_id: number | null;
-      states: (string | null)[] | TextArray | null;
-      called_at: string | null;
-    };
-    columns: {
-      id: string;
-      state: JobState;
-      group: string;
-    };
-  };
-  'admin/redrive_page': {
-    parameters: {
-      error_contains: string | null;
-      queue_id: number | null;
-      after_finished_at: string | null;
-      after_id: string | null;
-      called_at: string | null;
-      limit: number | null;
-    };
-    columns: {
-      id: string;
-      finished_at: string;
-      wanted: boolean;
-      unique_key: string;
-    };
-  };
-  'admin/retry': {
+  'changing/retry': {
     parameters: {
       position: number | null;
       queue_id: number | null;
@@ -1048,50 +351,7 @@ export interface StatementTypes {
       progress: string;
     };
   };
-  'admin/samples_due': {
-    parameters: Record<never, never>;
-    columns: {
-      is_due: boolean;
-    };
-  };
-  'admin/samples_prune': {
-    parameters: Record<never, never>;
-    columns: Record<never, never>;
-  };
-  'admin/samples_read': {
-    parameters: {
-      minutes: number | null;
-      step: number | null;
-      queue: string | null;
-      visible: (string | null)[] | TextArray | null;
-    };
-    columns: {
-      at: number;
-      queue_id: number;
-      name: string;
-      ready: number;
-      waiting: number;
-      leased: number;
-      dead: number;
-      oldest_ready_seconds: number;
-      enqueued: number;
-      acked: number;
-      failed: number;
-      died: number;
-    };
-  };
-  'admin/samples_write': {
-    parameters: {
-      queue_ids: (number | null)[] | null;
-      ready: (number | null)[] | null;
-      waiting: (number | null)[] | null;
-      leased: (number | null)[] | null;
-      dead: (number | null)[] | null;
-      oldest: (number | null)[] | null;
-    };
-    columns: Record<never, never>;
-  };
-  'admin/windows_clear': {
+  'changing/windows_clear': {
     parameters: {
       queue_id: number | null;
     };
@@ -1407,6 +667,69 @@ export interface StatementTypes {
       id: string;
       lease_token: string;
     };
+  };
+  'counting/counts': {
+    parameters: {
+      leases_from: string | null;
+      queue_ids: (number | null)[] | null;
+      limits: (number | null)[] | null;
+      above_floors: boolean | null;
+    };
+    columns: {
+      id: number;
+      cut: boolean;
+      scheduled: number;
+      ready: number;
+      blocked: number;
+      leased: number;
+      completed: number;
+      cancelled: number;
+      dead: number;
+      oldest_ready_age_seconds: number;
+    };
+  };
+  'counting/samples_due': {
+    parameters: Record<never, never>;
+    columns: {
+      is_due: boolean;
+    };
+  };
+  'counting/samples_prune': {
+    parameters: Record<never, never>;
+    columns: Record<never, never>;
+  };
+  'counting/samples_read': {
+    parameters: {
+      minutes: number | null;
+      step: number | null;
+      queue: string | null;
+      visible: (string | null)[] | TextArray | null;
+    };
+    columns: {
+      at: number;
+      queue_id: number;
+      name: string;
+      ready: number;
+      waiting: number;
+      leased: number;
+      dead: number;
+      oldest_ready_seconds: number;
+      enqueued: number;
+      acked: number;
+      failed: number;
+      died: number;
+    };
+  };
+  'counting/samples_write': {
+    parameters: {
+      queue_ids: (number | null)[] | null;
+      ready: (number | null)[] | null;
+      waiting: (number | null)[] | null;
+      leased: (number | null)[] | null;
+      dead: (number | null)[] | null;
+      oldest: (number | null)[] | null;
+    };
+    columns: Record<never, never>;
   };
   'doctor/backend': {
     parameters: Record<never, never>;
@@ -1851,6 +1174,272 @@ export interface StatementTypes {
       group: string;
     };
   };
+  'history/history': {
+    parameters: {
+      id: string | null;
+      queue_id: number | null;
+      limit: number | null;
+    };
+    columns: {
+      at: string;
+      event: string;
+      state: JobState;
+      attempt: number;
+      deliveries: number;
+      worker: string;
+      error: string;
+      run_at: string;
+      leased_at: string;
+      actor: string;
+    };
+  };
+  'history/history_job': {
+    parameters: {
+      queue_id: number | null;
+      id: string | null;
+    };
+    columns: {
+      created_at: string;
+      state: JobState;
+      attempt: number;
+      deliveries: number;
+      worker: string;
+      finished_at: string;
+      last_error: string;
+      leased_at: string;
+    };
+  };
+  'looking/explain_job': {
+    parameters: {
+      max_ahead: number | null;
+      queue_id: number | null;
+      cursor_keys: (string | null)[] | TextArray | null;
+      cursor_ranks: (number | null)[] | null;
+      max_keys: number | null;
+      id: string | null;
+    };
+    columns: {
+      id: string;
+      state: JobState;
+      attempt: number;
+      max_attempts: number;
+      run_at: string;
+      lease_expires_at: string;
+      finished_at: string;
+      worker: string;
+      last_error: string;
+      cancel_requested: boolean;
+      group: string;
+      fairness_key: string;
+      expires_at: string;
+      is_over: boolean;
+      paused: boolean;
+      head_id: string;
+      head_state: JobState;
+      ahead: number;
+      is_least: boolean;
+    };
+  };
+  'looking/explain_limits': {
+    parameters: {
+      queue_id: number | null;
+    };
+    columns: {
+      leased: number;
+      next_at: string;
+    };
+  };
+  'looking/explain_queue': {
+    parameters: {
+      queue_id: number | null;
+    };
+    columns: {
+      ready_id: string;
+      has_keys: boolean;
+      scheduled_id: string;
+      run_at: string;
+      not_before: string;
+      blocked_id: string;
+      leased_id: string;
+      lease_expires_at: string;
+    };
+  };
+  'looking/list_newest': {
+    parameters: {
+      queue_ids: (number | null)[] | null;
+      ids: (string | null)[] | null;
+      state: JobState | null;
+      group: string | null;
+      unique_key: string | null;
+      after: string | null;
+      queue: string | null;
+      visible: (string | null)[] | TextArray | null;
+      limit: number | null;
+      include_payload: boolean | null;
+      max_bytes: number | null;
+    };
+    columns: {
+      queue: string;
+      state: JobState;
+      finished_at: string;
+      result: string;
+      payload: string;
+      id: string;
+      priority: number;
+      attempt: number;
+      max_attempts: number;
+      deliveries: number;
+      run_at: string;
+      created_at: string;
+      group: string;
+      fairness_key: string;
+      unique_key: string;
+      lease_expires_at: string;
+      worker: string;
+      last_error: string;
+      headers: string;
+      progress: string;
+      found: number;
+    };
+  };
+  'looking/list_oldest': {
+    parameters: {
+      queue_ids: (number | null)[] | null;
+      ids: (string | null)[] | null;
+      state: JobState | null;
+      group: string | null;
+      unique_key: string | null;
+      after: string | null;
+      queue: string | null;
+      visible: (string | null)[] | TextArray | null;
+      limit: number | null;
+      include_payload: boolean | null;
+      max_bytes: number | null;
+    };
+    columns: {
+      queue: string;
+      state: JobState;
+      finished_at: string;
+      result: string;
+      payload: string;
+      id: string;
+      priority: number;
+      attempt: number;
+      max_attempts: number;
+      deliveries: number;
+      run_at: string;
+      created_at: string;
+      group: string;
+      fairness_key: string;
+      unique_key: string;
+      lease_expires_at: string;
+      worker: string;
+      last_error: string;
+      headers: string;
+      progress: string;
+      found: number;
+    };
+  };
+  'looking/match_all_newest': {
+    parameters: {
+      visible: (string | null)[] | TextArray | null;
+      state: string | null;
+      look: number | null;
+      after: string | null;
+      group: string | null;
+      unique_key: string | null;
+      limit: number | null;
+    };
+    columns: {
+      stop_id: string;
+      queue_ids: (number | null)[];
+      ids: (string | null)[];
+    };
+  };
+  'looking/match_all_oldest': {
+    parameters: {
+      visible: (string | null)[] | TextArray | null;
+      state: string | null;
+      look: number | null;
+      after: string | null;
+      group: string | null;
+      unique_key: string | null;
+      limit: number | null;
+    };
+    columns: {
+      stop_id: string;
+      queue_ids: (number | null)[];
+      ids: (string | null)[];
+    };
+  };
+  'looking/match_leased': {
+    parameters: {
+      queue: string | null;
+      visible: (string | null)[] | TextArray | null;
+      unique_key: string | null;
+      after: string | null;
+      newest: boolean | null;
+      group: string | null;
+      fairness_key: string | null;
+      worker: string | null;
+      error_contains: string | null;
+      created_after: string | null;
+      created_before: string | null;
+      limit: number | null;
+    };
+    columns: {
+      queue_id: number;
+      id: string;
+    };
+  };
+  'looking/match_newest': {
+    parameters: {
+      queue_id: number | null;
+      walked_state: JobState | null;
+      group: string | null;
+      unique_key: string | null;
+      first_id: string | null;
+      last_id: string | null;
+      after: string | null;
+      look: number | null;
+      state: string | null;
+      fairness_key: string | null;
+      worker: string | null;
+      error_contains: string | null;
+      created_after: string | null;
+      created_before: string | null;
+      limit: number | null;
+    };
+    columns: {
+      looked: number;
+      last_id: string;
+      ids: (string | null)[];
+    };
+  };
+  'looking/match_oldest': {
+    parameters: {
+      queue_id: number | null;
+      walked_state: JobState | null;
+      group: string | null;
+      unique_key: string | null;
+      first_id: string | null;
+      last_id: string | null;
+      after: string | null;
+      look: number | null;
+      state: string | null;
+      fairness_key: string | null;
+      worker: string | null;
+      error_contains: string | null;
+      created_after: string | null;
+      created_before: string | null;
+      limit: number | null;
+    };
+    columns: {
+      looked: number;
+      last_id: string;
+      ids: (string | null)[];
+    };
+  };
   'maintenance/audit_cuts': {
     parameters: {
       most: number | null;
@@ -2156,6 +1745,417 @@ export interface StatementTypes {
       paused: boolean;
       max_ready: number;
       max_leased: number;
+    };
+  };
+  'operations/call_point': {
+    parameters: Record<never, never>;
+    columns: {
+      last_position: number;
+      open_transactions: (string | null)[];
+      next_transaction: number;
+      oldest: number;
+      looked_from: number;
+    };
+  };
+  'operations/call_time': {
+    parameters: Record<never, never>;
+    columns: {
+      now: string;
+    };
+  };
+  'operations/cancel': {
+    parameters: {
+      queue_id: number | null;
+      ids: (string | null)[] | null;
+    };
+    columns: {
+      id: string;
+      state: JobState;
+      awaited: boolean;
+    };
+  };
+  'operations/count': {
+    parameters: {
+      queue_id: number | null;
+      walked_state: JobState | null;
+      group: string | null;
+      after_id: string | null;
+      limit: number | null;
+      state: string | null;
+      fairness_key: string | null;
+      worker: string | null;
+      error_contains: string | null;
+      created_after: string | null;
+      created_before: string | null;
+      last_position: number | null;
+      open_transactions: (string | null)[] | TextArray | null;
+      next_transaction: number | null;
+    };
+    columns: {
+      looked: number;
+      last_id: string;
+      matched: number;
+    };
+  };
+  'operations/delete': {
+    parameters: {
+      queue_id: number | null;
+      ids: (string | null)[] | null;
+    };
+    columns: {
+      count: number;
+    };
+  };
+  'operations/find': {
+    parameters: {
+      id: string | null;
+      visible: (string | null)[] | TextArray | null;
+    };
+    columns: {
+      id: string;
+      verb: string;
+      queue: string;
+      to: string;
+      states: (string | null)[];
+      group: string;
+      fairness_key: string;
+      worker: string;
+      error_contains: string;
+      created_after: string;
+      created_before: string;
+      dry_run: boolean;
+      state: string;
+      counted: boolean;
+      matched: number;
+      done: number;
+      skipped: number;
+      error: string;
+      created_at: string;
+      finished_at: string;
+    };
+  };
+  'operations/insert': {
+    parameters: {
+      id: string | null;
+      verb: string | null;
+      queue_id: number | null;
+      queue: string | null;
+      to_id: number | null;
+      to: string | null;
+      states: (string | null)[] | TextArray | null;
+      group: string | null;
+      fairness_key: string | null;
+      worker: string | null;
+      error_contains: string | null;
+      created_after: string | null;
+      created_before: string | null;
+      dry_run: boolean | null;
+      last_position: number | null;
+      open_transactions: (string | null)[] | TextArray | null;
+      next_transaction: number | null;
+      by: string | null;
+      most: number | null;
+      most_of_one: number | null;
+    };
+    columns: {
+      id: string;
+      verb: string;
+      queue: string;
+      to: string;
+      states: (string | null)[];
+      group: string;
+      fairness_key: string;
+      worker: string;
+      error_contains: string;
+      created_after: string;
+      created_before: string;
+      dry_run: boolean;
+      state: string;
+      counted: boolean;
+      matched: number;
+      done: number;
+      skipped: number;
+      error: string;
+      created_at: string;
+      finished_at: string;
+    };
+  };
+  'operations/leases': {
+    parameters: {
+      id: string | null;
+      after_id: string | null;
+      limit: number | null;
+      queue_id: number | null;
+    };
+    columns: {
+      looked: number;
+      last_id: string;
+      ids: (string | null)[];
+      unique_keys: (string | null)[];
+      headless: (string | null)[];
+    };
+  };
+  'operations/list': {
+    parameters: {
+      after: string | null;
+      queue: string | null;
+      state: string | null;
+      visible: (string | null)[] | TextArray | null;
+      limit: number | null;
+    };
+    columns: {
+      id: string;
+      verb: string;
+      queue: string;
+      to: string;
+      states: (string | null)[];
+      group: string;
+      fairness_key: string;
+      worker: string;
+      error_contains: string;
+      created_after: string;
+      created_before: string;
+      dry_run: boolean;
+      state: string;
+      counted: boolean;
+      matched: number;
+      done: number;
+      skipped: number;
+      error: string;
+      created_at: string;
+      finished_at: string;
+    };
+  };
+  'operations/move': {
+    parameters: {
+      queue_id: number | null;
+      ids: (string | null)[] | null;
+      to_id: number | null;
+      positions: (number | null)[] | null;
+    };
+    columns: {
+      id: string;
+      state: JobState;
+      group: string;
+    };
+  };
+  'operations/note_leases': {
+    parameters: {
+      id: string | null;
+      queue_id: number | null;
+      group: string | null;
+      fairness_key: string | null;
+      worker: string | null;
+      error_contains: string | null;
+      created_after: string | null;
+      created_before: string | null;
+    };
+    columns: {
+      id: string;
+      verb: string;
+      queue: string;
+      to: string;
+      states: (string | null)[];
+      group: string;
+      fairness_key: string;
+      worker: string;
+      error_contains: string;
+      created_after: string;
+      created_before: string;
+      dry_run: boolean;
+      state: string;
+      counted: boolean;
+      matched: number;
+      done: number;
+      skipped: number;
+      error: string;
+      created_at: string;
+      finished_at: string;
+    };
+  };
+  'operations/open_between': {
+    parameters: {
+      first: number | null;
+      last: number | null;
+    };
+    columns: {
+      id: string;
+    };
+  };
+  'operations/page': {
+    parameters: {
+      queue_id: number | null;
+      walked_state: JobState | null;
+      group: string | null;
+      after_id: string | null;
+      limit: number | null;
+      state: string | null;
+      fairness_key: string | null;
+      worker: string | null;
+      error_contains: string | null;
+      created_after: string | null;
+      created_before: string | null;
+      last_position: number | null;
+      open_transactions: (string | null)[] | TextArray | null;
+      next_transaction: number | null;
+    };
+    columns: {
+      looked: number;
+      last_id: string;
+      ids: (string | null)[];
+      unique_keys: (string | null)[];
+      headless: (string | null)[];
+    };
+  };
+  'operations/progress': {
+    parameters: {
+      id: string | null;
+      state: string | null;
+      error: string | null;
+      counted: boolean | null;
+      step: number | null;
+      after_id: string | null;
+      matched: number | null;
+      done: number | null;
+      skipped: number | null;
+    };
+    columns: Record<never, never>;
+  };
+  'operations/purge': {
+    parameters: {
+      queue_id: number | null;
+      state: JobState | null;
+      after_id: string | null;
+      last_position: number | null;
+      open_transactions: (string | null)[] | TextArray | null;
+      next_transaction: number | null;
+      limit: number | null;
+    };
+    columns: {
+      count: number;
+      groups: (string | null)[];
+      after_id: string;
+    };
+  };
+  'operations/purge_fair': {
+    parameters: {
+      queue_id: number | null;
+      after_rank: number | null;
+      after_key: string | null;
+      after_position: number | null;
+      last_position: number | null;
+      open_transactions: (string | null)[] | TextArray | null;
+      next_transaction: number | null;
+      limit: number | null;
+    };
+    columns: {
+      count: number;
+      groups: (string | null)[];
+      after_rank: number;
+      after_key: string;
+      after_position: number;
+    };
+  };
+  'operations/purge_ready': {
+    parameters: {
+      queue_id: number | null;
+      after_rank: number | null;
+      after_position: number | null;
+      last_position: number | null;
+      open_transactions: (string | null)[] | TextArray | null;
+      next_transaction: number | null;
+      limit: number | null;
+    };
+    columns: {
+      count: number;
+      groups: (string | null)[];
+      after_rank: number;
+      after_position: number;
+    };
+  };
+  'operations/redrive': {
+    parameters: {
+      positions: (number | null)[] | null;
+      ids: (string | null)[] | null;
+      queue_id: number | null;
+      states: (string | null)[] | TextArray | null;
+      called_at: string | null;
+    };
+    columns: {
+      id: string;
+      state: JobState;
+      group: string;
+    };
+  };
+  'operations/redrive_page': {
+    parameters: {
+      error_contains: string | null;
+      queue_id: number | null;
+      after_finished_at: string | null;
+      after_id: string | null;
+      called_at: string | null;
+      limit: number | null;
+    };
+    columns: {
+      id: string;
+      finished_at: string;
+      wanted: boolean;
+      unique_key: string;
+    };
+  };
+  'operations/running': {
+    parameters: {
+      by: string | null;
+    };
+    columns: {
+      own: number;
+    };
+  };
+  'operations/stop': {
+    parameters: {
+      id: string | null;
+      visible: (string | null)[] | TextArray | null;
+    };
+    columns: Record<never, never>;
+  };
+  'operations/take': {
+    parameters: {
+      served: (string | null)[] | TextArray | null;
+    };
+    columns: {
+      id: string;
+      verb: string;
+      queue_id: number;
+      queue: string;
+      to_id: number;
+      to: string;
+      states: (string | null)[];
+      group: string;
+      fairness_key: string;
+      worker: string;
+      error_contains: string;
+      created_after: string;
+      created_before: string;
+      dry_run: boolean;
+      counted: boolean;
+      step: number;
+      after_id: string;
+      matched: number;
+      last_position: number;
+      open_transactions: (string | null)[];
+      next_transaction: number;
+      actor: string;
+      has_queue: boolean;
+      is_too_old: boolean;
+    };
+  };
+  'operations/target': {
+    parameters: {
+      counts: boolean | null;
+      to_id: number | null;
+    };
+    columns: {
+      capacity: number;
     };
   };
   'postgres/act': {

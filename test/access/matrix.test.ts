@@ -3,7 +3,7 @@ import pg from 'pg';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { declaredOperations } from '../../routes/app.ts';
-import { verbOf } from '../../routes/http/authenticate.ts';
+import { verbOf } from '../../routes/http/security/authenticate.ts';
 import { SCOPES, type Scope } from '../../src/access/caller.ts';
 import { needOf, type VerbName } from '../../src/access/needs.ts';
 import { as, speakingAccess } from '../support/access.ts';

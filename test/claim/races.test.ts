@@ -163,7 +163,7 @@ test('a cancel that waited for a claim asks its worker to stop', async () => {
   const ids = await made(1, 'ready');
   await first.query('begin');
   await claim(first, 1);
-  const cancelled = run(second, 'admin/cancel', { id: ids[0] as string });
+  const cancelled = run(second, 'changing/cancel', { id: ids[0] as string });
   await untilItWaits(second);
   await first.query('commit');
   expect(await cancelled).toEqual(ids);
@@ -201,7 +201,7 @@ test('a purge leaves alone a job that is being claimed', async () => {
   const ids = await made(3, 'ready');
   await first.query('begin');
   const taken = await claim(first, 1);
-  const [purged] = await rowsOf(second, 'admin/purge_ready', forFirst('admin/purge_ready'));
+  const [purged] = await rowsOf(second, 'operations/purge_ready', forFirst('operations/purge_ready'));
   await first.query('commit');
   expect(purged?.count).toBe(2);
   const left = await second.query<{ id: string }>('select id from dibs.jobs where id = any ($1)', [ids]);
@@ -215,11 +215,11 @@ test('a queue is not found empty during an enqueue into it', async () => {
   const enqueued = await run(first, 'enqueue/insert', forFirst('enqueue/insert'));
   expect(enqueued).toHaveLength(1);
   await second.query('begin');
-  const locked = rowsOf(second, 'admin/queue_lock', { queue_id: QUEUE });
+  const locked = rowsOf(second, 'changing/queue_lock', { queue_id: QUEUE });
   await untilItWaits(second);
   await first.query('commit');
   await locked;
-  expect(await rowsOf(second, 'admin/queue_empty', { queue_id: QUEUE })).toEqual([{ empty: false }]);
+  expect(await rowsOf(second, 'changing/queue_empty', { queue_id: QUEUE })).toEqual([{ empty: false }]);
   await second.query('rollback');
 });
 
@@ -227,8 +227,8 @@ test('an enqueue that waited for its queue to be deleted inserts nothing', async
   await made(1, 'dead');
   await first.query('delete from dibs.jobs');
   await first.query('begin');
-  await rowsOf(first, 'admin/queue_lock', { queue_id: QUEUE });
-  await rowsOf(first, 'admin/queue_delete', { queue_id: QUEUE });
+  await rowsOf(first, 'changing/queue_lock', { queue_id: QUEUE });
+  await rowsOf(first, 'changing/queue_delete', { queue_id: QUEUE });
   const enqueued = run(second, 'enqueue/insert', forFirst('enqueue/insert'));
   await untilItWaits(second);
   await first.query('commit');
@@ -248,7 +248,7 @@ test('configuring or creating a queue that exists uses up no queue id', async ()
     rate_seconds: null,
     max_ready: null,
   };
-  const configure = () => rowsOf(first, 'admin/queue_configure', config);
+  const configure = () => rowsOf(first, 'changing/queue_configure', config);
   const next = async () => Number((await third.query(`select nextval('dibs.queue_ids') as id`)).rows[0].id);
   await configure();
   const before = await next();

@@ -1,11 +1,11 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { posix } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { toProblem } from '../../routes/http/problems.ts';
-import { QUEUE_EXPLAIN_CODES } from '../../src/admin/explainQueue.ts';
-import { EXPLAIN_CODES } from '../../src/admin/jobReasons.ts';
+import { toProblem } from '../../routes/http/answers/problems.ts';
 import { Refusal, type RefusalCode } from '../../src/errors.ts';
 import { JOB_STATES } from '../../src/job.ts';
+import { QUEUE_EXPLAIN_CODES } from '../../src/looking/explainQueue.ts';
+import { EXPLAIN_CODES } from '../../src/looking/jobReasons.ts';
 import { ROOT, textOf } from '../support/sources.ts';
 
 const pages = [

@@ -88,7 +88,7 @@ describe('statements', () => {
     });
     // These lease a job, give a group its head, or make a job due. A change of a job notes itself.
     expect(unseen).toEqual([
-      'admin/change.sql',
+      'changing/change.sql',
       'claim/fair.sql',
       'claim/front.sql',
       'claim/limited.sql',

@@ -1,8 +1,8 @@
 import { connect } from 'node:net';
 import Fastify from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { App } from '../../routes/http/fastify.ts';
-import { setSafeHeaders } from '../../routes/http/safeHeaders.ts';
+import type { App } from '../../routes/http/connection/fastify.ts';
+import { setSafeHeaders } from '../../routes/http/security/safeHeaders.ts';
 import type { Access } from '../../src/access/access.ts';
 import { createCaller } from '../../src/access/caller.ts';
 import { unauthorized } from '../../src/errors.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { fingerprintOf } from '../../routes/http/fingerprint.ts';
+import { fingerprintOf } from '../../routes/http/json/fingerprint.ts';
 import { atOnce } from '../../src/slices.ts';
 
 const of = (text: string) => atOnce(fingerprintOf(Buffer.from(text)));

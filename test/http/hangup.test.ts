@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { expect, test } from 'vitest';
-import { watch } from '../../routes/http/hangup.ts';
+import { watch } from '../../routes/http/connection/hangup.ts';
 
 const REQUEST = 'GET / HTTP/1.1\r\nhost: h\r\n\r\n';
 

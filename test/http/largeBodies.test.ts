@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { withJobs } from '../../routes/http/serialize.ts';
+import { withJobs } from '../../routes/http/json/serialize.ts';
 import type { Job } from '../../src/job.ts';
 import { moves } from '../support/moves.ts';
 import { passesOf } from '../support/passes.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { preferredWait } from '../../routes/http/prefer.ts';
+import { preferredWait } from '../../routes/http/answers/prefer.ts';
 import { onServer } from '../support/database.ts';
 import { moves } from '../support/moves.ts';
 import { type Answer, type Service, startService } from '../support/service.ts';

@@ -1,7 +1,7 @@
 import { Ajv } from 'ajv';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { buildValidator } from '../../routes/http/validation.ts';
+import { buildValidator } from '../../routes/http/json/validation.ts';
 import { NO_NUL } from '../../routes/schemas/common.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: Fastify's types describe another compiler.

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { LONG_TEXT, type RawShape } from '../../routes/http/openJson.ts';
-import { JsonReader, readingJson, readJson } from '../../routes/http/rawJson.ts';
+import { LONG_TEXT, type RawShape } from '../../routes/http/json/openJson.ts';
+import { JsonReader, readingJson, readJson } from '../../routes/http/json/rawJson.ts';
 import { Refusal } from '../../src/errors.ts';
 import { RawJson } from '../../src/job.ts';
 import { atOnce } from '../../src/slices.ts';

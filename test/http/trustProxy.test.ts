@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { clientAddress } from '../../routes/http/clientAddress.ts';
-import { createApp } from '../../routes/http/fastify.ts';
+import { createApp } from '../../routes/http/connection/fastify.ts';
+import { clientAddress } from '../../routes/http/security/clientAddress.ts';
 import { expectProblem } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
 

@@ -53,7 +53,7 @@ function judge(name: StatementName, plan: PlanNode, made: Made, count: number): 
     drawn,
   ).toEqual([]);
   expect(rowsTouched(plan), drawn).toBeLessThanOrEqual(own + 4 * count + 20);
-  if (name !== 'admin/counts') return;
+  if (name !== 'counting/counts') return;
   const counting = all.filter((node) => node['Node Type'] === 'Index Only Scan');
   const indexes = counting.map((node) => node['Index Name']).sort();
   expect(indexes, drawn).toEqual(['jobs_by_state', 'jobs_fair', 'jobs_leased', 'jobs_ready']);
@@ -70,14 +70,14 @@ async function isExact(client: pg.Client): Promise<boolean> {
 /** The statements that first take their batch from a queue, and then look it up by ids. */
 const DRAWING: StatementName[] = [
   'maintenance/prune_jobs',
-  'admin/purge',
-  'admin/purge_ready',
-  'admin/purge_fair',
-  'admin/queue_clear',
-  'admin/operation_count',
-  'admin/operation_page',
-  'admin/match_newest',
-  'admin/match_oldest',
+  'operations/purge',
+  'operations/purge_ready',
+  'operations/purge_fair',
+  'changing/queue_clear',
+  'operations/count',
+  'operations/page',
+  'looking/match_newest',
+  'looking/match_oldest',
 ];
 
 async function judgeAll(client: pg.Client, prepared: Kept, made: Made): Promise<void> {
@@ -167,10 +167,10 @@ describe('however empty the queue was when a plan was made', () => {
         // Before the first ANALYZE, jobs_by_state and jobs_finished look the same, and these may sort what they find.
         if (history === 'never analyzed')
           for (const name of [
-            'admin/purge',
-            'admin/operation_page',
-            'admin/match_oldest',
-            'admin/list_oldest',
+            'operations/purge',
+            'operations/page',
+            'looking/match_oldest',
+            'looking/list_oldest',
           ] as const)
             statements.delete(name);
         await judgeAll(database.client, statements, made);
@@ -225,7 +225,7 @@ test('the look at a queue without ready jobs reads no jobs of other queues', asy
   }
   for (const analyze of ['select', 'vacuum analyze dibs.jobs']) {
     await database.client.query(analyze);
-    const { run } = await prepare(database.client, 'admin/explain_queue', 'custom');
+    const { run } = await prepare(database.client, 'looking/explain_queue', 'custom');
     for (const queue_id of [2, 3, 4, 5]) {
       const plan = await run({ queue_id });
       expect(rowsTouched(plan), outline(plan)).toBeLessThanOrEqual(3 * 5);
@@ -291,8 +291,8 @@ describe('while another transaction is old', () => {
   }
   const common = { ...AFTER_ALL, limit: CHUNK };
   const bulk: { [N in StatementName]?: Bulk<N> } = {
-    'admin/purge': { state: 'dead', first: { state: 'dead', after_id: FIRST_ID, ...common } },
-    'admin/purge_ready': { state: 'ready', first: { after_rank: -101, after_position: 0, ...common } },
+    'operations/purge': { state: 'dead', first: { state: 'dead', after_id: FIRST_ID, ...common } },
+    'operations/purge_ready': { state: 'ready', first: { after_rank: -101, after_position: 0, ...common } },
     'maintenance/prune_jobs': {
       state: 'completed',
       first: {
@@ -303,7 +303,7 @@ describe('while another transaction is old', () => {
         limit: CHUNK,
       },
     },
-    'admin/queue_clear': { state: 'leased', first: { after_id: FIRST_ID, limit: CHUNK } },
+    'changing/queue_clear': { state: 'leased', first: { after_id: FIRST_ID, limit: CHUNK } },
   };
 
   describe('the leases of a claim are found past any number of leases that are gone', () => {

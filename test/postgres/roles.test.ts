@@ -249,7 +249,7 @@ describe('what the serving role may do is what the statements need', () => {
     // A `set` has no plan.
     return { name, text: text.startsWith('set ') ? text : `explain (generic_plan) ${text}` };
   });
-  for (const call of CALLS) texts.push({ name: 'admin/counts', text: call });
+  for (const call of CALLS) texts.push({ name: 'counting/counts', text: call });
 
   /** Whether the serving role may run this. A plan is enough to know. */
   async function mayRun(text: string): Promise<boolean> {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { completeBackoff } from '../../routes/http/jobBody.ts';
+import { completeBackoff } from '../../routes/http/json/jobBody.ts';
 import { DEFAULT_BACKOFF } from '../../routes/schemas/job.ts';
 import { DEFAULT_CONFIG, NO_LIMITS } from '../../routes/schemas/queue.ts';
 import { LONGEST_SECONDS } from '../../src/job.ts';

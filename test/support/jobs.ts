@@ -390,7 +390,7 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
       limit: 1000,
     }),
   },
-  'admin/purge': {
+  'operations/purge': {
     planned: true,
     rows: 4000,
     parameters: ({ queue }) => ({
@@ -401,7 +401,7 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
       limit: 1000,
     }),
   },
-  'admin/purge_ready': {
+  'operations/purge_ready': {
     planned: true,
     rows: 4000,
     parameters: ({ queue }) => ({
@@ -412,7 +412,7 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
       limit: 1000,
     }),
   },
-  'admin/purge_fair': {
+  'operations/purge_fair': {
     planned: true,
     rows: 4000,
     parameters: ({ queue }) => ({
@@ -424,7 +424,7 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
       limit: 1000,
     }),
   },
-  'admin/redrive': {
+  'operations/redrive': {
     planned: true,
     batch: true,
     parameters: ({ queue }, ids) => ({
@@ -435,7 +435,7 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
       called_at: LATER,
     }),
   },
-  'admin/redrive_page': {
+  'operations/redrive_page': {
     planned: true,
     rows: 1000,
     parameters: ({ queue }) => ({
@@ -447,13 +447,13 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
       limit: 1000,
     }),
   },
-  'admin/queue_clear': {
+  'changing/queue_clear': {
     planned: true,
     rows: 2000,
     parameters: ({ queue }) => ({ queue_id: queue, after_id: FIRST_ID, limit: 1000 }),
   },
-  'admin/queue_empty': { planned: true, parameters: ({ queue }) => ({ queue_id: queue }) },
-  'admin/explain_job': {
+  'changing/queue_empty': { planned: true, parameters: ({ queue }) => ({ queue_id: queue }) },
+  'looking/explain_job': {
     planned: true,
     rows: 'queue',
     parameters: ({ queue }, [id = FIRST_ID]) => ({
@@ -465,14 +465,14 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
       cursor_keys: ['a'],
     }),
   },
-  'admin/explain_limits': { planned: true, parameters: ({ queue }) => ({ queue_id: queue }) },
-  'admin/explain_queue': { planned: true, parameters: ({ queue }) => ({ queue_id: queue }) },
-  'admin/cancel': { planned: true, parameters: ({ queue }, [id = FIRST_ID]) => ({ queue_id: queue, id }) },
-  'admin/retry': {
+  'looking/explain_limits': { planned: true, parameters: ({ queue }) => ({ queue_id: queue }) },
+  'looking/explain_queue': { planned: true, parameters: ({ queue }) => ({ queue_id: queue }) },
+  'changing/cancel': { planned: true, parameters: ({ queue }, [id = FIRST_ID]) => ({ queue_id: queue, id }) },
+  'changing/retry': {
     planned: true,
     parameters: ({ queue }, [id = FIRST_ID]) => ({ queue_id: queue, id, position: 1 }),
   },
-  'admin/counts': {
+  'counting/counts': {
     rows: 'queue',
     parameters: ({ queue }) => ({
       queue_ids: [queue],
@@ -481,7 +481,7 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
       leases_from: '-infinity',
     }),
   },
-  'admin/list_newest': {
+  'looking/list_newest': {
     planned: true,
     rows: 200,
     parameters: ({ queue }) => ({
@@ -498,7 +498,7 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
       visible: null,
     }),
   },
-  'admin/list_oldest': {
+  'looking/list_oldest': {
     planned: true,
     rows: 200,
     parameters: ({ queue }, [id = FIRST_ID]) => ({
@@ -515,7 +515,7 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
       visible: null,
     }),
   },
-  'admin/match_newest': {
+  'looking/match_newest': {
     planned: true,
     rows: 2 * 2000 + 100,
     parameters: ({ queue }) => ({
@@ -525,47 +525,47 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
       error_contains: 'x',
     }),
   },
-  'admin/match_oldest': {
+  'looking/match_oldest': {
     planned: true,
     rows: 2 * 2000 + 100,
     parameters: ({ queue }) => ({ ...oneMatch(queue), state: 'dead', walked_state: 'dead', worker: 'w' }),
   },
   // It looks at 20,000 jobs in all, up to five times, and at 10 of each queue at least. A sequential scan is found in any case.
-  'admin/match_all_newest': {
+  'looking/match_all_newest': {
     planned: true,
     rows: 6 * 20_000,
     parameters: () => ({ ...ALL_QUEUES, state: 'blocked' }),
   },
-  'admin/match_all_oldest': {
+  'looking/match_all_oldest': {
     planned: true,
     rows: 6 * 20_000,
     parameters: () => ({ ...ALL_QUEUES, state: 'ready' }),
   },
-  'admin/operation_count': {
+  'operations/count': {
     planned: true,
     rows: 3000,
     parameters: ({ queue }) => ({ ...oneWalk(queue, 'ready'), error_contains: 'x', worker: 'w' }),
   },
-  'admin/operation_page': {
+  'operations/page': {
     planned: true,
     rows: 3000,
     parameters: ({ queue }) => oneWalk(queue, 'dead'),
   },
-  'admin/operation_leases': {
+  'operations/leases': {
     planned: true,
     parameters: ({ queue }) => ({ id: TOKEN, queue_id: queue, after_id: FIRST_ID, limit: 1000 }),
   },
-  'admin/operation_cancel': {
+  'operations/cancel': {
     planned: true,
     batch: true,
     parameters: ({ queue }, ids) => ({ queue_id: queue, ids }),
   },
-  'admin/operation_delete': {
+  'operations/delete': {
     planned: true,
     batch: true,
     parameters: ({ queue }, ids) => ({ queue_id: queue, ids }),
   },
-  'admin/operation_move': {
+  'operations/move': {
     planned: true,
     parameters: ({ queue }, ids) => ({ queue_id: queue, to_id: 77_777, ids, positions: positionsOf(ids) }),
   },

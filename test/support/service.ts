@@ -1,6 +1,6 @@
 import { type Logger, pino } from 'pino';
 import { buildApp } from '../../routes/app.ts';
-import type { Certificates } from '../../routes/http/certificates.ts';
+import type { Certificates } from '../../routes/http/security/certificates.ts';
 import {
   type Access,
   type Auth,

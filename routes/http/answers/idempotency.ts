@@ -1,0 +1,99 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { type Afterwards, type AnswerOf, enqueuedOf } from '../../../src/enqueue/idempotency.ts';
+import type { Answer } from '../../../src/enqueue/keptAnswers.ts';
+import type { NewJob } from '../../../src/enqueue/newJob.ts';
+import { invalidRequest } from '../../../src/errors.ts';
+import type { Job } from '../../../src/job.ts';
+import { text } from '../../schemas/common.ts';
+import { timesSent } from '../connection/head.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route takes an Idempotency-Key. */
+    idempotent?: boolean;
+  }
+  interface FastifyRequest {
+    /** What the body says (fingerprint.ts). Only a request with an Idempotency-Key, of a route that takes one, has it. */
+    fingerprint: string | null;
+  }
+}
+
+const NAME = 'idempotency-key';
+
+export const idempotencyHeaders = Type.Object({
+  'Idempotency-Key': Type.Optional(
+    text(256, {
+      description:
+        'Makes a repetition safe: within 24 hours, the same key with an equal body is answered what the first request ' +
+        'was, with `Idempotent-Replayed: true`, and no job is enqueued again; with another body it is refused at once. ' +
+        'Bodies are equal when they are the same JSON, with the members of objects in any order and white space ' +
+        'anywhere; numbers and strings count by their text. Refusals are not remembered. A random UUID serves well; the whole value counts, quotation ' +
+        'marks included.',
+    }),
+  ),
+});
+
+/** The header of a repeat's answer, for the OpenAPI document. */
+export const replayedHeader = {
+  'Idempotent-Replayed': {
+    type: 'string',
+    enum: ['true'],
+    description: 'The request is a repeat: this is the answer of the first one with its `Idempotency-Key`.',
+  },
+};
+
+/** Whether the body of a request has to be compared. */
+export const needsFingerprint = ({ headers, route }: FastifyRequest): boolean =>
+  headers[NAME] !== undefined && route.isIdempotent;
+
+/** The key of a request. @throws Refusal `invalid_request` when there is more than one */
+function keyOf({ headers, raw }: FastifyRequest): string | undefined {
+  const key = headers[NAME] as string | undefined;
+  if (key === undefined) return undefined;
+  if (timesSent(raw.rawHeaders, NAME) > 1)
+    throw invalidRequest([{ in: 'header', path: `/${NAME}`, message: 'must not be sent twice' }]);
+  return key;
+}
+
+/** Sends an answer: a new one, or one that was given before. */
+export function sendAnswer(reply: FastifyReply, { status, location, body, replayed }: Answer): FastifyReply {
+  if (location !== null) reply.header('location', location);
+  if (replayed) reply.header('idempotent-replayed', 'true');
+  return reply.code(status).type('application/json').send(body);
+}
+
+const firstAnswer = async (jobs: Job[], answerOf: AnswerOf, afterwards?: Afterwards) =>
+  (await afterwards?.answer(enqueuedOf(jobs))) ?? answerOf(jobs);
+
+/**
+ * Enqueues jobs, once for each Idempotency-Key, and replies. The answer comes from `afterwards`, which may wait for the
+ * jobs to finish, or else from `answerOf`. `at` gives the JSON pointer to each job in the body.
+ */
+export async function enqueueAndReply(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  jobs: NewJob[],
+  at: (i: number) => string,
+  answerOf: AnswerOf,
+  afterwards?: Afterwards,
+): Promise<FastifyReply> {
+  const key = keyOf(request);
+  const given =
+    key === undefined
+      ? await firstAnswer(await request.verbs.enqueue({ jobs, at }), answerOf, afterwards)
+      : await request.verbs.enqueueOnce({
+          request: {
+            route: request.route.name,
+            key,
+            fingerprint: request.fingerprint as string,
+          },
+          jobs,
+          at,
+          answerOf,
+          afterwards,
+        });
+  // A refusal applies no preference.
+  if (afterwards) reply.header('preference-applied', `wait=${afterwards.seconds}`);
+  return sendAnswer(reply, given);
+}

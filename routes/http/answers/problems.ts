@@ -1,0 +1,147 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { type FieldError, type Outcome, Refusal, type RefusalCode } from '../../../src/errors.ts';
+import { idsOf } from '../../../src/traceparent.ts';
+import { NO_SNIFF } from '../security/noSniff.ts';
+import { refusalOf, wholeBody } from './refusalOf.ts';
+
+/** The only map from codes to statuses. */
+const STATUS: Record<RefusalCode, number> = {
+  invalid_request: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  job_not_found: 404,
+  queue_not_found: 404,
+  schedule_not_found: 404,
+  key_not_found: 404,
+  operation_not_found: 404,
+  route_not_found: 404,
+  method_not_allowed: 405,
+  request_timeout: 408,
+  lease_lost: 409,
+  job_leased: 409,
+  job_finished: 409,
+  queue_not_empty: 409,
+  unique_key_taken: 409,
+  key_name_taken: 409,
+  too_many_keys: 409,
+  too_many_operations: 409,
+  too_many_queues: 409,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  idempotency_key_reused: 422,
+  queue_full: 429,
+  rate_limited: 429,
+  headers_too_large: 431,
+  internal: 500,
+  unavailable: 503,
+  overloaded: 503,
+};
+
+export const REFUSAL_CODES = Object.keys(STATUS) as RefusalCode[];
+
+const TITLES: Record<RefusalCode, string> = {
+  invalid_request: 'The request is malformed',
+  unauthorized: 'The access key is missing or unknown',
+  forbidden: 'This caller may not do this',
+  job_not_found: 'There is no such job',
+  queue_not_found: 'There is no such queue',
+  schedule_not_found: 'There is no such schedule',
+  key_not_found: 'There is no such access key',
+  operation_not_found: 'There is no such operation',
+  route_not_found: 'There is no such route',
+  method_not_allowed: 'The method is not allowed here',
+  request_timeout: 'The request did not arrive in time',
+  lease_lost: 'The lease is over',
+  job_leased: 'A worker has leased the job',
+  job_finished: 'The job is finished',
+  queue_not_empty: 'The queue is not empty',
+  unique_key_taken: 'Another unfinished job has the unique key',
+  key_name_taken: 'Another access key has the name',
+  too_many_keys: 'There are too many access keys',
+  too_many_operations: 'Too many operations are running',
+  too_many_queues: 'There are too many queues',
+  payload_too_large: 'The body or a value in it is too large',
+  unsupported_media_type: 'The body is not JSON in UTF-8',
+  idempotency_key_reused: 'The idempotency key was used for another request',
+  queue_full: 'The queue is full',
+  rate_limited: 'Too many requests',
+  headers_too_large: 'The headers are too large',
+  internal: 'Something went wrong in Dibs',
+  unavailable: 'The service is temporarily unavailable',
+  overloaded: 'The replica holds as much as it can',
+};
+
+/** A problem document (RFC 9457). */
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  code: RefusalCode;
+  errors?: FieldError[];
+  outcome?: Outcome;
+}
+
+/** `isChange`: the call that is refused would have changed something. */
+export function toProblem({ code, message, errors, outcome }: Refusal, isChange = false): Problem {
+  const problem: Problem = {
+    type: `urn:problem-type:dibs:${code}`,
+    title: TITLES[code],
+    status: STATUS[code],
+    detail: message,
+    code,
+  };
+  if (errors) problem.errors = errors;
+  if (outcome && isChange) problem.outcome = outcome;
+  return problem;
+}
+
+export function sendProblem(reply: FastifyReply, refusal: Refusal): FastifyReply {
+  const { method, server } = reply.request;
+  server.requestCounts?.refused(refusal.code);
+  const problem = toProblem(refusal, method !== 'GET' && method !== 'HEAD');
+  if (problem.status === 401) reply.header('www-authenticate', 'Bearer realm="dibs"');
+  if (problem.status === 503 || problem.status === 429)
+    reply.header('retry-after', refusal.retryAfterSeconds);
+  return reply
+    .header('x-request-id', reply.request.id)
+    .header(...NO_SNIFF)
+    .code(problem.status)
+    .type('application/problem+json')
+    .serializer(JSON.stringify)
+    .send(problem);
+}
+
+export function handleError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  // Nobody hears this answer: the client broke off its upload, or took too long.
+  const isBrokenOff = error.code === 'ECONNRESET' && !request.raw.complete;
+  const refusal = isBrokenOff ? wholeBody('must arrive whole') : refusalOf(error);
+  if (refusal) return sendProblem(reply, refusal);
+  const traceId = idsOf(request.headers.traceparent)?.traceId;
+  request.log.error({ reqId: request.id, traceId, err: error }, 'a request failed');
+  return sendProblem(
+    reply,
+    new Refusal('internal', 'This is a bug in Dibs. Search its log for the x-request-id of this answer.'),
+  );
+}
+
+export function routeNotFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  return sendProblem(
+    reply,
+    new Refusal(
+      'route_not_found',
+      `There is no route ${request.method} ${request.url.split('?')[0]}. See /docs for all routes.`,
+    ),
+  );
+}
+
+export function methodNotAllowed(allowed: string[]) {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> =>
+    sendProblem(
+      reply.header('allow', allowed.join(', ')),
+      new Refusal(
+        'method_not_allowed',
+        `${request.method} is not allowed here. Use ${allowed.join(' or ')}.`,
+      ),
+    );
+}

@@ -1,0 +1,68 @@
+import type { FastifyError } from 'fastify';
+import { type FieldError, invalidRequest, Refusal } from '../../../src/errors.ts';
+import { pointerTo } from '../json/pointer.ts';
+
+const PARTS: Record<string, FieldError['in']> = {
+  body: 'body',
+  querystring: 'query',
+  params: 'path',
+  headers: 'header',
+};
+
+/** The JSON pointer to the field that a validation error is about: also to a missing or an unknown field. */
+function pointer(error: NonNullable<FastifyError['validation']>[number]): string {
+  const { missingProperty, additionalProperty, propertyName } = error.params as Record<string, string>;
+  // For an error in a name itself, such as its length, Ajv puts the name beside the params.
+  const badName = (error as { propertyName?: string }).propertyName;
+  const name = missingProperty ?? additionalProperty ?? propertyName ?? badName;
+  return name === undefined ? error.instancePath : error.instancePath + pointerTo(name);
+}
+
+/** What is wrong with the field, in words. */
+function explain(error: NonNullable<FastifyError['validation']>[number]): string {
+  const { allowedValues } = error.params as { allowedValues?: unknown[] };
+  switch (error.keyword) {
+    case 'required':
+      return 'is required';
+    case 'additionalProperties':
+      return 'is not a known field';
+    case 'enum':
+      return `must be one of ${allowedValues?.join(', ')}`;
+    case 'format':
+      return 'must be an RFC 3339 time with an offset, like 2026-11-21T09:30:00Z';
+    default:
+      return error.message ?? 'is not valid';
+  }
+}
+
+function invalidFields(error: FastifyError): Refusal {
+  const part = PARTS[error.validationContext ?? 'body'] ?? 'body';
+  const errors = (error.validation ?? []).map((e) => ({ in: part, path: pointer(e), message: explain(e) }));
+  return invalidRequest(errors as [FieldError]);
+}
+
+/** The refusal of a body as a whole. */
+export const wholeBody = (message: string) => invalidRequest([{ in: 'body', path: '', message }]);
+
+/** The requests that Fastify itself refuses, by its error codes. */
+function fromFramework(error: FastifyError): Refusal | undefined {
+  switch (error.code) {
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new Refusal(
+        'unsupported_media_type',
+        'The body is not declared as JSON. Send it with the header "content-type: application/json".',
+      );
+    case 'FST_ERR_BAD_URL':
+      return invalidRequest([{ in: 'path', path: '', message: 'must be percent-encoded UTF-8' }]);
+    default:
+      return undefined;
+  }
+}
+
+/** The refusal that an error stands for; undefined when the error is a bug. */
+export function refusalOf(error: FastifyError | Refusal | Error): Refusal | undefined {
+  if (error instanceof Refusal) return error;
+  if ('validation' in error && error.validation) return invalidFields(error);
+  if (error instanceof SyntaxError) return wholeBody(`must be JSON: ${error.message}`);
+  return 'code' in error ? fromFramework(error as FastifyError) : undefined;
+}

@@ -1,0 +1,156 @@
+import type { JobState } from '../job.ts';
+
+/*
+ * Why a job is not running: the sentence for each reason, and which reason it is.
+ */
+
+export const EXPLAIN_CODES = [
+  'next_in_line',
+  'delayed',
+  'backing_off',
+  'behind_in_group',
+  'queue_paused',
+  'max_leased_reached',
+  'rate_limited',
+  'leased',
+  'dead',
+  'completed',
+  'cancelled',
+] as const;
+
+/** The one reason why a job is not running. */
+export interface Explanation {
+  id: string;
+  state: JobState;
+  code: (typeof EXPLAIN_CODES)[number];
+  /** The same in a sentence or two. */
+  detail: string;
+  /** The number of jobs that go before it. */
+  ahead?: number;
+  /** When the reason is over, as far as it is known. */
+  until?: string;
+  blocking_job_id?: string;
+  worker?: string;
+  last_error?: string;
+}
+
+type Reason = Omit<Explanation, 'id' | 'state'>;
+
+/**
+ * The jobs that go before a job are counted up to this number, and of up to this number of other fairness keys. So the count takes some
+ * milliseconds, however long the queue is.
+ */
+export const MOST_AHEAD = 10_000;
+export const MOST_KEYS = 1000;
+
+/** What sql/looking/explain_job.sql finds. */
+export interface JobFacts {
+  id: string;
+  state: JobState;
+  attempt: number;
+  max_attempts: number;
+  run_at: string;
+  lease_expires_at: string | null;
+  finished_at: string | null;
+  worker: string | null;
+  last_error: string | null;
+  cancel_requested: boolean;
+  group: string | null;
+  fairness_key: string | null;
+  expires_at: string | null;
+  /** Its time was over when it finished, or is over now. */
+  is_over: boolean | null;
+  paused: boolean;
+  /** The head of its group. */
+  head_id: string | null;
+  head_state: JobState | null;
+  ahead: number;
+  /** There may be more than `ahead`. */
+  is_least: boolean;
+}
+
+const jobs = (count: number, isLeast: boolean) =>
+  `${isLeast ? 'at least ' : ''}${count} ${count === 1 ? 'job' : 'jobs'}`;
+const go = (count: number) => (count === 1 ? 'goes' : 'go');
+
+const errorOf = ({ last_error }: JobFacts) => (last_error === null ? {} : { last_error });
+
+function leased(facts: JobFacts): Reason {
+  const { worker, attempt, max_attempts, cancel_requested } = facts;
+  const until = facts.lease_expires_at as string;
+  const who = worker === null ? 'a worker that gave no name' : `worker ${JSON.stringify(worker)}`;
+  const asked = cancel_requested ? ' It was asked to stop.' : '';
+  return {
+    code: 'leased',
+    detail: `It is running: ${who} has it until ${until}, attempt ${attempt} of ${max_attempts}.${asked}`,
+    until,
+    ...(worker === null ? {} : { worker }),
+  };
+}
+
+function scheduled(facts: JobFacts): Reason {
+  const { attempt, max_attempts, run_at: until } = facts;
+  if (attempt === 0) return { code: 'delayed', detail: `It is delayed until ${until}.`, until };
+  const detail = `It rests until ${until}, after attempt ${attempt} of ${max_attempts}.`;
+  return { code: 'backing_off', detail, until, ...errorOf(facts) };
+}
+
+const HEADS: Partial<Record<JobState, string>> = {
+  ready: 'is ready',
+  leased: 'is with a worker',
+  scheduled: 'rests before its next attempt',
+};
+
+function blocked({ group, head_id, head_state, ahead: blockedAhead, is_least }: JobFacts): Reason {
+  const ahead = blockedAhead + (head_id === null ? 0 : 1);
+  const name = JSON.stringify(group);
+  if (head_id === null)
+    return { code: 'behind_in_group', detail: `Its group ${name} gets its next head at this moment.`, ahead };
+  const head = `Job ${head_id} is the head of the group and ${HEADS[head_state as JobState]}.`;
+  const detail = `In its group ${name}, ${jobs(ahead, is_least)} ${go(ahead)} before it. ${head}`;
+  return { code: 'behind_in_group', detail, ahead, blocking_job_id: head_id };
+}
+
+function ready({ ahead, is_least }: JobFacts): Reason {
+  const next = 'It is the next job: the next claim from the queue gets it.';
+  const detail =
+    ahead === 0
+      ? next
+      : `It can be claimed, but ${jobs(ahead, is_least)} of the queue ${go(ahead)} before it.`;
+  return { code: 'next_in_line', detail, ahead };
+}
+
+function dead(facts: JobFacts): Reason {
+  const { attempt, max_attempts, last_error, finished_at, is_over } = facts;
+  // A worker may give "expired" as the error of its own. Only a job with attempts left expires.
+  const expired = last_error === 'expired' && is_over && attempt < max_attempts;
+  const why = expired
+    ? 'it expired before a worker was done with it'
+    : attempt >= max_attempts
+      ? `its ${max_attempts === 1 ? 'only attempt' : `${max_attempts} attempts`} failed`
+      : 'its worker refused it for good';
+  return {
+    code: 'dead',
+    detail: `It has been dead since ${finished_at}: ${why}. A retry or a redrive makes it ready again.`,
+    ...errorOf(facts),
+  };
+}
+
+/** The reason, as far as the claim limits of the queue have nothing to do with it. */
+export function reasonOf(facts: JobFacts): Reason {
+  const { state, finished_at, expires_at } = facts;
+  if (state === 'completed') return { code: 'completed', detail: `It was completed at ${finished_at}.` };
+  if (state === 'cancelled') return { code: 'cancelled', detail: `It was cancelled at ${finished_at}.` };
+  if (state === 'dead') return dead(facts);
+  if (state === 'leased') return leased(facts);
+  if (facts.is_over)
+    return {
+      code: 'dead',
+      detail: `It expired at ${expires_at}, and will be dead soon.`,
+      last_error: 'expired',
+    };
+  if (facts.paused)
+    return { code: 'queue_paused', detail: 'Its queue is paused. Claims get no jobs until it is resumed.' };
+  if (state === 'scheduled') return scheduled(facts);
+  return state === 'blocked' ? blocked(facts) : ready(facts);
+}

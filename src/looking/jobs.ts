@@ -1,0 +1,144 @@
+import type { Claims } from '../claim/claims.ts';
+import { jobFinished, jobLeased, jobNotFound, uniqueKeyTaken } from '../errors.ts';
+import type { GroupHeads } from '../groups/heads.ts';
+import type { Job, JobLook, JobRow } from '../job.ts';
+import { actAs, behind, type Signed } from '../postgres/act.ts';
+import { isKeyTaken } from '../postgres/errorClasses.ts';
+import type { Database } from '../postgres/pool.ts';
+import { createSemaphore } from '../postgres/semaphore.ts';
+import { planned, prepared, row } from '../postgres/statements.ts';
+import { inTurnOf } from '../postgres/transactions.ts';
+import type { Arrivals } from '../queues/arrivals.ts';
+import type { Queues } from '../queues/cache.ts';
+import { nextPositions } from '../queues/positions.ts';
+import type { Notifier } from '../replicas/notifier.ts';
+import type { Settlement } from '../settle/verbs.ts';
+import type { Waiters } from '../waiting/waiters.ts';
+import { explainJob } from './explainJob.ts';
+import type { JobListing } from './jobFilter.ts';
+import type { Explanation } from './jobReasons.ts';
+import { createMatch } from './matchJobs.ts';
+
+const statements = {
+  get: prepared('settle/job', row<JobRow>()),
+  cancel: planned('changing/cancel', row<JobRow>()),
+  retry: planned('changing/retry', row<JobRow>()),
+  newest: planned('looking/list_newest', row<Job & Found>()),
+  oldest: planned('looking/list_oldest', row<Job & Found>()),
+};
+
+/**
+ * So many single jobs are read at once. Thousands of large ones must leave connections to other verbs. Those who ask for them
+ * take turns.
+ */
+const READ_AT_ONCE = 4;
+
+/** How many items a page would have had, if it had not been cut. */
+interface Found {
+  found: number;
+}
+
+/** The verbs that look at single jobs, cancel them and retry them. */
+export function jobAdmin(context: {
+  db: Database;
+  queues: Queues;
+  arrivals: Arrivals;
+  notifier: Notifier;
+  waiters: Waiters;
+  settlement: Settlement;
+  groups: GroupHeads;
+  claims: Pick<Claims, 'fairnessCursor'>;
+}) {
+  const { db, queues, arrivals, notifier, waiters, settlement, groups, claims } = context;
+
+  const match = createMatch({ db, queues });
+  const reading = createSemaphore(READ_AT_ONCE);
+
+  /** The job with its payload. @throws Refusal `job_not_found` */
+  async function get({ id, from }: JobLook): Promise<Job> {
+    const queue = await queues.ofJob(id);
+    const [row] = await reading(() => db.query(statements.get, { queue_id: queue.id, id }), [from]);
+    if (!row) throw jobNotFound(id);
+    return { ...row, queue: queue.name };
+  }
+
+  async function withoutPayload(id: string): Promise<Job> {
+    const { payload: _, ...job } = await get({ id });
+    return job;
+  }
+
+  return {
+    get,
+
+    /** Why the job is not running. @throws Refusal `job_not_found` */
+    async explain(id: string): Promise<Explanation> {
+      const queue = await queues.ofJob(id);
+      const explanation = await explainJob(db, queue, id, claims.fairnessCursor(queue.name));
+      if (!explanation) throw jobNotFound(id);
+      return explanation;
+    },
+
+    /**
+     * A page of jobs. It is the last one, if it is shorter than its limit and was not cut. `stoppedAt`: the search for jobs that
+     * match stopped at this id, and goes on behind it.
+     */
+    async list(filter: JobListing): Promise<{ jobs: Job[]; isCut: boolean; stoppedAt?: string | undefined }> {
+      const matched = await match(filter);
+      if (matched?.ids.length === 0) return { jobs: [], isCut: false, stoppedAt: matched.stoppedAt };
+      const asked = {
+        queue: filter.queue ?? null,
+        state: filter.state ?? null,
+        after: filter.after ?? null,
+        limit: filter.limit,
+        include_payload: filter.payload,
+        group: filter.group ?? null,
+        unique_key: filter.unique_key ?? null,
+        ids: matched?.ids ?? null,
+        queue_ids: matched?.queueIds ?? null,
+        max_bytes: filter.max_bytes,
+        visible: filter.visible ?? null,
+      };
+      const jobs = await db.query(statements[filter.order], asked);
+      return { jobs, isCut: (jobs[0]?.found ?? 0) > jobs.length, stoppedAt: matched?.stoppedAt };
+    },
+
+    /** Cancels a job that waits or is dead. A leased job comes back `leased`, and its worker is asked to stop. */
+    async cancel({ id, by }: { id: string } & Signed): Promise<Job> {
+      const queue = await queues.ofJob(id);
+      const [row] = await behind(inTurnOf(db, { queue: queue.id, by }), actAs(by)).query(statements.cancel, {
+        queue_id: queue.id,
+        id,
+      });
+      if (!row) throw jobFinished(id, (await get({ id })).state);
+      waiters.changed([row]);
+      await settlement.dropCancelled(queue, [row]);
+      await groups.advanceAfter([row]);
+      return { ...row, queue: queue.name };
+    },
+
+    /** Makes a dead or scheduled job ready, or blocked in its group, with all its attempts. A ready or blocked job stays as it is. */
+    async retry({ id, by }: { id: string } & Signed): Promise<Job> {
+      const queue = await queues.ofJob(id);
+      const retryNow = async () => {
+        const [position = 0] = await nextPositions(db, 1);
+        // Somebody may keep a transaction open that holds the unique key.
+        const on = behind(inTurnOf(db, { queue: queue.id, by }), actAs(by));
+        return on.query(statements.retry, { queue_id: queue.id, id, position });
+      };
+      const [row] = await arrivals
+        .watch(() => [queue.id], retryNow)
+        .catch((error) => {
+          throw isKeyTaken(error) ? uniqueKeyTaken(id) : error;
+        });
+      if (row) {
+        if (row.state === 'ready') notifier.ready(queue.name);
+        await groups.advanceAfter([row]);
+        return { ...row, queue: queue.name };
+      }
+      const job = await withoutPayload(id);
+      if (job.state === 'leased') throw jobLeased(id);
+      if (job.state === 'completed' || job.state === 'cancelled') throw jobFinished(id, job.state);
+      return job;
+    },
+  };
+}

@@ -1,0 +1,147 @@
+import { invalidRequest } from '../errors.ts';
+import type { Db } from '../postgres/pool.ts';
+import { planned, row } from '../postgres/statements.ts';
+import type { Queues } from '../queues/cache.ts';
+import { type FilterParameters, filterParameters, type JobListing } from './jobFilter.ts';
+
+/*
+ * Which jobs a list shows, where no index has them in its order. Each way looks at a bounded number of jobs, whatever the queue has.
+ */
+
+interface MatchedOfQueue {
+  looked: number;
+  last_id: string | null;
+  ids: string[];
+}
+
+interface MatchedOfAll {
+  stop_id: string | null;
+  queue_ids: number[];
+  ids: string[];
+}
+
+interface Leased {
+  queue_id: number;
+  id: string;
+}
+
+const statements = {
+  newest: planned('looking/match_newest', row<MatchedOfQueue>()),
+  oldest: planned('looking/match_oldest', row<MatchedOfQueue>()),
+  allNewest: planned('looking/match_all_newest', row<MatchedOfAll>()),
+  allOldest: planned('looking/match_all_oldest', row<MatchedOfAll>()),
+  leased: planned('looking/match_leased', row<Leased>()),
+};
+
+/** The first statement looks at this number of jobs: most pages are full by then. */
+const FIRST_LOOK = 200;
+/** Each of the others looks at this number. A request goes on for this long, and has at least one of these. */
+const LOOK = 2000;
+const LOOK_AT_ALL = 20_000;
+const SEARCH_MS = 30;
+
+/** The filters that no index has. */
+const SEARCHED = ['fairness_key', 'worker', 'error_contains', 'created_after', 'created_before'] as const;
+
+/** An id has the time at which it was made. The clocks of replicas may be this far from the database's. */
+const SKEW_MS = 5 * 60_000;
+/** A job has the time at which its transaction began. A transaction may stay open for this long. */
+const TRANSACTION_MS = 24 * 3_600_000;
+const LAST_MS = 2 ** 48 - 1;
+
+const idAt = (ms: number, rest: '0' | 'f') => {
+  const hex = Math.min(Math.max(ms, 0), LAST_MS).toString(16).padStart(12, '0') + rest.repeat(20);
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+};
+
+const rangeOf = ({ created_after, created_before }: FilterParameters) => ({
+  first_id: idAt(created_after === null ? 0 : Date.parse(created_after) - SKEW_MS, '0'),
+  last_id: idAt(
+    created_before === null ? LAST_MS : Date.parse(created_before) + SKEW_MS + TRANSACTION_MS,
+    'f',
+  ),
+});
+
+/** Jobs by id, each in its queue. */
+interface Found {
+  ids: string[];
+  queueIds: number[];
+}
+
+/** The search stopped at this id, and goes on behind it. Undefined: it came to the end. */
+export type Matched = Found & { stoppedAt: string | undefined };
+
+type Look = (after: string | null, limit: number, n: number) => Promise<Found & { next: string | null }>;
+
+/** Looks again and again, until the page is full, there is no more, or the time is over. */
+async function searchBy(
+  look: Look,
+  { after = null, limit }: { after?: string | null; limit: number },
+): Promise<Matched> {
+  const found: Found = { ids: [], queueIds: [] };
+  const until = performance.now() + SEARCH_MS;
+  for (let n = 0; ; n++) {
+    const { ids, queueIds, next } = await look(after, limit - found.ids.length, n);
+    found.ids.push(...ids);
+    found.queueIds.push(...queueIds);
+    if (found.ids.length >= limit) return { ...found, stoppedAt: found.ids.at(-1) };
+    if (next === null) return { ...found, stoppedAt: undefined };
+    after = next;
+    if (n > 0 && performance.now() > until) return { ...found, stoppedAt: next };
+  }
+}
+
+/** Finds the ids of a page of jobs, where no index has them in the order of the list. Undefined where one has. */
+export function createMatch({ db, queues }: { db: Db; queues: Queues }) {
+  async function ofQueue(listing: JobListing, name: string, filter: FilterParameters): Promise<Matched> {
+    const queue = await queues.byName(name);
+    if (!queue) return { ids: [], queueIds: [], stoppedAt: undefined };
+    const { state = null, unique_key = null, group } = listing;
+    const isByState = state !== 'ready' && unique_key === null && group === undefined;
+    return searchBy(async (after, limit, n) => {
+      const look = n === 0 ? FIRST_LOOK : LOOK;
+      const [found] = await db.query(statements[listing.order], {
+        ...{ queue_id: queue.id, state, unique_key, after, look, limit },
+        walked_state: isByState ? state : null,
+        ...filter,
+        ...rangeOf(filter),
+      });
+      const { looked, last_id, ids } = found as MatchedOfQueue;
+      return { ids, queueIds: ids.map(() => queue.id), next: looked < look ? null : last_id };
+    }, listing);
+  }
+
+  const ofAll = (listing: JobListing): Promise<Matched> =>
+    searchBy(async (after, limit) => {
+      const { order, state = null, group = null, unique_key = null, visible = null } = listing;
+      const [found] = await db.query(statements[order === 'newest' ? 'allNewest' : 'allOldest'], {
+        ...{ state, group, unique_key, visible, after, limit },
+        look: LOOK_AT_ALL,
+      });
+      const { ids, queue_ids: queueIds, stop_id: next } = found as MatchedOfAll;
+      return { ids, queueIds, next };
+    }, listing);
+
+  async function leased(listing: JobListing, filter: FilterParameters): Promise<Matched> {
+    const { queue = null, unique_key = null, visible = null, after = null, limit, order } = listing;
+    const parameters = { ...filter, queue, unique_key, visible, after, limit, newest: order === 'newest' };
+    const rows = await db.query(statements.leased, parameters);
+    const ids = rows.map(({ id }) => id);
+    const stoppedAt = ids.length < limit ? undefined : ids.at(-1);
+    return { ids, queueIds: rows.map(({ queue_id }) => queue_id), stoppedAt };
+  }
+
+  return async function match(listing: JobListing): Promise<Matched | undefined> {
+    const { queue, state, group, unique_key } = listing;
+    const searched = SEARCHED.find((name) => listing[name] !== undefined);
+    if (searched !== undefined && queue === undefined)
+      throw invalidRequest([{ in: 'query', path: '/queue', message: `must be there beside ${searched}` }]);
+    const filter = filterParameters(listing, 'query', '');
+    if (state === 'leased') return leased(listing, filter);
+    // The indexes by group and by unique key have all states. The only indexes of ready jobs are in the order of claims.
+    const hasIndex =
+      state === undefined || (state !== 'ready' && group === undefined && unique_key === undefined);
+    if (hasIndex && searched === undefined) return undefined;
+    return queue === undefined ? ofAll(listing) : ofQueue(listing, queue, filter);
+  };
+}

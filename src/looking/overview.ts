@@ -1,0 +1,190 @@
+import { type Depth, type Depths, drainSeconds, type Found } from '../counting/depths.ts';
+import { JOB_STATES, type JobState } from '../job.ts';
+import { createSharedLooks } from '../looks.ts';
+import { EVENTS } from '../metrics/tally.ts';
+import { EVERYTHING_ELSE, type PerSecond, type TotalRow, type Totals } from '../metrics/totals.ts';
+
+/*
+ * All queues at a glance, the ones with trouble first. It comes from what the duties of the metrics have counted, so it asks the
+ * database for nothing, with any number of jobs and queues.
+ */
+
+/** What may be wrong with a queue, the worst first. */
+export const TROUBLES = [
+  'dead_growing',
+  'failing',
+  'nobody_claims',
+  'oldest_too_old',
+  'full',
+  'max_leased_reached',
+  'paused',
+] as const;
+export type Trouble = (typeof TROUBLES)[number];
+
+/** A ready job that waits for longer is trouble. */
+export const TOO_OLD_SECONDS = 300;
+/** Nobody claims, when a ready job has waited for so long while nothing was claimed. */
+const UNCLAIMED_SECONDS = 60;
+/** A queue fails when so large a part of its leases ends in a failure, and so many a second: 3 a minute. */
+const FAILING_SHARE = 0.5;
+const FAILING_PER_SECOND = 0.05;
+
+/** Whether a caller may see a queue. */
+type MayUse = (queue: string) => boolean;
+
+export interface QueueOverview {
+  name: string;
+  paused: boolean;
+  troubles: Trouble[];
+  /** Left out until it was counted. */
+  counts?: Record<JobState, number>;
+  counted_age_seconds: number | null;
+  oldest_ready_age_seconds: number | null;
+  /** Left out for a queue without a row in dibs.totals, and until there are two samples of it. */
+  per_second?: PerSecond;
+  drain_seconds: number | null;
+}
+
+export interface Overview {
+  /** False until every queue was looked at once. */
+  complete: boolean;
+  /** Queues with jobs, with a row in dibs.totals, or paused. */
+  total: number;
+  troubled: number;
+  counts: Record<JobState, number>;
+  per_second: PerSecond;
+  oldest_ready_age_seconds: number | null;
+  drain_seconds: number | null;
+  queues: QueueOverview[];
+}
+
+interface OverviewRequest {
+  limit: number;
+  /** Shows only this queue beside the sums. */
+  queue?: string | undefined;
+  mayUse?: MayUse;
+  visible?: string[] | null;
+}
+
+interface Looked {
+  name: string;
+  paused: boolean;
+  max_leased: number | null;
+  max_ready: number | null;
+  depth: Depth | undefined;
+  rates: PerSecond | undefined;
+  /** By how many jobs a second it shrinks. */
+  shrinking?: number | undefined;
+}
+
+export function troublesOf({ paused, max_leased, max_ready, depth, rates }: Looked): Trouble[] {
+  const counts = depth?.counts;
+  const oldest = depth?.oldestReadySeconds ?? 0;
+  const failures = rates ? rates.nacked + rates.rescued : 0;
+  const is: Record<Trouble, boolean> = {
+    dead_growing: (rates?.dead ?? 0) > 0,
+    failing:
+      rates !== undefined &&
+      failures >= FAILING_PER_SECOND &&
+      failures > FAILING_SHARE * (failures + rates.acked),
+    nobody_claims: !paused && rates?.claimed === 0 && oldest > UNCLAIMED_SECONDS && counts?.leased === 0,
+    oldest_too_old: !paused && oldest > TOO_OLD_SECONDS,
+    full: counts !== undefined && max_ready !== null && counts.ready + counts.blocked >= max_ready,
+    max_leased_reached: counts !== undefined && max_leased !== null && counts.leased >= max_leased,
+    paused,
+  };
+  return TROUBLES.filter((trouble) => is[trouble]);
+}
+
+const rank = ({ troubles: [worst] }: QueueOverview) =>
+  worst === undefined ? TROUBLES.length : TROUBLES.indexOf(worst);
+const busyness = ({ per_second, counts }: QueueOverview) =>
+  (per_second ? per_second.enqueued + per_second.claimed : 0) * 1000 + (counts?.ready ?? 0);
+
+const worstFirst = (a: QueueOverview, b: QueueOverview) =>
+  rank(a) - rank(b) || busyness(b) - busyness(a) || (a.name < b.name ? -1 : 1);
+
+function toOverview(looked: Looked, now: number): QueueOverview {
+  const { name, paused, depth, rates, shrinking } = looked;
+  return {
+    name,
+    paused,
+    troubles: troublesOf(looked),
+    ...(depth ? { counts: depth.counts } : {}),
+    counted_age_seconds: depth ? (now - depth.at) / 1000 : null,
+    oldest_ready_age_seconds: depth?.oldestReadySeconds ?? null,
+    ...(rates ? { per_second: rates } : {}),
+    drain_seconds: (depth && drainSeconds(depth, shrinking)) ?? null,
+  };
+}
+
+const zeros = <K extends string>(keys: readonly K[]) =>
+  Object.fromEntries(keys.map((key) => [key, 0])) as Record<K, number>;
+
+function add<K extends string>(sum: Record<K, number>, more: Record<K, number> | undefined): void {
+  if (more) for (const key of Object.keys(sum) as K[]) sum[key] += more[key];
+}
+
+export function createOverview({ totals, depths }: { totals: Totals; depths: Depths }) {
+  const ofRow = (row: TotalRow & { name: string }): Looked => ({
+    name: row.name,
+    paused: row.paused ?? false,
+    max_leased: row.max_leased,
+    max_ready: row.max_ready,
+    depth: depths.own(row.queue_id),
+    rates: totals.perSecond(row.queue_id),
+    shrinking: totals.shrinking(row.queue_id),
+  });
+  const ofFound = (found: Found): Looked => ({ ...found, rates: undefined });
+
+  const share = createSharedLooks();
+
+  /** All queues that a caller may see. */
+  async function whole(mayUse: MayUse | undefined): Promise<Overview> {
+    const isFirst = !totals.isWatched();
+    totals.watch();
+    // An outage shows in the numbers. The duties log it.
+    if (isFirst)
+      void totals
+        .flush()
+        .then(() => depths.countNow())
+        .catch(() => undefined);
+    const isShown = ({ name }: { name: string }) => mayUse?.(name) !== false;
+    const named = totals.rows().filter((row): row is TotalRow & { name: string } => row.name !== null);
+    const found = depths.found();
+    const now = performance.now();
+    const looked = [...named.filter(isShown).map(ofRow), ...(found ?? []).filter(isShown).map(ofFound)];
+    const queues = looked.map((one) => toOverview(one, now));
+    const counts = zeros(JOB_STATES);
+    const per_second = zeros(EVENTS);
+    for (const queue of queues) {
+      add(counts, queue.counts);
+      add(per_second, queue.per_second);
+    }
+    let shrinking = looked.reduce((sum, one) => sum + (one.shrinking ?? 0), 0);
+    if (!mayUse) {
+      add(per_second, totals.perSecond(EVERYTHING_ELSE));
+      shrinking += totals.shrinking(EVERYTHING_ELSE) ?? 0;
+    }
+    const ages = queues.flatMap(({ oldest_ready_age_seconds: age }) => age ?? []);
+    const oldest = ages.reduce((most, age) => Math.max(most, age), 0);
+    const all = { counts, oldestReadySeconds: oldest, at: now };
+    return {
+      complete: found !== undefined && queues.every(({ counts }) => counts !== undefined),
+      total: queues.length,
+      troubled: queues.filter(({ troubles }) => troubles.length > 0).length,
+      counts,
+      per_second,
+      oldest_ready_age_seconds: ages.length > 0 ? oldest : null,
+      // A sum of rates may be a little more than nothing.
+      drain_seconds: drainSeconds(all, shrinking > 1e-6 ? shrinking : 0) ?? null,
+      queues: queues.sort(worstFirst),
+    };
+  }
+
+  return async ({ limit, queue, mayUse, visible }: OverviewRequest): Promise<Overview> => {
+    const { queues, ...sums } = await share(JSON.stringify(visible), () => whole(mayUse));
+    const shown = queue === undefined ? queues : queues.filter(({ name }) => name === queue);
+    return { ...sums, queues: shown.slice(0, limit) };
+  };
+}

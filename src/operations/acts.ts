@@ -1,0 +1,121 @@
+import { firstOfKeys } from '../enqueue/insert.ts';
+import type { GroupHeads, Moved } from '../groups/heads.ts';
+import type { JobState } from '../job.ts';
+import type { Db } from '../postgres/pool.ts';
+import { planned, row } from '../postgres/statements.ts';
+import type { Queue } from '../queues/cache.ts';
+import { positionsFor } from '../queues/positions.ts';
+import type { Notifier } from '../replicas/notifier.ts';
+import type { Settlement } from '../settle/verbs.ts';
+import type { Changed, Waiters } from '../waiting/waiters.ts';
+import type { OperationVerb } from './operations.ts';
+
+/** The jobs of a portion, all in the same state. The transaction has locked them. */
+export interface Page {
+  state: JobState;
+  /** They ascend. */
+  ids: string[];
+  unique_keys: (string | null)[];
+  /** The groups that these jobs are the heads of. */
+  headless: string[];
+}
+
+/** What a portion did. */
+export interface Act {
+  done: number;
+  /** Runs after the commit. */
+  afterwards(): Promise<void>;
+}
+
+interface Place {
+  queue: Queue;
+  /** Where a move goes. */
+  to: { id: number; name: string } | undefined;
+}
+
+/** The operation cannot go on. The message tells why. */
+export class CannotGoOn extends Error {}
+
+const statements = {
+  cancel: planned('operations/cancel', row<Changed & { state: JobState }>()),
+  retry: planned('operations/redrive', row<Moved>()),
+  delete: planned('operations/delete', row<{ count: number }>()),
+  target: planned('operations/target', row<{ capacity: number | null }>()),
+  move: planned('operations/move', row<Moved>()),
+};
+
+/** What each verb of an operation does to the jobs of a portion. */
+export function createOperationActs(context: {
+  notifier: Notifier;
+  waiters: Waiters;
+  settlement: Settlement;
+  groups: GroupHeads;
+}): Record<OperationVerb, (transaction: Db, place: Place, page: Page) => Promise<Act>> {
+  const { notifier, waiters, settlement, groups } = context;
+
+  return {
+    async cancel(transaction, { queue }, { ids, headless }) {
+      const rows = await transaction.query(statements.cancel, { queue_id: queue.id, ids });
+      return {
+        done: rows.length,
+        async afterwards() {
+          waiters.changed(rows);
+          await settlement.dropCancelled(queue, rows);
+          await groups.advance(queue.id, headless);
+        },
+      };
+    },
+
+    async retry(transaction, { queue }, { ids, unique_keys }) {
+      const jobs = ids.map((id, i) => ({ id, unique_key: unique_keys[i] ?? null }));
+      const places = await positionsFor(
+        transaction,
+        firstOfKeys(jobs).map(({ id }) => id),
+      );
+      const rows = await transaction.query(statements.retry, {
+        queue_id: queue.id,
+        states: ['dead', 'scheduled'],
+        called_at: 'infinity',
+        ...places,
+      });
+      return {
+        done: rows.length,
+        async afterwards() {
+          notifier.ready(queue.name);
+          await groups.advanceAfter(rows);
+        },
+      };
+    },
+
+    async delete(transaction, { queue }, { ids, headless }) {
+      const [deleted] = await transaction.query(statements.delete, { queue_id: queue.id, ids });
+      return {
+        done: deleted?.count ?? 0,
+        async afterwards() {
+          await groups.advance(queue.id, headless);
+        },
+      };
+    },
+
+    async move(transaction, { queue, to }, { state, ids, headless }) {
+      const target = to as { id: number; name: string };
+      const counts = state === 'ready' || state === 'blocked';
+      const [found] = await transaction.query(statements.target, { to_id: target.id, counts });
+      if (!found) throw new CannotGoOn(`The queue ${JSON.stringify(target.name)} was deleted.`);
+      const fitting = ids.slice(0, found.capacity ?? ids.length);
+      const places = await positionsFor(transaction, fitting);
+      const rows =
+        fitting.length === 0
+          ? []
+          : await transaction.query(statements.move, { queue_id: queue.id, to_id: target.id, ...places });
+      return {
+        done: rows.length,
+        async afterwards() {
+          if (rows.some((job) => job.state === 'ready')) notifier.ready(target.name);
+          await groups.advance(queue.id, headless);
+          await groups.advanceAfter(rows);
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,177 @@
+import { refuse } from '../enqueue/checks.ts';
+import { operationNotFound, queueNotFound, type Refusal, tooManyOperations } from '../errors.ts';
+import { idSource, isUuid } from '../ids.ts';
+import type { JobState } from '../job.ts';
+import { type FilterParameters, filterParameters, type JobFilter } from '../looking/jobFilter.ts';
+import type { Signed } from '../postgres/act.ts';
+import type { Clock } from '../postgres/clock.ts';
+import type { Database, Db } from '../postgres/pool.ts';
+import { planned, row } from '../postgres/statements.ts';
+import type { Queue, Queues } from '../queues/cache.ts';
+import { callPoint } from './callPoint.ts';
+
+export const OPERATION_VERBS = ['cancel', 'retry', 'delete', 'move'] as const;
+export type OperationVerb = (typeof OPERATION_VERBS)[number];
+
+export const OPERATION_STATES = ['running', 'done', 'cancelled', 'failed'] as const;
+export type OperationState = (typeof OPERATION_STATES)[number];
+
+/** Jobs in these states can be cancelled, and so on. */
+const STATES_OF: Record<OperationVerb, JobState[]> = {
+  cancel: ['scheduled', 'ready', 'blocked', 'leased', 'dead'],
+  retry: ['dead', 'scheduled'],
+  delete: ['scheduled', 'ready', 'blocked', 'completed', 'cancelled', 'dead'],
+  move: ['scheduled', 'ready', 'blocked', 'dead'],
+};
+
+/** So many run at once, and so many of one caller. A Dibs that needs no key has one caller. */
+const MOST_RUNNING = 100;
+const MOST_RUNNING_OF_ONE = 20;
+
+/** Which jobs of a queue. */
+export interface OperationFilter extends JobFilter {
+  states: JobState[];
+}
+
+export interface OperationRequest extends Signed {
+  verb: OperationVerb;
+  queue: string;
+  to?: string;
+  filter: OperationFilter;
+  dry_run?: boolean;
+}
+
+/** A row of dibs.operations, as everybody sees it. */
+export interface Operation extends FilterParameters {
+  id: string;
+  verb: OperationVerb;
+  queue: string;
+  to: string | null;
+  states: JobState[];
+  dry_run: boolean;
+  state: OperationState;
+  counted: boolean;
+  matched: number;
+  done: number;
+  skipped: number;
+  error: string | null;
+  created_at: string;
+  finished_at: string | null;
+}
+
+const statements = {
+  insert: planned('operations/insert', row<Operation>()),
+  running: planned('operations/running', row<{ own: number }>()),
+  noteLeases: planned('operations/note_leases', row<Operation>()),
+  find: planned('operations/find', row<Operation>()),
+  list: planned('operations/list', row<Operation>()),
+  stop: planned('operations/stop'),
+};
+
+/** @throws Refusal `invalid_request` */
+function check({ verb, queue, to, filter }: OperationRequest): void {
+  if (verb === 'move' && to === undefined) throw refuse('/to', 'must name the queue to move to');
+  if (verb !== 'move' && to !== undefined) throw refuse('/to', 'must not stand beside this verb');
+  if (to === queue) throw refuse('/to', 'must be another queue');
+  for (const [i, state] of filter.states.entries())
+    if (!STATES_OF[verb].includes(state))
+      throw refuse(`/filter/states/${i}`, `must be one of ${STATES_OF[verb].join(', ')} for this verb`);
+}
+
+/** A request about one operation. @throws Refusal `operation_not_found` */
+interface ById {
+  id: string;
+  /** Only one whose queues are like one of these patterns. */
+  visible?: string[] | null;
+}
+
+/** Which operations to list: those before the id `after`. */
+interface OperationList {
+  limit: number;
+  after?: string | undefined;
+  queue?: string | undefined;
+  state?: OperationState | undefined;
+  visible?: string[] | null;
+}
+
+/** Starts operations, shows them and stops them. operationWork.ts runs them: `started` makes it begin at once. */
+export function operationAdmin(context: { db: Database; queues: Queues; clock: Clock; started(): void }) {
+  const { db, queues, clock, started } = context;
+  const newId = idSource(clock.now);
+
+  /** The queue as it is now. The cache may be some time behind. */
+  async function current(name: string): Promise<Queue> {
+    const queue = await queues.lookNow(name);
+    if (!queue) throw queueNotFound(name);
+    return queue;
+  }
+
+  async function get({ id, visible = null }: ById): Promise<Operation> {
+    const [found] = isUuid(id) ? await db.query(statements.find, { id, visible }) : [];
+    if (!found) throw operationNotFound(id);
+    return found;
+  }
+
+  async function refusal(transaction: Db, by: string | null, most_of_one: number): Promise<Refusal> {
+    const [found] = await transaction.query(statements.running, { by });
+    const isOwn = (found?.own ?? 0) >= most_of_one;
+    return tooManyOperations(isOwn ? most_of_one : MOST_RUNNING, isOwn);
+  }
+
+  return {
+    get,
+
+    list: ({ limit, after, queue, state, visible = null }: OperationList): Promise<Operation[]> =>
+      db.query(statements.list, {
+        limit,
+        after: after ?? null,
+        queue: queue ?? null,
+        state: state ?? null,
+        visible,
+      }),
+
+    /** Starts an operation. It touches only jobs that are there now. */
+    async start(request: OperationRequest): Promise<Operation> {
+      check(request);
+      const wanted = filterParameters(request.filter, 'body', '/filter');
+      const { verb, filter, dry_run = false } = request;
+      const queue = await current(request.queue);
+      const target = request.to === undefined ? undefined : await current(request.to);
+      // Claims look for fairness keys only in a queue that is marked for them.
+      if (target && queue.fair) await queues.find(target.name, true);
+      const point = await callPoint(db);
+      const by = request.by ?? null;
+      const most_of_one = by === null ? MOST_RUNNING : MOST_RUNNING_OF_ONE;
+      const operation = await db.transaction(async (transaction) => {
+        const id = newId(0);
+        const [kept] = await transaction.query(statements.insert, {
+          id,
+          verb,
+          queue_id: queue.id,
+          queue: queue.name,
+          to_id: target?.id ?? null,
+          to: target?.name ?? null,
+          states: [...new Set(filter.states)],
+          ...wanted,
+          dry_run,
+          ...point,
+          by,
+          most: MOST_RUNNING,
+          most_of_one,
+        });
+        if (!kept) throw await refusal(transaction, by, most_of_one);
+        if (!filter.states.includes('leased')) return kept;
+        const [noted] = await transaction.query(statements.noteLeases, { id, queue_id: queue.id, ...wanted });
+        return noted as Operation;
+      });
+      started();
+      return operation;
+    },
+
+    /** Stops an operation. What it did stays done. One that has ended stays as it is. */
+    async stop({ id, visible = null }: ById): Promise<Operation> {
+      if (isUuid(id)) await db.query(statements.stop, { id, visible });
+      return get({ id, visible });
+    },
+  };
+}

@@ -1,0 +1,108 @@
+import type { BulkThrottle } from '../batching/bulkThrottle.ts';
+import { firstOfKeys } from '../enqueue/insert.ts';
+import type { GroupHeads, Moved } from '../groups/heads.ts';
+import { FIRST_ID } from '../ids.ts';
+import { actAs, behind, type Signed } from '../postgres/act.ts';
+import { isKeyTaken, isLockTimeout } from '../postgres/errorClasses.ts';
+import { SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
+import type { Database, Db } from '../postgres/pool.ts';
+import { planned, row } from '../postgres/statements.ts';
+import { inTurnOf } from '../postgres/transactions.ts';
+import type { Arrivals } from '../queues/arrivals.ts';
+import type { Queue } from '../queues/cache.ts';
+import { positionsFor } from '../queues/positions.ts';
+import type { Notifier } from '../replicas/notifier.ts';
+import { callTime } from './purge.ts';
+
+/** Which dead jobs to make ready again. */
+export interface RedriveWish extends Signed {
+  /** At most this number, oldest first. */
+  limit?: number | undefined;
+  error_contains?: string | undefined;
+}
+
+interface DeadJob {
+  id: string;
+  finished_at: string;
+  wanted: boolean;
+  unique_key: string | null;
+}
+
+const statements = {
+  page: planned('operations/redrive_page', row<DeadJob>()),
+  redrive: planned('operations/redrive', row<Moved>()),
+};
+
+/** Makes dead jobs ready again by the thousand, in chunks. Each chunk is a transaction of its own. */
+export function createRedrive(context: {
+  db: Database;
+  arrivals: Arrivals;
+  notifier: Notifier;
+  throttle: BulkThrottle;
+  groups: GroupHeads;
+}) {
+  const { db, arrivals, notifier, throttle, groups } = context;
+  async function redriveAll(queue: Queue, dead: string[], called_at: string, on: Db): Promise<number> {
+    if (dead.length === 0) return 0;
+    try {
+      const queue_id = queue.id;
+      const rows = await arrivals.watch(
+        () => [queue_id],
+        async () => {
+          const places = await positionsFor(db, dead);
+          return on.query(statements.redrive, {
+            queue_id,
+            states: ['dead'],
+            called_at,
+            ...places,
+          });
+        },
+      );
+      notifier.ready(queue.name);
+      await groups.advanceAfter(rows);
+      return rows.length;
+    } catch (error) {
+      if (!isKeyTaken(error) && !isLockTimeout(error)) throw error;
+      // A transaction holds one of the keys. Halving finds the job of that key: only that job stays dead.
+      if (dead.length === 1) return 0;
+      const half = dead.length >> 1;
+      const older = await redriveAll(queue, dead.slice(0, half), called_at, on);
+      return older + (await redriveAll(queue, dead.slice(half), called_at, on));
+    }
+  }
+
+  /** Makes dead jobs ready again, oldest first, with all their attempts. Returns their number. */
+  return async function redrive(queue: Queue, wish: RedriveWish): Promise<number> {
+    const called_at = await callTime(db);
+    // It waits only for a moment for a transaction that takes a key: somebody may keep that transaction open.
+    const briefly = inTurnOf(db, { queue: queue.id, by: wish.by, tryMs: SHORT_LOCK_WAIT_MS });
+    const on = behind(briefly, actAs(wish.by, 'redriven'));
+    const limit = wish.limit ?? Number.POSITIVE_INFINITY;
+    const chunk = throttle.chunks();
+    let after = { after_finished_at: '-infinity', after_id: FIRST_ID };
+    let count = 0;
+    let looked: number;
+    do {
+      looked = await chunk(async (size) => {
+        const page = await db.query(statements.page, {
+          queue_id: queue.id,
+          ...after,
+          called_at,
+          error_contains: wish.error_contains ?? null,
+          limit: size,
+        });
+        const last = page.at(-1);
+        if (last) after = { after_finished_at: last.finished_at, after_id: last.id };
+        // When the first job of a key is back, the others of the key cannot come back. A job whose key is taken at this
+        // moment cannot come back either: the next one of the page takes its place under the limit.
+        const wanted = firstOfKeys(page.filter((job) => job.wanted)).map((job) => job.id);
+        while (wanted.length > 0 && count < limit)
+          count += await redriveAll(queue, wanted.splice(0, limit - count), called_at, on);
+        return page.length;
+      });
+    } while (looked > 0 && count < limit);
+    return count;
+  };
+}
+
+export type Redrive = ReturnType<typeof createRedrive>;
