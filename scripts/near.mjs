@@ -2,7 +2,8 @@
 //   npm run test:near              what is not committed yet
 //   npm run test:near -- main      what differs from main
 // Near are: tests that changed, tests that import a changed file, and tests with its name. A statement is near to the
-// files that use it, a fragment to the statements that include it.
+// files that use it, a fragment to the statements that include it, a schema to its routes, and a route to the tests that
+// call it, where few do.
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -22,30 +23,48 @@ function statementsOf(file, sql) {
   return [name.slice(0, -'.sql'.length), ...users.flatMap(([user]) => statementsOf(user, sql))];
 }
 
-/** The tests near these files. `read` gives the text of a file. */
+/** Most tests call the common routes. */
+const FEW = 10;
+
+/** The files that `file` imports, of this text. */
+const importsOf = (file, text) =>
+  [...text.matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g)].map(([, path]) =>
+    posix.join(posix.dirname(file), path),
+  );
+
+/** The tests that call a route of these files. */
+function callersOf(files, { tests, sources }) {
+  const urls = files.flatMap((file) =>
+    [...(sources.get(file) ?? '').matchAll(/url: '([^':]+)/g)].map(([, url]) => `'${url}`),
+  );
+  return urls.flatMap((url) => {
+    const callers = [...tests].filter(([, text]) => text.includes(url)).map(([file]) => file);
+    return callers.length <= FEW ? callers : [];
+  });
+}
+
+/** The tests near these files. Each map has the texts of files. */
 export function near(changed, { tests, sources, sql }) {
   const statements = changed
     .filter((file) => /^sql\/.*\.sql$/.test(file))
     .flatMap((file) => statementsOf(file, sql));
   const uses = (text) => statements.some((name) => text.includes(`'${name}'`));
-  const files = new Set([...changed, ...[...sources].filter(([, text]) => uses(text)).map(([file]) => file)]);
-  const names = new Set(
-    [...files].filter((file) => sources.has(file)).map((file) => basename(file).replace(/\.ts$/, '')),
-  );
-  const imports = (file, text) =>
-    [...text.matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g)].some(([, path]) =>
-      files.has(posix.join(posix.dirname(file), path)),
-    );
-  return [...tests]
+  const schemas = changed.filter((file) => file.startsWith('routes/schemas/'));
+  const users = [...sources]
+    .filter(([file, text]) => uses(text) || importsOf(file, text).some((path) => schemas.includes(path)))
+    .map(([file]) => file);
+  const files = new Set([...changed, ...users]);
+  const names = new Set([...files].filter((file) => sources.has(file)).map((file) => basename(file, '.ts')));
+  const found = [...tests]
     .filter(
       ([file, text]) =>
         files.has(file) ||
-        names.has(basename(file).replace(/\.test\.ts$/, '')) ||
-        imports(file, text) ||
+        names.has(basename(file, '.test.ts')) ||
+        importsOf(file, text).some((path) => files.has(path)) ||
         uses(text),
     )
-    .map(([file]) => file)
-    .sort();
+    .map(([file]) => file);
+  return [...new Set([...found, ...callersOf([...files], { tests, sources })])].sort();
 }
 
 const withTexts = (files) => new Map(files.map((file) => [file, readFileSync(file, 'utf8')]));

@@ -11,6 +11,7 @@ import { ROOT, textOf } from '../support/sources.ts';
 const pages = [
   'README.md',
   'CHANGELOG.md',
+  'CONTRIBUTING.md',
   'SECURITY.md',
   ...readdirSync(`${ROOT}docs`, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.md'))

@@ -6,12 +6,15 @@ const texts = {
     ['test/claim/order.test.ts', "import { claim } from '../../src/claim/claim.ts';"],
     ['test/claim/lease.test.ts', ''],
     ['test/claim/plans.test.ts', "explain('claim/plain')"],
+    ['test/service/version.test.ts', "call('GET', '/version')"],
     ['test/settle/ack.test.ts', "import '../support/service.ts';"],
   ]),
   sources: new Map([
     ['src/claim/claim.ts', ''],
     ['src/claim/lease.ts', "prepared('claim/plain')"],
     ['src/settle/verbs.ts', ''],
+    ['routes/system.ts', "import { Version } from './schemas/health.ts'; url: '/version'"],
+    ['routes/schemas/health.ts', ''],
   ]),
   sql: new Map([
     ['sql/claim/plain.sql', '-- include shared/claim_scan.sql'],
@@ -26,6 +29,8 @@ describe('the tests near a change', () => {
     ['a source with a test of its name', ['src/claim/lease.ts'], ['test/claim/lease.test.ts']],
     ['a statement', ['sql/claim/plain.sql'], ['test/claim/lease.test.ts', 'test/claim/plans.test.ts']],
     ['a fragment', ['sql/shared/claim_scan.sql'], ['test/claim/lease.test.ts', 'test/claim/plans.test.ts']],
+    ['a route that few tests call', ['routes/system.ts'], ['test/service/version.test.ts']],
+    ['a schema', ['routes/schemas/health.ts'], ['test/service/version.test.ts']],
     ['a page', ['README.md'], []],
   ])('are found for %s', (_, changed, found) => {
     expect(near(changed, texts)).toEqual(found);
