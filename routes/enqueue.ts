@@ -42,7 +42,7 @@ export function enqueueRoutes(app: App, maxPayloadBytes: number): void {
           'The job is in the database when the answer comes. The payload is left out of the answer. With `Prefer: wait` ' +
           'the answer comes when the job is finished, or after that time.',
         answers: enqueuedOrFinishedAnswers,
-        refusals: [409, 422, 429],
+        refusals: ['too_many_queues', 'idempotency_key_reused', 'queue_full'],
         takesBody: true,
       }),
     },
@@ -81,7 +81,7 @@ export function enqueueRoutes(app: App, maxPayloadBytes: number): void {
           'The answer has them in the same order. One bad item refuses all; `errors[].path` names it. In the place of one ' +
           'whose `unique_key` another has stands that one, with `deduplicated`.',
         answers: { 201: answer(ref(JobList), 'The jobs.', replayedHeader) },
-        refusals: [409, 422, 429],
+        refusals: ['too_many_queues', 'idempotency_key_reused', 'queue_full'],
         takesBody: true,
       }),
     },

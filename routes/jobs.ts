@@ -61,7 +61,7 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
           '`state` beside `group` or `unique_key` or as `ready`, a request searches for a bounded time: a page may even be empty, and its ' +
           '`next_cursor` goes on with the search.',
         answers: { 200: answer(ref(JobPage), 'A page of jobs.') },
-        refusals: [400],
+        refusals: ['invalid_request'],
       }),
     },
     handler: async (request, reply) => {
@@ -120,7 +120,7 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
           'the job as it stands. So a job can be awaited in a queue that keeps none, too: it is kept, with its result, ' +
           'until somewhat after that time.',
         answers: { 200: answer(ref(Job), 'The job, with its payload.') },
-        refusals: [400, 404],
+        refusals: ['invalid_request', 'job_not_found'],
       }),
     },
     handler: async (request, reply) => {
@@ -156,7 +156,7 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
             'It is with a worker, who sees `cancel_requested`: an ack still completes it, anything else makes it cancelled.',
           ),
         },
-        refusals: [404, 409],
+        refusals: ['job_not_found', 'job_finished'],
         takesBody: true,
       }),
     },
@@ -180,7 +180,7 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
           'Its attempts start afresh. A job that waits already is answered as it is; a dead one whose `unique_key` ' +
           'another unfinished job has stays dead.',
         answers: { 200: answer(ref(Job), 'The job.') },
-        refusals: [404, 409],
+        refusals: ['job_not_found', 'job_leased', 'job_finished', 'unique_key_taken'],
         takesBody: true,
       }),
     },
@@ -202,7 +202,7 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
           'A ready job that gets another priority goes behind the others of that priority. A dead job stays dead: retry it ' +
           'when it is changed. The payload is left out of the answer.',
         answers: { 200: answer(ref(Job), 'The job.') },
-        refusals: [404, 409],
+        refusals: ['job_not_found', 'job_leased', 'job_finished'],
         takesBody: true,
       }),
     },

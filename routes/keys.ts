@@ -39,7 +39,7 @@ export function keyRoutes(app: App, access: Pick<Access, 'awaitsFirstKey'>): voi
         summary: 'List access keys, oldest first',
         description: 'Needs a key with the scope `admin` for all queues, as all operations on keys do.',
         answers: { 200: answer(ref(KeyPage), 'A page of access keys.') },
-        refusals: [400],
+        refusals: ['invalid_request'],
       }),
     },
     handler: async (request) => {
@@ -66,7 +66,7 @@ export function keyRoutes(app: App, access: Pick<Access, 'awaitsFirstKey'>): voi
           'The answer shows the key, once. From the first key on, every request needs one, on every replica within a second. So ' +
           'the first one must have the scope `admin` for all queues: it makes the others.',
         answers: { 201: answer(ref(MadeKey), 'The access key, with its `key`.', noStore) },
-        refusals: [409],
+        refusals: ['key_name_taken', 'too_many_keys'],
         takesBody: true,
       }),
     },
@@ -91,7 +91,7 @@ export function keyRoutes(app: App, access: Pick<Access, 'awaitsFirstKey'>): voi
         summary: 'Revoke an access key',
         description: 'Every replica refuses it within a second. It stays in the list for 7 days.',
         answers: { 204: { type: 'null', description: 'It is revoked.' } },
-        refusals: [404],
+        refusals: ['key_not_found'],
         takesBody: true,
       }),
     },
@@ -115,7 +115,7 @@ export function keyRoutes(app: App, access: Pick<Access, 'awaitsFirstKey'>): voi
         description:
           'Name, scopes and queues stay. The old key goes on for `overlap_seconds`; a key from before an earlier rotation ends now.',
         answers: { 200: answer(ref(MadeKey), 'The access key, with its new `key`.', noStore) },
-        refusals: [404],
+        refusals: ['key_not_found'],
         takesBody: true,
       }),
     },

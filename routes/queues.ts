@@ -64,7 +64,7 @@ export function queueRoutes(app: App): void {
         description:
           'Keyset pages. Queues that come or go meanwhile make no other queue appear twice or be skipped.',
         answers: { 200: answer(ref(QueuePage), 'A page of queues.') },
-        refusals: [400],
+        refusals: ['invalid_request'],
       }),
     },
     handler: async (request) => {
@@ -93,7 +93,7 @@ export function queueRoutes(app: App): void {
         description:
           'Its configuration, how many jobs of each state it has, and how long the oldest ready one waits.',
         answers: queueAnswer,
-        refusals: [400, 404],
+        refusals: ['invalid_request', 'queue_not_found'],
       }),
     },
     handler: async (request) => toQueue(await request.verbs.getQueue(request.params)),
@@ -112,7 +112,7 @@ export function queueRoutes(app: App): void {
         summary: 'Configure a queue',
         description: 'Replaces the whole configuration, creating the queue when there is none.',
         answers: queueAnswer,
-        refusals: [409],
+        refusals: ['too_many_queues'],
         takesBody: true,
       }),
     },
@@ -148,7 +148,7 @@ export function queueRoutes(app: App): void {
         description:
           'With its configuration. Refused while it has jobs, unless `force` says that they go, too.',
         answers: { 204: { type: 'null', description: 'It is gone.' } },
-        refusals: [404, 409],
+        refusals: ['queue_not_found', 'queue_not_empty'],
         takesBody: true,
       }),
     },
@@ -173,7 +173,7 @@ export function queueRoutes(app: App): void {
             ? 'It goes on to accept jobs, and leases run on. Creates the queue when there is none.'
             : 'Claims that wait for the queue are served at once.',
           answers: queueAnswer,
-          refusals: paused ? [409] : [404],
+          refusals: paused ? ['too_many_queues'] : ['queue_not_found'],
           takesBody: true,
         }),
       },
@@ -195,7 +195,7 @@ export function queueRoutes(app: App): void {
         summary: 'Delete the jobs in some states',
         description: 'In batches; touches no job that came after the call.',
         answers: countAnswer,
-        refusals: [404],
+        refusals: ['queue_not_found'],
         takesBody: true,
       }),
     },
@@ -217,7 +217,7 @@ export function queueRoutes(app: App): void {
         summary: 'Make dead jobs ready again',
         description: 'Oldest first, attempts afresh, in batches; touches no job that died after the call.',
         answers: countAnswer,
-        refusals: [404],
+        refusals: ['queue_not_found'],
         takesBody: true,
       }),
     },

@@ -4,7 +4,7 @@ import type { Answer } from './service.ts';
 import { textOf } from './sources.ts';
 
 interface Response {
-  content?: Record<string, object>;
+  content?: Record<string, { examples?: object }>;
   headers?: object;
 }
 
@@ -66,6 +66,9 @@ export function checkAnswer(method: string, path: string, answer: Answer): void 
   if (!response.content) return;
   if (!response.content[type])
     throw new Error(`${method} ${found.template} does not document ${answer.status} as ${type}`);
+  const { code } = (answer.body ?? {}) as { code?: string };
+  if (answer.status >= 400 && !Object.hasOwn(response.content[type]?.examples ?? {}, code ?? ''))
+    throw new Error(`${method} ${found.template} does not document ${code}`);
   const where =
     shared === undefined
       ? ['paths', found.template, method.toLowerCase(), 'responses', String(answer.status)]

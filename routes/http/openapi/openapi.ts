@@ -1,12 +1,12 @@
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import { needOf } from '../../../src/access/needs.ts';
 import { version } from '../../../src/version.ts';
-import { problemResponses, sharingProblems } from './problemResponses.ts';
+import { createSharedProblems } from './problemResponses.ts';
 
 interface Described {
   operationId: string;
   requestBody?: { required: boolean };
-  responses: Record<string, object>;
+  responses: Record<string, { description?: string; content?: object }>;
 }
 
 /** The operations whose body may be left out. @fastify/swagger itself says that every body is required. */
@@ -26,14 +26,15 @@ export const openApi: FastifyDynamicSwaggerOptions = {
   },
   transformObject: (document) => {
     const openapiObject = 'openapiObject' in document ? document.openapiObject : {};
+    const problems = createSharedProblems();
     for (const operation of Object.values(openapiObject.paths ?? {}).flatMap(
       (path) => Object.values(path as object) as Described[],
     )) {
-      operation.responses = sharingProblems(operation.responses);
+      operation.responses = problems.sharing(operation.responses);
       if (operation.requestBody && optionalBodies.has(operation.operationId))
         operation.requestBody.required = false;
     }
-    Object.assign(openapiObject.components ?? {}, { responses: problemResponses });
+    Object.assign(openapiObject.components ?? {}, { responses: problems.responses });
     return openapiObject;
   },
   openapi: {

@@ -14,6 +14,7 @@ import {
   queueNotEmpty,
   queueNotFound,
   Refusal,
+  type RefusalCode,
   rateLimited,
   scheduleNotFound,
   tooManyKeys,
@@ -25,39 +26,37 @@ import {
 } from '../../../src/errors.ts';
 import { toProblem } from '../answers/problems.ts';
 
-/** The statuses that an operation can refuse with, and the names of their answers in the OpenAPI document. */
-const NAMES = {
-  400: 'InvalidRequest',
-  401: 'Unauthorized',
-  403: 'Forbidden',
-  404: 'NotFound',
-  408: 'RequestTimeout',
-  409: 'Conflict',
-  413: 'PayloadTooLarge',
-  415: 'UnsupportedMediaType',
-  422: 'IdempotencyKeyReused',
-  429: 'TooManyRequests',
-  431: 'HeadersTooLarge',
-  500: 'InternalError',
-  503: 'Unavailable',
-} as const;
-
-export type ProblemStatus = keyof typeof NAMES;
-
-const DESCRIPTIONS: Record<ProblemStatus, string> = {
-  400: 'The request is malformed: `errors` names each field (`invalid_request`).',
-  401: 'There is no access key in `Authorization`, or it is not valid (`unauthorized`).',
-  403: 'The access key does not allow this; or, without keys, the request comes from a web page, or under a host name, that may not use Dibs (`forbidden`).',
-  404: 'There is no such job, queue, schedule, access key or operation. `code` says which.',
-  408: 'The request did not arrive in time (`request_timeout`).',
-  409: 'The job, queue or access key is not in a state for this, or there are too many operations. `code` says why.',
-  413: 'The body, or a value in it, is too large (`payload_too_large`): `detail` names the limit.',
-  415: 'The body is not `application/json` in UTF-8, or is compressed (`unsupported_media_type`).',
-  422: 'The `Idempotency-Key` was used with another body (`idempotency_key_reused`).',
-  429: 'The queue is full (`queue_full`), or this access key sends too many requests, or this address too many wrong keys (`rate_limited`). Try again after `Retry-After` seconds.',
-  431: 'The headers are too large (`headers_too_large`).',
-  500: 'A bug in Dibs (`internal`).',
-  503: 'The database does not answer (`unavailable`), or this replica holds as much as it can (`overloaded`). Try again after `Retry-After` seconds.',
+/** What each refusal of an operation means, in a sentence. */
+const MEANINGS: { [code in RefusalCode]?: string } = {
+  invalid_request: 'The request is malformed: `errors` names each field',
+  unauthorized: 'There is no access key in `Authorization`, or it is not valid',
+  forbidden:
+    'The access key does not allow this; or, without keys, the request comes from a web page, or under a host name, that may not use Dibs',
+  job_not_found: 'There is no such job: it never existed, or it is finished and was not kept',
+  queue_not_found: 'There is no such queue',
+  schedule_not_found: 'There is no such schedule',
+  key_not_found: 'There is no such access key',
+  operation_not_found: 'There is no such operation',
+  request_timeout: 'The request did not arrive in time',
+  lease_lost: 'The lease is over, or another worker holds the job',
+  job_leased: 'A worker has leased the job',
+  job_finished: 'The job is finished',
+  queue_not_empty: 'The queue still has jobs',
+  unique_key_taken: 'Another unfinished job has the unique key of this one',
+  key_name_taken: 'Another access key has this name',
+  too_many_keys: 'There can be no more access keys',
+  too_many_operations: 'Too many operations are running',
+  too_many_queues: 'There can be no more queues',
+  payload_too_large: 'The body, or a value in it, is too large: `detail` names the limit',
+  unsupported_media_type: 'The body is not `application/json` in UTF-8, or is compressed',
+  idempotency_key_reused: 'The `Idempotency-Key` was used with another body',
+  queue_full: 'The queue is full: try again after `Retry-After` seconds',
+  rate_limited:
+    'This access key sends too many requests, or this address too many wrong keys: try again after `Retry-After` seconds',
+  headers_too_large: 'The headers are too large',
+  internal: 'A bug in Dibs',
+  unavailable: 'The database does not answer: try again after `Retry-After` seconds',
+  overloaded: 'This replica holds as much as it can: try again after `Retry-After` seconds',
 };
 
 const retryAfter = {
@@ -74,7 +73,7 @@ const rateLimit = {
   'RateLimit-Reset': { schema: { type: 'integer' }, description: 'Seconds until the count begins anew.' },
 };
 
-const HEADERS: { [status in ProblemStatus]?: object } = {
+const HEADERS: Record<number, object> = {
   429: { ...retryAfter, ...rateLimit },
   503: retryAfter,
 };
@@ -114,34 +113,41 @@ const EXAMPLES = [
   overloaded(),
 ].map((refusal) => toProblem(refusal, true));
 
-const refTo = (status: ProblemStatus) => ({ $ref: `#/components/responses/${NAMES[status]}` });
+const pascal = (code: string) => code.replaceAll(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-const statuses = Object.keys(NAMES).map(Number) as ProblemStatus[];
-
-/** The answers that are problem documents, by name. Each has an example for each of its codes. */
-export const problemResponses = Object.fromEntries(
-  statuses.map((status) => [
-    NAMES[status],
-    {
-      description: DESCRIPTIONS[status],
-      ...(HEADERS[status] ? { headers: HEADERS[status] } : {}),
-      content: {
-        'application/problem+json': {
-          schema: { $ref: '#/components/schemas/Problem' },
-          examples: Object.fromEntries(
-            EXAMPLES.filter((problem) => problem.status === status).map((value) => [value.code, { value }]),
-          ),
-        },
+/** The answer for these codes, which have one status. It has an example for each of them. */
+function responseFor(codes: RefusalCode[]) {
+  const examples = codes.map((code) => EXAMPLES.find((example) => example.code === code));
+  const status = examples[0]?.status ?? 0;
+  return {
+    description: codes.map((code) => `${MEANINGS[code]} (\`${code}\`).`).join(' '),
+    ...(HEADERS[status] ? { headers: HEADERS[status] } : {}),
+    content: {
+      'application/problem+json': {
+        schema: { $ref: '#/components/schemas/Problem' },
+        examples: Object.fromEntries(examples.map((value) => [value?.code, { value }])),
       },
     },
-  ]),
-);
+  };
+}
 
-/** The answers of an operation, where each problem refers to its shared description. */
-export const sharingProblems = (responses: Record<string, object>) =>
-  Object.fromEntries(
-    Object.entries(responses).map(([status, response]) => [
-      status,
-      status in NAMES ? refTo(Number(status) as ProblemStatus) : response,
-    ]),
-  );
+/** Describes each set of codes once: the answers of operations refer to it. */
+export function createSharedProblems() {
+  const responses: Record<string, object> = {};
+  return {
+    /** By name, as far as `sharing` has met them. */
+    responses,
+
+    /** The answers of an operation, where each problem refers to its shared description. */
+    sharing: (answers: Record<string, { description?: string; content?: object }>) =>
+      Object.fromEntries(
+        Object.entries(answers).map(([status, answer]) => {
+          if (!('application/problem+json' in (answer.content ?? {}))) return [status, answer];
+          const codes = (answer.description as string).split(' ') as RefusalCode[];
+          const name = codes.map(pascal).join('Or');
+          responses[name] ??= responseFor(codes);
+          return [status, { $ref: `#/components/responses/${name}` }];
+        }),
+      ),
+  };
+}

@@ -1,0 +1,232 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { MOST_QUEUE_NUMBERS } from '../../src/ids.ts';
+import { onServer } from '../support/database.ts';
+import { moves, UNKNOWN_ID, UNKNOWN_TOKEN } from '../support/moves.ts';
+import { type Answer, type Service, startService } from '../support/service.ts';
+import { textOf } from '../support/sources.ts';
+
+let service: Service;
+let at: ReturnType<typeof moves>;
+beforeAll(async () => {
+  service = await startService({ auth: 'off' });
+  at = moves(service);
+});
+afterAll(() => service.stop());
+
+const call = (...request: Parameters<Service['call']>): Promise<Answer> => service.call(...request);
+const sql = (text: string) => onServer(service.databaseUrl, text);
+
+/** A job that is leased, and one that is finished but kept. */
+async function leased() {
+  const queue = at.newQueue();
+  await at.enqueue({ queue });
+  return at.claimOne(queue);
+}
+async function finished(): Promise<string> {
+  const queue = at.newQueue();
+  await at.configure(queue, { retention_seconds: 60 });
+  await at.enqueue({ queue });
+  const job = await at.claimOne(queue);
+  await at.settle('ack', job);
+  return job.id;
+}
+async function full(): Promise<string> {
+  const queue = at.newQueue();
+  await at.configure(queue, { max_ready: 1 });
+  await at.enqueue({ queue });
+  return queue;
+}
+
+/** A dead job whose unique key another job has. */
+async function deadWithoutKey(): Promise<string> {
+  const job = { queue: at.newQueue(), unique_key: 'k', max_attempts: 1 };
+  await at.enqueue(job);
+  const dead = await at.claimOne(job.queue);
+  await at.settle('nack', dead, { error: 'no' });
+  await at.enqueue(job);
+  return dead.id;
+}
+
+async function withoutNumbers(request: () => Promise<Answer>): Promise<Answer> {
+  const [before] = await onServer<{ last_value: string }>(
+    service.databaseUrl,
+    'select last_value from dibs.queue_ids',
+  );
+  await sql(`select setval('dibs.queue_ids', ${MOST_QUEUE_NUMBERS})`);
+  try {
+    return await request();
+  } finally {
+    await sql(`select setval('dibs.queue_ids', ${before?.last_value})`);
+  }
+}
+
+const enqueueOnce = async (path: string, body: object, other: object): Promise<Answer> => {
+  const key = { 'idempotency-key': randomUUID() };
+  await at.ok('POST', path, body, key);
+  return call('POST', path, other, key);
+};
+const schedule = async (queue: string): Promise<string> => {
+  await at.ok('PUT', `/schedules/${queue}`, { cron: '0 0 1 1 *', job: { queue } });
+  return queue;
+};
+const onLease = (verb: 'ack' | 'nack' | 'release' | 'extend', more = {}) => ({
+  job_not_found: () => at.settle(verb, { id: UNKNOWN_ID, lease_token: UNKNOWN_TOKEN }, more),
+  lease_lost: async () => at.settle(verb, { ...(await leased()), lease_token: UNKNOWN_TOKEN }, more),
+});
+/** The last attempt of a job fails, so that the follow-ups of a nack are enqueued. */
+const withFollowUp = (verb: 'ack' | 'nack') => ({
+  too_many_queues: async () => {
+    const job = await lastAttempt();
+    return withoutNumbers(() => at.settle(verb, job, { enqueue: [{ queue: at.newQueue() }] }));
+  },
+  queue_full: async () => at.settle(verb, await lastAttempt(), { enqueue: [{ queue: await full() }] }),
+});
+async function lastAttempt() {
+  const queue = at.newQueue();
+  await at.enqueue({ queue, max_attempts: 1 });
+  return at.claimOne(queue);
+}
+const unknownJob =
+  (method: 'GET' | 'POST' | 'PATCH' | 'DELETE', more = '', body?: object) =>
+  () =>
+    call(method, `/jobs/${UNKNOWN_ID}${more}`, body);
+const unknownQueue =
+  (method: 'GET' | 'POST' | 'DELETE', more = '', body?: object) =>
+  () =>
+    call(method, `/queues/${at.newQueue('none')}${more}`, body);
+const DEAD = { verb: 'cancel', filter: { states: ['dead'] } };
+const unknown = (method: 'GET' | 'POST' | 'DELETE', path: string) => () => call(method, path);
+
+/** How to be refused with each code, at each operation. */
+const CASES: Record<string, Record<string, () => Promise<Answer>>> = {
+  enqueueJob: {
+    too_many_queues: () => withoutNumbers(() => call('POST', '/jobs', { queue: at.newQueue() })),
+    idempotency_key_reused: () => enqueueOnce('/jobs', { payload: 1 }, { payload: 2 }),
+    queue_full: async () => call('POST', '/jobs', { queue: await full() }),
+  },
+  enqueueJobs: {
+    too_many_queues: () =>
+      withoutNumbers(() => call('POST', '/jobs/batch', { jobs: [{ queue: at.newQueue() }] })),
+    idempotency_key_reused: () =>
+      enqueueOnce('/jobs/batch', { jobs: [{ payload: 1 }] }, { jobs: [{ payload: 2 }] }),
+    queue_full: async () => call('POST', '/jobs/batch', { jobs: [{ queue: await full() }] }),
+  },
+  ackJob: { ...onLease('ack'), ...withFollowUp('ack') },
+  nackJob: { ...onLease('nack'), ...withFollowUp('nack') },
+  releaseJob: onLease('release'),
+  extendLease: onLease('extend', { lease_seconds: 30 }),
+  getJob: { job_not_found: unknownJob('GET') },
+  getJobHistory: { job_not_found: unknownJob('GET', '/history') },
+  explainJob: { job_not_found: unknownJob('GET', '/explain') },
+  cancelJob: {
+    job_not_found: unknownJob('DELETE'),
+    job_finished: async () => call('DELETE', `/jobs/${await finished()}`),
+  },
+  retryJob: {
+    job_not_found: unknownJob('POST', '/retry'),
+    job_leased: async () => call('POST', `/jobs/${(await leased()).id}/retry`),
+    job_finished: async () => call('POST', `/jobs/${await finished()}/retry`),
+    unique_key_taken: async () => call('POST', `/jobs/${await deadWithoutKey()}/retry`),
+  },
+  changeJob: {
+    job_not_found: unknownJob('PATCH', '', { priority: 1 }),
+    job_leased: async () => call('PATCH', `/jobs/${(await leased()).id}`, { priority: 1 }),
+    job_finished: async () => call('PATCH', `/jobs/${await finished()}`, { priority: 1 }),
+  },
+  explainQueue: { queue_not_found: unknownQueue('GET', '/explain') },
+  getQueue: { queue_not_found: unknownQueue('GET') },
+  configureQueue: {
+    too_many_queues: () => withoutNumbers(() => call('PUT', `/queues/${at.newQueue()}`, {})),
+  },
+  pauseQueue: {
+    too_many_queues: () => withoutNumbers(() => call('POST', `/queues/${at.newQueue()}/pause`)),
+  },
+  resumeQueue: { queue_not_found: unknownQueue('POST', '/resume') },
+  deleteQueue: {
+    queue_not_found: unknownQueue('DELETE'),
+    queue_not_empty: async () => call('DELETE', `/queues/${await full()}`),
+  },
+  purgeQueue: { queue_not_found: unknownQueue('POST', '/purge', { states: ['dead'] }) },
+  redriveQueue: { queue_not_found: unknownQueue('POST', '/redrive', {}) },
+  startOperation: {
+    queue_not_found: () => call('POST', '/operations', { ...DEAD, queue: at.newQueue('none') }),
+    too_many_operations: async () => {
+      const queue = await full();
+      await sql(`insert into dibs.operations (id, verb, queue_id, queue, states, dry_run, last_position,
+          open_transactions, next_transaction, state, worked_at)
+        select gen_random_uuid(), 'cancel', 0, 'many', '{dead}', true, 0, '{}', 0, 'running', now()
+        from generate_series(1, 100)`);
+      return call('POST', '/operations', { ...DEAD, queue });
+    },
+  },
+  getOperation: { operation_not_found: unknown('GET', `/operations/${UNKNOWN_ID}`) },
+  stopOperation: { operation_not_found: unknown('DELETE', `/operations/${UNKNOWN_ID}`) },
+  getSchedule: { schedule_not_found: unknown('GET', '/schedules/none') },
+  deleteSchedule: { schedule_not_found: unknown('DELETE', '/schedules/none') },
+  triggerSchedule: {
+    schedule_not_found: unknown('POST', '/schedules/none/trigger'),
+    too_many_queues: async () => {
+      const name = await schedule(at.newQueue());
+      return withoutNumbers(() => call('POST', `/schedules/${name}/trigger`));
+    },
+    queue_full: async () => call('POST', `/schedules/${await schedule(await full())}/trigger`),
+  },
+  createKey: {
+    key_name_taken: async () => {
+      const key = { name: 'one', scopes: ['admin'] };
+      await at.ok('POST', '/keys', key);
+      return call('POST', '/keys', key);
+    },
+    too_many_keys: async () => {
+      await sql(`insert into dibs.access_keys (id, name, hash, scopes, queues)
+        select gen_random_uuid(), 'many ' || n, sha256(n::text::bytea), '{read}', '{*}' from generate_series(1, 10000) n`);
+      return call('POST', '/keys', { name: 'too many', scopes: ['read'] });
+    },
+  },
+  revokeKey: { key_not_found: unknown('DELETE', `/keys/${UNKNOWN_ID}`) },
+  rotateKey: { key_not_found: () => call('POST', `/keys/${UNKNOWN_ID}/rotate`, {}) },
+};
+
+/** Any operation may be refused so, or any that needs a key or takes a body. */
+const COMMON = [
+  'invalid_request',
+  'unauthorized',
+  'forbidden',
+  'request_timeout',
+  'payload_too_large',
+  'unsupported_media_type',
+  'rate_limited',
+  'headers_too_large',
+  'internal',
+  'unavailable',
+  'overloaded',
+];
+
+// biome-ignore lint/suspicious/noExplicitAny: the document.
+const document: any = JSON.parse(textOf('openapi/openapi.json'));
+const documented: [string, string][] = Object.values<object>(document.paths).flatMap((path) =>
+  // biome-ignore lint/suspicious/noExplicitAny: as above.
+  Object.values<any>(path).flatMap(({ operationId, responses }) =>
+    // biome-ignore lint/suspicious/noExplicitAny: as above.
+    Object.values<any>(responses)
+      .map(({ $ref }) => document.components.responses[$ref?.split('/').at(-1)])
+      .flatMap((shared) => Object.keys(shared?.content['application/problem+json'].examples ?? {}))
+      .filter((code) => !COMMON.includes(code))
+      .map((code): [string, string] => [operationId, code]),
+  ),
+);
+
+describe('each refusal that the document names', () => {
+  test('has a case here, and each case is named', () => {
+    const cases = Object.entries(CASES).flatMap(([name, codes]) =>
+      Object.keys(codes).map((code) => `${name} ${code}`),
+    );
+    expect(documented.map((pair) => pair.join(' ')).sort()).toEqual(cases.sort());
+  });
+
+  test.each(documented)('%s can be answered %s', async (name, code) => {
+    const answer = await CASES[name]?.[code]?.();
+    expect(answer?.body).toMatchObject({ code });
+  });
+});
