@@ -243,7 +243,7 @@ begin
     insert into dibs.queues (name) values (queue) on conflict (name) do nothing;
   end loop;
 
-  -- This transaction may commit after scan floors have passed the job: see src/queues/arrivals.ts. A mark is for a thousand
+  -- This transaction may commit after scan floors have passed the job: see src/floor/arrivals.ts. A mark is for a thousand
   -- positions. The setting holds the last one of this transaction.
   if job.id = id and job.state = 'ready' then
     marked := string_to_array(nullif(current_setting('dibs.marked', true), ''), ' ');

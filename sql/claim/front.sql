@@ -5,7 +5,7 @@
 -- `first_rank` and `first_position` tell where the first job with a key stands, whoever has locked it. `holds_all` tells whether
 -- the ranges have no more jobs than the front. `ms` is how long the search took.
 -- The ranges of the jobs without a key are :ranks to :last_positions, those of the others :fair_ranks to
--- :fair_last_positions (src/claim/scanRanges.ts).
+-- :fair_last_positions (src/floor/scanRanges.ts).
 with any_ready (found) as materialized (values (true)),
 -- include shared/claim_allowance.sql
 size as materialized (

@@ -1,5 +1,5 @@
 -- The first jobs without a fairness key that can be claimed, in the order of the queue. `wanted` tells how many, and
--- whether the queue gives any. The scan goes over ranges (src/claim/scanRanges.ts): each from behind (:ranks, :positions) to
+-- whether the queue gives any. The scan goes over ranges (src/floor/scanRanges.ts): each from behind (:ranks, :positions) to
 -- (:last_ranks, :last_positions).
 -- It passes over jobs that another claim has locked.
 -- The limit is hidden from the planner in a sub-select. With statistics from before a burst, the planner saw a limit larger

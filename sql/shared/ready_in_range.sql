@@ -1,4 +1,4 @@
--- The ready jobs without a fairness key in a `range` of a queue's order (src/claim/scanRanges.ts). The statement adds the order of
+-- The ready jobs without a fairness key in a `range` of a queue's order (src/floor/scanRanges.ts). The statement adds the order of
 -- the index.
 queue_id = :queue_id
 and state = 'ready'

@@ -1,5 +1,5 @@
 -- Puts in jobs as they were, in any state, with a lease that may still run. Queues are those of the export (:from_ids) and of
--- this database (:to_ids). The marks are for scan floors that may have passed the positions: see src/queues/arrivals.ts.
+-- this database (:to_ids). The marks are for scan floors that may have passed the positions: see src/floor/arrivals.ts.
 with new as materialized (
   select
     line.*,

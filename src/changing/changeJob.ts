@@ -1,5 +1,6 @@
 import { refuse, runAtOf } from '../enqueue/checks.ts';
 import { jobFinished, jobLeased } from '../errors.ts';
+import type { Arrivals } from '../floor/arrivals.ts';
 import type { GroupHeads } from '../groups/heads.ts';
 import type { Job, JobRow, RawJson } from '../job.ts';
 import type { Signed } from '../postgres/act.ts';
@@ -7,7 +8,6 @@ import type { Clock } from '../postgres/clock.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import { inTurnOf } from '../postgres/transactions.ts';
-import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queues } from '../queues/cache.ts';
 import { nextPositions } from '../queues/positions.ts';
 import type { Notifier } from '../replicas/notifier.ts';

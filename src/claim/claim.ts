@@ -13,7 +13,7 @@ import type { LeasedJob } from './leasedJob.ts';
  *   `max_leased` or `rate_limit` is reached ........ sql/shared/claim_allowance.sql
  *   This replica has not heard of a new claim limit  sql/claim/plain.sql; it has within 0.8 s (queues/cache.ts)
  *   Other claims have the jobs locked at this moment `skip locked`; a claim that waits looks again within a second
- *   A job committed late, below the scan floor ..... scanFloor.ts; maintenance/recall.ts gives it a new position
+ *   A job committed late, below the scan floor ..... floor/scanFloor.ts; floor/recall.ts gives it a new position
  *   Claims that came earlier took the jobs ......... waitLine.ts
  *   `wait_seconds` is over, or the replica stops ... dispatcher.ts, `expire` and `close`
  *   A newer request has the same `claim_id` ........ repeatable.ts, sql/claim/own.sql

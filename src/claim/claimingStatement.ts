@@ -1,4 +1,5 @@
 import type { RoundTrip } from '../batching/roundTrips.ts';
+import type { ScanRanges } from '../floor/scanRanges.ts';
 import { type Call, timeLimit } from '../postgres/pipeline.ts';
 import type { Database } from '../postgres/pool.ts';
 import { type Prepared, prepared, row } from '../postgres/statements.ts';
@@ -9,7 +10,6 @@ import type { KeySearchWay } from './keySearch.ts';
 import type { LeasedRow } from './leasedJob.ts';
 import { hasClaimLimit, withinClaimLimits } from './limits.ts';
 import type { QueueMemory } from './queueMemories.ts';
-import type { ScanRanges } from './scanRanges.ts';
 
 const statements = {
   plain: prepared('claim/plain', row<LeasedRow>()),

@@ -1,11 +1,11 @@
 import type { JoinRoundTrip } from '../batching/roundTrips.ts';
 import { refuseHalfPairs } from '../enqueue/checks.ts';
+import type { Arrivals } from '../floor/arrivals.ts';
 import type { LeaseTimes } from '../leaseTimes.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Memory } from '../memory.ts';
 import type { Tally } from '../metrics/tally.ts';
 import type { Database } from '../postgres/pool.ts';
-import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import type { Settlement } from '../settle/verbs.ts';

@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { RoundTrip } from '../batching/roundTrips.ts';
+import type { Arrivals } from '../floor/arrivals.ts';
+import { createRaiseFloor } from '../floor/raiseFloor.ts';
+import { scanOrdersOf } from '../floor/scanOrder.ts';
 import type { LeaseTimes } from '../leaseTimes.ts';
 import { type Hold, LARGEST_BYTES, type Memory, SMALL_BYTES } from '../memory.ts';
 import type { Tally } from '../metrics/tally.ts';
 import { isClaimTaken, isLockTimeout, isTimeLimit } from '../postgres/errorClasses.ts';
 import type { Database } from '../postgres/pool.ts';
-import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queue } from '../queues/cache.ts';
 import { type Claim, type ClaimName, slotsOf } from './claim.ts';
 import { type Claimed, type ClaimedRow, parametersOf, type Room, runClaim } from './claimingStatement.ts';
@@ -14,8 +16,7 @@ import { dealRows } from './dealRows.ts';
 import { isWalk, type KeySearchWay } from './keySearch.ts';
 import type { LeasedJob } from './leasedJob.ts';
 import { hasClaimLimit } from './limits.ts';
-import { type QueueMemories, type QueueMemory, scanOrdersOf } from './queueMemories.ts';
-import { createRaiseFloor } from './raiseFloor.ts';
+import type { QueueMemories, QueueMemory } from './queueMemories.ts';
 import { createScans } from './scans.ts';
 
 /** One statement leases at most about this much payload, whatever its claims ask for. */
@@ -67,7 +68,12 @@ export function createLease(context: {
     known: QueueMemory,
     way: KeySearchWay | undefined,
     rows: ClaimedRow[],
-    { ms, slots, settled, endsEarly }: { ms: number; slots: number; settled: number; endsEarly: boolean },
+    {
+      ms,
+      slots,
+      committedUpTo,
+      endsEarly,
+    }: { ms: number; slots: number; committedUpTo: number; endsEarly: boolean },
   ): void {
     const [row] = rows;
     // Behind a cheap walk, nobody needs the floor of these jobs.
@@ -76,7 +82,7 @@ export function createLease(context: {
     const { first_rank: rank, first_position: position, holds_all } = row;
     if (holds_all !== undefined && !endsEarly) known.keySearch.tookFront(row.ms ?? ms, holds_all);
     if (typeof rank === 'number' && typeof position === 'number')
-      known.fair.floor.sawFirst(rank, position, settled, rows.length);
+      known.fair.floor.sawFirst(rank, position, committedUpTo, rows.length);
   }
 
   /**
@@ -120,8 +126,8 @@ export function createLease(context: {
     }
     const known = memories.of(queue);
     known.claimed = true;
-    const settled = arrivals.settled();
-    const { scanned, scans } = chooseScan(known, way, settled ?? arrivals.newest());
+    const committedUpTo = arrivals.committedUpTo();
+    const { scanned, scans } = chooseScan(known, way, committedUpTo ?? arrivals.newest());
     way = scanned.way;
     const nonces = claims.map(() => randomUUID());
     const parameters = parametersOf(queue, claims, nonces, room);
@@ -167,9 +173,14 @@ export function createLease(context: {
     const plain = rows.filter((row) => row.fairness_key === null);
     known.plain.floor.leased(plain, startedAt);
     for (const { position } of plain) arrivals.leased(position);
-    // Until it is known what has settled, no floor rises.
+    // Until it is known what has committedUpTo, no floor rises.
     const endsEarly = scans.some(({ cut }) => cut);
-    noteKeys(known, way, rows, { ms, slots: parameters.slots, settled: settled ?? -1, endsEarly });
+    noteKeys(known, way, rows, {
+      ms,
+      slots: parameters.slots,
+      committedUpTo: committedUpTo ?? -1,
+      endsEarly,
+    });
     for (const { order } of scans) void checkSlow(order, ms);
     const { jobs, size } = dealRows(rows, queue, claims, parameters.first_slots);
     for (const leased of jobs)

@@ -1,8 +1,9 @@
+import { type Raised, TOGETHER_MS } from '../floor/raiseFloor.ts';
+import { newScanOrder, type ScanOrder, scanOrdersOf } from '../floor/scanOrder.ts';
+import type { Piece, ScanRanges } from '../floor/scanRanges.ts';
 import type { KeySearchWay } from './keySearch.ts';
 import type { LeasedRow } from './leasedJob.ts';
-import { newScanOrder, type QueueMemory, type ScanOrder, scanOrdersOf } from './queueMemories.ts';
-import { type Raised, TOGETHER_MS } from './raiseFloor.ts';
-import type { Piece, ScanRanges } from './scanRanges.ts';
+import type { QueueMemory } from './queueMemories.ts';
 
 /** What a claim scans of one order, and the piece with which the scan ends. */
 interface Scan {
@@ -17,11 +18,11 @@ export function createScans(raise: (order: ScanOrder, cut: Piece, gotNothing: bo
    * Whether the scan of the front comes to the end of the order. Where it does not yet, surveys begin, and claims walk meanwhile:
    * they would see the jobs without a key before those with one, or the other way round.
    */
-  function seesAll(known: QueueMemory, settled: number): boolean {
+  function seesAll(known: QueueMemory, committedUpTo: number): boolean {
     known.fair ??= newScanOrder(known.queueId, { hasKeys: true });
     let seesAll = true;
     for (const order of scanOrdersOf(known)) {
-      const { cut } = order.floor.ranges(settled);
+      const { cut } = order.floor.ranges(committedUpTo);
       if (!cut) continue;
       seesAll = false;
       // An outage shows in the claim.
@@ -31,12 +32,15 @@ export function createScans(raise: (order: ScanOrder, cut: Piece, gotNothing: bo
   }
 
   /** What a claim of the queue scans, and the pieces with which its scans end. */
-  function chooseScan(known: QueueMemory, wish: KeySearchWay | undefined, settled: number) {
+  function chooseScan(known: QueueMemory, wish: KeySearchWay | undefined, committedUpTo: number) {
     const isPatient = wish === 'front' && !known.keySearch.takesAnyFront();
-    const way = isPatient && !seesAll(known, settled) ? 'walk' : wish;
+    const way = isPatient && !seesAll(known, committedUpTo) ? 'walk' : wish;
     if (way === 'front') known.fair ??= newScanOrder(known.queueId, { hasKeys: true });
     const orders = way === 'front' ? scanOrdersOf(known) : [known.plain];
-    const [plain, fair] = orders.map((order) => ({ order, ...order.floor.ranges(settled) })) as [Scan, Scan?];
+    const [plain, fair] = orders.map((order) => ({ order, ...order.floor.ranges(committedUpTo) })) as [
+      Scan,
+      Scan?,
+    ];
     return {
       scanned: { way, plain: plain.ranges, fair: fair?.ranges },
       scans: fair ? [plain, fair] : [plain],

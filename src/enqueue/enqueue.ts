@@ -1,6 +1,7 @@
 import { createBatcher } from '../batching/batcher.ts';
 import type { JoinRoundTrip } from '../batching/roundTrips.ts';
 import { isOutage, QueueGone, Refusal } from '../errors.ts';
+import type { Arrivals } from '../floor/arrivals.ts';
 import type { GroupHeads } from '../groups/heads.ts';
 import { idSource } from '../ids.ts';
 import type { Job } from '../job.ts';
@@ -9,7 +10,6 @@ import type { Clock } from '../postgres/clock.ts';
 import { isDataError, isLockTimeout } from '../postgres/errorClasses.ts';
 import type { LockTurn } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
-import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import { eachOf, inSlices } from '../slices.ts';

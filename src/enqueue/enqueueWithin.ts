@@ -1,3 +1,4 @@
+import type { Arrivals } from '../floor/arrivals.ts';
 import type { GroupHeads } from '../groups/heads.ts';
 import { queueIdOf } from '../ids.ts';
 import type { Job } from '../job.ts';
@@ -5,7 +6,6 @@ import type { LockTurn } from '../postgres/lockWait.ts';
 import type { Database, Db } from '../postgres/pool.ts';
 import { createSemaphore } from '../postgres/semaphore.ts';
 import { inTurnOf } from '../postgres/transactions.ts';
-import type { Arrivals } from '../queues/arrivals.ts';
 import type { Insert } from './insert.ts';
 import type { JobToInsert } from './newJob.ts';
 

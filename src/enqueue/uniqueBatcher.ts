@@ -1,10 +1,10 @@
 import { createBatcher } from '../batching/batcher.ts';
+import type { Arrivals } from '../floor/arrivals.ts';
 import type { Job } from '../job.ts';
 import { isKeyTaken, isLockTimeout } from '../postgres/errorClasses.ts';
 import { type LockTurn, SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
 import { inTurnOf, type Transactions } from '../postgres/transactions.ts';
-import type { Arrivals } from '../queues/arrivals.ts';
 import { hasUniqueKey, type Insert } from './insert.ts';
 import type { InsertNewKeys } from './insertNewKeys.ts';
 import type { JobToInsert } from './newJob.ts';

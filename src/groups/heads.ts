@@ -1,6 +1,7 @@
 import { createBatcher } from '../batching/batcher.ts';
 import type { JoinRoundTrip } from '../batching/roundTrips.ts';
 import { isOutage } from '../errors.ts';
+import type { Arrivals } from '../floor/arrivals.ts';
 import { queueIdOf } from '../ids.ts';
 import type { JobState } from '../job.ts';
 import { isLockTimeout } from '../postgres/errorClasses.ts';
@@ -10,7 +11,6 @@ import { createSemaphore } from '../postgres/semaphore.ts';
 import { planned, prepared, row } from '../postgres/statements.ts';
 import { textArray } from '../postgres/textArray.ts';
 import { inTurnOf } from '../postgres/transactions.ts';
-import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import { type GroupsOfQueue, portionsOf } from './portions.ts';

@@ -1,13 +1,14 @@
 import type { BulkThrottle } from '../batching/bulkThrottle.ts';
 import type { Claims } from '../claim/claims.ts';
 import type { Enqueue } from '../enqueue/enqueue.ts';
+import type { Arrivals } from '../floor/arrivals.ts';
+import { recallPassedOver, storeFloors } from '../floor/recall.ts';
 import type { GroupHeads } from '../groups/heads.ts';
 import type { GroupRepair } from '../groups/repair.ts';
 import type { DutyLog } from '../metrics/dutyLog.ts';
 import type { Tally } from '../metrics/tally.ts';
 import type { Clock } from '../postgres/clock.ts';
 import type { Database } from '../postgres/pool.ts';
-import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import { scheduleTicks } from '../schedules/ticker.ts';
@@ -25,7 +26,6 @@ import {
   pruneOperations,
   pruneWindows,
 } from './pruner.ts';
-import { recallPassedOver, storeFloors } from './recall.ts';
 import type { ScanHorizon } from './scanHorizon.ts';
 import { expireJobs, promoteScheduled, rescueLeases } from './sweeper.ts';
 

@@ -13,7 +13,7 @@ const RECENT_MS = 60_000;
 
 /**
  * The scan horizon of a duty: the time up to which everything is dealt with. A sweep starts there, so that it walks over
- * no index entries of leases and schedules that are gone (claim/scanFloor.ts says why that matters). The horizon is a
+ * no index entries of leases and schedules that are gone (floor/README.md says why that matters). The horizon is a
  * hint: now and then a sweep scans everything.
  * `marginMs`: a sweep begins so long before the one before. `fullScanMs`: full scans are at least so long apart.
  */

@@ -1,5 +1,6 @@
 import type { BulkThrottle } from '../batching/bulkThrottle.ts';
 import { firstOfKeys } from '../enqueue/insert.ts';
+import type { Arrivals } from '../floor/arrivals.ts';
 import type { GroupHeads, Moved } from '../groups/heads.ts';
 import { FIRST_ID } from '../ids.ts';
 import { actAs, behind, type Signed } from '../postgres/act.ts';
@@ -8,7 +9,6 @@ import { SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database, Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import { inTurnOf } from '../postgres/transactions.ts';
-import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queue } from '../queues/cache.ts';
 import { positionsFor } from '../queues/positions.ts';
 import type { Notifier } from '../replicas/notifier.ts';

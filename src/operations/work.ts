@@ -1,5 +1,6 @@
 import type { BulkThrottle } from '../batching/bulkThrottle.ts';
 import { isOutage } from '../errors.ts';
+import type { Arrivals } from '../floor/arrivals.ts';
 import type { GroupHeads } from '../groups/heads.ts';
 import { FIRST_ID } from '../ids.ts';
 import type { JobState } from '../job.ts';
@@ -10,7 +11,6 @@ import { SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database, Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import { inTurnOf } from '../postgres/transactions.ts';
-import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import type { Settlement } from '../settle/verbs.ts';

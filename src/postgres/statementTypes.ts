@@ -626,30 +626,6 @@ export interface StatementTypes {
       progress: string;
     };
   };
-  'claim/stored_floors': {
-    parameters: {
-      has_keys: boolean | null;
-      queue_id: number | null;
-    };
-    columns: {
-      rank: number;
-      position: number;
-    };
-  };
-  'claim/survey': {
-    parameters: {
-      ranks: (number | null)[] | null;
-      positions: (number | null)[] | null;
-      last_positions: (number | null)[] | null;
-      queue_id: number | null;
-      has_keys: boolean | null;
-    };
-    columns: {
-      firsts: string;
-      ends: string;
-      gives_freely: boolean;
-    };
-  };
   'claim/taken': {
     parameters: {
       marks: (string | null)[] | null;
@@ -1129,6 +1105,93 @@ export interface StatementTypes {
       progress: string;
     };
   };
+  'floor/arrivals': {
+    parameters: {
+      since: unknown | null;
+      highest: number | null;
+    };
+    columns: {
+      last_value: number;
+      server: string;
+      snapshot: string;
+      queue_id: number;
+      first: number;
+      last: number;
+    };
+  };
+  'floor/drop_floors': {
+    parameters: {
+      end: number | null;
+    };
+    columns: Record<never, never>;
+  };
+  'floor/drop_foreign_marks': {
+    parameters: Record<never, never>;
+    columns: Record<never, never>;
+  };
+  'floor/mark_arrivals': {
+    parameters: {
+      queue_ids: (number | null)[] | null;
+      firsts: (number | null)[] | null;
+    };
+    columns: Record<never, never>;
+  };
+  'floor/prune_marks': {
+    parameters: {
+      after: unknown | null;
+      up_to: unknown | null;
+    };
+    columns: Record<never, never>;
+  };
+  'floor/recall': {
+    parameters: {
+      ranks: (number | null)[] | null;
+      positions: (number | null)[] | null;
+      last_positions: (number | null)[] | null;
+      queue_id: number | null;
+      limit: number | null;
+      has_keys: boolean | null;
+    };
+    columns: {
+      count: number;
+      ms: number;
+    };
+  };
+  'floor/store_floors': {
+    parameters: {
+      queue_ids: (number | null)[] | null;
+      ranks: (number | null)[] | null;
+      positions: (number | null)[] | null;
+      has_keys: (boolean | null)[] | null;
+      newest: number | null;
+      server: string | null;
+    };
+    columns: Record<never, never>;
+  };
+  'floor/stored_floors': {
+    parameters: {
+      has_keys: boolean | null;
+      queue_id: number | null;
+    };
+    columns: {
+      rank: number;
+      position: number;
+    };
+  };
+  'floor/survey': {
+    parameters: {
+      ranks: (number | null)[] | null;
+      positions: (number | null)[] | null;
+      last_positions: (number | null)[] | null;
+      queue_id: number | null;
+      has_keys: boolean | null;
+    };
+    columns: {
+      firsts: string;
+      ends: string;
+      gives_freely: boolean;
+    };
+  };
   'groups/advance': {
     parameters: {
       groups: (string | null)[] | TextArray | null;
@@ -1469,12 +1532,6 @@ export interface StatementTypes {
       after: number;
     };
   };
-  'maintenance/drop_floors': {
-    parameters: {
-      end: number | null;
-    };
-    columns: Record<never, never>;
-  };
   'maintenance/due_expiries': {
     parameters: {
       from: string | null;
@@ -1637,20 +1694,6 @@ export interface StatementTypes {
       ended_at: string;
     };
   };
-  'maintenance/recall': {
-    parameters: {
-      ranks: (number | null)[] | null;
-      positions: (number | null)[] | null;
-      last_positions: (number | null)[] | null;
-      queue_id: number | null;
-      limit: number | null;
-      has_keys: boolean | null;
-    };
-    columns: {
-      count: number;
-      ms: number;
-    };
-  };
   'maintenance/rescue': {
     parameters: {
       queue_id: number | null;
@@ -1663,17 +1706,6 @@ export interface StatementTypes {
       group: string;
       awaited: boolean;
     };
-  };
-  'maintenance/store_floors': {
-    parameters: {
-      queue_ids: (number | null)[] | null;
-      ranks: (number | null)[] | null;
-      positions: (number | null)[] | null;
-      has_keys: (boolean | null)[] | null;
-      newest: number | null;
-      server: string | null;
-    };
-    columns: Record<never, never>;
   };
   'metrics/add': {
     parameters: {
@@ -2346,20 +2378,6 @@ export interface StatementTypes {
       idle_timeout: string;
     };
   };
-  'queues/arrivals': {
-    parameters: {
-      since: unknown | null;
-      highest: number | null;
-    };
-    columns: {
-      last_value: number;
-      server: string;
-      snapshot: string;
-      queue_id: number;
-      first: number;
-      last: number;
-    };
-  };
   'queues/by_ids': {
     parameters: {
       ids: (number | null)[] | null;
@@ -2412,10 +2430,6 @@ export interface StatementTypes {
       id: number;
     };
   };
-  'queues/drop_foreign_marks': {
-    parameters: Record<never, never>;
-    columns: Record<never, never>;
-  };
   'queues/find_free': {
     parameters: {
       after: number | null;
@@ -2423,13 +2437,6 @@ export interface StatementTypes {
     columns: {
       queue_id: number;
     };
-  };
-  'queues/mark_arrivals': {
-    parameters: {
-      queue_ids: (number | null)[] | null;
-      firsts: (number | null)[] | null;
-    };
-    columns: Record<never, never>;
   };
   'queues/mark_fair': {
     parameters: {
@@ -2451,13 +2458,6 @@ export interface StatementTypes {
     columns: {
       position: number;
     };
-  };
-  'queues/prune_marks': {
-    parameters: {
-      after: unknown | null;
-      up_to: unknown | null;
-    };
-    columns: Record<never, never>;
   };
   'replicas/notify': {
     parameters: {

@@ -3,10 +3,10 @@ import type { JoinRoundTrip, RoundTrip } from '../batching/roundTrips.ts';
 import type { Inserted, JobToInsert } from '../enqueue/newJob.ts';
 import { newJobParameters, toJob } from '../enqueue/newJob.ts';
 import { weigh } from '../enqueue/weight.ts';
+import type { Arrivals } from '../floor/arrivals.ts';
 import type { Moved } from '../groups/heads.ts';
 import type { Job } from '../job.ts';
 import { prepared, row } from '../postgres/statements.ts';
-import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queue } from '../queues/cache.ts';
 import { type Item, ids, tokens } from './settleBatch.ts';
 

@@ -1,5 +1,6 @@
 import { askers, runFor } from '../askers.ts';
 import type { JoinRoundTrip } from '../batching/roundTrips.ts';
+import type { Arrivals } from '../floor/arrivals.ts';
 import type { GroupHeads, Moved } from '../groups/heads.ts';
 import type { Job, JobRow } from '../job.ts';
 import type { LeaseTimes } from '../leaseTimes.ts';
@@ -9,7 +10,6 @@ import type { Database } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import { textArray } from '../postgres/textArray.ts';
 import { inTurnOf } from '../postgres/transactions.ts';
-import type { Arrivals } from '../queues/arrivals.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import type { SoleWaiters } from '../waiting/soleWaiters.ts';

@@ -1,11 +1,11 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createQueueMemories } from '../../src/claim/queueMemories.ts';
-import { createRaiseFloor } from '../../src/claim/raiseFloor.ts';
-import { createScanFloor } from '../../src/claim/scanFloor.ts';
-import { type Piece, rangesOf, type ScanRanges } from '../../src/claim/scanRanges.ts';
+import { type ArrivalMark, createArrivals } from '../../src/floor/arrivals.ts';
+import { createRaiseFloor } from '../../src/floor/raiseFloor.ts';
+import { createScanFloor } from '../../src/floor/scanFloor.ts';
+import { type Piece, rangesOf, type ScanRanges } from '../../src/floor/scanRanges.ts';
 import { type Database, openDatabase } from '../../src/postgres/pool.ts';
-import { type ArrivalMark, createArrivals } from '../../src/queues/arrivals.ts';
 import { oneClaim } from '../support/jobs.ts';
 import { buffers, outline, prepare } from '../support/plans.ts';
 import { type Service, startService } from '../support/service.ts';
@@ -100,12 +100,12 @@ test('a claim, a survey and a recall read a bounded number of dead entries', asy
   const statements = [
     ['claim/plain', claimOf(ranges), claimOf(everything)],
     [
-      'claim/survey',
+      'floor/survey',
       { queue_id: queue, has_keys: false, ...ranges },
       { queue_id: queue, has_keys: false, ...everything },
     ],
     [
-      'maintenance/recall',
+      'floor/recall',
       { queue_id: queue, has_keys: false, limit: 100, ...ranges },
       { queue_id: queue, has_keys: false, limit: 100, ...everything },
     ],
@@ -168,8 +168,8 @@ test('a fresh replica starts from the stored floor', async () => {
   };
   const arrivals = createArrivals(recording);
   await arrivals.refresh();
-  await until(() => arrivals.settled() !== undefined);
-  const settled = arrivals.settled() as number;
+  await until(() => arrivals.committedUpTo() !== undefined);
+  const settled = arrivals.committedUpTo() as number;
   const memory = createQueueMemories().of({ id: queue, name: 'fresh' });
   const { raise } = createRaiseFloor({ db: recording, arrivals });
   for (let cut = memory.plain.floor.ranges(settled).cut; cut; cut = memory.plain.floor.ranges(settled).cut)

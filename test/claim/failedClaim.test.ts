@@ -12,7 +12,12 @@ test('a claim that failed hastens walks below the floors: a floor may have passe
   });
   const memories = createQueueMemories();
   const hold = { takeUpTo: (bytes: number) => bytes, take: () => undefined, release: () => undefined };
-  const arrivals = { isFresh: () => true, settled: () => 100, newest: () => 100, distrust: () => undefined };
+  const arrivals = {
+    isFresh: () => true,
+    committedUpTo: () => 100,
+    newest: () => 100,
+    distrust: () => undefined,
+  };
   const { leaseJobs } = createLease({
     db: {},
     arrivals,

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createScanFloor } from '../../src/claim/scanFloor.ts';
-import { type Piece, rangesOf, type ScanRanges } from '../../src/claim/scanRanges.ts';
+import { createScanFloor } from '../../src/floor/scanFloor.ts';
+import { type Piece, rangesOf, type ScanRanges } from '../../src/floor/scanRanges.ts';
 import { planned } from '../../src/postgres/statements.ts';
 import { oneFairClaim, oneFrontClaim } from '../support/jobs.ts';
 import { moves } from '../support/moves.ts';
@@ -43,7 +43,7 @@ beforeAll(async () => {
   service.db.query = async (statement, parameters, turn) => {
     const rows = await query(statement, parameters, turn);
     const dead = surveysAreSlowIn;
-    if (!dead || statement.text !== planned('claim/survey').text) return rows;
+    if (!dead || statement.text !== planned('floor/survey').text) return rows;
     const { has_keys, ranks, positions, last_positions } = parameters as unknown as ScanRanges & {
       has_keys: boolean;
     };
@@ -219,8 +219,8 @@ test('a claim of the front, a survey and a recall read a bounded number of dead 
   const searched = (scanned: Piece) => ({ queue_id: id, has_keys: true, limit: 100, ...rangesOf([scanned]) });
   const statements: [StatementName, (scanned: Piece) => object][] = [
     ['claim/front', frontClaim],
-    ['claim/survey', searched],
-    ['maintenance/recall', searched],
+    ['floor/survey', searched],
+    ['floor/recall', searched],
   ];
   for (const [name, parameters] of statements) {
     const { run } = await prepare(client, name, 'generic');
@@ -340,7 +340,7 @@ test('a claim of the front finds its job, whatever a vacuum among dead entries n
   await enqueue('A');
   const pieces = rangesOf([{ rank: 0, from: -1, to: Number.MAX_SAFE_INTEGER }]);
   const searched = { queue_id: id, limit: 1, has_keys: true, ...pieces };
-  for (const name of ['claim/survey', 'maintenance/recall'] as const) {
+  for (const name of ['floor/survey', 'floor/recall'] as const) {
     const { plan } = await prepare(client, name, 'custom');
     expect(outline(await plan(searched))).toContain('Index Scan jobs_fair_arrival');
   }

@@ -3,9 +3,9 @@ import { expect, test } from 'vitest';
 import { type RoundTrip, SEEN } from '../../src/batching/roundTrips.ts';
 import { toInsert } from '../../src/enqueue/newJob.ts';
 import { createOnceBatcher } from '../../src/enqueue/onceBatcher.ts';
+import { createArrivals } from '../../src/floor/arrivals.ts';
 import type { Database } from '../../src/postgres/pool.ts';
 import type { Statement } from '../../src/postgres/statements.ts';
-import { createArrivals } from '../../src/queues/arrivals.ts';
 import type { Queue } from '../../src/queues/cache.ts';
 
 const repeat = () =>

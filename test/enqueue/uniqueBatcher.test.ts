@@ -2,10 +2,10 @@ import pg from 'pg';
 import { expect, test } from 'vitest';
 import type { JobToInsert } from '../../src/enqueue/newJob.ts';
 import { createUniqueBatcher } from '../../src/enqueue/uniqueBatcher.ts';
+import { createArrivals } from '../../src/floor/arrivals.ts';
 import type { Job } from '../../src/job.ts';
 import type { LockTurn } from '../../src/postgres/lockWait.ts';
 import type { Database } from '../../src/postgres/pool.ts';
-import { createArrivals } from '../../src/queues/arrivals.ts';
 
 const lockTimeout = () =>
   Object.assign(new pg.DatabaseError('canceling statement due to lock timeout', 0, 'error'), {

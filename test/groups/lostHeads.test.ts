@@ -1,10 +1,10 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createRoundTrips, ORDER_IN_TRIP } from '../../src/batching/roundTrips.ts';
+import { createArrivals } from '../../src/floor/arrivals.ts';
 import { createGroupHeads } from '../../src/groups/heads.ts';
 import { createGroupRepair } from '../../src/groups/repair.ts';
 import { type Database, openDatabase } from '../../src/postgres/pool.ts';
-import { createArrivals } from '../../src/queues/arrivals.ts';
 import { queueCache } from '../../src/queues/cache.ts';
 import { createNotifier } from '../../src/replicas/notifier.ts';
 import { counting } from '../support/counting.ts';

@@ -26,6 +26,7 @@ const ROOMS = [
   'src/embedded/',
   'src/replicas/',
   'src/queues/',
+  'src/floor/',
   'src/batching/',
   'src/groups/',
   'src/waiting/',

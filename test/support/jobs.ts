@@ -199,7 +199,7 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
     rows: 3 * FRONT,
     parameters: ({ queue }, ids) => oneFrontClaim(queue, ids.length),
   },
-  'claim/survey': {
+  'floor/survey': {
     rows: 201,
     parameters: ({ queue }) => ({
       queue_id: queue,
@@ -210,7 +210,7 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
       last_positions: all(RANKS, 2 ** 53 - 1),
     }),
   },
-  'maintenance/recall': {
+  'floor/recall': {
     planned: true,
     rows: 400,
     parameters: ({ queue }) => ({

@@ -1,18 +1,18 @@
 import pg from 'pg';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createQueueMemories } from '../../src/claim/queueMemories.ts';
-import type { ScanFloor } from '../../src/claim/scanFloor.ts';
-import { recallPassedOver } from '../../src/maintenance/recall.ts';
-import type { ArrivalListeners } from '../../src/queues/arrivals.ts';
+import type { ArrivalListeners } from '../../src/floor/arrivals.ts';
+import { recallPassedOver } from '../../src/floor/recall.ts';
+import type { ScanFloor } from '../../src/floor/scanFloor.ts';
 
 type Context = Parameters<typeof recallPassedOver>[0];
 
-/** The duty over a queue whose scan floor is at position 1,000,000, and the searches that it makes. It was walked over at `walkedAt`. */
-function dutyOf(query: () => Promise<unknown>, walkedAt = Number.POSITIVE_INFINITY) {
+/** The duty over a queue whose scan floor is at position 1,000,000, and the searches that it makes. It was walked over at `patrolledAt`. */
+function dutyOf(query: () => Promise<unknown>, patrolledAt = Number.POSITIVE_INFINITY) {
   const memories = createQueueMemories();
   const memory = memories.of({ name: 'q', id: 7 });
   memory.plain.floor.stored(0, 1_000_000);
-  memory.walkedAt = walkedAt;
+  memory.patrolledAt = patrolledAt;
   let listeners: ArrivalListeners | undefined;
   const context = {
     db: { query },

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createScanFloor } from '../../src/claim/scanFloor.ts';
-import type { Piece } from '../../src/claim/scanRanges.ts';
+import { createScanFloor } from '../../src/floor/scanFloor.ts';
+import type { Piece } from '../../src/floor/scanRanges.ts';
 import { type Service, startService } from '../support/service.ts';
 
 let service: Service;
@@ -16,10 +16,10 @@ afterAll(async () => {
 });
 
 /** A scan floor with a clock of its own, in a database that has given out this number of positions. */
-function scanFloorAt(settled: number) {
+function scanFloorAt(committedUpTo: number) {
   const clock = { ms: 0 };
   const floor = createScanFloor(() => clock.ms);
-  return { clock, floor, ranges: () => floor.ranges(settled) };
+  return { clock, floor, ranges: () => floor.ranges(committedUpTo) };
 }
 
 const jobsAt = (priority: number, ...positions: number[]) =>
@@ -76,11 +76,11 @@ test('a claim scans a bounded number of positions, and fewer after it failed', (
 });
 
 test('surveys come to the end of an order without jobs in a few steps', () => {
-  const settled = 5_000_000_000;
-  const { floor, ranges } = scanFloorAt(settled);
+  const committedUpTo = 5_000_000_000;
+  const { floor, ranges } = scanFloorAt(committedUpTo);
   let surveys = 0;
   for (; ranges().cut; surveys++) {
-    const pieces = floor.behind(settled, new Set());
+    const pieces = floor.piecesToSurvey(committedUpTo, new Set());
     floor.surveyed(
       pieces,
       pieces.map(() => undefined),
@@ -91,8 +91,12 @@ test('surveys come to the end of an order without jobs in a few steps', () => {
 });
 
 /** Surveys all that is behind once, without finding a job. Rank 0 takes this long for each position. */
-function survey(floor: ReturnType<typeof createScanFloor>, settled: number, msOfPosition: number): Piece[] {
-  const pieces = floor.behind(settled, new Set());
+function survey(
+  floor: ReturnType<typeof createScanFloor>,
+  committedUpTo: number,
+  msOfPosition: number,
+): Piece[] {
+  const pieces = floor.piecesToSurvey(committedUpTo, new Set());
   floor.surveyed(
     pieces,
     pieces.map(() => undefined),
@@ -102,33 +106,34 @@ function survey(floor: ReturnType<typeof createScanFloor>, settled: number, msOf
 }
 
 test('surveys of dead entries take about as long each, and each goes on where the last one ended', () => {
-  const settled = 20_000_000;
+  const committedUpTo = 20_000_000;
   for (const msOfPosition of [0.0003, 0.003]) {
-    const { floor } = scanFloorAt(settled);
+    const { floor } = scanFloorAt(committedUpTo);
     let at = -1;
     let surveys = 0;
-    for (let pieces = survey(floor, settled, msOfPosition); pieces.length > 0; surveys++) {
+    for (let pieces = survey(floor, committedUpTo, msOfPosition); pieces.length > 0; surveys++) {
       const dead = pieces.find(({ rank }) => rank === 0);
       if (dead) {
         expect(dead.from).toBe(at);
         at = dead.to;
         expect((dead.to - dead.from) * msOfPosition).toBeLessThan(100);
       }
-      pieces = survey(floor, settled, msOfPosition);
+      pieces = survey(floor, committedUpTo, msOfPosition);
     }
-    expect(settled - at).toBeLessThanOrEqual(32_768);
-    expect(surveys).toBeLessThan((settled * msOfPosition) / 15 + 20);
+    expect(committedUpTo - at).toBeLessThanOrEqual(32_768);
+    expect(surveys).toBeLessThan((committedUpTo * msOfPosition) / 15 + 20);
   }
 });
 
 test('a priority with many dead entries gets a scan floor of its own, which is stored after its first surveys', () => {
-  const settled = 20_000_000;
-  const { floor } = scanFloorAt(settled);
+  const committedUpTo = 20_000_000;
+  const { floor } = scanFloorAt(committedUpTo);
   // The first of these surveys take 20 ms for rank 0 together. No job was found.
-  while (!floor.behind(settled, new Set()).every(({ rank }) => rank === 0)) survey(floor, settled, 0.0004);
+  while (!floor.piecesToSurvey(committedUpTo, new Set()).every(({ rank }) => rank === 0))
+    survey(floor, committedUpTo, 0.0004);
   expect(floor.takeUnstored()).toEqual([{ rank: 0, position: expect.any(Number) }]);
   expect(floor.takeUnstored()).toEqual([]);
-  const [piece] = survey(floor, settled, 0.0004);
+  const [piece] = survey(floor, committedUpTo, 0.0004);
   expect(floor.takeUnstored()).toEqual([{ rank: 0, position: piece?.to }]);
 });
 

@@ -1,5 +1,5 @@
-import { LAG_MS } from '../queues/arrivals.ts';
 import { createAdaptiveWidth } from './adaptiveWidth.ts';
+import { LAG_MS } from './arrivals.ts';
 import {
   ALL_RANKS,
   addRange,
@@ -22,7 +22,7 @@ const QUICK_MS = 1;
 /** Ranks without a level are scanned whole when all that was ever there takes less than this. */
 const WHOLE_MS = 30;
 const WHOLE_AGAIN_MS = 60_000;
-/** A hint at jobs below the floor counts for so long. A claim that has such a job locked has ended by then: its statement may take 2.3 s. */
+/** After a hint at jobs below the floor, patrols are fast for 60 s. A claim can hold a job locked for 2.3 s at most. */
 const SUSPECT_MS = 60_000;
 /** A replica stores the floor of a level when it has leased this number of jobs there, or when surveys of it took this long. */
 const STORED_JOBS = 1000;
@@ -45,7 +45,7 @@ interface Level {
  * scans from there, over a bounded number of positions. So it walks over a bounded number of index entries of jobs that are
  * gone: PostgreSQL keeps these entries while any transaction holds an old snapshot. No two jobs have one position.
  * A floor rises in two ways: behind jobs that were leased, and by surveys (raiseFloor.ts), which find where the next job is.
- * `settled` is the end of the order a while ago (queues/arrivals.ts): floors stay below it.
+ * All jobs up to `committedUpTo` have committed, or are marked (arrivals.ts). Floors stay below it.
  */
 export function createScanFloor(now: () => number = () => performance.now()) {
   const levels = new Map<number, Level>();
@@ -93,8 +93,8 @@ export function createScanFloor(now: () => number = () => performance.now()) {
     slowMs = new Map();
   }
 
-  function openRanks(settled: number): void {
-    if (whole || base + CLAIM_WIDTH < settled) return;
+  function openRanks(committedUpTo: number): void {
+    if (whole || base + CLAIM_WIDTH < committedUpTo) return;
     if (baseMs < WHOLE_MS) whole = true;
     else if (now() > baseAt + Math.max(WHOLE_AGAIN_MS, 100 * baseMs)) closeRanks();
   }
@@ -106,8 +106,8 @@ export function createScanFloor(now: () => number = () => performance.now()) {
      * What the next claim scans. `cut` is the piece with which the scan ends before the end of the order: the claim does not
      * see what lies behind it.
      */
-    ranges(settled: number): { ranges: ScanRanges; cut: Piece | undefined } {
-      openRanks(settled);
+    ranges(committedUpTo: number): { ranges: ScanRanges; cut: Piece | undefined } {
+      openRanks(committedUpTo);
       const ranks = ranksInUse();
       const ranges = newRanges();
       const width = isSurveying ? LEAST_WIDTH : claimWidth;
@@ -115,7 +115,7 @@ export function createScanFloor(now: () => number = () => performance.now()) {
         addRange(ranges, FIRST_RANK, -1, (ranks[0] ?? LAST_RANK + 1) - 1, END);
       for (const [i, rank] of ranks.entries()) {
         const floor = floorOf(rank);
-        if (floor + claimWidth < settled) {
+        if (floor + claimWidth < committedUpTo) {
           const cut = { rank, from: floor, to: floor + width };
           addRange(ranges, rank, floor, rank, cut.to);
           return { ranges, cut };
@@ -149,11 +149,11 @@ export function createScanFloor(now: () => number = () => performance.now()) {
     },
 
     /** A claim that leased some jobs found its first job here, whether it leased that or not. What lies before it is gone. */
-    sawFirst(rank: number, position: number, settled: number, jobs: number): void {
+    sawFirst(rank: number, position: number, committedUpTo: number, jobs: number): void {
       claimWidth = Math.min(CLAIM_WIDTH, claimWidth * 2);
       const level = levelOf(rank);
       level.jobs += jobs;
-      raise(level, Math.min(position - 1, settled));
+      raise(level, Math.min(position - 1, committedUpTo));
     },
 
     /** A claim failed: it may have scanned too much, and a floor may have passed what it had locked. */
@@ -170,16 +170,18 @@ export function createScanFloor(now: () => number = () => performance.now()) {
     closeRanks,
 
     /** Pieces to survey for the next jobs, but for ranks that are `done`. Ranks without a level come first. */
-    behind(settled: number, done: Set<number>): Piece[] {
-      const behind = ranksInUse().filter((rank) => !done.has(rank) && floorOf(rank) + claimWidth < settled);
-      const bare = behind.filter((rank) => !levels.has(rank));
+    piecesToSurvey(committedUpTo: number, done: Set<number>): Piece[] {
+      const pending = ranksInUse().filter(
+        (rank) => !done.has(rank) && floorOf(rank) + claimWidth < committedUpTo,
+      );
+      const bare = pending.filter((rank) => !levels.has(rank));
       // What was quick there may be slow here: ranks with many dead entries have levels.
       if (isBare && bare.length === 0) surveyWidth.begin();
       isBare = bare.length > 0;
-      return (isBare ? bare : behind).map((rank) => ({
+      return (isBare ? bare : pending).map((rank) => ({
         rank,
         from: floorOf(rank),
-        to: Math.min(floorOf(rank) + surveyWidth.get(), settled),
+        to: Math.min(floorOf(rank) + surveyWidth.get(), committedUpTo),
       }));
     },
 
@@ -234,10 +236,10 @@ export function createScanFloor(now: () => number = () => performance.now()) {
       return true;
     },
 
-    /** A walk found jobs below the floor. */
+    /** A patrol found jobs below the floor. */
     suspect,
 
-    /** Whether something hints at jobs below the floor: a claim failed, the floor passed a locked job, a walk found jobs, or the floor is new. */
+    /** Whether something hints at jobs below the floor: a claim failed, the floor passed a locked job, a patrol found jobs, or the floor is new. */
     isSuspect: (): boolean => now() < suspectUntil,
 
     /** Another replica stored this floor. */

@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest';
 import { newClaim } from '../../src/claim/claim.ts';
 import { createLease } from '../../src/claim/lease.ts';
 import { createQueueMemories } from '../../src/claim/queueMemories.ts';
+import { createArrivals } from '../../src/floor/arrivals.ts';
 import { createLeaseTimes } from '../../src/leaseTimes.ts';
 import { createMemory } from '../../src/memory.ts';
 import type { Db } from '../../src/postgres/pool.ts';
 import { planned, type Statement } from '../../src/postgres/statements.ts';
-import { createArrivals } from '../../src/queues/arrivals.ts';
 import { UNKNOWN_ID } from '../support/moves.ts';
 
 const QUEUE = 7;
@@ -17,29 +17,29 @@ function arrivalsOf() {
   const marks: unknown[] = [];
   async function query({ text }: Statement<object, unknown>, parameters?: unknown) {
     if (state.isAway) throw new Error('away');
-    if (text === planned('queues/mark_arrivals').text) marks.push(parameters);
+    if (text === planned('floor/mark_arrivals').text) marks.push(parameters);
     const look = { last_value: state.end, server: 's', snapshot: '1:1:', queue_id: null };
-    return text === planned('queues/arrivals').text ? [look] : [];
+    return text === planned('floor/arrivals').text ? [look] : [];
   }
   const arrivals = createArrivals({ query } as unknown as Db, () => state.now);
   return { arrivals, state, marks };
 }
 
-describe('what has settled', () => {
+describe('what has committed', () => {
   test('is what was known a while ago, also when a statement failed meanwhile', async () => {
     const { arrivals, state } = arrivalsOf();
     await arrivals.refresh();
     state.now = 200;
     arrivals.distrust();
-    expect(arrivals.settled()).toBeUndefined();
+    expect(arrivals.committedUpTo()).toBeUndefined();
     expect(arrivals.isFresh()).toBe(false);
     state.end = 20;
     await arrivals.refresh();
     expect(arrivals.isFresh()).toBe(true);
     state.now = 300;
-    expect(arrivals.settled()).toBe(10);
+    expect(arrivals.committedUpTo()).toBe(10);
     state.now = 500;
-    expect(arrivals.settled()).toBe(20);
+    expect(arrivals.committedUpTo()).toBe(20);
   });
 
   test('is nothing at first. Then a claim raises no scan floor', async () => {

@@ -1,12 +1,12 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createQueueMemories } from '../../src/claim/queueMemories.ts';
-import { createRaiseFloor } from '../../src/claim/raiseFloor.ts';
-import type { Piece } from '../../src/claim/scanRanges.ts';
-import { storeFloors } from '../../src/maintenance/recall.ts';
+import { createArrivals } from '../../src/floor/arrivals.ts';
+import { createRaiseFloor } from '../../src/floor/raiseFloor.ts';
+import { storeFloors } from '../../src/floor/recall.ts';
+import type { Piece } from '../../src/floor/scanRanges.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
 import { type Database, openDatabase } from '../../src/postgres/pool.ts';
-import { createArrivals } from '../../src/queues/arrivals.ts';
 import { unreliablePostgres } from '../support/postgres.ts';
 import { type Service, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -66,7 +66,7 @@ async function bareReplica(queue: { id: number; name: string }, wrap = (db: Data
   const db = wrap(pool);
   const arrivals = createArrivals(db);
   await arrivals.refresh();
-  await until(() => arrivals.settled() !== undefined);
+  await until(() => arrivals.committedUpTo() !== undefined);
   const memories = createQueueMemories();
   const store = storeFloors({ db, arrivals, claims: { memories } } as never);
   return { db, arrivals, memory: memories.of(queue), store, close: () => pool.close() };
@@ -169,7 +169,7 @@ test('surveys go on when no claim waits for them, and the floor is stored though
   });
   const replica = await bareReplica({ id: queue, name: 'alone' }, slow);
   const { arrivals, memory, store } = replica;
-  const settled = arrivals.settled() as number;
+  const settled = arrivals.committedUpTo() as number;
   const { raise } = createRaiseFloor({ db: replica.db, arrivals });
   await raise(memory.plain, memory.plain.floor.ranges(settled).cut as Piece, true);
   expect(memory.plain.floor.ranges(settled).cut).toBeDefined();

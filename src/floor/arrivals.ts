@@ -3,7 +3,7 @@ import { planned, row } from '../postgres/statements.ts';
 
 /*
  * The order of arrival, as a replica knows it. A job takes its position before its transaction commits. Nearly every job
- * commits within LAG_MS. Scan floors (claim/scanFloor.ts) rely on that. A job that may be later is marked, in the table
+ * commits within LAG_MS. Scan floors (scanFloor.ts) rely on that. A job that may be later is marked, in the table
  * dibs.arrival_marks: dibs.enqueue marks its jobs in its own transaction, and `watch` marks those of Dibs' own
  * statements. Each replica sees each mark once, after its commit, and looks there for jobs that its floors passed over.
  */
@@ -17,10 +17,10 @@ const MARKS_KEPT_MS = 60_000;
 const PRUNE_MS = 10_000;
 
 const statements = {
-  look: planned('queues/arrivals', row<Look>()),
-  mark: planned('queues/mark_arrivals'),
-  prune: planned('queues/prune_marks'),
-  dropForeign: planned('queues/drop_foreign_marks'),
+  look: planned('floor/arrivals', row<Look>()),
+  mark: planned('floor/mark_arrivals'),
+  prune: planned('floor/prune_marks'),
+  dropForeign: planned('floor/drop_foreign_marks'),
 };
 
 interface Look {
@@ -172,7 +172,7 @@ export function createArrivals(db: Db, now: () => number = () => performance.now
     server: (): string | undefined => server,
 
     /** All jobs up to this position have committed, or are marked. None when nothing was known long enough ago. */
-    settled(): number | undefined {
+    committedUpTo(): number | undefined {
       const at = now() - LAG_MS;
       return ends.findLast((end) => end.at <= at)?.position;
     },

@@ -1,8 +1,8 @@
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { newScanOrder } from '../../src/claim/queueMemories.ts';
-import { createRaiseFloor } from '../../src/claim/raiseFloor.ts';
-import type { Piece, ScanRanges } from '../../src/claim/scanRanges.ts';
+import { createRaiseFloor } from '../../src/floor/raiseFloor.ts';
+import { newScanOrder } from '../../src/floor/scanOrder.ts';
+import type { Piece, ScanRanges } from '../../src/floor/scanRanges.ts';
 import type { Db } from '../../src/postgres/pool.ts';
 import type { Statement } from '../../src/postgres/statements.ts';
 import { until } from '../support/until.ts';
@@ -24,7 +24,7 @@ test('surveys that take long however narrow they are come to the end of the orde
     const { ranks } = parameters;
     return [{ firsts: ranks.map(() => '').join(), ends: ranks.map(() => 0.1).join(), gives_freely: true }];
   };
-  const arrivals = { settled: () => END, newest: () => END, isFresh: () => true };
+  const arrivals = { committedUpTo: () => END, newest: () => END, isFresh: () => true };
   const { raise } = createRaiseFloor({ db: { query } as Db, arrivals: arrivals as never });
   const order = newScanOrder(1, { hasKeys: false });
   await until(async () => {
@@ -42,8 +42,13 @@ test('surveys that go on by themselves end when the replica stops, and ask for n
     if (isClosed) asked++;
     return [];
   };
-  // It is not known yet what has settled.
-  const arrivals = { settled: () => undefined, newest: () => END, isFresh: () => false, refresh: query };
+  // It is not known yet what has committed.
+  const arrivals = {
+    committedUpTo: () => undefined,
+    newest: () => END,
+    isFresh: () => false,
+    refresh: query,
+  };
   const { raise, stop } = createRaiseFloor({ db: { query } as Db, arrivals: arrivals as never });
   const order = newScanOrder(1, { hasKeys: false });
   await raise(order, order.floor.ranges(END).cut as Piece, true);

@@ -1,30 +1,29 @@
-import { createAdaptiveWidth } from '../claim/adaptiveWidth.ts';
-import type { Claims } from '../claim/claims.ts';
-import { type QueueMemory, type ScanOrder, scanOrdersOf } from '../claim/queueMemories.ts';
-import { rangesOf } from '../claim/scanRanges.ts';
 import { isTimeLimit } from '../postgres/errorClasses.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, prepared, row } from '../postgres/statements.ts';
-import type { ArrivalMark, Arrivals } from '../queues/arrivals.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import { restAfter } from '../shareOfTime.ts';
+import { createAdaptiveWidth } from './adaptiveWidth.ts';
+import type { ArrivalMark, Arrivals } from './arrivals.ts';
+import { type ScannedQueue, type ScannedQueues, type ScanOrder, scanOrdersOf } from './scanOrder.ts';
+import { rangesOf } from './scanRanges.ts';
 
 const statements = {
-  // Planned for each call, by statistics from the middle of a burst, it took 2 s over an empty piece. The walk stood still.
-  recall: prepared('maintenance/recall', row<{ count: number; ms: number }>()),
-  store: planned('maintenance/store_floors'),
-  drop: planned('maintenance/drop_floors'),
+  // Planned for each call, by statistics from the middle of a burst, it took 2 s over an empty piece. The patrol stood still.
+  recall: prepared('floor/recall', row<{ count: number; ms: number }>()),
+  store: planned('floor/store_floors'),
+  drop: planned('floor/drop_floors'),
 };
 
 /** The number of jobs that one statement recalls. */
 const CHUNK = 500;
-/** Walks take this share of the time while something hints at jobs below a floor. */
+/** Patrols take this share of the time while something hints at jobs below a floor. */
 const SHARE = 1 / 40;
-/** Walks take this share while nothing does. */
+/** Patrols take this share while nothing does. */
 const QUIET_SHARE = 1 / 160;
-/** A walk rests at least as long as SHARE asks for after a search of this length. */
+/** A patrol rests at least as long as SHARE asks for after a search of this length. */
 const LEAST_MS = 1;
-/** A queue is walked again after this time: one from which jobs were claimed since, and one from which none were. */
+/** A queue is patrolled again after this time: one from which jobs were claimed since, and one from which none were. */
 const ACTIVE_MS = 1000;
 const IDLE_MS = 30_000;
 /** A search takes about this long. */
@@ -35,19 +34,19 @@ interface Recalled {
   ms: number;
 }
 
-const isSuspectIn = (memory: QueueMemory): boolean =>
+const isSuspectIn = (memory: ScannedQueue): boolean =>
   scanOrdersOf(memory).some(({ floor }) => floor.isSuspect());
 
 interface Context {
   db: Db;
-  claims: Claims;
+  claims: { memories: ScannedQueues; wakeAll(): void };
   arrivals: Arrivals;
   notifier: Notifier;
 }
 
 /**
  * The duty that recalls jobs which a scan floor passed over: it gives them new positions. No claim looks below its floor.
- * Where a job may have come late there are marks, and those places are searched at once. And it walks over all
+ * Where a job may have come late there are marks, and those places are searched at once. And it patrols over all
  * that lies below the floors of this replica, piece by piece, and then from the beginning: a claim may have rolled back, or
  * a replica died before it made a mark.
  */
@@ -55,10 +54,10 @@ export function recallPassedOver({ db, claims, arrivals, notifier }: Context): (
   let marks: ArrivalMark[] = [];
   /** Where the order ended when it was set back, until the stored floors behind it are dropped. */
   let setBackTo: number | undefined;
-  /** The walk that has begun: where it goes on. */
-  let walk: { memory: QueueMemory; from: number } | undefined;
+  /** The patrol that has begun: where it goes on. */
+  let patrol: { memory: ScannedQueue; from: number } | undefined;
   const width = createAdaptiveWidth(SEARCH_MS);
-  /** No walk goes on before this time. */
+  /** No patrol goes on before this time. */
   let restUntil = 0;
 
   arrivals.listen({
@@ -68,14 +67,14 @@ export function recallPassedOver({ db, claims, arrivals, notifier }: Context): (
     setBack(end) {
       claims.memories.forget();
       marks = [];
-      walk = undefined;
+      patrol = undefined;
       if (end !== undefined) setBackTo = Math.min(end, setBackTo ?? end);
       claims.wakeAll();
     },
   });
 
   /** Recalls what is ready below the floors, from position `first` to `last`. Returns how many jobs it recalled, and how long the searches took. */
-  async function recall(memory: QueueMemory, first: number, last: number): Promise<Recalled> {
+  async function recall(memory: ScannedQueue, first: number, last: number): Promise<Recalled> {
     const total = { jobs: 0, ms: 0 };
     for (const order of scanOrdersOf(memory)) {
       const { jobs, ms } = await recallIn(order, memory.name, first, last);
@@ -121,15 +120,15 @@ export function recallPassedOver({ db, claims, arrivals, notifier }: Context): (
         for (const { first, last } of joined(found.get(memory.queueId) ?? []))
           await recall(memory, first, last);
     } catch (error) {
-      // A mark is seen once. The walk finds what lies where the search takes too long.
+      // A mark is seen once. The patrol finds what lies where the search takes too long.
       if (!isTimeLimit(error)) marks.push(...taken);
       throw error;
     }
   }
 
-  function nextWalk(): typeof walk {
-    const dueAt = ({ walkedAt, claimed }: QueueMemory) => walkedAt + (claimed ? ACTIVE_MS : IDLE_MS);
-    let memory: QueueMemory | undefined;
+  function nextPatrol(): typeof patrol {
+    const dueAt = ({ patrolledAt, claimed }: ScannedQueue) => patrolledAt + (claimed ? ACTIVE_MS : IDLE_MS);
+    let memory: ScannedQueue | undefined;
     for (const one of claims.memories.all()) if (!memory || dueAt(one) < dueAt(memory)) memory = one;
     if (!memory || dueAt(memory) > performance.now()) return undefined;
     memory.claimed = false;
@@ -137,17 +136,17 @@ export function recallPassedOver({ db, claims, arrivals, notifier }: Context): (
     return { memory, from: 0 };
   }
 
-  /** Walks go one after the other. So a hint at one queue makes all of them quicker. */
+  /** Patrols go one after the other. So a hint at one queue makes all of them quicker. */
   function rest(ms: number): number {
     const isSuspect = [...claims.memories.all()].some(isSuspectIn);
     return Math.max(restAfter(LEAST_MS, SHARE), restAfter(ms, isSuspect ? SHARE : QUIET_SHARE));
   }
 
-  /** One piece of a walk. Returns how long to rest after it. None when there is nothing to walk over now. */
-  async function walkOn(): Promise<number | undefined> {
-    walk ??= nextWalk();
-    if (!walk) return undefined;
-    const { memory, from } = walk;
+  /** One piece of a patrol. Returns how long to rest after it. None when there is nothing to patrol over now. */
+  async function patrolOn(): Promise<number | undefined> {
+    patrol ??= nextPatrol();
+    if (!patrol) return undefined;
+    const { memory, from } = patrol;
     const to = from + width.get();
     const began = performance.now();
     let recalled: Recalled;
@@ -160,12 +159,12 @@ export function recallPassedOver({ db, claims, arrivals, notifier }: Context): (
     }
     const { jobs, ms } = recalled;
     if (jobs > 0) for (const { floor } of scanOrdersOf(memory)) floor.suspect();
-    if (!walk) return rest(ms);
-    walk.from = to + 1;
+    if (!patrol) return rest(ms);
+    patrol.from = to + 1;
     width.took(ms);
     if (scanOrdersOf(memory).every(({ floor }) => to >= floor.highest())) {
-      memory.walkedAt = performance.now();
-      walk = undefined;
+      memory.patrolledAt = performance.now();
+      patrol = undefined;
     }
     return rest(ms);
   }
@@ -178,7 +177,7 @@ export function recallPassedOver({ db, claims, arrivals, notifier }: Context): (
     }
     if (marks.length > 0) await recallMarked();
     if (performance.now() >= restUntil) {
-      const restMs = await walkOn();
+      const restMs = await patrolOn();
       if (restMs === undefined) return Number.POSITIVE_INFINITY;
       restUntil = performance.now() + restMs;
     }

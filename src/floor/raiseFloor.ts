@@ -3,8 +3,8 @@ import { isTimeLimit } from '../postgres/errorClasses.ts';
 import type { Db } from '../postgres/pool.ts';
 import { createSemaphore } from '../postgres/semaphore.ts';
 import { planned, prepared, row, type Statement } from '../postgres/statements.ts';
-import { type Arrivals, LAG_MS } from '../queues/arrivals.ts';
-import type { ScanOrder, SurveyRun } from './queueMemories.ts';
+import { type Arrivals, LAG_MS } from './arrivals.ts';
+import type { ScanOrder, SurveyRun } from './scanOrder.ts';
 import { type Piece, rangesOf } from './scanRanges.ts';
 
 interface Survey {
@@ -42,9 +42,9 @@ const limited = <P, R>(statement: Statement<P, R>, timeoutMs: number): Statement
   timeoutMs,
 });
 const statements = {
-  // Planned at each call, by statistics from the middle of a burst, it could take long, as maintenance/recall did.
-  survey: prepared('claim/survey', row<Survey>()),
-  stored: planned('claim/stored_floors', row<{ rank: number; position: number }>()),
+  // Planned at each call, by statistics from the middle of a burst, it could take long, as floor/recall did.
+  survey: prepared('floor/survey', row<Survey>()),
+  stored: planned('floor/stored_floors', row<{ rank: number; position: number }>()),
 };
 
 /** What a claim does that got to the end of its piece. */
@@ -90,10 +90,10 @@ export function createRaiseFloor({ db, arrivals }: { db: Db; arrivals: Arrivals 
       if (position <= arrivals.newest()) order.floor.stored(rank, position);
   }
 
-  /** The end of what has settled. Undefined when the replica stops before it is known. */
-  async function settled(): Promise<number | undefined> {
+  /** The position up to which all jobs have committed, or are marked. Undefined when the replica stops before it is known. */
+  async function committedUpTo(): Promise<number | undefined> {
     while (!isStopped) {
-      const position = arrivals.settled();
+      const position = arrivals.committedUpTo();
       if (position !== undefined) return position;
       await delay(LAG_MS / 5);
       if (!isStopped && !arrivals.isFresh()) await arrivals.refresh();
@@ -103,11 +103,11 @@ export function createRaiseFloor({ db, arrivals }: { db: Db; arrivals: Arrivals 
 
   async function surveyAll(order: ScanOrder, found: SurveyRun['firsts']): Promise<void> {
     const { floor } = order;
-    const end = await settled();
+    const end = await committedUpTo();
     const done = new Set<number>();
     let limitMs = SURVEY_LIMIT_MS;
     for (let failures = 0; end !== undefined && !isStopped; ) {
-      const pieces = floor.behind(end, done);
+      const pieces = floor.piecesToSurvey(end, done);
       if (pieces.length === 0) return;
       try {
         const { firsts, times, givesFreely } = await survey(order, pieces, limitMs);
