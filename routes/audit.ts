@@ -33,7 +33,6 @@ export function auditRoute(app: App): void {
           'Entries are kept for 90 days, and a million of them at most. Calls that only look leave none, and neither do ' +
           'calls that were refused with 403: these leave a line in the log.',
         answers: { 200: answer(ref(AuditPage), 'A page of entries.') },
-        refusals: ['invalid_request'],
       }),
     },
     handler: async (request) => {

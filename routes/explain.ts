@@ -19,7 +19,7 @@ export function explainRoutes(app: App): void {
           'Each attempt that ended otherwise than by an ack, and what somebody did to the job, oldest first. It is kept for 30 days, ' +
           'also when the job is gone.',
         answers: { 200: answer(ref(JobHistory), 'What happened.') },
-        refusals: ['invalid_request', 'job_not_found'],
+        refusals: ['job_not_found'],
       }),
     },
     handler: (request) => request.verbs.getJobHistory(request.params),
@@ -37,7 +37,7 @@ export function explainRoutes(app: App): void {
         summary: 'Why is my job not running?',
         description: 'The one reason, as a `code` for programs and in words.',
         answers: { 200: answer(ref(Explanation), 'The reason.') },
-        refusals: ['invalid_request', 'job_not_found'],
+        refusals: ['job_not_found'],
       }),
     },
     handler: (request) => request.verbs.explainJob(request.params),
@@ -57,7 +57,7 @@ export function explainRoutes(app: App): void {
           'What a claim from this queue would get now. If it would get nothing, the one reason, as a `code` for programs ' +
           'and in words.',
         answers: { 200: answer(ref(QueueExplanation), 'The reason.') },
-        refusals: ['invalid_request', 'queue_not_found'],
+        refusals: ['queue_not_found'],
       }),
     },
     handler: (request) => request.verbs.explainQueue(request.params),

@@ -61,7 +61,7 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
           '`state` beside `group` or `unique_key` or as `ready`, a request searches for a bounded time: a page may even be empty, and its ' +
           '`next_cursor` goes on with the search.',
         answers: { 200: answer(ref(JobPage), 'A page of jobs.') },
-        refusals: ['invalid_request'],
+        refusals: ['overloaded'],
       }),
     },
     handler: async (request, reply) => {
@@ -120,7 +120,7 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
           'the job as it stands. So a job can be awaited in a queue that keeps none, too: it is kept, with its result, ' +
           'until somewhat after that time.',
         answers: { 200: answer(ref(Job), 'The job, with its payload.') },
-        refusals: ['invalid_request', 'job_not_found'],
+        refusals: ['job_not_found', 'overloaded'],
       }),
     },
     handler: async (request, reply) => {

@@ -39,7 +39,6 @@ export function keyRoutes(app: App, access: Pick<Access, 'awaitsFirstKey'>): voi
         summary: 'List access keys, oldest first',
         description: 'Needs a key with the scope `admin` for all queues, as all operations on keys do.',
         answers: { 200: answer(ref(KeyPage), 'A page of access keys.') },
-        refusals: ['invalid_request'],
       }),
     },
     handler: async (request) => {

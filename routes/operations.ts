@@ -70,7 +70,6 @@ export function operationRoutes(app: App): void {
         summary: 'List operations, newest first',
         description: 'Those that ended are kept for 30 days, and the newest 1000 of them at most.',
         answers: { 200: answer(ref(OperationPage), 'A page of operations.') },
-        refusals: ['invalid_request'],
       }),
     },
     handler: async (request) => {

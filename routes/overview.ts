@@ -37,7 +37,6 @@ export function overviewRoute(app: App, traceUrl: string | undefined): void {
           'With the numbers of the metrics, so it costs the same for any number of jobs. A duty counts while somebody looks, for a ' +
           'fiftieth of the time. The first look after five minutes without one finds old numbers, or none.',
         answers: { 200: answer(ref(Overview), 'The queues that this caller may see.') },
-        refusals: ['invalid_request'],
       }),
     },
     handler: async (request) => {
@@ -84,7 +83,6 @@ export function overviewRoute(app: App, traceUrl: string | undefined): void {
           'One replica notes the numbers of the busiest 100 queues once a minute, and keeps them for a day: for charts of the time ' +
           'before somebody looked. For more, collect the metrics.',
         answers: { 200: answer(ref(Samples), 'The queues that this caller may see.') },
-        refusals: ['invalid_request'],
       }),
     },
     handler: async (request) => {

@@ -64,7 +64,6 @@ export function queueRoutes(app: App): void {
         description:
           'Keyset pages. Queues that come or go meanwhile make no other queue appear twice or be skipped.',
         answers: { 200: answer(ref(QueuePage), 'A page of queues.') },
-        refusals: ['invalid_request'],
       }),
     },
     handler: async (request) => {
@@ -93,7 +92,7 @@ export function queueRoutes(app: App): void {
         description:
           'Its configuration, how many jobs of each state it has, and how long the oldest ready one waits.',
         answers: queueAnswer,
-        refusals: ['invalid_request', 'queue_not_found'],
+        refusals: ['queue_not_found'],
       }),
     },
     handler: async (request) => toQueue(await request.verbs.getQueue(request.params)),
@@ -173,7 +172,7 @@ export function queueRoutes(app: App): void {
             ? 'It goes on to accept jobs, and leases run on. Creates the queue when there is none.'
             : 'Claims that wait for the queue are served at once.',
           answers: queueAnswer,
-          refusals: paused ? ['too_many_queues'] : ['queue_not_found'],
+          refusals: [paused ? 'too_many_queues' : 'queue_not_found'],
           takesBody: true,
         }),
       },

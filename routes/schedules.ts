@@ -30,7 +30,7 @@ export function scheduleRoutes(app: App, maxPayloadBytes: number): void {
         summary: 'List schedules by name',
         description: 'Keyset pages, each of about 16 MiB at most.',
         answers: { 200: answer(ref(SchedulePage), 'A page of schedules.') },
-        refusals: ['invalid_request'],
+        refusals: ['overloaded'],
       }),
     },
     handler: async (request, reply) => {
@@ -63,7 +63,7 @@ export function scheduleRoutes(app: App, maxPayloadBytes: number): void {
         summary: 'Look at a schedule',
         description: 'Its job, its cron, and when it ticks next and ticked last.',
         answers: scheduleAnswer,
-        refusals: ['invalid_request', 'schedule_not_found'],
+        refusals: ['schedule_not_found'],
       }),
     },
     handler: async (request, reply) =>

@@ -33,6 +33,7 @@ export function systemRoutes(app: App, engine: Engine, draining?: AbortSignal): 
       summary: 'Does the database answer, and is it migrated?',
       description: 'For readiness probes: whether an enqueue would work now. The 503 says why it would not.',
       answers: { 200: answer(ref(Health), 'It does, and is.') },
+      refusals: ['unavailable'],
     }),
     handler: async () => {
       const reason = draining?.aborted ? 'This replica is stopping.' : await engine.whyNotReady();
@@ -53,6 +54,7 @@ export function systemRoutes(app: App, engine: Engine, draining?: AbortSignal): 
       description:
         'The versions of Dibs and of Node.js. Replicas of two versions may serve beside each other.',
       answers: { 200: answer(ref(Version), 'The version of this replica.') },
+      refusals: ['unavailable'],
     }),
     handler: async () => ({ version, node: process.versions.node }),
   });

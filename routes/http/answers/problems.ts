@@ -37,9 +37,6 @@ const STATUS: Record<RefusalCode, number> = {
   overloaded: 503,
 };
 
-/** The status of an answer that refuses with this code. */
-export const statusOf = (code: RefusalCode): number => STATUS[code];
-
 export const REFUSAL_CODES = Object.keys(STATUS) as RefusalCode[];
 
 const TITLES: Record<RefusalCode, string> = {

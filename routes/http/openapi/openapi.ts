@@ -1,21 +1,27 @@
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import { needOf } from '../../../src/access/needs.ts';
+import type { RefusalCode } from '../../../src/errors.ts';
 import { version } from '../../../src/version.ts';
-import { createSharedProblems } from './problemResponses.ts';
+import { problemResponses } from './problemResponses.ts';
 
 interface Described {
   operationId: string;
   requestBody?: { required: boolean };
-  responses: Record<string, { description?: string; content?: object }>;
+  responses: Record<string, object>;
 }
 
 /** The operations whose body may be left out. @fastify/swagger itself says that every body is required. */
 const optionalBodies = new Set<string>();
+/** What each operation can be refused with. */
+const refusalsOf = new Map<string, ReadonlySet<RefusalCode>>();
 
 /** How the OpenAPI document is made from the routes. */
 export const openApi: FastifyDynamicSwaggerOptions = {
-  transform: ({ schema, url, route }) => {
-    if (route.config?.optionalBody) optionalBodies.add(schema.operationId as string);
+  transform: ({ schema: declared, url, route }) => {
+    const { refusals, ...schema } = declared as typeof declared & { refusals?: ReadonlySet<RefusalCode> };
+    const operationId = schema.operationId as string;
+    if (refusals) refusalsOf.set(operationId, refusals);
+    if (route.config?.optionalBody) optionalBodies.add(operationId);
     const verb = route.config?.verb;
     if (verb === undefined || verb === 'none') return { schema: { ...schema, security: [] }, url };
     const { scope } = needOf(verb);
@@ -26,15 +32,17 @@ export const openApi: FastifyDynamicSwaggerOptions = {
   },
   transformObject: (document) => {
     const openapiObject = 'openapiObject' in document ? document.openapiObject : {};
-    const problems = createSharedProblems();
+    const responses: Record<string, object> = {};
     for (const operation of Object.values(openapiObject.paths ?? {}).flatMap(
       (path) => Object.values(path as object) as Described[],
     )) {
-      operation.responses = problems.sharing(operation.responses);
+      const { shared, refs } = problemResponses(refusalsOf.get(operation.operationId) as Set<RefusalCode>);
+      Object.assign(operation.responses, refs);
+      Object.assign(responses, shared);
       if (operation.requestBody && optionalBodies.has(operation.operationId))
         operation.requestBody.required = false;
     }
-    Object.assign(openapiObject.components ?? {}, { responses: problems.responses });
+    Object.assign(openapiObject.components ?? {}, { responses });
     return openapiObject;
   },
   openapi: {

@@ -1,26 +1,18 @@
 import type { TSchema } from 'typebox';
 import type { RefusalCode } from '../../../src/errors.ts';
-import { Problem, ref } from '../../schemas/common.ts';
-import { statusOf } from '../answers/problems.ts';
 
-/**
- * The refusals of an operation, by status. problemResponses.ts describes each set of codes once, for all operations that have it. Until then,
- * the description of an answer names its codes.
- */
-function problems(codes: RefusalCode[]) {
-  const byStatus: Record<number, RefusalCode[]> = {};
-  for (const code of new Set(codes)) {
-    const status = statusOf(code);
-    byStatus[status] = [...(byStatus[status] ?? []), code];
-  }
-  const content = { 'application/problem+json': { schema: ref(Problem) } };
-  return Object.fromEntries(
-    Object.entries(byStatus).map(([status, ofStatus]) => [
-      status,
-      { description: ofStatus.join(' '), content },
-    ]),
-  );
-}
+/** Refusals of any request, by its head or on its way. */
+const ANY: RefusalCode[] = [
+  'invalid_request',
+  'forbidden',
+  'request_timeout',
+  'headers_too_large',
+  'internal',
+];
+/** Refusals of a body. `overloaded`: there is no room for it. */
+const OF_BODY: RefusalCode[] = ['payload_too_large', 'unsupported_media_type', 'overloaded'];
+/** Refusals of callers, and of all that asks the database. */
+const OF_CALLER: RefusalCode[] = ['unauthorized', 'rate_limited', 'unavailable'];
 
 /** An answer of an operation: its schema, its meaning and its headers. */
 export function answer(schema: TSchema, description: string, headers?: Record<string, object>) {
@@ -40,7 +32,7 @@ export interface Operation {
   summary: string;
   description?: string;
   answers: Record<number, object>;
-  /** What it refuses, besides what any request may meet and what may be wrong with any body. */
+  /** What it refuses besides: not what any request may be refused for, nor its body or its caller. */
   refusals?: RefusalCode[];
   /** Anybody may ask, without an access key. */
   isPublic?: boolean;
@@ -48,18 +40,7 @@ export interface Operation {
   takesBody?: boolean;
 }
 
-const OF_BODIES: RefusalCode[] = ['invalid_request', 'payload_too_large', 'unsupported_media_type'];
-const OF_KEYS: RefusalCode[] = ['unauthorized', 'rate_limited'];
-const OF_ALL: RefusalCode[] = [
-  'forbidden',
-  'request_timeout',
-  'headers_too_large',
-  'internal',
-  'unavailable',
-  'overloaded',
-];
-
-/** The part of a route's schema that documents it. Adds the problem answers. */
+/** The part of a route's schema that documents it. `refusals` has all codes that it can be refused with. */
 export function operation({
   answers,
   refusals = [],
@@ -67,10 +48,6 @@ export function operation({
   takesBody = false,
   ...described
 }: Operation) {
-  const ofBodies = takesBody ? OF_BODIES : [];
-  const ofKeys = isPublic ? [] : OF_KEYS;
-  return {
-    ...described,
-    response: { ...answers, ...problems([...ofBodies, ...refusals, ...ofKeys, ...OF_ALL]) },
-  };
+  const codes = [...ANY, ...(takesBody ? OF_BODY : []), ...(isPublic ? [] : OF_CALLER), ...refusals];
+  return { ...described, response: answers, refusals: new Set(codes) };
 }

@@ -24,7 +24,7 @@ import {
   unavailable,
   uniqueKeyTaken,
 } from '../../../src/errors.ts';
-import { toProblem } from '../answers/problems.ts';
+import { type Problem, toProblem } from '../answers/problems.ts';
 
 /** What each refusal of an operation means, in a sentence. */
 const MEANINGS: { [code in RefusalCode]?: string } = {
@@ -50,13 +50,12 @@ const MEANINGS: { [code in RefusalCode]?: string } = {
   payload_too_large: 'The body, or a value in it, is too large: `detail` names the limit',
   unsupported_media_type: 'The body is not `application/json` in UTF-8, or is compressed',
   idempotency_key_reused: 'The `Idempotency-Key` was used with another body',
-  queue_full: 'The queue is full: try again after `Retry-After` seconds',
-  rate_limited:
-    'This access key sends too many requests, or this address too many wrong keys: try again after `Retry-After` seconds',
+  queue_full: 'The queue is full',
+  rate_limited: 'This access key sends too many requests, or this address too many wrong keys',
   headers_too_large: 'The headers are too large',
   internal: 'A bug in Dibs',
-  unavailable: 'The database does not answer: try again after `Retry-After` seconds',
-  overloaded: 'This replica holds as much as it can: try again after `Retry-After` seconds',
+  unavailable: 'The database does not answer',
+  overloaded: 'This replica holds as much as it can',
 };
 
 const retryAfter = {
@@ -73,7 +72,7 @@ const rateLimit = {
   'RateLimit-Reset': { schema: { type: 'integer' }, description: 'Seconds until the count begins anew.' },
 };
 
-const HEADERS: Record<number, object> = {
+const HEADERS: { [status: number]: object } = {
   429: { ...retryAfter, ...rateLimit },
   503: retryAfter,
 };
@@ -113,41 +112,41 @@ const EXAMPLES = [
   overloaded(),
 ].map((refusal) => toProblem(refusal, true));
 
-const pascal = (code: string) => code.replaceAll(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase());
+/** The name of an answer, made of its codes: `LeaseLostOrTooManyQueues`. */
+const nameOf = (problems: Problem[]) =>
+  problems
+    .map(({ code }) => code.replaceAll(/(?:^|_)(.)/g, (_, letter: string) => letter.toUpperCase()))
+    .join('Or');
 
-/** The answer for these codes, which have one status. It has an example for each of them. */
-function responseFor(codes: RefusalCode[]) {
-  const examples = codes.map((code) => EXAMPLES.find((example) => example.code === code));
-  const status = examples[0]?.status ?? 0;
+function responseOf(status: number, problems: Problem[]): object {
+  const meanings = problems.map(({ code }) => `${MEANINGS[code]} (\`${code}\`).`);
+  const headers = HEADERS[status];
+  if (headers) meanings.push('Try again after `Retry-After` seconds.');
   return {
-    description: codes.map((code) => `${MEANINGS[code]} (\`${code}\`).`).join(' '),
-    ...(HEADERS[status] ? { headers: HEADERS[status] } : {}),
+    description: meanings.join(' '),
+    ...(headers ? { headers } : {}),
     content: {
       'application/problem+json': {
         schema: { $ref: '#/components/schemas/Problem' },
-        examples: Object.fromEntries(examples.map((value) => [value?.code, { value }])),
+        examples: Object.fromEntries(problems.map((value) => [value.code, { value }])),
       },
     },
   };
 }
 
-/** Describes each set of codes once: the answers of operations refer to it. */
-export function createSharedProblems() {
-  const responses: Record<string, object> = {};
-  return {
-    /** By name, as far as `sharing` has met them. */
-    responses,
-
-    /** The answers of an operation, where each problem refers to its shared description. */
-    sharing: (answers: Record<string, { description?: string; content?: object }>) =>
-      Object.fromEntries(
-        Object.entries(answers).map(([status, answer]) => {
-          if (!('application/problem+json' in (answer.content ?? {}))) return [status, answer];
-          const codes = (answer.description as string).split(' ') as RefusalCode[];
-          const name = codes.map(pascal).join('Or');
-          responses[name] ??= responseFor(codes);
-          return [status, { $ref: `#/components/responses/${name}` }];
-        }),
-      ),
-  };
+/**
+ * The answers with these codes, by status. Operations with the same codes share an answer: `refs` refer to what must stand in
+ * the document as `shared`.
+ */
+export function problemResponses(codes: ReadonlySet<RefusalCode>) {
+  const shared: Record<string, object> = {};
+  const refs: Record<number, object> = {};
+  const found = EXAMPLES.filter(({ code }) => codes.has(code));
+  for (const status of new Set(found.map((problem) => problem.status))) {
+    const problems = found.filter((problem) => problem.status === status);
+    const name = nameOf(problems);
+    shared[name] = responseOf(status, problems);
+    refs[status] = { $ref: `#/components/responses/${name}` };
+  }
+  return { shared, refs };
 }
