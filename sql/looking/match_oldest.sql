@@ -1,16 +1,2 @@
--- The ids of up to :limit jobs that match, oldest first, how many jobs it looked at, and the last one of these. See
--- shared/matched_jobs.sql.
--- include shared/matched_jobs.sql
-    and (:after::uuid is null or id > :after)
-  order by id asc
-  limit (select :look::integer)
-)
-select
-  (select count(*)::integer from looked) as looked,
-  (select id from looked order by id desc limit 1) as last_id,
-  array(
-    select id
-    -- include shared/matched_ids.sql
-    order by id asc
-    limit (select :limit::integer)
-  ) as ids;
+-- The ids of up to :limit jobs of a queue that match a filter, oldest first.
+-- include shared/matched_jobs.sql order=asc reverse=desc beyond=>

@@ -2,25 +2,49 @@ import { readFileSync } from 'node:fs';
 import type { StatementTypes } from './statementTypes.ts';
 
 /*
- * Statements live in sql/, one per file. They name their parameters (`:queue_id`), and a line `-- include <file>` puts
- * in a fragment of sql/. Names become positions here, once, when the module that uses the statement is loaded.
+ * Statements live in sql/, one per file. They name their parameters (`:queue_id`). A line
+ * `-- include shared/listed_jobs.sql order=desc` puts in a fragment of sql/, with `desc` where the fragment says `{order}`.
+ * All of it comes from sql/. Names become positions here, once, when the module that uses the statement is loaded.
  */
 
 const folder = new URL('../../sql/', import.meta.url);
 
 const COMMENT = /^ *--.*\n/gm;
-const INCLUDE = /^( *)-- include ([\w/]+\.sql)$/gm;
+const INCLUDE = /^( *)-- include (.*)$/gm;
+const FRAGMENT = /^shared\/\w+\.sql$/;
+const VALUE = /^([a-z]+)=([\w.<>]+)$/;
+const PLACE = /\{([a-z]+)\}/g;
 /** `:queue_id`, but not the cast `::uuid`. */
 const PARAMETER = /(?<![:\w]):([a-z][a-z0-9_]*)/g;
 
-/** A file of sql/ with its fragments put in. */
-export function readSql(file: string): string {
-  const fragment = (_: string, indent: string, name: string) =>
-    readSql(name)
-      .replaceAll(COMMENT, '')
-      .trimEnd()
-      .replaceAll(/^(?=.)/gm, indent);
-  return readFileSync(new URL(file, folder), 'utf8').replaceAll(INCLUDE, fragment);
+type Values = Map<string, string>;
+
+/** Puts values into the places of a text. @throws Error when one has no place, or a place has none */
+function fill(text: string, values: Values, file: string): string {
+  const places = new Set([...text.matchAll(PLACE)].map((match) => match[1] as string));
+  if (places.size !== values.size || [...places].some((place) => !values.has(place)))
+    throw new Error(`${file} takes the values ${[...places].sort()}, and gets ${[...values.keys()].sort()}`);
+  return text.replaceAll(PLACE, (_, place) => values.get(place) as string);
+}
+
+/** The fragment that a line names (`shared/listed_jobs.sql order=desc`), without its comments. */
+function fragmentOf(line: string): string {
+  const [file = '', ...given] = line.split(' ');
+  const values: Values = new Map();
+  for (const item of given) {
+    const [, place, value] = VALUE.exec(item) ?? [];
+    if (place && value) values.set(place, value);
+  }
+  if (!FRAGMENT.test(file) || values.size !== given.length) throw new Error(`Cannot include ${line}`);
+  return readSql(file, values).replaceAll(COMMENT, '').trimEnd();
+}
+
+/** A file of sql/ with its fragments put in, and the values in its places. */
+export function readSql(file: string, values: Values = new Map()): string {
+  const text = fill(readFileSync(new URL(file, folder), 'utf8'), values, file);
+  return text.replaceAll(INCLUDE, (_, indent: string, line: string) =>
+    fragmentOf(line).replaceAll(/^(?=.)/gm, indent),
+  );
 }
 
 /** A statement. One with a name is prepared once per connection. The others are planned at each call. */

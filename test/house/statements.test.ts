@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { functions } from '../../src/postgres/functions.ts';
+import { readSql } from '../../src/postgres/statements.ts';
 import { codeOf, ROOT, sources, textOf } from '../support/sources.ts';
 
 /** schema.sql is generated for review, and never run. Migrations, functions and fragments are no statements. */
@@ -41,7 +42,7 @@ describe('statements', () => {
 
   test('each is one statement', () => {
     const many = files.filter((file) => {
-      const text = textOf(`sql/${file}`).replaceAll(/--.*$/gm, '').trim();
+      const text = readSql(file).replaceAll(/--.*$/gm, '').trim();
       return text.indexOf(';') !== text.length - 1;
     });
     expect(many).toEqual([]);
@@ -52,9 +53,19 @@ describe('statements', () => {
       fragments.map((file) => `shared/${file}`),
     );
     const included = including.flatMap((file) =>
-      [...textOf(`sql/${file}`).matchAll(/^ *-- include (\S+)$/gm)].map((match) => match[1] as string),
+      [...textOf(`sql/${file}`).matchAll(/^ *-- include (\S+)/gm)].map((match) => match[1] as string),
     );
     expect([...new Set(included)].sort()).toEqual(fragments.map((file) => `shared/${file}`));
+  });
+
+  test('a fragment takes the values of its places: no other, and none is left out', () => {
+    const cut = { table: 'dibs.audit', owner: 'actor', type: 'text' };
+    const read = (values: object) => () => readSql('shared/cut.sql', new Map(Object.entries(values)));
+    expect(read(cut)()).toContain('select id, actor as owner from dibs.audit where');
+    expect(read({ ...cut, order: 'desc' })).toThrow(
+      'shared/cut.sql takes the values owner,table,type, and gets order,owner,table,type',
+    );
+    expect(read({ table: 'dibs.audit' })).toThrow('and gets table');
   });
 
   test('the columns of a job, and the jobs of a batch, are named in one place', () => {
@@ -73,12 +84,8 @@ describe('statements', () => {
   });
 
   test('each that may end an attempt or change a job sets a column for which the trigger of the history looks', () => {
-    const whole = (text: string): string =>
-      text.replaceAll(/^ *-- include (\S+)$/gm, (_, file) => whole(textOf(`sql/${file}`)));
     const settingOf = (file: string) =>
-      /update dibs\.jobs\b([\s\S]*?)\bwhere\b/.exec(
-        whole(textOf(`sql/${file}`)).replaceAll(/--.*$/gm, ''),
-      )?.[1] ?? '';
+      /update dibs\.jobs\b([\s\S]*?)\bwhere\b/.exec(readSql(file).replaceAll(/--.*$/gm, ''))?.[1] ?? '';
     const unseen = files.filter((file) => {
       const setting = settingOf(file);
       return (
