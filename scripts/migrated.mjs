@@ -1,11 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startEmbedded } from '../dist/src/embedded/index.js';
-import { migrate } from '../dist/src/postgres/migrate.js';
+import { importSource } from './source.mjs';
 
 /** Runs `work` with the URL of a new database that has every migration. */
 export async function withMigrated(work) {
+  const { startEmbedded } = await importSource('src/embedded/index.ts');
+  const { migrate } = await importSource('src/postgres/migrate.ts');
   const dataDir = mkdtempSync(join(tmpdir(), 'dibs-generate-'));
   const postgres = await startEmbedded({ dataDir, log: () => undefined });
   try {

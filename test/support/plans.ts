@@ -8,6 +8,8 @@ export interface PlanNode {
   'Relation Name'?: string;
   'Index Name'?: string;
   'Index Cond'?: string;
+  'CTE Name'?: string;
+  'Subplan Name'?: string;
   'Actual Rows'?: number;
   'Actual Loops'?: number;
   'Rows Removed by Filter'?: number;
@@ -77,12 +79,13 @@ export function rowsTouched(plan: PlanNode): number {
 export const buffers = (plan: PlanNode) =>
   (plan['Shared Hit Blocks'] ?? 0) + (plan['Shared Read Blocks'] ?? 0);
 
-/** A plan with one line for each node, to read when a test fails. */
+/** A plan with one line for each node, to read. */
 export function outline(plan: PlanNode, depth = 0): string {
-  const { 'Node Type': type, 'Relation Name': relation, 'Index Name': index, 'Index Cond': condition } = plan;
+  const { 'Node Type': type, 'Subplan Name': part, 'Index Cond': condition } = plan;
+  const of = plan['Index Name'] ?? plan['Relation Name'] ?? plan['CTE Name'];
   const rows =
     plan['Actual Rows'] === undefined ? '' : ` rows=${plan['Actual Rows']}x${plan['Actual Loops']}`;
-  const line = [type, index ?? relation, condition?.slice(0, 200)].filter(Boolean).join(' ') + rows;
+  const line = [part && `${part}:`, type, of, condition?.slice(0, 200)].filter(Boolean).join(' ') + rows;
   return ['  '.repeat(depth) + line, ...(plan.Plans ?? []).map((child) => outline(child, depth + 1))].join(
     '\n',
   );
