@@ -6,6 +6,7 @@ import { bodyLimits } from './http/json/bodyLimits.ts';
 import { withFollowUps } from './http/json/jobBody.ts';
 import { ackedJson, jobJson, jobListJson, nackedJson, sendJson } from './http/json/serialize.ts';
 import { answer, link, operation } from './http/openapi/operation.ts';
+import { callerId } from './http/security/clientAddress.ts';
 import { JobId, ref } from './schemas/common.ts';
 import { Job, LeasedJobList } from './schemas/job.ts';
 import {
@@ -61,6 +62,7 @@ export function claimRoutes(app: App, maxPayloadBytes: number): void {
     handler: async (request, reply) => {
       const jobs = await request.verbs.claim({
         ...request.body,
+        by: callerId(request),
         hold: () => holdOf(request),
         onHangup: (gone) => onHangup(request, gone),
       });

@@ -12,6 +12,7 @@ import { bodyLimits } from './http/json/bodyLimits.ts';
 import { withFollowUps } from './http/json/jobBody.ts';
 import { sendJson, withJobs } from './http/json/serialize.ts';
 import { answer, operation } from './http/openapi/operation.ts';
+import { callerId } from './http/security/clientAddress.ts';
 import { ref } from './schemas/common.ts';
 import { SettleRequest, SettleResults } from './schemas/lease.ts';
 
@@ -95,7 +96,12 @@ export function settleRoute(app: App, maxPayloadBytes: number): void {
         return sendJson(reply, `{${await listsJson(await request.verbs.settle(items), refused)}}`);
       const done = await request.verbs.settleAndClaim({
         ...items,
-        claim: { ...claim, hold: () => holdOf(request), onHangup: (gone) => onHangup(request, gone) },
+        claim: {
+          ...claim,
+          by: callerId(request),
+          hold: () => holdOf(request),
+          onHangup: (gone) => onHangup(request, gone),
+        },
       });
       const problem = done.refusal ? `,"problem":${JSON.stringify(toProblem(done.refusal, true))}` : '';
       if (done.refusal) refused(done.refusal.code);

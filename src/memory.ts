@@ -23,7 +23,7 @@ const none = (): Bytes => ({ large: 0, waiting: 0, small: 0 });
 const shares = Object.keys(SHARES) as Share[];
 
 /** The part that a caller may take of what the others have left. Its first request may take all of that. */
-const MOST_OF_ONE = 3 / 4;
+export const MOST_OF_ONE = 3 / 4;
 
 export const SMALL_BYTES = 16 * 1024;
 

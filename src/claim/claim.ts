@@ -33,6 +33,8 @@ export interface ClaimRequest {
   claim_id?: string;
   /** It goes in the round trip of a settlement. Settles with that. */
   settling?: Promise<unknown>;
+  /** Tells callers apart: none of them has all places of open claims. */
+  by?: string;
   /** What the request holds of the memory budget. */
   hold?: () => Hold;
 }
@@ -49,6 +51,7 @@ export interface Claim {
   arrival: number;
   /** Where it looks, in its order. */
   queues: string[];
+  by: string | undefined;
   limit: number;
   lease_seconds: number | undefined;
   worker: string | undefined;
@@ -101,6 +104,7 @@ export function newClaim(request: ClaimRequest, name: ClaimName | undefined, arr
   return {
     arrival,
     queues,
+    by: request.by,
     limit: request.limit ?? 1,
     lease_seconds: request.lease_seconds,
     worker: request.worker,

@@ -1,12 +1,35 @@
 import { overloaded } from '../errors.ts';
 import type { Ledger } from '../ledger.ts';
-import { WAITING_BYTES } from '../memory.ts';
+import { MOST_OF_ONE, WAITING_BYTES } from '../memory.ts';
 import { type Claim, type ClaimName, type ClaimRequest, isGivenUp, isWaiting, newClaim } from './claim.ts';
 import type { LeasedJob } from './leasedJob.ts';
 import { join, type WaitLines } from './waitLine.ts';
 
 /** A replica holds this number of claims at once, of about 10 kB each. It refuses more, so that memory does not grow. */
 const MOST_CLAIMS = 20_000;
+
+/** How many open claims each caller has. */
+class ClaimsOfCallers {
+  all = 0;
+  readonly #own = new Map<string | undefined, number>();
+
+  /** @throws Refusal `overloaded` when there are too many, or too many of this caller */
+  take(by: string | undefined): void {
+    if (this.all >= MOST_CLAIMS) throw overloaded();
+    const own = this.#own.get(by) ?? 0;
+    if (by !== undefined && own >= MOST_OF_ONE * (MOST_CLAIMS - this.all + own))
+      throw overloaded('This caller has as many open claims as one caller may have at a replica.');
+    this.all++;
+    this.#own.set(by, own + 1);
+  }
+
+  giveBack(by: string | undefined): void {
+    this.all--;
+    const own = (this.#own.get(by) ?? 0) - 1;
+    if (own > 0) this.#own.set(by, own);
+    else this.#own.delete(by);
+  }
+}
 
 /** What a claim takes in the wait line of each of its queues, if it is alone there. */
 const LINE_BYTES = 4 * 1024;
@@ -34,13 +57,13 @@ export function createOpenClaims(context: {
 }) {
   const { lines, giveBack, ledger } = context;
   let arrivals = 0;
-  let open = 0;
+  const open = new ClaimsOfCallers();
   let closed = false;
-  ledger.count('claims', () => open);
+  ledger.count('claims', () => open.all);
   ledger.count('wait_line_places', () => lines.claims().length);
 
   function end(claim: Claim): void {
-    open--;
+    open.giveBack(claim.by);
     claim.done = true;
     clearTimeout(claim.timer);
     lines.leaveAll(claim);
@@ -76,14 +99,13 @@ export function createOpenClaims(context: {
     fail,
 
     /** How many claims are not answered yet. */
-    open: (): number => open,
+    open: (): number => open.all,
 
-    /** Puts a claim into the wait lines of its queues. @throws Refusal `overloaded` when there are too many */
+    /** Puts a claim into the wait lines of its queues. @throws Refusal `overloaded` when there are too many open claims */
     begin(request: ClaimRequest, name: ClaimName | undefined): Claim {
-      if (open >= MOST_CLAIMS) throw overloaded();
       const claim = newClaim(request, name, arrivals++);
       if (!claim.expired) claim.hold?.().take(WAITING_BYTES + claim.queues.length * LINE_BYTES, 'waiting');
-      open++;
+      open.take(claim.by);
       if (closed) claim.expired = true;
       if (!claim.expired)
         claim.timer = setTimeout(() => expire(claim), (request.wait_seconds as number) * 1000);

@@ -169,6 +169,24 @@ test('more claims than a replica can hold are refused as overloaded until others
   dispatcher.close();
 });
 
+test('a caller that has as many open claims as it can leaves places for others, who leave some for the next', async () => {
+  const { dispatcher } = setUp();
+  const claim = (by: string) => dispatcher.claim({ queues: ['a'], wait_seconds: 60, by });
+  const fill = (by: string) => {
+    for (let claims = 0; ; claims++)
+      try {
+        claim(by);
+      } catch (error) {
+        expect(error).toMatchObject({ code: 'overloaded' });
+        return claims;
+      }
+  };
+  expect(fill('greedy')).toBe(15_000);
+  expect(fill('another')).toBe(3_750);
+  claim('a third');
+  dispatcher.close();
+});
+
 test('claims that wait for 1,000 queues look at them over the whole second, and only at a few at once', async () => {
   const queues = Array.from({ length: 1000 }, (_, i) => `queue ${i}`);
   let visits = 0;
