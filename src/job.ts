@@ -1,3 +1,5 @@
+import type { AlwaysRead } from './jobShapes.ts';
+
 export const JOB_STATES = [
   'scheduled',
   'ready',
@@ -33,26 +35,12 @@ export class RawJson {
   }
 }
 
-/** A job as statements return it: times in RFC 3339, JSON columns as texts. Some statements return the `payload`. */
-export interface JobRow {
-  id: string;
+/** A job as statements return it: times in RFC 3339, JSON columns as texts. */
+export interface JobRow extends AlwaysRead {
   state: JobState;
-  priority: number;
-  attempt: number;
-  max_attempts: number;
-  deliveries: number;
-  group: string | null;
-  fairness_key: string | null;
-  unique_key: string | null;
-  run_at: string;
-  created_at: string;
-  lease_expires_at: string | null;
   finished_at: string | null;
-  worker: string | null;
-  last_error: string | null;
-  headers: string;
-  progress: string | null;
   result: string | null;
+  /** Some statements return it. */
   payload?: string | null;
   lease_token?: string;
   /** How long the lease was given for. */

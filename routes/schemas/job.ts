@@ -204,7 +204,8 @@ const payloadText = Type.Optional(
   }),
 );
 
-const jobProperties = {
+/** The fields of a job, in the order in which answers have them. */
+export const jobProperties = {
   id: Type.String({ description: 'Opaque; ids of later jobs sort higher.' }),
   queue: ref(QueueName),
   state: ref(JobStateName),

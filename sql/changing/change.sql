@@ -31,9 +31,8 @@ changed as (
       else j.position
     end,
     run_at = case when job.after = 'scheduled' then coalesce(:run_at, j.run_at) when job.before = 'scheduled' then now() else j.run_at end,
-    priority = coalesce(:priority, j.priority),
-    max_attempts = coalesce(:max_attempts, j.max_attempts),
-    headers = coalesce(:headers::json, j.headers),
+    -- include shared/changed_columns.sql
+    ,
     payload = coalesce(:payload::text::json, j.payload),
     payload_bytes = coalesce(octet_length(:payload), j.payload_bytes),
     expires_at = coalesce(now() + :expires_in_seconds::double precision * interval '1 second', j.expires_at)

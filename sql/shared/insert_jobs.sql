@@ -1,8 +1,9 @@
 -- The one insert of jobs. The statement around it names the queue (`queue`) and the jobs (`new`, with their positions, and
 -- whether they are the heads of their groups at once).
 insert into dibs.jobs
-  (queue_id, id, state, run_at, priority, max_attempts, payload_bytes, backoff, headers, payload,
-    unique_key, group_key, fairness_key, expires_at, awaited_until, is_head, position)
+  (queue_id, id, state, run_at, payload_bytes,
+    -- include shared/new_job_columns.sql
+    , expires_at, awaited_until, is_head, position)
 select
   queue.id,
   new.id,
@@ -12,15 +13,9 @@ select
       -- include shared/new_job_state.sql
   end,
   greatest(due.run_at, now()),
-  new.priority,
-  new.max_attempts,
   octet_length(new.payload),
-  new.backoff::json,
-  new.headers::json,
-  new.payload::json,
-  new.unique_key,
-  new.group_key,
-  new.fairness_key,
+  -- include shared/new_job_values.sql
+  ,
   now() + new.expires_in_seconds * interval '1 second',
   now() + new.awaited_seconds * interval '1 second',
   new.is_head,

@@ -3,9 +3,7 @@
 select json_strip_nulls(row_to_json(line))::text as line
 from (
   select
-    'job' as kind, queue_id, id, state, position, run_at, created_at, lease_expires_at, finished_at, lease_token,
-    attempt, deliveries, max_attempts, priority, cancel_requested, worker, last_error, unique_key, group_key, is_head,
-    fairness_key, expires_at, backoff::text as backoff, headers::text as headers, progress::text as progress,
-    result::text as result, enqueued::text as enqueued, payload::text as payload
+    'job' as kind, queue_id, id, position,
+    -- include shared/exported_columns.sql
   from dibs.jobs
 ) as line;

@@ -8,11 +8,8 @@ with new as materialized (
     (left(line.id::text, 30) || lpad(to_hex(queue.to_id), 6, '0'))::uuid as to_job,
     line.position + :before::bigint as to_position
   from json_to_recordset(:lines::json) as line (
-    queue_id integer, id uuid, state dibs.job_state, position bigint, run_at timestamptz, created_at timestamptz,
-    lease_expires_at timestamptz, finished_at timestamptz, lease_token uuid, attempt integer, max_attempts integer,
-    deliveries integer, priority smallint, cancel_requested boolean, worker text, last_error text, unique_key text,
-    group_key text, is_head boolean, fairness_key text, expires_at timestamptz, backoff text, headers text, progress text,
-    result text, enqueued text, payload text
+    queue_id integer, id uuid, position bigint,
+    -- include shared/line_columns.sql
   )
   join unnest(:from_ids::integer[], :to_ids::integer[]) as queue (from_id, to_id) on queue.from_id = line.queue_id
 ),
@@ -24,12 +21,10 @@ marked as (
   group by to_id
 )
 insert into dibs.jobs (
-  queue_id, id, state, position, run_at, created_at, lease_expires_at, finished_at, lease_token, attempt, deliveries,
-  max_attempts, payload_bytes, priority, cancel_requested, worker, last_error, unique_key, group_key, is_head,
-  fairness_key, expires_at, backoff, headers, progress, result, enqueued, payload
+  queue_id, id, position, payload_bytes,
+  -- include shared/imported_columns.sql
 )
 select
-  to_id, to_job, state, to_position, run_at, created_at, lease_expires_at, finished_at, lease_token, attempt, deliveries,
-  max_attempts, octet_length(payload), priority, cancel_requested, worker, last_error, unique_key, group_key, is_head,
-  fairness_key, expires_at, backoff::json, headers::json, progress::json, result::json, enqueued::json, payload::json
+  to_id, to_job, to_position, octet_length(payload),
+  -- include shared/imported_values.sql
 from new;

@@ -3,6 +3,8 @@ import { jobFinished, jobLeased } from '../errors.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
 import type { GroupHeads } from '../groups/heads.ts';
 import type { Job, JobRow, RawJson } from '../job.ts';
+import { CHANGED, columnOf, nameOf } from '../jobFields.ts';
+import type { AskedChange, ChangedParameters } from '../jobShapes.ts';
 import type { Signed } from '../postgres/act.ts';
 import type { Clock } from '../postgres/clock.ts';
 import type { Database } from '../postgres/pool.ts';
@@ -15,13 +17,20 @@ import type { Notifier } from '../replicas/notifier.ts';
 const change = planned('changing/change', row<JobRow>());
 
 /** What to change of a job. What is left out stays as it is. */
-export interface JobChange {
+export interface JobChange extends AskedChange {
   payload?: RawJson;
-  headers?: Record<string, string>;
-  priority?: number;
   run_at?: string;
-  max_attempts?: number;
   expires_in_seconds?: number;
+}
+
+/** The parameters of what is set as it is sent. */
+function asSent(change: JobChange): ChangedParameters {
+  const parameters = CHANGED.map((column) => {
+    const name = nameOf(column) as keyof AskedChange;
+    const value = change[name] ?? null;
+    return [name, columnOf(column).type === 'json' && value !== null ? JSON.stringify(value) : value];
+  });
+  return Object.fromEntries(parameters);
 }
 
 /** Changes jobs that wait or are dead. */
@@ -54,21 +63,19 @@ export function createChangeJob(context: {
     by,
   }: { id: string; change: JobChange } & Signed): Promise<Job> {
     const queue = await queues.ofJob(id);
-    const { payload, headers, priority, run_at, max_attempts, expires_in_seconds } = asked;
+    const { payload, run_at, expires_in_seconds } = asked;
     const time = run_at === undefined ? null : runAtOf({ run_at }, '', clock.now());
     const [changed] = await arrivals.watch(
       () => [queue.id],
       async () => {
         const [position = 0] = await nextPositions(db, 1);
         return inTurnOf(db, { queue: queue.id, by }).query(change, {
+          ...asSent(asked),
           queue_id: queue.id,
           id,
           position,
           payload: payload?.text ?? null,
-          headers: headers ? JSON.stringify(headers) : null,
-          priority: priority ?? null,
           run_at: time?.toISOString() ?? null,
-          max_attempts: max_attempts ?? null,
           expires_in_seconds: expires_in_seconds ?? null,
           by: by ?? null,
         });

@@ -4,34 +4,20 @@ import type { Schedule } from '../../../src/schedules/schedule.ts';
 import type { Acked, Nacked } from '../../../src/settle/requests.ts';
 import { inSlices, isSliceOver } from '../../../src/slices.ts';
 import type { PayloadFormat } from '../../schemas/job.ts';
-
-const text = (value: string | null) => (value === null ? 'null' : JSON.stringify(value));
-/** For a text that needs no escaping: an id, a time. */
-const plain = (value: string | null) => (value === null ? 'null' : `"${value}"`);
+import { jobFieldsJson } from './jobFieldsJson.ts';
+import { plain } from './texts.ts';
 
 const payloadJson = (payload: string, format: PayloadFormat) =>
   format === 'json' ? `,"payload":${payload}` : `,"payload_text":${JSON.stringify(payload)}`;
 
-/**
- * The JSON of a job, written field by field. Payload and the other JSON columns are texts, which go out unchanged. A
- * general serialiser took a tenth of the time of a request.
- */
+/** The JSON of a job, written field by field. A general serialiser took a tenth of the time of a request. */
 export function jobJson(job: Job, format: PayloadFormat = 'json'): string {
   const payload = job.payload === undefined || job.payload === null ? '' : payloadJson(job.payload, format);
   const lease =
     job.lease_token === undefined
       ? ''
       : `,"lease_token":"${job.lease_token}","lease_seconds":${job.lease_seconds}`;
-  return (
-    `{"id":"${job.id}","queue":"${job.queue}","state":"${job.state}"${payload},"headers":${job.headers}` +
-    `,"priority":${job.priority},"attempt":${job.attempt},"max_attempts":${job.max_attempts}` +
-    `,"deliveries":${job.deliveries},"group":${text(job.group)}` +
-    `,"fairness_key":${text(job.fairness_key)},"unique_key":${text(job.unique_key)}` +
-    `,"run_at":"${job.run_at}","created_at":"${job.created_at}"` +
-    `,"lease_expires_at":${plain(job.lease_expires_at)}${lease},"worker":${text(job.worker)}` +
-    `,"last_error":${text(job.last_error)},"progress":${job.progress},"result":${job.result}` +
-    `,"finished_at":${plain(job.finished_at)}${job.deduplicated ? ',"deduplicated":true' : ''}}`
-  );
+  return `{${jobFieldsJson(job, payload, lease)}${job.deduplicated ? ',"deduplicated":true' : ''}}`;
 }
 
 /** Above this size, jobs are written in slices. */
