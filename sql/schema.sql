@@ -338,8 +338,9 @@ begin
         from unnest(asked) as new
       )
       insert into dibs.jobs
-        (queue_id, id, state, run_at, priority, max_attempts, payload_bytes, backoff, headers, payload,
-          unique_key, group_key, fairness_key, expires_at, awaited_until, is_head, position)
+        (queue_id, id, state, run_at, payload_bytes,
+          priority, max_attempts, backoff, headers, payload, unique_key, group_key, fairness_key
+          , expires_at, awaited_until, is_head, position)
       select
         queue.id,
         new.id,
@@ -353,15 +354,10 @@ begin
             end)::dibs.job_state
         end,
         greatest(due.run_at, now()),
-        new.priority,
-        new.max_attempts,
         octet_length(new.payload),
-        new.backoff::json,
-        new.headers::json,
-        new.payload::json,
-        new.unique_key,
-        new.group_key,
-        new.fairness_key,
+        new.priority, new.max_attempts, new.backoff::json, new.headers::json, new.payload::json, new.unique_key, new.group_key,
+        new.fairness_key
+        ,
         now() + new.expires_in_seconds * interval '1 second',
         now() + new.awaited_seconds * interval '1 second',
         new.is_head,
