@@ -144,3 +144,10 @@ export const NEW_JOB = {
 
 /** The columns that a change sets as they are sent. */
 export const CHANGED = columnNames.filter((name) => columnOf(name).isChanged);
+
+/** The fields of answers that are not in `known`: for whoever shows some fields in a way of their own. */
+export const otherFields = (known: object): string[] =>
+  columnNames
+    .filter((name) => columnOf(name).hidden === undefined)
+    .map(nameOf)
+    .filter((name) => !(name in known));

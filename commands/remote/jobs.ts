@@ -9,6 +9,7 @@ import {
   listJobs,
 } from '../../clients/typescript/src/generated.ts';
 import { JOB_STATES } from '../../src/job.ts';
+import { otherFields } from '../../src/jobFields.ts';
 import { Shown, safe, shown, shownLines } from '../shown.ts';
 import { UsageError } from '../usage.ts';
 import { type Cli, examples, number } from './cli.ts';
@@ -70,29 +71,42 @@ async function jobs(session: Session, options: ListOptions): Promise<undefined> 
   if (items === 0 && options.queue !== undefined) await sayIfUnknown(session, options.queue);
 }
 
+const cellOf = (value: unknown): Cell =>
+  typeof value === 'string' || typeof value === 'number' ? value : jsonText(value);
+
 const jsonText = (value: unknown) => (value === null || value === undefined ? '' : JSON.stringify(value));
 
+/** The lines of a job by its fields. The payload comes last, and the attempts are on one line. */
+const linesOf = (job: Job): Record<string, [string, Cell] | undefined> => ({
+  id: ['id', job.id],
+  queue: ['queue', job.queue],
+  state: ['state', job.state],
+  attempt: ['attempt', `${job.attempt} of ${job.max_attempts}`],
+  max_attempts: undefined,
+  deliveries: ['deliveries', job.deliveries],
+  priority: ['priority', job.priority],
+  group: ['group', job.group],
+  fairness_key: ['fairness key', job.fairness_key],
+  unique_key: ['unique key', job.unique_key],
+  created_at: ['created', `${job.created_at} (${fromNow(job.created_at)})`],
+  run_at: job.finished_at === null ? ['runs', `${job.run_at} (${fromNow(job.run_at)})`] : undefined,
+  worker: ['worker', job.worker],
+  lease_expires_at: ['leased until', job.lease_expires_at],
+  finished_at: ['finished', job.finished_at],
+  headers: ['headers', Object.keys(job.headers).length > 0 ? JSON.stringify(job.headers) : ''],
+  progress: ['progress', jsonText(job.progress)],
+  result: ['result', jsonText(job.result)],
+  last_error: ['last error', job.last_error],
+  payload: undefined,
+});
+
 function jobText(job: Job, paint: Paint): Shown {
-  const pairs: [string, Cell][] = [
-    ['id', job.id],
-    ['queue', job.queue],
-    ['state', job.state],
-    ['attempt', `${job.attempt} of ${job.max_attempts}`],
-    ['deliveries', job.deliveries],
-    ['priority', job.priority],
-    ['group', job.group],
-    ['fairness key', job.fairness_key],
-    ['unique key', job.unique_key],
-    ['created', `${job.created_at} (${fromNow(job.created_at)})`],
-    ['runs', job.finished_at === null ? `${job.run_at} (${fromNow(job.run_at)})` : null],
-    ['worker', job.worker],
-    ['leased until', job.lease_expires_at],
-    ['finished', job.finished_at],
-    ['headers', Object.keys(job.headers).length > 0 ? JSON.stringify(job.headers) : ''],
-    ['progress', jsonText(job.progress)],
-    ['result', jsonText(job.result)],
-    ['last error', job.last_error],
-  ];
+  const known = linesOf(job);
+  const others = otherFields(known).map((name): [string, Cell] => [
+    name.replaceAll('_', ' '),
+    cellOf((job as unknown as Record<string, unknown>)[name]),
+  ]);
+  const pairs = [...Object.values(known).filter((line) => line !== undefined), ...others];
   const payload = shownLines(pretty(job.payload_text ?? 'null'));
   return shown`${fields(pairs, paint)}${paint('bold', 'payload')}\n${payload}\n`;
 }
@@ -111,7 +125,7 @@ async function job(
 }
 
 const indented = (line: string) => `    ${safe(line.trim())}`;
-const linesOf = (text = '') => text.split('\n');
+const textLines = (text = '') => text.split('\n');
 
 function eventText({ at, worker, by, leased_at, error, attempt, run_at }: HistoryEvent): string {
   return [
@@ -122,7 +136,7 @@ function eventText({ at, worker, by, leased_at, error, attempt, run_at }: Histor
       `after ${lasting((Date.parse(at) - Date.parse(leased_at)) / 1000)}`,
     by !== undefined && `key ${by}`,
     run_at !== undefined && `runs at ${run_at}`,
-    linesOf(error)[0],
+    textLines(error)[0],
   ]
     .filter(Boolean)
     .join(', ');
@@ -137,7 +151,7 @@ async function history(session: Session, _options: object, id: string): Promise<
       .text.trimEnd()
       .split('\n');
     // A stack trace keeps its lines, below its event.
-    const told = lines.flatMap((line, i) => [line, ...linesOf(events[i]?.error).slice(1).map(indented)]);
+    const told = lines.flatMap((line, i) => [line, ...textLines(events[i]?.error).slice(1).map(indented)]);
     return new Shown(`${[...older, headings, ...told].join('\n')}\n`);
   });
 }

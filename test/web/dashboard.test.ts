@@ -1,5 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { columnNames, columnOf, nameOf } from '../../src/jobFields.ts';
 import { speakingAccess } from '../support/access.ts';
 import { adHoc } from '../support/adHoc.ts';
 import { axeFindings, hasBrowser, launch, openTab, type Watched } from '../support/browser.ts';
@@ -277,6 +278,41 @@ describe.skipIf(!hasBrowser)('a job', () => {
         `https://traces.example/${TRACE}`,
       );
       expect(await axeFindings(page)).toEqual([]);
+    });
+  });
+
+  test('shows every field that GET /jobs/{id} answers', async () => {
+    const sent = { group: 'g-1', fairness_key: 'f-1', unique_key: 'u-1', priority: 7, headers: { h: 'h-1' } };
+    await root('POST', '/jobs', { queue: 'whole', payload: 'p-1', max_attempts: 19, ...sent });
+    const claim = { queues: ['whole'], worker: 'w-1', lease_seconds: 600 };
+    const [{ id, lease_token }] = (await root('POST', '/jobs/claim', claim)).body.jobs;
+    await root('POST', `/jobs/${id}/extend`, { lease_token, lease_seconds: 600, progress: 'half-1' });
+    const shown = columnNames.filter((name) => columnOf(name).hidden === undefined).map(nameOf);
+    // What the page calls otherwise than its field, or shows in a place of its own. Results and errors have other tests.
+    const seen: Record<string, string> = {
+      id,
+      queue: 'whole',
+      state: 'leased',
+      max_attempts: '1 of 19',
+      headers: 'h-1',
+      payload: 'p-1',
+      progress: 'half-1',
+      created_at: 'Enqueued',
+      run_at: 'Ready',
+      lease_expires_at: 'Lease until',
+      finished_at: 'Finished',
+    };
+    const elsewhere = ['result', 'last_error'];
+    await visit(`#/jobs/${id}`, async (page) => {
+      await page.getByText('half-1').first().waitFor();
+      const text = ((await page.locator('main').innerText()) ?? '').toLowerCase();
+      const missing = shown.filter(
+        (name) =>
+          !elsewhere.includes(name) &&
+          !text.includes((seen[name] ?? name.replaceAll('_', ' ')).toLowerCase()),
+      );
+      expect(missing).toEqual([]);
+      for (const value of ['g-1', 'f-1', 'u-1', 'w-1']) expect(text).toContain(value);
     });
   });
 

@@ -230,8 +230,10 @@ export function Copy({ text, label = 'Copy' }: { text: string; label?: string })
   );
 }
 
+export type Fact = [string, ComponentChildren];
+
 /** Facts, name by name. */
-export const Facts = ({ of }: { of: [string, ComponentChildren][] }) => (
+export const Facts = ({ of }: { of: Fact[] }) => (
   <dl class="facts">
     {of.map(([name, value]) => (
       <div key={name}>

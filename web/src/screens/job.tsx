@@ -1,4 +1,5 @@
 import { useMemo, useState } from 'preact/hooks';
+import { otherFields } from '../../../src/jobFields.ts';
 import { call, get, may, Problem } from '../api.ts';
 import { bytes, duration, local } from '../format.ts';
 import { memberText, prettyJson } from '../json.ts';
@@ -11,6 +12,7 @@ import {
   Copy,
   Do,
   Empty,
+  type Fact,
   Facts,
   JobLink,
   Loading,
@@ -236,6 +238,46 @@ function Actions({
   );
 }
 
+/** What stands elsewhere on the page. */
+const ELSEWHERE = {
+  id: '',
+  queue: '',
+  state: '',
+  max_attempts: '',
+  headers: '',
+  payload: '',
+  progress: '',
+  result: '',
+  last_error: '',
+};
+
+const titleOf = (field: string) => field.charAt(0).toUpperCase() + field.slice(1).replaceAll('_', ' ');
+const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
+
+function factsOf(job: Job, traceUrl: string | undefined): Fact[] {
+  const known: Record<string, Fact> = {
+    attempt: ['Attempt', `${job.attempt} of ${job.max_attempts}`],
+    deliveries: ['Deliveries', job.deliveries],
+    priority: ['Priority', job.priority],
+    group: ['Group', job.group ?? '–'],
+    unique_key: ['Unique key', job.unique_key ?? '–'],
+    fairness_key: ['Fairness key', job.fairness_key ?? '–'],
+    worker: ['Worker', job.worker ?? '–'],
+    created_at: ['Enqueued', <When key="c" time={job.created_at} />],
+    run_at: [FINISHED.includes(job.state) ? 'Was ready' : 'Ready', <When key="r" time={job.run_at} />],
+    lease_expires_at: ['Lease until', <When key="l" time={job.lease_expires_at} />],
+    finished_at: ['Finished', <When key="f" time={job.finished_at} />],
+  };
+  const fields = job as unknown as Record<string, unknown>;
+  const others = otherFields({ ...known, ...ELSEWHERE }).map(
+    (name): Fact => [
+      titleOf(name),
+      fields[name] === null || fields[name] === undefined ? '–' : textOf(fields[name]),
+    ],
+  );
+  return [...Object.values(known), ...others, ['Trace', <Trace key="t" job={job} traceUrl={traceUrl} />]];
+}
+
 export function JobScreen({
   id,
   caller,
@@ -302,22 +344,7 @@ export function JobScreen({
       <Json title="Payload" text={data.payload} />
       {data.progress !== 'null' && <Json title="Progress" text={data.progress} />}
       {data.result !== 'null' && <Json title="Result" text={data.result} />}
-      <Facts
-        of={[
-          ['Attempt', `${job.attempt} of ${job.max_attempts}`],
-          ['Deliveries', job.deliveries],
-          ['Priority', job.priority],
-          ['Group', job.group ?? '–'],
-          ['Unique key', job.unique_key ?? '–'],
-          ['Fairness key', job.fairness_key ?? '–'],
-          ['Worker', job.worker ?? '–'],
-          ['Enqueued', <When key="c" time={job.created_at} />],
-          [FINISHED.includes(job.state) ? 'Was ready' : 'Ready', <When key="r" time={job.run_at} />],
-          ['Lease until', <When key="l" time={job.lease_expires_at} />],
-          ['Finished', <When key="f" time={job.finished_at} />],
-          ['Trace', <Trace key="t" job={job} traceUrl={traceUrl} />],
-        ]}
-      />
+      <Facts of={factsOf(job, traceUrl)} />
       {Object.keys(job.headers).length > 0 && (
         <section>
           <h2>Headers</h2>
