@@ -257,6 +257,10 @@ begin
   if job.id = id and job.state in ('ready', 'blocked') then
     perform pg_notify('dibs', concat_ws(' ', job.state, 'sql', queue, "group"));
   end if;
+  -- Replicas may rest until what they know of is due: see src/maintenance/rest.ts.
+  if job.id = id and (job.state = 'scheduled' or job.expires_at is not null) then
+    perform pg_notify('dibs', 'due sql');
+  end if;
   return job.id;
 end;
 $function$;

@@ -41,6 +41,21 @@ export const noteServedClaims =
         }
       : undefined;
 
+/** Tells `rest` what is asked and what is done here. Other replicas must hear of it first, if this one was asleep. */
+export const keepAwake =
+  (
+    rest: { asked(): Promise<unknown> | undefined; active(): void },
+    makesDue: (verb: string) => boolean,
+  ): Concern =>
+  (verb) => {
+    const noteActive = makesDue(verb) ? rest.active : () => undefined;
+    return (run) => {
+      const told = rest.asked();
+      noteActive();
+      return told ? told.then(run) : run();
+    };
+  };
+
 /**
  * Counts the calls of verbs that are under way, whatever they wait for: a place, a connection, a lock. Not those that are `uncounted`:
  * a count takes 4 µs.

@@ -14,6 +14,7 @@ import { createSettleAndClaim } from './claim/settleAndClaim.ts';
 import {
   type Concern,
   countCalls,
+  keepAwake,
   logCalls,
   noteServedClaims,
   refusedWhenSlow,
@@ -41,7 +42,9 @@ import type { JobListing } from './looking/jobFilter.ts';
 import { jobAdmin } from './looking/jobs.ts';
 import { createOverview } from './looking/overview.ts';
 import { createLooks, createSharedLooks } from './looks.ts';
+import { dueLook } from './maintenance/dueLook.ts';
 import { startDuties } from './maintenance/duties.ts';
+import { createRest, type Times as RestTimes } from './maintenance/rest.ts';
 import { createScanHorizon } from './maintenance/scanHorizon.ts';
 import { createMemory, type Memory } from './memory.ts';
 import { createDutyLog } from './metrics/dutyLog.ts';
@@ -99,6 +102,9 @@ const UNCOUNTED = [
 ];
 
 const always = () => true;
+/** Whether a call may make something due. A claim does when it is served. */
+const makesDue = (verb: string) =>
+  verb !== 'claim' && needOf(verb as VerbName).scope !== 'read' && !isLook(verb);
 const isLook = (verb: string) => needOf(verb as VerbName).looks === true;
 const hasFollowUps = ({ enqueue }: Ack | Nack) => enqueue !== undefined;
 
@@ -156,6 +162,8 @@ export interface EngineOptions {
   traces?: boolean | undefined;
   /** Is given a line for each call of a verb, where somebody wants to read them. */
   logCall?: ((fields: object, message: string) => void) | undefined;
+  /** When its duties rest. */
+  restTimes?: Partial<RestTimes> | undefined;
   /** Is given a line for each act that needs the scope `admin`. */
   logAct?: (fields: Record<string, unknown>, message: string) => void;
 }
@@ -179,6 +187,7 @@ export async function startEngine(options: EngineOptions) {
   const tally = createTally(clock.now);
   const totals = createTotals({ db, tally, most: metricsQueues });
   const leaseHorizon = createScanHorizon(clock);
+  const scheduledHorizon = createScanHorizon(clock);
   const leasesFrom = leaseHorizon.dealtWith;
   const depths = createDepths({ db, totals, leasesFrom });
   const dutyLog = createDutyLog();
@@ -186,6 +195,13 @@ export async function startEngine(options: EngineOptions) {
   const ledger = createLedger();
   ledger.count('lock_waits', db.heldByLocks);
   const notifier = createNotifier({ db, url: listenUrl, state: options.listenState, log });
+  const rest = createRest({
+    look: dueLook({ db, notifier, leaseHorizon, scheduledHorizon }),
+    tell: notifier.active,
+    hears: notifier.hears,
+    log,
+    times: options.restTimes,
+  });
   const queues = queueCache(db, notifier.opened);
   const queueNumbers = createQueueNumbers({ db });
   const waiters = createWaiters({ tell: notifier.finished, ledger });
@@ -270,7 +286,7 @@ export async function startEngine(options: EngineOptions) {
   });
   const operations = operationAdmin({ db, queues, clock, started: () => duties.workOnOperations() });
   const schedules = scheduleAdmin({ db, enqueue });
-  const keys = createKeys({ db, clock });
+  const keys = createKeys({ db, clock, isResting: () => !rest.isAwake() });
   const keyring = keyAdmin({ db, changed: keys.refresh });
   const audit = createAudit({ db, log, logAct });
   const replica = {
@@ -342,7 +358,11 @@ export async function startEngine(options: EngineOptions) {
   };
   const concerns: Concern[] = [
     countCalls(ledger, UNCOUNTED),
-    noteServedClaims(throttle.served),
+    keepAwake(rest, makesDue),
+    noteServedClaims(() => {
+      throttle.served();
+      rest.active();
+    }),
     unknownWhenBroken(SEVERAL_TRANSACTIONS),
     refusedWhenSlow(IN_TIME),
     shareLooks(isLook, createLooks(createSemaphore(LOOKS))),
@@ -360,7 +380,12 @@ export async function startEngine(options: EngineOptions) {
     blocked: repair.blocked,
     replaced: claims.replaced,
     finished: waiters.wake,
-    anywhere: claims.wakeAll,
+    anywhere() {
+      claims.wakeAll();
+      rest.heardActive();
+    },
+    active: rest.heardActive,
+    looked: rest.heardLook,
     keysChanged: () => void keys.refresh().catch((error) => log(error, 'the access keys were not read')),
   });
   const duties = startDuties({
@@ -369,6 +394,8 @@ export async function startEngine(options: EngineOptions) {
     settlement,
     clock,
     leaseHorizon,
+    scheduledHorizon,
+    rest,
     throttle,
     groups,
     repair,

@@ -1,11 +1,5 @@
--- The time of the next tick of all schedules, and the database's time. A tick that was refused counts from its next try on.
+-- The time of the next tick of all schedules, and the database's time.
 select
   now() as now,
-  least(
-    (select min(next_run_at) from dibs.schedules where next_run_at is not null and retry_at is null),
-    (
-      select min(greatest(next_run_at, retry_at))
-      from dibs.schedules
-      where next_run_at is not null and retry_at is not null
-    )
-  ) as next_run_at;
+  -- include shared/next_tick.sql
+  as next_run_at;

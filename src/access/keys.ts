@@ -46,6 +46,8 @@ const statements = {
 
 /** Looks at the database begin at most this often, however many wrong keys come. */
 const LOOK_MS = 50;
+/** While a replica rests, a key that was looked at longer ago than this is looked at again before it is used. */
+const TRUSTED_MS = 1000;
 /** A look takes at most this long: a request must be answered within 5 s. */
 const PATIENCE_MS = 4000;
 
@@ -86,12 +88,14 @@ function toEntry(row: KeyRow, text: string, waits: Waits): Entry {
 
 /**
  * All access keys, in memory: a request with a known key costs no statement. Replicas read the keys again when a notification
- * says that they have changed, and look twice a second whether they have. A key that is not known is looked for before it is
+ * says that they have changed, and look twice a second whether they have, but for a replica that rests (`isResting`). A key that is not known is looked for before it is
  * refused: it may have been created a moment ago, on another replica.
  */
-export function createKeys({ db, clock }: { db: Db; clock: Clock }) {
+export function createKeys(context: { db: Db; clock: Clock; isResting?: () => boolean }) {
+  const { db, clock, isResting = () => false } = context;
   let version: string | undefined;
   let hasHadKeys = false;
+  let trustedUntil = Number.NEGATIVE_INFINITY;
   let byId = new Map<string, Entry>();
   let byName = new Map<string, Entry>();
   const used = new Set<string>();
@@ -121,6 +125,7 @@ export function createKeys({ db, clock }: { db: Db; clock: Clock }) {
       hasHadKeys = state.has_had_keys;
       version = state.version;
     }
+    trustedUntil = performance.now() + TRUSTED_MS;
     endWaits();
   }
 
@@ -159,6 +164,9 @@ export function createKeys({ db, clock }: { db: Db; clock: Clock }) {
     return next;
   }
 
+  /** A notification may be lost, and nothing else would tell a replica that rests that a key was revoked. */
+  const isTrusted = () => !isResting() || performance.now() < trustedUntil;
+
   const isOver = (entry: Entry) =>
     entry.isRevoked || (entry.expiresAt !== Number.POSITIVE_INFINITY && entry.expiresAt <= clock.now());
 
@@ -171,8 +179,12 @@ export function createKeys({ db, clock }: { db: Db; clock: Clock }) {
   return {
     refresh,
 
-    /** For a duty. */
-    follow: () => refresh().then(() => false),
+    /** For a duty. While the replica rests, it only ends what waits with a key that has expired. */
+    async follow(): Promise<boolean> {
+      if (isResting()) endWaits();
+      else await refresh();
+      return false;
+    },
 
     /** Whether the keys are known. */
     isLoaded: () => version !== undefined,
@@ -189,13 +201,13 @@ export function createKeys({ db, clock }: { db: Db; clock: Clock }) {
       const isOld = !isCurrent && timingSafeEqual(hash, entry?.oldHash ?? NO_HASH);
       if (!entry || !(isCurrent || isOld)) return undefined;
       const isGood = () =>
-        !entry.isReplaced && !isOver(entry) && (isCurrent || clock.now() < entry.oldHashUntil);
+        isTrusted() && !entry.isReplaced && !isOver(entry) && (isCurrent || clock.now() < entry.oldHashUntil);
       return isGood() ? { use: () => (isGood() ? callerOf(entry) : undefined) } : undefined;
     },
 
     /** The caller that has the key of this name. */
     named(name: string): Caller | undefined {
-      const entry = byName.get(name);
+      const entry = isTrusted() ? byName.get(name) : undefined;
       return entry && callerOf(entry);
     },
 

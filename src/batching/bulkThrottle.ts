@@ -6,8 +6,6 @@ import { restAfter } from '../shareOfTime.ts';
 const SERVING_MS = 500;
 /** Beside claims, a chunk should take about this long. */
 const CHUNK_MS = 5;
-/** Beside claims, bulk work takes this share of the time. */
-const SHARE = 1 / 2;
 /** The smallest and the largest chunk, in rows. */
 const FEWEST = 200;
 const MOST = 1000;
@@ -55,7 +53,7 @@ export function createBulkThrottle() {
           inTurn(async () => {
             const { rows, ms } = await measured(work);
             resolve(rows);
-            await sleep(restAfter(ms, SHARE));
+            await sleep(restAfter(ms, 'bulk work'));
           }).catch(reject);
         });
       };

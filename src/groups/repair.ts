@@ -16,13 +16,11 @@ const headless = planned('groups/headless', row<Headless>());
 
 /** One statement looks at this number of groups, of any number of queues. */
 const PAGE = 1000;
-/** The looks take this share of the time, as long as a page takes some 10 ms. A look at all queues begins LOOK_MS after the end of the last one. */
-const SHARE = 1 / 20;
+/** A look at all queues begins so long after the end of the last one. */
 const LOOK_MS = 500;
 /** On a busy machine a look takes long because it waits. It has not cost more for that. */
 const MOST_REST_MS = 200;
-/** Where heads are missing, a replica may have died. Then the looks take more of the time. */
-const LOST_SHARE = 1 / 4;
+/** The same, where heads are missing. */
 const MOST_REST_LOST_MS = 30;
 /** After a look that mended this number of queues, the next one begins sooner: it may have passed others before they lost heads. */
 const MANY_LOST = 100;
@@ -108,7 +106,7 @@ export function createGroupRepair(context: {
             looking.delete(name);
             if (look.again && !stopped) lookAt(name);
           },
-          restAfter(lookMs, SHARE),
+          restAfter(lookMs, 'groups'),
         );
         timer.unref();
       });
@@ -127,8 +125,8 @@ export function createGroupRepair(context: {
         return isSooner ? MOST_REST_LOST_MS : LOOK_MS;
       }
       return lost
-        ? Math.min(MOST_REST_LOST_MS, restAfter(lookMs, LOST_SHARE))
-        : Math.min(MOST_REST_MS, restAfter(lookMs, SHARE));
+        ? Math.min(MOST_REST_LOST_MS, restAfter(lookMs, 'lost heads'))
+        : Math.min(MOST_REST_MS, restAfter(lookMs, 'groups'));
     },
 
     /** Jobs came into this group of a queue (into any of its groups, if none is named), and nobody has advanced it. */

@@ -15,7 +15,7 @@ import { scheduleTicks } from '../schedules/ticker.ts';
 import type { Settlement } from '../settle/verbs.ts';
 import type { Waiters } from '../waiting/waiters.ts';
 import { cutTable } from './cutter.ts';
-import { startDuty } from './duty.ts';
+import { type Duty, type RunningDuty, startDuty } from './duty.ts';
 import {
   pruneAnswers,
   pruneAudit,
@@ -26,6 +26,7 @@ import {
   pruneOperations,
   pruneWindows,
 } from './pruner.ts';
+import type { Rest } from './rest.ts';
 import type { ScanHorizon } from './scanHorizon.ts';
 import { expireJobs, promoteScheduled, rescueLeases } from './sweeper.ts';
 
@@ -50,8 +51,7 @@ const KEY_USE_MS = 5000;
 /** At the latest. The repair asks for an earlier time itself. */
 const GROUPS_MS = 60_000;
 
-/** Starts the duties that run beside the verbs on every replica. */
-export function startDuties(context: {
+interface Context {
   db: Database;
   queues: Queues;
   notifier: Notifier;
@@ -60,6 +60,9 @@ export function startDuties(context: {
   clock: Clock;
   /** Up to when leases that ran out are dealt with. */
   leaseHorizon: ScanHorizon;
+  /** The same for scheduled jobs. */
+  scheduledHorizon: ScanHorizon;
+  rest: Rest;
   throttle: BulkThrottle;
   groups: GroupHeads;
   repair: GroupRepair;
@@ -68,60 +71,95 @@ export function startDuties(context: {
   arrivals: Arrivals;
   enqueueWithin: Enqueue['enqueueWithin'];
   tally: Tally;
-  totals: { run(): Promise<boolean> };
+  totals: { run(): Promise<boolean>; isWatched(): boolean };
   depths: { run(): Promise<boolean> };
   sampler: { run(): Promise<boolean> };
   operations: { run(): Promise<boolean> };
   queueNumbers: { run(): Promise<boolean> };
   dutyLog: DutyLog;
   log: (error: unknown, message: string) => void;
-}) {
-  const { clock, repair, claims, keys, arrivals, totals, depths, sampler, operations, dutyLog, log } =
-    context;
-  const failed = (error: unknown) => log(error, 'a background duty failed, it will run again');
-  const start = (name: string, everyMs: number, run: () => Promise<boolean | number>) =>
-    startDuty({ everyMs, failed, run: dutyLog.noting(name, run) });
-  const operationsDuty = start('operations', OPERATIONS_MS, operations.run);
-  const duties = [
-    start('rescue', SWEEP_MS, rescueLeases(context)),
-    start('promote', SWEEP_MS, promoteScheduled(context)),
-    start('expire', SWEEP_MS, expireJobs(context)),
-    start('arrivals', ARRIVALS_MS, arrivals.follow),
-    start('recall', RECALL_MS, recallPassedOver(context)),
-    start('store_floors', STORE_FLOORS_MS, storeFloors(context)),
-    start('lost_leases', LOST_LEASES_MS, claims.giveBackLost),
-    start('groups', GROUPS_MS, repair.run),
-    start('prune_jobs', PRUNE_MS, pruneJobs(context)),
-    start('prune_answers', PRUNE_MS, pruneAnswers(context)),
-    start('prune_windows', PRUNE_MS, pruneWindows(context)),
-    start('prune_claims', PRUNE_MS, pruneClaims(context)),
-    start('prune_keys', PRUNE_MS, pruneKeys(context)),
-    start('prune_audit', PRUNE_MS, pruneAudit(context)),
-    start('prune_history', PRUNE_MS, pruneHistory(context)),
-    start('prune_operations', PRUNE_OPERATIONS_MS, pruneOperations(context)),
-    start('cut_history', CUT_MS, cutTable(context, 'history')),
-    start('cut_audit', CUT_MS, cutTable(context, 'audit')),
-    start('queue_numbers', QUEUE_NUMBERS_MS, context.queueNumbers.run),
-    operationsDuty,
-    start('keys', KEYS_MS, keys.follow),
-    start('key_use', KEY_USE_MS, keys.noteUse),
-    start('schedules', SCHEDULES_MS, scheduleTicks(context)),
-    start('clock', CLOCK_MS, () => clock.adjust().then(() => false)),
-    start('totals', TOTALS_MS, totals.run),
-    start('depths', DEPTHS_MS, depths.run),
-    start('samples', SAMPLES_MS, sampler.run),
+}
+
+/** Walks below the floors go on for so long after the last thing was done: the slowest begins 30 s after the one before. */
+const PATROLS_MS = 35_000;
+
+const always = () => true;
+
+/**
+ * All duties. While the replica dozes, the due look (sql/maintenance/next_due.sql) says when `rescue`, `promote`, `expire`,
+ * `schedules`, `operations` and `prune_jobs` run. The other prunings delete what nobody sees any more: they wait until it is awake.
+ */
+function dutiesOf(context: Context): Duty[] {
+  const { clock, repair, claims, keys, arrivals, totals, depths, sampler, operations, rest } = context;
+  const isWatched = () => totals.isWatched();
+  return [
+    { name: 'rescue', everyMs: SWEEP_MS, run: rescueLeases(context) },
+    { name: 'promote', everyMs: SWEEP_MS, run: promoteScheduled(context) },
+    { name: 'expire', everyMs: SWEEP_MS, run: expireJobs(context) },
+    { name: 'schedules', everyMs: SCHEDULES_MS, run: scheduleTicks(context) },
+    { name: 'operations', everyMs: OPERATIONS_MS, run: operations.run },
+    { name: 'prune_jobs', everyMs: PRUNE_MS, run: pruneJobs(context) },
+
+    { name: 'arrivals', everyMs: ARRIVALS_MS, run: arrivals.follow },
+    {
+      name: 'recall',
+      everyMs: RECALL_MS,
+      run: recallPassedOver(context),
+      worksNow: () => rest.quietMs() < PATROLS_MS,
+    },
+    { name: 'store_floors', everyMs: STORE_FLOORS_MS, run: storeFloors(context) },
+    { name: 'groups', everyMs: GROUPS_MS, run: repair.run },
+
+    { name: 'prune_answers', everyMs: PRUNE_MS, run: pruneAnswers(context) },
+    { name: 'prune_windows', everyMs: PRUNE_MS, run: pruneWindows(context) },
+    { name: 'prune_claims', everyMs: PRUNE_MS, run: pruneClaims(context) },
+    { name: 'prune_keys', everyMs: PRUNE_MS, run: pruneKeys(context) },
+    { name: 'prune_audit', everyMs: PRUNE_MS, run: pruneAudit(context) },
+    { name: 'prune_history', everyMs: PRUNE_MS, run: pruneHistory(context) },
+    { name: 'prune_operations', everyMs: PRUNE_OPERATIONS_MS, run: pruneOperations(context) },
+    { name: 'cut_history', everyMs: CUT_MS, run: cutTable(context, 'history') },
+    { name: 'cut_audit', everyMs: CUT_MS, run: cutTable(context, 'audit') },
+    { name: 'queue_numbers', everyMs: QUEUE_NUMBERS_MS, run: context.queueNumbers.run },
+    { name: 'clock', everyMs: CLOCK_MS, run: () => clock.adjust().then(() => false) },
+
+    // These send a statement only when there is something to do, or somebody looks at the metrics.
+    { name: 'lost_leases', everyMs: LOST_LEASES_MS, run: claims.giveBackLost, worksNow: always },
+    { name: 'keys', everyMs: KEYS_MS, run: keys.follow, worksNow: always },
+    { name: 'key_use', everyMs: KEY_USE_MS, run: keys.noteUse, worksNow: always },
+    { name: 'totals', everyMs: TOTALS_MS, run: totals.run, worksNow: always },
+    { name: 'depths', everyMs: DEPTHS_MS, run: depths.run, worksNow: isWatched },
+    { name: 'samples', everyMs: SAMPLES_MS, run: sampler.run, worksNow: rest.leads },
   ];
+}
+
+/** Starts the duties that run beside the verbs on every replica. */
+export function startDuties(context: Context) {
+  const { rest, dutyLog, log } = context;
+  const failed = (error: unknown) => log(error, 'a background duty failed, it will run again');
+  const duties = new Map<string, RunningDuty>();
+  for (const duty of dutiesOf(context)) {
+    const run = dutyLog.noting(duty.name, duty.run);
+    duties.set(duty.name, startDuty({ ...duty, run }, { isAwake: rest.isAwake, failed }));
+  }
+  rest.begin({
+    resume() {
+      for (const duty of duties.values()) duty.resume();
+    },
+    runDue: (name) => duties.get(name)?.runNow(),
+    leftMs: (name) => duties.get(name)?.leftMs() ?? 0,
+  });
 
   return {
     /** Settles when each duty has run once. By then it has a connection. */
-    begun: Promise.all(duties.map((duty) => duty.begun)).then(() => undefined),
+    begun: Promise.all([...duties.values()].map((duty) => duty.begun)).then(() => undefined),
 
     /** An operation was started here. */
-    workOnOperations: operationsDuty.runNow,
+    workOnOperations: (): void => void duties.get('operations')?.runNow(),
 
     async stop(): Promise<void> {
-      repair.stop();
-      await Promise.all(duties.map((duty) => duty.stop()));
+      context.repair.stop();
+      await rest.stop();
+      await Promise.all([...duties.values()].map((duty) => duty.stop()));
     },
   };
 }

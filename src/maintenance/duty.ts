@@ -1,64 +1,120 @@
+/** Background work: one thing that is done again and again, such as to rescue leases. */
+export interface Duty {
+  name: string;
+  /** How long after its end it runs again, in ms, while this replica is awake (rest.ts). */
+  everyMs: number;
+  /**
+   * Returns true when there is more to do at once, or a number when it is due sooner than `everyMs` says. Each statement that
+   * it sends keeps PostgreSQL awake, so it sends none when it has nothing to do.
+   */
+  run(): Promise<boolean | number>;
+  /**
+   * Whether there is work for it while this replica dozes. Without this function it rests then. For work that one replica does
+   * for all, answer `rest.leads()`: it is true on the replica that looked last for what is due.
+   */
+  worksNow?(): boolean;
+}
+
 /** The pause after a failure, so that an outage does not fill the log. */
 const PAUSE_MS = 1000;
+/** After a rest a duty runs this much later, or at its usual time if that is sooner: requests that woke it go first. */
+const AFTER_REST_MS = 1000;
+/** A duty that may work while the replica dozes looks whether it does as often as this. */
+const LOOK_MS = 1000;
 
-/**
- * Runs a background task at once, and again `everyMs` after it has ended. It runs again sooner when it returns a smaller
- * number of milliseconds, and at once when it returns true: there is more to do.
- */
-export function startDuty(options: {
-  everyMs: number;
-  run(): Promise<boolean | number>;
-  failed(error: unknown): void;
-}): {
+export interface RunningDuty {
+  name: string;
   /** Settles when it has run for the first time. */
   begun: Promise<void>;
-  /** Runs it now, or again when it is running. */
-  runNow(): void;
+  /** How long until it may run again by its own `everyMs`. */
+  leftMs(): number;
+  /** Runs it now, also during a rest. It runs again after a run that is under way. Settles at the end of that run. */
+  runNow(): Promise<void>;
+  /** The replica is awake again. */
+  resume(): void;
   stop(): Promise<void>;
-} {
+}
+
+/** Runs a duty at once, and then again and again: `everyMs` after each end while `isAwake()`, and when it is asked to. */
+export function startDuty(
+  duty: Duty,
+  { isAwake = () => true, failed }: { isAwake?: () => boolean; failed(error: unknown): void },
+): RunningDuty {
+  const { everyMs, run, worksNow } = duty;
   let stopped = false;
-  let isAsked = false;
+  let asked: (() => void)[] = [];
+  let nextAt = 0;
   let timer: NodeJS.Timeout | undefined;
-  let wake: () => void = () => undefined;
+  let goOn: () => void = () => undefined;
   let begin: () => void = () => undefined;
   const begun = new Promise<void>((resolve) => {
     begin = resolve;
   });
 
+  /** Runs it once. Returns how long to wait then. */
+  async function runOnce(): Promise<number> {
+    try {
+      const answer = await run();
+      if (answer === true) return 0;
+      return typeof answer === 'number' ? Math.max(0, Math.min(everyMs, answer)) : everyMs;
+    } catch (error) {
+      failed(error);
+      return Math.max(everyMs, PAUSE_MS);
+    }
+  }
+
+  /** Waits until `ms` are over, or somebody says to go on. Without `ms`: until somebody does. */
+  const wait = (ms?: number) =>
+    new Promise<void>((resolve) => {
+      goOn = resolve;
+      if (ms !== undefined) timer = setTimeout(resolve, ms);
+    });
+
+  async function untilItIsTime(): Promise<void> {
+    let rested = false;
+    while (!stopped && asked.length === 0) {
+      const leftMs = nextAt - performance.now();
+      if (isAwake() || worksNow?.()) {
+        if (leftMs <= 0 && !rested) return;
+        await wait(Math.max(leftMs, rested ? Math.min(everyMs, AFTER_REST_MS) : 0));
+        rested = false;
+      } else {
+        rested = true;
+        await wait(worksNow && Math.max(leftMs, LOOK_MS));
+      }
+      clearTimeout(timer);
+    }
+  }
+
   async function loop(): Promise<void> {
     while (!stopped) {
-      let more = false;
-      let pause = options.everyMs;
-      isAsked = false;
-      try {
-        const answer = await options.run();
-        more = answer === true;
-        if (typeof answer === 'number') pause = Math.max(0, Math.min(pause, answer));
-      } catch (error) {
-        options.failed(error);
-        pause = Math.max(pause, PAUSE_MS);
-      }
+      const answered = asked;
+      asked = [];
+      const pauseMs = await runOnce();
+      nextAt = performance.now() + pauseMs;
       begin();
-      if (more || stopped || isAsked) continue;
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-        timer = setTimeout(resolve, pause);
-      });
+      for (const done of answered) done();
+      if (pauseMs > 0) await untilItIsTime();
     }
+    for (const done of asked) done();
   }
   const running = loop();
 
   return {
+    name: duty.name,
     begun,
+    leftMs: () => nextAt - performance.now(),
     runNow() {
-      isAsked = true;
-      clearTimeout(timer);
-      wake();
+      const done = new Promise<void>((resolve) => {
+        asked.push(resolve);
+      });
+      goOn();
+      return done;
     },
+    resume: () => goOn(),
     stop() {
       stopped = true;
-      clearTimeout(timer);
-      wake();
+      goOn();
       return running;
     },
   };

@@ -40,9 +40,8 @@ const statements = {
 
 /** A pass that has much to do looks this often for queues that have something to prune by now. */
 const LOOK_MS = 1000;
-/** When a look at all jobs was slow, index entries of jobs that are gone are in its way. Then such looks take this share of the time. */
+/** When a look at all jobs was slow, index entries of jobs that are gone are in its way. Then there are fewer of them: src/shareOfTime.ts. */
 const SLOW_MS = 20;
-const WHOLE_SHARE = 1 / 200;
 /** Looks in between find jobs whose retention ended in this time. */
 const RECENT_SECONDS = 60;
 
@@ -69,7 +68,7 @@ export function pruneJobs({ db, throttle }: { db: Db; throttle: BulkThrottle }):
       return lookBack(RECENT_SECONDS);
     } finally {
       const ended = performance.now();
-      if (ended > started + SLOW_MS) wholeFrom = ended + restAfter(ended - started, WHOLE_SHARE);
+      if (ended > started + SLOW_MS) wholeFrom = ended + restAfter(ended - started, 'whole prunes');
     }
   }
 

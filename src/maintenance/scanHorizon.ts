@@ -5,8 +5,6 @@ import { restAfter } from '../shareOfTime.ts';
 /** Longer than any statement runs. Only a full scan finds a lease or a schedule that commits later than this. */
 const MARGIN_MS = 5000;
 const FULL_SCAN_MS = 10_000;
-/** Full scans take at most this share of the time. */
-const FULL_SCAN_SHARE = 1 / 200;
 const BEGINNING = '-infinity';
 /** When the first full scan of a replica fails, its sweeps begin this long ago. */
 const RECENT_MS = 60_000;
@@ -45,7 +43,7 @@ export function createScanHorizon(
       };
       const count = () => {
         const ended = performance.now();
-        if (full) nextFull = ended + Math.max(fullScanMs, restAfter(ended - started, FULL_SCAN_SHARE));
+        if (full) nextFull = ended + Math.max(fullScanMs, restAfter(ended - started, 'full scans'));
       };
       let at: string | undefined;
       try {

@@ -156,7 +156,7 @@ export const rescueLeases = (context: Context & { leaseHorizon: ScanHorizon }) =
   );
 
 /** Makes scheduled jobs ready, or blocked in their groups, when their `run_at` has come. */
-export const promoteScheduled = (context: Context) =>
+export const promoteScheduled = (context: Context & { scheduledHorizon: ScanHorizon }) =>
   sweeper(
     context,
     {
@@ -165,7 +165,7 @@ export const promoteScheduled = (context: Context) =>
       move: async (db, queue_id, due) =>
         db.query(statements.promote, { queue_id, ...(await positionsFor(db, due)) }),
     },
-    createScanHorizon(context.clock),
+    context.scheduledHorizon,
   );
 
 /** A job that comes back after it has expired lies below the scan horizon. Only a full scan finds it. */

@@ -1598,6 +1598,17 @@ export interface StatementTypes {
       up_to: number;
     };
   };
+  'maintenance/next_due': {
+    parameters: {
+      leases_from: string | null;
+      scheduled_from: string | null;
+      self: string | null;
+    };
+    columns: {
+      duty: string;
+      in_ms: number;
+    };
+  };
   'maintenance/promote': {
     parameters: {
       queue_id: number | null;

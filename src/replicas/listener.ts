@@ -9,6 +9,8 @@ const statements = { takesWrites: planned('replicas/takes_writes') };
 const RECONNECT_MS = 500;
 /** A notification that this replica sent comes back to it in this time. */
 const ECHO_MS = 5000;
+/** Later than this, nobody relies on it that notifications arrive. */
+const LATE_MS = 1000;
 /** Where none ever came back, LISTEN goes through a pooler, and another connection will hardly be better. */
 const HOPELESS_MS = 30_000;
 
@@ -28,6 +30,7 @@ export function createListener(options: {
   let client: SetClient | undefined;
   let retry: NodeJS.Timeout | undefined;
   let echo: NodeJS.Timeout | undefined;
+  let echoFrom = 0;
   let hasEchoed = false;
   let isListening = false;
   let closed = false;
@@ -72,6 +75,7 @@ export function createListener(options: {
 
   function expectEcho(): void {
     if (!isListening || echo) return;
+    echoFrom = performance.now();
     echo = setTimeout(() => {
       const why =
         'what this replica sends does not come back. LISTEN leads to another server, or through a pooler';
@@ -80,6 +84,9 @@ export function createListener(options: {
   }
 
   return {
+    /** Whether it listens, and what this replica sent came back in time. */
+    hears: (): boolean => isListening && hasEchoed && !(echo && performance.now() > echoFrom + LATE_MS),
+
     /** Settles after the first try to connect. */
     start: listen,
 

@@ -16,6 +16,9 @@ import { createListener } from './listener.ts';
  *   hello <sender>                     The sender has begun to listen. The others tell it again where claims wait.
  *   replaced <sender> <mark>,<request> The claim was repeated with the sender, and this request may not wait any longer.
  *   keys <sender>                      Access keys have changed. SQL sends it, with the change.
+ *   active <sender>                    The sender does something. `due sql`: SQL has enqueued a job that becomes due.
+ *   looked <sender> [<ms>]             The sender has looked for what is due (src/maintenance/rest.ts): the next thing in so many ms.
+ *                                      SQL sends it, with the look.
  *
  * A lost notification costs latency, never a job: claims and clients that wait also look by themselves, now and then.
  */
@@ -23,8 +26,8 @@ import { createListener } from './listener.ts';
 const notify = planned('replicas/notify');
 
 /** How long a `wait` holds, and how often it is sent again. */
-const INTEREST_MS = 15_000;
-const RENEW_MS = 5_000;
+const INTEREST_MS = 45_000;
+const RENEW_MS = 10_000;
 /** NOTIFY takes a lock over the whole database at commit. So each queue gets at most one `ready` in this time. */
 const QUIET_MS = 50;
 /** How long a `wait` may take to reach the other replicas. */
@@ -69,6 +72,10 @@ export interface NotifierListeners {
   keysChanged(): void;
   /** Notifications may be lost: any queue may have something ready. */
   anywhere(): void;
+  /** Another replica, or SQL, does something. */
+  active(): void;
+  /** Another replica has looked for what is due. The next thing is, if there is one, in so many milliseconds. */
+  looked(inMs: number | undefined): void;
 }
 
 /** Tells waiting claims, here and on other replicas, that a queue may have something ready for them. */
@@ -98,6 +105,8 @@ export function createNotifier(options: {
     replaced: () => undefined,
     keysChanged: () => undefined,
     anywhere: () => undefined,
+    active: () => undefined,
+    looked: () => undefined,
   };
 
   const sendTogether = gathering(MOST_TOGETHER, (messages: string[]) => {
@@ -111,7 +120,10 @@ export function createNotifier(options: {
   /** They are sent in order: when this one is sent, all are. */
   let last: Promise<unknown> = Promise.resolve();
 
-  function send(verb: 'wait' | 'ready' | 'hello' | 'done' | 'replaced', about = ''): Promise<unknown> {
+  function send(
+    verb: 'wait' | 'ready' | 'hello' | 'done' | 'replaced' | 'active',
+    about = '',
+  ): Promise<unknown> {
     if (!isStopped) last = sendTogether(`${verb} ${self} ${about}`);
     return last;
   }
@@ -142,12 +154,14 @@ export function createNotifier(options: {
       listener.echoed();
       return;
     }
+    if (sender === 'sql' || verb === 'hello' || verb === 'active') listeners.active();
     if (verb === 'ready') listeners.elsewhere(about);
     // The name of a group may have spaces.
     else if (verb === 'blocked') listeners.blocked(about, rest.join(' ') || undefined);
     else if (verb === 'wait') note(interest, about);
     else if (verb === 'done') listeners.finished(about.split(','));
     else if (verb === 'hello') announced.clear();
+    else if (verb === 'looked') listeners.looked(about === '' ? undefined : Number(about));
     else if (verb === 'keys') listeners.keysChanged();
     else if (verb === 'replaced') {
       const [mark = '', request = ''] = about.split(',');
@@ -169,6 +183,21 @@ export function createNotifier(options: {
   return {
     /** The name of this replica in notifications. */
     self,
+
+    /** Whether notifications arrive here, as far as those show that this replica has sent. */
+    hears: listener.hears,
+
+    /** Tells the other replicas that something is done here. */
+    active: (): Promise<unknown> => send('active'),
+
+    /** Runs a statement that sends a notification of this replica. */
+    async sending<T>(work: () => Promise<T>): Promise<T> {
+      listener.expectEcho();
+      return work().catch((error) => {
+        listener.forgetEcho();
+        throw error;
+      });
+    },
 
     async start(to: NotifierListeners): Promise<void> {
       listeners = to;

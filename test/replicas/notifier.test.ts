@@ -29,6 +29,8 @@ const DEAF: NotifierListeners = {
   replaced: nothing,
   keysChanged: nothing,
   anywhere: nothing,
+  active: () => undefined,
+  looked: () => undefined,
 };
 
 /** The notifier of one replica. `woken` waits for a queue that it wakes, or for a finished job that it hears of. */
