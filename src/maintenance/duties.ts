@@ -138,7 +138,8 @@ export function startDuties(context: Context) {
   const failed = (error: unknown) => log(error, 'a background duty failed, it will run again');
   const duties = new Map<string, RunningDuty>();
   for (const duty of dutiesOf(context)) {
-    const run = dutyLog.noting(duty.name, duty.run);
+    const rests = () => !rest.isAwake() && !duty.worksNow?.();
+    const run = dutyLog.noting(duty.name, duty.run, rests);
     duties.set(duty.name, startDuty({ ...duty, run }, { isAwake: rest.isAwake, failed }));
   }
   rest.begin({

@@ -3,8 +3,11 @@ interface Runs {
   seconds: number;
   failures: number;
   lastSeconds: number | undefined;
-  /** On the clock of this machine. Of a duty that never succeeded: when the process started. */
-  lastSuccess: number;
+  /**
+   * On the clock of this machine. Of a duty that never succeeded: when the process started. Now, while it rests because nothing
+   * is due for it.
+   */
+  readonly lastSuccess: number;
 }
 
 /** Notes how each duty runs. */
@@ -15,17 +18,32 @@ export function createDutyLog() {
     all: (): Iterable<[string, Runs]> => duties,
 
     /** The run of a duty, noted under its name. */
-    noting(name: string, run: () => Promise<boolean | number>): () => Promise<boolean | number> {
-      const runs: Runs = { seconds: 0, failures: 0, lastSeconds: undefined, lastSuccess: Date.now() / 1000 };
+    noting(
+      name: string,
+      run: () => Promise<boolean | number>,
+      rests: () => boolean,
+    ): () => Promise<boolean | number> {
+      let succeededAt = Date.now() / 1000;
+      let hasFailed = false;
+      const runs: Runs = {
+        seconds: 0,
+        failures: 0,
+        lastSeconds: undefined,
+        get lastSuccess() {
+          return rests() && !hasFailed ? Date.now() / 1000 : succeededAt;
+        },
+      };
       duties.set(name, runs);
       return async () => {
         const began = performance.now();
         try {
           const answer = await run();
-          runs.lastSuccess = Date.now() / 1000;
+          succeededAt = Date.now() / 1000;
+          hasFailed = false;
           return answer;
         } catch (error) {
           runs.failures++;
+          hasFailed = true;
           throw error;
         } finally {
           runs.lastSeconds = (performance.now() - began) / 1000;
