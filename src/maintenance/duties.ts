@@ -83,15 +83,20 @@ interface Context {
 /** Walks below the floors go on for so long after the last thing was done: the slowest begins 30 s after the one before. */
 const PATROLS_MS = 35_000;
 
+/** While all replicas doze, one of them deletes what nobody sees any more, so often. */
+const UNSEEN_MS = 20_000;
+
 const always = () => true;
 
 /**
  * All duties. While the replica dozes, the due look (sql/maintenance/next_due.sql) says when `rescue`, `promote`, `expire`,
- * `schedules`, `operations` and `prune_jobs` run. The other prunings delete what nobody sees any more: they wait until it is awake.
+ * `schedules`, `operations` and `prune_jobs` run.
  */
 function dutiesOf(context: Context): Duty[] {
   const { clock, repair, claims, keys, arrivals, totals, depths, sampler, operations, rest } = context;
   const isWatched = () => totals.isWatched();
+  /** For duties that delete what nobody sees any more. */
+  const unseen = { worksNow: rest.leads, dozingMs: UNSEEN_MS };
   return [
     { name: 'rescue', everyMs: SWEEP_MS, run: rescueLeases(context) },
     { name: 'promote', everyMs: SWEEP_MS, run: promoteScheduled(context) },
@@ -110,15 +115,15 @@ function dutiesOf(context: Context): Duty[] {
     { name: 'store_floors', everyMs: STORE_FLOORS_MS, run: storeFloors(context) },
     { name: 'groups', everyMs: GROUPS_MS, run: repair.run },
 
-    { name: 'prune_answers', everyMs: PRUNE_MS, run: pruneAnswers(context) },
-    { name: 'prune_windows', everyMs: PRUNE_MS, run: pruneWindows(context) },
-    { name: 'prune_claims', everyMs: PRUNE_MS, run: pruneClaims(context) },
-    { name: 'prune_keys', everyMs: PRUNE_MS, run: pruneKeys(context) },
-    { name: 'prune_audit', everyMs: PRUNE_MS, run: pruneAudit(context) },
-    { name: 'prune_history', everyMs: PRUNE_MS, run: pruneHistory(context) },
-    { name: 'prune_operations', everyMs: PRUNE_OPERATIONS_MS, run: pruneOperations(context) },
-    { name: 'cut_history', everyMs: CUT_MS, run: cutTable(context, 'history') },
-    { name: 'cut_audit', everyMs: CUT_MS, run: cutTable(context, 'audit') },
+    { name: 'prune_answers', everyMs: PRUNE_MS, run: pruneAnswers(context), ...unseen },
+    { name: 'prune_windows', everyMs: PRUNE_MS, run: pruneWindows(context), ...unseen },
+    { name: 'prune_claims', everyMs: PRUNE_MS, run: pruneClaims(context), ...unseen },
+    { name: 'prune_keys', everyMs: PRUNE_MS, run: pruneKeys(context), ...unseen },
+    { name: 'prune_audit', everyMs: PRUNE_MS, run: pruneAudit(context), ...unseen },
+    { name: 'prune_history', everyMs: PRUNE_MS, run: pruneHistory(context), ...unseen },
+    { name: 'prune_operations', everyMs: PRUNE_OPERATIONS_MS, run: pruneOperations(context), ...unseen },
+    { name: 'cut_history', everyMs: CUT_MS, run: cutTable(context, 'history'), ...unseen },
+    { name: 'cut_audit', everyMs: CUT_MS, run: cutTable(context, 'audit'), ...unseen },
     { name: 'queue_numbers', everyMs: QUEUE_NUMBERS_MS, run: context.queueNumbers.run },
     { name: 'clock', everyMs: CLOCK_MS, run: () => clock.adjust().then(() => false) },
 

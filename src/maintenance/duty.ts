@@ -13,6 +13,8 @@ export interface Duty {
    * for all, answer `rest.leads()`: it is true on the replica that looked last for what is due.
    */
   worksNow?(): boolean;
+  /** How long after its end it runs again while the replica dozes, if that is longer than `everyMs`. */
+  dozingMs?: number;
 }
 
 /** The pause after a failure, so that an outage does not fill the log. */
@@ -40,10 +42,11 @@ export function startDuty(
   duty: Duty,
   { isAwake = () => true, failed }: { isAwake?: () => boolean; failed(error: unknown): void },
 ): RunningDuty {
-  const { everyMs, run, worksNow } = duty;
+  const { everyMs, run, worksNow, dozingMs = 0 } = duty;
   let stopped = false;
   let asked: (() => void)[] = [];
-  let nextAt = 0;
+  let endedAt = 0;
+  let pauseMs = 0;
   let timer: NodeJS.Timeout | undefined;
   let goOn: () => void = () => undefined;
   let begin: () => void = () => undefined;
@@ -73,8 +76,9 @@ export function startDuty(
   async function untilItIsTime(): Promise<void> {
     let rested = false;
     while (!stopped && asked.length === 0) {
-      const leftMs = nextAt - performance.now();
-      if (isAwake() || worksNow?.()) {
+      const isUp = isAwake();
+      const leftMs = endedAt + (isUp ? pauseMs : Math.max(pauseMs, dozingMs)) - performance.now();
+      if (isUp || worksNow?.()) {
         if (leftMs <= 0 && !rested) return;
         await wait(Math.max(leftMs, rested ? Math.min(everyMs, AFTER_REST_MS) : 0));
         rested = false;
@@ -90,8 +94,8 @@ export function startDuty(
     while (!stopped) {
       const answered = asked;
       asked = [];
-      const pauseMs = await runOnce();
-      nextAt = performance.now() + pauseMs;
+      pauseMs = await runOnce();
+      endedAt = performance.now();
       begin();
       for (const done of answered) done();
       if (pauseMs > 0) await untilItIsTime();
@@ -103,7 +107,7 @@ export function startDuty(
   return {
     name: duty.name,
     begun,
-    leftMs: () => nextAt - performance.now(),
+    leftMs: () => endedAt + pauseMs - performance.now(),
     runNow() {
       const done = new Promise<void>((resolve) => {
         asked.push(resolve);

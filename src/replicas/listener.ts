@@ -10,7 +10,7 @@ const RECONNECT_MS = 500;
 /** A notification that this replica sent comes back to it in this time. */
 const ECHO_MS = 5000;
 /** Later than this, nobody relies on it that notifications arrive. */
-const LATE_MS = 1000;
+const LATE_MS = 2000;
 /** Where none ever came back, LISTEN goes through a pooler, and another connection will hardly be better. */
 const HOPELESS_MS = 30_000;
 

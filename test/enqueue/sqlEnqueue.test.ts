@@ -131,7 +131,7 @@ describe("in the producer's own transaction", () => {
     }
   });
 
-  test('one NOTIFY is sent for each queue or group, however many jobs there are, and none for scheduled jobs', async () => {
+  test('one NOTIFY is sent for each queue or group, however many jobs there are, and one for all scheduled jobs', async () => {
     const listener = new pg.Client(here.databaseUrl);
     const heard: (string | undefined)[] = [];
     listener.on('notification', ({ payload }) => {
@@ -151,7 +151,13 @@ describe("in the producer's own transaction", () => {
     await listener.query(`notify dibs, 'last sql of all'`);
     await eventually(async () => expect(heard.at(-1)).toBe('last sql of all'));
     await listener.end();
-    expect(heard).toEqual([`ready sql ${a}`, `ready sql ${b}`, `blocked sql ${c} g  1`, 'last sql of all']);
+    expect(heard).toEqual([
+      `ready sql ${a}`,
+      `ready sql ${b}`,
+      `blocked sql ${c} g  1`,
+      'due sql',
+      'last sql of all',
+    ]);
   });
 
   test('jobs of one group are claimed in the order of their commits, by SQL or by HTTP, and wake claims', async () => {

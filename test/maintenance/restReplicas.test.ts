@@ -1,0 +1,73 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createDatabase, onServer } from '../support/database.ts';
+import { http, type Replica, startReplica } from '../support/replica.ts';
+import { until } from '../support/until.ts';
+
+/** Longer than a replica is awake after the last thing that was done, and than PostgreSQL takes to count what was done before. */
+const QUIET_MS = 18_000;
+const COUNTED_MS = 15_000;
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+const replicas: Replica[] = [];
+
+beforeAll(async () => {
+  database = await createDatabase();
+  for (let i = 0; i < 3; i++) replicas.push(await startReplica({ DATABASE_URL: database.url }));
+});
+afterAll(async () => {
+  for (const replica of replicas) await replica.end('SIGTERM');
+  await database.drop();
+});
+
+async function transactions(): Promise<number> {
+  const [row] = await onServer<{ n: string }>(
+    database.url,
+    'select xact_commit + xact_rollback as n from pg_stat_database where datname = current_database()',
+  );
+  return Number(row?.n);
+}
+
+const jobs = (queue: string) =>
+  onServer<{ state: string; late_ms: number }>(
+    database.url,
+    `select state, extract(epoch from clock_timestamp() - run_at)::float8 * 1000 as late_ms
+     from dibs.jobs where queue_id = (select id from dibs.queues where name = $1)`,
+    [queue],
+  );
+
+test('three replicas at which nothing is done and nothing is due make fewer than 2 transactions a second together', async () => {
+  const [first] = replicas as [Replica];
+  await http(first.url, 'POST', '/jobs', { queue: 'far', delay_seconds: 3600 });
+  await sleep(QUIET_MS);
+  const before = await transactions();
+  await sleep(COUNTED_MS);
+  const made = (await transactions()) - before;
+  expect(made).toBeLessThan((2 * COUNTED_MS) / 1000);
+});
+
+test('a lease of a replica that was killed is taken back in time, though all replicas rest', async () => {
+  const [first, second] = replicas as [Replica, Replica];
+  await http(first.url, 'POST', '/jobs', { queue: 'leased' });
+  await http(first.url, 'POST', '/jobs/claim', { queues: ['leased'], lease_seconds: 10 });
+  // By then they rest.
+  await sleep(8000);
+  await first.end('SIGKILL');
+  replicas.shift();
+  await until(async () => (await jobs('leased'))[0]?.state === 'ready', { withinMs: 6000 });
+  const { body } = await http(second.url, 'POST', '/jobs/claim', { queues: ['leased'] });
+  expect(body.jobs).toHaveLength(1);
+});
+
+test('a job by SQL wakes replicas that rest, and a claim gets it at its time', async () => {
+  const [first] = replicas as [Replica];
+  await http(first.url, 'PUT', '/queues/sql', {});
+  await sleep(9000);
+  const waiting = http(first.url, 'POST', '/jobs/claim', { queues: ['sql'], wait_seconds: 20 });
+  await sleep(500);
+  await onServer(database.url, `select dibs.enqueue('sql', delay_seconds => 1)`);
+  const { body } = await waiting;
+  expect(body.jobs).toHaveLength(1);
+  const late = Date.now() - Date.parse(body.jobs[0].run_at);
+  expect(late).toBeLessThan(3000);
+});
