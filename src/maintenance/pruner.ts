@@ -98,8 +98,8 @@ export function pruneJobs({ db, throttle }: { db: Db; throttle: BulkThrottle }):
   };
 }
 
-/** A row that commits more than `marginMs` after its time was over may stay for a minute more. Nobody sees it. */
-const MARGINS = { marginMs: 500, fullScanMs: 60_000 };
+/** A row that commits more than `marginMs` after its time was over may stay for half a minute more. Nobody sees it. */
+const MARGINS = { marginMs: 500, fullScanMs: 30_000 };
 
 /** Deletes rows whose time is over, oldest first. Starts at a scan horizon. */
 function pruneExpired<Parameters extends { from: string | null }>(
