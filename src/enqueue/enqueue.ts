@@ -144,7 +144,8 @@ export function createEnqueue(context: {
     for (;;) {
       const times = checked(jobs, at);
       const found = new Map<string, Queue>();
-      for (const name of names) {
+      const there = names.size > 1 ? await queues.refresh([...names]) : names;
+      for (const name of there) {
         const queue = await queues.find(name, fair.has(name));
         if (queue) found.set(name, queue);
       }
@@ -153,8 +154,8 @@ export function createEnqueue(context: {
       const known = Array.isArray(prepared) ? prepared : await prepared;
       const open = async () => {
         if (known.length === jobs.length) return known;
-        for (const name of names)
-          if (!found.has(name)) found.set(name, await queues.open(name, fair.has(name), isPart));
+        const missing = [...names].filter((name) => !found.has(name));
+        for (const queue of await queues.openAll(missing, fair, isPart)) found.set(queue.name, queue);
         return inFound();
       };
       try {

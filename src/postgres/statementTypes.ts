@@ -2441,6 +2441,12 @@ export interface StatementTypes {
       id: number;
     };
   };
+  'queues/create_all': {
+    parameters: {
+      names: (string | null)[] | TextArray | null;
+    };
+    columns: Record<never, never>;
+  };
   'queues/find_free': {
     parameters: {
       after: number | null;

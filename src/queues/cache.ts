@@ -1,5 +1,6 @@
 import { isOutage, jobNotFound } from '../errors.ts';
 import { queueIdOf } from '../ids.ts';
+import { isLockTimeout } from '../postgres/errorClasses.ts';
 import { gathering } from '../postgres/gathering.ts';
 import { SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
@@ -38,6 +39,7 @@ const findByNames = prepared('queues/by_names', row<FoundRow>());
 const findByIds = prepared('queues/by_ids', row<FoundRow>());
 const makeFair = planned('queues/mark_fair');
 const create = prepared('queues/create');
+const createAll = planned('queues/create_all');
 
 export const toQueue = ({ backoff, rate_jobs, rate_seconds, ...row }: QueueRow): Queue => ({
   ...row,
@@ -165,12 +167,39 @@ export function queueCache(db: Database, opened: (name: string) => void = () => 
     return done;
   }
 
+  /** Creates queues with one statement, unless a lock is in its way. Then nothing is done. */
+  async function createTogether(names: string[]): Promise<void> {
+    const turn = { queue: names[0], tryMs: SHORT_LOCK_WAIT_MS };
+    try {
+      await orTooManyQueues(inTurnOf(db, turn).query(createAll, { names }));
+      for (const name of names) {
+        opened(name);
+        changed(name);
+      }
+    } catch (error) {
+      if (!isLockTimeout(error)) throw error;
+    }
+  }
+
   /** The queue, if it exists. `hasFairnessKeys` marks it for jobs with fairness keys. */
   async function find(name: string, hasFairnessKeys = false, isPart = false): Promise<Queue | undefined> {
     for (;;) {
       const queue = await lookUp(name);
       if (!queue || queue.fair || !hasFairnessKeys) return queue;
       await inTurnOf(db, { queue: name, isPart }).query(makeFair, { name });
+      changed(name);
+    }
+  }
+
+  /**
+   * Finds or creates a queue. `hasFairnessKeys` marks it for jobs with fairness keys. `isPart`: a transaction waits for this,
+   * and hears of a lock in its way.
+   */
+  async function open(name: string, hasFairnessKeys = false, isPart = false): Promise<Queue> {
+    for (;;) {
+      const queue = await find(name, hasFairnessKeys, isPart);
+      if (queue) return queue;
+      await createOnce(name, isPart);
       changed(name);
     }
   }
@@ -197,18 +226,17 @@ export function queueCache(db: Database, opened: (name: string) => void = () => 
     },
 
     find,
+    open,
 
-    /**
-     * Finds or creates a queue. `hasFairnessKeys` marks it for jobs with fairness keys. `isPart`: a transaction waits for this,
-     * and hears of a lock in its way.
-     */
-    async open(name: string, hasFairnessKeys = false, isPart = false): Promise<Queue> {
-      for (;;) {
-        const queue = await find(name, hasFairnessKeys, isPart);
-        if (queue) return queue;
-        await createOnce(name, isPart);
-        changed(name);
+    /** Finds or creates queues, as `open` does, with few statements. `fair` has the names of those with fairness keys. */
+    async openAll(names: string[], fair: Set<string>, isPart = false): Promise<Queue[]> {
+      if (names.length > 1) {
+        await createTogether(names);
+        await refresh(names);
       }
+      const queues: Queue[] = [];
+      for (const name of names) queues.push(await open(name, fair.has(name), isPart));
+      return queues;
     },
 
     changed,
