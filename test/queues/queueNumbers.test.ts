@@ -26,12 +26,14 @@ const numberOf = (jobId: string) => Number.parseInt(jobId.slice(30), 16);
 
 /** All numbers are given. */
 const end = () => sql(`select setval('dibs.queue_ids', ${MOST_QUEUE_NUMBERS})`);
-/** These numbers have rested for so many days more. */
-const rest = (days: number, ...numbers: number[]) =>
-  sql(
+/** These numbers have rested for so many days more. The totals, where their queues may still be for a second, name them no more. */
+const rest = async (days: number, ...numbers: number[]) => {
+  await sql('delete from dibs.totals where queue_id = any ($1)', [numbers]);
+  await sql(
     `update dibs.free_queue_ids set since = since - $1::integer * interval '1 day' where queue_id = any ($2)`,
     [days, numbers],
   );
+};
 
 /** Enqueues a job into a new queue and deletes the queue. */
 async function deletedQueue(job: object = {}) {
