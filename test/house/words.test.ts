@@ -1,0 +1,60 @@
+import { execFileSync } from 'node:child_process';
+import { describe, expect, test } from 'vitest';
+import { ROOT, textOf } from '../support/sources.ts';
+
+const files = execFileSync(
+  'git',
+  ['-C', ROOT, 'ls-files', '--cached', '--others', '--exclude-standard', '--deduplicate'],
+  {
+    encoding: 'utf8',
+  },
+).split('\n');
+
+/** `giveUpAt` and `give_up` as words. */
+const wordsOf = (line: string) => line.replaceAll(/([a-z\d])([A-Z])/g, '$1 $2').replaceAll('_', ' ');
+
+const retired = [
+  ...(textOf('docs/glossary.md').split('## Retired words')[1] ?? '').matchAll(/^\| ([\w -]+) \| (.+) \|$/gm),
+].flatMap(([, word, instead]) => (word && instead && word !== 'Not' ? [{ word, instead }] : []));
+
+describe('code and SQL', () => {
+  const sources = files.filter(
+    (file) => /^(src|routes|commands|sql)\/.*\.(ts|sql)$/.test(file) && !file.startsWith('sql/migrations/'),
+  );
+  const lines = sources.flatMap((file) =>
+    textOf(file)
+      .split('\n')
+      .map((line, i) => ({ at: `${file}:${i + 1}: ${line.trim()}`, words: wordsOf(line) })),
+  );
+
+  test('the glossary retires words', () => expect(retired.length).toBeGreaterThan(15));
+
+  test.each(retired)('do not say "$word", but $instead', ({ word }) => {
+    const said = new RegExp(`\\b${word.replaceAll(/[ -]/g, '[ -]?')}(s|ed|ing)?\\b`, 'i');
+    expect(lines.filter(({ words }) => said.test(words)).map(({ at }) => at)).toEqual([]);
+  });
+});
+
+/** The lines of a page, each empty that is code, a table, a heading, HTML or the address of a link. */
+function proseOf(text: string): string[] {
+  const withoutCode = text.replaceAll(/^( *)(```|~~~).*?^\1\2$/gms, (code) => code.replaceAll(/.+/g, ''));
+  const isOther = /^ {4,}(?![-*\d])|^ *(\||#|>|<|\[[^\]]+\]:)/;
+  return withoutCode.split('\n').map((line) => (isOther.test(line) ? '' : line));
+}
+
+/** No line ends inside of code or an address. So a line without a space before its end may be longer. */
+const canBreakBefore = (line: string, width: number) =>
+  line
+    .replaceAll(/`[^`]+`|\]\([^)]+\)/g, (whole) => whole.replaceAll(' ', '_'))
+    .slice(0, width + 1)
+    .replace(/^ *([-*+]|\d+\.)? */, '')
+    .includes(' ');
+
+describe('prose', () => {
+  const pages = files.filter((file) => file.endsWith('.md'));
+
+  test.each(pages)('of %s is at most 120 characters wide', (page) => {
+    const wide = proseOf(textOf(page)).filter((line) => line.length > 120 && canBreakBefore(line, 120));
+    expect(wide).toEqual([]);
+  });
+});
