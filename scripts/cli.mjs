@@ -30,7 +30,8 @@ writeCurrent(
   'docs/cli.md',
   `# The command line
 
-\`npm run generate\` writes this page from what the commands say of themselves. \`dibs help jobs\` and \`dibs jobs --help\` say it, too.
+\`npm run generate\` writes this page from what the commands say of themselves. \`dibs help jobs\` and \`dibs jobs --help\`
+say it, too.
 
 \`\`\`bash
 dibs context set prod --url https://dibs.example.com --key-file ./key   # once; or DIBS_URL and DIBS_KEY
@@ -40,12 +41,13 @@ dibs history 01a1f5c2-77aa-7000-8000-0000000000c1                       # what h
 dibs retry --queue mail --error-contains "SMTP 421"                     # counts them, asks, and mends them
 \`\`\`
 
-- **Which Dibs?** \`--context\` or \`DIBS_CONTEXT\`; else \`DIBS_URL\` with \`DIBS_KEY\`; else the context in use; else \`http://127.0.0.1:8080\`. The
-  key of one never goes to the address of another.
-- **People get tables, programs get JSON.** \`--json\` prints the answer of the API as it came, with every digit. A list with \`--all\` prints each page
-  on a line of its own. Without a terminal, tables are not cut and have no colours. \`NO_COLOR\` takes the colours away on a terminal, too.
-- **What destroys asks first**: purge, delete, move, and retry and cancel by a filter. They say to how many jobs they will do it. \`--yes\` answers before.
-  Where there is no terminal, nothing happens without \`--yes\`.
+- **Which Dibs?** \`--context\` or \`DIBS_CONTEXT\`; else \`DIBS_URL\` with \`DIBS_KEY\`; else the context in use; else
+  \`http://127.0.0.1:8080\`. The key of one never goes to the address of another.
+- **People get tables, programs get JSON.** \`--json\` prints the answer of the API as it came, with every digit. A list
+  with \`--all\` prints each page on a line of its own. Without a terminal, tables are not cut and have no colours.
+  \`NO_COLOR\` takes the colours away on a terminal, too.
+- **What destroys asks first**: purge, delete, move, and retry and cancel by a filter. They say to how many jobs they
+  will do it. \`--yes\` answers before. Where there is no terminal, nothing happens without \`--yes\`.
 - **Text from jobs is shown, never obeyed.** Control characters in a payload or an error appear as \`\\u001b\`.
 
 ## Exit status
@@ -68,7 +70,8 @@ dibs completion fish > ~/.config/fish/completions/dibs.fish
 
 ## Commands at a database
 
-Each tells more with \`--help\`. \`dibs work\` is in [workers.md](workers.md), the others are in [operating.md](operating.md).
+Each tells more with \`--help\`. \`dibs work\` is in [workers.md](workers.md), the others are in
+[operating.md](operating.md).
 
 | Command | What it does |
 |---|---|

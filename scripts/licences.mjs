@@ -15,8 +15,8 @@ writeCurrent(
   `# Licences
 
 Dibs is under the [MIT licence](../LICENSE). This page lists the packages that \`npm install\` brings along, with their
-licences. \`npm run generate\` writes it from \`package-lock.json\`. \`npm run check\` fails when it is stale, and for a licence
-that is not in the list of permissive ones (\`scripts/licenceRules.mjs\`).
+licences. \`npm run generate\` writes it from \`package-lock.json\`. \`npm run check\` fails when it is stale, and for a
+licence that is not in the list of permissive ones (\`scripts/licenceRules.mjs\`).
 
 The packages have the texts of their licences in their folders of \`node_modules\`, and the image keeps these folders.
 \`abstract-logging\`, \`pg-types\` and \`pgpass\` only name theirs.
