@@ -1,11 +1,12 @@
 import { parseArgs } from 'node:util';
 import { createAudit } from '../src/access/audit.ts';
-import { createCaller, type Scope } from '../src/access/caller.ts';
-import { canMakeKeys, type KeyAdmin, type KeyInfo, keyAdmin, type MadeKey } from '../src/access/keyAdmin.ts';
+import { canMakeKeys, type KeyAdmin, keyAdmin } from '../src/access/keyAdmin.ts';
 import { newKey, newKeyId } from '../src/access/keyFormat.ts';
-import type { VerbName } from '../src/access/needs.ts';
+import { createCaller, type Scope } from '../src/caller.ts';
 import type { Config } from '../src/config.ts';
 import type { Database } from '../src/postgres/pool.ts';
+import type { KeyInfo, MadeKey } from '../src/verbs/keys.ts';
+import type { VerbName } from '../src/verbs.ts';
 import { withDatabase } from './database.ts';
 import { jsonFor, safe, safeLine } from './shown.ts';
 import { parsed, UsageError } from './usage.ts';

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import type { Answer } from '../src/enqueue/keptAnswers.ts';
 import type { Job } from '../src/job.ts';
 import { traceIn } from '../src/traceparent.ts';
+import type { Answer } from '../src/verbs/enqueue.ts';
 import { enqueueAndReply, idempotencyHeaders, replayedHeader } from './http/answers/idempotency.ts';
 import { finishedWithin, isSole, preferHeaders, preferredWait } from './http/answers/prefer.ts';
 import type { App } from './http/connection/fastify.ts';

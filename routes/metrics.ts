@@ -1,7 +1,7 @@
-import { ANYBODY } from '../src/access/caller.ts';
-import type { Engine } from '../src/engine.ts';
+import { ANYBODY } from '../src/caller.ts';
 import { textOf } from '../src/metrics/family.ts';
 import { inSlices } from '../src/slices.ts';
+import type { Engine } from '../src/verbs.ts';
 import type { App } from './http/connection/fastify.ts';
 import { operation } from './http/openapi/operation.ts';
 import { ref } from './schemas/common.ts';

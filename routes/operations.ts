@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { isUuid } from '../src/ids.ts';
-import { OPERATION_STATES, type Operation as OperationRow } from '../src/operations/operations.ts';
+import { OPERATION_STATES, type Operation as OperationRow } from '../src/verbs/operations.ts';
 import { pageOf } from './http/answers/cursor.ts';
 import type { App } from './http/connection/fastify.ts';
 import { answer, operation } from './http/openapi/operation.ts';

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { ANYBODY, SCOPES } from '../src/access/caller.ts';
+import { ANYBODY, SCOPES } from '../src/caller.ts';
 import { version } from '../src/version.ts';
 import type { App } from './http/connection/fastify.ts';
 import { answer, operation } from './http/openapi/operation.ts';

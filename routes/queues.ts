@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { QueueStatus } from '../src/changing/queues.ts';
+import type { QueueStatus } from '../src/verbs/queues.ts';
 import { pageOf } from './http/answers/cursor.ts';
 import type { App } from './http/connection/fastify.ts';
 import { completeBackoff } from './http/json/jobBody.ts';

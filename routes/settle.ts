@@ -1,8 +1,7 @@
 import type { RefusalCode } from '../src/errors.ts';
 import type { Job } from '../src/job.ts';
-import type { Acked, Extended, Nacked } from '../src/settle/requests.ts';
-import type { ItemAnswer, Settled } from '../src/settle/settleMany.ts';
 import { traceIn } from '../src/traceparent.ts';
+import type { Acked, Extended, ItemAnswer, Nacked, Settled } from '../src/verbs/settle.ts';
 import { toProblem } from './http/answers/problems.ts';
 import { wholeBody } from './http/answers/refusalOf.ts';
 import type { App } from './http/connection/fastify.ts';

@@ -1,5 +1,5 @@
-import type { Engine } from '../src/engine.ts';
 import { unavailable } from '../src/errors.ts';
+import type { Engine } from '../src/verbs.ts';
 import { version } from '../src/version.ts';
 import type { App } from './http/connection/fastify.ts';
 import { answer, operation } from './http/openapi/operation.ts';

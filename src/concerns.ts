@@ -2,27 +2,27 @@ import { askers } from './askers.ts';
 import { HeldUp, unavailable, withUnknownOutcome } from './errors.ts';
 import type { Ledger } from './ledger.ts';
 import type { Look } from './looks.ts';
+import type { RequestOf, VerbName } from './verbs.ts';
 
 /*
  * The seam of the engine: what concerns every verb is put around all of them here. A concern chooses, when the engine
  * starts, what it does around a verb. It costs the other verbs nothing.
  */
 
-// biome-ignore lint/suspicious/noExplicitAny: a verb takes a request of its own type.
-export type Verbs = Record<string, (request: any) => Promise<unknown>>;
+type AnyVerb = (request: unknown) => Promise<unknown>;
 
 /** Runs around each call of a verb. `run` runs the verb. */
 export type Around = (run: () => Promise<unknown>, request: unknown) => Promise<unknown>;
 
 /** What to do around the verb of this name, if anything. */
-export type Concern = (verb: string) => Around | undefined;
+export type Concern = (verb: VerbName) => Around | undefined;
 
 /** The same verbs with every concern around them. The first concern is the outermost. */
-export function withConcerns<V extends Verbs>(verbs: V, concerns: Concern[]): V {
-  const wrapped = Object.entries(verbs).map(([name, verb]) => [
+export function withConcerns<V extends object>(verbs: V, concerns: Concern[]): V {
+  const wrapped = Object.entries(verbs as Record<string, AnyVerb>).map(([name, verb]) => [
     name,
     concerns.reduceRight((inner, concern) => {
-      const around = concern(name);
+      const around = concern(name as VerbName);
       return around ? (request: unknown) => around(() => inner(request), request) : inner;
     }, verb),
   ]);
@@ -45,7 +45,7 @@ export const noteServedClaims =
 export const keepAwake =
   (
     rest: { asked(): Promise<unknown> | undefined; active(): void },
-    makesDue: (verb: string) => boolean,
+    makesDue: (verb: VerbName) => boolean,
   ): Concern =>
   (verb) => {
     const noteActive = makesDue(verb) ? rest.active : () => undefined;
@@ -60,7 +60,7 @@ export const keepAwake =
  * Counts the calls of verbs that are under way, whatever they wait for: a place, a connection, a lock. Not those that are `uncounted`:
  * a count takes 4 µs.
  */
-export function countCalls(ledger: Ledger, uncounted: readonly string[]): Concern {
+export function countCalls(ledger: Ledger, uncounted: readonly VerbName[]): Concern {
   let calls = 0;
   const ended = () => {
     calls--;
@@ -82,7 +82,7 @@ export function countCalls(ledger: Ledger, uncounted: readonly string[]): Concer
  * says itself what it has done before.
  */
 export const unknownWhenBroken =
-  (verbs: string[]): Concern =>
+  (verbs: readonly VerbName[]): Concern =>
   (verb) =>
     verbs.includes(verb)
       ? async (run) => {
@@ -118,16 +118,15 @@ function within<T>(ms: number, work: Promise<T>): Promise<T> {
  * long together. What is under way goes on. Other calls have no timer: their transaction has a limit.
  */
 export const refusedWhenSlow =
-  // biome-ignore lint/suspicious/noExplicitAny: a verb takes a request of its own type.
-    (concerned: Record<string, (request: any) => boolean>): Concern =>
-    (verb) => {
-      const isConcerned = concerned[verb];
-      return isConcerned && ((run, request) => (isConcerned(request) ? within(CALL_MS, run()) : run()));
-    };
+  (concerned: { [V in VerbName]?: (request: RequestOf<V>) => boolean }): Concern =>
+  (verb) => {
+    const isConcerned = concerned[verb] as ((request: unknown) => boolean) | undefined;
+    return isConcerned && ((run, request) => (isConcerned(request) ? within(CALL_MS, run()) : run()));
+  };
 
 /** Shares and bounds the calls of verbs that only look. Those who ask take turns: a request may say `from` whom it is. */
 export const shareLooks =
-  (looks: (verb: string) => boolean, look: Look): Concern =>
+  (looks: (verb: VerbName) => boolean, look: Look): Concern =>
   (verb) =>
     looks(verb)
       ? (run, request) => {

@@ -3,7 +3,7 @@ import { createAudit } from './access/audit.ts';
 import { guard } from './access/guard.ts';
 import { keyAdmin } from './access/keyAdmin.ts';
 import { createKeys } from './access/keys.ts';
-import { needOf, type VerbName } from './access/needs.ts';
+import { needOf } from './access/needs.ts';
 import { createNewQueueLimit } from './access/newQueues.ts';
 import { createBulkThrottle } from './batching/bulkThrottle.ts';
 import { createRoundTrips, ORDER_IN_TRIP } from './batching/roundTrips.ts';
@@ -27,10 +27,8 @@ import { createDepths } from './counting/depths.ts';
 import { createMetrics } from './counting/metrics.ts';
 import { createSampler, createSamples } from './counting/samples.ts';
 import { createCapacity } from './enqueue/capacity.ts';
-import type { PathOf } from './enqueue/checks.ts';
 import { createEnqueue } from './enqueue/enqueue.ts';
-import { type IdempotentEnqueue, idempotentEnqueue } from './enqueue/idempotency.ts';
-import type { NewJob } from './enqueue/newJob.ts';
+import { idempotentEnqueue } from './enqueue/idempotency.ts';
 import { createOnceBatcher } from './enqueue/onceBatcher.ts';
 import { createArrivals } from './floor/arrivals.ts';
 import { createGroupHeads } from './groups/heads.ts';
@@ -38,7 +36,6 @@ import { createGroupRepair } from './groups/repair.ts';
 import { createHistory } from './history/history.ts';
 import { createLeaseTimes } from './leaseTimes.ts';
 import { createLedger } from './ledger.ts';
-import type { JobListing } from './looking/jobFilter.ts';
 import { jobAdmin } from './looking/jobs.ts';
 import { createOverview } from './looking/overview.ts';
 import { createLooks, createSharedLooks } from './looks.ts';
@@ -55,7 +52,6 @@ import { operationAdmin } from './operations/operations.ts';
 import { createPurge } from './operations/purge.ts';
 import { createRedrive } from './operations/redrive.ts';
 import { createOperationWork } from './operations/work.ts';
-import type { Signed } from './postgres/act.ts';
 import { databaseClock } from './postgres/clock.ts';
 import { whyNotReady } from './postgres/migrate.ts';
 import type { OutageLog } from './postgres/outageLog.ts';
@@ -67,10 +63,12 @@ import { createNotifier } from './replicas/notifier.ts';
 import { scheduleAdmin } from './schedules/schedules.ts';
 import { createFollowUpBatcher } from './settle/followUpBatcher.ts';
 import { createFollowUps } from './settle/followUps.ts';
-import type { Ack, Nack } from './settle/requests.ts';
 import { createSettleMany } from './settle/settleMany.ts';
 import { createSettlement } from './settle/verbs.ts';
 import { traceVerbs } from './tracing/verbs.ts';
+import type { IdempotentEnqueue, NewJob } from './verbs/enqueue.ts';
+import type { Ack, Nack } from './verbs/settle.ts';
+import type { VerbName, Verbs } from './verbs.ts';
 import { createSoleWaiters } from './waiting/soleWaiters.ts';
 import { createJobWaits } from './waiting/wait.ts';
 import { createWaiters } from './waiting/waiters.ts';
@@ -79,7 +77,7 @@ import { createWaiters } from './waiting/waiters.ts';
 const LOOKS = 2;
 
 /** Verbs that commit more than once. */
-const SEVERAL_TRANSACTIONS = [
+const SEVERAL_TRANSACTIONS: readonly VerbName[] = [
   'configureQueue',
   'pauseQueue',
   'resumeQueue',
@@ -89,7 +87,7 @@ const SEVERAL_TRANSACTIONS = [
 ];
 
 /** Verbs whose calls the ledger does not count: the quick ones, which have kinds of their own there, and the one that asks for the count. */
-const UNCOUNTED = [
+const UNCOUNTED: readonly VerbName[] = [
   'enqueue',
   'claim',
   'ack',
@@ -102,10 +100,9 @@ const UNCOUNTED = [
 ];
 
 const always = () => true;
+const isLook = (verb: VerbName) => needOf(verb).looks === true;
 /** Whether a call may make something due. A claim does when it is served. */
-const makesDue = (verb: string) =>
-  verb !== 'claim' && needOf(verb as VerbName).scope !== 'read' && !isLook(verb);
-const isLook = (verb: string) => needOf(verb as VerbName).looks === true;
+const makesDue = (verb: VerbName) => verb !== 'claim' && needOf(verb).scope !== 'read' && !isLook(verb);
 const hasFollowUps = ({ enqueue }: Ack | Nack) => enqueue !== undefined;
 
 /**
@@ -304,23 +301,23 @@ export async function startEngine(options: EngineOptions) {
     queueNumbersUsed: queueNumbers.used,
   };
 
-  const verbs = {
-    enqueue: ({ jobs, at, by }: { jobs: NewJob[]; at: PathOf } & Signed) => enqueue(jobs, at, by),
+  const verbs: Omit<Verbs, 'settleAndClaim'> = {
+    enqueue: ({ jobs, at, by }) => enqueue(jobs, at, by),
     enqueueOnce,
     waitForEnqueued: waits.wait,
 
     claim: claims.claim,
 
-    ack: (item: Ack & { at: PathOf }) => followUps.ack(item, item.at),
-    nack: (item: Nack & { at: PathOf }) => followUps.nack(item, item.at),
+    ack: (item) => followUps.ack(item, item.at),
+    nack: (item) => followUps.nack(item, item.at),
     release: settlement.release,
     extend: settlement.extend,
     settle: settleMany,
 
     getJob: jobs.get,
     waitForJob: waits.wait,
-    listJobs: (filter: JobListing) => jobs.list(filter),
-    explainJob: ({ id }: { id: string }) => jobs.explain(id),
+    listJobs: jobs.list,
+    explainJob: ({ id }) => jobs.explain(id),
     getJobHistory: createHistory({ db, queues }),
     cancelJob: jobs.cancel,
     retryJob: jobs.retry,
@@ -420,7 +417,7 @@ export async function startEngine(options: EngineOptions) {
   }
 
   const wrapped = withConcerns(verbs, concerns);
-  const all = { ...wrapped, settleAndClaim: createSettleAndClaim({ ...wrapped, leaseEnds }) };
+  const all: Verbs = { ...wrapped, settleAndClaim: createSettleAndClaim({ ...wrapped, leaseEnds }) };
 
   return {
     ...all,
@@ -467,7 +464,4 @@ export async function startEngine(options: EngineOptions) {
   };
 }
 
-export type Engine = Awaited<ReturnType<typeof startEngine>>;
-
-/** The verbs that a caller uses. */
-export type CallerVerbs = ReturnType<Engine['as']>;
+export type RunningEngine = Awaited<ReturnType<typeof startEngine>>;

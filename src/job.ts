@@ -18,6 +18,10 @@ export const MOST_HEADERS = 32;
 
 export type JobState = (typeof JOB_STATES)[number];
 
+/** Whether a job has ended, well or not. A dead job may come back, but not by itself. */
+export const isFinished = (state: JobState): boolean =>
+  state === 'completed' || state === 'cancelled' || state === 'dead';
+
 /** About how much memory a job takes, by the texts that users and workers sent with it. */
 export const sizeOf = ({ payload, headers, progress, result, last_error }: JobRow): number =>
   headers.length +
@@ -53,11 +57,4 @@ export interface Job extends JobRow {
   queue: string;
   /** Set by an enqueue that inserted nothing: this job holds the unique key. */
   deduplicated?: true | undefined;
-}
-
-/** A look at a single job. */
-export interface JobLook {
-  id: string;
-  /** The connection of the request. Connections take turns. */
-  from?: object | undefined;
 }

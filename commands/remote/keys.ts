@@ -7,7 +7,7 @@ import {
   revokeKey,
   rotateKey,
 } from '../../clients/typescript/src/generated.ts';
-import { SCOPES } from '../../src/access/caller.ts';
+import { SCOPES } from '../../src/caller.ts';
 import { shown } from '../shown.ts';
 import { UsageError } from '../usage.ts';
 import { type Cli, examples, number, several } from './cli.ts';

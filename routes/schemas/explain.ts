@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { QUEUE_EXPLAIN_CODES } from '../../src/looking/explainQueue.ts';
-import { EXPLAIN_CODES } from '../../src/looking/jobReasons.ts';
+import { EXPLAIN_CODES } from '../../src/verbs/jobs.ts';
+import { QUEUE_EXPLAIN_CODES } from '../../src/verbs/queues.ts';
 import { JobStateName, oneOf, QueueName, ref, TIME_EXAMPLE, time } from './common.ts';
 
 const code = oneOf(EXPLAIN_CODES, {

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { HISTORY_EVENTS } from '../../src/history/history.ts';
+import { HISTORY_EVENTS } from '../../src/verbs/jobs.ts';
 import { nullableTime, oneOf, QueueName, ref, TIME_EXAMPLE, time } from './common.ts';
 
 export const HistoryEvent = Type.Object(

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { LONGEST_SECONDS, MOST_HEADERS } from '../../src/job.ts';
-import type { Backoff as BackoffType } from '../../src/queues/queue.ts';
+import type { Backoff as BackoffType } from '../../src/verbs/queues.ts';
 import {
   anyJson,
   decimal,

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
-import { QUEUE_PATTERN, SCOPES } from '../../src/access/caller.ts';
-import { KEY_NAME, MOST_QUEUE_PATTERNS } from '../../src/access/keyAdmin.ts';
 import { KEY_PATTERN } from '../../src/access/keyFormat.ts';
+import { QUEUE_PATTERN, SCOPES } from '../../src/caller.ts';
 import { LONGEST_SECONDS } from '../../src/job.ts';
+import { KEY_NAME, MOST_QUEUE_PATTERNS } from '../../src/verbs/keys.ts';
 import { decimal, nullable, nullableTime, oneOf, ref, TIME_EXAMPLE, time } from './common.ts';
 
 export const KeyId = Type.Object({

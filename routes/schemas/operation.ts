@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { OPERATION_STATES, OPERATION_VERBS } from '../../src/operations/operations.ts';
+import { OPERATION_STATES, OPERATION_VERBS } from '../../src/verbs/operations.ts';
 import {
   JobStateName,
   nullable,

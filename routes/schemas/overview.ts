@@ -1,9 +1,7 @@
 import { type TArray, type TUnsafe, Type } from 'typebox';
-import type { SCOPES } from '../../src/access/caller.ts';
-import { MEASURES } from '../../src/counting/samples.ts';
+import type { SCOPES } from '../../src/caller.ts';
 import { JOB_STATES } from '../../src/job.ts';
-import { TOO_OLD_SECONDS, TROUBLES } from '../../src/looking/overview.ts';
-import { EVENTS } from '../../src/metrics/tally.ts';
+import { EVENTS, MEASURES, TOO_OLD_SECONDS, TROUBLES } from '../../src/verbs/counting.ts';
 import { decimal, nullable, oneOf, QueueName, ref, TIME_EXAMPLE, time } from './common.ts';
 import { QueueCounts } from './queue.ts';
 

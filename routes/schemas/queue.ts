@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { JOB_STATES, type JobState, LONGEST_SECONDS } from '../../src/job.ts';
-import type { QueueConfig as Config, QueueLimits } from '../../src/queues/queue.ts';
+import type { QueueConfig as Config, QueueLimits } from '../../src/verbs/queues.ts';
 import {
   decimal,
   delaySeconds,

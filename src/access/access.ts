@@ -1,5 +1,5 @@
+import { ANYBODY, type Caller } from '../caller.ts';
 import { unauthorized } from '../errors.ts';
-import { ANYBODY, type Caller } from './caller.ts';
 import { idDigitsIn, idIn, KEY_LENGTH, KEY_PREFIX, typoIn } from './keyFormat.ts';
 import type { Keys } from './keys.ts';
 import { type Known, shownBefore } from './shown.ts';

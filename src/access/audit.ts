@@ -1,37 +1,13 @@
+import type { Caller } from '../caller.ts';
 import { invalidRequest, isOutage } from '../errors.ts';
 import { isUuid } from '../ids.ts';
 import { gathering } from '../postgres/gathering.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import { timeForPostgres } from '../postgres/times.ts';
-import type { Caller } from './caller.ts';
-import type { Subject, VerbName } from './needs.ts';
-
-/** Where a request came from. */
-export interface Origin {
-  address: string | null;
-  request_id: string | null;
-}
-
-/** Where a request came from, and which trace it belongs to. The log tells the trace, the table does not. */
-export interface TracedOrigin extends Origin {
-  trace_id?: string | undefined;
-}
-
-/** An audit row, as GET /audit shows it. */
-export interface AuditRow extends Origin {
-  id: string;
-  created_at: string;
-  actor: string;
-  actor_id: string | null;
-  verb: string;
-  queue: string | null;
-  job_id: string | null;
-  schedule: string | null;
-  key_id: string | null;
-  count: number | null;
-  outcome: string;
-}
+import type { AuditFilter, AuditRow, TracedOrigin } from '../verbs/keys.ts';
+import type { VerbName } from '../verbs.ts';
+import type { Subject } from './needs.ts';
 
 type Line = Omit<AuditRow, 'id' | 'created_at'> & TracedOrigin;
 
@@ -53,17 +29,6 @@ const WINDOW_MS = 10_000;
 const LONGEST_NAME = 256;
 
 const clip = (text: string) => text.replaceAll('\0', '').slice(0, LONGEST_NAME);
-
-export interface AuditFilter {
-  limit: number;
-  /** The last id of the page before. */
-  after?: string | undefined;
-  actor?: string | undefined;
-  verb?: string | undefined;
-  queue?: string | undefined;
-  created_after?: string | undefined;
-  created_before?: string | undefined;
-}
 
 /** @throws Refusal `invalid_request` for a time that does not exist, such as a leap second */
 function timeOf(filter: AuditFilter, name: 'created_after' | 'created_before'): string | null {

@@ -1,9 +1,9 @@
-import type { Verbs } from '../concerns.ts';
+import type { Caller, OnEnd, Scope } from '../caller.ts';
 import { jobNotFound, Refusal } from '../errors.ts';
-import type { Queues } from '../queues/cache.ts';
-import type { Audit, TracedOrigin } from './audit.ts';
-import type { Caller, OnEnd, Scope } from './caller.ts';
-import { type Need, needOf, type VerbName } from './needs.ts';
+import type { TracedOrigin } from '../verbs/keys.ts';
+import type { VerbName, Verbs } from '../verbs.ts';
+import type { Audit } from './audit.ts';
+import { type Need, needOf } from './needs.ts';
 import type { NewQueueLimit } from './newQueues.ts';
 import { settleVisible } from './settleVisible.ts';
 
@@ -64,6 +64,12 @@ const LONGEST_NAME = 256;
 /** Names come from keys and tokens. PostgreSQL takes no NUL, and no half of a character. */
 const nameOf = ({ name }: Caller) => Buffer.from(name.replaceAll('\0', '').slice(0, LONGEST_NAME)).toString();
 
+/** Tells the queue of a job by its id: at once, where it is known. */
+interface QueuesOfJobs {
+  /** @throws Refusal `job_not_found` */
+  ofJob(id: string): { name: string } | Promise<{ name: string }>;
+}
+
 type Verb = (request: never) => Promise<unknown>;
 
 const UNKNOWN_ORIGIN: TracedOrigin = { address: null, request_id: null };
@@ -72,14 +78,13 @@ const UNKNOWN_ORIGIN: TracedOrigin = { address: null, request_id: null };
  * The verbs as one caller may use them. What each verb needs stands in needs.ts, and every protocol uses the verbs through
  * here: nothing else decides who may do what, and nothing else notes who did it.
  */
-export function guard<V extends Verbs & Record<VerbName, unknown>>(
-  verbs: V,
-  queues: Pick<Queues, 'ofJob'>,
+export function guard(
+  verbs: Verbs,
+  queues: QueuesOfJobs,
   audit: Pick<Audit, 'note'>,
   limitNewQueues?: NewQueueLimit,
 ) {
-  type CallerVerbs = Pick<V, VerbName>;
-  const known = new WeakMap<Caller, { guarded: CallerVerbs; audited: CallerVerbs }>();
+  const known = new WeakMap<Caller, { guarded: Verbs; audited: Verbs }>();
   const names = Object.keys(verbs) as VerbName[];
 
   /** Whether the caller may use the queue of a job. At once, where the queue is known. @throws Refusal `job_not_found` */
@@ -163,8 +168,8 @@ export function guard<V extends Verbs & Record<VerbName, unknown>>(
     };
   }
 
-  const each = (make: (name: VerbName) => Verb): CallerVerbs =>
-    Object.fromEntries(names.map((name) => [name, make(name)])) as unknown as CallerVerbs;
+  const each = (make: (name: VerbName) => Verb): Verbs =>
+    Object.fromEntries(names.map((name) => [name, make(name)])) as unknown as Verbs;
 
   function knownOf(caller: Caller) {
     const before = known.get(caller);
@@ -180,14 +185,14 @@ export function guard<V extends Verbs & Record<VerbName, unknown>>(
 
   return {
     /** The verbs for a caller. Each throws `forbidden` for what the caller may not do. */
-    as: (caller: Caller): CallerVerbs => knownOf(caller).audited,
+    as: (caller: Caller): Verbs => knownOf(caller).audited,
 
     /**
      * The verbs for a request that asks for the verb `name`, before its body is read. Where that one is audited, `origin` stands
      * in the audit.
      * @throws Refusal `forbidden` when the caller lacks the scope
      */
-    admit(caller: Caller, name: VerbName, origin?: TracedOrigin): CallerVerbs {
+    admit(caller: Caller, name: VerbName, origin?: TracedOrigin): Verbs {
       const { scope } = needOf(name);
       if (!caller.may(scope)) {
         const refusal = scopeMissing(scope);

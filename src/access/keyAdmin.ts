@@ -1,44 +1,15 @@
+import { isQueuePattern, SCOPES } from '../caller.ts';
 import { invalidRequest, keyNameTaken, keyNotFound, tooManyKeys } from '../errors.ts';
 import { FIRST_ID, isUuid } from '../ids.ts';
 import { LONGEST_SECONDS } from '../job.ts';
 import type { Database, Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import { timeForPostgres } from '../postgres/times.ts';
-import { isQueuePattern, SCOPES, type Scope } from './caller.ts';
+import { KEY_NAME, type KeyInfo, type MadeKey, MOST_QUEUE_PATTERNS, type NewKey } from '../verbs/keys.ts';
 import { hashOf, idIn, newKey, newKeyId } from './keyFormat.ts';
-
-/** A key as its administrators see it. */
-export interface KeyInfo {
-  id: string;
-  name: string;
-  scopes: Scope[];
-  queues: string[];
-  created_at: string;
-  expires_at: string | null;
-  revoked_at: string | null;
-  last_used_at: string | null;
-  old_key_expires_at: string | null;
-}
-
-/** A key that was just made. Only its maker sees `key`. */
-export interface MadeKey extends KeyInfo {
-  key: string;
-}
-
-export interface NewKey {
-  name: string;
-  scopes: Scope[];
-  queues?: string[] | undefined;
-  expires_at?: string | undefined;
-  expires_in_seconds?: number | undefined;
-}
 
 /** More than this cannot be in use at once: every replica holds them all in memory. */
 export const MOST_KEYS = 10_000;
-export const MOST_QUEUE_PATTERNS = 64;
-/** 1 to 128 printable characters of ASCII, none of them a space at either end. */
-export const KEY_NAME = '^[!-~]([ -~]{0,126}[!-~])?$';
-
 const statements = {
   now: planned('postgres/now', row<{ now: string }>()),
   change: planned('access/change'),

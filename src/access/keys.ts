@@ -1,10 +1,10 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Caller, createCaller, type OnEnd, type Scope } from '../caller.ts';
 import { unavailable } from '../errors.ts';
 import type { Clock } from '../postgres/clock.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, prepared, row } from '../postgres/statements.ts';
-import { type Caller, createCaller, type OnEnd, type Scope } from './caller.ts';
 import { hashOf, idDigitsIn } from './keyFormat.ts';
 import type { Known } from './shown.ts';
 

@@ -1,5 +1,6 @@
-import type { SettleRequest } from '../settle/settleMany.ts';
-import type { Scope } from './caller.ts';
+import type { Scope } from '../caller.ts';
+import type { SettleRequest } from '../verbs/settle.ts';
+import type { AnswerTo, RequestOf, VerbName } from '../verbs.ts';
 
 /** What an act was about. An audit line has nothing but names, ids and numbers. */
 export interface Subject {
@@ -14,12 +15,12 @@ export interface Subject {
 /**
  * What a verb needs of its caller. All that a request touches is named here:
  *
- *   the request names a queue that the caller may not use      403 `forbidden`
- *   it names a job in such a queue by its id                   404, as if there were no such job
+ *   the request names a queue that the caller may not use      it is refused: `forbidden`
+ *   it names a job in such a queue by its id                   it is refused as if there were no such job: `job_not_found`
  *   it lists jobs, queues or schedules                         it gets those that the caller may see
  */
-// biome-ignore lint/suspicious/noExplicitAny: each verb has a request of its own type.
-export interface Need<R = any> {
+// biome-ignore lint/suspicious/noExplicitAny: each verb has a request and an answer of its own type.
+export interface Need<R = any, A = any> {
   scope: Scope;
   /** The queues that the request names. */
   queues?(request: R): Iterable<string>;
@@ -43,9 +44,8 @@ export interface Need<R = any> {
   everywhere?: true;
   /** Another scope that this request needs. */
   also?(request: R): Scope | undefined;
-  /** The verb is audited: what the act was about. `result` is undefined when the act was refused. */
-  // biome-ignore lint/suspicious/noExplicitAny: each verb has a result of its own type.
-  about?(request: R, result?: any): Subject;
+  /** The verb is audited: what the act was about. `answer` is undefined when the act was refused. */
+  about?(request: R, answer?: A): Subject;
   /** The request with the names that it chose itself, such as a `claim_id`, made different from those of other callers. */
   own?(request: R, caller: string): R;
 }
@@ -233,9 +233,6 @@ export const NEEDS = {
   rotateKey: adminOfKey,
 
   listAudit: { scope: 'admin', looks: true, everywhere: true },
-} satisfies Record<string, Need>;
-
-/** A verb of the engine that callers may ask for. */
-export type VerbName = keyof typeof NEEDS;
+} satisfies { [V in VerbName]: Need<RequestOf<V>, AnswerTo<V>> };
 
 export const needOf = (verb: VerbName): Need => NEEDS[verb];

@@ -1,5 +1,5 @@
 import { jobNotFound, Refusal } from '../errors.ts';
-import type { ItemAnswer, SettleRequest } from '../settle/settleMany.ts';
+import type { ItemAnswer, SettleRequest } from '../verbs/settle.ts';
 
 interface Item {
   id: string;

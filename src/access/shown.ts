@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { Caller } from './caller.ts';
+import type { Caller } from '../caller.ts';
 
 /** A credential that was found good. */
 export interface Known {

@@ -1,4 +1,4 @@
-import { type Grant, isQueuePattern, SCOPES, type Scope } from './caller.ts';
+import { type Grant, isQueuePattern, SCOPES, type Scope } from '../caller.ts';
 
 /** What a token gets for the claims that it does not have. The first entry whose `subject` matches counts. */
 export interface SubjectGrant extends Grant {

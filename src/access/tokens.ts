@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 import type { CryptoKey, JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from 'jose';
 import { LruMap } from 'toad-cache';
+import { type Caller, createCaller } from '../caller.ts';
 import type { TokenConfig } from '../config/tokens.ts';
 import { StartError, unauthorized, unavailable } from '../errors.ts';
 import type { RequestIds } from './access.ts';
-import { type Caller, createCaller } from './caller.ts';
 import { createKeySet, isUrl, readSmallFile } from './keySet.ts';
 import { Away, reloaded } from './reloaded.ts';
 import type { Known } from './shown.ts';

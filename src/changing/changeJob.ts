@@ -2,10 +2,9 @@ import { refuse, runAtOf } from '../enqueue/checks.ts';
 import { jobFinished, jobLeased } from '../errors.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
 import type { GroupHeads } from '../groups/heads.ts';
-import type { Job, JobRow, RawJson } from '../job.ts';
+import type { Job, JobRow } from '../job.ts';
 import { CHANGED, columnOf, nameOf } from '../jobFields.ts';
 import type { AskedChange, ChangedParameters } from '../jobShapes.ts';
-import type { Signed } from '../postgres/act.ts';
 import type { Clock } from '../postgres/clock.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
@@ -13,15 +12,10 @@ import { inTurnOf } from '../postgres/transactions.ts';
 import type { Queues } from '../queues/cache.ts';
 import { nextPositions } from '../queues/positions.ts';
 import type { Notifier } from '../replicas/notifier.ts';
+import type { Signed } from '../verbs/callers.ts';
+import type { JobChange } from '../verbs/jobs.ts';
 
 const change = planned('changing/change', row<JobRow>());
-
-/** What to change of a job. What is left out stays as it is. */
-export interface JobChange extends AskedChange {
-  payload?: RawJson;
-  run_at?: string;
-  expires_in_seconds?: number;
-}
 
 /** The parameters of what is set as it is sent. */
 function asSent(change: JobChange): ChangedParameters {

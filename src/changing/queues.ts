@@ -1,18 +1,18 @@
-import { type QueueCounts, queueCounter } from '../counting/counts.ts';
+import { queueCounter } from '../counting/counts.ts';
 import type { Depths } from '../counting/depths.ts';
 import { queueNotEmpty, queueNotFound, withUnknownOutcome } from '../errors.ts';
-import type { JobState } from '../job.ts';
-import { explainQueue, type QueueExplanation } from '../looking/explainQueue.ts';
+import { explainQueue } from '../looking/explainQueue.ts';
 import type { Purge } from '../operations/purge.ts';
-import type { Redrive, RedriveWish } from '../operations/redrive.ts';
-import type { Signed } from '../postgres/act.ts';
+import type { Redrive } from '../operations/redrive.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import { inTurnOf } from '../postgres/transactions.ts';
 import { type Queue, type Queues, toQueue } from '../queues/cache.ts';
 import { orTooManyQueues } from '../queues/numbers.ts';
-import type { QueueConfig } from '../queues/queue.ts';
 import type { Notifier } from '../replicas/notifier.ts';
+import type { Signed } from '../verbs/callers.ts';
+import type { QueueCounts, QueueExplanation, QueueName, QueuePage, QueueStatus } from '../verbs/queues.ts';
+import type { RequestOf } from '../verbs.ts';
 
 const statements = {
   list: planned('changing/queue_list', row<Parameters<typeof toQueue>[0]>()),
@@ -22,21 +22,6 @@ const statements = {
   empty: planned('changing/queue_empty', row<{ empty: boolean }>()),
   delete: planned('changing/queue_delete'),
 };
-
-export type QueueStatus = Queue & QueueCounts;
-
-/** A request about one queue. Each throws `queue_not_found` unless it creates the queue. */
-interface Named extends Signed {
-  queue: string;
-}
-
-/** Which queues to list: those behind the name `after`, that contain a text, and are like one of the patterns `visible`. */
-interface QueuePage {
-  limit: number;
-  after?: string | undefined;
-  name_contains?: string | undefined;
-  visible?: string[] | null;
-}
 
 /** @throws the error of work that had done a part of it, perhaps */
 function isPartlyDone(error: unknown): never {
@@ -106,10 +91,11 @@ export function queueAdmin(context: {
   }
 
   return {
-    get: async ({ queue }: Named): Promise<QueueStatus> => status(await current(queue)),
+    get: async ({ queue }: QueueName & Signed): Promise<QueueStatus> => status(await current(queue)),
 
     /** What a claim would get now. If it would get nothing: why. */
-    explain: async ({ queue }: Named): Promise<QueueExplanation> => explainQueue(db, await current(queue)),
+    explain: async ({ queue }: QueueName & Signed): Promise<QueueExplanation> =>
+      explainQueue(db, await current(queue)),
 
     /** A page of queues by name. A page shorter than its limit is the last one. */
     async list({ limit, after = '', name_contains, visible = null }: QueuePage): Promise<QueueStatus[]> {
@@ -119,7 +105,7 @@ export function queueAdmin(context: {
     },
 
     /** Replaces the configuration. It creates the queue when there is none. */
-    async configure({ queue: name, config, by }: Named & { config: QueueConfig }): Promise<QueueStatus> {
+    async configure({ queue: name, config, by }: RequestOf<'configureQueue'>): Promise<QueueStatus> {
       const parameters = {
         name,
         lease_seconds: config.lease_seconds,
@@ -143,7 +129,7 @@ export function queueAdmin(context: {
     },
 
     /** Has the queue accept jobs but give none to claims. It creates the queue when there is none. */
-    async pause({ queue: name, by }: Named): Promise<QueueStatus> {
+    async pause({ queue: name, by }: QueueName & Signed): Promise<QueueStatus> {
       const queue = await afterCreating(name, async () => {
         await queues.open(name);
         return (
@@ -153,7 +139,7 @@ export function queueAdmin(context: {
       return status(queue);
     },
 
-    async resume({ queue: name, by }: Named): Promise<QueueStatus> {
+    async resume({ queue: name, by }: QueueName & Signed): Promise<QueueStatus> {
       await inTurnOf(db, { queue: name, by }).query(statements.pause, { name, paused: false });
       const queue = await current(name);
       notifier.ready(name);
@@ -161,7 +147,7 @@ export function queueAdmin(context: {
     },
 
     /** Deletes a queue, with `force` its jobs too. @throws Refusal `queue_not_empty` */
-    async remove({ queue: name, force, by }: Named & { force: boolean }): Promise<void> {
+    async remove({ queue: name, force, by }: RequestOf<'deleteQueue'>): Promise<void> {
       const queue = await current(name);
       // Whoever holds the queue is met before any job is deleted.
       if (force) await inTurnOf(db, { queue: queue.id, by }).query(statements.lock, { queue_id: queue.id });
@@ -174,7 +160,7 @@ export function queueAdmin(context: {
     },
 
     /** Deletes the jobs in these states. Returns their number. */
-    async purge({ queue: name, states }: Named & { states: JobState[] }): Promise<number> {
+    async purge({ queue: name, states }: RequestOf<'purgeQueue'>): Promise<number> {
       const queue = await current(name);
       return purge
         .purge(queue, states)
@@ -183,7 +169,7 @@ export function queueAdmin(context: {
     },
 
     /** Makes dead jobs ready again. Returns their number. */
-    async redrive({ queue: name, ...wish }: Named & RedriveWish): Promise<number> {
+    async redrive({ queue: name, ...wish }: RequestOf<'redriveQueue'>): Promise<number> {
       const queue = await current(name);
       return redrive(queue, wish)
         .catch(isPartlyDone)

@@ -1,6 +1,6 @@
 import { type Askers, askers } from '../askers.ts';
 import type { Hold } from '../memory.ts';
-import type { LeasedJob } from './leasedJob.ts';
+import type { ClaimRequest as AskedClaim, LeasedJob } from '../verbs/claims.ts';
 
 /*
  * Why a claim is answered with no job, and where that is decided:
@@ -23,20 +23,10 @@ import type { LeasedJob } from './leasedJob.ts';
  * GET /queues/{queue}/explain tells which of the first five it is (looking/explainQueue.ts).
  */
 
-/** What a consumer asks for. */
-export interface ClaimRequest {
-  queues?: string[];
-  limit?: number;
-  lease_seconds?: number;
-  wait_seconds?: number;
-  worker?: string;
-  claim_id?: string;
+/** What a consumer asks for, perhaps together with a settlement. */
+export interface ClaimRequest extends AskedClaim {
   /** It goes in the round trip of a settlement. Settles with that. */
   settling?: Promise<unknown>;
-  /** Tells callers apart: none of them has all places of open claims. */
-  by?: string;
-  /** What the request holds of the memory budget. */
-  hold?: () => Hold;
 }
 
 /** Names a claim with a `claim_id` (`mark`, claimRows.ts), and the request that sent it. */

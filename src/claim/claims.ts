@@ -9,20 +9,14 @@ import type { Database } from '../postgres/pool.ts';
 import type { Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import type { Settlement } from '../settle/verbs.ts';
+import type { LeasedJob } from '../verbs/claims.ts';
 import type { ClaimRequest } from './claim.ts';
 import { ownWithoutLeasing } from './claimRows.ts';
 import { createDispatcher } from './dispatcher.ts';
 import { createLease } from './lease.ts';
-import type { LeasedJob } from './leasedJob.ts';
 import { createLostLeases } from './lostLeases.ts';
 import { createQueueMemories } from './queueMemories.ts';
 import { repeatableClaims } from './repeatable.ts';
-
-/** A claim, and a way to learn that its consumer hung up. */
-export interface HeldClaimRequest extends ClaimRequest {
-  /** Is given the function to call when the consumer is gone. */
-  onHangup?(gone: () => void): void;
-}
 
 /** @throws Refusal `invalid_request` for names that the database cannot store. `at` is where the claim stands in the body */
 export const checkClaim = ({ claim_id, worker }: ClaimRequest, at: string): void =>
@@ -78,7 +72,7 @@ export function createClaims(context: {
 
   return {
     /** Leases jobs, and waits for the first if it is asked to. Once the consumer is gone, its jobs go back uncharged. */
-    async claim(request: HeldClaimRequest): Promise<LeasedJob[]> {
+    async claim(request: ClaimRequest): Promise<LeasedJob[]> {
       checkClaim(request, '');
       const claim = repeatable.claim(request);
       request.onHangup?.(claim.abandon);

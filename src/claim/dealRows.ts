@@ -1,8 +1,9 @@
 import { sizeOf } from '../job.ts';
 import { COPIES, SMALL_BYTES } from '../memory.ts';
 import type { Queue } from '../queues/cache.ts';
+import type { LeasedJob } from '../verbs/claims.ts';
 import type { Claim } from './claim.ts';
-import { type LeasedJob, type LeasedRow, toLease } from './leasedJob.ts';
+import { type LeasedRow, toLease } from './leasedJob.ts';
 
 /**
  * Deals the rows of a statement out to the claims that it served, by their slots. `size` is how many UTF-16 units all the

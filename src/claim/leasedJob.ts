@@ -1,13 +1,6 @@
-import type { Job, JobRow } from '../job.ts';
+import type { JobRow } from '../job.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
-
-/** A job with a lease, as its claim is answered. */
-export interface LeasedJob extends Job {
-  payload: string;
-  lease_token: string;
-  lease_expires_at: string;
-  lease_seconds: number;
-}
+import type { LeasedJob } from '../verbs/claims.ts';
 
 /** What is the same for every lease: statements do not return it. */
 const LEASED = { state: 'leased', finished_at: null, result: null } as const;

@@ -1,8 +1,8 @@
 import { overloaded } from '../errors.ts';
 import type { Ledger } from '../ledger.ts';
 import { MOST_OF_ONE, WAITING_BYTES } from '../memory.ts';
+import type { LeasedJob } from '../verbs/claims.ts';
 import { type Claim, type ClaimName, type ClaimRequest, isGivenUp, isWaiting, newClaim } from './claim.ts';
-import type { LeasedJob } from './leasedJob.ts';
 import { join, type WaitLines } from './waitLine.ts';
 
 /** A replica holds this number of claims at once, of about 10 kB each. It refuses more, so that memory does not grow. */

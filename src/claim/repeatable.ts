@@ -6,9 +6,10 @@ import { COPIES } from '../memory.ts';
 import type { Database } from '../postgres/pool.ts';
 import type { Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
+import type { LeasedJob } from '../verbs/claims.ts';
 import { type ClaimName, type ClaimRequest, queuesOf } from './claim.ts';
 import { findLeases, markOf, takenOf } from './claimRows.ts';
-import { type LeasedJob, toLeases } from './leasedJob.ts';
+import { toLeases } from './leasedJob.ts';
 import type { OpenClaim } from './openClaims.ts';
 
 type MakeClaim = (request: ClaimRequest, name?: ClaimName) => OpenClaim;

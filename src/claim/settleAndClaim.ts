@@ -1,26 +1,23 @@
 import { askers, runFor } from '../askers.ts';
 import { Refusal } from '../errors.ts';
 import type { LeaseTimes } from '../leaseTimes.ts';
-import type { Acked } from '../settle/requests.ts';
-import type { ItemAnswer, Settled, SettleRequest } from '../settle/settleMany.ts';
-import { queuesOf } from './claim.ts';
-import { checkClaim, type HeldClaimRequest } from './claims.ts';
-import type { LeasedJob } from './leasedJob.ts';
-
-/** A worker's whole loop: what became of its last jobs, and its wish for the next ones. */
-export interface SettleAndClaimRequest extends SettleRequest {
-  claim: HeldClaimRequest;
-}
-
-export interface SettledAndClaimed extends Settled {
-  jobs: LeasedJob[];
-  /** Why the claim was refused. */
-  refusal: Refusal | undefined;
-}
+import type { Item } from '../settle/settleBatch.ts';
+import type { LeasedJob } from '../verbs/claims.ts';
+import type {
+  Ack,
+  Acked,
+  ItemAnswer,
+  SettleAndClaimRequest,
+  Settled,
+  SettledAndClaimed,
+  SettleRequest,
+} from '../verbs/settle.ts';
+import { type ClaimRequest, queuesOf } from './claim.ts';
+import { checkClaim } from './claims.ts';
 
 interface Verbs {
-  settle(request: SettleRequest): Promise<Settled>;
-  claim(request: HeldClaimRequest): Promise<LeasedJob[]>;
+  settle(request: SettleRequest & { acks?: (Ack & Item)[] | undefined }): Promise<Settled>;
+  claim(request: ClaimRequest): Promise<LeasedJob[]>;
   /** When each lease that this replica gave runs out, on the clock of this process. */
   leaseEnds: LeaseTimes;
 }
@@ -40,7 +37,7 @@ function mayGoAlong(
 }
 
 /** Begins a claim before it is known what its settlement comes to. */
-function begin(claim: Verbs['claim'], asked: HeldClaimRequest, settling: Promise<unknown>) {
+function begin(claim: Verbs['claim'], asked: ClaimRequest, settling: Promise<unknown>) {
   let abandon: () => void = () => undefined;
   const onHangup = (gone: () => void) => {
     abandon = gone;

@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { JOB_STATES } from '../job.ts';
-import { type Family, family, labelled } from '../metrics/family.ts';
+import { family, labelled } from '../metrics/family.ts';
 import { processFamilies, type ReplicaParts } from '../metrics/replica.ts';
-import { EVENTS, type Event, type Tally } from '../metrics/tally.ts';
+import type { Tally } from '../metrics/tally.ts';
 import { waitFamily, workFamily } from '../metrics/times.ts';
 import { EVERYTHING_ELSE, GONE, type TotalRow, type Totals } from '../metrics/totals.ts';
 import { eachOf, inSlices } from '../slices.ts';
+import { EVENTS, type Event, type Family, type MetricsAnswer } from '../verbs/counting.ts';
 import { type Depth, type Depths, drainSeconds } from './depths.ts';
 
 /** No queue can have these names: they have parentheses. */
@@ -33,12 +34,6 @@ const EVENT_HELP: Record<Event, string> = {
 
 /** Whether a caller may see a queue. */
 type MayUse = (queue: string) => boolean;
-
-export interface MetricsAnswer {
-  families: Family[];
-  /** False for a caller that may see some queues only. */
-  isWhole: boolean;
-}
 
 interface Shown {
   row: TotalRow;

@@ -1,6 +1,7 @@
 import type { Totals } from '../metrics/totals.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
+import { MEASURES, type Measure, type Samples, type SamplesRequest, type Series } from '../verbs/counting.ts';
 import type { Depth, Depths } from './depths.ts';
 
 /*
@@ -22,29 +23,6 @@ const OLDEST_COUNT_MS = 10 * MINUTE_MS;
 /** So many points at most has an answer, for each queue. */
 const MOST_POINTS = 120;
 
-/** What there was at the end of a minute, or happened in it, in a second. Null: not known. */
-export const MEASURES = [
-  'ready',
-  'waiting',
-  'leased',
-  'dead',
-  'oldest_ready_age_seconds',
-  'enqueued',
-  'acked',
-  'failed',
-  'became_dead',
-] as const;
-export type Measure = (typeof MEASURES)[number];
-export type Series = Record<Measure, (number | null)[]>;
-
-export interface Samples {
-  /** The points of all series, in the order of time. */
-  at: string[];
-  /** All queues together that the caller may see. Left out, when it is about one queue. */
-  all?: Series;
-  queues: ({ name: string } & Series)[];
-}
-
 interface SampleRow {
   /** Seconds since 1970. */
   at: number;
@@ -59,13 +37,6 @@ interface SampleRow {
   acked: number | null;
   failed: number | null;
   died: number | null;
-}
-
-interface SamplesRequest {
-  minutes: number;
-  /** Only this queue. */
-  queue?: string | undefined;
-  visible?: string[] | null;
 }
 
 const statements = {

@@ -1,9 +1,6 @@
 import { invalidRequest } from '../errors.ts';
 import { LONGEST_SECONDS } from '../job.ts';
-import type { NewJob } from './newJob.ts';
-
-/** The JSON pointer of the i-th job within its request. */
-export type PathOf = (i: number) => string;
+import type { NewJob } from '../verbs/enqueue.ts';
 
 /** The refusal of a field that the schemas allow. */
 export const refuse = (path: string, message: string) => invalidRequest([{ in: 'body', path, message }]);

@@ -13,12 +13,13 @@ import type { Database } from '../postgres/pool.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import { eachOf, inSlices } from '../slices.ts';
+import type { NewJob, PathOf } from '../verbs/enqueue.ts';
 import type { Capacity } from './capacity.ts';
-import { checkKeys, hasKeys, type PathOf, runAtOf } from './checks.ts';
+import { checkKeys, hasKeys, runAtOf } from './checks.ts';
 import { createTransact, queueIdsOf, type Within } from './enqueueWithin.ts';
 import { createInsert, hasUniqueKey, type Insert, insertShortly } from './insert.ts';
 import { createInsertNewKeys } from './insertNewKeys.ts';
-import { type JobToInsert, type NewJob, toInsert } from './newJob.ts';
+import { type JobToInsert, toInsert } from './newJob.ts';
 import { createUniqueBatcher, dealOut } from './uniqueBatcher.ts';
 import { isHeavy, weigh } from './weight.ts';
 

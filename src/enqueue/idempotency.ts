@@ -2,57 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { idempotencyKeyReused, isOutage } from '../errors.ts';
 import type { Job } from '../job.ts';
 import type { Ledger } from '../ledger.ts';
-import { type Hold, LEFT_WAIT_BYTES } from '../memory.ts';
-import type { Signed } from '../postgres/act.ts';
+import { LEFT_WAIT_BYTES } from '../memory.ts';
 import type { Database } from '../postgres/pool.ts';
-import type { PathOf } from './checks.ts';
+import type { Afterwards, Answer, Enqueued, IdempotentEnqueue, IdempotentRequest } from '../verbs/enqueue.ts';
 import type { Enqueue } from './enqueue.ts';
-import {
-  type Answer,
-  type IdempotentRequest,
-  type KeptAnswer,
-  keepAnswer,
-  recall,
-  takeKey,
-} from './keptAnswers.ts';
-import type { NewJob } from './newJob.ts';
+import { type KeptAnswer, keepAnswer, recall, takeKey } from './keptAnswers.ts';
 import type { OnceBatcher } from './onceBatcher.ts';
 
 /** While a request waits for its job on another replica, this replica looks this often whether it is answered. */
 const LOOK_MS = 200;
-
-/**
- * What a request does once its jobs are committed, such as waiting for the end of its job. It goes on when its client hangs up,
- * because a repeat of the request is answered the same.
- */
-export interface Afterwards {
-  /** The longest time that it takes. */
-  seconds: number;
-  /** Another answer, if there is one. */
-  answer(job: Enqueued): Promise<Answer | undefined>;
-  /** What it holds of the memory budget, apart from its request. */
-  hold(): Hold;
-  /** Is given the function to call when the client is gone. */
-  onHangup(gone: () => void): void;
-}
-
-/** What is known of the job of a request after its commit: without the payload, which may be large. */
-export interface Enqueued {
-  id: string;
-  isDuplicate: boolean;
-}
-
-/** The answer of a request that has enqueued these jobs. */
-export type AnswerOf = (jobs: Job[]) => Answer | Promise<Answer>;
-
-/** Jobs to enqueue once for each key. */
-export interface IdempotentEnqueue extends Signed {
-  request: IdempotentRequest;
-  jobs: NewJob[];
-  at: PathOf;
-  answerOf: AnswerOf;
-  afterwards?: Afterwards | undefined;
-}
 
 /** A request that is carried out. */
 interface UnderWay {

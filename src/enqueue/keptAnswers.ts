@@ -1,6 +1,7 @@
 import { idempotencyKeyReused } from '../errors.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, prepared, row } from '../postgres/statements.ts';
+import type { Answer, IdempotentRequest } from '../verbs/enqueue.ts';
 
 /*
  * The answers that are kept for 24 hours, by Idempotency-Key.
@@ -14,22 +15,6 @@ const statements = {
   take: prepared('enqueue/idempotency_take'),
   answer: planned('enqueue/idempotency_answer'),
 };
-
-/** Requests with the same three are one request. The fingerprint is a SHA-256 in hex. */
-export interface IdempotentRequest {
-  route: string;
-  key: string;
-  fingerprint: string;
-}
-
-/** The answer to a request, to be given again when the request is repeated. */
-export interface Answer {
-  status: number;
-  location: string | null;
-  body: string;
-  /** Set when the request is a repeat, and an earlier one got this answer first. */
-  replayed?: true;
-}
 
 export interface KeptAnswer extends Answer {
   matches: boolean;

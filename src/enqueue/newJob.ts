@@ -1,28 +1,12 @@
-import type { Job, JobRow, RawJson } from '../job.ts';
-import type { AskedRare, RareFields } from '../jobShapes.ts';
+import type { Job, JobRow } from '../job.ts';
+import type { RareFields } from '../jobShapes.ts';
 import { textArray } from '../postgres/textArray.ts';
 import type { Queue } from '../queues/cache.ts';
-import type { Backoff } from '../queues/queue.ts';
-import { headersWith, type Trace } from '../traceparent.ts';
+import { headersWith } from '../traceparent.ts';
+import type { NewJob } from '../verbs/enqueue.ts';
 import { KEPT_SECONDS } from '../waiting/waiters.ts';
 import { ifAny } from './ifAny.ts';
 import { rareOf, rareParameters, shownRare } from './rareFields.ts';
-
-/** A job as a request asks for it. */
-export interface NewJob extends AskedRare {
-  queue?: string;
-  payload?: RawJson;
-  headers?: Record<string, string>;
-  priority?: number;
-  delay_seconds?: number;
-  run_at?: string;
-  max_attempts?: number;
-  backoff?: Backoff;
-  /** How long a client waits for the end of the job. */
-  awaited_seconds?: number;
-  /** Where the job belongs in a trace. It goes into its headers, unless they name a trace. */
-  trace?: Trace | undefined;
-}
 
 /** A job with its queue, and the columns that sql/shared/new_jobs.sql takes. */
 export interface JobToInsert extends RareFields {

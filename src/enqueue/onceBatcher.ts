@@ -8,7 +8,7 @@ import { isRepeat } from '../postgres/errorClasses.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import { textArray } from '../postgres/textArray.ts';
 import type { Queue } from '../queues/cache.ts';
-import type { Answer, IdempotentRequest } from './keptAnswers.ts';
+import type { Answer, IdempotentRequest } from '../verbs/enqueue.ts';
 import { type JobToInsert, newJobParameters, toJob } from './newJob.ts';
 import { weigh } from './weight.ts';
 

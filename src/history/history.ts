@@ -3,24 +3,7 @@ import type { JobState } from '../job.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Queues } from '../queues/cache.ts';
-
-export const HISTORY_EVENTS = [
-  'enqueued',
-  'leased',
-  'acked',
-  'nacked',
-  'released',
-  'rescued',
-  'expired',
-  'dead',
-  'cancel_requested',
-  'cancelled',
-  'retried',
-  'redriven',
-  'changed',
-  'moved',
-] as const;
-export type HistoryEventName = (typeof HISTORY_EVENTS)[number];
+import type { History, HistoryEvent, HistoryEventName } from '../verbs/jobs.ts';
 
 /** A row of dibs.history. */
 interface Noted {
@@ -46,27 +29,6 @@ interface Kept {
   finished_at: string | null;
   last_error: string | null;
   leased_at: string | null;
-}
-
-export interface HistoryEvent {
-  /** Null: not known. */
-  at: string | null;
-  event: HistoryEventName;
-  attempt?: number;
-  deliveries?: number;
-  worker?: string;
-  leased_at?: string;
-  by?: string;
-  error?: string;
-  run_at?: string;
-}
-
-export interface History {
-  id: string;
-  queue: string;
-  events: HistoryEvent[];
-  /** Older events were dropped. */
-  truncated: boolean;
 }
 
 /** The function of sql/functions/note_history.sql keeps one more. */

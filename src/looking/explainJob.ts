@@ -2,8 +2,9 @@ import type { Claims } from '../claim/claims.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Queue } from '../queues/cache.ts';
+import type { Explanation } from '../verbs/jobs.ts';
 import { claimLimitReached } from './claimLimits.ts';
-import { type Explanation, type JobFacts, MOST_AHEAD, MOST_KEYS, reasonOf } from './jobReasons.ts';
+import { type JobFacts, MOST_AHEAD, MOST_KEYS, reasonOf } from './jobReasons.ts';
 
 const statement = planned('looking/explain_job', row<JobFacts>());
 

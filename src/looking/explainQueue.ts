@@ -1,6 +1,7 @@
 import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Queue } from '../queues/cache.ts';
+import type { QueueExplanation } from '../verbs/queues.ts';
 import { claimLimitReached } from './claimLimits.ts';
 
 interface Found {
@@ -17,29 +18,6 @@ interface Found {
 }
 
 const statement = planned('looking/explain_queue', row<Found>());
-
-export const QUEUE_EXPLAIN_CODES = [
-  'ready',
-  'empty',
-  'paused',
-  'max_leased_reached',
-  'rate_limited',
-  'all_leased',
-  'all_delayed',
-  'all_blocked',
-] as const;
-
-/** What a claim would get now. If it would get nothing: the one reason. */
-export interface QueueExplanation {
-  queue: string;
-  code: (typeof QUEUE_EXPLAIN_CODES)[number];
-  /** The same in a sentence or two. */
-  detail: string;
-  /** When the reason is over, as far as it is known. */
-  until?: string;
-  /** The job that the reason is about. */
-  job_id?: string;
-}
 
 type Reason = Omit<QueueExplanation, 'queue'>;
 

@@ -1,32 +1,6 @@
 import { type FieldError, invalidRequest } from '../errors.ts';
-import type { JobState } from '../job.ts';
 import { timeForPostgres } from '../postgres/times.ts';
-
-/** Which jobs, beside their queue and state: sql/shared/job_filter.sql. What is left out filters nothing. */
-export interface JobFilter {
-  group?: string | undefined;
-  fairness_key?: string | undefined;
-  worker?: string | undefined;
-  error_contains?: string | undefined;
-  created_after?: string | undefined;
-  created_before?: string | undefined;
-}
-
-/** Which jobs to list, and how. */
-export interface JobListing extends JobFilter {
-  queue?: string;
-  state?: JobState;
-  unique_key?: string;
-  payload: boolean;
-  order: 'newest' | 'oldest';
-  limit: number;
-  /** A page ends when its jobs have this number of bytes together. It has at least one job. */
-  max_bytes: number;
-  /** The last id of the page before. */
-  after?: string;
-  /** Only jobs of queues that are like one of these patterns. */
-  visible?: string[];
-}
+import type { JobFilter } from '../verbs/jobs.ts';
 
 /** The parameters of the fragment. @throws Refusal `invalid_request`, naming the field below `at` of this part */
 export function filterParameters(filter: JobFilter, part: FieldError['in'], at: string) {

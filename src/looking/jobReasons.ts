@@ -1,38 +1,9 @@
 import type { JobState } from '../job.ts';
+import type { Explanation } from '../verbs/jobs.ts';
 
 /*
  * Why a job is not running: the sentence for each reason, and which reason it is.
  */
-
-export const EXPLAIN_CODES = [
-  'next_in_line',
-  'delayed',
-  'backing_off',
-  'behind_in_group',
-  'queue_paused',
-  'max_leased_reached',
-  'rate_limited',
-  'leased',
-  'dead',
-  'completed',
-  'cancelled',
-] as const;
-
-/** The one reason why a job is not running. */
-export interface Explanation {
-  id: string;
-  state: JobState;
-  code: (typeof EXPLAIN_CODES)[number];
-  /** The same in a sentence or two. */
-  detail: string;
-  /** The number of jobs that go before it. */
-  ahead?: number;
-  /** When the reason is over, as far as it is known. */
-  until?: string;
-  blocking_job_id?: string;
-  worker?: string;
-  last_error?: string;
-}
 
 type Reason = Omit<Explanation, 'id' | 'state'>;
 

@@ -2,8 +2,8 @@ import type { Claims } from '../claim/claims.ts';
 import { jobFinished, jobLeased, jobNotFound, uniqueKeyTaken } from '../errors.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
 import type { GroupHeads } from '../groups/heads.ts';
-import type { Job, JobLook, JobRow } from '../job.ts';
-import { actAs, behind, type Signed } from '../postgres/act.ts';
+import type { Job, JobRow } from '../job.ts';
+import { actAs, behind } from '../postgres/act.ts';
 import { isKeyTaken } from '../postgres/errorClasses.ts';
 import type { Database } from '../postgres/pool.ts';
 import { createSemaphore } from '../postgres/semaphore.ts';
@@ -13,10 +13,10 @@ import type { Queues } from '../queues/cache.ts';
 import { nextPositions } from '../queues/positions.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import type { Settlement } from '../settle/verbs.ts';
+import type { Signed } from '../verbs/callers.ts';
+import type { Explanation, JobListing, JobLook } from '../verbs/jobs.ts';
 import type { Waiters } from '../waiting/waiters.ts';
 import { explainJob } from './explainJob.ts';
-import type { JobListing } from './jobFilter.ts';
-import type { Explanation } from './jobReasons.ts';
 import { createMatch } from './matchJobs.ts';
 
 const statements = {

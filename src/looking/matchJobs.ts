@@ -2,7 +2,8 @@ import { invalidRequest } from '../errors.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Queues } from '../queues/cache.ts';
-import { type FilterParameters, filterParameters, type JobListing } from './jobFilter.ts';
+import type { JobListing } from '../verbs/jobs.ts';
+import { type FilterParameters, filterParameters } from './jobFilter.ts';
 
 /*
  * Which jobs a list shows, where no index has them in its order. Each way looks at a bounded number of jobs, whatever the queue has.

@@ -1,28 +1,23 @@
 import { type Depth, type Depths, drainSeconds, type Found } from '../counting/depths.ts';
-import { JOB_STATES, type JobState } from '../job.ts';
+import { JOB_STATES } from '../job.ts';
 import { createSharedLooks } from '../looks.ts';
-import { EVENTS } from '../metrics/tally.ts';
-import { EVERYTHING_ELSE, type PerSecond, type TotalRow, type Totals } from '../metrics/totals.ts';
+import { EVERYTHING_ELSE, type TotalRow, type Totals } from '../metrics/totals.ts';
+import {
+  EVENTS,
+  type Overview,
+  type OverviewRequest,
+  type PerSecond,
+  type QueueOverview,
+  TOO_OLD_SECONDS,
+  TROUBLES,
+  type Trouble,
+} from '../verbs/counting.ts';
 
 /*
  * All queues at a glance, the ones with trouble first. It comes from what the duties of the metrics have counted, so it asks the
  * database for nothing, with any number of jobs and queues.
  */
 
-/** What may be wrong with a queue, the worst first. */
-export const TROUBLES = [
-  'dead_growing',
-  'failing',
-  'nobody_claims',
-  'oldest_too_old',
-  'full',
-  'max_leased_reached',
-  'paused',
-] as const;
-export type Trouble = (typeof TROUBLES)[number];
-
-/** A ready job that waits for longer is trouble. */
-export const TOO_OLD_SECONDS = 300;
 /** Nobody claims, when a ready job has waited for so long while nothing was claimed. */
 const UNCLAIMED_SECONDS = 60;
 /** A queue fails when so large a part of its leases ends in a failure, and so many a second: 3 a minute. */
@@ -31,40 +26,6 @@ const FAILING_PER_SECOND = 0.05;
 
 /** Whether a caller may see a queue. */
 type MayUse = (queue: string) => boolean;
-
-export interface QueueOverview {
-  name: string;
-  paused: boolean;
-  troubles: Trouble[];
-  /** Left out until it was counted. */
-  counts?: Record<JobState, number>;
-  counted_age_seconds: number | null;
-  oldest_ready_age_seconds: number | null;
-  /** Left out for a queue without a row in dibs.totals, and until there are two samples of it. */
-  per_second?: PerSecond;
-  drain_seconds: number | null;
-}
-
-export interface Overview {
-  /** False until every queue was looked at once. */
-  complete: boolean;
-  /** Queues with jobs, with a row in dibs.totals, or paused. */
-  total: number;
-  troubled: number;
-  counts: Record<JobState, number>;
-  per_second: PerSecond;
-  oldest_ready_age_seconds: number | null;
-  drain_seconds: number | null;
-  queues: QueueOverview[];
-}
-
-interface OverviewRequest {
-  limit: number;
-  /** Shows only this queue beside the sums. */
-  queue?: string | undefined;
-  mayUse?: MayUse;
-  visible?: string[] | null;
-}
 
 interface Looked {
   name: string;

@@ -2,9 +2,10 @@ import { MOST_QUEUE_NUMBERS } from '../ids.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Memory } from '../memory.ts';
 import type { Connections } from '../postgres/pool.ts';
+import type { Family } from '../verbs/counting.ts';
 import { version } from '../version.ts';
 import type { DutyLog } from './dutyLog.ts';
-import { type Family, family, histograms, labelled } from './family.ts';
+import { family, histograms, labelled } from './family.ts';
 import type { Tally } from './tally.ts';
 import type { Totals } from './totals.ts';
 

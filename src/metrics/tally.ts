@@ -1,26 +1,13 @@
 import { queueIdOf } from '../ids.ts';
 import type { JobState } from '../job.ts';
 import { createLeaseTimes } from '../leaseTimes.ts';
+import { EVENTS, type Event } from '../verbs/counting.ts';
 import { Histogram } from './histogram.ts';
 
 /*
  * What this replica counts as it happens: plain numbers by the id of the queue. Whoever knows what a statement did tells it
  * here, once for each statement and after its commit. totals.ts adds the numbers to those of the other replicas.
  */
-
-/** What happens to jobs. The columns of dibs.totals have these names. */
-export const EVENTS = [
-  'enqueued',
-  'deduplicated',
-  'claimed',
-  'acked',
-  'nacked',
-  'released',
-  'rescued',
-  'expired',
-  'dead',
-] as const;
-export type Event = (typeof EVENTS)[number];
 
 const at = Object.fromEntries(EVENTS.map((event, i) => [event, i])) as Record<Event, number>;
 

@@ -1,4 +1,5 @@
-import { type Family, histograms } from './family.ts';
+import type { Family } from '../verbs/counting.ts';
+import { histograms } from './family.ts';
 import type { QueueTimes } from './tally.ts';
 
 interface Labelled {

@@ -3,7 +3,8 @@ import { callOf } from '../postgres/pipeline.ts';
 import type { Database } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import { restAfter } from '../shareOfTime.ts';
-import { type Counts, EVENTS, type Event, type Tally } from './tally.ts';
+import { EVENTS, type Event, type PerSecond } from '../verbs/counting.ts';
+import type { Counts, Tally } from './tally.ts';
 
 /*
  * The totals of all replicas (table dibs.totals). Once a second, each replica adds what it has counted since, and reads the
@@ -25,9 +26,6 @@ export interface TotalRow extends Record<Event, number> {
   max_ready: number | null;
   max_leased: number | null;
 }
-
-/** What happened in a second, on average. */
-export type PerSecond = Record<Event, number>;
 
 const statements = {
   lock: prepared('metrics/lock'),

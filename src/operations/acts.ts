@@ -7,8 +7,8 @@ import type { Queue } from '../queues/cache.ts';
 import { positionsFor } from '../queues/positions.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import type { Settlement } from '../settle/verbs.ts';
+import type { OperationVerb } from '../verbs/operations.ts';
 import type { Changed, Waiters } from '../waiting/waiters.ts';
-import type { OperationVerb } from './operations.ts';
 
 /** The jobs of a portion, all in the same state. The transaction has locked them. */
 export interface Page {

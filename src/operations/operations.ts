@@ -2,19 +2,19 @@ import { refuse } from '../enqueue/checks.ts';
 import { operationNotFound, queueNotFound, type Refusal, tooManyOperations } from '../errors.ts';
 import { idSource, isUuid } from '../ids.ts';
 import type { JobState } from '../job.ts';
-import { type FilterParameters, filterParameters, type JobFilter } from '../looking/jobFilter.ts';
-import type { Signed } from '../postgres/act.ts';
+import { filterParameters } from '../looking/jobFilter.ts';
 import type { Clock } from '../postgres/clock.ts';
 import type { Database, Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
+import type {
+  Operation,
+  OperationName,
+  OperationPage,
+  OperationRequest,
+  OperationVerb,
+} from '../verbs/operations.ts';
 import { callPoint } from './callPoint.ts';
-
-export const OPERATION_VERBS = ['cancel', 'retry', 'delete', 'move'] as const;
-export type OperationVerb = (typeof OPERATION_VERBS)[number];
-
-export const OPERATION_STATES = ['running', 'done', 'cancelled', 'failed'] as const;
-export type OperationState = (typeof OPERATION_STATES)[number];
 
 /** Jobs in these states can be cancelled, and so on. */
 const STATES_OF: Record<OperationVerb, JobState[]> = {
@@ -27,37 +27,6 @@ const STATES_OF: Record<OperationVerb, JobState[]> = {
 /** So many run at once, and so many of one caller. A Dibs that needs no key has one caller. */
 const MOST_RUNNING = 100;
 const MOST_RUNNING_OF_ONE = 20;
-
-/** Which jobs of a queue. */
-export interface OperationFilter extends JobFilter {
-  states: JobState[];
-}
-
-export interface OperationRequest extends Signed {
-  verb: OperationVerb;
-  queue: string;
-  to?: string;
-  filter: OperationFilter;
-  dry_run?: boolean;
-}
-
-/** A row of dibs.operations, as everybody sees it. */
-export interface Operation extends FilterParameters {
-  id: string;
-  verb: OperationVerb;
-  queue: string;
-  to: string | null;
-  states: JobState[];
-  dry_run: boolean;
-  state: OperationState;
-  counted: boolean;
-  matched: number;
-  done: number;
-  skipped: number;
-  error: string | null;
-  created_at: string;
-  finished_at: string | null;
-}
 
 const statements = {
   insert: planned('operations/insert', row<Operation>()),
@@ -78,22 +47,6 @@ function check({ verb, queue, to, filter }: OperationRequest): void {
       throw refuse(`/filter/states/${i}`, `must be one of ${STATES_OF[verb].join(', ')} for this verb`);
 }
 
-/** A request about one operation. @throws Refusal `operation_not_found` */
-interface ById {
-  id: string;
-  /** Only one whose queues are like one of these patterns. */
-  visible?: string[] | null;
-}
-
-/** Which operations to list: those before the id `after`. */
-interface OperationList {
-  limit: number;
-  after?: string | undefined;
-  queue?: string | undefined;
-  state?: OperationState | undefined;
-  visible?: string[] | null;
-}
-
 /** Starts operations, shows them and stops them. operationWork.ts runs them: `started` makes it begin at once. */
 export function operationAdmin(context: { db: Database; queues: Queues; clock: Clock; started(): void }) {
   const { db, queues, clock, started } = context;
@@ -106,7 +59,7 @@ export function operationAdmin(context: { db: Database; queues: Queues; clock: C
     return queue;
   }
 
-  async function get({ id, visible = null }: ById): Promise<Operation> {
+  async function get({ id, visible = null }: OperationName): Promise<Operation> {
     const [found] = isUuid(id) ? await db.query(statements.find, { id, visible }) : [];
     if (!found) throw operationNotFound(id);
     return found;
@@ -121,7 +74,7 @@ export function operationAdmin(context: { db: Database; queues: Queues; clock: C
   return {
     get,
 
-    list: ({ limit, after, queue, state, visible = null }: OperationList): Promise<Operation[]> =>
+    list: ({ limit, after, queue, state, visible = null }: OperationPage): Promise<Operation[]> =>
       db.query(statements.list, {
         limit,
         after: after ?? null,
@@ -169,7 +122,7 @@ export function operationAdmin(context: { db: Database; queues: Queues; clock: C
     },
 
     /** Stops an operation. What it did stays done. One that has ended stays as it is. */
-    async stop({ id, visible = null }: ById): Promise<Operation> {
+    async stop({ id, visible = null }: OperationName): Promise<Operation> {
       if (isUuid(id)) await db.query(statements.stop, { id, visible });
       return get({ id, visible });
     },

@@ -3,7 +3,7 @@ import { firstOfKeys } from '../enqueue/insert.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
 import type { GroupHeads, Moved } from '../groups/heads.ts';
 import { FIRST_ID } from '../ids.ts';
-import { actAs, behind, type Signed } from '../postgres/act.ts';
+import { actAs, behind } from '../postgres/act.ts';
 import { isKeyTaken, isLockTimeout } from '../postgres/errorClasses.ts';
 import { SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database, Db } from '../postgres/pool.ts';
@@ -12,14 +12,8 @@ import { inTurnOf } from '../postgres/transactions.ts';
 import type { Queue } from '../queues/cache.ts';
 import { positionsFor } from '../queues/positions.ts';
 import type { Notifier } from '../replicas/notifier.ts';
+import type { RedriveWish } from '../verbs/queues.ts';
 import { callTime } from './purge.ts';
-
-/** Which dead jobs to make ready again. */
-export interface RedriveWish extends Signed {
-  /** At most this number, oldest first. */
-  limit?: number | undefined;
-  error_contains?: string | undefined;
-}
 
 interface DeadJob {
   id: string;

@@ -14,10 +14,10 @@ import { inTurnOf } from '../postgres/transactions.ts';
 import type { Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import type { Settlement } from '../settle/verbs.ts';
+import type { OperationVerb } from '../verbs/operations.ts';
 import type { Waiters } from '../waiting/waiters.ts';
 import { type Act, CannotGoOn, createOperationActs, type Page } from './acts.ts';
 import type { CallPoint } from './callPoint.ts';
-import type { OperationVerb } from './operations.ts';
 
 /** An operation that a replica has taken for a portion: sql/operations/take.sql. */
 interface Taken extends FilterParameters, CallPoint {

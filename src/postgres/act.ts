@@ -1,3 +1,4 @@
+import type { Signed } from '../verbs/callers.ts';
 import { type Call, callOf } from './pipeline.ts';
 import { prepared, type Statement } from './statements.ts';
 import type { Db, Transactions } from './transactions.ts';
@@ -8,11 +9,6 @@ import type { Db, Transactions } from './transactions.ts';
  */
 
 const act = prepared('postgres/act');
-
-/** Whose name stands in the history. Undefined: nobody needs a key. */
-export interface Signed {
-  by?: string | undefined;
-}
 
 interface SignedItem extends Signed {
   id: string;

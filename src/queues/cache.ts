@@ -6,8 +6,8 @@ import { SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned, prepared, row } from '../postgres/statements.ts';
 import { inTurnOf } from '../postgres/transactions.ts';
+import type { QueueConfig } from '../verbs/queues.ts';
 import { orTooManyQueues } from './numbers.ts';
-import type { QueueConfig } from './queue.ts';
 
 export interface Queue extends QueueConfig {
   id: number;

@@ -1,14 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { checkKeys, refuse } from '../enqueue/checks.ts';
 import type { Enqueue } from '../enqueue/enqueue.ts';
-import type { NewJob } from '../enqueue/newJob.ts';
 import { Refusal, scheduleNotFound } from '../errors.ts';
 import { type Job, RawJson } from '../job.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
-import type { Trace } from '../traceparent.ts';
+import type { NewJob } from '../verbs/enqueue.ts';
+import type {
+  Schedule,
+  ScheduleName,
+  SchedulePage,
+  SchedulePageRequest,
+  ScheduleSpec,
+} from '../verbs/schedules.ts';
+import type { RequestOf } from '../verbs.ts';
 import { cronProblem, isTimezone, nextTick } from './cron.ts';
-import type { Schedule, ScheduleSpec } from './schedule.ts';
 
 const statements = {
   now: planned('postgres/now', row<{ now: string }>()),
@@ -38,18 +44,11 @@ function firstTick({ cron, timezone, job }: ScheduleSpec, after: Date): string |
   return nextTick(cron, timezone, after);
 }
 
-/** A request about one schedule. @throws Refusal `schedule_not_found` */
-interface Named {
-  name: string;
-  /** Only a schedule for a queue that is like one of these patterns. */
-  visible?: string[] | null;
-}
-
 /** Shows schedules and changes them. ticker.ts runs them. */
 export function scheduleAdmin(context: { db: Db; enqueue: Enqueue['enqueue'] }) {
   const { db, enqueue } = context;
 
-  async function get({ name, visible = null }: Named): Promise<Schedule> {
+  async function get({ name, visible = null }: ScheduleName): Promise<Schedule> {
     const [row] = await db.query(statements.find, { name, visible });
     if (!row) throw scheduleNotFound(name);
     return row;
@@ -59,23 +58,13 @@ export function scheduleAdmin(context: { db: Db; enqueue: Enqueue['enqueue'] }) 
     get,
 
     /** A page of schedules by name, after the name `after`. It is the last one, if it is shorter than its limit and was not cut. */
-    async list({
-      limit,
-      max_bytes,
-      after = '',
-      visible = null,
-    }: {
-      limit: number;
-      max_bytes: number;
-      after?: string | undefined;
-      visible?: string[] | null;
-    }) {
+    async list({ limit, max_bytes, after = '', visible = null }: SchedulePageRequest): Promise<SchedulePage> {
       const schedules = await db.query(statements.list, { after, limit, max_bytes, visible });
       return { schedules, isCut: (schedules[0]?.found ?? 0) > schedules.length };
     },
 
     /** Creates a schedule, or replaces all of it. @throws Refusal `invalid_request` */
-    async put({ name, spec, visible = null }: Named & { spec: ScheduleSpec }): Promise<Schedule> {
+    async put({ name, spec, visible = null }: RequestOf<'putSchedule'>): Promise<Schedule> {
       const [row] = await db.query(statements.now);
       const first = firstTick(spec, new Date((row as { now: string }).now));
       const { payload, ...job } = spec.job;
@@ -95,13 +84,13 @@ export function scheduleAdmin(context: { db: Db; enqueue: Enqueue['enqueue'] }) 
     },
 
     /** Deletes a schedule. The jobs that it made stay. */
-    async remove({ name, visible = null }: Named): Promise<void> {
+    async remove({ name, visible = null }: ScheduleName): Promise<void> {
       const rows = await db.query(statements.delete, { name, visible });
       if (rows.length === 0) throw scheduleNotFound(name);
     },
 
     /** Enqueues the job of a schedule now, in addition to its ticks, also while the schedule is paused. */
-    async trigger({ trace, ...named }: Named & { trace?: Trace | undefined }): Promise<Job> {
+    async trigger({ trace, ...named }: RequestOf<'triggerSchedule'>): Promise<Job> {
       const [job] = await enqueue([{ ...jobOf(await get(named)), trace }], () => '');
       return job as Job;
     },

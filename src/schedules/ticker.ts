@@ -6,8 +6,8 @@ import { SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import { textArray } from '../postgres/textArray.ts';
+import type { Schedule } from '../verbs/schedules.ts';
 import { lastTick, nextTick } from './cron.ts';
-import type { Schedule } from './schedule.ts';
 import { jobOf } from './schedules.ts';
 
 const statements = {

@@ -6,9 +6,9 @@ import { SMALL_BYTES } from '../memory.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import { textArray } from '../postgres/textArray.ts';
 import type { Queue } from '../queues/cache.ts';
+import type { Ack, Acked } from '../verbs/settle.ts';
 import type { SoleWaiters } from '../waiting/soleWaiters.ts';
 import { type Changed, KEPT_SECONDS } from '../waiting/waiters.ts';
-import type { Ack, Acked } from './requests.ts';
 import { ids, tokens } from './settleBatch.ts';
 
 const statements = {

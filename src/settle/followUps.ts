@@ -1,12 +1,10 @@
-import type { PathOf } from '../enqueue/checks.ts';
 import type { Enqueue } from '../enqueue/enqueue.ts';
-import type { NewJob } from '../enqueue/newJob.ts';
 import { jobNotFound, leaseLost } from '../errors.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
 import type { GroupHeads, Moved } from '../groups/heads.ts';
 import type { Job } from '../job.ts';
 import type { Tally } from '../metrics/tally.ts';
-import { actOn, noteAct, type Signed } from '../postgres/act.ts';
+import { actOn, noteAct } from '../postgres/act.ts';
 import { isKeyTaken } from '../postgres/errorClasses.ts';
 import { gathering } from '../postgres/gathering.ts';
 import type { Database, Db } from '../postgres/pool.ts';
@@ -15,11 +13,13 @@ import { planned, prepared, row } from '../postgres/statements.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import { eachOf, inSlicesIf } from '../slices.ts';
 import { traceInText } from '../traceparent.ts';
+import type { Signed } from '../verbs/callers.ts';
+import type { NewJob, PathOf } from '../verbs/enqueue.ts';
+import type { Ack, Acked, Nack, Nacked } from '../verbs/settle.ts';
 import type { Changed, Waiters } from '../waiting/waiters.ts';
 import { ackedAs, completeJobs } from './complete.ts';
 import type { FollowUpBatcher } from './followUpBatcher.ts';
 import { currentJobs, prepareNack } from './giveBack.ts';
-import type { Ack, Acked, Nack, Nacked } from './requests.ts';
 import type { Item, Untouched } from './settleBatch.ts';
 import type { Settlement } from './verbs.ts';
 

@@ -4,8 +4,8 @@ import { prepared, row } from '../postgres/statements.ts';
 import { textArray } from '../postgres/textArray.ts';
 import type { Queue } from '../queues/cache.ts';
 import { nextPositions } from '../queues/positions.ts';
+import type { Nack, Release } from '../verbs/settle.ts';
 import { clip } from './clip.ts';
-import type { Nack, Release } from './requests.ts';
 import { ids, tokens } from './settleBatch.ts';
 
 const statements = {

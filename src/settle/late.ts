@@ -1,13 +1,14 @@
 import { firstOfKeys } from '../enqueue/insert.ts';
 import { jobNotFound, Refusal, unavailable } from '../errors.ts';
 import type { Job, JobRow } from '../job.ts';
-import { actOn, behind, type Signed } from '../postgres/act.ts';
+import { actOn, behind } from '../postgres/act.ts';
 import { isKeyTaken, isLockTimeout } from '../postgres/errorClasses.ts';
 import { SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
 import { createSemaphore } from '../postgres/semaphore.ts';
 import { inTurnOf } from '../postgres/transactions.ts';
 import type { Queue } from '../queues/cache.ts';
+import type { Signed } from '../verbs/callers.ts';
 import { currentJobs, type GiveBack } from './giveBack.ts';
 import { type Item, ids, type Outcomes, type Untouched } from './settleBatch.ts';
 

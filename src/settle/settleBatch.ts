@@ -8,16 +8,15 @@ import type { Database } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import { inTurnOf } from '../postgres/transactions.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
+import type { LeaseName } from '../verbs/settle.ts';
 
 const untouched = prepared('settle/untouched', row<Untouched>());
 
 const BATCH_ITEMS = 1000;
 const BATCH_BYTES = 8 * 2 ** 20;
 
-/** Names the lease that a request settles or extends. */
-export interface Item {
-  id: string;
-  lease_token: string;
+/** A lease to settle or extend. */
+export interface Item extends LeaseName {
   /**
    * Its worker claims next. It is called when the item is in a round trip of its queue, and tells whether the claim goes along.
    * If not, the claim comes as soon as the item is answered.

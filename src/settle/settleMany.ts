@@ -1,29 +1,19 @@
-import type { PathOf } from '../enqueue/checks.ts';
-import type { NewJob } from '../enqueue/newJob.ts';
 import { isOutage, Refusal, withUnknownOutcome } from '../errors.ts';
 import type { Job } from '../job.ts';
-import type { Signed } from '../postgres/act.ts';
 import { eachOf, inSlicesIf } from '../slices.ts';
-import type { Ack, Acked, Extend, Extended, Nack, Nacked, Release } from './requests.ts';
-
-/** Verbs for many leases in one request. */
-export interface SettleRequest extends Signed {
-  acks?: Ack[] | undefined;
-  nacks?: Nack[] | undefined;
-  releases?: Release[] | undefined;
-  extends?: Extend[] | undefined;
-}
-
-/** The answer for one item: that of the single call, or its refusal. */
-export type ItemAnswer<Result> = { id: string; result: Result } | { id: string; refusal: Refusal };
-
-/** The answers for the items of each list, in the order of the request. */
-export interface Settled {
-  acks: ItemAnswer<Acked>[];
-  nacks: ItemAnswer<Nacked>[];
-  releases: ItemAnswer<Job>[];
-  extends: ItemAnswer<Extended>[];
-}
+import type { NewJob, PathOf } from '../verbs/enqueue.ts';
+import type {
+  Ack,
+  Acked,
+  Extend,
+  Extended,
+  ItemAnswer,
+  Nack,
+  Nacked,
+  Release,
+  Settled,
+  SettleRequest,
+} from '../verbs/settle.ts';
 
 /** The path of a follow-up within the request. */
 const pathOf =

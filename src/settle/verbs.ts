@@ -12,13 +12,13 @@ import { textArray } from '../postgres/textArray.ts';
 import { inTurnOf } from '../postgres/transactions.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
+import type { Ack, Acked, Extend, Extended, Nack, Release } from '../verbs/settle.ts';
 import type { SoleWaiters } from '../waiting/soleWaiters.ts';
 import type { Waiters } from '../waiting/waiters.ts';
 import { createAfterSettle } from './afterSettle.ts';
 import { ackedAs, completeForSole, completeJobs, type Done, HANDED_OVER_BYTES } from './complete.ts';
 import { prepareNack, prepareRelease } from './giveBack.ts';
 import { createLateSettlement } from './late.ts';
-import type { Ack, Acked, Extend, Extended, Nack, Release } from './requests.ts';
 import { ids, settleInBatches, tokens } from './settleBatch.ts';
 
 const extend = prepared('settle/extend', row<Omit<Extended, 'state'>>());

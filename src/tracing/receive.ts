@@ -1,5 +1,5 @@
-import type { LeasedJob } from '../claim/leasedJob.ts';
 import { traceInText } from '../traceparent.ts';
+import type { LeasedJob } from '../verbs/claims.ts';
 import { type Call, isOfCaller, observe, type Run } from './call.ts';
 import type { LeaseTraces } from './leaseTraces.ts';
 import { contextOf, linksTo, type Spans, spanContextOf } from './spans.ts';

@@ -1,7 +1,7 @@
 import { type Context, ROOT_CONTEXT, type Span, trace } from '@opentelemetry/api';
-import type { NewJob } from '../enqueue/newJob.ts';
 import type { Job } from '../job.ts';
 import { namesTrace, traceIn } from '../traceparent.ts';
+import type { NewJob } from '../verbs/enqueue.ts';
 import { type Call, type Outcome, observe, type Run } from './call.ts';
 import { onlyQueue } from './semantics.ts';
 import { linksTo, type Spans, spanContextOf, traceOf } from './spans.ts';

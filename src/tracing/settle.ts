@@ -1,8 +1,7 @@
 import { ROOT_CONTEXT, type Span, trace } from '@opentelemetry/api';
-import type { NewJob } from '../enqueue/newJob.ts';
 import type { Job } from '../job.ts';
-import type { Ack, Nack } from '../settle/requests.ts';
-import type { ItemAnswer, Settled, SettleRequest } from '../settle/settleMany.ts';
+import type { NewJob } from '../verbs/enqueue.ts';
+import type { Ack, ItemAnswer, Nack, Settled, SettleRequest } from '../verbs/settle.ts';
 import { type Call, isOfCaller, type Outcome, observe, type Run } from './call.ts';
 import type { LeaseTraces } from './leaseTraces.ts';
 import { createAll, endCreated } from './send.ts';

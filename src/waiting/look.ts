@@ -1,10 +1,11 @@
 import { queueIdOf } from '../ids.ts';
-import type { Job, JobLook, JobRow } from '../job.ts';
+import type { Job, JobRow } from '../job.ts';
 import { SMALL_BYTES } from '../memory.ts';
 import { gathering } from '../postgres/gathering.ts';
 import type { Db } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import type { Queues } from '../queues/cache.ts';
+import type { JobLook } from '../verbs/jobs.ts';
 
 const statement = prepared('waiting/look', row<JobRow>());
 

@@ -1,16 +1,19 @@
 import { jobNotFound } from '../errors.ts';
 import { queueIdOf } from '../ids.ts';
-import type { Job, JobLook, JobState } from '../job.ts';
+import type { Job, JobState } from '../job.ts';
+import { isFinished } from '../job.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import type { Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
+import type { WaitRequest } from '../verbs/enqueue.ts';
+import type { JobLook } from '../verbs/jobs.ts';
 import { createBell } from './bell.ts';
 import { createLook } from './look.ts';
 import { pollWaiters } from './poll.ts';
 import type { SoleWaiters } from './soleWaiters.ts';
-import { isFinished, KEPT_SECONDS, type Waiters } from './waiters.ts';
+import { KEPT_SECONDS, type Waiters } from './waiters.ts';
 
 const noteWaiter = prepared('waiting/await', row<{ state: JobState }>());
 
@@ -19,20 +22,6 @@ const noteWaiter = prepared('waiting/await', row<{ state: JobState }>());
  * KEPT_SECONDS: longer than this time with a slow statement before it and another behind it.
  */
 const SOLE_MS = 2000;
-
-/** A request that waits for the end of a job. */
-export interface WaitRequest {
-  id: string;
-  wait_seconds: number;
-  /** The connection of the request. */
-  from?: object | undefined;
-  /** The job was enqueued as one that a client waits for. */
-  announced?: boolean | undefined;
-  /** Nobody else waits for the job, and its mark says so. */
-  sole?: boolean | undefined;
-  /** Is given the function to call when the client is gone. */
-  onHangup?: ((gone: () => void) => void) | undefined;
-}
 
 interface OpenWait {
   /** Ends the wait: the request looks at its job once more and is answered. */

@@ -1,4 +1,4 @@
-import type { JobState } from '../job.ts';
+import { isFinished, type JobState } from '../job.ts';
 import type { Ledger } from '../ledger.ts';
 
 /** The other replicas get at most one notification in this time (src/replicas/notifier.ts says why). */
@@ -10,10 +10,6 @@ const QUIET_MS = 100;
  * (sql/maintenance/prune_jobs.sql).
  */
 export const KEPT_SECONDS = 10;
-
-/** Whether a job has ended, well or not. A dead job may come back, but not by itself. */
-export const isFinished = (state: JobState): boolean =>
-  state === 'completed' || state === 'cancelled' || state === 'dead';
 
 /** A job whose state a statement changed. */
 export interface Changed {

@@ -199,7 +199,7 @@ describe('an act with the scope admin', () => {
   });
 
   test('has a row even if the verb is reached without a request', async () => {
-    const { ANYBODY } = await import('../../src/access/caller.ts');
+    const { ANYBODY } = await import('../../src/caller.ts');
     await service.engine.as(ANYBODY).pauseQueue({ queue: 'q' });
     expect(await rows()).toMatchObject([
       { actor: 'anybody', actor_id: null, verb: 'pauseQueue', address: null },

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createAccess, type RefusedCredential } from '../../src/access/access.ts';
-import { ANYBODY, type Caller } from '../../src/access/caller.ts';
 import { keyAdmin } from '../../src/access/keyAdmin.ts';
 import { newKey, newKeyId } from '../../src/access/keyFormat.ts';
 import { createKeys } from '../../src/access/keys.ts';
 import { createRefusedLog } from '../../src/access/refusedLog.ts';
+import { ANYBODY, type Caller } from '../../src/caller.ts';
 import { unauthorized, unavailable } from '../../src/errors.ts';
 import { databaseClock } from '../../src/postgres/clock.ts';
 import { type Database, openDatabase } from '../../src/postgres/pool.ts';

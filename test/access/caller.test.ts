@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { ANYBODY, type Caller, createCaller, isQueuePattern, SCOPES } from '../../src/access/caller.ts';
+import { ANYBODY, type Caller, createCaller, isQueuePattern, SCOPES } from '../../src/caller.ts';
 
 const callerFor = (
   queues: string[],

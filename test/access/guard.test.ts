@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ANYBODY, createCaller } from '../../src/access/caller.ts';
 import { NEEDS } from '../../src/access/needs.ts';
+import { ANYBODY, createCaller } from '../../src/caller.ts';
 import { as, speakingAccess } from '../support/access.ts';
 import { expectProblem, moves, UNKNOWN_ID, UNKNOWN_TOKEN } from '../support/moves.ts';
 import { type Answer, type Service, startService } from '../support/service.ts';

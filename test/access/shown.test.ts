@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createCaller } from '../../src/access/caller.ts';
 import { shownBefore } from '../../src/access/shown.ts';
+import { createCaller } from '../../src/caller.ts';
 
 const NEVER = 'xxx';
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { LeasedJob } from '../../src/claim/leasedJob.ts';
+import type { LeasedJob } from '../../src/verbs/claims.ts';
 import { onServer } from '../support/database.ts';
 import { claimToHangUp } from '../support/hangup.ts';
 import { moves } from '../support/moves.ts';

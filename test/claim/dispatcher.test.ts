@@ -3,10 +3,10 @@ import { expect, test } from 'vitest';
 import { createRoundTrips, type JoinRoundTrip, ORDER_IN_TRIP } from '../../src/batching/roundTrips.ts';
 import type { Claim } from '../../src/claim/claim.ts';
 import { createDispatcher } from '../../src/claim/dispatcher.ts';
-import type { LeasedJob } from '../../src/claim/leasedJob.ts';
 import { unavailable } from '../../src/errors.ts';
 import { createLedger } from '../../src/ledger.ts';
 import { prepared } from '../../src/postgres/statements.ts';
+import type { LeasedJob } from '../../src/verbs/claims.ts';
 import { until } from '../support/until.ts';
 
 const job = (id: string) => ({ id, payload: 'null' }) as LeasedJob;

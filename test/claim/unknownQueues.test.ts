@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Engine, startEngine } from '../../src/engine.ts';
+import { type RunningEngine, startEngine } from '../../src/engine.ts';
 import { type Database, openDatabase } from '../../src/postgres/pool.ts';
 import { counting } from '../support/counting.ts';
 import { createDatabase, onServer } from '../support/database.ts';
@@ -11,7 +11,7 @@ const EACH = 16;
 let database: Awaited<ReturnType<typeof createDatabase>>;
 let pool: Database;
 let counted: ReturnType<typeof counting>;
-let engine: Engine;
+let engine: RunningEngine;
 beforeAll(async () => {
   database = await createDatabase();
   pool = openDatabase(database.url, 10);

@@ -4,8 +4,8 @@ import { describe, expect, test } from 'vitest';
 import { toProblem } from '../../routes/http/answers/problems.ts';
 import { Refusal, type RefusalCode } from '../../src/errors.ts';
 import { JOB_STATES } from '../../src/job.ts';
-import { QUEUE_EXPLAIN_CODES } from '../../src/looking/explainQueue.ts';
-import { EXPLAIN_CODES } from '../../src/looking/jobReasons.ts';
+import { EXPLAIN_CODES } from '../../src/verbs/jobs.ts';
+import { QUEUE_EXPLAIN_CODES } from '../../src/verbs/queues.ts';
 import { ROOT, textOf } from '../support/sources.ts';
 
 const pages = [

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { NewJob } from '../../src/enqueue/newJob.ts';
 import type { Job } from '../../src/job.ts';
+import type { NewJob } from '../../src/verbs/enqueue.ts';
 import { openTransaction } from '../support/beside.ts';
 import { onServer } from '../support/database.ts';
 import { recordLifetimes } from '../support/lifetimes.ts';

@@ -20,7 +20,9 @@ const packageOf = (name: string) => (name.startsWith('@') ? name : (name.split('
  */
 const ROOMS = [
   'clients/typescript/src/',
-  /^src\/(config\/\w+|errors|ids|job|jobFields|jobShapes|leaseTimes|ledger|logger|memory|rareLog|askers|traceparent|config|version|shareOfTime|slices|looks|concerns)\.ts$/,
+  /^src\/(config\/\w+|errors|ids|job|jobFields|jobShapes|leaseTimes|ledger|logger|memory|rareLog|askers|traceparent|config|version|shareOfTime|slices|looks|caller)\.ts$/,
+  'src/verbs/',
+  /^src\/(verbs|concerns)\.ts$/,
   'src/postgres/',
   'src/metrics/',
   'src/embedded/',
@@ -56,6 +58,8 @@ const ROOMS = [
 ];
 const roomOf = (file: string) =>
   ROOMS.findIndex((room) => (typeof room === 'string' ? file.startsWith(room) : room.test(file)));
+/** What every room may use: errors, ids, jobs, the configuration and the like. */
+const PLAIN = roomOf('src/errors.ts');
 const isTypeScript = (imported: string) => imported.endsWith('.ts');
 
 /** A circle of imports, as the files along it. None when there is none. */
@@ -96,11 +100,45 @@ describe('the house', () => {
   test('the sources are found, and so is what they import', () => {
     expect(sources()).toEqual(expect.arrayContaining(['main.ts', 'src/engine.ts', 'routes/app.ts']));
     expect(importsOf('main.ts')).toEqual(expect.arrayContaining(['commands/local.ts', 'src/config.ts']));
-    expect(importsOf('routes/app.ts')).toContain('src/engine.ts');
+    expect(importsOf('routes/app.ts')).toContain('src/verbs.ts');
   });
 
   test('every file has its room', () => {
     expect(sources().filter((file) => roomOf(file) < 0)).toEqual([]);
+  });
+
+  test('the pages of verbs stand on nothing but plain things', () => {
+    const page = /^src\/verbs[./]/;
+    expect(
+      broken((file, imported) => page.test(file) && !page.test(imported) && roomOf(imported) !== PLAIN),
+    ).toEqual([]);
+  });
+
+  test('routes know the engine by the pages of verbs: beside them only plain things, and who sends a request', () => {
+    const known = /^src\/(verbs[./]|access\/)|^src\/metrics\/family\.ts$/;
+    const strange = broken(
+      (file, imported) =>
+        /^routes\//.test(file) &&
+        imported.startsWith('src/') &&
+        roomOf(imported) !== PLAIN &&
+        !known.test(imported),
+    );
+    // It goes when idempotency keeps facts.
+    expect(strange).toEqual(['routes/http/answers/idempotency.ts -> src/enqueue/idempotency.ts']);
+  });
+
+  test('what is put around the verbs knows the pages of verbs, and no room that fulfils them', () => {
+    const around = /^src\/(concerns\.ts|access\/(guard|needs|settleVisible)\.ts|tracing\/)/;
+    const known = /^src\/(verbs[./]|access\/|tracing\/|concerns\.ts)/;
+    expect(
+      broken(
+        (file, imported) =>
+          around.test(file) &&
+          imported.startsWith('src/') &&
+          roomOf(imported) !== PLAIN &&
+          !known.test(imported),
+      ),
+    ).toEqual([]);
   });
 
   test('imports go downwards only, from room to room', () => {

@@ -1,8 +1,8 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { buildApp } from '../../routes/app.ts';
-import { createCaller } from '../../src/access/caller.ts';
-import type { Engine } from '../../src/engine.ts';
+import { createCaller } from '../../src/caller.ts';
+import type { RunningEngine } from '../../src/engine.ts';
 import { createLedger } from '../../src/ledger.ts';
 import { createMemory } from '../../src/memory.ts';
 
@@ -17,7 +17,7 @@ async function linesOf(accessLog: boolean, url: string, headers: Record<string, 
     ledger: createLedger(),
     whyNotReady: async () => undefined,
     admit: () => ({ listJobs: async () => [] }),
-  } as unknown as Engine;
+  } as unknown as RunningEngine;
   const access = {
     isOpen: () => false,
     awaitsFirstKey: () => false,

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildApp } from '../../routes/app.ts';
-import type { Engine } from '../../src/engine.ts';
+import type { RunningEngine } from '../../src/engine.ts';
 import { createLedger } from '../../src/ledger.ts';
 import { createMemory } from '../../src/memory.ts';
 import { until } from '../support/until.ts';
@@ -18,7 +18,11 @@ beforeAll(async () => {
   const logger = pino({ level: 'warn' }, { write: (line) => logged.push(line) });
   const claim = () => new Promise((resolve) => setTimeout(() => resolve([]), 3 * TIMEOUT_MS));
   const verbs = { claim, enqueue: async () => [] };
-  const engine = { memory: createMemory(), ledger: createLedger(), admit: () => verbs } as unknown as Engine;
+  const engine = {
+    memory: createMemory(),
+    ledger: createLedger(),
+    admit: () => verbs,
+  } as unknown as RunningEngine;
   app = await buildApp({
     engine,
     logger,

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { App } from '../../routes/http/connection/fastify.ts';
 import { setSafeHeaders } from '../../routes/http/security/safeHeaders.ts';
 import type { Access } from '../../src/access/access.ts';
-import { createCaller } from '../../src/access/caller.ts';
+import { createCaller } from '../../src/caller.ts';
 import { unauthorized } from '../../src/errors.ts';
 import { expectProblem } from '../support/moves.ts';
 import { type Method, type Service, startService } from '../support/service.ts';

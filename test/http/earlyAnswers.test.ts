@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { buildApp } from '../../routes/app.ts';
-import type { Engine } from '../../src/engine.ts';
+import type { RunningEngine } from '../../src/engine.ts';
 import { createLedger } from '../../src/ledger.ts';
 import { createMemory } from '../../src/memory.ts';
 import { rawClient } from '../support/rawClient.ts';
@@ -18,7 +18,11 @@ let url: string;
 let sockets: Socket[];
 beforeAll(async () => {
   const verbs = { claim: () => new Promise(() => undefined) };
-  const engine = { memory: createMemory(), ledger: createLedger(), admit: () => verbs } as unknown as Engine;
+  const engine = {
+    memory: createMemory(),
+    ledger: createLedger(),
+    admit: () => verbs,
+  } as unknown as RunningEngine;
   const logger = pino({ level: 'silent' });
   const webPages = { hosts: [], origins: [] };
   app = await buildApp({ engine, logger, maxPayloadBytes: 2 ** 20, webPages });

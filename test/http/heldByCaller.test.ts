@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { OPEN } from '../../src/access/access.ts';
-import { createCaller, SCOPES } from '../../src/access/caller.ts';
+import { createCaller, SCOPES } from '../../src/caller.ts';
 import { createMemory, LEFT_WAIT_BYTES, WAITING_BYTES } from '../../src/memory.ts';
 import { heldIn, nothingIsHeld } from '../support/ledger.ts';
 import { expectProblem, moves } from '../support/moves.ts';

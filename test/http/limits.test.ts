@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
 import { buildApp } from '../../routes/app.ts';
 import type { HttpLimits } from '../../src/config/limits.ts';
-import type { Engine } from '../../src/engine.ts';
+import type { RunningEngine } from '../../src/engine.ts';
 import { createLedger } from '../../src/ledger.ts';
 import { createMemory } from '../../src/memory.ts';
 import { type RawClient, rawClient } from '../support/rawClient.ts';
@@ -15,7 +15,7 @@ let logged: { level: number; msg: string; times?: number }[];
 async function start(limits: Partial<HttpLimits>) {
   logged = [];
   app = await buildApp({
-    engine: { memory: createMemory(), ledger: createLedger(), admit: () => ({}) } as unknown as Engine,
+    engine: { memory: createMemory(), ledger: createLedger(), admit: () => ({}) } as unknown as RunningEngine,
     logger: pino({ level: 'warn' }, { write: (line) => logged.push(JSON.parse(line)) }),
     maxPayloadBytes: 2 ** 20,
     limits,

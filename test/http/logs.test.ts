@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { buildApp } from '../../routes/app.ts';
-import type { Engine } from '../../src/engine.ts';
+import type { RunningEngine } from '../../src/engine.ts';
 import { unavailable } from '../../src/errors.ts';
 import { createLedger } from '../../src/ledger.ts';
 import { createMemory } from '../../src/memory.ts';
@@ -15,7 +15,7 @@ async function failing(error: Error) {
     memory: createMemory(),
     ledger: createLedger(),
     whyNotReady: () => Promise.reject(error),
-  } as unknown as Engine;
+  } as unknown as RunningEngine;
   const app = await buildApp({ engine, logger, maxPayloadBytes: 1 });
   const answer = await app.inject('/readyz');
   await app.close();
@@ -32,7 +32,7 @@ test('the log line about a 500 has the request id of its answer', async () => {
 
 test('an X-Request-Id that is sent in is used, if it is 1 to 128 printable characters', async () => {
   const app = await buildApp({
-    engine: { ledger: createLedger() } as Engine,
+    engine: { ledger: createLedger() } as RunningEngine,
     logger: pino({ level: 'silent' }),
     maxPayloadBytes: 1,
   });

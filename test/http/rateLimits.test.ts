@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Access } from '../../src/access/access.ts';
-import { createCaller } from '../../src/access/caller.ts';
 import { networkOf } from '../../src/access/failures.ts';
+import { createCaller } from '../../src/caller.ts';
 import type { Rates } from '../../src/config/rates.ts';
 import { readConfig } from '../../src/config.ts';
 import { unauthorized } from '../../src/errors.ts';

@@ -10,7 +10,7 @@ import { openCertificates } from '../../routes/http/security/certificates.ts';
 import { clientName } from '../../routes/http/security/clientCertificate.ts';
 import type { HttpLimits } from '../../src/config/limits.ts';
 import { ConfigError } from '../../src/config.ts';
-import type { Engine } from '../../src/engine.ts';
+import type { RunningEngine } from '../../src/engine.ts';
 import { createLedger } from '../../src/ledger.ts';
 import { createMemory } from '../../src/memory.ts';
 import { certificateMaker, type Pair } from '../support/certificates.ts';
@@ -53,7 +53,11 @@ async function start({ clientCa, limits }: { clientCa?: string; limits?: Partial
   paths = { cert: join(maker.path, 'tls.crt'), key: join(maker.path, 'tls.key'), clientCa };
   put(own);
   const verbs = { claim: () => new Promise(() => undefined) };
-  const engine = { memory: createMemory(), ledger: createLedger(), admit: () => verbs } as unknown as Engine;
+  const engine = {
+    memory: createMemory(),
+    ledger: createLedger(),
+    admit: () => verbs,
+  } as unknown as RunningEngine;
   app = await buildApp({
     engine,
     logger: pino({ level: 'info' }, { write: (line) => logged.push(JSON.parse(line).msg) }),

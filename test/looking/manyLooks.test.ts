@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { type Engine, startEngine } from '../../src/engine.ts';
+import { type RunningEngine, startEngine } from '../../src/engine.ts';
 import { type Database, openDatabase } from '../../src/postgres/pool.ts';
 import { createDatabase } from '../support/database.ts';
 import { moves } from '../support/moves.ts';
@@ -29,7 +29,7 @@ async function enginePacing(names: StatementName[]) {
       return pool.query(statement, parameters).finally(() => running--);
     },
   };
-  const engine: Engine = await startEngine({ db, listenUrl: database.url, log: () => undefined });
+  const engine: RunningEngine = await startEngine({ db, listenUrl: database.url, log: () => undefined });
   const [job] = await engine.enqueue({ jobs: [{}], at: () => '' });
   const id = job?.id as string;
   // The queue is known by now.

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { JOB_STATES } from '../../src/job.ts';
 import { troublesOf } from '../../src/looking/overview.ts';
-import { EVENTS } from '../../src/metrics/tally.ts';
-import type { PerSecond } from '../../src/metrics/totals.ts';
+import { EVENTS, type PerSecond } from '../../src/verbs/counting.ts';
 import { as, speakingAccess } from '../support/access.ts';
 import { expectProblem } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { EVENTS } from '../../src/metrics/tally.ts';
+import { EVENTS } from '../../src/verbs/counting.ts';
 import { onServer } from '../support/database.ts';
 import { scrape, scrapeUntil } from '../support/metrics.ts';
 import { moves } from '../support/moves.ts';

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildApp } from '../../routes/app.ts';
-import { createCaller, type Scope } from '../../src/access/caller.ts';
+import { createCaller, type Scope } from '../../src/caller.ts';
 import { version } from '../../src/version.ts';
 import { parseMetrics } from '../support/exposition.ts';
 import { scrape, scrapeUntil } from '../support/metrics.ts';

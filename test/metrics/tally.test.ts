@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { createLeaseTimes } from '../../src/leaseTimes.ts';
-import { createTally, EVENTS } from '../../src/metrics/tally.ts';
+import { createTally } from '../../src/metrics/tally.ts';
+import { EVENTS } from '../../src/verbs/counting.ts';
 
 const QUEUE = 7;
 const idOf = (i: number) => `019aa5b2-7c1e-7a3f-9d2c-${i.toString(16).padStart(6, '0')}000007`;

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { DEFAULT_CONFIG, NO_LIMITS } from '../../routes/schemas/queue.ts';
-import { logCalls, noteServedClaims, type Verbs, withConcerns } from '../../src/concerns.ts';
-import { type Engine, startEngine } from '../../src/engine.ts';
+import { logCalls, noteServedClaims, withConcerns } from '../../src/concerns.ts';
+import { type RunningEngine, startEngine } from '../../src/engine.ts';
 import { jobNotFound, unavailable } from '../../src/errors.ts';
 import { type Database, openDatabase } from '../../src/postgres/pool.ts';
 import { createDatabase } from '../support/database.ts';
@@ -17,7 +17,7 @@ interface Line {
 describe('the verbs of an engine', () => {
   let database: Awaited<ReturnType<typeof createDatabase>>;
   let db: Database;
-  let engine: Engine;
+  let engine: RunningEngine;
   const lines: Line[] = [];
   beforeAll(async () => {
     database = await createDatabase();
@@ -54,7 +54,7 @@ describe('the verbs of an engine', () => {
   ] as const;
   /** A call of each verb. A verb that is missing here does not compile. */
   const calls: {
-    [V in Exclude<keyof Engine, (typeof NO_VERBS)[number]>]: () => unknown;
+    [V in Exclude<keyof RunningEngine, (typeof NO_VERBS)[number]>]: () => unknown;
   } = {
     enqueue: () => engine.enqueue({ jobs: [job], at }),
     enqueueOnce: () =>
@@ -178,7 +178,7 @@ describe('withConcerns', () => {
   });
 
   test('leaves a verb as it is where a concern returns undefined', () => {
-    const verbs: Verbs = { claim: async () => [], ack: async () => undefined };
+    const verbs = { claim: async () => [], ack: async () => undefined };
     const wrapped = withConcerns(verbs, [
       (verb) => (verb === 'claim' ? (run) => run() : undefined),
       () => undefined,
@@ -245,7 +245,9 @@ describe('a claim counts as served', () => {
   /** How often a verb that ends like this is noted as a served claim. */
   async function servedBy(verb: string, run: () => Promise<unknown>): Promise<number> {
     let served = 0;
-    const verbs = withConcerns({ [verb]: run } as Verbs, [noteServedClaims(() => served++)]);
+    const verbs = withConcerns({ [verb]: run } as Record<string, (request: object) => Promise<unknown>>, [
+      noteServedClaims(() => served++),
+    ]);
     await verbs[verb]?.({}).catch(() => undefined);
     return served;
   }

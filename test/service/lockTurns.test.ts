@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createCaller, SCOPES } from '../../src/access/caller.ts';
-import type { CallerVerbs } from '../../src/engine.ts';
+import { createCaller, SCOPES } from '../../src/caller.ts';
 import type { LockTurn } from '../../src/postgres/lockWait.ts';
+import type { Verbs } from '../../src/verbs.ts';
 import { moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
 
@@ -9,7 +9,7 @@ import { type Service, startService } from '../support/service.ts';
 
 let service: Service;
 let at: ReturnType<typeof moves>;
-let verbs: CallerVerbs;
+let verbs: Verbs;
 let callers: unknown[];
 beforeAll(async () => {
   service = await startService();

@@ -1,5 +1,5 @@
 import type { Access } from '../../src/access/access.ts';
-import { type Caller, createCaller, SCOPES, type Scope } from '../../src/access/caller.ts';
+import { type Caller, createCaller, SCOPES, type Scope } from '../../src/caller.ts';
 import { Refusal, unauthorized } from '../../src/errors.ts';
 import type { Method, Service } from './service.ts';
 

@@ -1,8 +1,8 @@
-import type { HeldClaimRequest } from '../../src/claim/claims.ts';
-import type { Engine } from '../../src/engine.ts';
+import type { RunningEngine } from '../../src/engine.ts';
+import type { ClaimRequest } from '../../src/verbs/claims.ts';
 
 /** A claim whose consumer hangs up when the test says so. */
-export function claimToHangUp(engine: Engine, request: Omit<HeldClaimRequest, 'onHangup'>) {
+export function claimToHangUp(engine: RunningEngine, request: Omit<ClaimRequest, 'onHangup'>) {
   let gone: (() => void) | undefined;
   const jobs = engine.claim({
     ...request,

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { EVENTS } from '../../src/metrics/tally.ts';
+import { EVENTS } from '../../src/verbs/counting.ts';
 import { parseMetrics, type Scrape } from './exposition.ts';
 import type { Service } from './service.ts';
 import { until } from './until.ts';

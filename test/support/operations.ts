@@ -1,4 +1,4 @@
-import type { Scope } from '../../src/access/caller.ts';
+import type { Scope } from '../../src/caller.ts';
 import type { as } from './access.ts';
 import { UNKNOWN_ID } from './moves.ts';
 import type { Method } from './service.ts';

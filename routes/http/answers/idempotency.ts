@@ -1,10 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { type Afterwards, type AnswerOf, enqueuedOf } from '../../../src/enqueue/idempotency.ts';
-import type { Answer } from '../../../src/enqueue/keptAnswers.ts';
-import type { NewJob } from '../../../src/enqueue/newJob.ts';
+import { enqueuedOf } from '../../../src/enqueue/idempotency.ts';
 import { invalidRequest } from '../../../src/errors.ts';
 import type { Job } from '../../../src/job.ts';
+import type { Afterwards, Answer, AnswerOf, NewJob } from '../../../src/verbs/enqueue.ts';
 import { text } from '../../schemas/common.ts';
 import { timesSent } from '../connection/head.ts';
 

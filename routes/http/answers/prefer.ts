@@ -1,10 +1,9 @@
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Afterwards } from '../../../src/enqueue/idempotency.ts';
 import { Refusal } from '../../../src/errors.ts';
-import { sizeOf } from '../../../src/job.ts';
+import { isFinished, sizeOf } from '../../../src/job.ts';
 import { COPIES } from '../../../src/memory.ts';
-import { isFinished } from '../../../src/waiting/waiters.ts';
+import type { Afterwards } from '../../../src/verbs/enqueue.ts';
 import { MAX_WAIT_SECONDS } from '../../schemas/common.ts';
 import { takeAnswer } from '../connection/memory.ts';
 import { onHangup } from '../connection/taken.ts';

@@ -1,5 +1,6 @@
 import type { RefusalCode } from '../../../src/errors.ts';
-import { type Family, family, labelled } from '../../../src/metrics/family.ts';
+import { family, labelled } from '../../../src/metrics/family.ts';
+import type { Family } from '../../../src/verbs/counting.ts';
 import type { App } from '../connection/fastify.ts';
 import { REFUSAL_CODES } from './problems.ts';
 

@@ -1,9 +1,8 @@
 import type { Static } from 'typebox';
-import type { Answer } from '../../../src/enqueue/keptAnswers.ts';
-import type { NewJob } from '../../../src/enqueue/newJob.ts';
 import type { Job as EngineJob } from '../../../src/job.ts';
-import type { Backoff } from '../../../src/queues/queue.ts';
 import type { Trace } from '../../../src/traceparent.ts';
+import type { Answer, NewJob } from '../../../src/verbs/enqueue.ts';
+import type { Backoff } from '../../../src/verbs/queues.ts';
 import { ref } from '../../schemas/common.ts';
 import { DEFAULT_BACKOFF, Job, type JobSpec } from '../../schemas/job.ts';
 import { replayedHeader } from '../answers/idempotency.ts';

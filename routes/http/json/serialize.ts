@@ -1,8 +1,8 @@
 import type { FastifyReply } from 'fastify';
 import { type Job, sizeOf } from '../../../src/job.ts';
-import type { Schedule } from '../../../src/schedules/schedule.ts';
-import type { Acked, Nacked } from '../../../src/settle/requests.ts';
 import { inSlices, isSliceOver } from '../../../src/slices.ts';
+import type { Schedule } from '../../../src/verbs/schedules.ts';
+import type { Acked, Nacked } from '../../../src/verbs/settle.ts';
 import type { PayloadFormat } from '../../schemas/job.ts';
 import { jobFieldsJson } from './jobFieldsJson.ts';
 import { plain } from './texts.ts';

@@ -1,12 +1,12 @@
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import type { Access, Credential } from '../../../src/access/access.ts';
-import type { TracedOrigin } from '../../../src/access/audit.ts';
-import { ANYBODY, type Caller } from '../../../src/access/caller.ts';
 import type { Failures } from '../../../src/access/failures.ts';
-import { needOf, type VerbName } from '../../../src/access/needs.ts';
-import type { CallerVerbs, Engine } from '../../../src/engine.ts';
+import { needOf } from '../../../src/access/needs.ts';
+import { ANYBODY, type Caller } from '../../../src/caller.ts';
 import { Refusal } from '../../../src/errors.ts';
 import { idsOf } from '../../../src/traceparent.ts';
+import type { TracedOrigin } from '../../../src/verbs/keys.ts';
+import type { Engine, VerbName, Verbs } from '../../../src/verbs.ts';
 import type { App } from '../connection/fastify.ts';
 import { timesSent } from '../connection/head.ts';
 import { addOnRequest } from '../connection/knownRoute.ts';
@@ -23,7 +23,7 @@ declare module 'fastify' {
     /** Who sends the request. Null for a route that anybody may use. */
     caller: Caller | null;
     /** The verbs as the caller may use them. A route reaches the engine through them only. */
-    verbs: CallerVerbs;
+    verbs: Verbs;
   }
 }
 

@@ -1,0 +1,61 @@
+import type { Caller } from './caller.ts';
+import type { Ledger } from './ledger.ts';
+import type { Look } from './looks.ts';
+import type { Memory } from './memory.ts';
+import type { ClaimVerbs } from './verbs/claims.ts';
+import type { CountingVerbs } from './verbs/counting.ts';
+import type { EnqueueVerbs } from './verbs/enqueue.ts';
+import type { JobVerbs } from './verbs/jobs.ts';
+import type { KeyVerbs, TracedOrigin } from './verbs/keys.ts';
+import type { OperationVerbs } from './verbs/operations.ts';
+import type { QueueVerbs } from './verbs/queues.ts';
+import type { ScheduleVerbs } from './verbs/schedules.ts';
+import type { SettleVerbs } from './verbs/settle.ts';
+
+/**
+ * All that Dibs can be asked to do. The rooms of src/ fulfil it (src/engine.ts puts them together). Routes, and every other protocol, use
+ * it through the guard, and know no room.
+ *
+ * Each verb stands on the page of its group with its request, its answer, its refusals (errors.ts) and what it guarantees:
+ * src/verbs/enqueue.ts, claims.ts, settle.ts, jobs.ts, queues.ts, counting.ts, operations.ts, schedules.ts, keys.ts.
+ *
+ * Units stand in names (`wait_seconds`). Times are RFC 3339, in UTC. Names are those of the API. A verb that has answered has committed.
+ */
+export interface Verbs
+  extends EnqueueVerbs,
+    ClaimVerbs,
+    SettleVerbs,
+    JobVerbs,
+    QueueVerbs,
+    CountingVerbs,
+    OperationVerbs,
+    ScheduleVerbs,
+    KeyVerbs {}
+
+/** What an engine gives a protocol. */
+export interface Engine {
+  /** The verbs for a caller. Each throws `forbidden` for what the caller may not do. */
+  as(caller: Caller): Verbs;
+
+  /**
+   * The same for a request that asks for the verb `name`, before its body is read. Where that one is audited, `origin` stands in the audit.
+   * @throws Refusal `forbidden` when the caller lacks the scope
+   */
+  admit(caller: Caller, name: VerbName, origin?: TracedOrigin): Verbs;
+
+  /** Why enqueues would fail now, or a moment ago: anybody may ask. Undefined: they would not. */
+  whyNotReady(): Promise<string | undefined>;
+
+  /** Metrics of thousands of queues are written one answer at a time, and equal ones that wait once. */
+  inMetricsSlot: Look;
+
+  /** The memory budget of this replica. */
+  memory: Memory;
+
+  /** What requests hold of this replica now. */
+  ledger: Ledger;
+}
+
+export type VerbName = keyof Verbs;
+export type RequestOf<V extends VerbName> = Parameters<Verbs[V]>[0];
+export type AnswerTo<V extends VerbName> = Awaited<ReturnType<Verbs[V]>>;

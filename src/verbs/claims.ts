@@ -1,0 +1,40 @@
+import type { Job } from '../job.ts';
+import type { Hold } from '../memory.ts';
+import type { Signed, Waits } from './callers.ts';
+
+/** What a consumer asks for. */
+export interface ClaimRequest extends Waits, Signed {
+  /** Earlier names first. `default`, if they are left out. */
+  queues?: string[];
+  /** 1, if it is left out. At most 1000. */
+  limit?: number;
+  /** 0.1 to 43200. That of the queue, if it is left out. */
+  lease_seconds?: number;
+  /** How long to wait for the first job: 0, if it is left out, to 60. */
+  wait_seconds?: number;
+  worker?: string;
+  /** The client's name for the claim. While a lease of it runs, the same name is answered those leases again. */
+  claim_id?: string;
+  /** What the request holds of the memory budget. */
+  hold?: () => Hold;
+}
+
+/** A job with a lease, as its claim is answered. */
+export interface LeasedJob extends Job {
+  payload: string;
+  lease_token: string;
+  lease_expires_at: string;
+  lease_seconds: number;
+}
+
+/** Leases out. */
+export interface ClaimVerbs {
+  /**
+   * Leases jobs, in the order of their queues, and waits for the first if it is asked to. Without a job it answers none: that is no
+   * refusal, and so is a queue that does not exist.
+   * Guarantee: no two leases of a job run at once. Claims that wait are served in the order of arrival. One whose client is gone gets no
+   * job: what it was leased goes back uncharged.
+   * @throws Refusal `invalid_request`, `overloaded`, `unavailable`
+   */
+  claim(request: ClaimRequest): Promise<LeasedJob[]>;
+}

@@ -1,0 +1,129 @@
+import type { JobState } from '../job.ts';
+import type { Looks, Narrowed } from './callers.ts';
+
+/** What happens to jobs, and is counted. */
+export const EVENTS = [
+  'enqueued',
+  'deduplicated',
+  'claimed',
+  'acked',
+  'nacked',
+  'released',
+  'rescued',
+  'expired',
+  'dead',
+] as const;
+export type Event = (typeof EVENTS)[number];
+
+/** What happened in a second, on average. */
+export type PerSecond = Record<Event, number>;
+
+/** One number of a metric, with its labels as they are written. */
+export interface MetricNumber {
+  /** What a histogram has behind its name. */
+  suffix: '' | '_bucket' | '_sum' | '_count';
+  labels: string;
+  value: number;
+}
+
+/** A metric with all its numbers. */
+export interface Family {
+  name: string;
+  type: 'counter' | 'gauge' | 'histogram';
+  help: string;
+  samples: MetricNumber[];
+}
+
+export interface MetricsAnswer {
+  families: Family[];
+  /** False for a caller that may see some queues only. */
+  isWhole: boolean;
+}
+
+/** What may be wrong with a queue, the worst first. */
+export const TROUBLES = [
+  'dead_growing',
+  'failing',
+  'nobody_claims',
+  'oldest_too_old',
+  'full',
+  'max_leased_reached',
+  'paused',
+] as const;
+export type Trouble = (typeof TROUBLES)[number];
+
+/** A ready job that waits for longer is trouble. */
+export const TOO_OLD_SECONDS = 300;
+
+export interface QueueOverview {
+  name: string;
+  paused: boolean;
+  troubles: Trouble[];
+  /** Left out until it was counted. */
+  counts?: Record<JobState, number>;
+  counted_age_seconds: number | null;
+  oldest_ready_age_seconds: number | null;
+  /** Left out for a queue without a row in dibs.totals, and until there are two samples of it. */
+  per_second?: PerSecond;
+  drain_seconds: number | null;
+}
+
+export interface Overview {
+  /** False until every queue was looked at once. */
+  complete: boolean;
+  /** Queues with jobs, with a row in dibs.totals, or paused. */
+  total: number;
+  troubled: number;
+  counts: Record<JobState, number>;
+  per_second: PerSecond;
+  oldest_ready_age_seconds: number | null;
+  drain_seconds: number | null;
+  queues: QueueOverview[];
+}
+
+export interface OverviewRequest extends Narrowed {
+  limit: number;
+  /** Shows only this queue beside the sums. */
+  queue?: string | undefined;
+}
+
+/** What there was at the end of a minute, or happened in it, in a second. Null: not known. */
+export const MEASURES = [
+  'ready',
+  'waiting',
+  'leased',
+  'dead',
+  'oldest_ready_age_seconds',
+  'enqueued',
+  'acked',
+  'failed',
+  'became_dead',
+] as const;
+export type Measure = (typeof MEASURES)[number];
+export type Series = Record<Measure, (number | null)[]>;
+
+export interface Samples {
+  /** The points of all series, in the order of time. */
+  at: string[];
+  /** All queues together that the caller may see. Left out, when it is about one queue. */
+  all?: Series;
+  queues: ({ name: string } & Series)[];
+}
+
+export interface SamplesRequest extends Narrowed, Looks {
+  minutes: number;
+  /** Only this queue. */
+  queue?: string | undefined;
+}
+
+/** How many jobs there are, and what happens to them. The first two ask the database for nothing: duties have counted. */
+export interface CountingVerbs {
+  /** All that this replica counts, and the totals of all replicas. */
+  getMetrics(request: Narrowed): Promise<MetricsAnswer>;
+
+  /** All queues at a glance, the ones with trouble first. */
+  getOverview(request: OverviewRequest): Promise<Overview>;
+
+  /** The busiest queues over the last minutes. @throws Refusal `unavailable` */
+  getSamples(request: SamplesRequest): Promise<Samples>;
+}

@@ -1,0 +1,80 @@
+import type { JobState } from '../job.ts';
+import type { Looks, Narrowed, Signed } from './callers.ts';
+import type { JobFilter } from './jobs.ts';
+
+export const OPERATION_VERBS = ['cancel', 'retry', 'delete', 'move'] as const;
+export type OperationVerb = (typeof OPERATION_VERBS)[number];
+
+export const OPERATION_STATES = ['running', 'done', 'cancelled', 'failed'] as const;
+export type OperationState = (typeof OPERATION_STATES)[number];
+
+/** Which jobs of a queue. */
+export interface OperationFilter extends JobFilter {
+  states: JobState[];
+}
+
+export interface OperationRequest extends Signed {
+  verb: OperationVerb;
+  queue: string;
+  /** Where to move. Only with `move`. */
+  to?: string;
+  filter: OperationFilter;
+  /** Counts only. */
+  dry_run?: boolean;
+}
+
+/** An operation, with its filter. Null filters nothing. */
+export interface Operation {
+  id: string;
+  verb: OperationVerb;
+  queue: string;
+  to: string | null;
+  states: JobState[];
+  group: string | null;
+  fairness_key: string | null;
+  worker: string | null;
+  error_contains: string | null;
+  created_after: string | null;
+  created_before: string | null;
+  dry_run: boolean;
+  state: OperationState;
+  /** False while the jobs that match are still being counted. */
+  counted: boolean;
+  matched: number;
+  done: number;
+  skipped: number;
+  error: string | null;
+  created_at: string;
+  finished_at: string | null;
+}
+
+/** A request about one operation. */
+export interface OperationName extends Narrowed {
+  id: string;
+}
+
+/** Which operations to list: those before the id `after`. */
+export interface OperationPage extends Narrowed, Looks {
+  limit: number;
+  after?: string | undefined;
+  queue?: string | undefined;
+  state?: OperationState | undefined;
+}
+
+/** Work on any number of jobs, in the background. Each throws `unavailable`, those about one `operation_not_found`. */
+export interface OperationVerbs {
+  /**
+   * Starts an operation. It touches only jobs that are there at the call.
+   * Guarantee: it goes on where a replica that died left it, on any replica.
+   * @throws Refusal `invalid_request`, `queue_not_found`, `too_many_operations`
+   */
+  startOperation(request: OperationRequest): Promise<Operation>;
+
+  getOperation(request: OperationName & Looks): Promise<Operation>;
+
+  /** A page of operations, newest first. */
+  listOperations(request: OperationPage): Promise<Operation[]>;
+
+  /** Stops an operation. What it did stays done. One that has ended stays as it is. */
+  stopOperation(request: OperationName): Promise<Operation>;
+}

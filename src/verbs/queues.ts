@@ -1,0 +1,115 @@
+import type { JobState } from '../job.ts';
+import type { Looks, Narrowed, Signed } from './callers.ts';
+
+/** How long a job rests after a failed attempt. `jitter` is the largest fraction by which a delay is shortened. */
+export interface Backoff {
+  kind: 'exponential' | 'linear' | 'constant';
+  base_seconds: number;
+  max_seconds: number;
+  jitter: number;
+}
+
+/** Limits of a queue. Null: no limit. */
+export interface QueueLimits {
+  /** Leases at once. */
+  max_leased: number | null;
+  /** Claimed jobs in any window of this length. */
+  rate_limit: { jobs: number; per_seconds: number } | null;
+  /** Ready and blocked jobs. Enqueues beyond this number are refused. */
+  max_ready: number | null;
+}
+
+export interface QueueConfig extends QueueLimits {
+  lease_seconds: number;
+  max_attempts: number;
+  backoff: Backoff;
+  retention_seconds: number;
+  dead_retention_seconds: number;
+}
+
+export interface QueueCounts {
+  counts: Record<JobState, number>;
+  oldest_ready_age_seconds: number | null;
+}
+
+export interface QueueStatus extends QueueConfig, QueueCounts {
+  name: string;
+  paused: boolean;
+  created_at: string;
+}
+
+/** A request about one queue. */
+export interface QueueName {
+  queue: string;
+}
+
+/** Which queues to list: those behind the name `after` that contain a text. */
+export interface QueuePage extends Narrowed, Looks {
+  limit: number;
+  after?: string | undefined;
+  name_contains?: string | undefined;
+}
+
+export const QUEUE_EXPLAIN_CODES = [
+  'ready',
+  'empty',
+  'paused',
+  'max_leased_reached',
+  'rate_limited',
+  'all_leased',
+  'all_delayed',
+  'all_blocked',
+] as const;
+
+/** What a claim would get now. If it would get nothing: the one reason. */
+export interface QueueExplanation {
+  queue: string;
+  code: (typeof QUEUE_EXPLAIN_CODES)[number];
+  /** The same in a sentence or two. */
+  detail: string;
+  /** When the reason is over, as far as it is known. */
+  until?: string;
+  /** The job that the reason is about. */
+  job_id?: string;
+}
+
+/** Which dead jobs to make ready. */
+export interface RedriveWish extends Signed {
+  /** At most this number, oldest first. */
+  limit?: number | undefined;
+  error_contains?: string | undefined;
+}
+
+/** Looks at queues, and changes of them. Each throws `queue_not_found` unless it creates the queue, and `unavailable`. */
+export interface QueueVerbs {
+  getQueue(request: QueueName & Looks): Promise<QueueStatus>;
+
+  /** A page of queues by name. A page shorter than its limit is the last one. */
+  listQueues(request: QueuePage): Promise<QueueStatus[]>;
+
+  /** What a claim would get now. */
+  explainQueue(request: QueueName & Looks): Promise<QueueExplanation>;
+
+  /**
+   * Replaces the configuration. It creates the queue when there is none. All replicas go by it within a second.
+   * @throws Refusal `too_many_queues`
+   */
+  configureQueue(request: QueueName & Signed & { config: QueueConfig }): Promise<QueueStatus>;
+
+  /** The queue accepts jobs and gives none to claims. It creates the queue when there is none. @throws Refusal `too_many_queues` */
+  pauseQueue(request: QueueName & Signed): Promise<QueueStatus>;
+
+  resumeQueue(request: QueueName & Signed): Promise<QueueStatus>;
+
+  /** Deletes a queue, with `force` its jobs too. @throws Refusal `queue_not_empty` */
+  deleteQueue(request: QueueName & Signed & { force: boolean }): Promise<void>;
+
+  /**
+   * Deletes the jobs in these states that were there at the call. Answers their number. It takes as long as it needs, in many small
+   * transactions: a refusal of it may come when a part is done.
+   */
+  purgeQueue(request: QueueName & Signed & { states: JobState[] }): Promise<number>;
+
+  /** Makes dead jobs ready again, with all their attempts. Answers their number. As `purgeQueue` otherwise. */
+  redriveQueue(request: QueueName & RedriveWish): Promise<number>;
+}
