@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Engine, startEngine } from '../../src/engine.ts';
+import { type RunningEngine, startEngine } from '../../src/engine.ts';
 import { type Database, openDatabase } from '../../src/postgres/pool.ts';
 import { counting } from '../support/counting.ts';
 import { createDatabase } from '../support/database.ts';
@@ -9,7 +9,7 @@ import { createDatabase } from '../support/database.ts';
 let database: Awaited<ReturnType<typeof createDatabase>>;
 let pool: Database;
 let counted: ReturnType<typeof counting>;
-let engine: Engine;
+let engine: RunningEngine;
 beforeAll(async () => {
   database = await createDatabase();
   pool = openDatabase(database.url, 10);
