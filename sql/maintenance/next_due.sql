@@ -58,7 +58,7 @@ seen as materialized (
   where at is not null
 ),
 told as materialized (
-  select pg_notify('dibs', concat_ws(' ', 'looked', :self::text, (select ceil(greatest(min(in_ms), 0)) from seen)))
+  select pg_notify('dibs', concat_ws(' ', 'looked', :self::text, (select ceil(min(greatest(in_ms, 0))) from seen)))
 )
 select seen.duty, seen.in_ms
 from told

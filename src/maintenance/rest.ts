@@ -66,6 +66,7 @@ export function createRest(context: {
   let askedAt = activeAt;
   let toldAt = Number.NEGATIVE_INFINITY;
   let isAwake = true;
+  let dozed = { from: Number.NEGATIVE_INFINITY, to: Number.NEGATIVE_INFINITY };
   /** When to look next without a known reason, and when something is due. */
   let lookAt = 0;
   let dueAt = Number.POSITIVE_INFINITY;
@@ -90,6 +91,7 @@ export function createRest(context: {
   function wake(): void {
     if (isAwake || stopped) return;
     isAwake = true;
+    dozed.to = now();
     duties.resume();
   }
 
@@ -124,6 +126,7 @@ export function createRest(context: {
     if (isAwake) {
       if (now() < activeAt + awakeMs || !hears()) return;
       isAwake = false;
+      dozed = { from: now(), to: Number.POSITIVE_INFINITY };
       lookAt = now() + Math.random() * DUE_JITTER_MS;
       dueAt = Number.POSITIVE_INFINITY;
       return;
@@ -161,6 +164,9 @@ export function createRest(context: {
 
     /** For how long nothing was done, here or on another replica. */
     quietMs: () => now() - activeAt,
+
+    /** For how many of the milliseconds since `at` it dozed or slept: it would have known of what was due then. */
+    dozedSince: (at: number): number => Math.max(0, Math.min(dozed.to, now()) - Math.max(dozed.from, at)),
 
     /** The duties that it wakes, and runs when they are due. */
     begin(to: typeof duties): void {

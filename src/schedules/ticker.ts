@@ -19,7 +19,7 @@ const statements = {
 
 /** The pause before the next look when other replicas took all due ticks. */
 const RETRY_MS = 200;
-/** A replica that did not look for this long was away: one job makes up for the ticks of that time. */
+/** A replica that did not look for this long, and did not doze, was away: one job makes up for the ticks of that time. */
 const AWAY_MS = 10_000;
 /** A replica that cannot keep up makes one job for all ticks that are older than this. */
 const MOST_LATE_MS = 600_000;
@@ -47,12 +47,16 @@ const why = (error: unknown): string =>
 export function scheduleTicks(context: {
   db: Database;
   enqueueWithin: Enqueue['enqueueWithin'];
+  /** Ticks of that time were not missed. */
+  rest: { dozedSince(at: number): number };
   log: (error: unknown, message: string) => void;
 }): () => Promise<boolean | number> {
-  const { db, enqueueWithin, log } = context;
+  const { db, enqueueWithin, rest, log } = context;
   /** Since when this replica looks, and when it looked last, by the clock of the database. */
   let since = 0;
   let looked = Number.NEGATIVE_INFINITY;
+  /** The same on the clock of this process. */
+  let lookedAt = 0;
 
   /** Takes the tick that is due. False when another replica took it. */
   async function take(due: Due, now: number): Promise<boolean> {
@@ -105,8 +109,9 @@ export function scheduleTicks(context: {
     const [row] = await db.query(statements.next);
     const { now: text, next_run_at } = row as { now: string; next_run_at: string | null };
     const now = Date.parse(text);
-    if (now - looked > AWAY_MS) since = now;
+    if (now - looked - rest.dozedSince(lookedAt) > AWAY_MS) since = now;
     looked = now;
+    lookedAt = performance.now();
     const wait = next_run_at === null ? Number.POSITIVE_INFINITY : Date.parse(next_run_at) - now;
     return wait <= 0 ? (await takeDue(now)) || RETRY_MS : wait;
   };

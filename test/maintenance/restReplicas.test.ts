@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createDatabase, onServer } from '../support/database.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
+import { secondsFrom } from '../support/schedules.ts';
 import { until } from '../support/until.ts';
 
 /** Longer than a replica is awake after the last thing that was done, and than PostgreSQL takes to count what was done before. */
@@ -70,4 +71,21 @@ test('a job by SQL wakes replicas that rest, and a claim gets it at its time', a
   expect(body.jobs).toHaveLength(1);
   const late = Date.now() - Date.parse(body.jobs[0].run_at);
   expect(late).toBeLessThan(3000);
+});
+
+test('each tick makes its job, though all replicas rest, and the one that makes them is killed', async () => {
+  const [survivor] = replicas as [Replica];
+  for (let i = 0; i < 2; i++) replicas.push(await startReplica({ DATABASE_URL: database.url }));
+  const spec = { cron: '* * * * * *', job: { queue: 'ticks' } };
+  const put = async (body: object) => (await http(survivor.url, 'PUT', '/schedules/each', body)).body;
+  const { next_run_at: first } = await put(spec);
+  // Longer than the time after which a replica counts as away.
+  await sleep(18_000);
+  // One of the three makes the ticks. It is killed, if it is not the last one.
+  for (let i = 0; i < 2; i++) {
+    await replicas.pop()?.end('SIGKILL');
+    await sleep(4000);
+  }
+  const { last_run_at } = await put({ ...spec, paused: true });
+  expect(await jobs('ticks')).toHaveLength(secondsFrom(first, last_run_at));
 });

@@ -42,6 +42,7 @@ function ticker(due: Record<string, string>, fails: (name: string) => Error | un
       if (error) throw error;
       return work({ query } as never, async () => []);
     },
+    rest: { dozedSince: () => 0 },
     log: (_, message) => logged.push(message),
   });
   return { run, clock, taken, rested, logged };
