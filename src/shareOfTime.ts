@@ -10,6 +10,10 @@ const SHARES = {
   groups: 1 / 20,
   /** The same, where heads are missing: a replica may have died. */
   'lost heads': 1 / 4,
+  /** Patrols below the scan floors. */
+  patrols: 1 / 160,
+  /** The same, while something hints at jobs there. */
+  'hinted patrols': 1 / 40,
   /** Looks for what is due while a replica dozes. */
   'due looks': 1 / 50,
   /** Looks of a sweep at all jobs, not only at those behind its horizon. There are seven kinds of sweeps. */

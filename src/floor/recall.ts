@@ -17,11 +17,7 @@ const statements = {
 
 /** The number of jobs that one statement recalls. */
 const CHUNK = 500;
-/** Patrols take this share of the time while something hints at jobs below a floor. */
-const SHARE = 1 / 40;
-/** Patrols take this share while nothing does. */
-const QUIET_SHARE = 1 / 160;
-/** A patrol rests at least as long as SHARE asks for after a search of this length. */
+/** A patrol rests at least as long as after a search of this length that found a hint. */
 const LEAST_MS = 1;
 /** A queue is patrolled again after this time: one from which jobs were claimed since, and one from which none were. */
 const ACTIVE_MS = 1000;
@@ -139,7 +135,10 @@ export function recallPassedOver({ db, claims, arrivals, notifier }: Context): (
   /** Patrols go one after the other. So a hint at one queue makes all of them quicker. */
   function rest(ms: number): number {
     const isSuspect = [...claims.memories.all()].some(isSuspectIn);
-    return Math.max(restAfter(LEAST_MS, SHARE), restAfter(ms, isSuspect ? SHARE : QUIET_SHARE));
+    return Math.max(
+      restAfter(LEAST_MS, 'hinted patrols'),
+      restAfter(ms, isSuspect ? 'hinted patrols' : 'patrols'),
+    );
   }
 
   /** One piece of a patrol. Returns how long to rest after it. None when there is nothing to patrol over now. */

@@ -1,7 +1,7 @@
 import type { Db } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import type { Notifier } from '../replicas/notifier.ts';
-import type { NextDue } from './rest.ts';
+import type { NextDue } from './nextLook.ts';
 import type { ScanHorizon } from './scanHorizon.ts';
 
 const nextDue = prepared('maintenance/next_due', row<NextDue | { duty: null; in_ms: null }>());

@@ -1,4 +1,4 @@
-import { restAfter } from '../shareOfTime.ts';
+import { createNextLook, type NextDue } from './nextLook.ts';
 
 /*
  * When the duties of a replica run, and when they rest. A replica is
@@ -22,32 +22,30 @@ import { restAfter } from '../shareOfTime.ts';
 const AWAKE_MS = 6000;
 /** While things are done, a replica tells so this often. */
 const TELL_MS = 2000;
-const LOOK_MS = 2000;
 const ASLEEP_MS = 300_000;
-/** Other replicas look so much later than the one that looked last: not all at once, and seldom at all. */
-const JITTER_MS = 500;
-/** At a time at which something is due they look later, too: by the first of these, and up to the second. */
-const DUE_AFTER_MS = 50;
-const DUE_JITTER_MS = 100;
-/** They leave what is due already to the one that has seen it, for so long. */
-const LEFT_MS = 300;
-/** A rest goes on in steps of this length, and begins anew where the clock was set meanwhile. */
+/** A rest goes on in steps of this length, and looks anew where the clock was set meanwhile. */
 const STEP_MS = 1000;
 /** The clock was set when it is off by more than this. */
 const CLOCK_SET_MS = 500;
 
-/** A duty, and in how many milliseconds it is due. */
-export interface NextDue {
-  duty: string;
-  in_ms: number;
-}
+const now = () => performance.now();
 
 export interface Times {
   awakeMs: number;
   asleepMs: number;
 }
 
-export function createRest(context: {
+/** The duties, as far as a rest concerns them. */
+interface Duties {
+  /** The replica is awake again. */
+  resume(): void;
+  /** Runs a duty that is due. */
+  runDue(name: string): Promise<void> | undefined;
+  /** How long until a duty may run again by its own period. */
+  leftMs(name: string): number;
+}
+
+interface Context {
   /** The due look: tells what is next, here and to the other replicas. */
   look(): Promise<NextDue[]>;
   /** Tells the other replicas that this one is active. */
@@ -56,88 +54,103 @@ export function createRest(context: {
   hears(): boolean;
   log: (error: unknown, message: string) => void;
   times?: Partial<Times> | undefined;
-}) {
-  const { look, tell, hears, log } = context;
-  const { awakeMs = AWAKE_MS, asleepMs = ASLEEP_MS } = context.times ?? {};
-  const now = () => performance.now();
-  /** When something was done here, or another replica said that it did something. */
+}
+
+/** Tells whether the clock was set since it was asked last. */
+function clockWatch(): () => boolean {
+  let offset = Date.now() - now();
+  return () => {
+    const before = offset;
+    offset = Date.now() - now();
+    return Math.abs(offset - before) > CLOCK_SET_MS;
+  };
+}
+
+/** When something was done or asked, and whether the replica is awake, dozes or sleeps by that. */
+function createStages({ times }: Context, awakens: () => void) {
+  const { awakeMs = AWAKE_MS, asleepMs = ASLEEP_MS } = times ?? {};
   let activeAt = now();
-  /** When something was asked here, or done. */
   let askedAt = activeAt;
-  let toldAt = Number.NEGATIVE_INFINITY;
   let isAwake = true;
+  /** The last doze. */
   let dozed = { from: Number.NEGATIVE_INFINITY, to: Number.NEGATIVE_INFINITY };
-  /** When to look next without a known reason, and when something is due. */
-  let lookAt = 0;
-  let dueAt = Number.POSITIVE_INFINITY;
-  let leads = true;
+
+  function wake(): void {
+    if (isAwake) return;
+    isAwake = true;
+    dozed.to = now();
+    awakens();
+  }
+
+  return {
+    isAwake: () => isAwake,
+    isAsleep: () => now() > askedAt + asleepMs && now() > activeAt + asleepMs,
+    isQuiet: () => now() > activeAt + awakeMs,
+    quietMs: () => now() - activeAt,
+    dozedSince: (at: number): number => Math.max(0, Math.min(dozed.to, now()) - Math.max(dozed.from, at)),
+    wake,
+
+    doze(): void {
+      isAwake = false;
+      dozed = { from: now(), to: Number.POSITIVE_INFINITY };
+    },
+
+    asked(): void {
+      askedAt = now();
+    },
+
+    /** Something is done, here or on another replica. Returns when. */
+    active(): number {
+      activeAt = now();
+      wake();
+      return activeAt;
+    },
+  };
+}
+
+/** Looks for what is due while the replica rests, step by step. */
+function startSteps(
+  { look, hears, log }: Context,
+  stages: ReturnType<typeof createStages>,
+  next: ReturnType<typeof createNextLook>,
+  duties: () => Duties,
+) {
+  const isClockSet = clockWatch();
   let looking: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
-  let clockOffset = Date.now() - now();
-  let duties: {
-    resume(): void;
-    runDue(name: string): Promise<void> | undefined;
-    leftMs(name: string): number;
-  } = {
-    resume: () => undefined,
-    runDue: () => undefined,
-    leftMs: () => 0,
-  };
-
-  const isAsleep = () => now() > askedAt + asleepMs && now() > activeAt + asleepMs;
-  const nextAt = () => (isAsleep() ? dueAt : Math.min(lookAt, dueAt));
-
-  function wake(): void {
-    if (isAwake || stopped) return;
-    isAwake = true;
-    dozed.to = now();
-    duties.resume();
-  }
-
-  /** Awake for AWAKE_MS from now on. */
-  function stayAwake(): void {
-    activeAt = now();
-    wake();
-  }
-
-  function isClockSet(): boolean {
-    const offset = Date.now() - now();
-    const wasSet = Math.abs(offset - clockOffset) > CLOCK_SET_MS;
-    clockOffset = offset;
-    return wasSet;
-  }
 
   async function lookNow(): Promise<void> {
     const began = now();
     const found = await look();
-    const ended = now();
-    leads = true;
-    lookAt = ended + Math.max(LOOK_MS, restAfter(ended - began, 'due looks'));
-    const left = found.map(({ duty, in_ms }) => ({ duty, leftMs: Math.max(in_ms, duties.leftMs(duty)) }));
-    const due = left.filter(({ leftMs }) => leftMs <= 0);
-    await Promise.all(due.map(({ duty }) => duties.runDue(duty)));
+    next.looked(now() - began);
+    const { leftMs, runDue } = duties();
+    const left = found.map(({ duty, in_ms }) => ({ duty, ms: Math.max(in_ms, leftMs(duty)) }));
+    const due = left.filter(({ ms }) => ms <= 0);
+    await Promise.all(due.map(({ duty }) => runDue(duty)));
     // The next look shows what is left of it, and what comes next.
-    dueAt = now() + (due.length > 0 ? 0 : Math.min(...left.map(({ leftMs }) => leftMs)));
+    next.dueIn(due.length > 0 ? 0 : Math.min(...left.map(({ ms }) => ms)));
   }
 
-  /** A look that fails leaves the duties to find out what is due, as if notifications were not heard. */
-  async function step(): Promise<void> {
-    if (isAwake) {
-      if (now() < activeAt + awakeMs || !hears()) return;
-      isAwake = false;
-      dozed = { from: now(), to: Number.POSITIVE_INFINITY };
-      lookAt = now() + Math.random() * DUE_JITTER_MS;
-      dueAt = Number.POSITIVE_INFINITY;
-      return;
+  /** A look that fails leaves it to the duties to find what is due, as if notifications were not heard. */
+  async function lookOrWake(): Promise<void> {
+    try {
+      await lookNow();
+    } catch (error) {
+      log(error, 'it is not known what is due, the duties look for it');
+      stages.active();
     }
-    if (!hears()) wake();
-    else if (isClockSet() || now() >= nextAt()) {
-      looking = lookNow();
-      await looking.catch((error) => {
-        log(error, 'it is not known what is due, the duties look for it');
-        stayAwake();
-      });
+  }
+
+  async function step(): Promise<void> {
+    if (stages.isAwake()) {
+      if (!stages.isQuiet() || !hears()) return;
+      stages.doze();
+      next.begin();
+    } else if (!hears()) stages.wake();
+    else if (isClockSet() || now() >= next.at(stages.isAsleep())) {
+      looking = lookOrWake();
+      await looking;
       looking = undefined;
     }
   }
@@ -145,67 +158,74 @@ export function createRest(context: {
   function plan(): void {
     clearTimeout(timer);
     if (stopped || looking) return;
-    const at = isAwake ? now() + STEP_MS : Math.min(nextAt(), now() + STEP_MS);
-    timer = setTimeout(() => void step().finally(plan), Math.max(0, at - now()));
+    const leftMs = stages.isAwake() ? STEP_MS : next.at(stages.isAsleep()) - now();
+    timer = setTimeout(() => void step().finally(plan), Math.max(0, Math.min(leftMs, STEP_MS)));
     timer.unref();
   }
   plan();
 
-  function tellActive(): Promise<unknown> {
-    toldAt = now();
-    return tell();
+  return {
+    plan,
+    async stop(): Promise<void> {
+      stopped = true;
+      clearTimeout(timer);
+      await looking;
+    },
+  };
+}
+
+export function createRest(context: Context) {
+  let duties: Duties = { resume: () => undefined, runDue: () => undefined, leftMs: () => 0 };
+  const stages = createStages(context, () => duties.resume());
+  const next = createNextLook(now);
+  const steps = startSteps(context, stages, next, () => duties);
+  let toldAt = Number.NEGATIVE_INFINITY;
+
+  /** Something is done here. Returns a promise when it tells the others now. */
+  function active(): Promise<unknown> | undefined {
+    const at = stages.active();
+    if (at < toldAt + TELL_MS) return undefined;
+    toldAt = at;
+    return context.tell();
   }
 
   return {
-    isAwake: () => isAwake,
+    isAwake: stages.isAwake,
 
     /** Whether this replica looked last for what is due, and does not sleep. */
-    leads: () => leads && !isAsleep(),
+    leads: () => next.leads() && !stages.isAsleep(),
 
     /** For how long nothing was done, here or on another replica. */
-    quietMs: () => now() - activeAt,
+    quietMs: stages.quietMs,
 
     /** For how many of the milliseconds since `at` it dozed or slept: it would have known of what was due then. */
-    dozedSince: (at: number): number => Math.max(0, Math.min(dozed.to, now()) - Math.max(dozed.from, at)),
+    dozedSince: stages.dozedSince,
 
     /** The duties that it wakes, and runs when they are due. */
-    begin(to: typeof duties): void {
+    begin(to: Duties): void {
       duties = to;
     },
 
     /** Somebody asks. Returns a promise when other replicas must be told first, because this one was asleep. */
     asked(): Promise<unknown> | undefined {
-      const wasAsleep = isAsleep();
-      askedAt = now();
-      if (!wasAsleep) return undefined;
-      stayAwake();
-      return tellActive();
+      const wasAsleep = stages.isAsleep();
+      stages.asked();
+      return wasAsleep ? active() : undefined;
     },
 
     /** Something is done that may make something due. */
-    active(): void {
-      activeAt = now();
-      if (!isAwake) wake();
-      if (activeAt > toldAt + TELL_MS) void tellActive();
-    },
+    active: (): void => void active(),
 
     /** Another replica, or SQL, does something. */
-    heardActive: stayAwake,
+    heardActive: (): void => void stages.active(),
 
     /** Another replica has looked: something is due in so many milliseconds, or nothing. */
     heardLook(inMs: number | undefined): void {
-      leads = false;
-      lookAt = now() + LOOK_MS + Math.random() * JITTER_MS;
-      const leftMs = Math.max((inMs ?? Number.POSITIVE_INFINITY) + DUE_AFTER_MS, LEFT_MS);
-      dueAt = now() + leftMs + Math.random() * DUE_JITTER_MS;
-      plan();
+      next.heard(inMs);
+      steps.plan();
     },
 
-    async stop(): Promise<void> {
-      stopped = true;
-      clearTimeout(timer);
-      await looking?.catch(() => undefined);
-    },
+    stop: steps.stop,
   };
 }
 

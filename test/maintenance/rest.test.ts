@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createRest, type NextDue } from '../../src/maintenance/rest.ts';
+import type { NextDue } from '../../src/maintenance/nextLook.ts';
+import { createRest } from '../../src/maintenance/rest.ts';
 import { until } from '../support/until.ts';
 
 const TIMES = { awakeMs: 50, asleepMs: 60_000 };
