@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import type { Access } from '../src/access/access.ts';
 import { canMakeKeys } from '../src/access/keyAdmin.ts';
-import { invalidRequest } from '../src/errors.ts';
 import { isUuid } from '../src/ids.ts';
 import { pageOf } from './http/answers/cursor.ts';
+import { invalidPart } from './http/answers/invalidPart.ts';
 import type { App } from './http/connection/fastify.ts';
 import { answer, operation } from './http/openapi/operation.ts';
 import { pageQuery, ref } from './schemas/common.ts';
@@ -17,7 +17,7 @@ const noStore = {
 };
 
 const locksOut = () =>
-  invalidRequest([
+  invalidPart([
     {
       in: 'body',
       path: '/scopes',

@@ -44,7 +44,7 @@ async function resultsJson<Result>(
       results.push(`{${membersOf({ id, status: 200 })},${written}}`);
     } else {
       refused(item.refusal.code);
-      const problem = toProblem(item.refusal);
+      const problem = toProblem(item.refusal, true);
       results.push(JSON.stringify({ id, status: problem.status, problem }));
     }
   }

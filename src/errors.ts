@@ -30,9 +30,8 @@ export type RefusalCode =
   | 'unavailable'
   | 'overloaded';
 
-/** A wrong field of a request. `path` is a JSON pointer (RFC 6901) into the part `in`, empty for the whole part. */
+/** A wrong field of a request. `path` is a JSON pointer (RFC 6901). Where the field came from is for the protocol to say. */
 export interface FieldError {
-  in: 'body' | 'query' | 'path' | 'header';
   path: string;
   message: string;
 }
@@ -66,7 +65,7 @@ export class Refusal extends Error {
 }
 
 export function invalidRequest(errors: [FieldError, ...FieldError[]]): Refusal {
-  const problems = errors.map((e) => `${e.path || `The ${e.in}`} ${e.message}`);
+  const problems = errors.map(({ path, message }) => `${path} ${message}`);
   return new Refusal('invalid_request', `${problems.join('; ')}.`, errors);
 }
 
@@ -83,8 +82,7 @@ export const scheduleNotFound = (name: string) =>
   new Refusal('schedule_not_found', `There is no schedule ${JSON.stringify(name)}.`);
 
 /** Says the same whatever is wrong with the credential: a stranger learns nothing. */
-export const unauthorized = () =>
-  new Refusal('unauthorized', 'This needs a valid access key: send it as "Authorization: Bearer <key>".');
+export const unauthorized = () => new Refusal('unauthorized', 'This needs a valid access key');
 
 export const keyNotFound = (id: string) =>
   new Refusal('key_not_found', `There is no access key ${JSON.stringify(id)}.`);
@@ -136,10 +134,7 @@ export const uniqueKeyTaken = (id: string) =>
   );
 
 export const queueNotEmpty = (name: string) =>
-  new Refusal('queue_not_empty', `Queue ${name} still has jobs. To delete them too, use ?force=true.`);
-
-export const payloadTooLarge = (detail: string, errors?: FieldError[]) =>
-  new Refusal('payload_too_large', detail, errors);
+  new Refusal('queue_not_empty', `Queue ${name} still has jobs.`);
 
 export const idempotencyKeyReused = (key: string) =>
   new Refusal(

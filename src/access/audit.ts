@@ -35,8 +35,7 @@ function timeOf(filter: AuditFilter, name: 'created_after' | 'created_before'): 
   const text = filter[name];
   if (text === undefined) return null;
   const time = timeForPostgres(text);
-  if (time === undefined)
-    throw invalidRequest([{ in: 'query', path: `/${name}`, message: 'must be a time that exists' }]);
+  if (time === undefined) throw invalidRequest([{ path: `/${name}`, message: 'must be a time that exists' }]);
   return time;
 }
 

@@ -23,7 +23,7 @@ const statements = {
   findNamed: planned('access/find_named', row<{ id: string }>()),
 };
 
-const refuse = (path: string, message: string) => invalidRequest([{ in: 'body', path, message }]);
+const refuse = (path: string, message: string) => invalidRequest([{ path, message }]);
 
 function check({ name, scopes, queues = ['*'] }: NewKey): void {
   if (!new RegExp(KEY_NAME).test(name))

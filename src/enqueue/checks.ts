@@ -3,7 +3,7 @@ import { LONGEST_SECONDS } from '../job.ts';
 import type { NewJob } from '../verbs/enqueue.ts';
 
 /** The refusal of a field that the schemas allow. */
-export const refuse = (path: string, message: string) => invalidRequest([{ in: 'body', path, message }]);
+export const refuse = (path: string, message: string) => invalidRequest([{ path, message }]);
 
 const HALF_OF_PAIR = /\p{Surrogate}/u;
 

@@ -1,11 +1,10 @@
-import { type FieldError, invalidRequest } from '../errors.ts';
+import { invalidRequest } from '../errors.ts';
 import { timeForPostgres } from '../postgres/times.ts';
 import type { JobFilter } from '../verbs/jobs.ts';
 
-/** The parameters of the fragment. @throws Refusal `invalid_request`, naming the field below `at` of this part */
-export function filterParameters(filter: JobFilter, part: FieldError['in'], at: string) {
-  const refuse = (name: string, message: string) =>
-    invalidRequest([{ in: part, path: `${at}/${name}`, message }]);
+/** The parameters of the fragment. @throws Refusal `invalid_request`, naming the field below `at` */
+export function filterParameters(filter: JobFilter, at: string) {
+  const refuse = (name: string, message: string) => invalidRequest([{ path: `${at}/${name}`, message }]);
   const timeOf = (name: 'created_after' | 'created_before') => {
     const text = filter[name];
     if (text === undefined) return null;

@@ -136,8 +136,8 @@ export function createMatch({ db, queues }: { db: Db; queues: Queues }) {
     const { queue, state, group, unique_key } = listing;
     const searched = SEARCHED.find((name) => listing[name] !== undefined);
     if (searched !== undefined && queue === undefined)
-      throw invalidRequest([{ in: 'query', path: '/queue', message: `must be there beside ${searched}` }]);
-    const filter = filterParameters(listing, 'query', '');
+      throw invalidRequest([{ path: '/queue', message: `must be there beside ${searched}` }]);
+    const filter = filterParameters(listing, '');
     if (state === 'leased') return leased(listing, filter);
     // The indexes by group and by unique key have all states. The only indexes of ready jobs are in the order of claims.
     const hasIndex =

@@ -86,7 +86,7 @@ export function operationAdmin(context: { db: Database; queues: Queues; clock: C
     /** Starts an operation. It touches only jobs that are there now. */
     async start(request: OperationRequest): Promise<Operation> {
       check(request);
-      const wanted = filterParameters(request.filter, 'body', '/filter');
+      const wanted = filterParameters(request.filter, '/filter');
       const { verb, filter, dry_run = false } = request;
       const queue = await current(request.queue);
       const target = request.to === undefined ? undefined : await current(request.to);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { invalidRequest } from '../../../src/errors.ts';
 import { PAGE_LIMIT } from '../../schemas/common.ts';
+import { invalidPart } from './invalidPart.ts';
 
 /** A list and its filters. A cursor is valid only for the list that it was made for. */
 type Listing = { of: string } & Record<string, string | undefined>;
@@ -16,7 +16,7 @@ const writeCursor = (listing: Listing, last: string) =>
 function readCursor(listing: Listing, cursor: string, isKey: (text: string) => boolean): string {
   const [of, last = ''] = Buffer.from(cursor, 'base64url').toString().split(' ');
   if (of !== digest(listing) || !isKey(last))
-    throw invalidRequest([
+    throw invalidPart([
       {
         in: 'query',
         path: '/cursor',

@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { enqueuedOf } from '../../../src/enqueue/idempotency.ts';
-import { invalidRequest } from '../../../src/errors.ts';
 import type { Job } from '../../../src/job.ts';
 import type { Afterwards, Answer, AnswerOf, NewJob } from '../../../src/verbs/enqueue.ts';
 import { text } from '../../schemas/common.ts';
 import { timesSent } from '../connection/head.ts';
+import { invalidPart } from './invalidPart.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -51,7 +51,7 @@ function keyOf({ headers, raw }: FastifyRequest): string | undefined {
   const key = headers[NAME] as string | undefined;
   if (key === undefined) return undefined;
   if (timesSent(raw.rawHeaders, NAME) > 1)
-    throw invalidRequest([{ in: 'header', path: `/${NAME}`, message: 'must not be sent twice' }]);
+    throw invalidPart([{ in: 'header', path: `/${NAME}`, message: 'must not be sent twice' }]);
   return key;
 }
 

@@ -1,7 +1,8 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { type FieldError, type Outcome, Refusal, type RefusalCode } from '../../../src/errors.ts';
+import { type Outcome, Refusal, type RefusalCode } from '../../../src/errors.ts';
 import { idsOf } from '../../../src/traceparent.ts';
 import { NO_SNIFF } from '../security/noSniff.ts';
+import { type PartError, withPart } from './invalidPart.ts';
 import { refusalOf, wholeBody } from './refusalOf.ts';
 
 /** The only map from codes to statuses. */
@@ -71,6 +72,12 @@ const TITLES: Record<RefusalCode, string> = {
   overloaded: 'The replica holds as much as it can',
 };
 
+/** How to do over HTTP what a refusal speaks of. */
+const OVER_HTTP: Partial<Record<RefusalCode, string>> = {
+  unauthorized: ': send it as "Authorization: Bearer <key>".',
+  queue_not_empty: ' To delete them too, use ?force=true.',
+};
+
 /** A problem document (RFC 9457). */
 export interface Problem {
   type: string;
@@ -78,7 +85,7 @@ export interface Problem {
   status: number;
   detail: string;
   code: RefusalCode;
-  errors?: FieldError[];
+  errors?: PartError[];
   outcome?: Outcome;
 }
 
@@ -88,10 +95,10 @@ export function toProblem({ code, message, errors, outcome }: Refusal, isChange 
     type: `urn:problem-type:dibs:${code}`,
     title: TITLES[code],
     status: STATUS[code],
-    detail: message,
+    detail: message + (OVER_HTTP[code] ?? ''),
     code,
   };
-  if (errors) problem.errors = errors;
+  if (errors) problem.errors = errors.map((error) => withPart(error, isChange));
   if (outcome && isChange) problem.outcome = outcome;
   return problem;
 }

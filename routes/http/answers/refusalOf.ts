@@ -1,8 +1,9 @@
 import type { FastifyError } from 'fastify';
-import { type FieldError, invalidRequest, Refusal } from '../../../src/errors.ts';
+import { Refusal } from '../../../src/errors.ts';
 import { pointerTo } from '../json/pointer.ts';
+import { invalidPart, type PartError } from './invalidPart.ts';
 
-const PARTS: Record<string, FieldError['in']> = {
+const PARTS: Record<string, PartError['in']> = {
   body: 'body',
   querystring: 'query',
   params: 'path',
@@ -38,11 +39,11 @@ function explain(error: NonNullable<FastifyError['validation']>[number]): string
 function invalidFields(error: FastifyError): Refusal {
   const part = PARTS[error.validationContext ?? 'body'] ?? 'body';
   const errors = (error.validation ?? []).map((e) => ({ in: part, path: pointer(e), message: explain(e) }));
-  return invalidRequest(errors as [FieldError]);
+  return invalidPart(errors as [PartError]);
 }
 
 /** The refusal of a body as a whole. */
-export const wholeBody = (message: string) => invalidRequest([{ in: 'body', path: '', message }]);
+export const wholeBody = (message: string) => invalidPart([{ in: 'body', path: '', message }]);
 
 /** The requests that Fastify itself refuses, by its error codes. */
 function fromFramework(error: FastifyError): Refusal | undefined {
@@ -53,7 +54,7 @@ function fromFramework(error: FastifyError): Refusal | undefined {
         'The body is not declared as JSON. Send it with the header "content-type: application/json".',
       );
     case 'FST_ERR_BAD_URL':
-      return invalidRequest([{ in: 'path', path: '', message: 'must be percent-encoded UTF-8' }]);
+      return invalidPart([{ in: 'path', path: '', message: 'must be percent-encoded UTF-8' }]);
     default:
       return undefined;
   }

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Access } from '../../../src/access/access.ts';
-import { invalidRequest, Refusal } from '../../../src/errors.ts';
+import { Refusal } from '../../../src/errors.ts';
+import { invalidPart } from '../answers/invalidPart.ts';
 import { pointerTo } from '../json/pointer.ts';
 import { pageCheck, type WebPages } from '../security/webPages.ts';
 
@@ -23,7 +24,7 @@ function checkHost({ rawHeaders, httpVersionMinor }: FastifyRequest['raw']): voi
   const hosts = timesSent(rawHeaders, 'host');
   if (hosts === 1 || (hosts === 0 && httpVersionMinor !== 1)) return;
   const message = hosts === 0 ? 'is required' : 'must not be sent twice';
-  throw invalidRequest([{ in: 'header', path: '/host', message }]);
+  throw invalidPart([{ in: 'header', path: '/host', message }]);
 }
 
 /** The text that a percent-encoded part of a query stands for, or undefined if it is not percent-encoded UTF-8. */
@@ -45,7 +46,7 @@ function checkQuery(url: string): void {
     .filter((parameter) => decoded(parameter) === undefined)
     .map((parameter) => decoded(parameter.split('=', 1)[0] as string));
   const path = names[0] === undefined ? '' : pointerTo(names[0]);
-  throw invalidRequest([{ in: 'query', path, message: 'must be percent-encoded UTF-8' }]);
+  throw invalidPart([{ in: 'query', path, message: 'must be percent-encoded UTF-8' }]);
 }
 
 const CHARSET = /;\s*charset\s*=\s*"?([^";\s]*)/i;

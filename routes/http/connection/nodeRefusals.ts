@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import { payloadTooLarge, Refusal } from '../../../src/errors.ts';
+import { Refusal } from '../../../src/errors.ts';
+import { invalidPart, payloadTooLarge } from '../answers/invalidPart.ts';
 import { toProblem } from '../answers/problems.ts';
 import { NO_SNIFF } from '../security/noSniff.ts';
 
@@ -25,9 +26,10 @@ function refusalOfClient(code: string | undefined, maxHeaderBytes: number): Refu
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return payloadTooLarge('The chunk extensions of the body are too large.');
     default:
-      return new Refusal('invalid_request', 'The request is not valid HTTP.', [
-        { in: 'header', path: '', message: 'must be valid HTTP' },
-      ]);
+      return invalidPart(
+        [{ in: 'header', path: '', message: 'must be valid HTTP' }],
+        'The request is not valid HTTP.',
+      );
   }
 }
 

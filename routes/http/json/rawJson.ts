@@ -1,7 +1,8 @@
 import { isAscii, isUtf8 } from 'node:buffer';
-import { invalidRequest, payloadTooLarge, type Refusal } from '../../../src/errors.ts';
+import type { Refusal } from '../../../src/errors.ts';
 import { RawJson } from '../../../src/job.ts';
 import { isSliceOver } from '../../../src/slices.ts';
+import { invalidPart, payloadTooLarge } from '../answers/invalidPart.ts';
 import { wholeBody } from '../answers/refusalOf.ts';
 import {
   LONG_STRING,
@@ -178,7 +179,7 @@ export class JsonReader {
   #raw(start: number, shape: RawShape | undefined): RawJson {
     const { maxBytes } = shape as { maxBytes: number };
     if (this.#at === TOO_DEEP)
-      throw invalidRequest([{ in: 'body', path: this.#path(), message: TOO_DEEP_IN_WORDS }]);
+      throw invalidPart([{ in: 'body', path: this.#path(), message: TOO_DEEP_IN_WORDS }]);
     if (this.#at === TOO_LARGE || this.#at - start > maxBytes) throw this.#tooLarge(maxBytes);
     return new RawJson(this.#slice(start, this.#at));
   }
@@ -220,7 +221,7 @@ export class JsonReader {
     if (top.count === MAX_ITEMS) {
       const path = pointerTo(...this.#open.slice(0, -1).map(({ key }) => key));
       const message = `must have at most ${MAX_ITEMS} ${top.itemsInWords}`;
-      throw invalidRequest([{ in: 'body', path, message }]);
+      throw invalidPart([{ in: 'body', path, message }]);
     }
     if (c !== COMMA) throw unexpected(this.#bytes, this.#at);
     this.#at++;
@@ -243,9 +244,7 @@ export class JsonReader {
   }
 
   #tooLong(most: number): Refusal {
-    return invalidRequest([
-      { in: 'body', path: this.#path(), message: `must be at most ${most} bytes long` },
-    ]);
+    return invalidPart([{ in: 'body', path: this.#path(), message: `must be at most ${most} bytes long` }]);
   }
 
   #tooLarge(maxBytes: number): Refusal {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
-import { payloadTooLarge } from '../../../src/errors.ts';
 import { COPIES, SMALL_BYTES } from '../../../src/memory.ts';
 import { createTurns } from '../../../src/slices.ts';
+import { payloadTooLarge } from '../answers/invalidPart.ts';
 import { wholeBody } from '../answers/refusalOf.ts';
 import { holdOf } from '../connection/taken.ts';
 

@@ -1,6 +1,5 @@
 import {
   idempotencyKeyReused,
-  invalidRequest,
   jobFinished,
   jobLeased,
   jobNotFound,
@@ -9,7 +8,6 @@ import {
   leaseLost,
   operationNotFound,
   overloaded,
-  payloadTooLarge,
   queueFull,
   queueNotEmpty,
   queueNotFound,
@@ -24,6 +22,7 @@ import {
   unavailable,
   uniqueKeyTaken,
 } from '../../../src/errors.ts';
+import { invalidPart, payloadTooLarge } from '../answers/invalidPart.ts';
 import { type Problem, toProblem } from '../answers/problems.ts';
 
 /** What each refusal of an operation means, in a sentence. */
@@ -81,7 +80,7 @@ const ID = '019aa5b2-7c1e-7a3f-9d2c-4b1e5f000001';
 
 /** One refusal for each code. Their problem documents are the examples. */
 const EXAMPLES = [
-  invalidRequest([{ in: 'body', path: '/jobs/3/priority', message: 'must be <= 100' }]),
+  invalidPart([{ in: 'body', path: '/jobs/3/priority', message: 'must be <= 100' }]),
   unauthorized(),
   new Refusal('forbidden', 'This access key may not use the queue "mail.welcome".'),
   jobNotFound(ID),
