@@ -1,4 +1,3 @@
-import type { RouteOptions } from 'fastify';
 import type { Logger } from 'pino';
 import { type Access, OPEN } from '../src/access/access.ts';
 import { createFailures } from '../src/access/failures.ts';
@@ -11,7 +10,8 @@ import { enqueueRoutes } from './enqueue.ts';
 import { explainRoutes } from './explain.ts';
 import { logRequests } from './http/answers/accessLog.ts';
 import { dashboardRoutes } from './http/answers/dashboard.ts';
-import { handleError, methodNotAllowed, routeNotFound } from './http/answers/problems.ts';
+import { refuseUnknownRoutes } from './http/answers/methods.ts';
+import { handleError } from './http/answers/problems.ts';
 import { countRequests } from './http/answers/requestCounts.ts';
 import { tellAskers } from './http/connection/askers.ts';
 import { limitConnections, logRefusedCertificates } from './http/connection/connections.ts';
@@ -44,53 +44,15 @@ import { namedSchemas } from './schemas/named.ts';
 import { settleRoute } from './settle.ts';
 import { systemRoutes } from './system.ts';
 
-/** The methods that have a route, or a 405, on every path. */
-const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const;
-
-/** The methods of each path. */
-function methodsByPath(routes: RouteOptions[]): Map<string, Set<string>> {
-  const methodsOf = new Map<string, Set<string>>();
-  for (const { url, method } of routes) {
-    const methods = methodsOf.get(url) ?? new Set();
-    for (const m of [method].flat()) methods.add(m);
-    methodsOf.set(url, methods);
-  }
-  return methodsOf;
-}
-
-/** Answers 405 with `Allow` to every method that a path has no route for. */
-function refuseOtherMethods(app: App, methodsOf: Map<string, Set<string>>): void {
-  for (const [url, methods] of methodsOf) {
-    const others = METHODS.filter((m) => !methods.has(m));
-    app.route({
-      method: others,
-      url,
-      config: { verb: 'none' },
-      schema: { hide: true },
-      // Answers before the body is read: a bad body does not matter here.
-      onRequest: methodNotAllowed([...methods].sort()),
-      handler: () => undefined,
-    });
-  }
-}
-
-/**
- * The methods of the path that a URL has, if it has one. For methods such as PROPFIND, which no path has: 405s of their
- * own, for each path, would take more memory than all routes.
- */
-function allowedAt(url: string, methodsOf: Map<string, Set<string>>): string[] | undefined {
-  const path = url.split('?')[0] as string;
-  const pattern = (template: string) =>
-    new RegExp(`^${template.replaceAll('.', '\\.').replaceAll(/:\w+/g, '[^/]+').replaceAll('*', '.*')}$`);
-  const template = methodsOf.has(path) ? path : [...methodsOf.keys()].find((url) => pattern(url).test(path));
-  return template === undefined ? undefined : [...(methodsOf.get(template) as Set<string>)].sort();
-}
-
 const routesOf =
   (
     engine: Engine,
     maxPayloadBytes: number,
-    options: { draining?: AbortSignal | undefined; traceUrl?: string | undefined; access?: Access } = {},
+    options: {
+      draining?: AbortSignal | undefined;
+      traceUrl?: string | undefined;
+      access?: Access | undefined;
+    } = {},
   ) =>
   (app: App) => {
     const { draining, traceUrl, access = OPEN } = options;
@@ -138,8 +100,8 @@ export function declaredOperations(logger: Logger): Declared[] {
   return declared;
 }
 
-/** The HTTP service on an engine, not yet listening. */
-export async function buildApp(options: {
+/** What the HTTP service serves, and how. */
+export interface ServiceOptions {
   engine: Engine;
   logger: Logger;
   maxPayloadBytes: number;
@@ -161,33 +123,22 @@ export async function buildApp(options: {
   accessLog?: boolean | undefined;
   /** Aborted when this replica is about to stop, and serves on only until nobody sends it requests any more. */
   draining?: AbortSignal;
-}): Promise<App> {
-  const { engine, logger, maxPayloadBytes, webPages, access = OPEN } = options;
-  const { certificates, trustProxy, rates = {}, allowedOrigins = [], draining } = options;
+}
+
+/**
+ * What holds for every request to this port, whatever protocol it speaks. Call what this returns when all routes are there: it refuses
+ * the other methods of their paths.
+ */
+export async function receiveRequests(app: App, options: ServiceOptions): Promise<() => void> {
+  const { engine, webPages, access = OPEN, certificates, allowedOrigins = [], draining } = options;
   const limits = { ...HTTP_LIMITS, ...options.limits };
-  const app = createApp(logger, { limits, certificates, trustProxy });
+  app.setErrorHandler(handleError);
   countRequests(app);
   if (options.accessLog) logRequests(app);
   tellAskers(app);
-  const addRoutes = routesOf(engine, maxPayloadBytes, { draining, traceUrl: options.traceUrl, access });
-  const routes: RouteOptions[] = [];
-  let methodsOf = new Map<string, Set<string>>();
-
-  app.setErrorHandler(handleError);
-  app.setNotFoundHandler(routeNotFound);
   setSafeHeaders(app);
   await allowOrigins(app, allowedOrigins);
-  // Answers before the body is read, as for a wrong method.
-  app.addHook('onRequest', (request, reply, done) => {
-    if (!request.is404) {
-      done();
-      return;
-    }
-    const isCommon = METHODS.some((method) => method === request.method);
-    const allowed = isCommon ? undefined : allowedAt(request.url, methodsOf);
-    if (allowed) methodNotAllowed(allowed)(request, reply);
-    else routeNotFound(request, reply);
-  });
+  const refuseOtherMethods = refuseUnknownRoutes(app);
   checkHeads(app, { access, webPages, maxHeaders: limits.maxHeaders });
   limitConnections(app, limits.maxConnections);
   if (certificates) {
@@ -195,29 +146,43 @@ export async function buildApp(options: {
     logRefusedCertificates(app);
   }
   knowRoutes(app);
-  readDotNames(app);
-  authenticate(app, engine, access, {
-    count: rates.requestsPerSecond ? await createCountRequest(app, rates.requestsPerSecond) : undefined,
-    failures: rates.failuresPerMinute ? createFailures(rates.failuresPerMinute) : undefined,
-  });
   closeWithLastAnswer(app, draining);
   closeUnread(app, limits);
   closeUnreadConnections(app, limits);
   giveBackTaken(app, engine);
   holdAnswers(app, engine.memory);
-  acceptJson(app);
   serveAnyExpectation(app);
-  for (const schema of namedSchemas) app.addSchema(schema);
+  return refuseOtherMethods;
+}
 
-  app.addHook('onRoute', (route) => {
-    checkPresenceOfBody(route);
-    routes.push(route);
+/**
+ * The REST API, as a plugin of Fastify. Its errors, its parser and its authentication are its own: another protocol is another plugin
+ * beside this one, and brings others.
+ */
+export async function restApi(app: App, options: ServiceOptions): Promise<void> {
+  const { engine, maxPayloadBytes, access = OPEN, rates = {}, draining, traceUrl } = options;
+  app.setErrorHandler(handleError);
+  readDotNames(app);
+  authenticate(app, engine, access, {
+    count: rates.requestsPerSecond ? await createCountRequest(app, rates.requestsPerSecond) : undefined,
+    failures: rates.failuresPerMinute ? createFailures(rates.failuresPerMinute) : undefined,
   });
+  acceptJson(app);
+  for (const schema of namedSchemas) app.addSchema(schema);
+  app.addHook('onRoute', checkPresenceOfBody);
+  const addRoutes = routesOf(engine, maxPayloadBytes, { draining, traceUrl, access });
   addRoutes(app);
   docsRoutes(app, addRoutes);
   dashboardRoutes(app);
-  methodsOf = methodsByPath(routes);
-  refuseOtherMethods(app, methodsOf);
+}
+
+/** The HTTP service on an engine, not yet listening. */
+export async function buildApp(options: ServiceOptions): Promise<App> {
+  const { logger, certificates, trustProxy } = options;
+  const app = createApp(logger, { limits: { ...HTTP_LIMITS, ...options.limits }, certificates, trustProxy });
+  const refuseOtherMethods = await receiveRequests(app, options);
+  await app.register((rest) => restApi(rest as unknown as App, options));
+  refuseOtherMethods();
   await app.ready();
   return app;
 }
