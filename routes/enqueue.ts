@@ -59,7 +59,7 @@ export function enqueueRoutes(app: App, maxPayloadBytes: number): void {
       if (seconds === undefined) return enqueueAndReply(request, reply, [job], () => '', answerOne);
       takeWait(request);
       const afterwards = finishedWithin(seconds, request);
-      // The mark of a sole waiter is short. It is made longer when the wait becomes long (src/waiting/wait.ts).
+      // A sole waiter needs no time here: the job gets more when the wait becomes long (src/waiting/wait.ts).
       const waitedFor = { ...job, awaited_seconds: isSole(request) ? 0 : seconds };
       return enqueueAndReply(request, reply, [waitedFor], () => '', answerOne, afterwards);
     },

@@ -36,7 +36,7 @@ export type Batcher<Item, Result> = (queueId: number, item: Item) => Promise<Res
  * With `joinRoundTrip`, a batch goes in the next round trip of its queue, and the next batch may go in the one after it.
  * One that waits too long for a lock is run again item by item, beside the next batches.
  * Without it, the batches of a queue run one after the other. Beside one that runs, up to `fullAtOnce` in all begin when they
- * are full: such a batch would gather nothing more.
+ * are full: a full batch gains nothing by waiting.
  * A batch weighs at most `maxWeight`, and an item heavier than that goes alone. `clash` names what two items of one batch
  * must not share. The second of them waits for the next batch, and holds up no other item.
  */
@@ -114,10 +114,10 @@ export function createBatcher<Item, Result>(options: {
       else if (queue.running === 0) forget();
       await done;
     };
-    // One pass of the event loop reads all sockets that are ready. Their items go along.
+    // The event loop reads all sockets that are ready in one pass. Wait for its end, so that their items join.
     const begun = joinRoundTrip ? joinRoundTrip(queueId, next) : nextLoop().then(() => next());
     begun.catch((error) => {
-      // An outage. The items that gathered have waited as long. A statement of their own would wait that long again.
+      // The database is away. The items that gathered fail, too: a statement of theirs would wait as long again.
       forget();
       const refused = queue.items.splice(0);
       leave(queue, refused);

@@ -4,7 +4,7 @@ import { restAfter } from '../shareOfTime.ts';
 
 /** Bulk work gives way to claims when one was served within this time. */
 const SERVING_MS = 500;
-/** Beside claims, a chunk should take about this long. */
+/** While claims are served, chunks get the size that takes about this long. */
 const CHUNK_MS = 5;
 /** The smallest and the largest chunk, in rows. */
 const FEWEST = 200;
@@ -21,7 +21,7 @@ export type Chunk = (work: (size: number) => Promise<number>) => Promise<number>
  */
 export function createBulkThrottle() {
   let servedAt = Number.NEGATIVE_INFINITY;
-  /** One chunk, and the rest after it. In an outage, the chunks that wait fail with the one that met it. */
+  /** Runs one chunk, and rests after it. When the database is away, the chunks that wait fail with it. */
   const inTurn = createSemaphore(1);
 
   const serving = () => performance.now() - servedAt < SERVING_MS;

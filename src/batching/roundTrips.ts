@@ -17,16 +17,16 @@ export const ORDER_IN_TRIP = { enqueue: 0, settle: 1, advance: 2, claim: 3 } as 
 
 /** What goes with a statement of a round trip. */
 export interface Along<Row> {
-  /** Is given the rows early: before the next round trip begins, and before any caller is answered. */
+  /** Is called with the rows before the next round trip begins, and before any caller is answered. */
   seen?: ((rows: Row[]) => void) | undefined;
-  /** Runs before it and behind it, in its transaction. Also when the statement has to run again by itself. */
+  /** Statements that run before it and after it, in its transaction. Also when it has to run again by itself. */
   before?: Call[];
   behind?: Call[];
-  /** It hears of a lock in its way (isLockTimeout). Others wait for the lock. */
+  /** It fails (isLockTimeout) when another transaction holds a lock that it needs. Other statements wait for the lock. */
   hearsOfLocks?: boolean;
 }
 
-/** A Db whose statements may have others that go along. */
+/** A Db that can send other statements in the transaction of a statement. */
 export interface RoundTripDb extends Db {
   query<Parameters extends object, Row>(
     statement: Statement<Parameters, Row>,
@@ -44,24 +44,24 @@ export interface RoundTrip {
   number: number | undefined;
   /** The first statement of the verb goes with those of the other verbs, in their transaction. */
   db: RoundTripDb;
-  /** The round trip goes without this verb. Work that takes long leaves, so that it does not hold up the other verbs. */
+  /** The round trip goes without this verb. Work that takes long leaves it: the others need not wait for that work. */
   leave(): RoundTrip;
-  /** The verb is answered before the next round trip begins. So what its caller does then goes in that one. */
+  /** The verb is answered before the next round trip begins. So what its caller sends next can go in that one. */
   answerFirst(): void;
   /** The same round trip for another verb, which begins now. */
   beside(order: number): RoundTrip;
-  /** Calls `then` when the first statement of the verb is in the round trip. A claim that begins then may still go along. */
+  /** Calls `then` when the first statement of the verb is in the round trip. A claim that begins now can still join it. */
   onceGathered(then: () => void): void;
 }
 
 /**
- * Runs a verb's work when the next round trip of a queue begins. Where none is under way, `pace` decides when to begin one: it
- * takes a connection.
+ * Runs a verb's work when the next round trip of a queue begins. When none is under way, this begins one, which takes a
+ * connection. `turns` bounds how many begin so at once.
  */
 export type JoinRoundTrip = <T>(
   queueId: number,
   work: (trip: RoundTrip) => Promise<T>,
-  pace?: Semaphore,
+  turns?: Semaphore,
 ) => Promise<T>;
 
 interface TripCall extends Call {
@@ -84,7 +84,7 @@ interface QueueTrips {
   db: TripDb;
 }
 
-/** How statements of a queue run: those that hear of a lock in their way, and those that wait for it. */
+/** How statements of a queue run. `trying`: they fail at a lock of others. `waiting`: they wait for it. */
 interface TripDb {
   trying: Transactions;
   waiting: Transactions;
@@ -119,7 +119,7 @@ async function runTogether(
   });
 }
 
-/** So many queues begin their round trips in one pass of the event loop. */
+/** In one pass of the event loop, this number of queues begin their round trips. */
 const BEGUN_AT_ONCE = 100;
 
 /** Work outside of any round trip: each statement goes by itself. */
@@ -147,7 +147,7 @@ function outside(db: TripDb): RoundTrip {
   return trip;
 }
 
-/** All that awaits promises, but no I/O, has gone on by then. */
+/** Calls `then` after all code that awaits promises, and no I/O, has gone on. */
 const afterPromises = (then: () => void): void => queueMicrotask(() => process.nextTick(then));
 
 /** Gathers the first statement of each verb for one round trip, until it is closed. Later statements go `alone`. */
@@ -213,8 +213,8 @@ function gather(number: number, alone: RoundTrip) {
  * the round trip before is under way, and nobody waits when none is. When a round trip returns, the next one is sent
  * first. The answers are dealt out while the database works on it.
  *
- * A round trip waits for a lock for a short time only, and is undone then. Its statements run one by one. One that meets the lock
- * again waits for it beside the next round trips. In cautious ones, its verb hears of the lock instead.
+ * A round trip waits for a lock for 50 ms, and is undone then. Its statements run again, one by one. A statement that meets the
+ * lock again waits for it beside the next round trips. In a cautious round trip it fails instead (isLockTimeout).
  */
 export function createRoundTrips(
   db: TransactionsInTurns,
@@ -227,8 +227,8 @@ export function createRoundTrips(
   let beginning = 0;
 
   /**
-   * Begins the round trips of a queue. One pass of the event loop reads all sockets that are ready, and their requests go
-   * along. A request for 1000 queues must not begin them all in one pass.
+   * Begins the round trips of a queue, after the event loop has read all sockets that are ready: their requests join. A request
+   * for 1000 queues begins 100 of them in each pass, so that other work gets its turn.
    */
   async function begin(queue: QueueTrips): Promise<void> {
     for (let passes = Math.floor(beginning++ / BEGUN_AT_ONCE); passes >= 0; passes--) await nextLoop();
@@ -272,13 +272,13 @@ export function createRoundTrips(
         await new Promise<void>(afterPromises);
       }
       next(queue, deal);
-      // The next round trip may have to wait for a connection. These answers do not wait for that.
+      // Deal out now, at the latest: the next round trip may have to wait for a connection.
       setImmediate(deal);
     } catch (error) {
       sent();
       if (isOutage(error)) {
         for (const call of calls) call.reject(error);
-        // The verbs that gathered have waited as long. A round trip of their own would wait that long again.
+        // The database is away. The verbs that gathered meanwhile fail, too: a round trip of theirs would wait as long again.
         for (const waiting of queue.waiting.splice(0)) waiting.refuse(error);
       } else if (calls.length === 1) {
         failed(queue, calls[0] as TripCall, error);
@@ -304,13 +304,13 @@ export function createRoundTrips(
       for (const waiting of all) if (begins(waiting)) waiting.start(tripOf(waiting.order));
     };
     start((waiting) => !isClaim(waiting));
-    // By then each verb has come to its statement. Claims that began meanwhile go along.
+    // By then each verb has sent its first statement. Claims that began meanwhile join.
     afterPromises(() => {
       start(isClaim);
       afterPromises(() => {
         const calls = close();
         if (calls.length > 0) void send(queue, calls, sent);
-        // All verbs have left it. Sockets and timers get their turn, whatever the verbs do next.
+        // All verbs have left it. Let sockets and timers have their turn: the verbs may come again at once.
         else setImmediate(next, queue, sent);
       });
     });
@@ -333,8 +333,8 @@ export function createRoundTrips(
           void begin(opened);
         }
       });
-    return (queueId, work, pace) =>
-      pace && !queues.has(queueId) ? pace(() => join(queueId, work)) : join(queueId, work);
+    return (queueId, work, turns) =>
+      turns && !queues.has(queueId) ? turns(() => join(queueId, work)) : join(queueId, work);
   };
 }
 

@@ -26,7 +26,7 @@ const MOST_GROUPS = 1000;
 
 const waiting = prepared('groups/waiting', row<{ group: string }>());
 
-/** When queues are advanced one by one, this number is at once. */
+/** When queues are advanced one by one, this number of them at once. */
 const QUEUES_AT_ONCE = 4;
 
 const TRIED_AGAIN = 'groups were not advanced, this will be tried again';
@@ -43,7 +43,7 @@ export interface Moved {
   state: JobState;
   group?: string | null;
   run_at?: string;
-  /** The advance of its group, if that has begun after the commit that moved it. */
+  /** The advance of its group, if one has begun since the commit that moved it. */
   advanced?: Promise<unknown> | undefined;
 }
 
@@ -87,7 +87,7 @@ export function createGroupHeads(context: {
       };
       const rows = await arrivals.watch(() => [queueId], advanceOnce);
       for (const row of rows) if (row.is_head) heads.set(row.group, row);
-      // The job that was to be the head was cancelled or purged at that moment, or another replica made it the head.
+      // The next job was cancelled or purged at that moment, or another replica has made it the head.
       left = [...new Set(rows.map((row) => row.group))].filter((group) => !heads.has(group));
     }
     return heads;
@@ -155,7 +155,7 @@ export function createGroupHeads(context: {
           log(error, TRIED_AGAIN);
           for (const [queueId, groups] of some) miss(queueId, groups);
         } else if (!isLockTimeout(error)) {
-          // One queue fails all. Alone, it fails alone.
+          // Something is wrong in one of the queues, and the statement failed for all. One by one, only that queue fails.
           await oneByOne(some);
         }
       }

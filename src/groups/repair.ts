@@ -16,13 +16,13 @@ const headless = planned('groups/headless', row<Headless>());
 
 /** One statement looks at this number of groups, of any number of queues. */
 const PAGE = 1000;
-/** A look at all queues begins so long after the end of the last one. */
+/** A look at all queues begins this long after the end of the last one. */
 const LOOK_MS = 500;
-/** On a busy machine a look takes long because it waits. It has not cost more for that. */
+/** The longest rest after a look. On a busy machine a look takes long because it waits, and that costs nobody anything. */
 const MOST_REST_MS = 200;
-/** The same, where heads are missing. */
+/** The longest rest after a look that found groups without a head. */
 const MOST_REST_LOST_MS = 30;
-/** After a look that mended this number of queues, the next one begins sooner: it may have passed others before they lost heads. */
+/** After a look that mended this number of queues, the next one begins sooner. More heads may be lost where it had been already. */
 const MANY_LOST = 100;
 
 /** A group, and the queues behind it up to `to_queue_id`. */

@@ -25,11 +25,11 @@ interface QueueRow extends Omit<Queue, 'backoff' | 'rate_limit'> {
 }
 
 interface FoundRow extends QueueRow {
-  /** It has jobs with fairness keys from dibs.enqueue, which marks no queue. */
+  /** It has jobs with fairness keys from dibs.enqueue. That function cannot note it: it would lock the queue for long. */
   has_marks: boolean;
 }
 
-/** An entry older than this is looked up again. It serves meanwhile, until it is twice as old. */
+/** An entry that is older is looked up again. Meanwhile it still serves, until it is twice as old. */
 const FRESH_MS = 400;
 
 /** One statement looks up this number of queues. */
@@ -88,10 +88,10 @@ export function queueCache(db: Database, opened: (name: string) => void = () => 
     byId.delete(queue.id);
   }
 
-  /** Marks a queue for jobs with fairness keys that dibs.enqueue brought. */
+  /** Notes at a queue that it has jobs with fairness keys, where dibs.enqueue brought them. */
   async function withMark({ has_marks, ...row }: FoundRow): Promise<QueueRow> {
     if (!has_marks) return row;
-    // When a lock is in its way, the next look-up tries it again.
+    // Where somebody has locked the queue, the next look-up tries again.
     await inTurnOf(db, { queue: row.name, tryMs: SHORT_LOCK_WAIT_MS })
       .query(makeFair, { name: row.name })
       .catch((error) => {
@@ -118,14 +118,14 @@ export function queueCache(db: Database, opened: (name: string) => void = () => 
     if (!entry) return undefined;
     const age = performance.now() - entry.at;
     if (age >= 2 * FRESH_MS) return undefined;
-    // Nobody waits for this look-up. An outage shows when somebody does.
+    // Nobody waits for this look-up, so nobody hears of its failure. The next request that needs one will.
     if (age > FRESH_MS) ask(key).catch(() => undefined);
     return entry.queue;
   }
 
   const lookUp = async (key: string | number): Promise<Queue | undefined> => known(key) ?? ask(key);
 
-  /** Looks up those of the queues that are not known well, with one statement. Returns the names of those that exist. */
+  /** Looks up those queues that are unknown or known for too long, with one statement. Returns the names of those that exist. */
   async function refresh(names: string[]): Promise<Set<string>> {
     const freshSince = performance.now() - FRESH_MS;
     const asked = names.filter((name) => !((byName.get(name)?.at ?? Number.NEGATIVE_INFINITY) > freshSince));
@@ -146,7 +146,7 @@ export function queueCache(db: Database, opened: (name: string) => void = () => 
     return asOf === changes ? remember(row, name) : row && toQueue(row);
   }
 
-  /** A queue was changed: drops its entry, and the answers of look-ups that are under way. */
+  /** A queue was changed. Drops its entry, and ignores look-ups that began before. */
   function changed(name: string): void {
     changes++;
     asked.clear();
@@ -154,7 +154,7 @@ export function queueCache(db: Database, opened: (name: string) => void = () => 
     if (entry) drop(entry.queue);
   }
 
-  /** Creates a queue. An open transaction may have created it: then all requests here share one wait for its end. */
+  /** Creates a queue. An open transaction may have created it already. Then all requests here wait for its end together. */
   function createOnce(name: string, isPart: boolean): Promise<void> {
     // No name has a space.
     const key = isPart ? `${name} part` : name;
@@ -181,7 +181,7 @@ export function queueCache(db: Database, opened: (name: string) => void = () => 
     }
   }
 
-  /** The queue, if it exists. `hasFairnessKeys` marks it for jobs with fairness keys. */
+  /** The queue, if it exists. `hasFairnessKeys`: notes at it that it has jobs with such. */
   async function find(name: string, hasFairnessKeys = false, isPart = false): Promise<Queue | undefined> {
     for (;;) {
       const queue = await lookUp(name);
@@ -192,8 +192,8 @@ export function queueCache(db: Database, opened: (name: string) => void = () => 
   }
 
   /**
-   * Finds or creates a queue. `hasFairnessKeys` marks it for jobs with fairness keys. `isPart`: a transaction waits for this,
-   * and hears of a lock in its way.
+   * Finds or creates a queue. `hasFairnessKeys`: notes at it that it has jobs with such. `isPart`: this is a part
+   * of a transaction. It fails (isLockTimeout) where somebody has locked the queue.
    */
   async function open(name: string, hasFairnessKeys = false, isPart = false): Promise<Queue> {
     for (;;) {

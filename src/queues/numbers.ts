@@ -4,7 +4,7 @@ import { isWithoutQueueNumber } from '../postgres/errorClasses.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 
-/** From here on, numbers are searched that no queue has. Sooner, nobody will need them for long. */
+/** When this number is given, the search for free numbers begins. Before, there are enough new ones. */
 const SEARCH_FROM = MOST_QUEUE_NUMBERS / 4;
 const SEARCHED = 10_000;
 

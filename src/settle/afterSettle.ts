@@ -24,7 +24,7 @@ export function createAfterSettle(context: { db: Db; notifier: Notifier; waiters
     try {
       await db.query(deleteCancelled, { queue_id: queue.id, ids: cancelled.map((row) => row.id) });
     } catch (error) {
-      // The settlement has committed: its answer is not that nothing was done.
+      // The settlement has committed. So the answer cannot say that nothing was done.
       if (!isOutage(error)) throw error;
     }
   }

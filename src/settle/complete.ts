@@ -20,7 +20,7 @@ const statements = {
 /** A job that was acked. It is kept as completed, or, without a state, gone. */
 export type Done = Changed & Pick<Moved, 'group' | 'advanced'>;
 
-/** Is shown the jobs that are gone, before the next round trip of their queue begins. */
+/** Is called with the jobs that are gone, before the next round trip of their queue begins. */
 type Seen = (gone: Done[]) => void;
 
 /** Deletes done jobs. Keeps them where the queue has a retention or a client waits for them. */
@@ -48,10 +48,10 @@ export async function completeJobs(
   }
 }
 
-/** A job with its result is handed over in memory when each of the two has at most this size. So its answer is a small one. */
+/** A job and its result are handed over in memory when each is at most this large. So the answer is small. */
 export const HANDED_OVER_BYTES = SMALL_BYTES / 2;
 
-/** The same for jobs that sole waiters wait for. Hands those that are gone over to their waiters. */
+/** Deletes done jobs that only sole waiters wait for, and hands them over to these. The others go through completeJobs. */
 export async function completeForSole(
   queue: Queue,
   items: Ack[],

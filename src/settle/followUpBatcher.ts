@@ -20,7 +20,7 @@ interface AckedRow extends Record<Exclude<keyof Inserted, 'id'>, null> {
   group: string | null;
 }
 
-/** What the database decided about a follow-up. It holds for all ready ones when it has no id. */
+/** What the database decided about a follow-up. Without an id, it is about all follow-ups that are ready. */
 interface InsertedRow extends Inserted {
   is_acked: false;
   id: string | null;

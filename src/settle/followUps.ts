@@ -29,7 +29,7 @@ const statements = {
   keepFollowUps: planned('settle/keep_follow_ups'),
 };
 
-/** One pass looks at this number of jobs, with so many statements at once. The other connections serve other requests. */
+/** A look at many jobs takes this number of them, with this number of statements at once. Other requests need connections, too. */
 const MOST_TOGETHER = 1000;
 const LOOKS_AT_ONCE = 3;
 
@@ -155,7 +155,7 @@ export function createFollowUps(context: {
       if (!row) return undefined;
       const enqueued = await enqueueIn();
       if (!row.state) return { row, enqueued };
-      // A repeat is answered the same. So the answer does not show what becomes of the follow-ups after the commit.
+      // A repeated ack gets the same answer. So this one shows the follow-ups as they are at the commit, and not later.
       const answered = enqueued.map((job) => ({ ...job }));
       await transaction.query(statements.keepFollowUps, {
         queue_id: queue.id,

@@ -12,14 +12,14 @@ import type { Signed } from '../verbs/callers.ts';
 import { currentJobs, type GiveBack } from './giveBack.ts';
 import { type Item, ids, type Outcomes, type Untouched } from './settleBatch.ts';
 
-/** After this time, what is still to be tried is refused. The request has waited for its batch before. */
+/** After this time, jobs that were not tried yet are refused: their request has waited long enough. */
 const GIVE_UP_MS = 2000;
 /** The wait for a lock in a part of a batch that has already waited SHORT_LOCK_WAIT_MS. */
 const PART_LOCK_WAIT_MS = 2;
 /** Batches that are tried at once, and batches that are taken apart at once. */
 const AT_ONCE = 2;
 
-/** Whether this was done. It was not when another job takes one of the keys at this moment. */
+/** Returns false, and does nothing, when another job takes one of the keys at this moment. */
 async function unlessKeyHeld(work: Promise<void>): Promise<boolean> {
   try {
     await work;

@@ -136,7 +136,7 @@ export function settleInBatches<I extends Item, Row extends Moved>(
     const first = await batched(queueId, item);
     const outcome = 'later' in first ? ((await first.later).get(item.id) as Row | Refusal) : first;
     if (outcome instanceof Error) throw outcome;
-    // Not in the batch: there, items without a group would wait for it too.
+    // Await this here and not in the batch. There, items without a group would wait for it, too.
     if (needsAdvance(outcome)) await (outcome.advanced ?? groups.advanceAfter([outcome]));
     return outcome;
   };

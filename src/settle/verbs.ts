@@ -58,7 +58,7 @@ export function createSettlement(context: Context) {
     return givenBack(queue, rows);
   };
 
-  /** A claim that is sent after the ack was answered finds the next job of the group. So the advance begins soon. */
+  /** Advances the groups before the acks are answered. So a claim that is sent after an answer finds the next job of the group. */
   function advanceNext(queue: Queue, gone: Done[]): void {
     const grouped = gone.filter(({ group }) => typeof group === 'string');
     if (grouped.length === 0) return;

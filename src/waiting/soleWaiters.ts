@@ -4,7 +4,7 @@ import type { Ledger } from '../ledger.ts';
 /*
  * A client that enqueues a job with `Prefer: wait` is the only one who waits for its end, and does not know its id yet. While
  * that is so, an ack on the same replica may delete the job and hand it over in memory. Whoever else begins to wait
- * changes the mark of the job (sql/waiting/await.sql), and then it is kept. See docs/decisions/0042-sole-waiters.md.
+ * makes its `awaited_until` later (sql/waiting/await.sql), and then it is kept. See docs/decisions/0042-sole-waiters.md.
  */
 
 /** A client that waits for a job as the only one. */

@@ -18,8 +18,8 @@ import { KEPT_SECONDS, type Waiters } from './waiters.ts';
 const noteWaiter = prepared('waiting/await', row<{ state: JobState }>());
 
 /**
- * A sole waiter is one for this time. Then it marks its job as all others do. The first mark of the job holds for
- * KEPT_SECONDS: longer than this time with a slow statement before it and another behind it.
+ * A client is a sole waiter for this time. Then it makes the job's `awaited_until` later, as all others do. The first one is
+ * KEPT_SECONDS after the enqueue: longer than this time, a slow statement before it and another one after it.
  */
 const SOLE_MS = 2000;
 

@@ -36,8 +36,8 @@ export async function pageOf<Item>(
     isKey,
   }: {
     /**
-     * `isCut`: more items follow, although these are fewer than the limit. `stoppedAt`: so may they, behind this key, although
-     * none of these has it.
+     * `isCut`: the page is full before its limit, and more items follow. `stoppedAt`: the search ended at this key. More items may
+     * follow it.
      */
     list: (
       limit: number,

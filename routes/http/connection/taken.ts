@@ -94,9 +94,9 @@ export const onHangup = (request: FastifyRequest, gone: () => void): void => tak
 let pass: Promise<void> | undefined;
 
 /**
- * Settles when every hang-up that has reached this process is known. Leases go out behind it: the answer of a busy process would
- * otherwise go to a client that hung up before. Between the two immediates, the event loop asks all connections. All answers of
- * one of its passes share this.
+ * Resolves when every hang-up that has reached this process is known. Leases are sent only then: a busy process could otherwise
+ * send them to a client that has hung up. Between the two immediates, the event loop asks all connections. All answers of one
+ * pass of the event loop share one promise.
  */
 export function hangupsSeen(): Promise<void> {
   pass ??= new Promise((resolve) => {

@@ -10,7 +10,7 @@ import type { App } from './fastify.ts';
  */
 export function closeUnreadConnections(app: App, { unreadMs }: Pick<HttpLimits, 'unreadMs'>): void {
   const sockets = new Set<Socket>();
-  /** Since when those that are not read are not. */
+  /** The connections that nobody reads, each with the time at which that began. */
   const unread = new Map<Socket, number>();
 
   onConnection(app, (socket) => {

@@ -77,7 +77,7 @@ function parse(request: FastifyRequest, body: Buffer, done: Parsed): void {
 
 type Done = (error?: Error) => void;
 
-/** No body becomes `{}`. A body of `null` is not left out. */
+/** Makes a body that is left out `{}`. A body of `null` is not left out. */
 function noBodyIsEmpty(request: FastifyRequest, _: FastifyReply, done: Done): void {
   if (request.body === undefined) request.body = {};
   done();
