@@ -11,7 +11,7 @@ interface JobOption {
   /** What stands behind `--` and the field. */
   value: string;
   says: string;
-  parse?: (text: string) => number;
+  parse?(text: string, before: unknown): unknown;
 }
 
 /** The fields of a new job that have an option of their name, as `POST /jobs` takes them. */

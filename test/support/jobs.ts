@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { rareParameters } from '../../src/enqueue/rareFields.ts';
 import { FIRST_ID } from '../../src/ids.ts';
 import type { JobState } from '../../src/job.ts';
 import type { ParametersOf, StatementName } from './statements.ts';
@@ -81,6 +82,7 @@ const positionsOf = (ids: string[]) => ids.map((_, i) => 10_000_000 + i);
 const LATER = '2100-01-01';
 /** Parameters of a statement that inserts jobs. */
 export const newJobs = (queue: number, ids: string[]) => ({
+  ...rareParameters([]),
   queue_id: queue,
   ids: ids.map((id) => id.replace(/^0/, 'f')),
   delays: all(ids, 0),
@@ -90,11 +92,6 @@ export const newJobs = (queue: number, ids: string[]) => ({
   backoffs: all(ids, null),
   headers: all(ids, '{}'),
   payloads: all(ids, '1'),
-  unique_keys: null,
-  windows: null,
-  groups: null,
-  fairness_keys: null,
-  expiries: null,
   waits: null,
 });
 /** A call point behind everything. */

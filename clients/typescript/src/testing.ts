@@ -30,30 +30,31 @@ interface Fake {
   token?: string;
 }
 
-const leased = (job: Fake): LeasedJob => ({
-  id: job.id,
-  queue: job.queue,
-  state: 'leased',
-  headers: job.headers ?? {},
-  priority: 0,
-  attempt: job.attempt,
-  max_attempts: 5,
-  deliveries: job.deliveries,
-  group: null,
-  fairness_key: null,
-  unique_key: null,
-  run_at: new Date(0).toISOString(),
-  created_at: new Date(0).toISOString(),
-  lease_expires_at: new Date(0).toISOString(),
-  worker: null,
-  last_error: job.error ?? null,
-  progress: job.progress ?? null,
-  result: job.result ?? null,
-  finished_at: null,
-  payload_text: JSON.stringify(job.payload ?? null),
-  lease_token: job.token ?? 'token',
-  lease_seconds: 30,
-});
+const leased = (job: Fake) =>
+  ({
+    id: job.id,
+    queue: job.queue,
+    state: 'leased',
+    headers: job.headers ?? {},
+    priority: 0,
+    attempt: job.attempt,
+    max_attempts: 5,
+    deliveries: job.deliveries,
+    group: null,
+    fairness_key: null,
+    unique_key: null,
+    run_at: new Date(0).toISOString(),
+    created_at: new Date(0).toISOString(),
+    lease_expires_at: new Date(0).toISOString(),
+    worker: null,
+    last_error: job.error ?? null,
+    progress: job.progress ?? null,
+    result: job.result ?? null,
+    finished_at: null,
+    payload_text: JSON.stringify(job.payload ?? null),
+    lease_token: job.token ?? 'token',
+    lease_seconds: 30,
+  }) as LeasedJob;
 
 type Item = {
   id: string;
