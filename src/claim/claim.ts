@@ -1,11 +1,11 @@
 import { type Askers, askers } from '../askers.ts';
-import type { Hold } from '../memory.ts';
+import { type Hold, LARGEST_BYTES } from '../memory.ts';
 import type { ClaimRequest as AskedClaim, LeasedJob } from '../verbs/claims.ts';
 
 /*
  * Why a claim is answered with no job, and where that is decided:
  *
- *   No queue has this name ......................... dispatcher.ts, `serve`
+ *   No queue has this name ......................... step.ts, `asked`
  *   The queue is paused ............................ `is_open` in sql/claim/plain.sql and sql/shared/claim_allowance.sql
  *   No job of the queue is ready: all are delayed or back off (maintenance/sweeper.ts promotes them), are blocked behind
  *     the heads of their groups (groups/heads.ts), are leased, finished or dead
@@ -15,13 +15,16 @@ import type { ClaimRequest as AskedClaim, LeasedJob } from '../verbs/claims.ts';
  *   Other claims have the jobs locked at this moment `skip locked`; a claim that waits looks again within a second
  *   A job committed late, below the scan floor ..... floor/scanFloor.ts; floor/recall.ts gives it a new position
  *   Claims that came earlier took the jobs ......... waitLine.ts
- *   `wait_seconds` is over, or the replica stops ... dispatcher.ts, `expire` and `close`
+ *   `wait_seconds` is over, or the replica stops ... step.ts, `wait over` and `closed`
  *   A newer request has the same `claim_id` ........ repeatable.ts, sql/claim/own.sql
  *   Memory is short, and the first job is large .... lease.ts, `SCARCE`; without a job the answer is 503 `overloaded`
- *   The consumer hung up ........................... dispatcher.ts, `abandon`; its jobs go back (lostLeases.ts)
+ *   The consumer hung up ........................... step.ts, `hung up`; its jobs go back (lostLeases.ts)
  *
  * GET /queues/{queue}/explain tells which of the first five it is (looking/explainQueue.ts).
  */
+
+/** A claim with at least about this much payload gets no more, and nor does a statement. */
+export const CLAIM_BYTES = LARGEST_BYTES;
 
 /** What a consumer asks for, perhaps together with a settlement. */
 export interface ClaimRequest extends AskedClaim {
@@ -35,10 +38,26 @@ export interface ClaimName {
   holder: string;
 }
 
+/** Where a claim is. It visits its queues one after the other. If it found nothing in any, it waits for all of them at once. */
+export type ClaimState = 'visiting' | 'waiting' | 'in a statement' | 'answered';
+
+/**
+ * What a claim may still get. It only goes on to a later one.
+ *
+ *   wait    it waits for jobs, when it has looked at all of its queues
+ *   look    it looks at all of its queues once. It never waited, its time is over, or a repeat takes its place
+ *   taken   nothing more: another request with its claim_id leases
+ *   gone    nothing: its consumer hung up
+ */
+export const WISHES = ['wait', 'look', 'taken', 'gone'] as const;
+export type Wish = (typeof WISHES)[number];
+
 /** A claim that is not answered yet. */
 export interface Claim {
   /** Order of arrival on this replica. */
   arrival: number;
+  state: ClaimState;
+  wish: Wish;
   /** Where it looks, in its order. */
   queues: string[];
   by: string | undefined;
@@ -52,26 +71,15 @@ export interface Claim {
   jobs: LeasedJob[];
   bytes: number;
   hold: (() => Hold) | undefined;
-  /** The queue that it looks at on its first pass. Behind the last one it waits for all of its queues at once. */
+  /** The queue that it visits. Beyond the last one it waits. */
   visit: number;
-  /** For each of its queues, how often the wait line had been woken when this claim last looked there. */
-  seen: number[];
-  /** In a statement at this moment. Other wait lines leave it alone, so that it never gets more than its limit. */
-  busy: boolean;
-  /** When it last looked, there was no memory for any but small jobs. */
+  /** When it last looked, there was memory for small jobs only. */
   starved: boolean;
-  /** Its `wait_seconds` are over, or a newer request with the same claim_id replaced it. */
-  expired: boolean;
-  /** Its consumer hung up. */
-  gone: boolean;
   /** The round trip in which it first looks also settles jobs of its consumer. If it leaves that, it waits for them. */
   settling: Promise<unknown> | undefined;
-  /** Another request with the same claim_id has leased for it, or may. This one leases no more. */
-  taken: boolean;
-  /** It held its row of dibs.repeatable_claims at some time. Another request that takes it comes after it. */
+  /** It held its row of dibs.repeatable_claims at some time. Another request that takes the row comes after it. */
   owned: boolean;
-  /** It is answered. */
-  done: boolean;
+  /** Its `wait_seconds`. */
   timer: NodeJS.Timeout | undefined;
   answered: Promise<LeasedJob[]>;
   answer(jobs: LeasedJob[]): void;
@@ -82,8 +90,8 @@ export interface Claim {
 export const queuesOf = (request: ClaimRequest): string[] =>
   request.queues ? [...new Set(request.queues)] : ['default'];
 
-/** A claim that has not looked anywhere yet. A claim that does not wait is expired from the start. */
-export function newClaim(request: ClaimRequest, name: ClaimName | undefined, arrival: number): Claim {
+/** A claim that has not looked anywhere yet. */
+export function newClaim(request: ClaimRequest, name: ClaimName | undefined): Claim {
   const queues = queuesOf(request);
   let answer: Claim['answer'] = () => undefined;
   let refuse: Claim['refuse'] = () => undefined;
@@ -92,7 +100,9 @@ export function newClaim(request: ClaimRequest, name: ClaimName | undefined, arr
     refuse = reject;
   });
   return {
-    arrival,
+    arrival: Number.POSITIVE_INFINITY,
+    state: 'visiting',
+    wish: request.wait_seconds ? 'wait' : 'look',
     queues,
     by: request.by,
     limit: request.limit ?? 1,
@@ -104,15 +114,9 @@ export function newClaim(request: ClaimRequest, name: ClaimName | undefined, arr
     bytes: 0,
     hold: request.hold,
     visit: 0,
-    seen: queues.map(() => 0),
-    busy: false,
     starved: false,
-    expired: !request.wait_seconds,
-    gone: false,
     settling: request.settling,
-    taken: false,
     owned: false,
-    done: false,
     timer: undefined,
     answered,
     answer,
@@ -123,8 +127,18 @@ export function newClaim(request: ClaimRequest, name: ClaimName | undefined, arr
 /** How many jobs a claim may still lease. */
 export const slotsOf = (claim: Claim): number => claim.limit - claim.jobs.length;
 
-/** It gets no more jobs. */
-export const isGivenUp = (claim: Claim): boolean => claim.gone || claim.taken;
+/** It wants no more than this. It may want less already. */
+export function wantOnly(claim: Claim, wish: Wish): void {
+  if (WISHES.indexOf(wish) > WISHES.indexOf(claim.wish)) claim.wish = wish;
+}
 
-/** Whether a claim has looked at all of its queues, and found nothing. */
-export const isWaiting = (claim: Claim): boolean => claim.visit === claim.queues.length;
+/** It gets no more jobs. */
+export const isGivenUp = ({ wish }: Claim): boolean => wish === 'taken' || wish === 'gone';
+
+/** Whether it has looked at all of its queues. */
+export const hasLooked = (claim: Claim): boolean => claim.visit === claim.queues.length;
+
+/** It is in no statement any more, and not answered. */
+export function standAgain(claim: Claim): void {
+  claim.state = hasLooked(claim) ? 'waiting' : 'visiting';
+}

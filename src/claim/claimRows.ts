@@ -3,7 +3,7 @@ import { isClaimTaken } from '../postgres/errorClasses.ts';
 import { type Call, callOf } from '../postgres/pipeline.ts';
 import type { Database, Db } from '../postgres/pool.ts';
 import { planned, prepared, row } from '../postgres/statements.ts';
-import type { Claim, ClaimName } from './claim.ts';
+import { type Claim, type ClaimName, isGivenUp, wantOnly } from './claim.ts';
 import type { RepeatedRow } from './leasedJob.ts';
 
 /*
@@ -50,7 +50,7 @@ const namesOf = (claims: Claim[]): ClaimName[] => claims.flatMap(({ name }) => n
 export function ownCalls(claims: Claim[]): { before: Call[]; behind: Call[] } {
   const first = claims.filter((claim) => claim.name && !claim.owned);
   const later = claims.filter((claim) => claim.name && claim.owned);
-  const waits = first.map((claim) => !claim.expired);
+  const waits = first.map(({ wish }) => wish === 'wait');
   return {
     before: first.length > 0 ? [callOf(statements.own, { ...listed(namesOf(first)), waits })] : [],
     behind: later.length > 0 ? [callOf(statements.ownLeased, listed(namesOf(later)))] : [],
@@ -60,7 +60,7 @@ export function ownCalls(claims: Claim[]): { before: Call[]; behind: Call[] } {
 /** Marks the claims that may not lease, after a transaction failed because of them. */
 export async function noteTaken(db: Db, claims: Claim[]): Promise<void> {
   const taken = await takenOf(db, namesOf(claims));
-  for (const claim of claims) if (claim.name && taken.has(claim.name.mark)) claim.taken = true;
+  for (const claim of claims) if (claim.name && taken.has(claim.name.mark)) wantOnly(claim, 'taken');
 }
 
 /** Writes the rows of claims that look at a queue that is empty or does not exist, as the claiming statement would. */
@@ -68,7 +68,7 @@ export async function ownWithoutLeasing(db: Database, claims: Claim[]): Promise<
   for (
     let left = claims.filter(({ owned }) => !owned);
     left.length > 0;
-    left = left.filter(({ taken }) => !taken)
+    left = left.filter((claim) => !isGivenUp(claim))
   )
     try {
       await db.pipeline(ownCalls(left).before);

@@ -4,13 +4,13 @@ import type { Arrivals } from '../floor/arrivals.ts';
 import { createRaiseFloor } from '../floor/raiseFloor.ts';
 import { scanOrdersOf } from '../floor/scanOrder.ts';
 import type { LeaseTimes } from '../leaseTimes.ts';
-import { type Hold, LARGEST_BYTES, type Memory, SMALL_BYTES } from '../memory.ts';
+import { type Hold, type Memory, SMALL_BYTES } from '../memory.ts';
 import type { Tally } from '../metrics/tally.ts';
 import { isClaimTaken, isLockTimeout, isTimeLimit } from '../postgres/errorClasses.ts';
 import type { Database } from '../postgres/pool.ts';
 import type { Queue } from '../queues/cache.ts';
 import type { LeasedJob } from '../verbs/claims.ts';
-import { type Claim, type ClaimName, slotsOf } from './claim.ts';
+import { CLAIM_BYTES, type Claim, type ClaimName, slotsOf } from './claim.ts';
 import { type Claimed, type ClaimedRow, parametersOf, type Room, runClaim } from './claimingStatement.ts';
 import { noteTaken } from './claimRows.ts';
 import { dealRows } from './dealRows.ts';
@@ -18,9 +18,6 @@ import { isWalk, type KeySearchWay } from './keySearch.ts';
 import { hasClaimLimit } from './limits.ts';
 import type { QueueMemories, QueueMemory } from './queueMemories.ts';
 import { createScans } from './scans.ts';
-
-/** One statement leases at most about this much payload, whatever its claims ask for. */
-export const CLAIM_BYTES = LARGEST_BYTES;
 
 /** Room for a job of a claim, at first. */
 const JOB_BYTES = 2 ** 20;

@@ -9,8 +9,8 @@ import type { Notifier } from '../replicas/notifier.ts';
 import type { LeasedJob } from '../verbs/claims.ts';
 import { type ClaimName, type ClaimRequest, queuesOf } from './claim.ts';
 import { findLeases, markOf, takenOf } from './claimRows.ts';
+import type { OpenClaim } from './dispatcher.ts';
 import { toLeases } from './leasedJob.ts';
-import type { OpenClaim } from './openClaims.ts';
 
 type MakeClaim = (request: ClaimRequest, name?: ClaimName) => OpenClaim;
 type RepeatableClaim = Pick<OpenClaim, 'jobs' | 'abandon'>;

@@ -1,31 +1,52 @@
-import type { RoundTrip } from '../batching/roundTrips.ts';
-import { type Claim, isWaiting, slotsOf } from './claim.ts';
+import { type Claim, slotsOf } from './claim.ts';
 import type { Leases } from './lease.ts';
+
+/** Runs for the first claims in line. */
+export interface Statement {
+  line: WaitLine;
+  /** In the order of arrival. */
+  claims: Claim[];
+  /** They look at the queue for the first time. If it is empty, this tells them so, though not all of them are served. */
+  visitors: Claim[];
+  /** How many jobs its claims may lease together. */
+  slots: number;
+  /** It runs outside of any round trip. */
+  isOutside: boolean;
+  /** All of its claims get what they asked for. Until that is known, one of them may get nothing, and be the first again. */
+  isFilled: boolean;
+}
+
+/** A round trip as a wait line knows it: by its number, and by none when the line has left it. */
+export interface Trip {
+  number: number | undefined;
+}
 
 /** The claims that wait for a queue, or look at it for the first time, in the order in which they came. */
 export interface WaitLine {
   name: string;
   claims: Claim[];
-  /** The claims in a statement that may get nothing there, and are the first in line then. */
-  uncertain: Set<Claim>;
-  /** It takes part in the next round trip of its queue. */
-  joining: boolean;
-  /** A statement outside of any round trip is under way. Later claims must not overtake those in it. */
-  held: boolean;
+  /**
+   * idle     it joins a round trip as soon as there is a reason to look
+   * joining  it takes part in the next round trip of its queue
+   * blocked  its next claims might overtake others, who are in a statement. It joins when that is decided
+   */
+  state: 'idle' | 'joining' | 'blocked';
+  /** Under way. While one runs outside of any round trip, the line joins none: later claims must not overtake. */
+  statements: Statement[];
   /** Its last statement left its round trip. The next one will do so, too, and not see what that inserts. */
   leaves: boolean;
-  /** The next claims would overtake some that are uncertain. They look when those are decided. */
-  behind: boolean;
   /** Something may be ready that was not when the line last looked. */
   woken: boolean;
-  /** There was no queue of this name when it last looked. */
+  /** There was no queue of this name when it last asked. */
   missing: boolean;
   /** When in each second it looks without being woken. */
   moment: number;
   /** The round trip in which it last looked. */
-  trip: RoundTrip | undefined;
-  /** How often it was woken, for claims that look at another line meanwhile. */
+  trip: Trip | undefined;
+  /** How often it was woken. */
   wakes: number;
+  /** `wakes`, when it last asked for its queue. */
+  asked: number;
   /** How many claims the next statement serves. It grows while all of them get something. */
   width: number;
 }
@@ -40,75 +61,73 @@ export const MOMENTS = 50;
 const openLine = (name: string, moment: number): WaitLine => ({
   name,
   claims: [],
-  uncertain: new Set(),
-  joining: false,
-  held: false,
+  state: 'idle',
+  statements: [],
   leaves: false,
-  behind: false,
   woken: false,
   missing: false,
   moment,
   trip: undefined,
   wakes: 0,
+  asked: 0,
   width: FIRST_WIDTH,
 });
-
-/** Puts a claim into a line, by order of arrival. */
-export function join(line: WaitLine, claim: Claim): void {
-  let at = line.claims.length;
-  while (at > 0 && (line.claims[at - 1] as Claim).arrival > claim.arrival) at--;
-  line.claims.splice(at, 0, claim);
-}
 
 function leave(line: WaitLine, claim: Claim): void {
   const at = line.claims.indexOf(claim);
   if (at >= 0) line.claims.splice(at, 1);
 }
 
-const isVisiting = (line: WaitLine, claim: Claim) =>
-  claim.visit < claim.queues.length && claim.queues[claim.visit] === line.name;
+/** It is not in a statement, and looks at this queue for the first time. */
+export const isVisitorOf = (line: WaitLine, claim: Claim): boolean =>
+  claim.state === 'visiting' && claim.queues[claim.visit] === line.name;
 
 /** Whether there is a reason to look into the queue, and a claim to look for. */
 export const hasReason = (line: WaitLine): boolean =>
-  line.claims.some((claim) => !claim.busy && (isVisiting(line, claim) || (line.woken && isWaiting(claim))));
+  line.claims.some((claim) => isVisitorOf(line, claim) || (line.woken && claim.state === 'waiting'));
 
-/** Whether the next claims might overtake one that came before them. */
-function mightOvertake(line: WaitLine, next: Claim | undefined): boolean {
-  for (const { arrival } of line.uncertain) if (next && arrival < next.arrival) return true;
-  return false;
+export const isOutside = (line: WaitLine): boolean => line.statements.some((one) => one.isOutside);
+
+/** The first arrival that may not be overtaken: that claim is in a statement, and may get nothing there. */
+function firstUndecided(line: WaitLine): number {
+  let first = Number.POSITIVE_INFINITY;
+  for (const { isFilled, claims } of line.statements)
+    if (!isFilled) first = Math.min(first, (claims[0] as Claim).arrival);
+  return first;
 }
 
-/** The claims that the next statement serves: the first in line, as long as there is a reason to look at all, and nobody is overtaken. */
-export function nextBatch(line: WaitLine): { served: Claim[]; visitors: Claim[] } {
-  const eligible = line.claims.filter(
-    (claim) => !claim.busy && (isVisiting(line, claim) || isWaiting(claim)),
-  );
-  const visitors = eligible.filter((claim) => isVisiting(line, claim));
-  if (visitors.length === 0 && !line.woken) return { served: [], visitors };
-  line.behind = mightOvertake(line, eligible[0]);
-  if (line.behind) return { served: [], visitors };
-  const served: Claim[] = [];
+/**
+ * The claims that the next statement serves: the first in line, as long as there is a reason to look and nobody is
+ * overtaken. `isBlocked`: all of them would overtake somebody.
+ */
+export function nextBatch(line: WaitLine): { claims: Claim[]; visitors: Claim[]; isBlocked: boolean } {
+  const visitors = line.claims.filter((claim) => isVisitorOf(line, claim));
+  const claims: Claim[] = [];
+  if (visitors.length === 0 && !line.woken) return { claims, visitors, isBlocked: false };
+  const undecided = firstUndecided(line);
   let slots = 0;
-  for (const claim of eligible) {
+  for (const claim of line.claims) {
+    if (claim.state !== 'waiting' && !isVisitorOf(line, claim)) continue;
+    if (claim.arrival > undecided) return { claims, visitors, isBlocked: claims.length === 0 };
     slots += slotsOf(claim);
-    if (served.length === line.width || (served.length > 0 && slots > MOST_SLOTS)) break;
-    served.push(claim);
+    if (claims.length === line.width || (claims.length > 0 && slots > MOST_SLOTS)) break;
+    claims.push(claim);
   }
-  return { served, visitors };
+  return { claims, visitors, isBlocked: false };
 }
 
-/** The first claims that wait, as many as take this number of jobs. None where they might overtake one that came before them. */
+/** The first claims in line, as many as take this number of jobs, if they wait and overtake nobody. */
 export function waitersFor(line: WaitLine, jobs: number): Claim[] {
-  const waiting = line.claims.filter((claim) => !claim.busy && isWaiting(claim));
-  if (mightOvertake(line, waiting[0])) return [];
-  const served: Claim[] = [];
+  const undecided = firstUndecided(line);
+  const claims: Claim[] = [];
   let slots = 0;
-  for (const claim of waiting) {
-    if (slots >= jobs) break;
+  for (const claim of line.claims) {
+    if (slots >= jobs || claim.arrival > undecided || isVisitorOf(line, claim)) break;
+    if (claim.state !== 'waiting') continue;
     slots += slotsOf(claim);
-    served.push(claim);
+    claims.push(claim);
   }
-  return served;
+  return claims;
 }
 
 /** Whether the queue may hold more than a statement leased. It also decides how many claims are served next. */
@@ -127,26 +146,32 @@ export function createWaitLines() {
 
   /** A line that was dropped before leaves the newer line of its queue alone. */
   function dropIfEmpty(line: WaitLine): void {
-    if (line.claims.length > 0 || line.joining) return;
+    if (line.claims.length > 0 || line.state === 'joining') return;
     if (lines.get(line.name) === line) lines.delete(line.name);
     byMoment[line.moment]?.delete(line);
   }
 
+  function of(name: string): WaitLine {
+    let line = lines.get(name);
+    if (!line) {
+      line = openLine(name, opened++ % MOMENTS);
+      lines.set(name, line);
+      byMoment[line.moment]?.add(line);
+    }
+    return line;
+  }
+
   return {
+    of,
     dropIfEmpty,
     find: (name: string): WaitLine | undefined => lines.get(name),
     all: (): WaitLine[] => [...lines.values()],
     ofMoment: (moment: number): Set<WaitLine> => byMoment[moment % MOMENTS] as Set<WaitLine>,
     claims: (): Claim[] => [...lines.values()].flatMap((line) => line.claims),
 
-    of(name: string): WaitLine {
-      let line = lines.get(name);
-      if (!line) {
-        line = openLine(name, opened++ % MOMENTS);
-        lines.set(name, line);
-        byMoment[line.moment]?.add(line);
-      }
-      return line;
+    /** Puts a claim that just came into the lines of its queues. */
+    enterAll(claim: Claim): void {
+      for (const name of claim.queues) of(name).claims.push(claim);
     },
 
     /** Takes a claim out of all of its lines. */

@@ -60,7 +60,7 @@ describe('what has committed', () => {
     const job = { id: UNKNOWN_ID, payload: 'null', headers: '{}' };
     const row = { ...job, slot: 1, position: 9, fairness_key: 'A', priority: 0 };
     const trip = { db: { query: async () => [{ ...row, first_rank: 0, first_position: 9 }] } };
-    const claim = newClaim({ limit: 1 }, undefined, 0);
+    const claim = newClaim({ limit: 1 }, undefined);
     const { jobs } = await leaseJobs(queue as never, [claim], trip as never);
     expect(jobs).toHaveLength(1);
     expect(memory.fair?.floor.highest()).toBe(-1);

@@ -92,7 +92,7 @@ function bareEngine(url: string) {
     ack: ({ id, lease_token }: LeasedJob) => settlement.ack({ id, lease_token }),
     async claim(limit = 1000): Promise<LeasedJob[]> {
       const queue = await queues.open(QUEUE, false);
-      const claims = [newClaim({ limit, lease_seconds: 600 }, undefined, 0)];
+      const claims = [newClaim({ limit, lease_seconds: 600 }, undefined)];
       const leases = await inRoundTrip(ORDER_IN_TRIP.claim)(queue.id, (trip) =>
         leaseJobs(queue, claims, trip),
       );
