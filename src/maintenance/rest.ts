@@ -142,13 +142,15 @@ function startSteps(
     }
   }
 
+  /** While notifications are not heard, it looks all the same: what it sends with the look may come back again. */
   async function step(): Promise<void> {
-    if (stages.isAwake()) {
-      if (!stages.isQuiet() || !hears()) return;
+    const isAwake = stages.isAwake();
+    if (isAwake && !stages.isQuiet()) return;
+    if (isAwake && hears()) {
       stages.doze();
       next.begin();
-    } else if (!hears()) stages.wake();
-    else if (isClockSet() || now() >= next.at(stages.isAsleep())) {
+    } else if (!isAwake && !hears()) stages.wake();
+    else if (isClockSet() || now() >= next.at(stages.isAsleep() && !isAwake)) {
       looking = lookOrWake();
       await looking;
       looking = undefined;

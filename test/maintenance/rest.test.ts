@@ -74,12 +74,16 @@ describe('a replica at which nothing is done', () => {
 
   test('does not doze while notifications are not heard', async () => {
     let heard = true;
-    const { rest } = startRest(() => [], { hears: () => heard });
+    const { rest, looks } = startRest(() => [], { hears: () => heard });
     await dozing(rest);
     heard = false;
     await until(async () => rest.isAwake());
-    await sleep(1500);
+    const before = looks.length;
+    // What a look sends shows whether they arrive again.
+    await until(async () => looks.length > before);
     expect(rest.isAwake()).toBe(true);
+    heard = true;
+    await dozing(rest);
   });
 
   test('leaves the look to another replica that has looked a moment ago', async () => {
