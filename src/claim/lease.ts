@@ -170,7 +170,7 @@ export function createLease(context: {
     const plain = rows.filter((row) => row.fairness_key === null);
     known.plain.floor.leased(plain, startedAt);
     for (const { position } of plain) arrivals.leased(position);
-    // Until it is known what has committedUpTo, no floor rises.
+    // Until it is known up to where all has committed, no floor rises.
     const endsEarly = scans.some(({ cut }) => cut);
     noteKeys(known, way, rows, {
       ms,
