@@ -23,9 +23,12 @@ import {
   withConcerns,
 } from './concerns.ts';
 import { METRICS_QUEUES } from './config.ts';
+import { createCountCache } from './counting/countCache.ts';
 import { createDepths } from './counting/depths.ts';
+import { countingDuty } from './counting/duty.ts';
 import { createMetrics } from './counting/metrics.ts';
-import { createSampler, createSamples } from './counting/samples.ts';
+import { createSampler } from './counting/sampler.ts';
+import { createSamples } from './counting/samples.ts';
 import { createCapacity } from './enqueue/capacity.ts';
 import { createEnqueue } from './enqueue/enqueue.ts';
 import { idempotentEnqueue } from './enqueue/idempotency.ts';
@@ -185,8 +188,8 @@ export async function startEngine(options: EngineOptions) {
   const totals = createTotals({ db, tally, most: metricsQueues });
   const leaseHorizon = createScanHorizon(clock);
   const scheduledHorizon = createScanHorizon(clock);
-  const leasesFrom = leaseHorizon.dealtWith;
-  const depths = createDepths({ db, totals, leasesFrom });
+  const countCache = createCountCache(db, leaseHorizon.dealtWith);
+  const depths = createDepths({ db, totals, cache: countCache });
   const dutyLog = createDutyLog();
   const loopLag = createLoopLag();
   const ledger = createLedger();
@@ -278,8 +281,7 @@ export async function startEngine(options: EngineOptions) {
     ...common,
     purge,
     redrive: createRedrive({ ...common, throttle, groups }),
-    depths,
-    leasesFrom,
+    countCache,
   });
   const operations = operationAdmin({ db, queues, clock, started: () => duties.workOnOperations() });
   const schedules = scheduleAdmin({ db, enqueue });
@@ -399,9 +401,7 @@ export async function startEngine(options: EngineOptions) {
     claims,
     keys,
     enqueueWithin,
-    totals,
-    depths,
-    sampler: createSampler({ db, totals, depths }),
+    count: countingDuty({ totals, depths, sampler: createSampler({ db, totals, depths }) }),
     queueNumbers,
     operations: createOperationWork({ ...common, waiters, settlement, throttle, groups }),
     dutyLog,

@@ -1,5 +1,5 @@
+import type { CountCache } from '../counting/countCache.ts';
 import { queueCounter } from '../counting/counts.ts';
-import type { Depths } from '../counting/depths.ts';
 import { queueNotEmpty, queueNotFound, withUnknownOutcome } from '../errors.ts';
 import { explainQueue } from '../looking/explainQueue.ts';
 import type { Purge } from '../operations/purge.ts';
@@ -35,11 +35,10 @@ export function queueAdmin(context: {
   notifier: Notifier;
   purge: Purge;
   redrive: Redrive;
-  depths: Pick<Depths, 'of'>;
-  leasesFrom: () => string;
+  countCache: CountCache;
 }) {
-  const { db, queues, notifier, purge, redrive, depths, leasesFrom } = context;
-  const { countsOf, drop } = queueCounter(db, depths.of, leasesFrom);
+  const { db, queues, notifier, purge, redrive, countCache } = context;
+  const { countsOf, drop } = queueCounter(countCache);
 
   async function statuses(queues: Queue[], asked: Parameters<typeof countsOf>[1]): Promise<QueueStatus[]> {
     const counts = await countsOf(

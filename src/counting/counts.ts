@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { unavailable } from '../errors.ts';
-import type { JobState } from '../job.ts';
-import type { Db } from '../postgres/pool.ts';
 import type { QueueCounts } from '../verbs/queues.ts';
-import { createCountCache, toCounted } from './countCache.ts';
+import type { CountCache } from './countCache.ts';
+import { countsOf } from './countJobs.ts';
 
 /**
  * A request counts its smallest queues anew, up to this number of jobs in all. 10,000 jobs take 1 ms, or 3 ms before they
@@ -25,23 +24,11 @@ function waitFor<T>(count: Promise<T>, until: number): Promise<T> {
   return Promise.race([count, late]);
 }
 
-/** A count of a large queue that a duty has made serves for so long, until it is counted for those who ask. */
-const TOLD_MS = 60_000;
-
-type Told = { counts: Record<JobState, number>; at: number };
-
-const jobsIn = (told: Told | undefined) => told && Object.values(told.counts).reduce((sum, n) => sum + n, 0);
-
-/**
- * Counts jobs by state: small queues at each call, large queues now and then, in proportion to the cost. `told`: what a duty has counted.
- * `leasesFrom`: see countCache.ts.
- */
-export function queueCounter(db: Db, told: (id: number) => Told | undefined, leasesFrom: () => string) {
-  const cache = createCountCache(db, leasesFrom);
-
+/** Counts jobs by state: small queues at each call, large queues now and then, in proportion to the cost. */
+export function queueCounter(cache: CountCache) {
   /** The number of jobs of each queue to count anew. The smallest queues come first, until the budget is used up. */
   function limitsOf(ids: number[], budget: number): number[] {
-    const known = ids.map((id) => cache.of(id)?.jobs ?? jobsIn(told(id)));
+    const known = ids.map((id) => cache.of(id)?.jobs);
     const sizes = known.map((size) => size ?? 0);
     let left = budget;
     const limits = ids.map(() => 0);
@@ -54,23 +41,14 @@ export function queueCounter(db: Db, told: (id: number) => Told | undefined, lea
   }
 
   return {
-    /** The counts of these queues: exact for small queues, up to MAX_AGE (countCache.ts) or TOLD_MS old for large ones. */
+    /** The counts of these queues: exact for small queues. countCache.ts says how old those of large ones may be. */
     async countsOf(ids: number[], asked: keyof typeof ANEW): Promise<Map<number, QueueCounts>> {
       const began = performance.now();
       const until = began + LONGEST_WAIT_MS;
       const rows = await cache.countSome(ids, limitsOf(ids, ANEW[asked]));
       const large = rows.filter((row) => row.cut).map((row) => row.id);
-      const served = new Map(
-        cache.tooOld(large, began).flatMap((id): [number, Told][] => {
-          const found = told(id);
-          if (!found || cache.isDroppedSince(id, found.at)) return [];
-          const own = cache.of(id);
-          const newer = own && own.at > found.at ? own : found;
-          return newer.at > began - TOLD_MS ? [[id, newer]] : [];
-        }),
-      );
       for (;;) {
-        const late = cache.tooOld(large, began).filter((id) => !served.has(id));
+        const late = cache.tooOld(large, began);
         if (late.length === 0) break;
         if (performance.now() >= until) throw stillCounting();
         await waitFor(cache.countBatch(late), until);
@@ -78,7 +56,7 @@ export function queueCounter(db: Db, told: (id: number) => Told | undefined, lea
       void cache.refresh(large);
       const answers = new Map<number, QueueCounts>();
       for (const row of rows) {
-        const { counts } = (row.cut && (served.get(row.id) ?? cache.of(row.id))) || toCounted(row);
+        const counts = (row.cut && cache.of(row.id)?.counts) || countsOf(row);
         answers.set(row.id, { counts, oldest_ready_age_seconds: row.oldest_ready_age_seconds });
       }
       return answers;

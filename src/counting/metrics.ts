@@ -1,20 +1,18 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { JOB_STATES } from '../job.ts';
 import { family, labelled } from '../metrics/family.ts';
 import { processFamilies, type ReplicaParts } from '../metrics/replica.ts';
 import type { Tally } from '../metrics/tally.ts';
 import { waitFamily, workFamily } from '../metrics/times.ts';
-import { EVERYTHING_ELSE, GONE, type TotalRow, type Totals } from '../metrics/totals.ts';
+import { EVERYTHING_ELSE, GONE, type TotalRow } from '../metrics/totalRow.ts';
+import type { Totals } from '../metrics/totals.ts';
 import { eachOf, inSlices } from '../slices.ts';
 import { EVENTS, type Event, type Family, type MetricsAnswer } from '../verbs/counting.ts';
-import { type Depth, type Depths, drainSeconds } from './depths.ts';
+import type { Depth } from './depthBook.ts';
+import { type Depths, drainSeconds } from './depths.ts';
 
 /** No queue can have these names: they have parentheses. */
 const OTHER = '(other)';
 const GONE_QUEUES = '(gone)';
-
-/** Somebody who looks for the first time, or after a long time, waits this long for the first numbers. */
-const FIRST_WAIT_MS = 2000;
 
 const MAX = 'Over all replicas: each tells the same, so take the max.';
 const MAX_COUNTED = 'Each replica counts for itself: take the max.';
@@ -123,25 +121,14 @@ export function createMetrics(context: {
       if (id === GONE)
         return mayUse ? [] : [{ row, labels: labelled({ queue: GONE_QUEUES }), depth: undefined }];
       if (id === EVERYTHING_ELSE)
-        return mayUse ? [] : [{ row, labels: labelled({ queue: OTHER }), depth: depths.others() }];
+        return mayUse ? [] : [{ row, labels: labelled({ queue: OTHER }), depth: depths.sumOfOthers() }];
       if (name === null || mayUse?.(name) === false) return [];
-      return [{ row, labels: labelled({ queue: name }), depth: depths.own(id) }];
+      return [{ row, labels: labelled({ queue: name }), depth: depths.of(id) }];
     });
   }
 
-  async function beginToWatch(): Promise<void> {
-    const first = totals
-      .flush()
-      .then(() => depths.countNow())
-      // An outage shows in the numbers. The duties log it.
-      .catch(() => undefined);
-    await Promise.race([first, sleep(FIRST_WAIT_MS, undefined, { ref: false })]);
-  }
-
   return async ({ mayUse }: { mayUse?: MayUse }): Promise<MetricsAnswer> => {
-    const isFirst = !totals.isWatched();
-    totals.watch();
-    if (isFirst) await beginToWatch();
+    await depths.watch();
     const shown = shownTo(mayUse);
     const times = shown.flatMap(({ row, labels }) => {
       const of = row.queue_id === EVERYTHING_ELSE ? tally.rest : tally.own.get(row.queue_id);

@@ -1,7 +1,9 @@
-import { type Depth, type Depths, drainSeconds, type Found } from '../counting/depths.ts';
+import type { Depth, Found } from '../counting/depthBook.ts';
+import { type Depths, drainSeconds } from '../counting/depths.ts';
 import { JOB_STATES } from '../job.ts';
 import { createSharedLooks } from '../looks.ts';
-import { EVERYTHING_ELSE, type TotalRow, type Totals } from '../metrics/totals.ts';
+import { EVERYTHING_ELSE, type TotalRow } from '../metrics/totalRow.ts';
+import type { Totals } from '../metrics/totals.ts';
 import {
   EVENTS,
   type Overview,
@@ -92,7 +94,7 @@ export function createOverview({ totals, depths }: { totals: Totals; depths: Dep
     paused: row.paused ?? false,
     max_leased: row.max_leased,
     max_ready: row.max_ready,
-    depth: depths.own(row.queue_id),
+    depth: depths.of(row.queue_id),
     rates: totals.perSecond(row.queue_id),
     shrinking: totals.shrinking(row.queue_id),
   });
@@ -102,17 +104,10 @@ export function createOverview({ totals, depths }: { totals: Totals; depths: Dep
 
   /** All queues that a caller may see. */
   async function whole(mayUse: MayUse | undefined): Promise<Overview> {
-    const isFirst = !totals.isWatched();
-    totals.watch();
-    // An outage shows in the numbers. The duties log it.
-    if (isFirst)
-      void totals
-        .flush()
-        .then(() => depths.countNow())
-        .catch(() => undefined);
+    void depths.watch();
     const isShown = ({ name }: { name: string }) => mayUse?.(name) !== false;
     const named = totals.rows().filter((row): row is TotalRow & { name: string } => row.name !== null);
-    const found = depths.found();
+    const found = depths.others();
     const now = performance.now();
     const looked = [...named.filter(isShown).map(ofRow), ...(found ?? []).filter(isShown).map(ofFound)];
     const queues = looked.map((one) => toOverview(one, now));

@@ -37,9 +37,7 @@ const RECALL_MS = 200;
 const STORE_FLOORS_MS = 2000;
 const LOST_LEASES_MS = 1000;
 const SCHEDULES_MS = 1000;
-const TOTALS_MS = 1000;
-const DEPTHS_MS = 1000;
-const SAMPLES_MS = 5000;
+const COUNTING_MS = 1000;
 const OPERATIONS_MS = 500;
 const PRUNE_OPERATIONS_MS = 60_000;
 const CUT_MS = 60_000;
@@ -71,9 +69,7 @@ interface Context {
   arrivals: Arrivals;
   enqueueWithin: Enqueue['enqueueWithin'];
   tally: Tally;
-  totals: { run(): Promise<boolean>; isWatched(): boolean };
-  depths: { run(): Promise<boolean> };
-  sampler: { run(): Promise<boolean> };
+  count(): Promise<boolean>;
   operations: { run(): Promise<boolean> };
   queueNumbers: { run(): Promise<boolean> };
   dutyLog: DutyLog;
@@ -93,8 +89,7 @@ const always = () => true;
  * `schedules`, `operations` and `prune_jobs` run.
  */
 function dutiesOf(context: Context): Duty[] {
-  const { clock, repair, claims, keys, arrivals, totals, depths, sampler, operations, rest } = context;
-  const isWatched = () => totals.isWatched();
+  const { clock, repair, claims, keys, arrivals, count, operations, rest } = context;
   /** For duties that delete what nobody sees any more. */
   const unseen = { worksNow: rest.leads, dozingMs: UNSEEN_MS };
   return [
@@ -131,9 +126,7 @@ function dutiesOf(context: Context): Duty[] {
     { name: 'lost_leases', everyMs: LOST_LEASES_MS, run: claims.giveBackLost, worksNow: always },
     { name: 'keys', everyMs: KEYS_MS, run: keys.follow, worksNow: always },
     { name: 'key_use', everyMs: KEY_USE_MS, run: keys.noteUse, worksNow: always },
-    { name: 'totals', everyMs: TOTALS_MS, run: totals.run, worksNow: always },
-    { name: 'depths', everyMs: DEPTHS_MS, run: depths.run, worksNow: isWatched },
-    { name: 'samples', everyMs: SAMPLES_MS, run: sampler.run, worksNow: rest.leads },
+    { name: 'counting', everyMs: COUNTING_MS, run: count, worksNow: always },
   ];
 }
 

@@ -676,8 +676,8 @@ export interface StatementTypes {
   };
   'counting/samples_read': {
     parameters: {
-      minutes: number | null;
       step: number | null;
+      minutes: number | null;
       queue: string | null;
       visible: (string | null)[] | TextArray | null;
     };

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { createCountCache } from '../../src/counting/countCache.ts';
 import { queueCounter } from '../../src/counting/counts.ts';
 import type { Db } from '../../src/postgres/pool.ts';
 import type { Statement } from '../../src/postgres/statements.ts';
@@ -12,16 +13,8 @@ beforeEach(() => {
 });
 afterEach(() => vi.restoreAllMocks());
 
-interface Told {
-  at: number;
-  ready: number;
-}
-
-/**
- * Counts on a database whose queues have these ready jobs. On its clock, counting 1000 of them takes a millisecond. `told`: what a duty
- * has counted.
- */
-function counterOn(ready: Record<number, number>, told: Record<number, Told> = {}) {
+/** Counts on a database whose queues have these ready jobs. On its clock, counting 1000 of them takes a millisecond. */
+function counterOn(ready: Record<number, number>) {
   const asked: { ids: number[]; most: (number | null)[]; whole: boolean }[] = [];
   let released: Promise<void> = Promise.resolve();
   let broken = false;
@@ -43,16 +36,14 @@ function counterOn(ready: Record<number, number>, told: Record<number, Told> = {
     return rows;
   };
 
-  const none = { scheduled: 0, blocked: 0, leased: 0, completed: 0, cancelled: 0, dead: 0 };
-  const toldOf = (id: number) => {
-    const found = told[id];
-    return found && { at: found.at, counts: { ...none, ready: found.ready } };
-  };
-  const { countsOf, drop } = queueCounter({ query } as unknown as Db, toldOf, () => '-infinity');
+  const cache = createCountCache({ query } as unknown as Db, () => '-infinity');
+  const { countsOf, drop } = queueCounter(cache);
   return {
     ready,
     drop,
     asked,
+    /** The duty counts a queue. Its count serves for a minute. */
+    byDuty: (id: number) => cache.countBatch([id], 60_000),
     countedWhole: () => asked.filter(({ whole }) => whole).length,
     break(is: boolean) {
       broken = is;
@@ -113,31 +104,34 @@ describe('the counts of a queue', () => {
   });
 
   test('that a duty has made answer the first look, and are counted meanwhile for the next one', async () => {
-    const { alone, page, hold, asked, countedWhole } = counterOn(
-      { 1: LARGE },
-      { 1: { at: 0, ready: LARGE - 1 } },
-    );
-    now = 50_000;
+    const { ready, byDuty, alone, page, hold, asked, countedWhole } = counterOn({ 1: LARGE - 1 });
+    await byDuty(1);
+    ready[1] = LARGE;
+    now += 50_000;
     const open = hold();
     expect(await alone(1)).toBe(LARGE - 1);
     // Its size is known, so it is not counted in vain.
-    expect(asked[0]?.most).toEqual([0]);
+    expect(asked[1]?.most).toEqual([0]);
     expect(await page(1)).toEqual([LARGE - 1]);
-    await until(() => countedWhole() === 1);
+    await until(() => countedWhole() === 2);
     open();
     await until(async () => (await alone(1)) === LARGE);
   });
 
   test('that a duty has made do not serve after a minute, or after bulk work', async () => {
-    const told = { 1: { at: 0, ready: LARGE - 1 }, 2: { at: 50_000, ready: LARGE - 1 } };
-    const { alone, drop } = counterOn({ 1: LARGE, 2: LARGE }, told);
-    now = 61_000;
+    const { ready, byDuty, alone, drop } = counterOn({ 1: LARGE - 1 });
+    await byDuty(1);
+    ready[1] = LARGE;
+    now += 61_000;
     expect(await alone(1)).toBe(LARGE);
-    drop(2);
-    expect(await alone(2)).toBe(LARGE);
-    told[2].at = now + 1;
+    await byDuty(1);
+    ready[1] = LARGE + 1;
+    drop(1);
+    expect(await alone(1)).toBe(LARGE + 1);
+    await byDuty(1);
+    ready[1] = LARGE + 2;
     now += 30 * COST;
-    expect(await alone(2)).toBe(LARGE - 1);
+    expect(await alone(1)).toBe(LARGE + 1);
   });
 
   test('are not from a count that began before bulk work changed it', async () => {
@@ -271,11 +265,7 @@ describe('while index entries of jobs that are gone make counts slow', () => {
         throw Object.assign(new pg.DatabaseError('canceling statement', 0, 'error'), { code: '57014' });
       return [{ id: 1, cut: false, ready: 7 }];
     };
-    const { countsOf } = queueCounter(
-      { query } as unknown as Db,
-      () => undefined,
-      () => '-infinity',
-    );
+    const { countsOf } = queueCounter(createCountCache({ query } as unknown as Db, () => '-infinity'));
     const ready = async () => (await countsOf([1], 'amongOthers')).get(1)?.counts.ready;
     return { above, ready };
   }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createCountCache } from '../../src/counting/countCache.ts';
 import { createDepths } from '../../src/counting/depths.ts';
-import { createSampler } from '../../src/counting/samples.ts';
+import { createSampler } from '../../src/counting/sampler.ts';
 import { createTally } from '../../src/metrics/tally.ts';
 import { createTotals } from '../../src/metrics/totals.ts';
 import { type Database, openDatabase } from '../../src/postgres/pool.ts';
@@ -31,11 +32,11 @@ const sql = <Row extends object>(text: string) =>
 /** The duty of a replica that has counted all queues once. */
 async function sampler(db = owner) {
   const totals = createTotals({ db, tally: createTally(() => Date.now()), most: 100 });
-  const depths = createDepths({ db, totals, leasesFrom: () => '-infinity' });
+  const depths = createDepths({ db, totals, cache: createCountCache(db, () => '-infinity') });
   await until(async () => {
     await totals.flush();
     await depths.countNow();
-    return depths.others() !== undefined;
+    return depths.sumOfOthers() !== undefined;
   });
   return createSampler({ db, totals, depths });
 }

@@ -36,9 +36,12 @@ test('a scrape while the database is away answers what the replica knows, and th
   );
   expect(total(away)).toBe(1);
   expect(away.value('dibs_totals_age_seconds')).toBeGreaterThan(0);
-  await until(async () => ((await scrape()).value('dibs_duty_failures_total', { duty: 'totals' }) ?? 0) > 0, {
-    what: 'the failure of a duty',
-  });
+  await until(
+    async () => ((await scrape()).value('dibs_duty_failures_total', { duty: 'counting' }) ?? 0) > 0,
+    {
+      what: 'the failure of a duty',
+    },
+  );
   await postgres.start();
   const back = await until(
     async () => {
