@@ -116,6 +116,21 @@ test('a day has no more points than an hour or two: they are farther apart, and 
   expect(new Set(all.enqueued.slice(1))).toEqual(new Set([1]));
 });
 
+test('minutes that nobody wrote, because nothing moved, tell what stood before. Where something did move, nobody knows', async () => {
+  await sql('delete from dibs.samples');
+  await sql(`insert into dibs.samples (minute, queue_id, ready, waiting, leased, dead, oldest_ready_seconds, enqueued, acked, failed, died)
+             select date_trunc('minute', now()) - ago * interval '1 minute', 0, ready, ready, 0, 0, age, enqueued, 0, 0, 0
+             from (values (40, 7, 5, 70), (4, 7, 2165, 70), (1, 9, 8, 130), (0, 9, 68, 130)) as n (ago, ready, age, enqueued)`);
+  const { all } = await at.ok('GET', '/overview/samples?minutes=8');
+  expect(all.ready).toEqual([7, 7, 7, 7, null, null, 9, 9]);
+  expect(all.enqueued).toEqual([0, 0, 0, 0, null, null, null, 0]);
+  expect(all.oldest_ready_age_seconds.slice(0, 2)).toEqual([1985, 2045]);
+  // The last of the minutes of a point counts, though it was not written: 8 of 40 points.
+  const day = await at.ok('GET', '/overview/samples?minutes=240');
+  expect(day.at).toHaveLength(120);
+  expect(day.all.ready.slice(-18, -4)).toEqual(Array.from({ length: 14 }, () => 7));
+});
+
 test('where there is nothing, nothing is written', async () => {
   const empty = await startService();
   try {
