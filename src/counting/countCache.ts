@@ -33,6 +33,24 @@ const SHARE = 1 / 10;
 /** Queues that had up to this number of jobs together, when last counted, go together in a statement. */
 const BATCH = 100_000;
 
+/** The first of these queues, up to BATCH jobs together. `sizeOf`: how many jobs a queue had, if that is known. */
+function firstBatch(ids: number[], sizeOf: (id: number) => number | undefined): number[] {
+  let jobs = 0;
+  return ids.filter((id, i) => {
+    jobs += sizeOf(id) ?? BATCH;
+    return i === 0 || jobs <= BATCH;
+  });
+}
+
+/** Works through batches of queues, with pauses. `step` returns the queues that are left. */
+async function withPauses(ids: number[], step: (left: number[]) => Promise<number[]>): Promise<void> {
+  for (let left = ids; left.length > 0; ) {
+    const started = performance.now();
+    left = await step(left);
+    await sleep(restAfter(performance.now() - started, SHARE), undefined, { ref: false });
+  }
+}
+
 /** Counts jobs, and remembers the counts of queues that it has counted to the end. `leasesFrom`: see countJobs.ts. */
 export function createCountCache(db: Db, leasesFrom: () => string) {
   const counter = createJobCounter(db, leasesFrom);
@@ -63,11 +81,7 @@ export function createCountCache(db: Db, leasesFrom: () => string) {
 
   /** Counts all jobs of the first of these queues. If a count of them is under way, it waits for that one instead. */
   function countBatch(ids: number[], servesMs = 0): Promise<unknown> {
-    let jobs = 0;
-    const batch = ids.filter((id, i) => {
-      jobs += known.get(id)?.jobs ?? BATCH;
-      return i === 0 || jobs <= BATCH;
-    });
+    const batch = firstBatch(ids, (id) => known.get(id)?.jobs);
     const already = batch.flatMap((id) => underWay.get(id) ?? []);
     if (already.length > 0) return Promise.all(already);
     const isOurs = (id: number) => underWay.get(id) === counting;
@@ -107,12 +121,11 @@ export function createCountCache(db: Db, leasesFrom: () => string) {
       if (refreshing || old.length === 0) return;
       refreshing = true;
       try {
-        for (let left = old; left.length > 0; ) {
+        await withPauses(old, async (left) => {
           const started = performance.now();
           await countBatch(left);
-          left = left.filter((id) => known.has(id) && countedAt(id) < started);
-          await sleep(restAfter(performance.now() - started, SHARE), undefined, { ref: false });
-        }
+          return left.filter((id) => known.has(id) && countedAt(id) < started);
+        });
       } catch {
         // Nobody waits for this count. An outage shows when a request does.
       } finally {

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { TotalRow } from '../metrics/totalRow.ts';
 import type { Totals } from '../metrics/totals.ts';
 import type { Db } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import { restAfter } from '../shareOfTime.ts';
 import type { CountCache } from './countCache.ts';
-import { type CountRow, countsOf } from './countJobs.ts';
+import type { CountRow } from './countJobs.ts';
 import { createDepthBook, type Depth } from './depthBook.ts';
+import { createOwnCounts } from './ownCounts.ts';
 import { createWalk } from './walk.ts';
 
 /*
@@ -52,27 +52,7 @@ export function createDepths({ db, totals, cache }: { db: Db; totals: Totals; ca
 
   const walk = createWalk({ db, totals, cache: counter, book, look });
 
-  /** Large queues are counted in turn: one batch of them, or batches until a time. */
-  async function countOwn(until: number): Promise<void> {
-    const at = performance.now();
-    const own = totals.rows().filter((total): total is TotalRow & { name: string } => total.name !== null);
-    const rows = await look(own.map(({ queue_id }) => queue_id));
-    const large = rows.filter((row) => row.cut).map((row) => row.id);
-    large.sort((a, b) => (cache.of(a)?.at ?? 0) - (cache.of(b)?.at ?? 0));
-    for (let left = large; left.length > 0; ) {
-      await counter.countBatch(left);
-      if (performance.now() >= until) break;
-      left = left.filter((id) => (cache.of(id)?.at ?? 0) < at);
-    }
-    const queues = new Map(own.map((total) => [total.queue_id, total]));
-    for (const row of rows) {
-      const { name, paused, max_leased, max_ready } = queues.get(row.id) as (typeof own)[number];
-      const known = row.cut ? cache.of(row.id) : { counts: countsOf(row), at };
-      if (!known) continue;
-      const depth = { counts: known.counts, oldestReadySeconds: row.oldest_ready_age_seconds, at: known.at };
-      book.set({ id: row.id, name, paused: paused ?? false, max_leased, max_ready }, depth, at);
-    }
-  }
+  const countOwn = createOwnCounts({ totals, cache: counter, book, look });
 
   async function count(began: number, ms: number): Promise<void> {
     await countOwn(began + ms);

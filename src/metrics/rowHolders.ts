@@ -1,5 +1,5 @@
+import type { Counts } from './eventCounts.ts';
 import { type LastMinute, MINUTE_MS } from './lastMinute.ts';
-import type { Counts } from './tally.ts';
 import { activityIn, activityOf, type TotalRows } from './totalRow.ts';
 
 /*

@@ -1,6 +1,6 @@
 import type { Family } from '../verbs/counting.ts';
 import { histograms } from './family.ts';
-import type { QueueTimes } from './tally.ts';
+import type { QueueTimes } from './jobTimes.ts';
 
 interface Labelled {
   of: QueueTimes;

@@ -4,9 +4,10 @@ import type { Database } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import { restAfter } from '../shareOfTime.ts';
 import { EVENTS } from '../verbs/counting.ts';
+import type { Counts } from './eventCounts.ts';
 import { createLastMinute } from './lastMinute.ts';
 import { createRowHolders } from './rowHolders.ts';
-import type { Counts, Tally } from './tally.ts';
+import type { Tally } from './tally.ts';
 import { GONE, type TotalRow, type TotalRows } from './totalRow.ts';
 
 /*
