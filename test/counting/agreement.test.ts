@@ -10,7 +10,7 @@ let service: Service;
 afterEach(() => service.stop());
 
 const QUEUES = 300;
-const JOBS = 20;
+const JOBS = 667;
 
 /** Puts jobs into many queues behind the back of the replica. */
 async function fill(queues: number, jobs: number): Promise<void> {
