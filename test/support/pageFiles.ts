@@ -13,9 +13,9 @@ export function sectionOf(page: string, heading: string): string {
   return part;
 }
 
-/** The files in a text: each is a code block under a line that begins with its name in backticks, and ends with a colon. */
+/** The files in a text: each is a code block under a paragraph that begins with its name in backticks, and ends with a colon. */
 export const filesOf = (text: string): PageFile[] =>
-  [...text.matchAll(/^`([\w./-]+\.\w+)`[^\n]*:\n\n```\w+\n(.*?)^```$/gms)].map((match) => ({
+  [...text.matchAll(/^`([\w./-]+\.\w+)`(?:(?!\n\n).)*:\n\n```\w+\n(.*?)^```$/gms)].map((match) => ({
     name: match[1] as string,
     text: match[2] as string,
   }));
