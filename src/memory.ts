@@ -23,7 +23,11 @@ const none = (): Bytes => ({ large: 0, waiting: 0, small: 0 });
 const shares = Object.keys(SHARES) as Share[];
 
 /** The part that a caller may take of what the others have left. Its first request may take all of that. */
-export const MOST_OF_ONE = 3 / 4;
+const MOST_OF_ONE = 3 / 4;
+
+/** How much more a caller may take, who has `own` already. `free`: what nobody has. */
+export const roomOfOne = (free: number, own: number): number =>
+  Math.min(free, MOST_OF_ONE * (free + own) - own);
 
 export const SMALL_BYTES = 16 * 1024;
 
@@ -71,7 +75,7 @@ export class Hold {
     if (this.#by === undefined) return free;
     const own = this.#budget.callers.get(this.#by)?.[share] ?? 0;
     const isFirst = own === this.#held[share];
-    return isFirst ? free : Math.min(free, MOST_OF_ONE * (free + own) - own);
+    return isFirst ? free : roomOfOne(free, own);
   }
 
   /** Takes more. @throws Refusal `overloaded`, and takes nothing, when there is no room for it */

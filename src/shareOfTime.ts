@@ -1,7 +1,7 @@
 /**
  * The budget of background work: the share of the time that each kind may take on a replica. A kind that has little to do takes
- * less. Beside a steady load, all of it together takes less than a quarter of one connection, except the bulk work: that is what
- * somebody waits for (leases that ran out, jobs that are due, purges, operations).
+ * less. Beside a steady load, all of it together takes less than a quarter of one connection, except what somebody waits for: the bulk
+ * work (leases that ran out, jobs that are due, purges, operations), and renewed counts.
  */
 const SHARES = {
   /** Chunks of bulk work, while claims are served here. */
@@ -20,9 +20,17 @@ const SHARES = {
   'full scans': 1 / 200,
   /** Looks of the pruning of jobs at all finished jobs. */
   'whole prunes': 1 / 200,
+  /** Adding to the totals, and reading them. While an old transaction keeps the dead versions of rows, each change takes longer. */
+  totals: 1 / 20,
+  /** Counts of jobs for the metrics, the overview and the samples. */
+  counts: 1 / 50,
+  /** Counts that read index entries of jobs that are gone. */
+  'whole counts': 1 / 200,
+  /** Counts of large queues for GET /queues, renewed while the old ones serve. */
+  'renewed counts': 1 / 10,
 } as const;
 
 /** How long to rest after work that took this long, so that the work takes its share of the time. */
-export function restAfter(workMs: number, share: keyof typeof SHARES | number): number {
-  return workMs * (1 / (typeof share === 'number' ? share : SHARES[share]) - 1);
+export function restAfter(workMs: number, kind: keyof typeof SHARES): number {
+  return workMs * (1 / SHARES[kind] - 1);
 }

@@ -35,10 +35,7 @@ with next_due (duty, at) as (
     select min(first.finished_at + kept.seconds * interval '1 second')
     from dibs.queues q
     cross join lateral (
-      values
-        ('completed'::dibs.job_state, q.retention_seconds),
-        ('cancelled'::dibs.job_state, q.retention_seconds),
-        ('dead'::dibs.job_state, q.dead_retention_seconds)
+      -- include shared/kept_states.sql
     ) as kept (state, seconds)
     cross join lateral (
       select j.finished_at

@@ -9,10 +9,7 @@ select
   first.finished_at::text as first_finished_at
 from dibs.queues q
 cross join lateral (
-  values
-    ('completed'::dibs.job_state, q.retention_seconds),
-    ('cancelled'::dibs.job_state, q.retention_seconds),
-    ('dead'::dibs.job_state, q.dead_retention_seconds)
+  -- include shared/kept_states.sql
 ) as kept (state, seconds)
 cross join lateral (
   select j.finished_at

@@ -1,5 +1,5 @@
 import { overloaded } from '../errors.ts';
-import { MOST_OF_ONE } from '../memory.ts';
+import { roomOfOne } from '../memory.ts';
 
 /** A replica holds this number of claims at once, of about 10 kB each. It refuses more, so that memory does not grow. */
 const MOST_CLAIMS = 20_000;
@@ -13,7 +13,7 @@ export class OpenClaims {
   take(by: string | undefined): void {
     if (this.all >= MOST_CLAIMS) throw overloaded();
     const own = this.#own.get(by) ?? 0;
-    if (by !== undefined && own >= MOST_OF_ONE * (MOST_CLAIMS - this.all + own))
+    if (by !== undefined && roomOfOne(MOST_CLAIMS - this.all, own) < 1)
       throw overloaded('This caller has as many open claims as one caller may have at a replica.');
     this.all++;
     this.#own.set(by, own + 1);

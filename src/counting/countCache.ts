@@ -26,10 +26,8 @@ interface Counted {
   servesMs: number;
 }
 
-/** The counts of large queues serve until they are this many times as old as counting all of these queues takes. */
+/** The counts of large queues serve until they are this many times as old as counting all of these queues takes. They are renewed from half that age on. */
 const MAX_AGE = 20;
-/** From half that age on, the counts are renewed while they serve. The renewal takes this share of the time. */
-const SHARE = 1 / 10;
 /** Queues that had up to this number of jobs together, when last counted, go together in a statement. */
 const BATCH = 100_000;
 
@@ -47,7 +45,7 @@ async function withPauses(ids: number[], step: (left: number[]) => Promise<numbe
   for (let left = ids; left.length > 0; ) {
     const started = performance.now();
     left = await step(left);
-    await sleep(restAfter(performance.now() - started, SHARE), undefined, { ref: false });
+    await sleep(restAfter(performance.now() - started, 'renewed counts'), undefined, { ref: false });
   }
 }
 

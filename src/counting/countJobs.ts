@@ -24,11 +24,10 @@ export interface Count {
 
 /**
  * A count that took longer than SLOW_MS, and than SLOW_JOB_MS for each job, has read index entries of jobs that are gone. Such counts
- * take WHOLE_SHARE of the time.
+ * are made for a share of the time only ('whole counts').
  */
 const SLOW_MS = 5;
 const SLOW_JOB_MS = 0.001;
-const WHOLE_SHARE = 1 / 200;
 
 const some = prepared('counting/counts', row<CountRow>());
 const all = { ...planned('counting/counts', row<CountRow>()), timeoutMs: 60_000 };
@@ -84,7 +83,7 @@ export function createJobCounter(db: Db, leasesFrom: () => string) {
       } finally {
         const ended = performance.now();
         const ms = ended - began;
-        if (ms > SLOW_MS && ms > SLOW_JOB_MS * jobs) aboveFloorsUntil = ended + restAfter(ms, WHOLE_SHARE);
+        if (ms > SLOW_MS && ms > SLOW_JOB_MS * jobs) aboveFloorsUntil = ended + restAfter(ms, 'whole counts');
       }
     },
   };

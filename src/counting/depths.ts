@@ -10,15 +10,14 @@ import { createOwnCounts } from './ownCounts.ts';
 import { createWalk } from './walk.ts';
 
 /*
- * How many jobs each queue has, for the metrics, the overview and the samples. They are counted only while somebody looks, for SHARE of
- * the time. So a database with many jobs is counted more rarely, not at a higher price. Each number says how old it is.
+ * How many jobs each queue has, for the metrics, the overview and the samples. They are counted only while somebody looks, for a share
+ * of the time. So a database with many jobs is counted more rarely, not at a higher price. Each number says how old it is.
  *
  * Queues with a row in dibs.totals are counted one by one: small ones at each run, large ones in turn. A walk counts the others.
  */
 
 const heldFor = prepared('metrics/horizon', row<{ seconds: number }>());
 
-const SHARE = 1 / 50;
 /** A run goes on with the walk over the other queues for this long. Runs are this far apart, or farther. */
 const RUN_MS = 50;
 const EVERY_MS = 4000;
@@ -73,7 +72,7 @@ export function createDepths({ db, totals, cache }: { db: Db; totals: Totals; ca
     counting ??= count(began, ms).finally(() => {
       counting = undefined;
       const now = performance.now();
-      const rest = restAfter(Math.max(0, now - began - ms), SHARE);
+      const rest = restAfter(Math.max(0, now - began - ms), 'counts');
       restUntil = now + Math.max(walk.isUnderWay() ? 0 : EVERY_MS, rest);
     });
     return counting;

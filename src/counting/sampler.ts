@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../metrics/lastMinute.ts';
 import type { Totals } from '../metrics/totals.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
@@ -12,7 +13,6 @@ import { ALL } from './samples.ts';
 
 /** So many queues have samples: the busiest ones. */
 const MOST_QUEUES = 100;
-const MINUTE_MS = 60_000;
 /** A replica looks up to so long after a minute has begun. So not all of them count for it. */
 const LATEST_MS = 10_000;
 /** Large queues are counted for this long in a minute. */

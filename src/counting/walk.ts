@@ -50,21 +50,20 @@ export function createWalk(context: {
   }
 
   function closePage({ queues, rows }: Page, began: number): void {
+    const withJobs: number[] = [];
     for (const queue of queues) {
       const row = rows.get(queue.id);
       if (!row) {
         book.keep(queue.id, performance.now());
         continue;
       }
-      const counts = (row.cut && cache.of(row.id)?.counts) || countsOf(row);
+      const looked = countsOf(row);
+      if (jobsIn(looked) > 0) withJobs.push(queue.id);
+      const counts = (row.cut && cache.of(row.id)?.counts) || looked;
       const depth: Depth = { counts, oldestReadySeconds: row.oldest_ready_age_seconds, at: began };
       book.set(queue, depth, performance.now());
     }
-    totals.propose(
-      queues
-        .map(({ id }) => id)
-        .filter((id) => rows.has(id) && jobsIn(countsOf(rows.get(id) as CountRow)) > 0),
-    );
+    totals.propose(withJobs);
   }
 
   return {

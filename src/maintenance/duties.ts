@@ -76,7 +76,7 @@ interface Context {
   log: (error: unknown, message: string) => void;
 }
 
-/** Walks below the floors go on for so long after the last thing was done: the slowest begins 30 s after the one before. */
+/** Patrols go on for 35 s after the last thing was done: the rarest ones begin 30 s after the one before. */
 const PATROLS_MS = 35_000;
 
 /** While all replicas doze, one of them deletes what nobody sees any more, so often. */

@@ -28,12 +28,6 @@ const statements = {
 
 /** The totals are read for this long after somebody has asked for them. */
 const WATCHED_MS = 5 * 60_000;
-/**
- * Adding and reading take this share of the time. While an old transaction keeps the dead versions of the rows, each change of them
- * takes longer than the one before.
- */
-const SHARE = 1 / 20;
-
 const columnsOf = (counts: Counts) =>
   Object.fromEntries(
     EVENTS.map((event, i) => [event, [...counts.values()].map((numbers) => numbers[i] as number)]),
@@ -106,7 +100,7 @@ export function createTotals({ db, tally, most }: { db: Database; tally: Tally; 
       const began = performance.now();
       if (began < restUntil || !(tally.hasCounts() || isWatched())) return;
       await flush();
-      restUntil = performance.now() + restAfter(performance.now() - began, SHARE);
+      restUntil = performance.now() + restAfter(performance.now() - began, 'totals');
     },
 
     flush,

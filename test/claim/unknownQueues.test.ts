@@ -1,33 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type RunningEngine, startEngine } from '../../src/engine.ts';
-import { type Database, openDatabase } from '../../src/postgres/pool.ts';
-import { counting } from '../support/counting.ts';
-import { createDatabase, onServer } from '../support/database.ts';
+import { type CountedEngine, countedEngine } from '../support/counting.ts';
+import { onServer } from '../support/database.ts';
 
 const CLAIMS = 200;
 const EACH = 16;
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let pool: Database;
-let counted: ReturnType<typeof counting>;
-let engine: RunningEngine;
+let counted: CountedEngine;
 beforeAll(async () => {
-  database = await createDatabase();
-  pool = openDatabase(database.url, 10);
-  counted = counting(pool);
-  engine = await startEngine({ db: counted.db, listenUrl: database.url, log: () => undefined });
+  counted = await countedEngine();
 });
-afterAll(async () => {
-  await engine.stop();
-  await pool.close();
-  await database.drop();
-});
+afterAll(() => counted.stop());
 
 test('3,200 queues that do not exist cost claims that wait for them few statements, and all of them wake', async () => {
   const before = counted.count();
   const claims = Array.from({ length: CLAIMS }, (_, i) =>
-    engine.claim({
+    counted.engine.claim({
       queues: Array.from({ length: EACH }, (_, q) => `unknown-${i}-${q}`),
       wait_seconds: 60,
     }),
@@ -45,15 +33,18 @@ test('3,200 queues that do not exist cost claims that wait for them few statemen
 
   // A queue that comes without a notification, and one that this replica creates.
   const one = onServer(
-    database.url,
+    counted.databaseUrl,
     `with queue as (insert into dibs.queues (name) values ('unknown-7-15') returning id)
     insert into dibs.jobs (queue_id, id, state, run_at, max_attempts, payload_bytes, priority, headers, payload)
     select id, gen_random_uuid(), 'ready', now(), 5, 1, 0, '{}', '1' from queue`,
   );
-  const other = engine.enqueue({ jobs: [{ queue: 'unknown-8-0', payload: '2' } as never], at: () => '' });
+  const other = counted.engine.enqueue({
+    jobs: [{ queue: 'unknown-8-0', payload: '2' } as never],
+    at: () => '',
+  });
   expect(await claims[7]).toMatchObject([{ queue: 'unknown-7-15' }]);
   expect(await claims[8]).toMatchObject([{ queue: 'unknown-8-0' }]);
   await Promise.all([one, other]);
-  engine.stopWaiting();
+  counted.engine.stopWaiting();
   expect((await Promise.all(claims)).flat()).toHaveLength(2);
 });

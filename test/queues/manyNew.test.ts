@@ -1,29 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type RunningEngine, startEngine } from '../../src/engine.ts';
-import { type Database, openDatabase } from '../../src/postgres/pool.ts';
-import { counting } from '../support/counting.ts';
-import { createDatabase } from '../support/database.ts';
+import { type CountedEngine, countedEngine } from '../support/counting.ts';
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let pool: Database;
-let counted: ReturnType<typeof counting>;
-let engine: RunningEngine;
+let counted: CountedEngine;
 beforeAll(async () => {
-  database = await createDatabase();
-  pool = openDatabase(database.url, 10);
-  counted = counting(pool);
-  engine = await startEngine({ db: counted.db, listenUrl: database.url, log: () => undefined });
+  counted = await countedEngine();
 });
-afterAll(async () => {
-  engine.stopWaiting();
-  await engine.stop();
-  await pool.close();
-  await database.drop();
-});
+afterAll(() => counted.stop());
 
-const into = (names: string[]) => engine.enqueue({ jobs: names.map((queue) => ({ queue })), at: () => '' });
+const into = (names: string[]) =>
+  counted.engine.enqueue({ jobs: names.map((queue) => ({ queue })), at: () => '' });
 const names = (prefix: string) => Array.from({ length: 300 }, (_, i) => `${prefix}.${i}`);
 
 test('a batch into hundreds of new queues costs few statements besides one for each queue', async () => {
@@ -37,7 +24,7 @@ test('a batch into hundreds of new queues costs few statements besides one for e
 });
 
 test('a batch waits for an open transaction that creates one of its queues, and creates the others', async () => {
-  const client = new pg.Client(database.url);
+  const client = new pg.Client(counted.databaseUrl);
   await client.connect();
   await client.query('begin');
   await client.query(`select dibs.enqueue('held.7')`);

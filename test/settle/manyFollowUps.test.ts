@@ -1,40 +1,26 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type RunningEngine, startEngine } from '../../src/engine.ts';
-import { type Database, openDatabase } from '../../src/postgres/pool.ts';
-import { counting } from '../support/counting.ts';
-import { createDatabase } from '../support/database.ts';
+import { type CountedEngine, countedEngine } from '../support/counting.ts';
 
 const QUEUES = 3;
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
-let pool: Database;
-let counted: ReturnType<typeof counting>;
-let engine: RunningEngine;
+let counted: CountedEngine;
 beforeAll(async () => {
-  database = await createDatabase();
-  pool = openDatabase(database.url, 10);
-  counted = counting(pool);
-  engine = await startEngine({ db: counted.db, listenUrl: database.url, log: () => undefined });
+  counted = await countedEngine();
 });
-afterAll(async () => {
-  engine.stopWaiting();
-  await engine.stop();
-  await pool.close();
-  await database.drop();
-});
+afterAll(() => counted.stop());
 
 test.each(['acks', 'nacks'] as const)(
   '999 %s with follow-ups and stale leases cost few statements',
   async (list) => {
     const jobs = Array.from({ length: 999 }, (_, i) => ({ queue: `q${i % QUEUES}` }));
-    const ids = (await engine.enqueue({ jobs, at: () => '' })).map(({ id }) => id);
+    const ids = (await counted.engine.enqueue({ jobs, at: () => '' })).map(({ id }) => id);
     const items = ids.map((id) => ({
       id,
       lease_token: '6f1d2c3b-4a59-4876-8e1d-0c9b8a7f6e5d',
       enqueue: [{}],
     }));
     const before = counted.count();
-    const answers = (await engine.settle({ [list]: items }))[list];
+    const answers = (await counted.engine.settle({ [list]: items }))[list];
     // One for each was 999: the requests of others stood in line behind them for 100 ms and more. Duties run meanwhile.
     expect(counted.count() - before).toBeLessThan(300);
     expect(answers).toHaveLength(999);

@@ -1,4 +1,6 @@
-import type { Database } from '../../src/postgres/pool.ts';
+import { startEngine } from '../../src/engine.ts';
+import { type Database, openDatabase } from '../../src/postgres/pool.ts';
+import { createDatabase } from './database.ts';
 
 /** A database that counts the round trips to it, and the statements in them. */
 export function counting(db: Database) {
@@ -22,3 +24,23 @@ export function counting(db: Database) {
     statements: () => statements,
   };
 }
+
+/** An engine on a database of its own. Its round trips are counted, those of its duties too. */
+export async function countedEngine() {
+  const database = await createDatabase();
+  const pool = openDatabase(database.url, 10);
+  const { db, count } = counting(pool);
+  const engine = await startEngine({ db, listenUrl: database.url, log: () => undefined });
+  return {
+    engine,
+    databaseUrl: database.url,
+    count,
+    async stop(): Promise<void> {
+      await engine.stop();
+      await pool.close();
+      await database.drop();
+    },
+  };
+}
+
+export type CountedEngine = Awaited<ReturnType<typeof countedEngine>>;
