@@ -239,7 +239,6 @@ export async function startEngine(options: EngineOptions) {
   });
   const followUps = createFollowUps({
     ...common,
-    waiters,
     settlement,
     enqueueWithin,
     enqueueTogether,

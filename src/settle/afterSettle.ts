@@ -1,18 +1,24 @@
 import { isOutage } from '../errors.ts';
 import type { Job, JobRow, JobState } from '../job.ts';
+import type { Tally } from '../metrics/tally.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned } from '../postgres/statements.ts';
 import type { Queue } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
-import type { Waiters } from '../waiting/waiters.ts';
+import type { Changed, Waiters } from '../waiting/waiters.ts';
 
 const deleteCancelled = planned('settle/drop_cancelled');
 
-/** What has to be done after the commit of a statement that ended leases. */
-export function createAfterSettle(context: { db: Db; notifier: Notifier; waiters: Waiters }) {
-  const { db, notifier, waiters } = context;
+/** What has to be done after the commit of a statement that ended leases: count, and wake who waits. */
+export function createAfterSettle(context: {
+  db: Db;
+  notifier: Notifier;
+  waiters: Waiters;
+  tally: Pick<Tally, 'acked' | 'nacked' | 'released'>;
+}) {
+  const { db, notifier, waiters, tally } = context;
 
-  /** A lease has ended. In a queue with max_leased, a claim that waits may now get a job. */
+  /** In a queue with max_leased, the end of a lease may let a claim that waits get a job. */
   function leaseEnded(queue: Queue): void {
     if (queue.max_leased !== null) notifier.ready(queue.name);
   }
@@ -38,5 +44,27 @@ export function createAfterSettle(context: { db: Db; notifier: Notifier; waiters
     return rows.map((row) => ({ ...row, queue: queue.name }));
   }
 
-  return { leaseEnded, dropCancelled, givenBack };
+  return {
+    dropCancelled,
+
+    /** Jobs are done: completed, or, without a state, gone. */
+    acked(queue: Queue, rows: Changed[]): void {
+      tally.acked(queue.id, rows);
+      waiters.changed(rows);
+      leaseEnded(queue);
+    },
+
+    /** Attempts failed. `late`: the sweeper had made these jobs dead before. */
+    nacked(queue: Queue, rows: JobRow[], late: boolean): Promise<Job[]> {
+      tally.nacked(queue.id, rows, late);
+      return givenBack(queue, rows);
+    },
+
+    released(queue: Queue, rows: JobRow[]): Promise<Job[]> {
+      tally.released(queue.id, rows);
+      return givenBack(queue, rows);
+    },
+  };
 }
+
+export type AfterSettle = ReturnType<typeof createAfterSettle>;

@@ -2,7 +2,7 @@ import { askers, runFor } from '../askers.ts';
 import type { JoinRoundTrip } from '../batching/roundTrips.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
 import type { GroupHeads, Moved } from '../groups/heads.ts';
-import type { Job, JobRow } from '../job.ts';
+import type { Job } from '../job.ts';
 import type { LeaseTimes } from '../leaseTimes.ts';
 import type { Tally } from '../metrics/tally.ts';
 import { actOn, behind } from '../postgres/act.ts';
@@ -41,22 +41,13 @@ interface Context {
  * and `job_not_found` for a job that is gone.
  */
 export function createSettlement(context: Context) {
-  const { db, waiters, soleWaiters, groups, arrivals, tally, leaseEnds } = context;
+  const { db, soleWaiters, groups, arrivals, leaseEnds } = context;
   const afterSettle = createAfterSettle(context);
-  const { leaseEnded, givenBack } = afterSettle;
+  const { acked, nacked, released } = afterSettle;
 
   const late = createLateSettlement(db);
 
   const watch = <T>(queue: Queue, work: () => Promise<T>) => arrivals.watch(() => [queue.id], work);
-
-  const nacked = (queue: Queue, rows: JobRow[], late?: boolean) => {
-    tally.nacked(queue.id, rows, late);
-    return givenBack(queue, rows);
-  };
-  const released = (queue: Queue, rows: JobRow[]) => {
-    tally.released(queue.id, rows);
-    return givenBack(queue, rows);
-  };
 
   /** Advances the groups before the acks are answered. So a claim that is sent after an answer finds the next job of the group. */
   function advanceNext(queue: Queue, gone: Done[]): void {
@@ -73,9 +64,7 @@ export function createSettlement(context: Context) {
       async touch(queue, items, on) {
         const who = askers();
         const rows = await complete(queue, items, on, (gone) => runFor(who, () => advanceNext(queue, gone)));
-        tally.acked(queue.id, rows);
-        waiters.changed(rows);
-        leaseEnded(queue);
+        acked(queue, rows);
         return rows.map(ackedAs);
       },
       ifUntouched: (found) => (found.state === 'completed' ? ackedAs(found) : undefined),
@@ -102,6 +91,7 @@ export function createSettlement(context: Context) {
             await (await prepareNack(db, queue, items))(
               behind(inTurnOf(db, { queue: queue.id }), actOn(items)),
             ),
+            false,
           ),
         ),
       settleLate: (queue, items, found) =>
