@@ -13,7 +13,7 @@ import type { ScheduleVerbs } from './verbs/schedules.ts';
 import type { SettleVerbs } from './verbs/settle.ts';
 
 /**
- * All that Dibs can be asked to do. The rooms of src/ fulfil it (src/engine.ts puts them together). Routes, and every other protocol, use
+ * All that Dibs can be asked to do. The rooms of src/ fulfil it (src/engine/verbs.ts says which). Routes, and every other protocol, use
  * it through the guard, and know no room.
  *
  * Each verb stands on the page of its group with its request, its answer, its refusals (errors.ts) and what it guarantees:

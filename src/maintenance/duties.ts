@@ -162,3 +162,5 @@ export function startDuties(context: Context) {
     },
   };
 }
+
+export type Duties = ReturnType<typeof startDuties>;

@@ -47,6 +47,7 @@ const ROOMS = [
   'src/doctor/',
   'src/transfer/',
   'src/serviceLog.ts',
+  'src/engine/',
   'src/engine.ts',
   'routes/schemas/',
   'routes/http/',

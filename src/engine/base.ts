@@ -1,0 +1,76 @@
+import { createBulkThrottle } from '../batching/bulkThrottle.ts';
+import { createRoundTrips } from '../batching/roundTrips.ts';
+import { METRICS_QUEUES } from '../config.ts';
+import { createArrivals } from '../floor/arrivals.ts';
+import { createLeaseTimes } from '../leaseTimes.ts';
+import { createLedger } from '../ledger.ts';
+import { dueLook } from '../maintenance/dueLook.ts';
+import { createRest, type Times as RestTimes } from '../maintenance/rest.ts';
+import { createScanHorizon } from '../maintenance/scanHorizon.ts';
+import { createMemory, type Memory } from '../memory.ts';
+import { createTally } from '../metrics/tally.ts';
+import { createTotals } from '../metrics/totals.ts';
+import { databaseClock } from '../postgres/clock.ts';
+import type { OutageLog } from '../postgres/outageLog.ts';
+import type { Database } from '../postgres/pool.ts';
+import { queueCache } from '../queues/cache.ts';
+import { createNotifier } from '../replicas/notifier.ts';
+import { createSoleWaiters } from '../waiting/soleWaiters.ts';
+import { createWaiters } from '../waiting/waiters.ts';
+
+export interface BaseOptions {
+  db: Database;
+  /** The memory budget of this replica. */
+  memory?: Memory;
+  /** How many queues have metrics of their own. */
+  metricsQueues?: number | undefined;
+  /** Where to LISTEN: a connection of its own, not through a transaction pooler. */
+  listenUrl: string;
+  /** Hears when this replica stops hearing notifications, and when it hears them again. */
+  listenState?: OutageLog | undefined;
+  log(error: unknown, message: string): void;
+  /** When its duties rest. */
+  restTimes?: Partial<RestTimes> | undefined;
+}
+
+/** What the rooms stand on: the database and its queues, the other replicas, and what this replica counts and holds. */
+export function createBase(options: BaseOptions) {
+  const { db, log, memory = createMemory(), metricsQueues = METRICS_QUEUES } = options;
+  const clock = databaseClock(db);
+  const tally = createTally(clock.now);
+  const ledger = createLedger();
+  ledger.count('lock_waits', db.heldByLocks);
+  const notifier = createNotifier({ db, url: options.listenUrl, state: options.listenState, log });
+  const leaseHorizon = createScanHorizon(clock);
+  const scheduledHorizon = createScanHorizon(clock);
+  const rest = createRest({
+    look: dueLook({ db, notifier, leaseHorizon, scheduledHorizon }),
+    tell: notifier.active,
+    hears: notifier.hears,
+    log,
+    times: options.restTimes,
+  });
+  return {
+    db,
+    log,
+    memory,
+    clock,
+    tally,
+    ledger,
+    notifier,
+    leaseHorizon,
+    scheduledHorizon,
+    rest,
+    totals: createTotals({ db, tally, most: metricsQueues }),
+    queues: queueCache(db, notifier.opened),
+    arrivals: createArrivals(db),
+    leaseEnds: createLeaseTimes(),
+    waiters: createWaiters({ tell: notifier.finished, ledger }),
+    soleWaiters: createSoleWaiters({ ledger }),
+    throttle: createBulkThrottle(),
+    inRoundTrip: createRoundTrips(db, tally),
+    inCautiousRoundTrip: createRoundTrips(db, tally, { isCautious: true }),
+  };
+}
+
+export type Base = ReturnType<typeof createBase>;

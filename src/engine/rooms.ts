@@ -1,0 +1,172 @@
+import { createAudit } from '../access/audit.ts';
+import { keyAdmin } from '../access/keyAdmin.ts';
+import { createKeys } from '../access/keys.ts';
+import { ORDER_IN_TRIP } from '../batching/roundTrips.ts';
+import { createChangeJob } from '../changing/changeJob.ts';
+import { queueAdmin } from '../changing/queues.ts';
+import { createClaims } from '../claim/claims.ts';
+import { createCountCache } from '../counting/countCache.ts';
+import { createDepths } from '../counting/depths.ts';
+import { countingDuty } from '../counting/duty.ts';
+import { createMetrics } from '../counting/metrics.ts';
+import { createSampler } from '../counting/sampler.ts';
+import { createSamples } from '../counting/samples.ts';
+import { createCapacity } from '../enqueue/capacity.ts';
+import { createEnqueue } from '../enqueue/enqueue.ts';
+import { idempotentEnqueue } from '../enqueue/idempotency.ts';
+import { createOnceBatcher } from '../enqueue/onceBatcher.ts';
+import { createGroupHeads } from '../groups/heads.ts';
+import { createGroupRepair } from '../groups/repair.ts';
+import { createHistory } from '../history/history.ts';
+import { jobAdmin } from '../looking/jobs.ts';
+import { createOverview } from '../looking/overview.ts';
+import { createDutyLog } from '../metrics/dutyLog.ts';
+import { createLoopLag } from '../metrics/loopLag.ts';
+import { operationAdmin } from '../operations/operations.ts';
+import { createPurge } from '../operations/purge.ts';
+import { createRedrive } from '../operations/redrive.ts';
+import { createOperationWork } from '../operations/work.ts';
+import { createQueueNumbers } from '../queues/numbers.ts';
+import { scheduleAdmin } from '../schedules/schedules.ts';
+import { createFollowUpBatcher } from '../settle/followUpBatcher.ts';
+import { createFollowUps } from '../settle/followUps.ts';
+import { createSettleMany } from '../settle/settleMany.ts';
+import { createSettlement } from '../settle/verbs.ts';
+import { createJobWaits } from '../waiting/wait.ts';
+import type { Base } from './base.ts';
+
+/** The rooms that a job goes through: in, out on leases, and to its end. */
+function jobRooms(base: Base) {
+  const { db, inRoundTrip, inCautiousRoundTrip } = base;
+  const groups = createGroupHeads({ ...base, joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.advance) });
+  const enqueue = createEnqueue({
+    ...base,
+    groups,
+    capacity: createCapacity(db),
+    joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.enqueue),
+  });
+  const settlement = createSettlement({
+    ...base,
+    groups,
+    joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.settle),
+  });
+  const ackWithJobs = createFollowUpBatcher({
+    ...base,
+    ...enqueue,
+    joinRoundTrip: inCautiousRoundTrip(ORDER_IN_TRIP.settle),
+  });
+  const followUps = createFollowUps({ ...base, ...enqueue, settlement, ackWithJobs, groups });
+  const claims = createClaims({
+    ...base,
+    settlement,
+    joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.claim),
+  });
+  const jobs = jobAdmin({ ...base, settlement, groups, claims });
+  const waits = createJobWaits({ ...base, getJob: jobs.get });
+  const insertOnce = createOnceBatcher({
+    ...base,
+    ...enqueue,
+    goAlong: claims.goAlong,
+    joinRoundTrip: inCautiousRoundTrip(ORDER_IN_TRIP.enqueue),
+  });
+  return {
+    groups,
+    repair: createGroupRepair({ ...base, groups }),
+    enqueue,
+    enqueueOnce: idempotentEnqueue({ ...base, ...enqueue, insertOnce, closed: waits.closed }),
+    claims,
+    settlement,
+    followUps,
+    settleMany: createSettleMany({
+      check: enqueue.check,
+      ...followUps,
+      release: settlement.release,
+      extend: settlement.extend,
+    }),
+    jobs,
+    waits,
+    changeJob: createChangeJob({ ...base, groups, getJob: jobs.get }),
+    history: createHistory(base),
+  };
+}
+type JobRooms = ReturnType<typeof jobRooms>;
+
+/** The rooms for whole queues, and for work on many of their jobs. */
+function queueRooms(base: Base, jobRooms: JobRooms, operationStarted: () => void) {
+  const { db, leaseHorizon } = base;
+  const { groups, settlement, enqueue } = jobRooms;
+  const countCache = createCountCache(db, leaseHorizon.dealtWith);
+  const purge = createPurge({ ...base, groups });
+  const redrive = createRedrive({ ...base, groups });
+  return {
+    countCache,
+    queueAdmin: queueAdmin({ ...base, purge, redrive, countCache }),
+    queueNumbers: createQueueNumbers(base),
+    operationAdmin: operationAdmin({ ...base, started: operationStarted }),
+    operationWork: createOperationWork({ ...base, groups, settlement }),
+    schedules: scheduleAdmin({ db, enqueue: enqueue.enqueue }),
+  };
+}
+type QueueRooms = ReturnType<typeof queueRooms>;
+
+/** The rooms that tell numbers. */
+function countingRooms(base: Base, { claims, waits }: JobRooms, { countCache, queueNumbers }: QueueRooms) {
+  const { db, tally, totals, memory, ledger } = base;
+  const depths = createDepths({ db, totals, cache: countCache });
+  const sampler = createSampler({ db, totals, depths });
+  const dutyLog = createDutyLog();
+  const loopLag = createLoopLag();
+  const replica = {
+    tally,
+    totals,
+    memory,
+    ledger,
+    duties: dutyLog,
+    connections: db.connections,
+    serves: db.serves,
+    openClaims: claims.open,
+    waitingForJobs: waits.waiting,
+    loopLag: loopLag.longest,
+    heldSeconds: depths.heldSeconds,
+    queueNumbersUsed: queueNumbers.used,
+  };
+  return {
+    dutyLog,
+    loopLag,
+    count: countingDuty({ totals, depths, sampler }),
+    metrics: createMetrics({ tally, totals, depths, replica }),
+    overview: createOverview({ totals, depths }),
+    samples: createSamples({ db }),
+  };
+}
+
+/** The rooms that know who may do what, and who did. */
+function accessRooms(base: Base, logAct: (fields: Record<string, unknown>, message: string) => void) {
+  const { db, clock, rest, log } = base;
+  const keys = createKeys({ db, clock, isResting: () => !rest.isAwake() });
+  return {
+    keys,
+    keyAdmin: keyAdmin({ db, changed: keys.refresh }),
+    audit: createAudit({ db, log, logAct }),
+  };
+}
+
+export interface RoomOptions {
+  /** Is given a line for each act that needs the scope `admin`. */
+  logAct?: (fields: Record<string, unknown>, message: string) => void;
+  operationStarted(): void;
+}
+
+/** All rooms. Each takes from the ones before it. */
+export function createRooms(base: Base, { logAct = () => undefined, operationStarted }: RoomOptions) {
+  const forJobs = jobRooms(base);
+  const forQueues = queueRooms(base, forJobs, operationStarted);
+  return {
+    ...forJobs,
+    ...forQueues,
+    ...countingRooms(base, forJobs, forQueues),
+    ...accessRooms(base, logAct),
+  };
+}
+
+export type Rooms = ReturnType<typeof createRooms>;

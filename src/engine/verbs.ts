@@ -1,0 +1,60 @@
+import type { Verbs } from '../verbs.ts';
+import type { Rooms } from './rooms.ts';
+
+/** Which room fulfils which verb. `settleAndClaim` is missing: it calls two of them (around.ts). */
+export function verbsOf(rooms: Rooms): Omit<Verbs, 'settleAndClaim'> {
+  const { enqueue, claims, followUps, settlement, jobs, waits } = rooms;
+  const { queueAdmin, operationAdmin, schedules, keyAdmin } = rooms;
+  return {
+    enqueue: ({ jobs, at, by }) => enqueue.enqueue(jobs, at, by),
+    enqueueOnce: rooms.enqueueOnce,
+    waitForEnqueued: waits.wait,
+
+    claim: claims.claim,
+
+    ack: (item) => followUps.ack(item, item.at),
+    nack: (item) => followUps.nack(item, item.at),
+    release: settlement.release,
+    extend: settlement.extend,
+    settle: rooms.settleMany,
+
+    getJob: jobs.get,
+    waitForJob: waits.wait,
+    listJobs: jobs.list,
+    explainJob: ({ id }) => jobs.explain(id),
+    getJobHistory: rooms.history,
+    cancelJob: jobs.cancel,
+    retryJob: jobs.retry,
+    changeJob: rooms.changeJob,
+
+    getQueue: queueAdmin.get,
+    listQueues: queueAdmin.list,
+    explainQueue: queueAdmin.explain,
+    getMetrics: rooms.metrics,
+    getOverview: rooms.overview,
+    getSamples: rooms.samples,
+    configureQueue: queueAdmin.configure,
+    pauseQueue: queueAdmin.pause,
+    resumeQueue: queueAdmin.resume,
+    deleteQueue: queueAdmin.remove,
+    purgeQueue: queueAdmin.purge,
+    redriveQueue: queueAdmin.redrive,
+
+    startOperation: operationAdmin.start,
+    getOperation: operationAdmin.get,
+    listOperations: operationAdmin.list,
+    stopOperation: operationAdmin.stop,
+
+    getSchedule: schedules.get,
+    listSchedules: schedules.list,
+    putSchedule: schedules.put,
+    deleteSchedule: schedules.remove,
+    triggerSchedule: schedules.trigger,
+
+    listKeys: keyAdmin.list,
+    createKey: keyAdmin.create,
+    revokeKey: keyAdmin.revoke,
+    rotateKey: keyAdmin.rotate,
+    listAudit: rooms.audit.list,
+  };
+}
