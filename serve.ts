@@ -1,3 +1,6 @@
+import { existsSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { buildApp } from './routes/app.ts';
@@ -31,6 +34,10 @@ function throwIfHopeless(error: unknown, variable: string): void {
   if (isHopeless(cause))
     throw new StartError(`The database of ${variable} and Dibs cannot work together: ${causeOf(cause)}.`);
 }
+
+/** "migrated: 0001_queues_and_jobs to 0026_queue_numbers (26)" */
+const migrated = (names: string[]) =>
+  `migrated: ${[...new Set([names[0], names.at(-1)])].join(' to ')} (${names.length})`;
 
 /** How far a start has come. */
 interface Progress {
@@ -87,12 +94,24 @@ async function listen(app: App, { host, port }: Config, state: string, from?: Ap
   });
 }
 
+/** What a start has come to, beside what the configuration says. */
+export interface Ready {
+  port: number;
+  needsKey: boolean;
+}
+
 /**
  * Runs the service until `stop` is aborted. Then it serves on for `drainSeconds`, so that a proxy has time to notice that
  * it is not ready any more. After that it accepts no new connections, answers the waiting claims with the jobs they have,
  * finishes the running requests and closes. When a step fails, everything already started is stopped.
+ * `told` hears when it serves.
  */
-export async function serve(config: Config, logger: Logger, stop: AbortSignal): Promise<void> {
+export async function serve(
+  config: Config,
+  logger: Logger,
+  stop: AbortSignal,
+  told?: (ready: Ready) => void,
+): Promise<void> {
   const certificates = config.tls && (await openCertificates(config.tls));
   const undo: (() => Promise<unknown>)[] = [];
   try {
@@ -112,6 +131,8 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
     await listen(starting, config, 'is starting');
     let url = config.databaseUrl;
     if (url === undefined) {
+      const begin = existsSync(config.dataDir) ? 'starting' : 'creating';
+      logger.info(`${begin} the embedded PostgreSQL, with its data under ${resolve(config.dataDir)}`);
       const embedded = await keepEmbedded({
         dataDir: config.dataDir,
         log: (line) => logger.debug(line),
@@ -119,11 +140,10 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
       });
       undo.push(embedded.stop);
       url = embedded.url;
-      logger.info(`the embedded PostgreSQL has its data under ${config.dataDir}`);
     }
     const database = url;
-    for (const name of await whenThere(() => migrateOrCheck(database), progress))
-      logger.info(`migrated: ${name}`);
+    const migrations = await whenThere(() => migrateOrCheck(database), progress);
+    if (migrations.length > 0) logger.info(migrated(migrations));
 
     const { listenUrl = url } = config;
     if (listenUrl !== url)
@@ -179,6 +199,7 @@ export async function serve(config: Config, logger: Logger, stop: AbortSignal): 
     if (stop.aborted) return;
     await listen(app, config, 'is ready', starting);
     isStarting = false;
+    told?.({ port: (app.server.address() as AddressInfo).port, needsKey: !access.isOpen() });
     if (!stop.aborted)
       await new Promise((resolve) => stop.addEventListener('abort', resolve, { once: true }));
     if (config.drainSeconds > 0) {

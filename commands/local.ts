@@ -40,7 +40,7 @@ export const LOCAL: Record<string, LocalCommand> = {
 Examples:
   $ DATABASE_URL=postgres://dibs@db/dibs dibs serve
 `,
-    run: async (_, { readConfig }) => (await import('./serve.ts')).serveCommand(readConfig()),
+    run: async (_, { readConfig, env }) => (await import('./serve.ts')).serveCommand(readConfig(), env),
   },
   migrate: {
     summary: 'bring the database at DATABASE_URL up to date, and exit',

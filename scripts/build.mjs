@@ -167,7 +167,10 @@ if (!isBuilt(sourcesHash())) {
   await lock();
   try {
     const sources = sourcesHash();
-    if (!isBuilt(sources)) process.exitCode = build(sources);
+    if (!isBuilt(sources)) {
+      if (process.stderr.isTTY) process.stderr.write('Building Dibs. It takes some seconds, once.\n');
+      process.exitCode = build(sources);
+    }
   } finally {
     rmSync(OWN, { recursive: true, force: true });
     rmSync(LOCK, { force: true });

@@ -22,6 +22,8 @@ export interface Config extends Reach {
   dataDir: string;
   poolSize: number;
   logLevel: string;
+  /** Undefined: text on a terminal, JSON elsewhere. */
+  logFormat: 'json' | 'text' | undefined;
   maxPayloadBytes: number;
   maxMemoryBytes: number;
   metricsQueues: number;
@@ -60,6 +62,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     dataDir: text('DATA_DIR') ?? './data',
     poolSize: integer('DATABASE_POOL_SIZE', 10, 2, 1000),
     logLevel: oneOf('LOG_LEVEL', 'info', LOG_LEVELS),
+    logFormat: (oneOf('LOG_FORMAT', '', ['', 'json', 'text']) || undefined) as Config['logFormat'],
     maxPayloadBytes: integer('MAX_PAYLOAD_BYTES', 2 ** 20, 1, 16 * 2 ** 20),
     maxMemoryBytes: integer('MAX_MEMORY_BYTES', DEFAULT_MEMORY_BYTES, LEAST_MEMORY_BYTES, 2 ** 40),
     metricsQueues: integer('METRICS_QUEUES', METRICS_QUEUES, 0, 10_000),

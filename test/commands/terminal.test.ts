@@ -1,5 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -10,6 +9,7 @@ import { lasting } from '../../commands/remote/terminal.ts';
 import { cliAt } from '../support/cli.ts';
 import { createDatabase, createEmptyDatabase, onServer } from '../support/database.ts';
 import { type Service, startService } from '../support/service.ts';
+import { onTerminal as commandOnTerminal } from '../support/terminal.ts';
 import { until } from '../support/until.ts';
 
 let service: Service;
@@ -31,28 +31,8 @@ const enqueue = async (queue: string, payload = '1') =>
   (await dibs(['enqueue', queue, payload])).stdout.trim();
 
 /** The command on a terminal of its own. `play` reads what is on it, and types. */
-async function onTerminal(
-  args: string,
-  play: (screen: () => string, type: (keys: string) => void) => Promise<void>,
-): Promise<{ status: number; screen: string }> {
-  const command = `stty cols 100 rows 20; exec ${process.execPath} dist/main.js ${args}`;
-  const child = spawn('script', ['-qefc', command, '/dev/null'], { env: { ...process.env, DIBS_URL: url } });
-  let screen = '';
-  child.stdout.setEncoding('utf8').on('data', (text) => {
-    screen += text;
-  });
-  const closed = once(child, 'close');
-  try {
-    await play(
-      () => screen,
-      (keys) => child.stdin.write(keys),
-    );
-    const [status] = await closed;
-    return { status, screen };
-  } finally {
-    child.kill();
-  }
-}
+const onTerminal = (args: string, play: Parameters<typeof commandOnTerminal>[2]) =>
+  commandOnTerminal(`exec ${process.execPath} dist/main.js ${args}`, { DIBS_URL: url }, play);
 
 describe('a real terminal', () => {
   test('top draws on a screen of its own, and gives the old one back at "q"', async () => {

@@ -31,7 +31,7 @@ export async function startReplica(
   const url = await new Promise<string>((resolve, reject) => {
     createInterface({ input: child.stdout }).on('line', (line) => {
       lines.push(line);
-      const ready = /ready at (https?:\S+?)"/.exec(line);
+      const ready = /ready at (https?:[^\s"]+)/.exec(line);
       if (ready) resolve(ready[1] as string);
     });
     child.once('exit', (code) => reject(new Error(`dibs ended with ${code}:\n${lines.join('\n')}`)));
