@@ -6,7 +6,7 @@ import type { Notifier } from '../replicas/notifier.ts';
 import type { LeasedJob } from '../verbs/claims.ts';
 import type { Claim } from './claim.ts';
 import type { Action, Event } from './events.ts';
-import type { Leases } from './lease.ts';
+import type { Leases } from './leasedJob.ts';
 import { alarms } from './limits.ts';
 import { AT_ONCE } from './looks.ts';
 import { newState } from './moves.ts';

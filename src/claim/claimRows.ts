@@ -41,7 +41,7 @@ const listed = (names: ClaimName[]) => ({
   holders: names.map(({ holder }) => holder),
 });
 
-const namesOf = (claims: Claim[]): ClaimName[] => claims.flatMap(({ name }) => name ?? []);
+export const namesOf = (claims: Claim[]): ClaimName[] => claims.flatMap(({ name }) => name ?? []);
 
 /**
  * What goes before a claiming statement and behind it, in its transaction. It fails (isClaimTaken) when a claim may not

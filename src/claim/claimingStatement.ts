@@ -1,31 +1,20 @@
 import type { RoundTrip } from '../batching/roundTrips.ts';
 import type { ScanRanges } from '../floor/scanRanges.ts';
-import { type Call, timeLimit } from '../postgres/pipeline.ts';
+import { timeLimit } from '../postgres/pipeline.ts';
 import type { Database } from '../postgres/pool.ts';
 import { type Prepared, prepared, row } from '../postgres/statements.ts';
 import type { Queue } from '../queues/cache.ts';
 import { type Claim, slotsOf } from './claim.ts';
 import { ownCalls } from './claimRows.ts';
-import type { KeySearchWay } from './keySearch.ts';
-import type { LeasedRow } from './leasedJob.ts';
+import type { ClaimedRow, FairRow, FrontRow, LeasedRow } from './leasedJob.ts';
 import { hasClaimLimit, withinClaimLimits } from './limits.ts';
-import type { QueueMemory } from './queueMemories.ts';
+import type { Scan } from './scans.ts';
 
 const statements = {
   plain: prepared('claim/plain', row<LeasedRow>()),
   limited: prepared('claim/limited', row<LeasedRow>()),
-  fair: prepared('claim/fair', row<LeasedRow & { cut: boolean; ms: number }>()),
-  front: prepared(
-    'claim/front',
-    row<
-      LeasedRow & {
-        first_rank: number | null;
-        first_position: number | null;
-        holds_all: boolean;
-        ms: number;
-      }
-    >(),
-  ),
+  fair: prepared('claim/fair', row<FairRow>()),
+  front: prepared('claim/front', row<FrontRow>()),
 };
 
 /** How much a statement may lease. */
@@ -34,23 +23,6 @@ export interface Room {
   /** The first job is leased, unless it is larger than this. */
   most_bytes: number;
 }
-
-/** What a claiming statement scans: the jobs without fairness keys, and for `front` those with keys. */
-export interface Scanned {
-  /** Undefined for a queue without fairness keys. */
-  way: KeySearchWay | undefined;
-  plain: ScanRanges;
-  fair: ScanRanges | undefined;
-}
-
-/** A row of any of the statements. */
-export type ClaimedRow = LeasedRow & {
-  cut?: boolean;
-  ms?: number;
-  first_rank?: number | null;
-  first_position?: number | null;
-  holds_all?: boolean;
-};
 
 export interface Claimed {
   rows: ClaimedRow[];
@@ -89,15 +61,25 @@ const fairRanges = ({ ranks, positions, last_ranks, last_positions }: ScanRanges
 });
 
 /** The statement that the queue needs, with its parameters. */
-function choose(queue: Queue, { cursor }: QueueMemory, parameters: Parameters, scanned: Scanned) {
-  const scanning = { ...parameters, ...scanned.plain };
-  if (scanned.fair)
+function choose(queue: Queue, parameters: Parameters, { known, way, plain, fair }: Scan) {
+  const scanning = { ...parameters, ...plain.ranges };
+  if (fair)
     return {
       statement: statements.front,
-      parameters: { ...scanning, ...cursor.parameters(), ...fairRanges(scanned.fair) },
+      parameters: { ...scanning, ...known.cursor.parameters(), ...fairRanges(fair.ranges) },
     };
-  if (scanned.way) return { statement: statements.fair, parameters: { ...scanning, ...cursor.parameters() } };
+  if (way) return { statement: statements.fair, parameters: { ...scanning, ...known.cursor.parameters() } };
   return { statement: hasClaimLimit(queue) ? statements.limited : statements.plain, parameters: scanning };
+}
+
+/** What goes before the statement and behind it. */
+function callsAround(claims: Claim[], { claim_holders, slots }: Parameters, { known, way }: Scan) {
+  const { before, behind } = claim_holders ? ownCalls(claims) : { before: [], behind: [] };
+  if (way !== 'limited walk') return { before, behind };
+  return {
+    before: [...before, timeLimit(known.keySearch.limitMs(slots))],
+    behind: [timeLimit(), ...behind],
+  };
 }
 
 /**
@@ -106,36 +88,23 @@ function choose(queue: Queue, { cursor }: QueueMemory, parameters: Parameters, s
  */
 export async function runClaim(context: {
   db: Database;
-  trip: RoundTrip['db'];
+  on: RoundTrip['db'];
   isShared: boolean;
   queue: Queue;
   claims: Claim[];
-  known: QueueMemory;
   parameters: Parameters;
-  scanned: Scanned;
+  scan: Scan;
   filled: () => void;
 }): Promise<Claimed> {
-  const { db, trip, isShared, queue, claims, known, parameters, scanned, filled } = context;
-  const before: Call[] = [];
-  const behind: Call[] = [];
-  if (parameters.claim_holders) {
-    const own = ownCalls(claims);
-    before.push(...own.before);
-    behind.push(...own.behind);
-  }
-  if (scanned.way === 'limited walk') {
-    before.push(timeLimit(known.keySearch.limitMs(parameters.slots)));
-    behind.unshift(timeLimit());
-  }
-  const { statement, parameters: all } = choose(queue, known, parameters, scanned);
+  const { db, on, isShared, queue, claims, parameters, scan, filled } = context;
+  const around = callsAround(claims, parameters, scan);
+  const chosen = choose(queue, parameters, scan);
+  const statement = chosen.statement as Prepared<object, ClaimedRow>;
   const serveKeys = (rows: ClaimedRow[]) => {
-    if (scanned.way) known.cursor.leased(rows);
+    if (scan.way) scan.known.cursor.leased(rows);
   };
   if (hasClaimLimit(queue)) {
-    const found = await withinClaimLimits(db, queue.id, statement as Prepared<object, ClaimedRow>, all, {
-      before,
-      behind,
-    });
+    const found = await withinClaimLimits(db, queue.id, statement, chosen.parameters, around);
     serveKeys(found.rows);
     return found;
   }
@@ -143,11 +112,6 @@ export async function runClaim(context: {
     serveKeys(rows);
     if (rows.length === parameters.slots) filled();
   };
-  const along = {
-    seen,
-    before,
-    behind,
-    hearsOfLocks: isShared,
-  };
-  return { rows: await trip.query(statement as Prepared<object, ClaimedRow>, all, along) };
+  const along = { ...around, seen, hearsOfLocks: isShared };
+  return { rows: await on.query(statement, chosen.parameters, along) };
 }

@@ -41,7 +41,7 @@ export function createClaims(context: {
   const lostLeases = createLostLeases({ db, settlement, ledger, log });
   const memories = createQueueMemories();
   const lost = lostLeases.claimLost;
-  const { leaseJobs, fairnessCursor, stop } = createLease({
+  const { leaseJobs, stop } = createLease({
     db,
     arrivals,
     memory,
@@ -95,7 +95,7 @@ export function createClaims(context: {
     open: dispatcher.open,
 
     memories,
-    fairnessCursor,
+    fairnessCursor: memories.cursorOf,
 
     /** The duty that gives lost leases back. */
     giveBackLost: lostLeases.search,

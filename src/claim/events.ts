@@ -1,6 +1,6 @@
 import type { LeasedJob } from '../verbs/claims.ts';
 import type { Claim } from './claim.ts';
-import type { Leases } from './lease.ts';
+import type { Leases } from './leasedJob.ts';
 import type { Statement, Trip, WaitLine } from './waitLine.ts';
 
 /** What happened. */

@@ -14,6 +14,34 @@ export interface LeasedRow extends Omit<JobRow, keyof typeof LEASED | 'awaited'>
   lease_expires_at: string;
 }
 
+/** As sql/claim/fair.sql returns it: `cut` when there may be more jobs, `ms` is the time that the statement took. */
+export interface FairRow extends LeasedRow {
+  cut: boolean;
+  ms: number;
+}
+
+/** As sql/claim/front.sql returns it: the first ready job with a key, and whether the scan came to the end of the queue. */
+export interface FrontRow extends LeasedRow {
+  first_rank: number | null;
+  first_position: number | null;
+  holds_all: boolean;
+  ms: number;
+}
+
+/** A row of any claiming statement. */
+export type ClaimedRow = LeasedRow & Partial<Omit<FairRow & FrontRow, keyof LeasedRow>>;
+
+/** What a statement leased to each claim. */
+export interface Leases {
+  jobs: LeasedJob[][];
+  /** True when there was only room for small jobs. */
+  scarce?: boolean;
+  /** True when the queue may hold more jobs, although the statement leased fewer than it was asked for. */
+  cut: boolean;
+  /** The time until the rate limit of the queue allows another job. None when it allows one now. */
+  opensInMs?: number | undefined;
+}
+
 /** A lease that a repeat of its claim finds. */
 export interface RepeatedRow extends Omit<LeasedRow, 'slot'> {
   lease_seconds: number;

@@ -34,6 +34,10 @@ export function createQueueMemories() {
 
     find: (name: string): QueueMemory | undefined => memories.get(name),
 
+    /** Where the fairness keys of a queue go on, as sql/claim/fair.sql takes it. */
+    cursorOf: (name: string) =>
+      memories.get(name)?.cursor.parameters() ?? { cursor_ranks: [], cursor_keys: [] },
+
     all: (): Iterable<QueueMemory> => memories.values(),
 
     /** After a restore, positions are used again. What is under way still writes into the old memories. */

@@ -1,5 +1,5 @@
 import { type Claim, slotsOf } from './claim.ts';
-import type { Leases } from './lease.ts';
+import type { Leases } from './leasedJob.ts';
 
 /** Runs for the first claims in line. */
 export interface Statement {

@@ -192,3 +192,5 @@ export function createRaiseFloor({ db, arrivals }: { db: Db; arrivals: Arrivals 
     },
   };
 }
+
+export type RaiseFloor = ReturnType<typeof createRaiseFloor>;

@@ -7,7 +7,7 @@ import {
   wantOnly,
 } from '../../../src/claim/claim.ts';
 import type { Action, Event } from '../../../src/claim/events.ts';
-import type { Leases } from '../../../src/claim/lease.ts';
+import type { Leases } from '../../../src/claim/leasedJob.ts';
 import type { State } from '../../../src/claim/moves.ts';
 import type { Statement, Trip, WaitLine } from '../../../src/claim/waitLine.ts';
 import type { LeasedJob } from '../../../src/verbs/claims.ts';
