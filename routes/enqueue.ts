@@ -1,8 +1,12 @@
 import { Type } from 'typebox';
 import type { Job } from '../src/job.ts';
 import { traceIn } from '../src/traceparent.ts';
-import type { Answer } from '../src/verbs/enqueue.ts';
-import { enqueueAndReply, idempotencyHeaders, replayedHeader } from './http/answers/idempotency.ts';
+import {
+  type Answer,
+  enqueueAndReply,
+  idempotencyHeaders,
+  replayedHeader,
+} from './http/answers/idempotency.ts';
 import { finishedWithin, isSole, preferHeaders, preferredWait } from './http/answers/prefer.ts';
 import type { App } from './http/connection/fastify.ts';
 import { takeWait } from './http/connection/memory.ts';

@@ -4,7 +4,8 @@
 import { writeCurrent } from './current.mjs';
 import { importSource } from './source.mjs';
 
-const { COLUMNS, NEW_JOB, CHANGED, columnNames, columnOf, nameOf } = await importSource('src/jobFields.ts');
+const { COLUMNS, NEW_JOB, KEPT_JOB, CHANGED, columnNames, columnOf, nameOf } =
+  await importSource('src/jobFields.ts');
 const { jobProperties } = await importSource('routes/schemas/job.ts');
 
 const GENERATED = 'Generated from src/jobFields.ts by "npm run generate".';
@@ -49,6 +50,10 @@ const FRAGMENTS = {
   new_job_values: [
     'What goes into the columns of new_job_columns.sql, of a job `new`.',
     list(asSent.map(([name, field]) => `new.${name}${isJson(field) ? '::json' : ''}`)),
+  ],
+  kept_values: [
+    'What an Idempotency-Key keeps of a job of `asked` that is inserted now: the attributes of dibs.kept_job, in its order.',
+    list(Object.values(KEPT_JOB)),
   ],
   changed_columns: [
     'The columns of a job `j` that a change sets as they are sent. What is null stays as it is.',

@@ -7,6 +7,30 @@ create type dibs.job_state as enum ('scheduled', 'ready', 'blocked', 'leased', '
 
 -- composite types
 
+create type dibs.kept_job as (
+  id uuid,
+  queue text,
+  state dibs.job_state,
+  priority smallint,
+  attempt integer,
+  max_attempts integer,
+  deliveries integer,
+  "group" text,
+  fairness_key text,
+  unique_key text,
+  run_at timestamp with time zone,
+  created_at timestamp with time zone,
+  headers text,
+  lease_expires_at timestamp with time zone,
+  finished_at timestamp with time zone,
+  worker text,
+  last_error text,
+  progress text,
+  result text,
+  payload text,
+  deduplicated boolean
+);
+
 create type dibs.new_job as (
   id uuid,
   delay_seconds double precision,
@@ -722,10 +746,11 @@ create table dibs.idempotency_keys (
   fingerprint bytea not null,
   created_at timestamp with time zone not null default now(),
   expires_at timestamp with time zone not null,
-  status smallint,
+  status smallint default 503,
   location text,
-  body text,
+  body text default '{"type":"urn:problem-type:dibs:unavailable","title":"The service is temporarily unavailable","status":503,"detail":"This replica runs an older Dibs than the one that took the request. Repeat it with the same key.","code":"unavailable","outcome":"unknown"}'::text,
   open_until timestamp with time zone,
+  jobs dibs.kept_job[],
   constraint idempotency_fingerprint CHECK ((octet_length(fingerprint) = 32)),
   constraint idempotency_key CHECK (((char_length(key) >= 1) AND (char_length(key) <= 256))),
   constraint idempotency_keys_pkey PRIMARY KEY (route, key)

@@ -4,31 +4,42 @@ import type { Job } from '../job.ts';
 import type { Ledger } from '../ledger.ts';
 import { LEFT_WAIT_BYTES } from '../memory.ts';
 import type { Database } from '../postgres/pool.ts';
-import type { Afterwards, Answer, Enqueued, IdempotentEnqueue, IdempotentRequest } from '../verbs/enqueue.ts';
+import {
+  type Afterwards,
+  type Enqueued,
+  enqueuedOf,
+  type IdempotentEnqueue,
+  type IdempotentRequest,
+  type Once,
+} from '../verbs/enqueue.ts';
 import type { Enqueue } from './enqueue.ts';
-import { type KeptAnswer, keepAnswer, recall, takeKey } from './keptAnswers.ts';
+import { keepJobs, recall, takeKey } from './keptJobs.ts';
 import type { OnceBatcher } from './onceBatcher.ts';
 
 /** While a request waits for its job on another replica, this replica looks this often whether it is answered. */
 const LOOK_MS = 200;
 
+/** What is answered first. A request that was carried out before has enqueued nothing now. */
+interface Begun {
+  given: Once & { open?: boolean };
+  enqueued?: Enqueued;
+}
+
 /** A request that is carried out. */
 interface UnderWay {
   fingerprint: string;
-  /** Settles when its jobs are committed, or when an answer is found. */
-  begun: Promise<{ given: KeptAnswer | Answer; enqueued?: Enqueued | undefined }>;
+  /** Settles when its jobs are committed, or when a record is found. */
+  begun: Promise<Begun>;
   /** It may come much later. */
-  answer: Promise<Answer>;
+  answer: Promise<Once>;
 }
 
-export function enqueuedOf(jobs: Job[]): Enqueued {
-  const [{ id, deduplicated }] = jobs as [Job];
-  return { id, isDuplicate: deduplicated === true };
-}
+/** Copies, because a job may become the head of its group after the commit, and the first answer says what a repeat will. */
+const asKept = (jobs: Job[]): Job[] => jobs.map((job) => ({ ...job }));
 
-const replay = (answer: Answer): Answer => ({ ...answer, replayed: true });
+const replay = ({ jobs, older }: Once): Once => ({ jobs, older, replayed: true });
 
-/** Carries out requests once for each key. The answer commits together with the jobs. */
+/** Carries out requests once for each key. The record of the key commits together with the jobs. */
 export function idempotentEnqueue(context: {
   db: Database;
   enqueueWithin: Enqueue['enqueueWithin'];
@@ -42,53 +53,50 @@ export function idempotentEnqueue(context: {
   const underWay = new Map<string, UnderWay>();
   context.ledger.count('idempotency_keys', () => underWay.size);
 
-  /** The first answer, and the jobs, unless the request was carried out before. */
-  const carryOut = ({ request, jobs, at, answerOf, afterwards, by }: IdempotentEnqueue) =>
-    enqueueWithin<Awaited<UnderWay['begun']>>(
+  /** Carries the request out in a transaction of its own, unless it was carried out before. */
+  const carryOut = ({ request, jobs, at, afterwards, by }: IdempotentEnqueue) =>
+    enqueueWithin<Begun>(
       jobs,
       at,
       async (transaction, enqueueIn) => {
         if (!(await takeKey(transaction, request)))
-          return { given: (await recall(transaction, request)) as KeptAnswer };
-        const written = await enqueueIn();
-        const given = await answerOf(written);
-        await keepAnswer(transaction, request, given, afterwards?.seconds);
-        return { given, enqueued: enqueuedOf(written) };
+          return { given: (await recall(transaction, request)) as Once };
+        const inserted = await enqueueIn();
+        await keepJobs(transaction, request, inserted, afterwards?.seconds);
+        return { given: { jobs: asKept(inserted) }, enqueued: enqueuedOf(inserted) };
       },
       { by },
     );
 
-  /** Keeps the final answer, and returns it. In an outage the first answer stays, as another replica would give that. */
-  async function conclude(
-    request: IdempotentRequest,
-    first: Answer,
-    last: Answer | undefined,
-  ): Promise<Answer> {
+  /** Keeps what is answered in the end, and returns it. In an outage the first answer stays, as another replica would give that. */
+  async function conclude(request: IdempotentRequest, first: Once, finished: Job | undefined): Promise<Once> {
+    const last = finished ? { jobs: [finished] } : first;
     try {
-      await keepAnswer(db, request, last ?? first);
-      return last ?? first;
+      await keepJobs(db, request, last.jobs);
+      return last;
     } catch (error) {
       if (!isOutage(error)) throw error;
       return first;
     }
   }
 
-  /** Waits until a kept answer is final, and returns it. */
-  async function whenFinal(request: IdempotentRequest, kept: KeptAnswer | Answer): Promise<Answer> {
+  /** Waits until nothing replaces the kept jobs any more, and returns them. */
+  async function whenFinal(request: IdempotentRequest, kept: Begun['given']): Promise<Once> {
     let known = kept;
-    while ('open' in known && known.open && !closed()) {
+    while (known.open && !closed()) {
       await sleep(LOOK_MS);
       known = (await recall(db, request)) ?? { ...known, open: false };
     }
     return known;
   }
 
-  async function recallOrCarryOut(asked: IdempotentEnqueue): UnderWay['begun'] {
-    const { request, jobs, at, answerOf, afterwards } = asked;
-    const done = await enqueueTogether(jobs, at, (jobs) =>
-      insertOnce({ request, jobs, answerOf, openSeconds: afterwards?.seconds }),
-    );
-    if (done) return { given: done.answer, enqueued: enqueuedOf(done.inserted) };
+  async function recallOrCarryOut(asked: IdempotentEnqueue): Promise<Begun> {
+    const { request, jobs, at, afterwards } = asked;
+    const done = await enqueueTogether(jobs, at, async (jobs) => {
+      const inserted = await insertOnce({ request, jobs, openSeconds: afterwards?.seconds });
+      return inserted && { inserted, jobs: asKept(inserted) };
+    });
+    if (done) return { given: { jobs: done.jobs }, enqueued: enqueuedOf(done.inserted) };
     // Nothing was done with others. Alone, it is told why. The look comes first: a request that was carried out must not
     // create its queue again.
     const given = await recall(db, request);
@@ -101,12 +109,12 @@ export function idempotentEnqueue(context: {
     id: string,
     request: IdempotentRequest,
     afterwards: Afterwards | undefined,
-    begun: UnderWay['begun'],
-  ): Promise<Answer> {
+    begun: Promise<Begun>,
+  ): Promise<Once> {
     try {
       const { given, enqueued } = await begun;
       if (!enqueued) return replay(await whenFinal(request, given));
-      return afterwards ? await conclude(request, given, await afterwards.answer(enqueued)) : given;
+      return afterwards ? await conclude(request, given, await afterwards.finished(enqueued)) : given;
     } finally {
       underWay.delete(id);
     }
@@ -116,7 +124,7 @@ export function idempotentEnqueue(context: {
   async function answerOrLeave({ begun, answer }: UnderWay, afterwards: Afterwards | undefined) {
     if (!afterwards) return answer;
     const { given } = await begun;
-    return new Promise<Answer>((resolve, reject) => {
+    return new Promise<Once>((resolve, reject) => {
       answer.then(resolve, reject);
       afterwards.onHangup(() => resolve(given));
     });
@@ -136,12 +144,12 @@ export function idempotentEnqueue(context: {
   }
 
   /**
-   * Inserts jobs, and returns the answer that `answerOf` makes of them. If a replica has carried out the request within
-   * 24 hours, it returns the answer of then. If the request is under way, it waits for that answer. Another request with
+   * Inserts jobs, and returns them. If a replica has carried out the request within 24 hours, it returns the jobs as they
+   * were answered then. If the request is under way, it waits for that answer. Another request with
    * the same key waits only until the jobs of the first are committed, and is refused then.
    * @throws Refusal `idempotency_key_reused` when the key has another fingerprint
    */
-  return async function enqueueOnce(asked: IdempotentEnqueue): Promise<Answer> {
+  return async function enqueueOnce(asked: IdempotentEnqueue): Promise<Once> {
     const { route, key, fingerprint } = asked.request;
     // No header has a line break.
     const id = `${route}\n${key}`;

@@ -865,17 +865,6 @@ export interface StatementTypes {
       unique_key: string;
     };
   };
-  'enqueue/idempotency_answer': {
-    parameters: {
-      status: number | null;
-      location: string | null;
-      body: string | null;
-      open_seconds: number | null;
-      route: string | null;
-      key: string | null;
-    };
-    columns: Record<never, never>;
-  };
   'enqueue/idempotency_find': {
     parameters: {
       fingerprint: string | null;
@@ -884,11 +873,40 @@ export interface StatementTypes {
     };
     columns: {
       matches: boolean;
-      status: number;
-      location: string;
-      body: string;
       open: boolean;
+      older: string;
+      id: string;
+      queue: string;
+      state: JobState;
+      priority: number;
+      attempt: number;
+      max_attempts: number;
+      deliveries: number;
+      group: string;
+      fairness_key: string;
+      unique_key: string;
+      run_at: string;
+      created_at: string;
+      headers: string;
+      lease_expires_at: string;
+      finished_at: string;
+      worker: string;
+      last_error: string;
+      progress: string;
+      result: string;
+      payload: string;
+      deduplicated: boolean;
+      ordinality: number;
     };
+  };
+  'enqueue/idempotency_keep': {
+    parameters: {
+      jobs: string | null;
+      open_seconds: number | null;
+      route: string | null;
+      key: string | null;
+    };
+    columns: Record<never, never>;
   };
   'enqueue/idempotency_take': {
     parameters: {
@@ -997,8 +1015,6 @@ export interface StatementTypes {
   'enqueue/insert_new_once': {
     parameters: {
       queue_id: number | null;
-      routes: (string | null)[] | TextArray | null;
-      keys: (string | null)[] | TextArray | null;
       ids: (string | null)[] | null;
       delays: (number | null)[] | null;
       run_ats: (string | null)[] | null;
@@ -1014,14 +1030,11 @@ export interface StatementTypes {
       expiries: (number | null)[] | null;
       waits: (number | null)[] | null;
       firsts: (string | null)[] | null;
+      routes: (string | null)[] | TextArray | null;
+      keys: (string | null)[] | TextArray | null;
       fingerprints: (string | null)[] | TextArray | null;
-      statuses: (number | null)[] | null;
-      locations: (string | null)[] | TextArray | null;
-      bodies: (string | null)[] | TextArray | null;
-      state_mark: string | null;
-      run_at_mark: string | null;
-      created_at_mark: string | null;
       open_seconds: (number | null)[] | null;
+      queue: string | null;
     };
     columns: {
       id: string;
@@ -1033,8 +1046,6 @@ export interface StatementTypes {
   'enqueue/insert_once': {
     parameters: {
       queue_id: number | null;
-      routes: (string | null)[] | TextArray | null;
-      keys: (string | null)[] | TextArray | null;
       ids: (string | null)[] | null;
       delays: (number | null)[] | null;
       run_ats: (string | null)[] | null;
@@ -1050,14 +1061,11 @@ export interface StatementTypes {
       expiries: (number | null)[] | null;
       waits: (number | null)[] | null;
       firsts: (string | null)[] | null;
+      routes: (string | null)[] | TextArray | null;
+      keys: (string | null)[] | TextArray | null;
       fingerprints: (string | null)[] | TextArray | null;
-      statuses: (number | null)[] | null;
-      locations: (string | null)[] | TextArray | null;
-      bodies: (string | null)[] | TextArray | null;
-      state_mark: string | null;
-      run_at_mark: string | null;
-      created_at_mark: string | null;
       open_seconds: (number | null)[] | null;
+      queue: string | null;
     };
     columns: {
       id: string;

@@ -41,13 +41,14 @@ export interface IdempotentRequest {
   fingerprint: string;
 }
 
-/** The answer to a request, to be given again when the request is repeated. */
-export interface Answer {
-  status: number;
-  location: string | null;
-  body: string;
-  /** Set when the request is a repeat, and an earlier one got this answer first. */
+/** What a request with a key is to be answered: its jobs, as they were when it was first answered. */
+export interface Once {
+  /** In the order of the request. Or the one that has finished while `afterwards` waited for it. */
+  jobs: Job[];
+  /** Set when the request is a repeat, and an earlier one was answered this first. */
   replayed?: true;
+  /** In place of the jobs: the record of a Dibs before migration 0027, for the protocol that wrote it. */
+  older?: string | undefined;
 }
 
 /** What is known of the job of a request after its commit: without the payload, which may be large. */
@@ -56,8 +57,11 @@ export interface Enqueued {
   isDuplicate: boolean;
 }
 
-/** The answer of a request that has enqueued these jobs. */
-export type AnswerOf = (jobs: Job[]) => Answer | Promise<Answer>;
+/** What is known of the first job of a request. */
+export function enqueuedOf(jobs: Job[]): Enqueued {
+  const [{ id, deduplicated }] = jobs as [Job];
+  return { id, isDuplicate: deduplicated === true };
+}
 
 /**
  * What a request does once its jobs are committed, such as waiting for the end of its job. It goes on when its client hangs up,
@@ -66,8 +70,8 @@ export type AnswerOf = (jobs: Job[]) => Answer | Promise<Answer>;
 export interface Afterwards {
   /** The longest time that it takes. */
   seconds: number;
-  /** Another answer, if there is one. */
-  answer(job: Enqueued): Promise<Answer | undefined>;
+  /** The finished job, if it finishes in time. */
+  finished(job: Enqueued): Promise<Job | undefined>;
   /** What it holds of the memory budget, apart from its request. */
   hold(): Hold;
   /** Is given the function to call when the client is gone. */
@@ -77,7 +81,6 @@ export interface Afterwards {
 /** Jobs to enqueue once for each key. */
 export interface IdempotentEnqueue extends EnqueueRequest {
   request: IdempotentRequest;
-  answerOf: AnswerOf;
   afterwards?: Afterwards | undefined;
 }
 
@@ -107,7 +110,7 @@ export interface EnqueueVerbs {
    * are long gone. Refusals are not kept.
    * @throws Refusal those of `enqueue`, `idempotency_key_reused` when the key has another fingerprint
    */
-  enqueueOnce(request: IdempotentEnqueue): Promise<Answer>;
+  enqueueOnce(request: IdempotentEnqueue): Promise<Once>;
 
   /**
    * Waits for the end of a job that this request has enqueued. It answers as `waitForJob` does.

@@ -204,6 +204,70 @@ describe.each([
   });
 });
 
+test('a record of an older Dibs is answered to a repeat as it was written, with any texts in it', async () => {
+  const queue = at.newQueue();
+  const key = newKey();
+  const first = await post(here, '/jobs', { queue }, key);
+  // What a Dibs before migration 0027 wrote, of a job that had finished while the request waited. Here it took an expired key again.
+  const body = first.text
+    .replace('"headers":{}', '"payload":{"b":1.0,"a":"\\u0000","a":1e400},"headers":{"b":"\\"","a":""}')
+    .replace('"result":null', '"result":"\\u0000"');
+  await sql(
+    `update dibs.idempotency_keys
+     set status = 200, location = '/jobs/x', body = $2 where key = $1`,
+    [key, body],
+  );
+  for (const on of [here, there]) {
+    const repeat = await post(on, '/jobs', { queue }, key);
+    expect(answerOf(repeat)).toEqual({ ...answerOf(first), status: 200, location: '/jobs/x', text: body });
+    expect(isReplayed(repeat)).toBe('true');
+  }
+  await age(key, '24 hours');
+  const second = await post(there, '/jobs', { queue }, key);
+  expect(second.status).toBe(201);
+  expect(answerOf(await post(here, '/jobs', { queue }, key))).toEqual(answerOf(second));
+});
+
+test('an older replica that meets a record of jobs answers 503, and enqueues nothing', async () => {
+  const queue = at.newQueue();
+  const key = newKey();
+  const take = newKey();
+  await post(here, '/jobs', { queue }, key);
+  await at.ok('POST', '/jobs', { queue, unique_key: 'u' });
+  await post(here, '/jobs', { queue, unique_key: 'u' }, take);
+  // Such a replica answers what these three columns say.
+  const kept = await sql<{ status: number; location: null; body: string }>(
+    'select status, location, body from dibs.idempotency_keys where key = any ($1)',
+    [[key, take]],
+  );
+  expect(kept).toHaveLength(2);
+  for (const { status, location, body } of kept) {
+    expect({ status, location }).toEqual({ status: 503, location: null });
+    expect(JSON.parse(body)).toMatchObject({ status: 503, code: 'unavailable', outcome: 'unknown' });
+  }
+});
+
+test('a batch of jobs of all kinds is told again as it was: delays, groups, headers, duplicates, of jobs that changed since', async () => {
+  const queue = at.newQueue();
+  await at.enqueue({ queue, unique_key: 'taken', headers: { h: '\ud83d\ude00' } });
+  for (const more of [[], [{ queue, unique_key: 'taken' }]]) {
+    const key = newKey();
+    const group = newKey();
+    const jobs = [
+      { queue, payload: 1, priority: -3, max_attempts: 7, headers: { b: '2', a: '$&"\\' } },
+      { queue, delay_seconds: 600, fairness_key: 'f' },
+      { queue, group },
+      { queue, group },
+      ...more,
+    ];
+    const first = await post(here, '/jobs/batch', { jobs }, key);
+    expect(first.status).toBe(201);
+    for (const job of await at.claim(queue, { limit: 10 })) await at.settle('nack', job, { retry: false });
+    for (const on of [here, there])
+      expect(answerOf(await post(on, '/jobs/batch', { jobs }, key))).toEqual(answerOf(first));
+  }
+});
+
 test('another body with the same key is refused at once while the first request waits for its result', async () => {
   const queue = at.newQueue();
   const key = newKey();
@@ -424,7 +488,7 @@ test('the records of keys are deleted after 24 hours, and not before', async () 
   });
 });
 
-const NEW_ANSWER = { status: 201, location: '/jobs/1', body: '{}', open_seconds: null };
+const NO_JOBS = { jobs: '[]', open_seconds: null };
 
 describe.each([
   ['never analyzed', ''],
@@ -450,7 +514,7 @@ describe.each([
 
   test.each([
     ['enqueue/idempotency_find', { route: 'POST /jobs', key: 'key-700', fingerprint: '00' }, 1],
-    ['enqueue/idempotency_answer', { ...NEW_ANSWER, route: 'POST /jobs', key: 'key-700' }, 1],
+    ['enqueue/idempotency_keep', { ...NO_JOBS, route: 'POST /jobs', key: 'key-700' }, 1],
     ['maintenance/prune_answers', { from: '-infinity' }, 100],
   ] as const)('%s reads only the rows that it needs', async (name, parameters, rows) => {
     const plan = await (await prepare(client, name, 'custom')).run(parameters);

@@ -36,7 +36,6 @@ test('claims that went along are told of the jobs after all, when a repeat has u
     insert({
       request: { route: 'POST /jobs', key: 'key', fingerprint: '' },
       jobs: [toInsert({}, { id: 7, name: 'q', max_attempts: 5 } as Queue, null)],
-      answerOf: () => ({ status: 201, location: null, body: '{}' }),
       openSeconds: undefined,
     });
 

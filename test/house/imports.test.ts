@@ -124,8 +124,7 @@ describe('the house', () => {
         roomOf(imported) !== PLAIN &&
         !known.test(imported),
     );
-    // It goes when idempotency keeps facts.
-    expect(strange).toEqual(['routes/http/answers/idempotency.ts -> src/enqueue/idempotency.ts']);
+    expect(strange).toEqual([]);
   });
 
   test('what is put around the verbs knows the pages of verbs, and no room that fulfils them', () => {

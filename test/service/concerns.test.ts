@@ -62,7 +62,6 @@ describe('the verbs of an engine', () => {
         request: { route: 'POST /jobs', key: 'k', fingerprint: '0'.repeat(64) },
         jobs: [job],
         at,
-        answerOf: () => ({ status: 201, location: null, body: '{}' }),
       }),
     waitForEnqueued: () => engine.waitForEnqueued({ id, wait_seconds: 0 }),
     claim: () => engine.claim({ queues: [queue] }),

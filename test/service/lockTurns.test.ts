@@ -49,7 +49,6 @@ test.each<[string, (queue: string) => Promise<unknown>]>([
         request: { route: 'POST /jobs', key: queue, fingerprint: '0'.repeat(64) },
         jobs: [{ queue, unique_key: 'k' }],
         at: here,
-        answerOf: () => ({ status: 201, location: null, body: '{}' }),
       }),
   ],
   [

@@ -21,10 +21,7 @@ test.skipIf(!commit)(
       const { violations, record, complaints } = await runMixed(database.url, seed, SECONDS, old.folder);
       const stories = storiesOf(violations, record.lives, began).map((life) => JSON.stringify(life));
       const summary = { seed, commit, complaints: complaints.slice(0, 20), stories };
-      // Migration 0014 moved what a repeat is known by: one that goes to a replica of the other version is a new claim
-      // (docs/decisions/0019-repeated-claims-and-expiry.md). Drop this exception with the next migration.
-      const others = violations.filter((violation) => !/^claim \d+ was answered /.test(violation));
-      expect(others, JSON.stringify(summary, null, 2)).toEqual([]);
+      expect(violations, JSON.stringify(summary, null, 2)).toEqual([]);
     } finally {
       await database.drop();
       old.remove();

@@ -178,13 +178,8 @@ const newOnce = (queue: number, ids: string[]) => ({
   routes: all(ids, 'POST /jobs'),
   keys: ids,
   fingerprints: all(ids, '0'.repeat(64)),
-  statuses: all(ids, 201),
-  locations: all(ids, null),
-  bodies: all(ids, 'a b c'),
+  queue: 'q',
   open_seconds: all(ids, null),
-  state_mark: 'a',
-  run_at_mark: 'b',
-  created_at_mark: 'c',
 });
 
 /** The statements for which a bad plan would hurt, with parameters for some jobs. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { columnNames, columnOf, NEW_JOB, nameOf } from '../../src/jobFields.ts';
+import { columnNames, columnOf, KEPT_JOB, NEW_JOB, nameOf, otherFields } from '../../src/jobFields.ts';
 import { exportTo } from '../../src/transfer/exportTo.ts';
 import { importFrom } from '../../src/transfer/importFrom.ts';
 import { createDatabase, onServer } from '../support/database.ts';
@@ -111,12 +111,38 @@ test('each column of dibs.jobs is in src/jobFields.ts, with its type', () => {
   expect([...known].sort(byName)).toEqual([...described].sort(byName));
 });
 
-test('the attributes of dibs.new_job are in src/jobFields.ts, in their order', async () => {
+test.each([
+  ['dibs.new_job', NEW_JOB],
+  ['dibs.kept_job', KEPT_JOB],
+])('the attributes of %s are in src/jobFields.ts, in their order', async (type, fields) => {
   const rows = await onServer<{ name: string }>(
     service.databaseUrl,
-    `select attname as name from pg_attribute where attrelid = 'dibs.new_job'::regclass and attnum > 0 order by attnum`,
+    `select attname as name from pg_attribute where attrelid = '${type}'::regclass and attnum > 0 order by attnum`,
   );
-  expect(Object.keys(NEW_JOB)).toEqual(rows.map(({ name }) => name));
+  expect(Object.keys(fields)).toEqual(rows.map(({ name }) => name));
+});
+
+test('an Idempotency-Key keeps each field that answers show', () => {
+  expect(otherFields(KEPT_JOB)).toEqual([]);
+});
+
+test('the type of kept jobs takes another field while jobs are kept', async () => {
+  const client = new pg.Client(service.databaseUrl);
+  await client.connect();
+  try {
+    await client.query('begin');
+    await client.query(
+      `insert into dibs.idempotency_keys (route, key, fingerprint, expires_at, jobs)
+       select 'r', 'k', sha256('f'), now(), array[json_populate_record(null::dibs.kept_job, '{ "worker": "ada" }')]`,
+    );
+    await client.query('alter type dibs.kept_job add attribute tags text[]');
+    const { rows } = await client.query(
+      `select worker, tags from dibs.idempotency_keys, unnest(jobs) where route = 'r'`,
+    );
+    expect(rows).toEqual([{ worker: 'ada', tags: null }]);
+  } finally {
+    await client.end();
+  }
 });
 
 describe('every column of a job', () => {

@@ -1,8 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { enqueuedOf } from '../../../src/enqueue/idempotency.ts';
 import type { Job } from '../../../src/job.ts';
-import type { Afterwards, Answer, AnswerOf, NewJob } from '../../../src/verbs/enqueue.ts';
+import {
+  type Afterwards,
+  enqueuedOf,
+  type NewJob,
+  type Once,
+  type PathOf,
+} from '../../../src/verbs/enqueue.ts';
 import { text } from '../../schemas/common.ts';
 import { timesSent } from '../connection/head.ts';
 import { invalidPart } from './invalidPart.ts';
@@ -55,32 +60,47 @@ function keyOf({ headers, raw }: FastifyRequest): string | undefined {
   return key;
 }
 
-/** Sends an answer: a new one, or one that was given before. */
-export function sendAnswer(reply: FastifyReply, { status, location, body, replayed }: Answer): FastifyReply {
+/** The answer to an enqueue. */
+export interface Answer {
+  status: number;
+  location: string | null;
+  body: string;
+}
+
+export function sendAnswer(reply: FastifyReply, { status, location, body }: Answer): FastifyReply {
   if (location !== null) reply.header('location', location);
-  if (replayed) reply.header('idempotent-replayed', 'true');
   return reply.code(status).type('application/json').send(body);
 }
 
-const firstAnswer = async (jobs: Job[], answerOf: AnswerOf, afterwards?: Afterwards) =>
-  (await afterwards?.answer(enqueuedOf(jobs))) ?? answerOf(jobs);
+/** Writes the answer of a request that has enqueued these jobs. */
+type AnswerOf = (jobs: Job[]) => Answer | Promise<Answer>;
+
+async function enqueueOnly(
+  request: FastifyRequest,
+  asked: { jobs: NewJob[]; at: PathOf },
+  afterwards?: Afterwards,
+) {
+  const jobs = await request.verbs.enqueue(asked);
+  const finished = await afterwards?.finished(enqueuedOf(jobs));
+  return { jobs: finished ? [finished] : jobs };
+}
 
 /**
- * Enqueues jobs, once for each Idempotency-Key, and replies. The answer comes from `afterwards`, which may wait for the
- * jobs to finish, or else from `answerOf`. `at` gives the JSON pointer to each job in the body.
+ * Enqueues jobs, once for each Idempotency-Key, and replies. `answerOf` writes the answer: of the jobs, or of the one that
+ * finished while `afterwards` waited for it. `at` gives the JSON pointer to each job in the body.
  */
 export async function enqueueAndReply(
   request: FastifyRequest,
   reply: FastifyReply,
   jobs: NewJob[],
-  at: (i: number) => string,
+  at: PathOf,
   answerOf: AnswerOf,
   afterwards?: Afterwards,
 ): Promise<FastifyReply> {
   const key = keyOf(request);
-  const given =
+  const once: Once =
     key === undefined
-      ? await firstAnswer(await request.verbs.enqueue({ jobs, at }), answerOf, afterwards)
+      ? await enqueueOnly(request, { jobs, at }, afterwards)
       : await request.verbs.enqueueOnce({
           request: {
             route: request.route.name,
@@ -89,10 +109,11 @@ export async function enqueueAndReply(
           },
           jobs,
           at,
-          answerOf,
           afterwards,
         });
+  const given: Answer = once.older === undefined ? await answerOf(once.jobs) : JSON.parse(once.older);
   // A refusal applies no preference.
   if (afterwards) reply.header('preference-applied', `wait=${afterwards.seconds}`);
+  if (once.replayed) reply.header('idempotent-replayed', 'true');
   return sendAnswer(reply, given);
 }

@@ -7,7 +7,6 @@ import type { Afterwards } from '../../../src/verbs/enqueue.ts';
 import { MAX_WAIT_SECONDS } from '../../schemas/common.ts';
 import { takeAnswer } from '../connection/memory.ts';
 import { onHangup } from '../connection/taken.ts';
-import { jobJson } from '../json/serialize.ts';
 import { callerId } from '../security/clientAddress.ts';
 
 export const preferHeaders = Type.Object({
@@ -65,7 +64,7 @@ export function finishedWithin(seconds: number, request: FastifyRequest): Afterw
         client = undefined;
         gone();
       }),
-    async answer({ id, isDuplicate }) {
+    async finished({ id, isDuplicate }) {
       try {
         const announced = !isDuplicate;
         const finished = await verbs.waitForEnqueued({
@@ -80,8 +79,7 @@ export function finishedWithin(seconds: number, request: FastifyRequest): Afterw
         const bytes = sizeOf(finished);
         if (client) takeAnswer(client, bytes);
         else own.take(bytes * (COPIES - 1));
-        const body = jobJson({ ...finished, deduplicated: isDuplicate || undefined });
-        return { status: 200, location: `/jobs/${id}`, body };
+        return { ...finished, deduplicated: isDuplicate || undefined };
       } catch (error) {
         // The job was purged, the database is away, or there is no memory for the whole job. The job was enqueued, and that is the answer.
         if (error instanceof Refusal) return undefined;

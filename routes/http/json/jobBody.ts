@@ -1,11 +1,12 @@
 import type { Static } from 'typebox';
 import type { Job as EngineJob } from '../../../src/job.ts';
+import { isFinished } from '../../../src/job.ts';
 import type { Trace } from '../../../src/traceparent.ts';
-import type { Answer, NewJob } from '../../../src/verbs/enqueue.ts';
+import type { NewJob } from '../../../src/verbs/enqueue.ts';
 import type { Backoff } from '../../../src/verbs/queues.ts';
 import { ref } from '../../schemas/common.ts';
 import { DEFAULT_BACKOFF, Job, type JobSpec } from '../../schemas/job.ts';
-import { replayedHeader } from '../answers/idempotency.ts';
+import { type Answer, replayedHeader } from '../answers/idempotency.ts';
 import { answer } from '../openapi/operation.ts';
 import { jobJson } from './serialize.ts';
 
@@ -35,9 +36,9 @@ export const withFollowUps = <I extends { enqueue?: Static<typeof JobSpec>[] }>(
   enqueue: item.enqueue?.map((job) => toNewJob(job, trace)),
 });
 
-/** The answer to an enqueue: 201 with the new job, or 200 with the job that already has its unique key. */
+/** 201 with the new job. 200 with the job that already has its unique key, or with the one that is finished already. */
 export const enqueued = (job: EngineJob): Answer => ({
-  status: job.deduplicated ? 200 : 201,
+  status: job.deduplicated || isFinished(job.state) ? 200 : 201,
   location: `/jobs/${job.id}`,
   body: jobJson(job),
 });
