@@ -26,6 +26,7 @@ export function banner(config: Config, { port, needsKey }: Ready, paint: Paint):
     ['The API', `${address}/docs`],
     ['The data', data],
     ['A first job', firstJob(address, needsKey)],
+    ['See it work', 'npm run demo'],
     ['Stop it', 'Ctrl-C'],
   ];
   return shownTogether(

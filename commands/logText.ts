@@ -22,7 +22,7 @@ const stacksOf = ({ stack = '', cause }: LoggedError): string =>
 
 function shownLine({ level, time, msg, err, ...fields }: Line, paint: Paint): Shown {
   const label = level >= ERROR ? paint('red', 'error ') : level >= WARN ? paint('yellow', 'warning ') : '';
-  const own = Object.entries(fields).filter(([name]) => !COMMON.includes(name));
+  const own = Object.entries(fields).filter(([name, value]) => value !== null && !COMMON.includes(name));
   const more = shownTogether(own.map(([name, value]) => shown`  ${name}=${textOf(value)}`));
   const stacks = err === undefined ? '' : shownLines(stacksOf(err as LoggedError));
   return shown`${paint('dim', timeOf(time))} ${label}${msg}${paint('dim', more)}${stacks}\n`;

@@ -18,6 +18,7 @@ const MODULES: [names: string[], load: () => Promise<Module>][] = [
   [['audit'], () => import('./audit.ts')],
   [['top'], () => import('./top.ts')],
   [['tail'], () => import('./tail.ts')],
+  [['demo'], () => import('./demo.ts')],
   [['bench'], () => import('./bench.ts')],
   [['context'], () => import('./context.ts')],
   [['completion'], () => import('./completion.ts')],
