@@ -10,7 +10,7 @@ export interface Grant {
 
 /** Who sends a request. */
 export interface Caller {
-  /** Keeps the `Idempotency-Key`s and `claim_id`s of callers apart. Undefined: nobody needs a key. */
+  /** Keeps the idempotency keys and `claim_id`s of callers apart. Undefined: nobody needs a key. */
   readonly id: string | undefined;
   /** For the audit. */
   readonly name: string;

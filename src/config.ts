@@ -12,7 +12,7 @@ import { DEFAULT_MEMORY_BYTES, LEAST_MEMORY_BYTES } from './memory.ts';
 export { isLoopback } from './config/reach.ts';
 
 export interface Config extends Reach {
-  /** Undefined: plain HTTP. */
+  /** Undefined: without TLS. */
   tls: TlsPaths | undefined;
   limits: HttpLimits;
   /** Undefined means an embedded PostgreSQL with its data under `dataDir`. */
@@ -34,7 +34,7 @@ export interface Config extends Reach {
   slowRoundTripMs: number;
   /** Whether spans are sent to a collector. */
   traces: boolean;
-  /** For how long a replica that is to stop serves on, after /readyz has become 503. */
+  /** For how long a replica that is to stop serves on, after it has said that it is not ready. */
   drainSeconds: number;
   rates: Rates;
   /** Undefined: there is no issuer whose tokens count. */

@@ -55,7 +55,7 @@ async function close(base: Base, rooms: Rooms, duties: Duties): Promise<void> {
 }
 
 /**
- * The queue, without HTTP: every verb of the contract, and the duties that run beside them. Any number of engines may
+ * The queue, without a protocol: every verb of the contract, and the duties that run beside them. Any number of engines may
  * work on one database. Verbs throw a Refusal (errors.ts) for a request that is not carried out.
  */
 export async function startEngine(options: EngineOptions) {

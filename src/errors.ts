@@ -1,4 +1,4 @@
-/** Every code of a refusal. Programs rely on them, so a code never changes its meaning. */
+/** Every code of a verb that is refused. Programs rely on them, so a code never changes its meaning. */
 export type RefusalCode =
   | 'invalid_request'
   | 'unauthorized'
@@ -8,9 +8,6 @@ export type RefusalCode =
   | 'schedule_not_found'
   | 'key_not_found'
   | 'operation_not_found'
-  | 'route_not_found'
-  | 'method_not_allowed'
-  | 'request_timeout'
   | 'lease_lost'
   | 'job_leased'
   | 'job_finished'
@@ -20,13 +17,9 @@ export type RefusalCode =
   | 'too_many_keys'
   | 'too_many_operations'
   | 'too_many_queues'
-  | 'payload_too_large'
-  | 'unsupported_media_type'
   | 'idempotency_key_reused'
   | 'queue_full'
   | 'rate_limited'
-  | 'headers_too_large'
-  | 'internal'
   | 'unavailable'
   | 'overloaded';
 
@@ -42,16 +35,22 @@ export interface FieldError {
  */
 export type Outcome = 'not_done' | 'unknown';
 
-/** A request is not carried out. The message tells its sender why. */
-export class Refusal extends Error {
-  readonly code: RefusalCode;
+/** A request is not carried out. The message tells its sender why. A protocol has a `Code` of its own for what it refuses itself. */
+export class Refusal<Code extends string = RefusalCode> extends Error {
+  readonly code: Code;
   readonly errors: FieldError[] | undefined;
   /** Only of `unavailable` and `overloaded`. */
   readonly outcome: Outcome | undefined;
   /** Sooner than that, the request would be refused again. */
   retryAfterSeconds = 1;
 
-  constructor(code: RefusalCode, detail: string, errors?: FieldError[], outcome?: Outcome, cause?: unknown) {
+  constructor(
+    code: NoInfer<Code>,
+    detail: string,
+    errors?: FieldError[],
+    outcome?: Outcome,
+    cause?: unknown,
+  ) {
     // A refusal is an answer, and no bug to be found. The stacks of 1000 refusals took 30 ms.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;

@@ -22,7 +22,7 @@ interface Column {
   isOptional?: true;
   /** What it is called outside of the table. */
   as?: string;
-  /** Whether `PATCH /jobs/{id}` sets it as it is sent. */
+  /** Whether the verb `changeJob` sets it as it is sent. */
   isChanged?: true;
   /** Whether all statements that answer jobs have it. To the others, those add it that need it. */
   isAlwaysRead?: true;
@@ -59,7 +59,7 @@ export const COLUMNS = {
   payload: { type: 'json' },
 
   position: { type: 'bigint', isMapped: true, hidden: 'It says nothing without those of other jobs.' },
-  is_head: { type: 'boolean', hidden: '`GET /jobs/{id}/explain` says what a job of a group waits for.' },
+  is_head: { type: 'boolean', hidden: '`explainJob` says what a job of a group waits for.' },
   backoff: { type: 'json', isOptional: true, hidden: 'The API takes it, and does not show it.' },
   expires_at: {
     type: 'timestamptz',
@@ -67,8 +67,8 @@ export const COLUMNS = {
     hidden: 'The API takes `expires_in_seconds`, and does not show when that is over.',
   },
   lease_token: { type: 'uuid', isOptional: true, hidden: 'Only the claimant may know it.' },
-  leased_at: { type: 'timestamptz', isOptional: true, hidden: '`GET /jobs/{id}/history` shows it.' },
-  cancel_requested: { type: 'boolean', hidden: '`POST /jobs/{id}/extend` tells the worker.' },
+  leased_at: { type: 'timestamptz', isOptional: true, hidden: '`getJobHistory` shows it.' },
+  cancel_requested: { type: 'boolean', hidden: '`extend` tells the worker.' },
   enqueued: { type: 'json', isOptional: true, hidden: 'A repeat of the ack or nack is answered with it.' },
 
   payload_bytes: {
@@ -143,7 +143,7 @@ export const NEW_JOB = {
 } as const satisfies Record<string, Attribute>;
 
 /**
- * What an Idempotency-Key keeps of a job: the attributes of the type dibs.kept_job, in its order. Each has the value that it has right
+ * What an idempotency key keeps of a job: the attributes of the type dibs.kept_job, in its order. Each has the value that it has right
  * after the insert, as an expression of sql/shared/once_records.sql.
  */
 export const KEPT_JOB = {

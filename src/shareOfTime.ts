@@ -26,7 +26,7 @@ const SHARES = {
   counts: 1 / 50,
   /** Counts that read index entries of jobs that are gone. */
   'whole counts': 1 / 200,
-  /** Counts of large queues for GET /queues, renewed while the old ones serve. */
+  /** Counts of large queues for looks at queues, renewed while the old ones serve. */
   'renewed counts': 1 / 10,
 } as const;
 

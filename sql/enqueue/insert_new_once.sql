@@ -1,4 +1,4 @@
--- Inserts the jobs of requests with an Idempotency-Key, and keeps them under the keys. It fails when one of the keys has a record.
+-- Inserts the jobs of requests with an idempotency key, and keeps them under the keys. It fails when one of the keys has a record.
 -- Then enqueue/insert_once.sql does the work. ON CONFLICT and the search for what was passed over cost a tenth of the time.
 -- No row comes back when the queue is gone. One row without an id comes back for all jobs that are ready.
 -- The parameters are those of insert_once.sql.

@@ -1,4 +1,4 @@
--- Inserts the jobs of requests with an Idempotency-Key, and keeps them under the keys. A request is passed over when its key has a
+-- Inserts the jobs of requests with an idempotency key, and keeps them under the keys. A request is passed over when its key has a
 -- record, even one that has expired. No row comes back when the queue is gone.
 -- One row without an id comes back for all jobs that are ready. One without a state comes back for each job that was passed over.
 -- The ids ascend. :firsts has the first id of each request, and the arrays of texts have those of the request in the same place.

@@ -1,6 +1,6 @@
--- Enqueues a job in the caller's transaction, as POST /jobs does in its own: see docs/producing.md. It returns the id of
+-- Enqueues a job in the caller's transaction, as the verb `enqueue` does in its own: see docs/producing.md. It returns the id of
 -- the job or, when another job holds its unique key, the id of that job.
--- It refuses what POST /jobs refuses, with a message that names the argument (22023, invalid_parameter_value).
+-- It refuses what that verb refuses, with a message that names the argument (22023, invalid_parameter_value).
 --
 -- It runs with the rights of its owner. So a role that may execute it and use the schema can enqueue, and nothing else.
 create or replace function dibs.enqueue(

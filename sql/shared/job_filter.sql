@@ -1,5 +1,5 @@
--- Whether a job is one that a filter asks for, beside its queue and state. What is null filters nothing. GET /jobs and
--- operations have it in common.
+-- Whether a job is one that a filter asks for, beside its queue and state. What is null filters nothing. Lists of
+-- jobs and operations have it in common.
 (:group::text is null or group_key = :group)
 and (:fairness_key::text is null or fairness_key = :fairness_key)
 and (:worker::text is null or worker = :worker)

@@ -1,4 +1,4 @@
--- The jobs of requests with an Idempotency-Key, what is decided about each, and the place `n` of its request in the arrays.
+-- The jobs of requests with an idempotency key, what is decided about each, and the place `n` of its request in the arrays.
 asked as materialized (
   select
     new.*, null::bigint as position, false as is_head, n,

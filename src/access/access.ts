@@ -6,10 +6,10 @@ import { type Known, shownBefore } from './shown.ts';
 
 /** What a client shows to say who it is. */
 export interface Credential {
-  /** The header `Authorization`. */
-  authorization: string | undefined;
-  /** The header came more than once. */
-  isRepeated: boolean;
+  /** A key of Dibs, or a token of an issuer; or what was shown in the place of one. */
+  token: string | undefined;
+  /** Why that can be neither. For the log. */
+  flaw?: string | undefined;
   /** The common name in a client certificate that was verified. */
   certificate: string | undefined;
   /** What it came through. */
@@ -64,17 +64,9 @@ export interface RefusedCredential extends RequestIds {
   key_name?: string;
 }
 
-const LONGEST_HEADER = 8 * 1024;
-const BEARER = 'Bearer ';
-const BEARER_OF_KEY = BEARER + KEY_PREFIX;
-/** As long as the header with a key. */
-const NEVER = ' '.repeat(BEARER.length + KEY_LENGTH);
-
-/** The token in `Authorization: Bearer <token>`. */
-function tokenIn(authorization: string): string | undefined {
-  if (authorization.startsWith(BEARER)) return authorization.slice(BEARER.length).trimStart();
-  return /^bearer +(.*)$/i.exec(authorization)?.[1];
-}
+const LONGEST_TOKEN = 8 * 1024;
+/** As long as a key. */
+const NEVER = ' '.repeat(KEY_LENGTH);
 
 /** Tells by access keys, and by the tokens of an issuer where there is one, who sends a request. */
 export function createAccess(options: {
@@ -119,44 +111,34 @@ export function createAccess(options: {
   }
 
   const shownAt = shownBefore(
-    (authorization) => {
-      const token = tokenIn(authorization);
-      if (token === undefined) return undefined;
-      return token.startsWith(KEY_PREFIX) ? keys.known(token) : tokens?.known(token);
-    },
-    { never: NEVER, longest: LONGEST_HEADER },
+    (token) => (token.startsWith(KEY_PREFIX) ? keys.known(token) : tokens?.known(token)),
+    { never: NEVER, longest: LONGEST_TOKEN },
   );
 
-  /** The caller with this header, if its key or token need not be looked for. */
-  function shown(authorization: string, connection: object | undefined): Caller | undefined {
-    const isKey = authorization.startsWith(BEARER_OF_KEY);
-    return shownAt(authorization, isKey ? idDigitsIn(authorization.slice(BEARER.length)) : connection);
-  }
+  /** The caller with this key or token, if it need not be looked for. */
+  const shown = (token: string, connection: object | undefined): Caller | undefined =>
+    shownAt(token, token.startsWith(KEY_PREFIX) ? idDigitsIn(token) : connection);
 
   return {
     isOpen,
     awaitsFirstKey,
 
-    known({ authorization = '', isRepeated, certificate, connection }) {
-      if (isRepeated || authorization.length > LONGEST_HEADER) return undefined;
-      if (authorization !== '') return shown(authorization, connection);
-      return certificate === undefined ? undefined : keys.named(certificate);
+    known({ token, flaw, certificate, connection }) {
+      if (flaw !== undefined) return undefined;
+      if (token === undefined) return certificate === undefined ? undefined : keys.named(certificate);
+      return token.length > LONGEST_TOKEN ? undefined : shown(token, connection);
     },
 
-    identify({ authorization, isRepeated, certificate, connection, ids }) {
+    identify({ token, flaw, certificate, connection, ids }) {
       if (auth === 'off') return ANYBODY;
-      if (authorization === undefined)
-        return certificate === undefined
-          ? refuse({ reason: 'there is no Authorization', ...ids })
-          : byCertificate(certificate, ids);
-      if (isRepeated) return refuse({ reason: 'there are two headers Authorization', ...ids });
-      if (authorization.length > LONGEST_HEADER)
-        return refuse({ reason: 'the header Authorization is too long', ...ids });
-      const caller = shown(authorization, connection);
-      if (caller) return caller;
-      const token = tokenIn(authorization);
+      if (flaw !== undefined) return refuse({ reason: flaw, ...ids });
       if (token === undefined)
-        return refuse({ reason: 'the header Authorization has another scheme than Bearer', ...ids });
+        return certificate === undefined
+          ? refuse({ reason: 'there is no credential', ...ids })
+          : byCertificate(certificate, ids);
+      if (token.length > LONGEST_TOKEN) return refuse({ reason: 'the token is too long', ...ids });
+      const caller = shown(token, connection);
+      if (caller) return caller;
       if (token.startsWith(KEY_PREFIX)) return byKey(token, ids);
       return tokens?.identify(token, ids) ?? refuse({ reason: 'the token is no key of Dibs', ...ids });
     },

@@ -40,11 +40,10 @@ export function networkOf(address: string): string {
   return isIPv6(address) ? `${groupsOf(address).slice(0, 4).join(':')}::/64` : address;
 }
 
-const isCredential = ({ authorization, certificate }: Credential) =>
-  authorization !== undefined || certificate !== undefined;
+const isCredential = ({ token, certificate }: Credential) => token !== undefined || certificate !== undefined;
 
-const hashOf = ({ authorization = '', certificate = '' }: Credential) =>
-  hash('sha256', JSON.stringify([authorization, certificate]), 'base64url');
+const hashOf = ({ token = '', certificate = '' }: Credential) =>
+  hash('sha256', JSON.stringify([token, certificate]), 'base64url');
 
 /**
  * After `perMinute` failures, an address waits until its minute is over. A request without any credential guesses nothing,

@@ -43,7 +43,7 @@ export function shownBefore(
   const toShown = (credential: string, known: Known): Shown => ({
     credential,
     known,
-    // Headers have no character of two bytes (RFC 9110, section 5.5).
+    // What is good has no character of two bytes: keys and tokens are ASCII.
     bytes: credential.length > SHORT ? Buffer.from(credential, 'latin1') : undefined,
   });
   const nobody = toShown(never, { use: () => undefined });

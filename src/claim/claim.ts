@@ -17,10 +17,10 @@ import type { ClaimRequest as AskedClaim, LeasedJob } from '../verbs/claims.ts';
  *   Claims that came earlier took the jobs ......... waitLine.ts
  *   `wait_seconds` is over, or the replica stops ... step.ts, `wait over` and `closed`
  *   A newer request has the same `claim_id` ........ repeatable.ts, sql/claim/own.sql
- *   Memory is short, and the first job is large .... lease.ts, `SCARCE`; without a job the answer is 503 `overloaded`
+ *   Memory is short, and the first job is large .... lease.ts, `SCARCE`; without a job the claim is refused: `overloaded`
  *   The consumer hung up ........................... step.ts, `hung up`; its jobs go back (lostLeases.ts)
  *
- * GET /queues/{queue}/explain tells which of the first five it is (looking/explainQueue.ts).
+ * The verb `explainQueue` tells which of the first five it is (looking/explainQueue.ts).
  */
 
 /** A claim with at least about this much payload gets no more, and nor does a statement. */

@@ -11,8 +11,8 @@ import {
 } from './countJobs.ts';
 
 /*
- * What this replica remembers of the sizes of its queues. There is one such memory: requests for GET /queues and the duty that counts
- * for the metrics both count through it. So each serves the other's counts of large queues.
+ * What this replica remembers of the sizes of its queues. There is one such memory: looks at queues and the duty that counts for
+ * the metrics both count through it. So each serves the other's counts of large queues.
  */
 
 /** The counts of a queue. */

@@ -23,7 +23,7 @@ const RUN_MS = 50;
 const EVERY_MS = 4000;
 /** Queues with fewer jobs are counted at each run. */
 const SMALL = 2000;
-/** The count of a large queue serves requests for GET /queues for so long, until it is counted for them. */
+/** The count of a large queue serves looks at queues for so long, until it is counted for them. */
 const SERVES_MS = 60_000;
 
 /** The first one who looks waits up to this long until all queues are counted. */

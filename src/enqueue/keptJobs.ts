@@ -6,7 +6,7 @@ import { eachOf, inSlices } from '../slices.ts';
 import type { IdempotentRequest, Once } from '../verbs/enqueue.ts';
 
 /*
- * The jobs that are kept for 24 hours, by Idempotency-Key.
+ * The jobs that are kept for 24 hours, by idempotency key.
  *
  * Two statements are planned at each call. The table is empty in most places. A plan that was made then would read all of
  * it once there are keys.

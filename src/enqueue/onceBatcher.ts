@@ -38,7 +38,7 @@ interface PassedOver {
   created_at: null;
 }
 
-/** A request with an Idempotency-Key. */
+/** A request with an idempotency key. */
 export interface OnceRequest {
   request: IdempotentRequest;
   jobs: JobToInsert[];
@@ -58,7 +58,7 @@ const byId = (a: Numbered, b: Numbered) => (firstOf(a) < firstOf(b) ? -1 : 1);
 const isReadyAtOnce = ({ run_at, delay_seconds }: JobToInsert) => run_at === null && delay_seconds === 0;
 
 /**
- * Enqueues the jobs of requests with Idempotency-Keys, in round trips of their queue that wait only for a short time. The
+ * Enqueues the jobs of requests with idempotency keys, in round trips of their queue that wait only for a short time. The
  * result is undefined for a request whose key has a record already. @throws QueueGone when the queue was deleted
  */
 export function createOnceBatcher(context: {

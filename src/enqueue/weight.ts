@@ -6,7 +6,7 @@ const BATCH_BYTES = 4 * 2 ** 20;
 /** A request with more than this is heavy. It goes in no round trip: small requests never wait for its insert, and claims run beside it. */
 const HEAVY_BYTES = 64 * 1024;
 const HEAVY_ROWS = 50;
-/** For requests that cost more outside of round trips: into groups, or with an `Idempotency-Key`. */
+/** For requests that cost more outside of round trips: into groups, or with an idempotency key. */
 const COSTLY_HEAVY_ROWS = 100;
 
 const bytesOf = (jobs: JobToInsert[]) =>

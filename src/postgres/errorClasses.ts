@@ -75,7 +75,7 @@ export const isHopeless = (error: unknown): boolean =>
 export const isTimeLimit = (error: unknown): boolean =>
   sqlState(error) === '57014' || (error instanceof Refusal && sqlState(error.cause) === '57014');
 
-/** Whether the Idempotency-Key of a request has a record. */
+/** Whether the idempotency key of a request has a record. */
 export const isRepeat = (error: unknown): boolean => violates(error, 'idempotency_keys_pkey');
 
 /** Whether another unfinished job holds the unique key of a job. */

@@ -43,7 +43,7 @@ export function createSend(spans: Spans) {
     );
     job.trace = traceOf(span);
     const outcome = await observe(run, call);
-    // With an Idempotency-Key, the result may be of an earlier request.
+    // With an idempotency key, the result may be of an earlier request.
     const [inserted] = [outcome.result].flat() as Partial<Job>[];
     if (inserted?.id !== undefined) spans.name(span, 'enqueue', inserted.queue, inserted.id);
     spans.end(span, { ...outcome, statements: call.statements });

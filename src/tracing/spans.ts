@@ -10,11 +10,9 @@ import {
   trace,
 } from '@opentelemetry/api';
 import type { Ran } from '../askers.ts';
+import { isOutage, Refusal } from '../errors.ts';
 import { idsOf, type Trace } from '../traceparent.ts';
 import { attributesOf, KINDS, type Message, nameOf, STATEMENT, statementAttributes } from './semantics.ts';
-
-/** Refusals for which Dibs or its database is the reason, not the request. */
-const FAILURES = ['internal', 'unavailable', 'overloaded'];
 
 /** A span has at most this number of links by default. */
 const MOST_LINKS = 128;
@@ -50,8 +48,8 @@ export interface End {
 function fail(span: Span, error: unknown): void {
   const { code, name } = error as { code?: string; name?: string };
   span.setAttribute('error.type', code ?? name ?? '_OTHER');
-  // Its message may quote data.
-  if (code === undefined || FAILURES.includes(code)) span.setStatus({ code: SpanStatusCode.ERROR });
+  // The request is not the reason. The status has no message, because that of an error may quote data.
+  if (!(error instanceof Refusal) || isOutage(error)) span.setStatus({ code: SpanStatusCode.ERROR });
 }
 
 export function createSpans(tracer: Tracer) {

@@ -1,5 +1,6 @@
 import { trace } from '@opentelemetry/api';
 import type { Around, Concern } from '../concerns.ts';
+import type { RequestOf, VerbName } from '../verbs.ts';
 import { version } from '../version.ts';
 import { type Call, newCall, type Outcome, observe, type Run } from './call.ts';
 import { createLeaseTraces } from './leaseTraces.ts';
@@ -8,8 +9,8 @@ import { createSend } from './send.ts';
 import { createSettle } from './settle.ts';
 import { createSpans } from './spans.ts';
 
-// biome-ignore lint/suspicious/noExplicitAny: each verb takes a request of its own type.
-type Traced = (run: Run, request: any, call: Call) => Promise<Outcome<unknown>>;
+/** Runs a verb with its spans around it. */
+type Traced<Request = unknown> = (run: Run, request: Request, call: Call) => Promise<Outcome<unknown>>;
 
 /**
  * The spans of the verbs. docs/tracing.md shows what comes of it. A request and each job that it is about may belong to
@@ -19,7 +20,7 @@ export function traceVerbs(): Concern {
   const spans = createSpans(trace.getTracer('dibs', version));
   const leases = createLeaseTraces();
   const { send, trigger } = createSend(spans);
-  const traced: Record<string, Traced> = {
+  const traced: { [V in VerbName]?: Traced<RequestOf<V>> } = {
     enqueue: send,
     enqueueOnce: send,
     triggerSchedule: trigger,
@@ -39,7 +40,7 @@ export function traceVerbs(): Concern {
     };
 
   return (verb): Around => {
-    const around = traced[verb] ?? other(verb);
+    const around = (traced[verb] as Traced | undefined) ?? other(verb);
     return async (run, request) => {
       const { result, error } = await around(run, request, newCall());
       if (error !== undefined) throw error;

@@ -130,8 +130,7 @@ describe('the keys in memory', () => {
     if (!options.db) await keys.refresh();
     const refused: RefusedCredential[] = [];
     const access = createAccess({ auth: undefined, keys, refused: (why) => refused.push(why) });
-    const identify = (token: string) =>
-      access.identify({ authorization: `Bearer ${token}`, isRepeated: false, certificate: undefined });
+    const identify = (token: string) => access.identify({ token, certificate: undefined });
     const statements = async (work: () => unknown) => {
       const before = counted.count();
       await work();
@@ -221,7 +220,7 @@ describe('the keys in memory', () => {
   test('as long as the keys were never read, nobody is let in without one', async () => {
     const { access, identify } = await replica({ db });
     expect(access.isOpen()).toBe(false);
-    const nothing = { authorization: undefined, isRepeated: false, certificate: undefined };
+    const nothing = { token: undefined, certificate: undefined };
     expect(() => access.identify(nothing)).toThrow(/valid access key/);
     expect(await identify(key)).toMatchObject({ name: 'known' });
   });
@@ -229,11 +228,10 @@ describe('the keys in memory', () => {
   test('the name in a verified certificate stands for the key of that name; a header goes before it', async () => {
     const { access, refused } = await replica();
     const made = await admin.create({ name: 'by certificate', scopes: ['read'] });
-    const show = (certificate: string, authorization?: string) =>
-      access.identify({ authorization, isRepeated: false, certificate });
+    const show = (certificate: string, token?: string) => access.identify({ token, certificate });
     expect(await show('by certificate')).toMatchObject({ id: made.id });
     expect(show('by certificate')).not.toBeInstanceOf(Promise);
-    expect(show('by certificate', `Bearer ${key}`)).toMatchObject({ name: 'known' });
+    expect(show('by certificate', key)).toMatchObject({ name: 'known' });
     await expect(show('nobody')).rejects.toMatchObject(unauthorized());
     await admin.revoke({ id: made.id });
     await expect(show('nobody')).rejects.toMatchObject(unauthorized());
@@ -256,8 +254,7 @@ describe('the keys in memory', () => {
       },
       refused: () => undefined,
     });
-    const show = (token: string) =>
-      access.identify({ authorization: `Bearer ${token}`, isRepeated: false, certificate: undefined });
+    const show = (token: string) => access.identify({ token, certificate: undefined });
     expect(show('known.to.us')).toBe(ANYBODY);
     expect(await show('a.b.c')).toBe(ANYBODY);
     expect(seen).toEqual(['a.b.c']);

@@ -1,8 +1,9 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { posix } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { toProblem } from '../../routes/http/answers/problems.ts';
-import { Refusal, type RefusalCode } from '../../src/errors.ts';
+import type { ProblemCode } from '../../routes/http/answers/httpRefusal.ts';
+import { PROBLEM_CODES, toProblem } from '../../routes/http/answers/problems.ts';
+import { Refusal } from '../../src/errors.ts';
 import { JOB_STATES } from '../../src/job.ts';
 import { EXPLAIN_CODES } from '../../src/verbs/jobs.ts';
 import { QUEUE_EXPLAIN_CODES } from '../../src/verbs/queues.ts';
@@ -52,11 +53,10 @@ describe('the documents', () => {
   });
 
   test('have every code with its status, and no other, in docs/problems.md', () => {
-    const codes = [...textOf('src/errors.ts').matchAll(/^ {2}\| '(\w+)'/gm)].map((match) => match[1]);
     const rows = [...textOf('docs/problems.md').matchAll(/^\| `(\w+)` \| (\d{3}) \|/gm)];
-    expect(rows.map((row) => row[1]).sort()).toEqual(codes.sort());
+    expect(rows.map((row) => row[1]).sort()).toEqual(PROBLEM_CODES.toSorted());
     for (const [, code, status] of rows)
-      expect(toProblem(new Refusal(code as RefusalCode, '')).status, code).toBe(Number(status));
+      expect(toProblem(new Refusal<ProblemCode>(code as ProblemCode, '')).status, code).toBe(Number(status));
   });
 
   test('have every code of an explanation, and no other, in docs/consuming.md', () => {

@@ -17,8 +17,8 @@ const access: Access = {
   isOpen: () => false,
   awaitsFirstKey: () => false,
   known: () => undefined,
-  identify({ authorization }) {
-    if (authorization !== 'Bearer good') throw unauthorized();
+  identify({ token }) {
+    if (token !== 'good') throw unauthorized();
     return caller;
   },
 };

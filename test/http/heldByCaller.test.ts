@@ -22,7 +22,7 @@ beforeEach(async () => {
       ...OPEN,
       isOpen: () => false,
       // The caller `late` is known after a while only.
-      identify({ authorization: id = 'anybody' }) {
+      identify({ token: id = 'anybody' }) {
         const caller = createCaller({ id, name: id }, { scopes: SCOPES, queues: ['*'] });
         return id === 'late' ? sleep(KNOWN_MS, caller) : caller;
       },

@@ -24,16 +24,16 @@ function createFakeAccess() {
   const access: Access = {
     isOpen: () => false,
     awaitsFirstKey: () => false,
-    known: ({ authorization = '' }) => known.get(authorization),
-    identify({ authorization }) {
-      if (authorization === undefined) throw unauthorized();
-      const caller = known.get(authorization);
+    known: ({ token = '' }) => known.get(token),
+    identify({ token }) {
+      if (token === undefined) throw unauthorized();
+      const caller = known.get(token);
       if (caller) return caller;
       checks++;
       return Promise.resolve().then(() => {
-        if (!authorization.startsWith('good')) throw unauthorized();
-        const found = createCaller({ id: authorization, name: authorization }, ALL);
-        known.set(authorization, found);
+        if (!token.startsWith('good')) throw unauthorized();
+        const found = createCaller({ id: token, name: token }, ALL);
+        known.set(token, found);
         return found;
       });
     },

@@ -26,7 +26,7 @@ const callers = new Map(
       ['narrow', ['read'], ['mail', 'a_b', 'shop.*']],
       ['producer', ['produce'], ['*']],
     ] as [string, Scope[], string[]][]
-  ).map(([name, scopes, queues]) => [`Bearer ${name}`, createCaller({ id: name, name }, { scopes, queues })]),
+  ).map(([name, scopes, queues]) => [name, createCaller({ id: name, name }, { scopes, queues })]),
 );
 
 let service: Service;
@@ -109,8 +109,8 @@ test('requests are counted by the pattern of their route, and by status', async 
 });
 
 describe('with access keys', () => {
-  const callerOf = ({ authorization = '' }: { authorization: string | undefined }) =>
-    callers.get(authorization) ?? (callers.get('Bearer producer') as never);
+  const callerOf = ({ token = '' }: { token: string | undefined }) =>
+    callers.get(token) ?? (callers.get('producer') as never);
   const access = { isOpen: () => false, awaitsFirstKey: () => false, identify: callerOf, known: callerOf };
   let app: Awaited<ReturnType<typeof buildApp>>;
   beforeAll(async () => {

@@ -3,14 +3,14 @@ import { type Caller, createCaller, SCOPES, type Scope } from '../../src/caller.
 import { Refusal, unauthorized } from '../../src/errors.ts';
 import type { Method, Service } from './service.ts';
 
-const BEARER = /^Bearer ([a-z,]+)@([^#]*)(#.*)?$/;
+const SPOKEN = /^([a-z,]+)@([^#]*)(#.*)?$/;
 
 /** `produce,read@mail.*,sms`: scopes and queue patterns. `#2` at its end makes it another caller. `none` is no scope. */
-function callerOf(authorization: string): Caller {
-  const [, scopes = '', queues = ''] = BEARER.exec(authorization) ?? [];
+function callerOf(token: string): Caller {
+  const [, scopes = '', queues = ''] = SPOKEN.exec(token) ?? [];
   if (scopes === '') throw new Refusal('unauthorized', 'This access key is not valid.');
   return createCaller(
-    { id: authorization, name: authorization.slice('Bearer '.length) },
+    { id: token, name: token },
     {
       scopes: scopes === 'none' ? [] : scopes === 'all' ? SCOPES : (scopes.split(',') as Scope[]),
       queues: queues.split(','),
@@ -24,11 +24,11 @@ export function speakingAccess(): Access {
   return {
     isOpen: () => false,
     awaitsFirstKey: () => false,
-    known: ({ authorization = '' }) => callers.get(authorization),
-    identify({ authorization = '', isRepeated }) {
-      if (isRepeated) throw unauthorized();
-      const known = callers.get(authorization) ?? callerOf(authorization);
-      callers.set(authorization, known);
+    known: ({ token = '' }) => callers.get(token),
+    identify({ token = '', flaw }) {
+      if (flaw !== undefined) throw unauthorized();
+      const known = callers.get(token) ?? callerOf(token);
+      callers.set(token, known);
       return known;
     },
   };

@@ -1,4 +1,5 @@
 import { type FieldError, Refusal } from '../../../src/errors.ts';
+import { httpRefusal } from './httpRefusal.ts';
 
 /** A wrong field, and the part of the request in which it is. An empty `path` is the whole part. */
 export interface PartError extends FieldError {
@@ -13,7 +14,7 @@ export const invalidPart = (errors: [PartError, ...PartError[]], detail = inWord
   new Refusal('invalid_request', detail, errors);
 
 export const payloadTooLarge = (detail: string, errors?: PartError[]) =>
-  new Refusal('payload_too_large', detail, errors);
+  httpRefusal('payload_too_large', detail, errors);
 
 /** The field of a refused verb, with its part: what looks has its fields in the query, and what changes in the body. */
 export const withPart = (error: FieldError | PartError, isChange: boolean): PartError =>

@@ -1,12 +1,13 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { type Outcome, Refusal, type RefusalCode } from '../../../src/errors.ts';
+import type { Outcome, Refusal } from '../../../src/errors.ts';
 import { idsOf } from '../../../src/traceparent.ts';
 import { NO_SNIFF } from '../security/noSniff.ts';
+import { httpRefusal, type ProblemCode } from './httpRefusal.ts';
 import { type PartError, withPart } from './invalidPart.ts';
 import { refusalOf, wholeBody } from './refusalOf.ts';
 
 /** The only map from codes to statuses. */
-const STATUS: Record<RefusalCode, number> = {
+const STATUS: Record<ProblemCode, number> = {
   invalid_request: 400,
   unauthorized: 401,
   forbidden: 403,
@@ -38,9 +39,9 @@ const STATUS: Record<RefusalCode, number> = {
   overloaded: 503,
 };
 
-export const REFUSAL_CODES = Object.keys(STATUS) as RefusalCode[];
+export const PROBLEM_CODES = Object.keys(STATUS) as ProblemCode[];
 
-const TITLES: Record<RefusalCode, string> = {
+const TITLES: Record<ProblemCode, string> = {
   invalid_request: 'The request is malformed',
   unauthorized: 'The access key is missing or unknown',
   forbidden: 'This caller may not do this',
@@ -73,7 +74,7 @@ const TITLES: Record<RefusalCode, string> = {
 };
 
 /** How to do over HTTP what a refusal speaks of. */
-const OVER_HTTP: Partial<Record<RefusalCode, string>> = {
+const OVER_HTTP: Partial<Record<ProblemCode, string>> = {
   unauthorized: ': send it as "Authorization: Bearer <key>".',
   queue_not_empty: ' To delete them too, use ?force=true.',
 };
@@ -84,13 +85,16 @@ export interface Problem {
   title: string;
   status: number;
   detail: string;
-  code: RefusalCode;
+  code: ProblemCode;
   errors?: PartError[];
   outcome?: Outcome;
 }
 
 /** `isChange`: the call that is refused would have changed something. */
-export function toProblem({ code, message, errors, outcome }: Refusal, isChange = false): Problem {
+export function toProblem(
+  { code, message, errors, outcome }: Refusal<ProblemCode>,
+  isChange = false,
+): Problem {
   const problem: Problem = {
     type: `urn:problem-type:dibs:${code}`,
     title: TITLES[code],
@@ -103,7 +107,7 @@ export function toProblem({ code, message, errors, outcome }: Refusal, isChange 
   return problem;
 }
 
-export function sendProblem(reply: FastifyReply, refusal: Refusal): FastifyReply {
+export function sendProblem(reply: FastifyReply, refusal: Refusal<ProblemCode>): FastifyReply {
   const { method, server } = reply.request;
   server.requestCounts?.refused(refusal.code);
   const problem = toProblem(refusal, method !== 'GET' && method !== 'HEAD');
@@ -128,14 +132,14 @@ export function handleError(error: FastifyError, request: FastifyRequest, reply:
   request.log.error({ reqId: request.id, traceId, err: error }, 'a request failed');
   return sendProblem(
     reply,
-    new Refusal('internal', 'This is a bug in Dibs. Search its log for the x-request-id of this answer.'),
+    httpRefusal('internal', 'This is a bug in Dibs. Search its log for the x-request-id of this answer.'),
   );
 }
 
 export function routeNotFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   return sendProblem(
     reply,
-    new Refusal(
+    httpRefusal(
       'route_not_found',
       `There is no route ${request.method} ${request.url.split('?')[0]}. See /docs for all routes.`,
     ),
@@ -146,7 +150,7 @@ export function methodNotAllowed(allowed: string[]) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> =>
     sendProblem(
       reply.header('allow', allowed.join(', ')),
-      new Refusal(
+      httpRefusal(
         'method_not_allowed',
         `${request.method} is not allowed here. Use ${allowed.join(' or ')}.`,
       ),

@@ -1,6 +1,7 @@
 import type { FastifyError } from 'fastify';
 import { Refusal } from '../../../src/errors.ts';
 import { pointerTo } from '../json/pointer.ts';
+import { httpRefusal, type ProblemCode } from './httpRefusal.ts';
 import { invalidPart, type PartError } from './invalidPart.ts';
 
 const PARTS: Record<string, PartError['in']> = {
@@ -36,7 +37,7 @@ function explain(error: NonNullable<FastifyError['validation']>[number]): string
   }
 }
 
-function invalidFields(error: FastifyError): Refusal {
+function invalidFields(error: FastifyError) {
   const part = PARTS[error.validationContext ?? 'body'] ?? 'body';
   const errors = (error.validation ?? []).map((e) => ({ in: part, path: pointer(e), message: explain(e) }));
   return invalidPart(errors as [PartError]);
@@ -46,10 +47,10 @@ function invalidFields(error: FastifyError): Refusal {
 export const wholeBody = (message: string) => invalidPart([{ in: 'body', path: '', message }]);
 
 /** The requests that Fastify itself refuses, by its error codes. */
-function fromFramework(error: FastifyError): Refusal | undefined {
+function fromFramework(error: FastifyError): Refusal<ProblemCode> | undefined {
   switch (error.code) {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
-      return new Refusal(
+      return httpRefusal(
         'unsupported_media_type',
         'The body is not declared as JSON. Send it with the header "content-type: application/json".',
       );
@@ -61,7 +62,7 @@ function fromFramework(error: FastifyError): Refusal | undefined {
 }
 
 /** The refusal that an error stands for; undefined when the error is a bug. */
-export function refusalOf(error: FastifyError | Refusal | Error): Refusal | undefined {
+export function refusalOf(error: FastifyError | Error): Refusal<ProblemCode> | undefined {
   if (error instanceof Refusal) return error;
   if ('validation' in error && error.validation) return invalidFields(error);
   if (error instanceof SyntaxError) return wholeBody(`must be JSON: ${error.message}`);

@@ -1,8 +1,8 @@
-import type { RefusalCode } from '../../../src/errors.ts';
 import { family, labelled } from '../../../src/metrics/family.ts';
 import type { Family } from '../../../src/verbs/counting.ts';
 import type { App } from '../connection/fastify.ts';
-import { REFUSAL_CODES } from './problems.ts';
+import type { ProblemCode } from './httpRefusal.ts';
+import { PROBLEM_CODES } from './problems.ts';
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -22,7 +22,7 @@ const SUM = 'Sum over replicas.';
 export function createRequestCounts() {
   const routes = new Map<string, Statuses>();
   // From 0 on: Prometheus sees no rise in a series that begins with its first refusal.
-  const refusals = new Map<RefusalCode, number>(REFUSAL_CODES.map((code) => [code, 0]));
+  const refusals = new Map<ProblemCode, number>(PROBLEM_CODES.map((code) => [code, 0]));
 
   return {
     answered(route: string = NO_ROUTE, status: number): void {
@@ -34,7 +34,7 @@ export function createRequestCounts() {
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
     },
 
-    refused(code: RefusalCode): void {
+    refused(code: ProblemCode): void {
       refusals.set(code, (refusals.get(code) ?? 0) + 1);
     },
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Access } from '../../../src/access/access.ts';
-import { Refusal } from '../../../src/errors.ts';
+import { httpRefusal } from '../answers/httpRefusal.ts';
 import { invalidPart } from '../answers/invalidPart.ts';
 import { pointerTo } from '../json/pointer.ts';
 import { pageCheck, type WebPages } from '../security/webPages.ts';
@@ -16,7 +16,7 @@ export function timesSent(rawHeaders: string[], name: string): number {
 /** @throws Refusal for too many headers */
 function checkNumber(rawHeaders: string[], maxHeaders: number): void {
   if (rawHeaders.length > 2 * maxHeaders)
-    throw new Refusal('headers_too_large', `The request has more than ${maxHeaders} headers.`);
+    throw httpRefusal('headers_too_large', `The request has more than ${maxHeaders} headers.`);
 }
 
 /** @throws Refusal unless there is one `Host`; HTTP/1.0 needs none */
@@ -57,13 +57,13 @@ function checkEncodings({ method, headers }: FastifyRequest): void {
   if (method === 'GET' || method === 'HEAD') return;
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity')
-    throw new Refusal(
+    throw httpRefusal(
       'unsupported_media_type',
       `The content-encoding ${JSON.stringify(encoding)} is not supported. Send the body as it is.`,
     );
   const charset = CHARSET.exec(headers['content-type'] ?? '')?.[1];
   if (charset !== undefined && !UTF_8.test(charset))
-    throw new Refusal(
+    throw httpRefusal(
       'unsupported_media_type',
       `The charset ${JSON.stringify(charset)} is not supported. Send JSON in UTF-8.`,
     );
@@ -88,7 +88,7 @@ export function checkHeads(
       checkEncodings(request);
       done();
     } catch (error) {
-      done(error as Refusal);
+      done(error as Error);
     }
   });
 }

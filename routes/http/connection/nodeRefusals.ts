@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import { Refusal } from '../../../src/errors.ts';
+import type { Refusal } from '../../../src/errors.ts';
+import { httpRefusal, type ProblemCode } from '../answers/httpRefusal.ts';
 import { invalidPart, payloadTooLarge } from '../answers/invalidPart.ts';
 import { toProblem } from '../answers/problems.ts';
 import { NO_SNIFF } from '../security/noSniff.ts';
@@ -11,15 +12,15 @@ import { NO_SNIFF } from '../security/noSniff.ts';
 export const leaveRefusalsToUs = { requireHostHeader: false };
 
 /** The refusal of a request that never reaches a route, by Node's error code. */
-function refusalOfClient(code: string | undefined, maxHeaderBytes: number): Refusal {
+function refusalOfClient(code: string | undefined, maxHeaderBytes: number): Refusal<ProblemCode> {
   switch (code) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new Refusal(
+      return httpRefusal(
         'request_timeout',
         'The request did not arrive in time. Nothing was done. Send it again.',
       );
     case 'HPE_HEADER_OVERFLOW':
-      return new Refusal(
+      return httpRefusal(
         'headers_too_large',
         `The request line and the headers are larger than ${maxHeaderBytes} bytes.`,
       );
@@ -34,7 +35,7 @@ function refusalOfClient(code: string | undefined, maxHeaderBytes: number): Refu
 }
 
 /** A whole answer as bytes. */
-function rawAnswer(refusal: Refusal): string {
+function rawAnswer(refusal: Refusal<ProblemCode>): string {
   const problem = toProblem(refusal);
   const body = JSON.stringify(problem);
   return (

@@ -1,5 +1,4 @@
 import { isAscii, isUtf8 } from 'node:buffer';
-import type { Refusal } from '../../../src/errors.ts';
 import { RawJson } from '../../../src/job.ts';
 import { isSliceOver } from '../../../src/slices.ts';
 import { invalidPart, payloadTooLarge } from '../answers/invalidPart.ts';
@@ -243,11 +242,11 @@ export class JsonReader {
     return pointerTo(...this.#open.map(({ key }) => key));
   }
 
-  #tooLong(most: number): Refusal {
+  #tooLong(most: number) {
     return invalidPart([{ in: 'body', path: this.#path(), message: `must be at most ${most} bytes long` }]);
   }
 
-  #tooLarge(maxBytes: number): Refusal {
+  #tooLarge(maxBytes: number) {
     const path = this.#path();
     return payloadTooLarge(`${path} is larger than ${maxBytes} bytes.`, [
       { in: 'body', path, message: `must be at most ${maxBytes} bytes of JSON text` },

@@ -1,7 +1,7 @@
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import { needOf } from '../../../src/access/needs.ts';
-import type { RefusalCode } from '../../../src/errors.ts';
 import { version } from '../../../src/version.ts';
+import type { ProblemCode } from '../answers/httpRefusal.ts';
 import { problemResponses } from './problemResponses.ts';
 
 interface Described {
@@ -13,12 +13,12 @@ interface Described {
 /** The operations whose body may be left out. @fastify/swagger itself says that every body is required. */
 const optionalBodies = new Set<string>();
 /** What each operation can be refused with. */
-const refusalsOf = new Map<string, ReadonlySet<RefusalCode>>();
+const refusalsOf = new Map<string, ReadonlySet<ProblemCode>>();
 
 /** How the OpenAPI document is made from the routes. */
 export const openApi: FastifyDynamicSwaggerOptions = {
   transform: ({ schema: declared, url, route }) => {
-    const { refusals, ...schema } = declared as typeof declared & { refusals?: ReadonlySet<RefusalCode> };
+    const { refusals, ...schema } = declared as typeof declared & { refusals?: ReadonlySet<ProblemCode> };
     const operationId = schema.operationId as string;
     if (refusals) refusalsOf.set(operationId, refusals);
     if (route.config?.optionalBody) optionalBodies.add(operationId);
@@ -36,7 +36,7 @@ export const openApi: FastifyDynamicSwaggerOptions = {
     for (const operation of Object.values(openapiObject.paths ?? {}).flatMap(
       (path) => Object.values(path as object) as Described[],
     )) {
-      const { shared, refs } = problemResponses(refusalsOf.get(operation.operationId) as Set<RefusalCode>);
+      const { shared, refs } = problemResponses(refusalsOf.get(operation.operationId) as Set<ProblemCode>);
       Object.assign(operation.responses, refs);
       Object.assign(responses, shared);
       if (operation.requestBody && optionalBodies.has(operation.operationId))

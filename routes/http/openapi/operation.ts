@@ -1,8 +1,8 @@
 import type { TSchema } from 'typebox';
-import type { RefusalCode } from '../../../src/errors.ts';
+import type { ProblemCode } from '../answers/httpRefusal.ts';
 
 /** Refusals of any request, by its head or on its way. */
-const ANY: RefusalCode[] = [
+const ANY: ProblemCode[] = [
   'invalid_request',
   'forbidden',
   'request_timeout',
@@ -10,9 +10,9 @@ const ANY: RefusalCode[] = [
   'internal',
 ];
 /** Refusals of a body. `overloaded`: there is no room for it. */
-const OF_BODY: RefusalCode[] = ['payload_too_large', 'unsupported_media_type', 'overloaded'];
+const OF_BODY: ProblemCode[] = ['payload_too_large', 'unsupported_media_type', 'overloaded'];
 /** Refusals of callers, and of all that asks the database. */
-const OF_CALLER: RefusalCode[] = ['unauthorized', 'rate_limited', 'unavailable'];
+const OF_CALLER: ProblemCode[] = ['unauthorized', 'rate_limited', 'unavailable'];
 
 /** An answer of an operation: its schema, its meaning and its headers. */
 export function answer(schema: TSchema, description: string, headers?: Record<string, object>) {
@@ -33,7 +33,7 @@ export interface Operation {
   description?: string;
   answers: Record<number, object>;
   /** What it refuses besides: not what any request may be refused for, nor its body or its caller. */
-  refusals?: RefusalCode[];
+  refusals?: ProblemCode[];
   /** Anybody may ask, without an access key. */
   isPublic?: boolean;
   /** True for all methods but GET: a body is read, and may be refused, even where none is needed. */

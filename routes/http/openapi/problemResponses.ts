@@ -12,7 +12,6 @@ import {
   queueNotEmpty,
   queueNotFound,
   Refusal,
-  type RefusalCode,
   rateLimited,
   scheduleNotFound,
   tooManyKeys,
@@ -22,11 +21,12 @@ import {
   unavailable,
   uniqueKeyTaken,
 } from '../../../src/errors.ts';
+import { httpRefusal, type ProblemCode } from '../answers/httpRefusal.ts';
 import { invalidPart, payloadTooLarge } from '../answers/invalidPart.ts';
 import { type Problem, toProblem } from '../answers/problems.ts';
 
 /** What each refusal of an operation means, in a sentence. */
-const MEANINGS: { [code in RefusalCode]?: string } = {
+const MEANINGS: { [code in ProblemCode]?: string } = {
   invalid_request: 'The request is malformed: `errors` names each field',
   unauthorized: 'There is no access key in `Authorization`, or it is not valid',
   forbidden:
@@ -88,7 +88,7 @@ const EXAMPLES = [
   scheduleNotFound('reports.daily'),
   keyNotFound(ID),
   operationNotFound(ID),
-  new Refusal('request_timeout', 'The request did not arrive in time.'),
+  httpRefusal('request_timeout', 'The request did not arrive in time.'),
   leaseLost(ID),
   jobLeased(ID),
   jobFinished(ID, 'completed'),
@@ -101,12 +101,12 @@ const EXAMPLES = [
   payloadTooLarge('A payload may have 1048576 bytes.', [
     { in: 'body', path: '/payload', message: 'must be at most 1048576 bytes of JSON' },
   ]),
-  new Refusal('unsupported_media_type', 'A body must be application/json.'),
+  httpRefusal('unsupported_media_type', 'A body must be application/json.'),
   idempotencyKeyReused('8e03978e-40d5-43e8-bc93-6894a57f9324'),
   queueFull('mail.welcome'),
   rateLimited('This access key sends too many requests.', 1),
-  new Refusal('headers_too_large', 'The headers are too large.'),
-  new Refusal('internal', 'This is a bug in Dibs. Search its log for the x-request-id of this answer.'),
+  httpRefusal('headers_too_large', 'The headers are too large.'),
+  httpRefusal('internal', 'This is a bug in Dibs. Search its log for the x-request-id of this answer.'),
   unavailable(),
   overloaded(),
 ].map((refusal) => toProblem(refusal, true));
@@ -137,7 +137,7 @@ function responseOf(status: number, problems: Problem[]): object {
  * The answers with these codes, by status. Operations with the same codes share an answer: `refs` refer to what must stand in
  * the document as `shared`.
  */
-export function problemResponses(codes: ReadonlySet<RefusalCode>) {
+export function problemResponses(codes: ReadonlySet<ProblemCode>) {
   const shared: Record<string, object> = {};
   const refs: Record<number, object> = {};
   const found = EXAMPLES.filter(({ code }) => codes.has(code));

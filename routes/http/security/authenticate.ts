@@ -8,10 +8,9 @@ import { idsOf } from '../../../src/traceparent.ts';
 import type { TracedOrigin } from '../../../src/verbs/keys.ts';
 import type { Engine, VerbName, Verbs } from '../../../src/verbs.ts';
 import type { App } from '../connection/fastify.ts';
-import { timesSent } from '../connection/head.ts';
 import { addOnRequest } from '../connection/knownRoute.ts';
 import { clientAddress } from './clientAddress.ts';
-import { clientName } from './clientCertificate.ts';
+import { credentialOf } from './credential.ts';
 import type { CountRequest } from './requestRate.ts';
 
 declare module 'fastify' {
@@ -35,14 +34,6 @@ export function verbOf({ config, method, url }: RouteOptions): VerbName | undefi
   const verb = config?.verb;
   if (verb === undefined) throw new Error(`${method} ${url} must name its verb in its config, or 'none'`);
   return verb === 'none' ? undefined : verb;
-}
-
-function credentialOf(request: FastifyRequest) {
-  const { headers, raw } = request;
-  const { authorization } = headers;
-  const isRepeated = authorization !== undefined && timesSent(raw.rawHeaders, 'authorization') > 1;
-  const ids = { reqId: request.id, traceId: idsOf(headers.traceparent)?.traceId };
-  return { authorization, isRepeated, certificate: clientName(request), connection: raw.socket, ids };
 }
 
 function originOf(request: FastifyRequest): TracedOrigin {
