@@ -52,7 +52,7 @@ const FRAGMENTS = {
     list(asSent.map(([name, field]) => `new.${name}${isJson(field) ? '::json' : ''}`)),
   ],
   kept_values: [
-    'What an Idempotency-Key keeps of a job of `asked` that is inserted now: the attributes of dibs.kept_job, in its order.',
+    'What an idempotency key keeps of a job of `asked` that is inserted now: the attributes of dibs.kept_job, in its order.',
     list(Object.values(KEPT_JOB)),
   ],
   changed_columns: [
