@@ -10,7 +10,7 @@ function callerOf(token: string): Caller {
   const [, scopes = '', queues = ''] = SPOKEN.exec(token) ?? [];
   if (scopes === '') throw new Refusal('unauthorized', 'This access key is not valid.');
   return createCaller(
-    { id: token, name: token },
+    { id: `Bearer ${token}`, name: token },
     {
       scopes: scopes === 'none' ? [] : scopes === 'all' ? SCOPES : (scopes.split(',') as Scope[]),
       queues: queues.split(','),
