@@ -61,8 +61,5 @@ export function queueCounter(cache: CountCache) {
       }
       return answers;
     },
-
-    /** Many jobs of this queue have changed at once: the next count is made anew. */
-    drop: cache.drop,
   };
 }

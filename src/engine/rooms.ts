@@ -3,6 +3,7 @@ import { keyAdmin } from '../access/keyAdmin.ts';
 import { createKeys } from '../access/keys.ts';
 import { ORDER_IN_TRIP } from '../batching/roundTrips.ts';
 import { createChangeJob } from '../changing/changeJob.ts';
+import { createDeleteQueue } from '../changing/deleteQueue.ts';
 import { queueAdmin } from '../changing/queues.ts';
 import { createClaims } from '../claim/claims.ts';
 import { createCountCache } from '../counting/countCache.ts';
@@ -20,6 +21,7 @@ import { createGroupRepair } from '../groups/repair.ts';
 import { createHistory } from '../history/history.ts';
 import { jobAdmin } from '../looking/jobs.ts';
 import { createOverview } from '../looking/overview.ts';
+import { createQueueLooks } from '../looking/queues.ts';
 import { createDutyLog } from '../metrics/dutyLog.ts';
 import { createLoopLag } from '../metrics/loopLag.ts';
 import { operationAdmin } from '../operations/operations.ts';
@@ -96,11 +98,14 @@ function queueRooms(base: Base, jobRooms: JobRooms, operationStarted: () => void
   const { db, leaseHorizon } = base;
   const { groups, settlement, enqueue } = jobRooms;
   const countCache = createCountCache(db, leaseHorizon.dealtWith);
+  const looks = createQueueLooks({ ...base, countCache });
   const purge = createPurge({ ...base, groups });
   const redrive = createRedrive({ ...base, groups });
   return {
     countCache,
-    queueAdmin: queueAdmin({ ...base, purge, redrive, countCache }),
+    queueLooks: looks,
+    queueAdmin: queueAdmin({ ...base, looks, purge, redrive, countCache }),
+    deleteQueue: createDeleteQueue({ ...base, looks, purge, countCache }),
     queueNumbers: createQueueNumbers(base),
     operationAdmin: operationAdmin({ ...base, started: operationStarted }),
     operationWork: createOperationWork({ ...base, groups, settlement }),

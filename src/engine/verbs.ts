@@ -4,7 +4,7 @@ import type { Rooms } from './rooms.ts';
 /** Which room fulfils which verb. `settleAndClaim` is missing: it calls two of them (around.ts). */
 export function verbsOf(rooms: Rooms): Omit<Verbs, 'settleAndClaim'> {
   const { enqueue, claims, followUps, settlement, jobs, waits } = rooms;
-  const { queueAdmin, operationAdmin, schedules, keyAdmin } = rooms;
+  const { queueLooks, queueAdmin, operationAdmin, schedules, keyAdmin } = rooms;
   return {
     enqueue: ({ jobs, at, by }) => enqueue.enqueue(jobs, at, by),
     enqueueOnce: rooms.enqueueOnce,
@@ -27,16 +27,16 @@ export function verbsOf(rooms: Rooms): Omit<Verbs, 'settleAndClaim'> {
     retryJob: jobs.retry,
     changeJob: rooms.changeJob,
 
-    getQueue: queueAdmin.get,
-    listQueues: queueAdmin.list,
-    explainQueue: queueAdmin.explain,
+    getQueue: queueLooks.get,
+    listQueues: queueLooks.list,
+    explainQueue: queueLooks.explain,
     getMetrics: rooms.metrics,
     getOverview: rooms.overview,
     getSamples: rooms.samples,
     configureQueue: queueAdmin.configure,
     pauseQueue: queueAdmin.pause,
     resumeQueue: queueAdmin.resume,
-    deleteQueue: queueAdmin.remove,
+    deleteQueue: rooms.deleteQueue,
     purgeQueue: queueAdmin.purge,
     redriveQueue: queueAdmin.redrive,
 

@@ -8,6 +8,12 @@ import { inTurnOf } from '../postgres/transactions.ts';
 import type { Queue } from '../queues/cache.ts';
 import { callPoint } from './callPoint.ts';
 
+interface Context {
+  db: Database;
+  throttle: BulkThrottle;
+  groups: GroupHeads;
+}
+
 interface Batch {
   count: number;
   /** The groups whose heads it deleted. */
@@ -55,71 +61,70 @@ export async function callTime(db: Db): Promise<string> {
   return (row as { now: string }).now;
 }
 
-/** Deletes jobs by the thousand, in chunks. Each chunk is a transaction of its own. */
-export function createPurge(context: { db: Database; throttle: BulkThrottle; groups: GroupHeads }) {
-  const { db, throttle, groups } = context;
+/** Runs `batch` for one batch of jobs after the other, from behind `first`, until one is empty. `seen` gets each. */
+async function inBatches<After, Done extends { count: number }>(
+  throttle: BulkThrottle,
+  first: After,
+  batch: (after: After, limit: number) => Promise<(After & Done)[]>,
+  seen: (done: Done) => void,
+): Promise<void> {
+  const chunk = throttle.chunks();
+  let after = first;
+  let count: number;
+  do {
+    count = await chunk(async (size) => {
+      const [done] = (await batch(after, size)) as [After & Done];
+      after = done;
+      seen(done);
+      return done.count;
+    });
+  } while (count > 0);
+}
 
-  /** Runs `batch` for one batch of jobs after the other, from behind `first`. `seen` gets each batch. */
-  async function inBatches<After, Done extends { count: number }>(
-    first: After,
-    batch: (after: After, limit: number) => Promise<(After & Done)[]>,
-    seen: (done: Done) => void = () => undefined,
-  ): Promise<void> {
-    const chunk = throttle.chunks();
-    let after = first;
-    let count: number;
-    do {
-      count = await chunk(async (size) => {
-        const [done] = (await batch(after, size)) as [After & Done];
-        after = done;
-        seen(done);
-        return done.count;
-      });
-    } while (count > 0);
-  }
+const inOrder = (states: JobState[]) =>
+  [...new Set(states)].sort((a, b) => TOWARDS_READY.indexOf(a) - TOWARDS_READY.indexOf(b));
+
+/**
+ * Deletes the jobs that are in these states now. Returns their number. A job that comes, or comes back, while it runs
+ * stays.
+ */
+function createPurgeStates({ db, throttle, groups }: Context) {
+  return async ({ id: queue_id }: Queue, states: JobState[]): Promise<number> => {
+    const common = { queue_id, ...(await callPoint(db)) };
+    const headless = new Set<string>();
+    let count = 0;
+    const note = (done: Batch) => {
+      count += done.count;
+      for (const group of done.groups ?? []) headless.add(group);
+    };
+    const all = <After>(first: After, batch: (after: After, limit: number) => Promise<(After & Batch)[]>) =>
+      inBatches(throttle, first, batch, note);
+
+    for (const state of inOrder(states)) {
+      if (state === 'ready') {
+        await all<ByPosition>(FIRST_READY, ({ after_rank, after_position }, limit) =>
+          db.query(statements.purgeReady, { ...common, after_rank, after_position, limit }),
+        );
+        await all<ByKey>(FIRST_READY, ({ after_rank, after_key, after_position }, limit) =>
+          db.query(statements.purgeFair, { ...common, after_rank, after_key, after_position, limit }),
+        );
+      } else
+        await all<ById>(FIRST, ({ after_id }, limit) =>
+          db.query(statements.purge, { ...common, state, after_id, limit }),
+        );
+    }
+    // This comes last: the purge of ready jobs would go on to the new heads.
+    await groups.advance(queue_id, headless);
+    return count;
+  };
+}
+
+/** Deletes jobs by the thousand, in chunks. Each chunk is a transaction of its own. */
+export function createPurge(context: Context) {
+  const { db, throttle } = context;
 
   return {
-    /**
-     * Deletes the jobs that are in these states now. Returns their number. A job that comes, or comes back, while it runs
-     * stays.
-     */
-    async purge({ id: queue_id }: Queue, states: JobState[]): Promise<number> {
-      const point = await callPoint(db);
-      const headless = new Set<string>();
-      let count = 0;
-      const note = (done: Batch) => {
-        count += done.count;
-        for (const group of done.groups ?? []) headless.add(group);
-      };
-      const purgeReady = async () => {
-        const common = { queue_id, ...point };
-        await inBatches(
-          FIRST_READY as ByPosition,
-          ({ after_rank, after_position }, limit) =>
-            db.query(statements.purgeReady, { ...common, after_rank, after_position, limit }),
-          note,
-        );
-        await inBatches(
-          FIRST_READY,
-          ({ after_rank, after_key, after_position }, limit) =>
-            db.query(statements.purgeFair, { ...common, after_rank, after_key, after_position, limit }),
-          note,
-        );
-      };
-      const purge = (state: JobState) =>
-        inBatches(
-          FIRST,
-          ({ after_id }, limit) => db.query(statements.purge, { queue_id, state, after_id, ...point, limit }),
-          note,
-        );
-      const inOrder = [...new Set(states)].sort(
-        (a, b) => TOWARDS_READY.indexOf(a) - TOWARDS_READY.indexOf(b),
-      );
-      for (const state of inOrder) await (state === 'ready' ? purgeReady() : purge(state));
-      // This comes last: the purge of ready jobs would go on to the new heads.
-      await groups.advance(queue_id, headless);
-      return count;
-    },
+    purge: createPurgeStates(context),
 
     /** Deletes the jobs of a queue, leased ones too, until it has overtaken the producers. */
     async clear({ id: queue_id }: Queue): Promise<void> {

@@ -2,9 +2,6 @@ import type { BulkThrottle } from '../batching/bulkThrottle.ts';
 import { isOutage } from '../errors.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
 import type { GroupHeads } from '../groups/heads.ts';
-import { FIRST_ID } from '../ids.ts';
-import type { JobState } from '../job.ts';
-import type { FilterParameters } from '../looking/jobFilter.ts';
 import { actAs, noteAct } from '../postgres/act.ts';
 import { isKeyTaken, isLockTimeout } from '../postgres/errorClasses.ts';
 import { SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
@@ -14,57 +11,21 @@ import { inTurnOf } from '../postgres/transactions.ts';
 import type { Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import type { Settlement } from '../settle/verbs.ts';
-import type { OperationVerb } from '../verbs/operations.ts';
 import type { Waiters } from '../waiting/waiters.ts';
 import { type Act, CannotGoOn, createOperationActs, type Page } from './acts.ts';
-import type { CallPoint } from './callPoint.ts';
-
-/** An operation that a replica has taken for a portion: sql/operations/take.sql. */
-interface Taken extends FilterParameters, CallPoint {
-  id: string;
-  verb: OperationVerb;
-  queue_id: number;
-  queue: string;
-  to_id: number | null;
-  to: string | null;
-  states: JobState[];
-  dry_run: boolean;
-  counted: boolean;
-  step: number;
-  after_id: string;
-  matched: number;
-  has_queue: boolean;
-  is_too_old: boolean;
-  actor: string | null;
-}
-
-/** How far a portion has looked. */
-interface Looked {
-  looked: number;
-  last_id: string | null;
-}
+import { createHeldJob } from './heldJob.ts';
+import { fail, type Looked, noteProgress, type Taken, take, walkOf } from './progress.ts';
 
 const statements = {
   limits: planned('postgres/transaction_limits'),
-  take: planned('operations/take', row<Taken>()),
   count: planned('operations/count', row<Looked & { matched: number }>()),
   page: planned('operations/page', row<Looked & Omit<Page, 'state'>>()),
   leases: planned('operations/leases', row<Looked & Omit<Page, 'state'>>()),
-  progress: planned('operations/progress'),
 };
-
-/**
- * An operation goes through the states in this order. Leases end soonest. If ready jobs went before blocked ones, the next
- * job of each group would become ready meanwhile, and come back after the call.
- */
-const ORDER: JobState[] = ['leased', 'scheduled', 'blocked', 'completed', 'cancelled', 'dead', 'ready'];
-/** The states whose jobs an index has by id. */
-const BY_ID: JobState[] = ['scheduled', 'blocked', 'completed', 'cancelled', 'dead'];
 
 /** To count a job costs this much less than to change it. */
 const COUNTED_FOR_ONE = 5;
 const NOTHING: Looked & { matched: number } = { looked: 0, last_id: null, matched: 0 };
-const LONGEST_ERROR = 500;
 /** Of more callers than this, those who had no turn for longest count as new. */
 const MOST_SERVED = 100;
 
@@ -93,46 +54,9 @@ export function createOperationWork(context: {
   const briefly = inTurnOf(db, { tryMs: SHORT_LOCK_WAIT_MS });
   const acts = createOperationActs(context);
   const chunk = throttle.chunks();
-  /**
-   * An operation that met a unique key that an open transaction holds. Smaller and smaller portions find the job. With the
-   * limit 0 this job is skipped.
-   */
-  let held: { id: string; limit: number } | undefined;
+  const heldJob = createHeldJob();
   /** The callers whose operations had a portion here, the last one last. */
   let served: string[] = [];
-
-  function noteProgress(on: Db, op: Taken, found: Looked, limit: number, did: object, matched = 0) {
-    const isStepOver = found.looked < limit;
-    const isWalkOver = isStepOver && op.step + 1 >= op.states.length;
-    const isDone = isWalkOver && (op.counted || op.dry_run || op.matched + matched === 0);
-    return on.query(statements.progress, {
-      id: op.id,
-      state: isDone ? 'done' : 'running',
-      error: null,
-      counted: op.counted || isWalkOver,
-      step: isWalkOver ? 0 : op.step + (isStepOver ? 1 : 0),
-      after_id: isStepOver ? FIRST_ID : (found.last_id as string),
-      matched,
-      done: 0,
-      skipped: 0,
-      ...did,
-    });
-  }
-
-  /** The state that an operation is at, and the parameters that tell which jobs are next. */
-  function walkOf(op: Taken, limit: number) {
-    const state = ORDER.filter((one) => op.states.includes(one))[op.step] as JobState;
-    const { queue_id, after_id, group, fairness_key, worker, error_contains, created_after, created_before } =
-      op;
-    const { last_position, open_transactions, next_transaction } = op;
-    return {
-      ...{ queue_id, after_id, group, fairness_key, worker, error_contains, created_after, created_before },
-      ...{ last_position, open_transactions, next_transaction },
-      state,
-      walked_state: group === null && BY_ID.includes(state) ? state : null,
-      limit,
-    };
-  }
 
   async function countPortion(transaction: Db, op: Taken, limit: number): Promise<Portion> {
     const walk = walkOf(op, limit * COUNTED_FOR_ONE);
@@ -143,8 +67,8 @@ export function createOperationWork(context: {
   }
 
   async function workPortion(transaction: Db, op: Taken, size: number): Promise<Portion> {
-    const most = held?.id === op.id ? Math.max(1, Math.min(size, held.limit)) : size;
-    const skips = held?.id === op.id && held.limit === 0;
+    const most = heldJob.most(op.id, size);
+    const skips = heldJob.skips(op.id);
     const queue = await queues.byId(op.queue_id);
     if (!queue) throw new CannotGoOn(`The queue ${JSON.stringify(op.queue)} was deleted.`);
     const walk = walkOf(op, most);
@@ -166,18 +90,12 @@ export function createOperationWork(context: {
     return { act, rows: page.looked };
   }
 
-  const fail = (op: Taken, error: string) =>
-    db.query(statements.progress, {
-      ...{ id: op.id, state: 'failed', error: error.slice(0, LONGEST_ERROR) },
-      ...{ counted: op.counted, step: op.step, after_id: op.after_id, matched: 0, done: 0, skipped: 0 },
-    });
-
   /** A portion of an operation, if one is running that no other replica works on at this moment. */
   async function portion(size: number): Promise<Portion | undefined> {
     let taken: Taken | undefined;
     const inTransaction = async (transaction: Db) => {
       await transaction.query(statements.limits);
-      [taken] = await transaction.query(statements.take, { served });
+      taken = await take(transaction, served);
       if (!taken) return undefined;
       const caller = taken.actor ?? '';
       served = [...served.filter((one) => one !== caller), caller].slice(-MOST_SERVED);
@@ -194,17 +112,14 @@ export function createOperationWork(context: {
     };
     try {
       const done = await arrivals.watch(arriving, () => briefly.transaction(inTransaction));
-      if (held !== undefined && held.id === taken?.id)
-        held = held.limit >= size ? undefined : { id: held.id, limit: Math.max(1, 2 * held.limit) };
+      if (taken) heldJob.metNoLock(taken.id, size);
       return done;
     } catch (error) {
       if (!taken || isOutage(error)) throw error;
-      if (isKeyTaken(error) || isLockTimeout(error)) {
-        const limit = held?.id === taken.id ? Math.min(size, held.limit) : size;
-        held = { id: taken.id, limit: limit >> 1 };
-      } else {
+      if (isKeyTaken(error) || isLockTimeout(error)) heldJob.metLock(taken.id, size);
+      else {
         if (!(error instanceof CannotGoOn)) log(error, 'an operation failed');
-        await fail(taken, (error as Error).message);
+        await fail(db, taken, (error as Error).message);
       }
       return { rows: 0 };
     }

@@ -283,30 +283,6 @@ export interface StatementTypes {
       empty: boolean;
     };
   };
-  'changing/queue_list': {
-    parameters: {
-      after: string | null;
-      visible: (string | null)[] | TextArray | null;
-      name_contains: string | null;
-      limit: number | null;
-    };
-    columns: {
-      id: number;
-      name: string;
-      paused: boolean;
-      fair: boolean;
-      lease_seconds: number;
-      max_attempts: number;
-      backoff: string;
-      retention_seconds: number;
-      dead_retention_seconds: number;
-      created_at: string;
-      max_leased: number;
-      rate_jobs: number;
-      rate_seconds: number;
-      max_ready: number;
-    };
-  };
   'changing/queue_lock': {
     parameters: {
       queue_id: number | null;
@@ -1409,6 +1385,30 @@ export interface StatementTypes {
       headers: string;
       progress: string;
       found: number;
+    };
+  };
+  'looking/list_queues': {
+    parameters: {
+      after: string | null;
+      visible: (string | null)[] | TextArray | null;
+      name_contains: string | null;
+      limit: number | null;
+    };
+    columns: {
+      id: number;
+      name: string;
+      paused: boolean;
+      fair: boolean;
+      lease_seconds: number;
+      max_attempts: number;
+      backoff: string;
+      retention_seconds: number;
+      dead_retention_seconds: number;
+      created_at: string;
+      max_leased: number;
+      rate_jobs: number;
+      rate_seconds: number;
+      max_ready: number;
     };
   };
   'looking/match_all_newest': {

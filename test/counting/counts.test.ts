@@ -37,7 +37,8 @@ function counterOn(ready: Record<number, number>) {
   };
 
   const cache = createCountCache({ query } as unknown as Db, () => '-infinity');
-  const { countsOf, drop } = queueCounter(cache);
+  const { countsOf } = queueCounter(cache);
+  const { drop } = cache;
   return {
     ready,
     drop,

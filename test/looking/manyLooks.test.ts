@@ -86,7 +86,7 @@ const LOOKS: StatementName[] = [
   'history/history',
   'looking/list_newest',
   'operations/list',
-  'changing/queue_list',
+  'looking/list_queues',
   'counting/samples_read',
   'schedules/list',
   'settle/job',

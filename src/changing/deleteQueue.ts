@@ -1,0 +1,59 @@
+import type { CountCache } from '../counting/countCache.ts';
+import { queueNotEmpty } from '../errors.ts';
+import type { QueueLooks } from '../looking/queues.ts';
+import type { Purge } from '../operations/purge.ts';
+import type { Database } from '../postgres/pool.ts';
+import { planned, row } from '../postgres/statements.ts';
+import { inTurnOf } from '../postgres/transactions.ts';
+import type { Queue, Queues } from '../queues/cache.ts';
+import type { RequestOf } from '../verbs.ts';
+import { isPartlyDone } from './partlyDone.ts';
+
+const statements = {
+  lock: planned('changing/queue_lock'),
+  empty: planned('changing/queue_empty', row<{ empty: boolean }>()),
+  delete: planned('changing/queue_delete'),
+};
+
+/** The verb that deletes a queue, with `force` its jobs too. */
+export function createDeleteQueue(context: {
+  db: Database;
+  queues: Queues;
+  looks: QueueLooks;
+  purge: Purge;
+  countCache: CountCache;
+}) {
+  const { db, queues, looks, purge, countCache } = context;
+
+  /**
+   * Without `force`, it deletes only a queue that has no jobs: false when it has some. With `force` it deletes the jobs that
+   * came since the queue was cleared. None can come while it holds the lock.
+   */
+  const removeLocked = (queue: Queue, force: boolean, by?: string): Promise<boolean> =>
+    inTurnOf(db, { queue: queue.id, by }).transaction(async (transaction) => {
+      const queue_id = queue.id;
+      await transaction.query(statements.lock, { queue_id });
+      if (force) await purge.clearLocked(queue, transaction);
+      const [row] = await transaction.query(statements.empty, { queue_id });
+      if (!row?.empty) return false;
+      await transaction.query(statements.delete, { queue_id });
+      return true;
+    });
+
+  /** Most jobs are deleted before the queue is locked. Whoever holds the queue is met before any job is deleted. */
+  async function clear(queue: Queue, by?: string): Promise<void> {
+    await inTurnOf(db, { queue: queue.id, by }).query(statements.lock, { queue_id: queue.id });
+    await purge.clear(queue).catch(isPartlyDone);
+  }
+
+  /** @throws Refusal `queue_not_empty` */
+  return async ({ queue: name, force, by }: RequestOf<'deleteQueue'>): Promise<void> => {
+    const queue = await looks.current(name);
+    if (force) await clear(queue, by);
+    const deleted = await removeLocked(queue, force, by).catch(force ? isPartlyDone : undefined);
+    queues.changed(name);
+    countCache.drop(queue.id);
+    if (!deleted) throw queueNotEmpty(name);
+    return purge.clearWindows(queue);
+  };
+}
