@@ -1,28 +1,23 @@
 import type { Caller } from '../caller.ts';
 import { invalidRequest, isOutage } from '../errors.ts';
 import { isUuid } from '../ids.ts';
-import { gathering } from '../postgres/gathering.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import { timeForPostgres } from '../postgres/times.ts';
 import type { AuditFilter, AuditRow, TracedOrigin } from '../verbs/keys.ts';
 import type { VerbName } from '../verbs.ts';
+import { createAuditRows, type Line } from './auditRows.ts';
 import type { Subject } from './needs.ts';
 
-type Line = Omit<AuditRow, 'id' | 'created_at'> & TracedOrigin;
+type LogAct = (fields: Record<string, unknown>, message: string) => void;
 
-const statements = {
-  insert: planned('access/audit_insert'),
-  list: planned('access/audit_list', row<AuditRow>()),
-};
+const list = planned('access/audit_list', row<AuditRow>());
 
-/** One statement writes this number of rows. */
-const MOST_TOGETHER = 1000;
 /** An act is answered this long after it is done, though its row may not be written yet. */
 const LONGEST_WAIT_MS = 1000;
 /** No row holds up an answer for longer than this after the call: every call should be answered within 5 s. */
 const LONGEST_CALL_MS = 4800;
-/** A caller who is refused again and again leaves this number of lines in a window. */
+/** Refused acts, of all callers together, leave at most this number of lines in 10 s. */
 const REFUSED_LINES = 100;
 const WINDOW_MS = 10_000;
 /** Names of callers come from keys and tokens. */
@@ -39,59 +34,36 @@ function timeOf(filter: AuditFilter, name: 'created_after' | 'created_before'): 
   return time;
 }
 
-/** Logs each act that needs the scope `admin`, and keeps a row of it. Never fails an act. */
-export function createAudit(context: {
-  db: Db;
-  log(error: unknown, message: string): void;
-  logAct(fields: Record<string, unknown>, message: string): void;
-}) {
-  const { db, log, logAct } = context;
+function lineOf(
+  caller: Caller,
+  { address, request_id, trace_id }: TracedOrigin,
+  verb: VerbName,
+  subject: Subject,
+): Line {
+  const { queue = null, job_id, schedule = null, key_id = null, count = null } = subject;
+  return {
+    actor: clip(caller.name),
+    actor_id: caller.id === undefined ? null : clip(caller.id),
+    verb,
+    queue,
+    job_id: job_id !== undefined && isUuid(job_id) ? job_id : null,
+    schedule,
+    key_id: key_id === null ? null : clip(key_id),
+    count,
+    outcome: 'done',
+    address: address === null ? null : clip(address),
+    request_id: request_id === null ? null : clip(request_id),
+    ...(trace_id !== undefined && { trace_id }),
+  };
+}
+
+/**
+ * Logs acts that their callers may not do. They leave a line, and no row: their rows would push out those of acts that were
+ * done.
+ */
+function createRefusedLines(logAct: LogAct) {
   let window = { ends: 0, refused: 0 };
-  /** The rows that are not written yet. */
-  const pending = new Set<Promise<void>>();
-
-  const write = gathering(MOST_TOGETHER, async (lines: Line[]) => {
-    await db.query(statements.insert, {
-      actors: lines.map(({ actor }) => actor),
-      actor_ids: lines.map(({ actor_id }) => actor_id),
-      verbs: lines.map(({ verb }) => verb),
-      queues: lines.map(({ queue }) => queue),
-      job_ids: lines.map(({ job_id }) => job_id),
-      schedules: lines.map(({ schedule }) => schedule),
-      key_ids: lines.map(({ key_id }) => key_id),
-      counts: lines.map(({ count }) => count),
-      outcomes: lines.map(({ outcome }) => outcome),
-      addresses: lines.map(({ address }) => address),
-      request_ids: lines.map(({ request_id }) => request_id),
-    });
-    return lines;
-  });
-
-  function lineOf(
-    caller: Caller,
-    { address, request_id, trace_id }: TracedOrigin,
-    verb: VerbName,
-    subject: Subject,
-  ): Line {
-    const { queue = null, job_id, schedule = null, key_id = null, count = null } = subject;
-    return {
-      actor: clip(caller.name),
-      actor_id: caller.id === undefined ? null : clip(caller.id),
-      verb,
-      queue,
-      job_id: job_id !== undefined && isUuid(job_id) ? job_id : null,
-      schedule,
-      key_id: key_id === null ? null : clip(key_id),
-      count,
-      outcome: 'done',
-      address: address === null ? null : clip(address),
-      request_id: request_id === null ? null : clip(request_id),
-      ...(trace_id !== undefined && { trace_id }),
-    };
-  }
-
-  /** A caller who may not do what it tried leaves a line, and no row: its rows would push out those of acts. */
-  function logRefused(line: Line): void {
+  return (line: Line): void => {
     const now = performance.now();
     if (now > window.ends) {
       const more = window.refused - REFUSED_LINES;
@@ -99,18 +71,25 @@ export function createAudit(context: {
       window = { ends: now + WINDOW_MS, refused: 0 };
     }
     if (++window.refused <= REFUSED_LINES) logAct({ ...line }, 'audit');
-  }
+  };
+}
 
-  function keepRow(line: Line): Promise<void> {
-    const kept = write(line)
-      .then(
-        () => undefined,
-        (error) => log(error, 'an audit row was not written'),
-      )
-      .finally(() => pending.delete(kept));
-    pending.add(kept);
-    return kept;
-  }
+/** Settles with `work`, or when the answer to a call that began at `started` must not wait any longer. */
+async function orLate(work: Promise<void>, started: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    const left = LONGEST_CALL_MS - (performance.now() - started);
+    timer = setTimeout(resolve, Math.min(Math.max(left, 0), LONGEST_WAIT_MS));
+  });
+  await Promise.race([work, late]);
+  clearTimeout(timer);
+}
+
+/** Logs each act that needs the scope `admin`, and keeps a row of it. Never fails an act. */
+export function createAudit(context: { db: Db; log(error: unknown, message: string): void; logAct: LogAct }) {
+  const { db, log, logAct } = context;
+  const rows = createAuditRows(db, log);
+  const logRefused = createRefusedLines(logAct);
 
   return {
     /**
@@ -132,26 +111,17 @@ export function createAudit(context: {
         return;
       }
       logAct({ ...line }, 'audit');
-      const kept = keepRow(line);
+      const kept = rows.keep(line);
       // The database is away, and the caller has waited for it once already.
       if (failure && isOutage(failure.error)) return;
-      let timer: NodeJS.Timeout | undefined;
-      const late = new Promise<void>((resolve) => {
-        const left = LONGEST_CALL_MS - (performance.now() - started);
-        timer = setTimeout(resolve, Math.min(Math.max(left, 0), LONGEST_WAIT_MS));
-      });
-      await Promise.race([kept, late]);
-      clearTimeout(timer);
+      await orLate(kept, started);
     },
 
-    /** Settles when all rows are written, or failed. */
-    async idle(): Promise<void> {
-      await Promise.all(pending);
-    },
+    idle: rows.idle,
 
     /** A page of audit rows, newest first. A page shorter than its limit is the last one. */
     list: async (filter: AuditFilter): Promise<AuditRow[]> =>
-      db.query(statements.list, {
+      db.query(list, {
         limit: filter.limit,
         after: filter.after === undefined ? null : Number(filter.after),
         actor: filter.actor ?? null,

@@ -128,7 +128,8 @@ describe('the house', () => {
   });
 
   test('what is put around the verbs knows the pages of verbs, and no room that fulfils them', () => {
-    const around = /^src\/(concerns\.ts|access\/(guard|needs|settleVisible)\.ts|tracing\/)/;
+    const around =
+      /^src\/(concerns\.ts|access\/(guard|allowed|audited|checks|needs|settleVisible|untilEnd)\.ts|tracing\/)/;
     const known = /^src\/(verbs[./]|access\/|tracing\/|concerns\.ts)/;
     expect(
       broken(
