@@ -64,7 +64,8 @@ export interface RefusedCredential extends RequestIds {
   key_name?: string;
 }
 
-const LONGEST_TOKEN = 8 * 1024;
+/** A longer one is no token, whoever its issuer is. */
+export const LONGEST_TOKEN = 8 * 1024;
 /** As long as a key. */
 const NEVER = ' '.repeat(KEY_LENGTH);
 

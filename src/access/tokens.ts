@@ -3,7 +3,7 @@ import { LruMap } from 'toad-cache';
 import { type Caller, createCaller } from '../caller.ts';
 import type { TokenConfig } from '../config/tokens.ts';
 import { StartError, unauthorized, unavailable } from '../errors.ts';
-import type { RequestIds } from './access.ts';
+import { LONGEST_TOKEN, type RequestIds } from './access.ts';
 import { isUrl, readSmallFile } from './keySet.ts';
 import { Away, reloaded } from './reloaded.ts';
 import type { Known } from './shown.ts';
@@ -125,9 +125,13 @@ export function createTokens(
   return {
     checkFiles: () => checkFiles(config),
 
-    known: (token) => knownBy(sha256(token)),
+    known: (token) => (token.length > LONGEST_TOKEN ? undefined : knownBy(sha256(token))),
 
     async identify(token, ids) {
+      if (token.length > LONGEST_TOKEN) {
+        log(`a token is refused: it is longer than ${LONGEST_TOKEN}`, ids);
+        throw unauthorized();
+      }
       const key = sha256(token);
       const known = knownBy(key);
       if (known) return known.caller;
