@@ -2,6 +2,7 @@
 // that handles each field. With --check, it only fails if one is stale.
 
 import { writeCurrent } from './current.mjs';
+import { list } from './list.mjs';
 import { importSource } from './source.mjs';
 
 const { COLUMNS, NEW_JOB, KEPT_JOB, CHANGED, columnNames, columnOf, nameOf } =
@@ -9,20 +10,6 @@ const { COLUMNS, NEW_JOB, KEPT_JOB, CHANGED, columnNames, columnOf, nameOf } =
 const { jobProperties } = await importSource('routes/schemas/job.ts');
 
 const GENERATED = 'Generated from src/jobFields.ts by "npm run generate".';
-
-const WIDTH = 120;
-
-/** A list on lines of up to WIDTH. */
-function list(items) {
-  const lines = [];
-  for (const item of items) {
-    const last = lines.at(-1);
-    if (last !== undefined && `${last}, ${item},`.length <= WIDTH)
-      lines[lines.length - 1] = `${last}, ${item}`;
-    else lines.push(item);
-  }
-  return lines.join(',\n');
-}
 
 const isJson = ({ type }) => type === 'json';
 /** The type of a value that goes in: JSON goes as a text. */

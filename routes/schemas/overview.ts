@@ -1,25 +1,20 @@
 import { type TArray, type TUnsafe, Type } from 'typebox';
 import type { SCOPES } from '../../src/caller.ts';
 import { JOB_STATES } from '../../src/job.ts';
-import { EVENTS, MEASURES, TOO_OLD_SECONDS, TROUBLES } from '../../src/verbs/counting.ts';
+import {
+  EVENT_HELP,
+  EVENTS,
+  type Event,
+  MEASURES,
+  TOO_OLD_SECONDS,
+  TROUBLES,
+} from '../../src/verbs/counting.ts';
 import { decimal, nullable, oneOf, QueueName, ref, TIME_EXAMPLE, time } from './common.ts';
 import { QueueCounts } from './queue.ts';
 
-const EVENT_HELP: Record<(typeof EVENTS)[number], string> = {
-  enqueued: 'Jobs put into the queue.',
-  deduplicated: 'Enqueues that were answered with the job that had their `unique_key`.',
-  claimed: 'Leases given.',
-  acked: 'Jobs done.',
-  nacked: 'Attempts that a worker said had failed.',
-  released: 'Leases given back unworked.',
-  rescued: 'Leases that ran out.',
-  expired: 'Jobs whose own time was over before anybody claimed them.',
-  dead: 'Jobs that became dead.',
-};
-
 const rates = Object.fromEntries(
-  EVENTS.map((event) => [event, decimal({ description: EVENT_HELP[event] })]),
-) as Record<(typeof EVENTS)[number], ReturnType<typeof decimal>>;
+  EVENTS.map((event) => [event, decimal({ description: EVENT_HELP[event].rate })]),
+) as Record<Event, ReturnType<typeof decimal>>;
 
 export const JobRates = Type.Object(rates, {
   $id: 'JobRates',

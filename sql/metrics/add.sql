@@ -7,9 +7,12 @@ from (
     coalesce(o.queue_id, 0) as queue_id,
     -- include shared/totals_sums.sql
   from unnest(
-    :queue_ids::integer[], :enqueued::bigint[], :deduplicated::bigint[], :claimed::bigint[], :acked::bigint[],
-    :nacked::bigint[], :released::bigint[], :rescued::bigint[], :expired::bigint[], :dead::bigint[]
-  ) as n (queue_id, enqueued, deduplicated, claimed, acked, nacked, released, rescued, expired, dead)
+    :queue_ids::integer[],
+    -- include shared/event_arrays.sql
+  ) as n (
+    queue_id,
+    -- include shared/event_columns.sql
+  )
   left join dibs.totals o on o.queue_id = n.queue_id and o.queue_id > 0
   group by 1
 ) as added

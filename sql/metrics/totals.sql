@@ -1,8 +1,8 @@
 -- The totals of all replicas, with the queues that have a row of their own. A queue that was deleted has no name.
 -- LIMIT makes each queue a probe of the primary key. A join might read all queues.
 select
-  t.queue_id, t.enqueued, t.deduplicated, t.claimed, t.acked, t.nacked, t.released, t.rescued, t.expired, t.dead,
-  q.name, q.paused, q.max_ready, q.max_leased
+  t.queue_id, q.name, q.paused, q.max_ready, q.max_leased,
+  -- include shared/event_columns.sql
 from dibs.totals t
 left join lateral (select name, paused, max_ready, max_leased from dibs.queues where id = t.queue_id limit 1) as q on true
 order by t.queue_id;

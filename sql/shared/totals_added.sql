@@ -1,4 +1,5 @@
 -- Adds the numbers of `added` to those of a row `t` of dibs.totals.
+-- Generated from src/verbs/counting.ts by "npm run generate".
 enqueued = t.enqueued + added.enqueued,
 deduplicated = t.deduplicated + added.deduplicated,
 claimed = t.claimed + added.claimed,

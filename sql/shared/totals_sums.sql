@@ -1,4 +1,5 @@
 -- The sums of the numbers of `n`, which may have no row.
+-- Generated from src/verbs/counting.ts by "npm run generate".
 coalesce(sum(n.enqueued), 0)::bigint as enqueued,
 coalesce(sum(n.deduplicated), 0)::bigint as deduplicated,
 coalesce(sum(n.claimed), 0)::bigint as claimed,

@@ -6,7 +6,7 @@ import { waitFamily, workFamily } from '../metrics/times.ts';
 import { EVERYTHING_ELSE, GONE, type TotalRow } from '../metrics/totalRow.ts';
 import type { Totals } from '../metrics/totals.ts';
 import { eachOf, inSlices } from '../slices.ts';
-import { EVENTS, type Event, type Family, type MetricsAnswer } from '../verbs/counting.ts';
+import { EVENT_HELP, EVENTS, type Event, type Family, type MetricsAnswer } from '../verbs/counting.ts';
 import type { Depth } from './depthBook.ts';
 import { type Depths, drainSeconds } from './depths.ts';
 
@@ -16,19 +16,6 @@ const GONE_QUEUES = '(gone)';
 
 const MAX = 'Over all replicas: each tells the same, so take the max.';
 const MAX_COUNTED = 'Each replica counts for itself: take the max.';
-
-const EVENT_HELP: Record<Event, string> = {
-  enqueued:
-    'Jobs that requests and schedules have put into the queue. Those of dibs.enqueue in SQL are not counted.',
-  deduplicated: 'Enqueues that were answered with the job that had their unique_key.',
-  claimed: 'Leases that were given.',
-  acked: 'Jobs that were done.',
-  nacked: 'Attempts that a worker said had failed.',
-  released: 'Leases that were given back unworked, by a worker or because the consumer was gone.',
-  rescued: 'Leases that ran out and were taken back.',
-  expired: 'Jobs whose own time was over before anybody claimed them. They are dead, too.',
-  dead: 'Jobs that became dead: by a nack, a lease that ran out, or because they expired.',
-};
 
 /** Whether a caller may see a queue. */
 type MayUse = (queue: string) => boolean;
@@ -44,7 +31,7 @@ const eventFamily = (event: Event, shown: Shown[]): Family =>
   family(
     'counter',
     `dibs_jobs_${event}_total`,
-    `${EVENT_HELP[event]} ${MAX}`,
+    `${EVENT_HELP[event].metric} ${MAX}`,
     shown.map(({ row, labels }) => [row[event], labels]),
   );
 

@@ -179,7 +179,7 @@ export const expireJobs = (context: Context) =>
       due: statements.dueExpiries,
       firstId: FIRST_ID,
       move: (db, queue_id, due) => db.query(statements.expire, { queue_id, ids: due.toSorted() }),
-      tell: context.tally.expired,
+      tell: context.tally.counting('expired', 'dead'),
     },
     createScanHorizon(context.clock, { fullScanMs: EXPIRIES_FULL_SCAN_MS }),
   );

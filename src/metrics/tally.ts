@@ -1,5 +1,6 @@
 import { queueIdOf } from '../ids.ts';
 import type { JobState } from '../job.ts';
+import type { Event } from '../verbs/counting.ts';
 import { add, type Counts, createEventCounts } from './eventCounts.ts';
 import { Histogram } from './histogram.ts';
 import { createJobTimes } from './jobTimes.ts';
@@ -72,13 +73,14 @@ export function createTally(now: () => number) {
       dropped(rows);
     },
 
-    /** The time of these jobs was over before anybody claimed them. */
-    expired(queueId: number, rows: unknown[]): void {
-      if (rows.length === 0) return;
-      const of = counts.of(queueId);
-      add(of, 'expired', rows.length);
-      add(of, 'dead', rows.length);
-    },
+    /** Counts jobs to which this happened. For events of which no more is told than their number. */
+    counting:
+      (...events: Event[]) =>
+      (queueId: number, rows: unknown[]): void => {
+        if (rows.length === 0) return;
+        const of = counts.of(queueId);
+        for (const event of events) add(of, event, rows.length);
+      },
 
     /** A round trip has carried so many jobs. */
     roundTrip: (rows: number): void => tripRows.observe(rows),

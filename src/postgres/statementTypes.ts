@@ -1783,6 +1783,10 @@ export interface StatementTypes {
     parameters: Record<never, never>;
     columns: {
       queue_id: number;
+      name: string;
+      paused: boolean;
+      max_ready: number;
+      max_leased: number;
       enqueued: number;
       deduplicated: number;
       claimed: number;
@@ -1792,10 +1796,6 @@ export interface StatementTypes {
       rescued: number;
       expired: number;
       dead: number;
-      name: string;
-      paused: boolean;
-      max_ready: number;
-      max_leased: number;
     };
   };
   'operations/call_point': {

@@ -1,19 +1,42 @@
 import type { JobState } from '../job.ts';
 import type { Looks, Narrowed } from './callers.ts';
 
-/** What happens to jobs, and is counted. */
-export const EVENTS = [
-  'enqueued',
-  'deduplicated',
-  'claimed',
-  'acked',
-  'nacked',
-  'released',
-  'rescued',
-  'expired',
-  'dead',
-] as const;
-export type Event = (typeof EVENTS)[number];
+/**
+ * What happens to jobs, and is counted: what the metric says of it, and what the overview says of its rate. An event has a
+ * column in dibs.totals. Whoever sees it happen tells the tally (src/metrics/tally.ts). The rest follows from this table.
+ */
+export const EVENT_HELP = {
+  enqueued: {
+    metric:
+      'Jobs that requests and schedules have put into the queue. Those of dibs.enqueue in SQL are not counted.',
+    rate: 'Jobs put into the queue.',
+  },
+  deduplicated: {
+    metric: 'Enqueues that were answered with the job that had their unique_key.',
+    rate: 'Enqueues that were answered with the job that had their `unique_key`.',
+  },
+  claimed: { metric: 'Leases that were given.', rate: 'Leases given.' },
+  acked: { metric: 'Jobs that were done.', rate: 'Jobs done.' },
+  nacked: {
+    metric: 'Attempts that a worker said had failed.',
+    rate: 'Attempts that a worker said had failed.',
+  },
+  released: {
+    metric: 'Leases that were given back unworked, by a worker or because the consumer was gone.',
+    rate: 'Leases given back unworked.',
+  },
+  rescued: { metric: 'Leases that ran out and were taken back.', rate: 'Leases that ran out.' },
+  expired: {
+    metric: 'Jobs whose own time was over before anybody claimed them. They are dead, too.',
+    rate: 'Jobs whose own time was over before anybody claimed them.',
+  },
+  dead: {
+    metric: 'Jobs that became dead: by a nack, a lease that ran out, or because they expired.',
+    rate: 'Jobs that became dead.',
+  },
+};
+export type Event = keyof typeof EVENT_HELP;
+export const EVENTS = Object.keys(EVENT_HELP) as Event[];
 
 /** What happened in a second, on average. */
 export type PerSecond = Record<Event, number>;
