@@ -24,7 +24,8 @@ export interface Item extends LeaseName {
   thenClaims?: (queue: string) => boolean;
 }
 
-interface Context {
+/** What every verb on a lease needs. */
+export interface SettleContext {
   db: Database;
   joinRoundTrip: JoinRoundTrip;
   queues: Queues;
@@ -75,7 +76,7 @@ export const ids = (items: Item[]) => items.map((i) => i.id);
 
 /** Makes a verb for one item of a verb for many. Items of one queue go in batches. */
 export function settleInBatches<I extends Item, Row extends Moved>(
-  { db, joinRoundTrip, queues, groups }: Context,
+  { db, joinRoundTrip, queues, groups }: SettleContext,
   { inRoundTrips, touch, textOf, ifUntouched, settleLate }: Verb<I, Row>,
 ): (item: I) => Promise<Row> {
   type Outcome = Row | Refusal | Later<Row>;
