@@ -2,7 +2,7 @@ import { setImmediate as nextLoop } from 'node:timers/promises';
 import { type Askers, askers, runForAll } from '../askers.ts';
 import { isOutage, overloaded } from '../errors.ts';
 import { isDataError, isLockTimeout } from '../postgres/errorClasses.ts';
-import type { JoinRoundTrip, RoundTrip } from './roundTrips.ts';
+import type { JoinRoundTrip, RoundTrip } from './roundTrip.ts';
 
 /*
  * Natural batching: while a batch of a queue runs, the items of that queue gather. They go together when it returns.

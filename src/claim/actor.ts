@@ -1,5 +1,5 @@
 import { runForAll } from '../askers.ts';
-import { type JoinRoundTrip, ORDER_IN_TRIP, type RoundTrip } from '../batching/roundTrips.ts';
+import { type JoinRoundTrip, ORDER_IN_TRIP, type RoundTrip } from '../batching/roundTrip.ts';
 import { createSemaphore, type Semaphore } from '../postgres/semaphore.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';

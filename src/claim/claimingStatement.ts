@@ -1,4 +1,4 @@
-import type { RoundTrip } from '../batching/roundTrips.ts';
+import type { RoundTrip } from '../batching/roundTrip.ts';
 import type { ScanRanges } from '../floor/scanRanges.ts';
 import { timeLimit } from '../postgres/pipeline.ts';
 import type { Database } from '../postgres/pool.ts';

@@ -1,4 +1,4 @@
-import type { JoinRoundTrip } from '../batching/roundTrips.ts';
+import type { JoinRoundTrip } from '../batching/roundTrip.ts';
 import { refuseHalfPairs } from '../enqueue/checks.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
 import type { LeaseTimes } from '../leaseTimes.ts';

@@ -1,4 +1,4 @@
-import type { RoundTrip } from '../batching/roundTrips.ts';
+import type { RoundTrip } from '../batching/roundTrip.ts';
 import type { Ledger } from '../ledger.ts';
 import { WAITING_BYTES } from '../memory.ts';
 import { SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';

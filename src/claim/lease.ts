@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { RoundTrip } from '../batching/roundTrips.ts';
+import type { RoundTrip } from '../batching/roundTrip.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
 import { createRaiseFloor } from '../floor/raiseFloor.ts';
 import type { LeaseTimes } from '../leaseTimes.ts';

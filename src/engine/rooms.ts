@@ -1,7 +1,7 @@
 import { createAudit } from '../access/audit.ts';
 import { keyAdmin } from '../access/keyAdmin.ts';
 import { createKeys } from '../access/keys.ts';
-import { ORDER_IN_TRIP } from '../batching/roundTrips.ts';
+import { ORDER_IN_TRIP } from '../batching/roundTrip.ts';
 import { createChangeJob } from '../changing/changeJob.ts';
 import { createDeleteQueue } from '../changing/deleteQueue.ts';
 import { queueAdmin } from '../changing/queues.ts';

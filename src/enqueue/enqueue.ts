@@ -1,5 +1,5 @@
 import { createBatcher } from '../batching/batcher.ts';
-import type { JoinRoundTrip } from '../batching/roundTrips.ts';
+import type { JoinRoundTrip } from '../batching/roundTrip.ts';
 import { isOutage, QueueGone, Refusal } from '../errors.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
 import type { GroupHeads } from '../groups/heads.ts';

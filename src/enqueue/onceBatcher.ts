@@ -1,5 +1,5 @@
 import { createBatcher } from '../batching/batcher.ts';
-import { type JoinRoundTrip, type RoundTrip, SEEN } from '../batching/roundTrips.ts';
+import { type JoinRoundTrip, type RoundTrip, SEEN } from '../batching/roundTrip.ts';
 import { QueueGone } from '../errors.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
 import type { Job, JobState } from '../job.ts';

@@ -53,7 +53,7 @@ function note(times: Times, queue: string): void {
 /** What the notifier calls. */
 export interface NotifierListeners {
   /**
-   * This replica made something ready in a queue, in this round trip (src/batching/roundTrips.ts) or outside of any.
+   * This replica made something ready in a queue, in this round trip (src/batching/roundTrip.ts) or outside of any.
    */
   here(queue: string, roundTrip: number | undefined): void;
   /** This replica sends something to the database that may become ready in the queue's next round trip. */

@@ -1,4 +1,4 @@
-import type { RoundTripDb } from '../batching/roundTrips.ts';
+import type { RoundTripDb } from '../batching/roundTrip.ts';
 import { withUnknownOutcome } from '../errors.ts';
 import type { Moved } from '../groups/heads.ts';
 import type { JobRow } from '../job.ts';

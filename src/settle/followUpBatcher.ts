@@ -1,5 +1,5 @@
 import { createBatcher } from '../batching/batcher.ts';
-import type { JoinRoundTrip, RoundTrip } from '../batching/roundTrips.ts';
+import type { JoinRoundTrip, RoundTrip } from '../batching/roundTrip.ts';
 import type { Inserted, JobToInsert } from '../enqueue/newJob.ts';
 import { newJobParameters, toJob } from '../enqueue/newJob.ts';
 import { weigh } from '../enqueue/weight.ts';

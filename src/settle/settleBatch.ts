@@ -1,5 +1,5 @@
 import { createBatcher } from '../batching/batcher.ts';
-import type { JoinRoundTrip, RoundTripDb } from '../batching/roundTrips.ts';
+import type { JoinRoundTrip, RoundTripDb } from '../batching/roundTrip.ts';
 import { jobNotFound, leaseLost, Refusal } from '../errors.ts';
 import { type GroupHeads, type Moved, needsAdvance } from '../groups/heads.ts';
 import { isUuid, queueIdOf } from '../ids.ts';

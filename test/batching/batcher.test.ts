@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createBatcher } from '../../src/batching/batcher.ts';
-import { createRoundTrips, ORDER_IN_TRIP } from '../../src/batching/roundTrips.ts';
+import { ORDER_IN_TRIP } from '../../src/batching/roundTrip.ts';
+import { createRoundTrips } from '../../src/batching/roundTrips.ts';
 import { unavailable } from '../../src/errors.ts';
 
 const joinRoundTrip = createRoundTrips(undefined as never)(ORDER_IN_TRIP.settle);

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createRoundTrips, ORDER_IN_TRIP, type RoundTrip } from '../../src/batching/roundTrips.ts';
+import { ORDER_IN_TRIP, type RoundTrip } from '../../src/batching/roundTrip.ts';
+import { createRoundTrips } from '../../src/batching/roundTrips.ts';
 import { unavailable } from '../../src/errors.ts';
 import type { Call, Rows } from '../../src/postgres/pipeline.ts';
 import { type Database, openDatabase } from '../../src/postgres/pool.ts';

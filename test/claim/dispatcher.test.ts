@@ -1,6 +1,7 @@
 import { setImmediate as nextLoop } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { createRoundTrips, type JoinRoundTrip, ORDER_IN_TRIP } from '../../src/batching/roundTrips.ts';
+import { type JoinRoundTrip, ORDER_IN_TRIP } from '../../src/batching/roundTrip.ts';
+import { createRoundTrips } from '../../src/batching/roundTrips.ts';
 import type { Claim } from '../../src/claim/claim.ts';
 import { createDispatcher } from '../../src/claim/dispatcher.ts';
 import { unavailable } from '../../src/errors.ts';

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { type RoundTrip, SEEN } from '../../src/batching/roundTrips.ts';
+import { type RoundTrip, SEEN } from '../../src/batching/roundTrip.ts';
 import { toInsert } from '../../src/enqueue/newJob.ts';
 import { createOnceBatcher } from '../../src/enqueue/onceBatcher.ts';
 import { createArrivals } from '../../src/floor/arrivals.ts';

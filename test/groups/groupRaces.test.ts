@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { createRoundTrips, ORDER_IN_TRIP } from '../../src/batching/roundTrips.ts';
+import { ORDER_IN_TRIP } from '../../src/batching/roundTrip.ts';
+import { createRoundTrips } from '../../src/batching/roundTrips.ts';
 import { newClaim } from '../../src/claim/claim.ts';
 import { createLease } from '../../src/claim/lease.ts';
 import { createQueueMemories } from '../../src/claim/queueMemories.ts';

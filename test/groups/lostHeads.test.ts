@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { createRoundTrips, ORDER_IN_TRIP } from '../../src/batching/roundTrips.ts';
+import { ORDER_IN_TRIP } from '../../src/batching/roundTrip.ts';
+import { createRoundTrips } from '../../src/batching/roundTrips.ts';
 import { createArrivals } from '../../src/floor/arrivals.ts';
 import { createGroupHeads } from '../../src/groups/heads.ts';
 import { createGroupRepair } from '../../src/groups/repair.ts';
