@@ -2,6 +2,6 @@
 select
   -- include shared/queue_columns.sql
   ,
-  -- include shared/queue_has_marks.sql
+  -- include shared/queue_becomes_fair.sql
 from dibs.queues
 where name = any (:names::text[]);

@@ -2416,7 +2416,7 @@ export interface StatementTypes {
       rate_jobs: number;
       rate_seconds: number;
       max_ready: number;
-      has_marks: boolean;
+      becomes_fair: boolean;
     };
   };
   'queues/by_names': {
@@ -2438,7 +2438,7 @@ export interface StatementTypes {
       rate_jobs: number;
       rate_seconds: number;
       max_ready: number;
-      has_marks: boolean;
+      becomes_fair: boolean;
     };
   };
   'queues/create': {
@@ -2463,7 +2463,7 @@ export interface StatementTypes {
       queue_id: number;
     };
   };
-  'queues/mark_fair': {
+  'queues/note_fair': {
     parameters: {
       name: string | null;
     };

@@ -106,7 +106,7 @@ test('jobs with fairness keys that came by SQL alone are found, and their queue 
     expect(await claim).toMatchObject({ fairness_key: 'k', max_attempts: 7 });
     expect(await isFair(queue)).toBe(true);
     expect(await marksOf(queue)).toEqual([]);
-    expect(await at.ok('GET', `/queues/${queue}`)).not.toHaveProperty('has_marks');
+    expect(await at.ok('GET', `/queues/${queue}`)).not.toHaveProperty('becomes_fair');
   }
 });
 

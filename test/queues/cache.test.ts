@@ -7,7 +7,7 @@ function cacheOf() {
   const asked: { names: string[]; answer(): void }[] = [];
   const query = (_: unknown, { names }: { names: string[] }) =>
     new Promise((resolve) => {
-      const rows = names.map((name, i) => ({ name, id: i + 1, backoff: '{}', has_marks: false }));
+      const rows = names.map((name, i) => ({ name, id: i + 1, backoff: '{}', becomes_fair: false }));
       asked.push({ names, answer: () => resolve(rows) });
     });
   return { queues: queueCache({ query } as unknown as Database), asked };

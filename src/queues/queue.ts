@@ -1,0 +1,24 @@
+import type { QueueConfig } from '../verbs/queues.ts';
+
+/** A queue, with its configuration. */
+export interface Queue extends QueueConfig {
+  id: number;
+  name: string;
+  paused: boolean;
+  /** Whether it ever had a job with a fairness key. */
+  fair: boolean;
+  created_at: string;
+}
+
+export interface QueueRow extends Omit<Queue, 'backoff' | 'rate_limit'> {
+  backoff: string;
+  rate_jobs: number | null;
+  rate_seconds: number | null;
+}
+
+export const toQueue = ({ backoff, rate_jobs, rate_seconds, ...row }: QueueRow): Queue => ({
+  ...row,
+  backoff: JSON.parse(backoff),
+  rate_limit:
+    rate_jobs === null || rate_seconds === null ? null : { jobs: rate_jobs, per_seconds: rate_seconds },
+});
