@@ -1,0 +1,63 @@
+import type pg from 'pg';
+import { cancel } from './cancel.ts';
+import { connectionOptions } from './connection.ts';
+import { readOnly } from './errorClasses.ts';
+import { isClientTimeout } from './inTime.ts';
+import type { OutageLog } from './outageLog.ts';
+import { ROUND_TRIP_MS } from './pipeline.ts';
+import { isHarmless, runText, takesWrites } from './run.ts';
+import { type TripNotes, type TripWatch, watchTrip } from './trip.ts';
+
+/**
+ * Lends a connection of the pool for work that was `asked` for at that time. Work that is `whole` leaves no transaction open
+ * when it fails.
+ */
+export type Lend = <T>(
+  work: (client: pg.PoolClient, notes: TripNotes) => Promise<T>,
+  loan: { asked: number; whole: boolean },
+) => Promise<T>;
+
+/** Each connection comes back to the pool, or is closed: that rolls back its transaction. `watch` hears of each transaction. */
+export function createLend(context: {
+  pool: pg.Pool;
+  url: string;
+  log: OutageLog;
+  watch: TripWatch | undefined;
+}): Lend {
+  const { pool, url, log, watch } = context;
+
+  function takeBack(client: pg.PoolClient): void {
+    // What it read is answered. The next connection may find a server that takes writes.
+    const isGood = takesWrites(client);
+    if (isGood) log.served();
+    else log.failed(readOnly());
+    client.release(!isGood);
+  }
+
+  function takeBackAfter(error: unknown, client: pg.PoolClient, whole: boolean): void {
+    if (isClientTimeout(error)) cancel(client, connectionOptions(url));
+    if (!isHarmless(error)) client.release(true);
+    else if (whole) client.release();
+    else
+      runText(client, 'rollback', ROUND_TRIP_MS).then(
+        () => client.release(),
+        () => client.release(true),
+      );
+  }
+
+  return async (work, { asked, whole }) => {
+    const notes = watchTrip(watch, asked);
+    const client = await pool.connect();
+    notes.connected();
+    try {
+      const result = await work(client, notes);
+      notes.end();
+      takeBack(client);
+      return result;
+    } catch (error) {
+      notes.end();
+      takeBackAfter(error, client, whole);
+      throw error;
+    }
+  };
+}
