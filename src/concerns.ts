@@ -29,7 +29,7 @@ export function withConcerns<V extends object>(verbs: V, concerns: Concern[]): V
   return Object.fromEntries(wrapped) as V;
 }
 
-/** Tells `served` about each claim that is answered with jobs. */
+/** Calls `served` for each claim that is answered with jobs. */
 export const noteServedClaims =
   (served: () => void): Concern =>
   (verb) =>
@@ -41,7 +41,7 @@ export const noteServedClaims =
         }
       : undefined;
 
-/** Tells `rest` what is asked and what is done here. Other replicas must hear of it first, if this one was asleep. */
+/** Tells `rest` what is asked and done here. If this replica was asleep, it tells the others before the verb runs. */
 export const keepAwake =
   (
     rest: { asked(): Promise<unknown> | undefined; active(): void },

@@ -12,7 +12,7 @@ type Places = <T>(look: () => Promise<T>, from?: readonly unknown[]) => Promise<
 /** Runs a look. `key`: looks with the same key get the same answer. `from`: who asks. */
 export type Look = <T>(key: string, run: () => Promise<T>, from?: object) => Promise<T>;
 
-/** Its caller was answered before a look that has waited for so long gets its place: concerns.ts. */
+/** A look that has waited for so long does not run: its caller was refused meanwhile (`CALL_MS` in concerns.ts). */
 const LONGEST_WAIT_MS = 4500;
 
 interface Gathering {
@@ -44,7 +44,7 @@ export function createLooks(places: Places): Look {
       if (performance.now() - since > LONGEST_WAIT_MS) throw tooLate();
       return runForAll(sharers, run);
     };
-    // The place is told of no failure: what fails one look is no reason to refuse those that wait.
+    // The semaphore hears of no failure: when one look fails, those that wait for their places still run.
     const answer = places(() => Promise.allSettled([begin()]), from && [from]).then(([ended]) => {
       if (ended.status === 'rejected') throw ended.reason;
       return ended.value;
@@ -54,7 +54,7 @@ export function createLooks(places: Places): Look {
   };
 }
 
-/** Answers that nobody changes by a request are shared for so long. */
+/** For answers that no request changes: equal looks within this time share one. */
 export const SHARED_MS = 250;
 
 /** Equal looks within SHARED_MS get the answer of the first of them, its failure too. */

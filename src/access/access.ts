@@ -35,7 +35,7 @@ export interface Access {
    * @throws Refusal `unauthorized`. The message never says what is wrong with the credential.
    */
   identify(credential: Credential): Caller | Promise<Caller>;
-  /** The caller, if its credential need not be checked for that. */
+  /** The caller, where it is known without a check of the credential. */
   known(credential: Credential): Caller | undefined;
 }
 
@@ -116,7 +116,7 @@ export function createAccess(options: {
     { never: NEVER, longest: LONGEST_TOKEN },
   );
 
-  /** The caller with this key or token, if it need not be looked for. */
+  /** The caller with this key or token, where this replica knows it already. */
   const shown = (token: string, connection: object | undefined): Caller | undefined =>
     shownAt(token, token.startsWith(KEY_PREFIX) ? idDigitsIn(token) : connection);
 

@@ -2,10 +2,10 @@ import { LruMap } from 'toad-cache';
 import { rateLimited } from '../errors.ts';
 import type { Queues } from '../queues/cache.ts';
 
-/** Of more callers than this, those that created none for longest begin anew. */
+/** So many callers are remembered. One that is forgotten begins anew. */
 const MAX_CALLERS = 10_000;
 
-/** What a caller may still create, at a time by performance.now(). Less than 0: it created more at once, and waits for that. */
+/** How many queues a caller may still create, at a time by performance.now(). Below 0, it waits until that is made up for. */
 interface Left {
   queues: number;
   at: number;
@@ -38,7 +38,7 @@ export function createNewQueueLimit(queues: Pick<Queues, 'isKnown' | 'refresh'>,
     if (found.size < names.length) take(caller, names.length - found.size);
   }
 
-  /** At once where all of these queues exist. @throws Refusal `rate_limited` */
+  /** Returns undefined where all of these queues are known: nothing is created. @throws Refusal `rate_limited` */
   return (caller: string, names: Iterable<string>): Promise<void> | undefined => {
     let unknown: Set<string> | undefined;
     for (const name of names) {

@@ -21,7 +21,7 @@ const perList = <T>(make: (list: (typeof LISTS)[number]) => T[]): Lists<T> => ({
 
 /**
  * Settles the items whose jobs the caller may use. The others go along as items of no job. So a malformed item refuses the
- * whole request, whoever's job it names.
+ * whole request, whosever job it names.
  */
 export async function settleVisible(
   request: SettleRequest,

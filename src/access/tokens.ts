@@ -23,9 +23,9 @@ export interface Tokens {
 const MAX_CACHED = 5000;
 /** A token is checked anew after this time. With the age of the key set, a key that was taken out counts for a minute. */
 const FRESH_MS = 30_000;
-/** While the keys are away, a token that was good goes on for so long. */
+/** While the keys of the issuer cannot be had, a token that was good before stays good for so long. */
 const GRACE_MS = 600_000;
-/** How long it is good without another look for the keys then. */
+/** While they cannot be had, they are looked for this often. */
 const LOOK_MS = 5000;
 const GRANTS_AGE_MS = 1000;
 

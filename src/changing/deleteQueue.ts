@@ -40,7 +40,10 @@ export function createDeleteQueue(context: {
       return true;
     });
 
-  /** Most jobs are deleted before the queue is locked. Whoever holds the queue is met before any job is deleted. */
+  /**
+   * Deletes most jobs before the queue is locked. First it takes the lock for a moment: where somebody holds it for long, the
+   * request is refused before any job is deleted.
+   */
   async function clear(queue: Queue, by?: string): Promise<void> {
     await inTurnOf(db, { queue: queue.id, by }).query(statements.lock, { queue_id: queue.id });
     await purge.clear(queue).catch(isPartlyDone);

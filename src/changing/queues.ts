@@ -67,7 +67,7 @@ export function queueAdmin(context: {
         );
         return true;
       });
-      // It may be new, or a limit may have been raised.
+      // Claims look again: the queue may be new, or may have a higher limit.
       notifier.opened(name);
       notifier.ready(name);
       return status(queue);

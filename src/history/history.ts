@@ -31,7 +31,7 @@ interface Kept {
   leased_at: string | null;
 }
 
-/** The function of sql/functions/note_history.sql keeps one more. */
+/** An answer has so many. sql/functions/note_history.sql keeps one more, which tells that there were more. */
 const MOST_EVENTS = 50;
 
 const statements = {

@@ -10,7 +10,7 @@ interface Found {
   has_keys: boolean | null;
   scheduled_id: string | null;
   run_at: string | null;
-  /** The first scheduled job is at this time or later: the exact time would take a long walk. */
+  /** No scheduled job is due before this time. To tell the exact time would take a long scan. */
   not_before: string | null;
   blocked_id: string | null;
   leased_id: string | null;

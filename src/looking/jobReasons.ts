@@ -29,7 +29,7 @@ export interface JobFacts {
   group: string | null;
   fairness_key: string | null;
   expires_at: string | null;
-  /** Its time was over when it finished, or is over now. */
+  /** Whether `expires_at` was over when the job finished, or is over now. */
   is_over: boolean | null;
   paused: boolean;
   /** The head of its group. */
@@ -93,7 +93,7 @@ function ready({ ahead, is_least }: JobFacts): Reason {
 
 function dead(facts: JobFacts): Reason {
   const { attempt, max_attempts, last_error, finished_at, is_over } = facts;
-  // A worker may give "expired" as the error of its own. Only a job with attempts left expires.
+  // A worker may nack with the error "expired", too. But Dibs lets a job expire only while it has attempts left.
   const expired = last_error === 'expired' && is_over && attempt < max_attempts;
   const why = expired
     ? 'it expired before a worker was done with it'
@@ -107,7 +107,7 @@ function dead(facts: JobFacts): Reason {
   };
 }
 
-/** The reason, as far as the claim limits of the queue have nothing to do with it. */
+/** The reason, but for the claim limits of the queue: claimLimits.ts looks at those. */
 export function reasonOf(facts: JobFacts): Reason {
   const { state, finished_at, expires_at } = facts;
   if (state === 'completed') return { code: 'completed', detail: `It was completed at ${finished_at}.` };

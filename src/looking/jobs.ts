@@ -28,12 +28,12 @@ const statements = {
 };
 
 /**
- * So many single jobs are read at once. Thousands of large ones must leave connections to other verbs. Those who ask for them
- * take turns.
+ * At most so many single jobs are read at once. So thousands of requests for large jobs leave connections to other verbs.
+ * Callers take turns.
  */
 const READ_AT_ONCE = 4;
 
-/** How many items a page would have had, if it had not been cut. */
+/** How many items a page would have without the cut that keeps it small. */
 interface Found {
   found: number;
 }
@@ -121,7 +121,7 @@ export function jobAdmin(context: {
       const queue = await queues.ofJob(id);
       const retryNow = async () => {
         const [position = 0] = await nextPositions(db, 1);
-        // Somebody may keep a transaction open that holds the unique key.
+        // An open transaction may hold the unique key. Then this waits in the turn of the caller.
         const on = behind(inTurnOf(db, { queue: queue.id, by }), actAs(by));
         return on.query(statements.retry, { queue_id: queue.id, id, position });
       };

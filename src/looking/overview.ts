@@ -20,9 +20,9 @@ import {
  * database for nothing, with any number of jobs and queues.
  */
 
-/** Nobody claims, when a ready job has waited for so long while nothing was claimed. */
+/** The trouble `nobody_claims`: a ready job has waited for so long, and nothing was claimed meanwhile. */
 const UNCLAIMED_SECONDS = 60;
-/** A queue fails when so large a part of its leases ends in a failure, and so many a second: 3 a minute. */
+/** The trouble `failing`: at least half of the leases end in a failure, and at least 3 a minute. */
 const FAILING_SHARE = 0.5;
 const FAILING_PER_SECOND = 0.05;
 
@@ -132,7 +132,7 @@ export function createOverview({ totals, depths }: { totals: Totals; depths: Dep
       counts,
       per_second,
       oldest_ready_age_seconds: ages.length > 0 ? oldest : null,
-      // A sum of rates may be a little more than nothing.
+      // Rates are fractions: their sum may be a tiny number in place of 0.
       drain_seconds: drainSeconds(all, shrinking > 1e-6 ? shrinking : 0) ?? null,
       queues: queues.sort(worstFirst),
     };

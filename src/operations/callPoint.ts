@@ -16,7 +16,10 @@ const statements = {
 /** One statement looks at this number of transactions, in about 0.2 s. */
 const TRANSACTIONS = 200_000;
 
-/** The moment of a call. It takes a second for each million of transactions since one began that has changed jobs. */
+/**
+ * The moment of a call. It takes a second for each million of transactions that began after the oldest open one that has
+ * changed jobs.
+ */
 export async function callPoint(db: Db): Promise<CallPoint> {
   const [found] = await db.query(statements.callPoint);
   const { oldest, looked_from, ...point } = found as CallPoint & { oldest: number; looked_from: number };

@@ -16,7 +16,7 @@ import type {
 } from '../verbs/operations.ts';
 import { callPoint } from './callPoint.ts';
 
-/** Jobs in these states can be cancelled, and so on. */
+/** The states of the jobs that each verb may be asked to touch. */
 const STATES_OF: Record<OperationVerb, JobState[]> = {
   cancel: ['scheduled', 'ready', 'blocked', 'leased', 'dead'],
   retry: ['dead', 'scheduled'],
@@ -24,7 +24,7 @@ const STATES_OF: Record<OperationVerb, JobState[]> = {
   move: ['scheduled', 'ready', 'blocked', 'dead'],
 };
 
-/** So many run at once, and so many of one caller. A Dibs that needs no key has one caller. */
+/** So many operations run at once, and so many of one caller. Where nobody needs a key, all are of one caller. */
 const MOST_RUNNING = 100;
 const MOST_RUNNING_OF_ONE = 20;
 
@@ -47,7 +47,7 @@ function check({ verb, queue, to, filter }: OperationRequest): void {
       throw refuse(`/filter/states/${i}`, `must be one of ${STATES_OF[verb].join(', ')} for this verb`);
 }
 
-/** Starts operations, shows them and stops them. operationWork.ts runs them: `started` makes it begin at once. */
+/** Starts operations, shows them and stops them. work.ts runs them: `started` makes it begin at once. */
 export function operationAdmin(context: { db: Database; queues: Queues; clock: Clock; started(): void }) {
   const { db, queues, clock, started } = context;
   const newId = idSource(clock.now);

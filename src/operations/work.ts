@@ -23,10 +23,10 @@ const statements = {
   leases: planned('operations/leases', row<Looked & Omit<Page, 'state'>>()),
 };
 
-/** To count a job costs this much less than to change it. */
+/** So many jobs are counted in the time in which one is changed. */
 const COUNTED_FOR_ONE = 5;
 const NOTHING: Looked & { matched: number } = { looked: 0, last_id: null, matched: 0 };
-/** Of more callers than this, those who had no turn for longest count as new. */
+/** So many callers are remembered. One that is forgotten counts as one that had no turn yet. */
 const MOST_SERVED = 100;
 
 interface Portion {

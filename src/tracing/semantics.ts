@@ -9,7 +9,7 @@ import type { Ran } from '../askers.ts';
 export const KINDS = {
   create: SpanKind.PRODUCER,
   send: SpanKind.PRODUCER,
-  /** The jobs have spans of their own, which are the producers. */
+  /** It is no producer: each of the jobs has a span of its own, and that is one. */
   sendMany: SpanKind.CLIENT,
   receive: SpanKind.CLIENT,
   settle: SpanKind.CLIENT,

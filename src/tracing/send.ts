@@ -10,7 +10,7 @@ const queueOf = ({ queue = 'default' }: NewJob) => queue;
 
 type Created = (Span | undefined)[];
 
-/** The trace that a job was sent with: no other goes with it. */
+/** The trace that the sender wrote into the headers of a job. Dibs leaves it there. */
 function sentTrace({ headers = {} }: NewJob) {
   const sent = traceIn(headers);
   return sent && spanContextOf(sent);
@@ -32,7 +32,7 @@ export function endCreated(created: Created, jobs: (Job | undefined)[], ended: n
     if (job) created[i]?.setAttribute('messaging.message.id', job.id).end(ended);
 }
 
-/** Jobs in. The context of the span goes with a job that is alone. Each of several jobs has a span of its own. */
+/** The spans of enqueues. A job that is alone takes the trace of the span along. Each of several jobs has a span of its own. */
 export function createSend(spans: Spans) {
   async function sendOne(run: Run, job: NewJob, queues: string[], call: Call): Promise<Outcome<unknown>> {
     const span = spans.start(

@@ -55,7 +55,7 @@ function settlementOf(request: SettleRequest): Settlement<Settled> {
 }
 
 /**
- * What became of leases. A request that names no trace is seen in the traces of its jobs, where this replica leased them.
+ * The spans of settlements. A request that names no trace is seen in the traces of its jobs, where this replica leased them.
  * Its follow-ups then belong to those, too (src/settle/followUps.ts).
  */
 export function createSettle(spans: Spans, leases: LeaseTraces) {

@@ -51,7 +51,7 @@ export async function exportTo(
     lines++;
   };
   const exporting = withOwnClient(url, { application_name: 'dibs export' }, async (client) => {
-    // The server waits for a reader that is gone, and the process for the server.
+    // When the reader is gone, the server would wait for it, and this process for the server. So the connection is closed.
     const { connection } = client as unknown as { connection: { stream: Socket } };
     out.once('error', () => connection.stream.destroy());
     const { has_migrations } = await schemaState(client);
@@ -60,7 +60,7 @@ export async function exportTo(
       throw new StartError(
         `The database is at migration ${applied?.version ?? 0}, and this Dibs knows ${latest}. Use the Dibs that serves it.`,
       );
-    // Whoever reads the export may be slow. Meanwhile the transaction is open, and the server does nothing for it.
+    // While a slow reader reads, the transaction is open and idle. The server must not end it for that.
     await client.query(
       'begin isolation level repeatable read read only; set local idle_in_transaction_session_timeout = 0',
     );
