@@ -113,3 +113,5 @@ export function createListener(options: {
     },
   };
 }
+
+export type Listener = ReturnType<typeof createListener>;

@@ -1,7 +1,7 @@
 import { isFinished, type JobState } from '../job.ts';
 import type { Ledger } from '../ledger.ts';
 
-/** The other replicas get at most one notification in this time (src/replicas/notifier.ts says why). */
+/** The other replicas get at most one notification in this time (src/replicas/readyQueues.ts says why). */
 const QUIET_MS = 100;
 
 /**
