@@ -94,6 +94,26 @@ async function listen(app: App, { host, port }: Config, state: string, from?: Ap
   });
 }
 
+type Undo = (() => Promise<unknown>)[];
+
+/** The address of the embedded PostgreSQL, which runs from now on. */
+async function openEmbedded({ dataDir }: Config, logger: Logger, undo: Undo): Promise<string> {
+  const begin = existsSync(dataDir) ? 'starting' : 'creating';
+  logger.info(`${begin} the embedded PostgreSQL, with its data under ${resolve(dataDir)}`);
+  const embedded = await keepEmbedded({
+    dataDir,
+    log: (line) => logger.debug(line),
+    ended: (why) => logger.warn(why, 'the embedded PostgreSQL ended, starting it again'),
+  });
+  undo.push(embedded.stop);
+  return embedded.url;
+}
+
+async function untilAborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted)
+    await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+}
+
 /** What a start has come to, beside what the configuration says. */
 export interface Ready {
   port: number;
@@ -113,7 +133,7 @@ export async function serve(
   told?: (ready: Ready) => void,
 ): Promise<void> {
   const certificates = config.tls && (await openCertificates(config.tls));
-  const undo: (() => Promise<unknown>)[] = [];
+  const undo: Undo = [];
   try {
     const log = createServiceLog(logger, { slowMs: config.slowRoundTripMs });
     if (config.traces && !hasSdk()) undo.push(await startSdk(log.warn));
@@ -129,20 +149,8 @@ export async function serve(
     // Afterwards the service closes what both listen to.
     undo.push(async () => (isStarting ? starting.close() : undefined));
     await listen(starting, config, 'is starting');
-    let url = config.databaseUrl;
-    if (url === undefined) {
-      const begin = existsSync(config.dataDir) ? 'starting' : 'creating';
-      logger.info(`${begin} the embedded PostgreSQL, with its data under ${resolve(config.dataDir)}`);
-      const embedded = await keepEmbedded({
-        dataDir: config.dataDir,
-        log: (line) => logger.debug(line),
-        ended: (why) => logger.warn(why, 'the embedded PostgreSQL ended, starting it again'),
-      });
-      undo.push(embedded.stop);
-      url = embedded.url;
-    }
-    const database = url;
-    const migrations = await whenThere(() => migrateOrCheck(database), progress);
+    const url = config.databaseUrl ?? (await openEmbedded(config, logger, undo));
+    const migrations = await whenThere(() => migrateOrCheck(url), progress);
     if (migrations.length > 0) logger.info(migrated(migrations));
 
     const { listenUrl = url } = config;
@@ -164,33 +172,18 @@ export async function serve(
       logAct: log.act,
     });
     undo.push(engine.stop);
-    const { maxPayloadBytes, webPages, allowedOrigins, auth, adminKeyFile, trustProxy, rates } = config;
+    const { adminKeyFile } = config;
     if (adminKeyFile !== undefined)
       await whenThere(() => putAdminKey(adminKeyFile, db, (line) => logger.warn(line)), progress);
     // Before the keys are known, nobody can say who needs one.
     await whenThere(engine.keys.refresh, progress);
     checkReach(config, engine.keys.exist());
-    const access = createAccess({
-      auth,
-      keys: engine.keys,
-      tokens,
-      refused: log.refused,
-    });
+    const access = createAccess({ auth: config.auth, keys: engine.keys, tokens, refused: log.refused });
     const draining = new AbortController();
+    const { maxPayloadBytes, webPages, allowedOrigins, trustProxy, rates, accessLog, traceUrl } = config;
     const app = await buildApp({
-      engine,
-      logger,
-      draining: draining.signal,
-      maxPayloadBytes,
-      access,
-      webPages,
-      allowedOrigins,
-      certificates,
-      trustProxy,
-      limits,
-      rates,
-      accessLog: config.accessLog,
-      traceUrl: config.traceUrl,
+      ...{ engine, logger, access, certificates, limits, draining: draining.signal },
+      ...{ maxPayloadBytes, webPages, allowedOrigins, trustProxy, rates, accessLog, traceUrl },
     });
     undo.push(() => {
       engine.stopWaiting();
@@ -200,8 +193,7 @@ export async function serve(
     await listen(app, config, 'is ready', starting);
     isStarting = false;
     told?.({ port: (app.server.address() as AddressInfo).port, needsKey: !access.isOpen() });
-    if (!stop.aborted)
-      await new Promise((resolve) => stop.addEventListener('abort', resolve, { once: true }));
+    await untilAborted(stop);
     if (config.drainSeconds > 0) {
       logger.info(`draining for ${config.drainSeconds} s`);
       draining.abort();
