@@ -1,21 +1,13 @@
 import { setImmediate as nextLoop } from 'node:timers/promises';
-import { type Askers, askers, runForAll } from '../askers.ts';
-import { isOutage, overloaded } from '../errors.ts';
-import { isDataError, isLockTimeout } from '../postgres/errorClasses.ts';
+import { askers } from '../askers.ts';
+import { overloaded } from '../errors.ts';
+import { runBatch, takeBatch, type Waiting } from './batch.ts';
 import type { JoinRoundTrip, RoundTrip } from './roundTrip.ts';
 
 /*
  * Natural batching: while a batch of a queue runs, the items of that queue gather. They go together when it returns.
  * Nothing waits when nothing runs. See docs/decisions/0008-natural-batching.md.
  */
-
-interface Waiting<Item, Result> {
-  item: Item;
-  weight: number;
-  askers: Askers;
-  resolve(result: Result): void;
-  reject(error: unknown): void;
-}
 
 /** What gathers for a queue while batches of it run. */
 interface Gathering<Item, Result> {
@@ -59,55 +51,20 @@ export function createBatcher<Item, Result>(options: {
     held -= weight;
   }
 
-  function takeBatch(queue: Gathering<Item, Result>): Waiting<Item, Result>[] {
-    const { items } = queue;
-    const seen = new Set<string>();
-    const taken: Waiting<Item, Result>[] = [];
-    const clashing: Waiting<Item, Result>[] = [];
-    let weight = 0;
-    for (const waiting of items) {
-      weight += waiting.weight;
-      if (taken.length > 0 && weight > options.maxWeight) break;
-      const key = options.clash?.(waiting.item);
-      if (key !== undefined && seen.has(key)) {
-        clashing.push(waiting);
-      } else {
-        if (key !== undefined) seen.add(key);
-        taken.push(waiting);
-      }
-    }
-    leave(queue, taken);
-    items.splice(0, taken.length + clashing.length, ...clashing);
-    return taken;
-  }
-
-  async function run(
-    queueId: number,
-    batch: Waiting<Item, Result>[],
-    trip: RoundTrip | undefined,
-  ): Promise<void> {
-    try {
-      const items = batch.map((waiting) => waiting.item);
-      const results = await runForAll(batch, () => options.run(queueId, items, trip));
-      for (const [i, waiting] of batch.entries()) waiting.resolve(results[i] as Result);
-    } catch (error) {
-      if (batch.length > 1 && (isDataError(error) || (trip && isLockTimeout(error)))) {
-        const alone = trip?.leave();
-        for (const waiting of batch) await run(queueId, [waiting], alone);
-      } else {
-        for (const waiting of batch) waiting.reject(error);
-        if (isOutage(error)) throw error;
-      }
-    }
+  function takeNext(queue: Gathering<Item, Result>): Waiting<Item, Result>[] {
+    const batch = takeBatch(queue.items, options.maxWeight, options.clash);
+    leave(queue, batch);
+    return batch;
   }
 
   function begin(queueId: number, queue: Gathering<Item, Result>): void {
     queue.running++;
+    const work = (items: Item[], trip: RoundTrip | undefined) => options.run(queueId, items, trip);
     const forget = () => gathered.get(queueId) === queue && gathered.delete(queueId);
     const next = async (trip?: RoundTrip) => {
-      const batch = takeBatch(queue);
+      const batch = takeNext(queue);
       // A batch beside this one may have taken all of them.
-      const done = batch.length > 0 ? run(queueId, batch, trip) : undefined;
+      const done = batch.length > 0 ? runBatch(batch, work, trip) : undefined;
       if (!joinRoundTrip) await done;
       queue.running--;
       if (queue.items.length > 0) beginIfFree(queueId, queue);
