@@ -1,5 +1,5 @@
--- Creates those of these queues that are not there, as create.sql does for one. In the order of their names, so that no two of these
--- statements deadlock.
+-- Creates those of these queues that are not there, as create.sql does for one. In the order of their names, so that no
+-- two of these statements deadlock.
 insert into dibs.queues (name)
 select wanted.name
 from unnest(:names::text[]) as wanted (name)

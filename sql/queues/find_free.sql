@@ -1,5 +1,6 @@
--- Notes which of the 10,000 numbers behind :after no queue has: those that were deleted by an older Dibs, and those whose creation was
--- undone. Numbers of transactions that are open now are noted, too. They are looked at again before they are used.
+-- Notes which of the 10,000 numbers after :after no queue has: those that were deleted by an older Dibs, and those
+-- whose creation was undone. Numbers of transactions that are open now are noted, too. They are looked at again before
+-- they are used.
 insert into dibs.free_queue_ids (queue_id)
 select number
 from generate_series(

@@ -1,4 +1,5 @@
--- Notes at a queue that it has jobs with fairness keys, when the first of them comes. From then on its claims use claim/fair.sql.
+-- Notes at a queue that it has jobs with fairness keys, when the first of them comes. From then on its claims use
+-- claim/fair.sql.
 with asked as (
   delete from dibs.fair_marks where queue_id = (select id from dibs.queues where name = :name)
 )

@@ -1,5 +1,5 @@
--- The last number of a queue that was given, and how many of those before it can be used again: counted as far as is needed to tell
--- whether a fifth of all is left, and a little further.
+-- The last number of a queue that was given, and how many of those before it can be used again: counted as far as is
+-- needed to tell whether a fifth of all is left, and a little further.
 select
   last_value as last,
   (

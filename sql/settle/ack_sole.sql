@@ -1,7 +1,7 @@
--- Deletes done jobs for whose end one client waits, on the replica that runs this, and returns them for that client. As
--- soon as another client waits, the mark of a job is later than :kept_seconds from its creation (waiting/await.sql). Such
--- a job, and one with more than :most_bytes, is left to complete.sql.
--- The ids ascend: see shared/batch_by_id.sql.
+-- Deletes done jobs for whose end one client waits, on the replica that runs this, and returns them for that client.
+-- Then awaited_until is :kept_seconds after the creation. When another client begins to wait, it becomes later
+-- (waiting/await.sql). Such a job, and one with more than :most_bytes, is left to complete.sql. The ids ascend: see
+-- shared/batch_by_id.sql.
 delete from dibs.jobs j
 where
   -- include shared/batch_by_id.sql

@@ -1,6 +1,6 @@
 -- Deletes done jobs as settle/ack.sql does, and inserts their follow-ups into the queue :next_queue_id. Nothing happens
--- when that queue is gone. A job whose follow-ups would need its trace (:needs_trace) is left alone, as nobody has looked
--- at it: src/settle/followUps.ts does.
+-- when that queue is gone. A job that has a trace is left alone where its follow-ups would need that (:needs_trace):
+-- nobody has looked at it. src/settle/ackWithFollowUps.ts does.
 -- A row comes back for each acked job. One row without an id comes back for all follow-ups that are ready, as in
 -- enqueue/insert.sql.
 -- The ids ascend. :follows has the job that each of :ids follows: see shared/batch_by_id.sql.

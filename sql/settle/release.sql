@@ -1,5 +1,5 @@
--- Gives jobs back unworked. The attempt is not charged. On groups, see nack.sql, and on :late, shared/may_come_back.sql.
--- The ids ascend: see shared/batch_by_id.sql.
+-- Gives jobs back unworked. The attempt is not charged. On groups, see nack.sql, and on :late,
+-- shared/may_come_back.sql. The ids ascend: see shared/batch_by_id.sql.
 update dibs.jobs j
 set
   state = (case

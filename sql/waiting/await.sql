@@ -1,5 +1,5 @@
 -- Notes in a job that a client waits for its end, for :seconds from now. No row comes back when the job is finished or
--- gone. The mark always changes: settle/ack_sole.sql tells by it that nobody else waits.
+-- gone. awaited_until always changes: where it did not, settle/ack_sole.sql takes it that nobody else waits.
 update dibs.jobs
 set
   awaited_until = greatest(

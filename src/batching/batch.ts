@@ -13,8 +13,8 @@ export interface Waiting<Item, Result> {
 }
 
 /**
- * Takes the next batch out of the items that wait, in their order. It weighs at most `maxWeight`, and an item heavier than that goes
- * alone. An item that clashes with one before it stays.
+ * Takes the next batch out of the items that wait, in their order. It weighs at most `maxWeight`, and an item heavier
+ * than that goes alone. An item that clashes with one before it stays.
  */
 export function takeBatch<Item, Result>(
   items: Waiting<Item, Result>[],
@@ -41,8 +41,8 @@ export function takeBatch<Item, Result>(
 }
 
 /**
- * Runs a batch, and answers its items. When it fails for its data, or waits too long for a lock in a round trip, its items run one
- * by one: a bad item fails alone. @throws only an outage, which the items have heard of
+ * Runs a batch, and answers its items. When it fails for its data, or waits too long for a lock in a round trip, its
+ * items run one by one: a bad item fails alone. @throws only an outage, which the items have heard of
  */
 export async function runBatch<Item, Result>(
   batch: Waiting<Item, Result>[],

@@ -25,12 +25,14 @@ export type Batcher<Item, Result> = (queueId: number, item: Item) => Promise<Res
 /**
  * Makes a batcher. A batch that fails for its data is run again item by item, so that a bad item fails alone.
  *
- * With `joinRoundTrip`, a batch goes in the next round trip of its queue, and the next batch may go in the one after it.
- * One that waits too long for a lock is run again item by item, beside the next batches.
- * Without it, the batches of a queue run one after the other. Beside one that runs, up to `fullAtOnce` in all begin when they
- * are full: a full batch gains nothing by waiting.
- * A batch weighs at most `maxWeight`, and an item heavier than that goes alone. `clash` names what two items of one batch
- * must not share. The second of them waits for the next batch, and holds up no other item.
+ * With `joinRoundTrip`, a batch goes in the next round trip of its queue, and the next batch may go in the one after
+ * it. A batch that waits too long for a lock is run again item by item, beside the next batches.
+ *
+ * Without `joinRoundTrip`, the batches of a queue run one after the other. Full ones begin beside them, up to
+ * `fullAtOnce` in all: a full batch gains nothing by waiting.
+ *
+ * A batch weighs at most `maxWeight`, and an item heavier than that goes alone. `clash` names what two items of one
+ * batch must not share. The second of them waits for the next batch, and holds up no other item.
  */
 export function createBatcher<Item, Result>(options: {
   joinRoundTrip?: JoinRoundTrip | undefined;

@@ -4,9 +4,9 @@ import type { Statement } from '../postgres/statements.ts';
 import type { Db } from '../postgres/transactions.ts';
 
 /**
- * The order of the statements in a round trip. A claim comes last: it sees the jobs that its own round trip enqueues, and
- * the new heads of groups. An enqueue comes first: it locks the queue before anybody locks its jobs. The deletion of a
- * queue locks in the same order, so the two cannot deadlock.
+ * The order of the statements in a round trip. A claim comes last: it sees the jobs that its own round trip enqueues,
+ * and the new heads of groups. An enqueue comes first: it locks the queue before anybody locks its jobs. The deletion
+ * of a queue locks in the same order, so the two cannot deadlock.
  */
 export const ORDER_IN_TRIP = { enqueue: 0, settle: 1, advance: 2, claim: 3 } as const;
 
@@ -17,7 +17,9 @@ export interface Along<Row> {
   /** Statements that run before it and after it, in its transaction. Also when it has to run again by itself. */
   before?: Call[];
   behind?: Call[];
-  /** It fails (isLockTimeout) when another transaction holds a lock that it needs. Other statements wait for the lock. */
+  /**
+   * It fails (isLockTimeout) when another transaction holds a lock that it needs. Other statements wait for the lock.
+   */
   hearsOfLocks?: boolean;
 }
 
@@ -30,14 +32,17 @@ export interface RoundTripDb extends Db {
   ): Promise<Row[]>;
 }
 
-/** The number of a round trip that all claims here have seen. */
+/** In place of the number of a round trip: every claim of this replica runs after it, and sees its jobs. */
 export const SEEN = 0;
 
 /** A round trip, as one of its verbs has it. */
 export interface RoundTrip {
   /** Later round trips have higher numbers. Work outside of any round trip has none. */
   number: number | undefined;
-  /** The first statement of the verb goes with those of the other verbs, in their transaction. */
+  /**
+   * The first statement of the verb goes with those of the other verbs, in their transaction. Later ones go by
+   * themselves.
+   */
   db: RoundTripDb;
   /** The round trip goes without this verb. Work that takes long leaves it: the others need not wait for that work. */
   leave(): RoundTrip;
@@ -45,7 +50,9 @@ export interface RoundTrip {
   answerFirst(): void;
   /** The same round trip for another verb, which begins now. */
   beside(order: number): RoundTrip;
-  /** Calls `then` when the first statement of the verb is in the round trip. A claim that begins now can still join it. */
+  /**
+   * Calls `then` when the first statement of the verb is in the round trip. A claim that begins now can still join it.
+   */
   onceGathered(then: () => void): void;
 }
 

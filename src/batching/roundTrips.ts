@@ -30,7 +30,7 @@ const afterPromises = (): Promise<void> =>
 
 const isClaim = ({ order }: Waiting) => order === ORDER_IN_TRIP.claim;
 
-/** Verbs go in the next round trip of a queue. It has this number. Returns their statements: none when all have left it. */
+/** Gathers the statements of the verbs that wait, for the round trip with this number. None: all verbs have left it. */
 async function gatherCalls(queue: QueueTrips, number: number): Promise<TripCall[]> {
   const { tripOf, close } = gather(number, queue.calls.alone);
   const start = (begins: (waiting: Waiting) => boolean) => {
@@ -73,12 +73,13 @@ function createBeginning(): () => Promise<void> {
 }
 
 /**
- * Sends what the verbs of a queue gather in round trips, one after the other: each is one transaction. Verbs gather while
- * the round trip before is under way, and nobody waits when none is. When a round trip returns, the next one is sent
- * first. The answers are dealt out while the database works on it.
+ * Sends what the verbs of a queue gather in round trips, one after the other: each is one transaction. Verbs gather
+ * while the round trip before is under way, and nobody waits when none is. When a round trip returns, the next one is
+ * sent first. The answers are dealt out while the database works on it.
  *
- * A round trip waits for a lock for 50 ms, and is undone then. Its statements run again, one by one. A statement that meets the
- * lock again waits for it beside the next round trips. In a cautious round trip it fails instead (isLockTimeout).
+ * A round trip waits for a lock for 50 ms, and is undone then. Its statements run again, one by one. A statement that
+ * meets the lock again waits for it beside the next round trips. In a cautious round trip it fails instead
+ * (isLockTimeout).
  */
 export function createRoundTrips(
   db: TransactionsInTurns,
@@ -107,7 +108,8 @@ export function createRoundTrips(
       sent();
       if (isOutage(error)) {
         for (const call of calls) call.reject(error);
-        // The database is away. The verbs that gathered meanwhile fail, too: a round trip of theirs would wait as long again.
+        // The database is away. The verbs that gathered meanwhile fail, too: a round trip of theirs would wait as long
+        // again.
         for (const waiting of queue.waiting.splice(0)) waiting.refuse(error);
       } else {
         await queue.calls.again(calls, error);

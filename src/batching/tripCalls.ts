@@ -67,14 +67,16 @@ function outside(trying: Transactions, waiting: Transactions): RoundTrip {
 }
 
 /**
- * Runs the statements of a queue. Those of a round trip wait for a lock for SHORT_LOCK_WAIT_MS. A statement that meets the lock
- * again, alone, waits for it. `isCautious`: it fails instead (isLockTimeout).
+ * Runs the statements of a queue. Those of a round trip wait for a lock for SHORT_LOCK_WAIT_MS. A statement that meets
+ * the lock again, alone, waits for it. `isCautious`: it fails instead (isLockTimeout).
  */
 export function createTripCalls(db: TransactionsInTurns, queue: number, isCautious: boolean) {
   const trying = inTurnOf(db, { queue, tryMs: SHORT_LOCK_WAIT_MS });
   const waiting = isCautious ? trying : inTurnOf(db, { queue });
 
-  /** A statement failed. Nothing is done. Where a lock was in its way, it waits for that beside the next round trips. */
+  /**
+   * A statement failed. Nothing is done. Where a lock was in its way, it waits for that beside the next round trips.
+   */
   function failed(call: TripCall, error: unknown): void {
     if (isCautious || call.along.hearsOfLocks || !isLockTimeout(error)) call.reject(error);
     else answer(inTurnOf(db, { queue, isHeld: true }), call).catch(call.reject);

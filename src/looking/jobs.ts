@@ -3,7 +3,7 @@ import { jobFinished, jobLeased, jobNotFound, uniqueKeyTaken } from '../errors.t
 import type { Arrivals } from '../floor/arrivals.ts';
 import type { GroupHeads } from '../groups/heads.ts';
 import type { Job, JobRow } from '../job.ts';
-import { actAs, behind } from '../postgres/act.ts';
+import { actAs, beginningWith } from '../postgres/act.ts';
 import { isKeyTaken } from '../postgres/errorClasses.ts';
 import type { Database } from '../postgres/pool.ts';
 import { createSemaphore } from '../postgres/semaphore.ts';
@@ -105,10 +105,13 @@ export function jobAdmin(context: {
     /** Cancels a job that waits or is dead. A leased job comes back `leased`, and its worker is asked to stop. */
     async cancel({ id, by }: { id: string } & Signed): Promise<Job> {
       const queue = await queues.ofJob(id);
-      const [row] = await behind(inTurnOf(db, { queue: queue.id, by }), actAs(by)).query(statements.cancel, {
-        queue_id: queue.id,
-        id,
-      });
+      const [row] = await beginningWith(inTurnOf(db, { queue: queue.id, by }), actAs(by)).query(
+        statements.cancel,
+        {
+          queue_id: queue.id,
+          id,
+        },
+      );
       if (!row) throw jobFinished(id, (await get({ id })).state);
       waiters.changed([row]);
       await settlement.dropCancelled(queue, [row]);
@@ -122,7 +125,7 @@ export function jobAdmin(context: {
       const retryNow = async () => {
         const [position = 0] = await nextPositions(db, 1);
         // An open transaction may hold the unique key. Then this waits in the turn of the caller.
-        const on = behind(inTurnOf(db, { queue: queue.id, by }), actAs(by));
+        const on = beginningWith(inTurnOf(db, { queue: queue.id, by }), actAs(by));
         return on.query(statements.retry, { queue_id: queue.id, id, position });
       };
       const [row] = await arrivals

@@ -3,7 +3,7 @@ import { firstOfKeys } from '../enqueue/insert.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
 import type { GroupHeads, Moved } from '../groups/heads.ts';
 import { FIRST_ID } from '../ids.ts';
-import { actAs, behind } from '../postgres/act.ts';
+import { actAs, beginningWith } from '../postgres/act.ts';
 import { isKeyTaken, isLockTimeout } from '../postgres/errorClasses.ts';
 import { SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database, Db } from '../postgres/pool.ts';
@@ -70,7 +70,7 @@ export function createRedrive(context: {
     const called_at = await callTime(db);
     // It waits only for a moment for a transaction that takes a key: somebody may keep that transaction open.
     const briefly = inTurnOf(db, { queue: queue.id, by: wish.by, tryMs: SHORT_LOCK_WAIT_MS });
-    const on = behind(briefly, actAs(wish.by, 'redriven'));
+    const on = beginningWith(briefly, actAs(wish.by, 'redriven'));
     const limit = wish.limit ?? Number.POSITIVE_INFINITY;
     const chunk = throttle.chunks();
     let after = { after_finished_at: '-infinity', after_id: FIRST_ID };

@@ -4,8 +4,8 @@ import { prepared, type Statement } from './statements.ts';
 import type { Db, Transactions } from './transactions.ts';
 
 /*
- * Who acts on jobs, for their history. Statements of one kind serve several callers at once, and a trigger notes what they did:
- * so a setting of the transaction tells it.
+ * Tells the history of jobs who acts on them. A trigger writes the history, and one statement may work for several
+ * callers. So a setting of the transaction names the caller, or the caller of each job.
  */
 
 const act = prepared('postgres/act');
@@ -22,20 +22,20 @@ function actorOf(items: SignedItem[]): string | undefined {
   );
 }
 
-/** What goes before statements in their transaction. Nothing, when there is nothing to tell. */
+/** The calls that make the setting. None, when there is nothing to tell. */
 function actOf(actor: string | undefined, event = ''): Call[] {
   return actor === undefined && event === '' ? [] : [callOf(act, { actor: actor ?? '', event })];
 }
 
-/** These callers act on these jobs. */
+/** Each job is acted on by its own caller. */
 export const actOn = (items: SignedItem[]): Call[] => actOf(actorOf(items));
 
 /** One caller acts on all jobs of a transaction. */
 export const actAs = (by: string | undefined, event?: 'redriven'): Call[] =>
   actOf(by === undefined ? undefined : JSON.stringify(by), event);
 
-/** Runs statements, each in a transaction of its own, behind these. */
-export const behind = (db: Transactions, calls: Call[]): Db =>
+/** Runs statements, each in a transaction of its own that begins with these calls. */
+export const beginningWith = (db: Transactions, calls: Call[]): Db =>
   calls.length === 0
     ? db
     : {
@@ -48,7 +48,7 @@ export const behind = (db: Transactions, calls: Call[]): Db =>
         },
       };
 
-/** Tells it in an open transaction. */
+/** Makes the setting in an open transaction. */
 export async function noteAct(transaction: Db, calls: Call[]): Promise<void> {
   for (const { statement, parameters } of calls) await transaction.query(statement, parameters);
 }

@@ -3,7 +3,9 @@ import { columnTypes } from './columnTypes.ts';
 import { addressOptions } from './connection.ts';
 import { queryOf, type Statement } from './statements.ts';
 
-/** Lends a connection of its own for work that a pool would hide, or would end: commands look closely, or work for long. */
+/**
+ * Lends a connection of its own for work that a pool would hide, or would end: commands look closely, or work for long.
+ */
 export async function withOwnClient<T>(
   url: string,
   options: pg.ClientConfig,

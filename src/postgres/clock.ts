@@ -7,8 +7,8 @@ const now = planned('postgres/now', row<{ now: string }>());
 const LOOKS = 3;
 
 /**
- * The database's time in milliseconds, as this replica last heard it. It serves only for the times in ids, for the limit on
- * `run_at`, and for the ends of keys. The database itself decides everything that moves a job.
+ * The database's time in milliseconds, as this replica last heard it. It serves only for the times in ids, for the
+ * limit on `run_at`, and for the ends of keys. The database itself decides everything that moves a job.
  */
 export function databaseClock(db: Db) {
   let offset = 0;

@@ -7,7 +7,8 @@ const TIMESTAMPTZ_OID = 1184;
 
 /**
  * A timestamptz as the API writes it: RFC 3339, UTC, milliseconds. A server in UTC sends nearly this text. Each job has
- * several times, so the text is cut without making a Date. SQL can write times that RFC 3339 cannot: `infinity`, years before 1.
+ * several times, so the text is cut without making a Date. SQL can write times that RFC 3339 cannot: `infinity`, years
+ * before 1.
  * @throws RangeError for a text that is no time
  */
 function toRfc3339(text: string): string {

@@ -31,8 +31,8 @@ const violates = (error: unknown, constraint: string): boolean =>
   error instanceof pg.DatabaseError && error.code === '23505' && error.constraint === constraint;
 
 /**
- * Whether the same statements may succeed when they run again, on another connection: after a serialization failure, after
- * a deadlock, with a stale plan, and when another transaction gave a group its head at the same moment.
+ * Whether the same statements may succeed when they run again, on another connection: after a serialization failure,
+ * after a deadlock, with a stale plan, and when another transaction gave a group its head at the same moment.
  */
 export function isRetryable(error: unknown): boolean {
   const state = sqlState(error);
@@ -94,8 +94,8 @@ const NOT_SENT =
 export const readOnly = (): Error => new Error('The database is read-only.');
 
 /**
- * Whether an outage tells only of its own call: it took too long, or all connections of the pool were busy. Others may be served
- * meanwhile.
+ * Whether an outage tells only of its own call: it took too long, or all connections of the pool were busy. Others may
+ * be served meanwhile.
  */
 export const isOfOneCall = (error: unknown): boolean =>
   isTimeLimit(error) ||

@@ -12,8 +12,8 @@ interface Waiting<Item, Result> {
 const ANSWERED_AT_ONCE = 100;
 
 /**
- * Asks the database for many items with one statement: while it runs, the next items gather. So many items never stand in
- * line for connections. `run` returns a result for each of at most `most` items.
+ * Asks the database for many items with one statement: while it runs, the next items gather. So many items never stand
+ * in line for connections. `run` returns a result for each of at most `most` items.
  */
 export function gathering<Item, Result>(
   most: number,

@@ -7,9 +7,9 @@ export const isClientTimeout = (error: unknown): boolean => error instanceof Err
 /**
  * Waits for what the server answers, for a limited time. `send` sends the question.
  *
- * The driver's own limit (`query_timeout`) assigns a function literal to a property of each query. V8 allocates such a function in
- * its old generation. There it keeps the query, and what belongs to it, until the next full collection. Each minor collection then
- * copied 3 MB and took 5 to 10 ms. Without the driver's limit it takes 0.6 ms.
+ * The driver's own limit (`query_timeout`) assigns a function literal to a property of each query. V8 allocates such a
+ * function in its old generation. There it keeps the query, and what belongs to it, until the next full collection.
+ * Each minor collection then copied 3 MB and took 5 to 10 ms. Without the driver's limit it takes 0.6 ms.
  */
 export const inTime = <T>(
   limitMs: number,

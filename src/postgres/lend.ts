@@ -9,15 +9,18 @@ import { isHarmless, runText, takesWrites } from './run.ts';
 import { type TripNotes, type TripWatch, watchTrip } from './trip.ts';
 
 /**
- * Lends a connection of the pool for work that was `asked` for at that time. Work that is `whole` leaves no transaction open
- * when it fails.
+ * Lends a connection of the pool for work that was `asked` for at that time. Work that is `whole` leaves no transaction
+ * open when it fails.
  */
 export type Lend = <T>(
   work: (client: pg.PoolClient, notes: TripNotes) => Promise<T>,
   loan: { asked: number; whole: boolean },
 ) => Promise<T>;
 
-/** Each connection comes back to the pool, or is closed: that rolls back its transaction. `watch` hears of each transaction. */
+/**
+ * Each connection comes back to the pool, or is closed: that rolls back its transaction. `watch` hears of each
+ * transaction.
+ */
 export function createLend(context: {
   pool: pg.Pool;
   url: string;

@@ -4,17 +4,18 @@ import { createSemaphore, NoPlace, type Semaphore } from './semaphore.ts';
 import type { Path } from './turns.ts';
 
 /*
- * Users' own transactions may hold unique keys, queues and jobs for any time. This is the one rule for all statements that may
- * wait for such a lock. The pool applies it to every statement (pool.ts). See docs/decisions/0048-one-rule-for-lock-waits.md.
+ * Users' own transactions may hold unique keys, queues and jobs for any time. This is the one rule for all statements
+ * that may wait for such a lock. The pool applies it to every statement (pool.ts). See
+ * docs/decisions/0048-one-rule-for-lock-waits.md.
  */
 
 /** How long a statement tries. Another replica commits within some milliseconds. */
 export const SHORT_LOCK_WAIT_MS = 50;
 /** How long a request waits in all for a lock that it has met. */
 export const LONG_LOCK_WAIT_MS = 2000;
-/** After so long in a place, it is the next one's turn. */
+/** Work waits for a lock for this time. Then it gives its place to the next one, and stands in line again. */
 const SLICE_MS = 250;
-/** Who met a lock tries in few places for so long. */
+/** Who has met a lock counts as held up for this time, and has few places for its tries. */
 const HELD_UP_MS = 1000;
 /** Shares of the connections: for waiting, and for trying where locks were met. */
 const WAITING = 1 / 3;
@@ -27,7 +28,10 @@ export const lockTimeoutOf = (ms: number): string => `${Math.ceil(ms)}ms`;
 
 /** In whose turn a statement waits. */
 export interface LockTurn {
-  /** The queue that it is about: its id, or its name where that is all that is known. Without it, statements of one kind take turns. */
+  /**
+   * The queue that it is about: its id, or its name where that is all that is known. Without it, statements of one kind
+   * take turns.
+   */
   queue?: number | string | undefined;
   by?: string | undefined;
   /** Where it takes a place for its first try. While it waits, it holds none. */
@@ -36,7 +40,10 @@ export interface LockTurn {
   tryMs?: number | undefined;
   /** What it needs is known to be held: it waits without a try. */
   isHeld?: boolean | undefined;
-  /** It works for a transaction, which has a place for its try or its wait. It tries for a short time, and that one waits. */
+  /**
+   * It is a step of a transaction that has a place already. It tries for a short time and fails. Then the transaction
+   * waits.
+   */
   isPart?: boolean | undefined;
 }
 
@@ -47,9 +54,9 @@ const isTold = ({ tryMs, isPart }: LockTurn): boolean => tryMs !== undefined || 
 type LockWork<T> = (lockWaitMs: number) => Promise<T>;
 
 /**
- * Runs work that may meet a lock. It tries for a short time first. What meets a lock waits in one of few places, in turns, and
- * is refused after LONG_LOCK_WAIT_MS. Whoever has met a lock just now has few places for its tries, too. So other work does
- * not wait behind locks, whoever meets them, and however many.
+ * Runs work that may meet a lock. It tries for a short time first. What meets a lock waits in one of few places, in
+ * turns, and is refused after LONG_LOCK_WAIT_MS. Whoever has met a lock just now has few places for its tries, too. So
+ * work that meets no lock has connections, however much other work meets some.
  */
 export function createLockWaits(connections: number) {
   const trying = createSemaphore(Math.max(1, Math.floor(connections * TRYING)), MOST_WAITING);
@@ -94,7 +101,9 @@ export function createLockWaits(connections: number) {
     }
   }
 
-  /** Work of one `kind` takes turns where no queue is named. @throws Refusal `unavailable` when the wait takes too long */
+  /**
+   * Work of one `kind` takes turns where no queue is named. @throws Refusal `unavailable` when the wait takes too long
+   */
   async function inTurn<T>(work: LockWork<T>, turn: LockTurn, kind?: string): Promise<T> {
     const until = performance.now() + LONG_LOCK_WAIT_MS;
     const from = pathOf(turn, kind);

@@ -125,9 +125,9 @@ async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T
 }
 
 /**
- * Applies the migrations that are missing, makes the functions that have changed, and gives the roles what they need, all
- * in one transaction. Returns the names of these migrations. When many replicas start at once, one does it, and the others
- * wait for its lock.
+ * Applies the migrations that are missing, makes the functions that have changed, and gives the roles what they need,
+ * all in one transaction. Returns the names of these migrations. When many replicas start at once, one does it, and the
+ * others wait for its lock.
  * @throws StartError for a server that is too old, has another encoding than UTF8, or was migrated by a newer Dibs that
  * does not work with this one, and for a role that does not exist
  */
@@ -176,7 +176,7 @@ async function whyNotServing(client: pg.Client, state: SchemaState): Promise<str
 /**
  * Migrates where the role of `url` may. Where it may not, looks whether somebody else did. Returns the names of the
  * migrations that were applied.
- * @throws StartError also when the schema is behind, or the role lacks something, and the role cannot mend it
+ * @throws StartError also when the schema is older than this Dibs, or the role lacks something, and cannot mend it
  */
 export const migrateOrCheck = (url: string): Promise<string[]> =>
   withClient(url, async (client) => {

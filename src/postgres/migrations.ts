@@ -6,8 +6,8 @@ export interface Migration {
   name: string;
   text: string;
   /**
-   * The oldest Dibs that works with it, named by the last migration that it knows: the file says `-- oldest: 24`. Null: none that
-   * does not know it.
+   * The oldest Dibs that works with it, named by the last migration that it knows: the file says `-- oldest: 24`. Null:
+   * none that does not know it.
    */
   oldest: number | null;
 }

@@ -27,9 +27,9 @@ export const NOTIFICATIONS = {
 };
 
 /**
- * The one place that knows whether the database serves: it takes writes, on the connections that were used last. Logs each cause
- * of an outage when it is new and then now and then, and its end. It has ended when nothing failed for `calmMs`: while some calls
- * fail and others do not, nobody wants to hear of each.
+ * The one place that knows whether the database serves: it takes writes, on the connections that were used last. Logs
+ * each cause of an outage when it is new and then now and then, and its end. It has ended when nothing failed for
+ * `calmMs`: while some calls fail and others do not, nobody wants to hear of each.
  */
 export function createOutageLog(
   log: { warn(line: string): void; info(line: string): void },

@@ -41,7 +41,7 @@ function settingsFor(calls: Call[], lockWaitMs: number): Call {
   });
 }
 
-/** Goes before a statement inside a round trip, and sets the time limit for it and those behind it. */
+/** Goes before a statement inside a round trip, and sets the time limit for it and those after it. */
 export const timeLimit = (ms: number = STATEMENT_MS): Call =>
   callOf(limits.custom, { statement_timeout: `${ms}ms`, lock_timeout: null });
 
@@ -72,9 +72,9 @@ function parameter(value: unknown): string | Buffer | Encoded | null {
 }
 
 /**
- * Runs statements in one transaction and one round trip. It sends all of them before the first is answered, and one Sync
- * ends them (PostgreSQL manual, "Pipelining"). If one fails, none has an effect. At most one of them may have no name. It
- * asks a connection only once for the columns of a statement that has one.
+ * Runs statements in one transaction and one round trip. It sends all of them before the first is answered, and one
+ * Sync ends them (PostgreSQL manual, "Pipelining"). If one fails, none has an effect. At most one of them may have no
+ * name. It asks a connection only once for the columns of a statement that has one.
  */
 export class Pipeline implements pg.Submittable {
   /** Is told how it ended. After an error it may be told again. */
@@ -134,7 +134,7 @@ export class Pipeline implements pg.Submittable {
     connection.stream.uncork();
   }
 
-  /** Of the statement that is answered. Behind the last one, the commit may still fail. */
+  /** Of the statement that is answered. After the last one, the commit may still fail. */
   get #name(): string {
     return this.#calls[this.#at]?.statement.name ?? '';
   }

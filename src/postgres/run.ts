@@ -17,8 +17,8 @@ const harmless = new WeakSet<object>();
 export const takesWrites = (client: pg.ClientBase): boolean => !readOnly.has(client);
 
 /**
- * Whether the connection on which it came can be used again. Many statements may meet the lock of another transaction, a claim
- * that another request has, or a short time limit of their own.
+ * Whether the connection on which it came can be used again. Many statements may meet the lock of another transaction,
+ * a claim that another request has, or a short time limit of their own.
  */
 export const isHarmless = (error: unknown): boolean => harmless.has(error as object);
 
@@ -27,8 +27,8 @@ export const runText = (client: pg.ClientBase, text: string, limitMs: number): P
   inTime(limitMs, (done) => client.query(text, done));
 
 /**
- * Runs statements in one round trip. Each waits for a lock for `lockWaitMs`, and the client for all of them for `limitMs`. It does
- * not use the driver's own prepared statements: their names would clash with those of the pipelines.
+ * Runs statements in one round trip. Each waits for a lock for `lockWaitMs`, and the client for all of them for
+ * `limitMs`. It does not use the driver's own prepared statements: their names would clash with those of the pipelines.
  */
 export async function runCalls(
   client: pg.ClientBase,

@@ -2,15 +2,15 @@ import { isOutage } from '../errors.ts';
 import { type Path, Turns } from './turns.ts';
 
 interface Waiting {
-  /** It makes no sense to enter later than that. */
+  /** It is refused when it gets no place by this time. */
   until: number;
   enter(): void;
   refuse(error: unknown): void;
 }
 
 /**
- * Runs work as soon as there is a place for it. `from` tells who asks for it: those who ask take turns. Work that gets no place
- * until then, by performance.now(), throws NoPlace.
+ * Runs work as soon as there is a place for it. `from` tells who asks for it: those who ask take turns. Work that gets
+ * no place until then, by performance.now(), throws NoPlace.
  */
 export interface Semaphore {
   <T>(work: () => Promise<T>, from?: Path, until?: number): Promise<T>;
@@ -24,8 +24,9 @@ const ANYBODY: Path = [];
 export class NoPlace extends Error {}
 
 /**
- * Lets at most `most` pieces of work run at once, and at most `mostWaiting` wait: then the longest line gives way. When a piece
- * of work meets an outage, all work that waits fails with it: otherwise each of them would wait just as long for the same failure.
+ * Lets at most `most` pieces of work run at once, and at most `mostWaiting` wait: then the longest line gives way. When
+ * a piece of work meets an outage, all work that waits fails with it: otherwise each of them would wait just as long
+ * for the same failure.
  */
 export function createSemaphore(most: number, mostWaiting = Number.POSITIVE_INFINITY): Semaphore {
   const line = new Turns<Waiting>();

@@ -25,8 +25,8 @@ function fieldsOf({ asked, began, connected, ended, isTimed, statements: make }:
 }
 
 /**
- * Logs round trips that take `slowMs` or longer, with their parts. To time each statement costs messages. So the parts are
- * timed after a slow round trip: of the first one, only the wait for a connection is known.
+ * Logs round trips that take `slowMs` or longer, with their parts. To time each statement costs messages. So the parts
+ * are timed after a slow round trip: of the first one, only the wait for a connection is known.
  */
 export function createSlowLog(slowMs: number, log: (fields: object, message: string) => void): TripWatch {
   let timedUntil = Number.NEGATIVE_INFINITY;

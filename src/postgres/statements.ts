@@ -3,8 +3,9 @@ import type { StatementTypes } from './statementTypes.ts';
 
 /*
  * Statements live in sql/, one per file. They name their parameters (`:queue_id`). A line
- * `-- include shared/listed_jobs.sql order=desc` puts in a fragment of sql/, with `desc` where the fragment says `{order}`.
- * All of it comes from sql/. Names become positions here, once, when the module that uses the statement is loaded.
+ * `-- include shared/listed_jobs.sql order=desc` puts in a fragment of sql/, with `desc` where the fragment says
+ * `{order}`. All of it comes from sql/. Names become positions here, once, when the module that uses the statement is
+ * loaded.
  */
 
 const folder = new URL('../../sql/', import.meta.url);
@@ -56,7 +57,9 @@ export interface Statement<Parameters = any, Row = any> {
   name?: string;
   /** Its file under sql/, without the ending: what logs and traces call it. */
   file?: string;
-  /** How long this statement may run, if it has another limit than all the others. It goes by itself, in no round trip. */
+  /**
+   * How long this statement may run, if it has another limit than all the others. It goes by itself, in no round trip.
+   */
   timeoutMs?: number;
   /** Carries the types. It has no value. */
   types?: [Parameters, Row];

@@ -38,8 +38,8 @@ function writeText(array: Buffer, text: string | null, at: number): number {
 }
 
 /**
- * A text[] in PostgreSQL's binary format (array_recv). It is for texts of users: the text format escapes each quote, which
- * took half a second for 8 MiB of them.
+ * A text[] in PostgreSQL's binary format (array_recv). It is for texts of users: the text format escapes each quote,
+ * which took half a second for 8 MiB of them.
  */
 export function textArray(texts: (string | null)[]): TextArray {
   let units = 0;

@@ -1,7 +1,9 @@
 import { type Askers, askers, type Ran } from '../askers.ts';
 import type { Call } from './pipeline.ts';
 
-/** A statement of a transaction, with those who asked for it. Its times are known only where the transaction is timed. */
+/**
+ * A statement of a transaction, with those who asked for it. Its times are known only where the transaction is timed.
+ */
 export interface TripStatement extends Ran {
   askers: Askers;
 }
@@ -15,7 +17,10 @@ export interface Trip {
   ended: number;
   /** Whether the times of its statements are known. */
   isTimed: boolean;
-  /** With the commit as the last one, if the trip is timed. They are made when somebody asks for them: few trips are slow. */
+  /**
+   * With the commit as the last one, if the trip is timed. They are made when somebody asks for them: few trips are
+   * slow.
+   */
   statements(): TripStatement[];
 }
 
@@ -25,7 +30,10 @@ export interface TripWatch {
   ended(trip: Trip): void;
 }
 
-/** Statements that ran together. `ends` has the time at which each ended, as far as they got. `rows` has how many rows each returned. Undefined: one failed. */
+/**
+ * Statements that ran together. `ends` has the time at which each ended, as far as they got. `rows` has how many rows
+ * each returned. Undefined: one failed.
+ */
 interface Round {
   calls: Call[];
   from: number;
@@ -63,7 +71,7 @@ export function watchTrip(watch: TripWatch | undefined, asked: number, here: Ask
         askers: call.askers ?? here,
         waitedMs,
       };
-      // The server passes over those behind it.
+      // The server passes over those after it.
       if (failed && isTimed) return;
       last = end;
     }

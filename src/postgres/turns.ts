@@ -2,8 +2,8 @@
 export type Path = readonly unknown[];
 
 /**
- * What waits. Those who ask take turns at each step of their paths: queues with queues, and within a queue callers with callers.
- * What one of them asks for goes in order.
+ * What waits. Those who ask take turns at each step of their paths: queues with queues, and within a queue callers with
+ * callers. What one of them asks for goes in order.
  */
 export class Turns<T> {
   size = 0;

@@ -77,7 +77,9 @@ export function queueCache(db: Database, opened: (name: string) => void = () => 
     find,
     open,
 
-    /** Finds or creates queues, as `open` does, with few statements. `fair` has the names of those with fairness keys. */
+    /**
+     * Finds or creates queues, as `open` does, with few statements. `fair` has the names of those with fairness keys.
+     */
     async openAll(names: string[], fair: Set<string>, isPart = false): Promise<Queue[]> {
       if (names.length > 1) {
         await create.all(names);

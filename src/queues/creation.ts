@@ -16,8 +16,8 @@ export function createCreation(db: Database, created: (name: string) => void) {
 
   return {
     /**
-     * Creates a queue. An open transaction may have created it already. Then all requests here wait for its end together.
-     * `isPart`: this is a part of a transaction, and fails (isLockTimeout) in place of the wait.
+     * Creates a queue. An open transaction may have created it already. Then all requests here wait for its end
+     * together. `isPart`: this is a part of a transaction, and fails (isLockTimeout) in place of the wait.
      */
     one(name: string, isPart: boolean): Promise<void> {
       // No name has a space.

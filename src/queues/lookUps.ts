@@ -11,7 +11,9 @@ import type { Queue, QueueRow } from './queue.ts';
 const MOST_TOGETHER = 1000;
 
 interface FoundRow extends QueueRow {
-  /** dibs.enqueue brought its first job with a fairness key, and could not note that: it would lock the queue for long. */
+  /**
+   * dibs.enqueue brought its first job with a fairness key, and could not note that: it would lock the queue for long.
+   */
   becomes_fair: boolean;
 }
 
@@ -68,7 +70,9 @@ export function createLookUps(db: Database, known: KnownQueues) {
       return answer;
     },
 
-    /** Looks up those queues of which nothing fresh is known, with one statement. Returns the names of those that exist. */
+    /**
+     * Looks up those queues of which nothing fresh is known, with one statement. Returns the names of those that exist.
+     */
     async refresh(names: string[]): Promise<Set<string>> {
       const stale = names.filter((name) => !known.isFresh(name));
       const missing = new Set(stale);

@@ -4,7 +4,7 @@ import { isWithoutQueueNumber } from '../postgres/errorClasses.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 
-/** When this number is given, the search for free numbers begins. Before, there are enough new ones. */
+/** The search for free numbers begins when this number was given. Before, there are enough new ones. */
 const SEARCH_FROM = MOST_QUEUE_NUMBERS / 4;
 const SEARCHED = 10_000;
 
@@ -28,7 +28,10 @@ export function createQueueNumbers({ db }: { db: Db }) {
   let searched = 0;
 
   return {
-    /** How many can't be given now. Exact where fewer than a fifth is left: there it counts those that can be used again. */
+    /**
+     * How many numbers cannot be given to a new queue now. It is exact only while less than a fifth of all can be
+     * given.
+     */
     used: () => used,
 
     async run(): Promise<boolean> {

@@ -7,16 +7,19 @@ import { planned } from '../postgres/statements.ts';
 const statements = { takesWrites: planned('replicas/takes_writes') };
 
 const RECONNECT_MS = 500;
-/** A notification that this replica sent comes back to it in this time. */
+/** A notification of this replica comes back to it, too: its echo. Without an echo in this time, it connects again. */
 const ECHO_MS = 5000;
-/** Later than this, nobody relies on it that notifications arrive. */
+/** When an echo takes longer than this, Dibs does not count on notifications. */
 const LATE_MS = 2000;
-/** Where none ever came back, LISTEN goes through a pooler, and another connection will hardly be better. */
+/**
+ * Where no echo ever came, LISTEN seems to go through a pooler. A new connection will hardly be better, so it can wait.
+ */
 const HOPELESS_MS = 30_000;
 
 /**
- * The connection that listens to the notifications of all replicas. When it is lost, it is made again. It is lost, too, when it leads
- * to a server that takes no writes, or when what this replica sends does not come back: after a failover, an old server may live on.
+ * The connection that listens to the notifications of all replicas. When it is lost, it is made again. It is lost, too,
+ * when it leads to a server that takes no writes, or when what this replica sends does not come back: after a failover,
+ * an old server may live on.
  */
 export function createListener(options: {
   url: string;
@@ -87,7 +90,7 @@ export function createListener(options: {
     /** Whether it listens, and what this replica sent came back in time. */
     hears: (): boolean => isListening && hasEchoed && !(echo && performance.now() > echoFrom + LATE_MS),
 
-    /** Settles after the first try to connect. */
+    /** Resolves after the first try to connect, whatever came of it. */
     start: listen,
 
     /** This replica sends a notification. */

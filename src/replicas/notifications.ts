@@ -2,16 +2,18 @@
  * What replicas tell each other, by NOTIFY on one channel. A notification is a verb, its sender, and what it is about:
  *
  *   wait <sender> <queue>              A claim waits for this queue with the sender, from now on for INTEREST_MS.
- *   ready <sender> <queue>             The queue has a ready job. A replica sends it only while a claim waits on another, and
- *                                      for each new queue: claims may wait for a queue that does not exist yet.
- *   blocked <sender> <queue> [<group>] Jobs came into the group, or into some group, and nobody advanced it. SQL sends it.
+ *   ready <sender> <queue>             The queue has a ready job. A replica sends it only while a claim waits on another,
+ *                                      and for each new queue: claims may wait for a queue that does not exist yet.
+ *   blocked <sender> <queue> [<group>] Jobs came into the group, or into some group, and nobody advanced it. SQL sends
+ *                                      it.
  *   done <sender> <id>,<id>,...        These jobs are finished, and clients may wait for them.
  *   hello <sender>                     The sender has begun to listen. The others tell it again where claims wait.
- *   replaced <sender> <mark>,<request> The claim was repeated with the sender, and this request may not wait any longer.
+ *   replaced <sender> <mark>,<request> The claim was repeated with the sender, and this request may not wait any
+ *                                      longer.
  *   keys <sender>                      Access keys have changed. SQL sends it, with the change.
  *   active <sender>                    The sender does something. `due sql`: SQL has enqueued a job that becomes due.
- *   looked <sender> [<ms>]             The sender has looked for what is due (src/maintenance/rest.ts): the next thing in so many ms.
- *                                      SQL sends it, with the look.
+ *   looked <sender> [<ms>]             The sender has looked for what is due (src/maintenance/rest.ts): the next thing
+ *                                      in so many ms. SQL sends it, with the look.
  *
  * A lost notification costs latency, never a job: claims and clients that wait also look by themselves, now and then.
  */

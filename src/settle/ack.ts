@@ -13,7 +13,10 @@ export function createAck(
 ): (item: Ack) => Promise<Acked & Moved> {
   const { soleWaiters, groups, afterSettle } = context;
 
-  /** Advances the groups before the acks are answered. So a claim that is sent after an answer finds the next job of the group. */
+  /**
+   * Advances the groups before the acks are answered. So a claim that is sent after an answer finds the next job of the
+   * group.
+   */
   function advanceNext(queue: Queue, gone: Done[]): void {
     const grouped = gone.filter(({ group }) => typeof group === 'string');
     if (grouped.length === 0) return;

@@ -48,10 +48,12 @@ export async function completeJobs(
   }
 }
 
-/** A job and its result are handed over in memory when each is at most this large. So the answer is small. */
+/** A job and its result are handed over in memory only when each is at most this large: the answer holds both. */
 export const HANDED_OVER_BYTES = SMALL_BYTES / 2;
 
-/** Deletes done jobs that only sole waiters wait for, and hands them over to these. The others go through completeJobs. */
+/**
+ * Deletes done jobs that only sole waiters wait for, and hands them over to these. The others go through completeJobs.
+ */
 export async function completeForSole(
   queue: Queue,
   items: Ack[],

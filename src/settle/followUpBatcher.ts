@@ -20,7 +20,7 @@ interface AckedRow extends Record<Exclude<keyof Inserted, 'id'>, null> {
   group: string | null;
 }
 
-/** What the database decided about a follow-up. Without an id, it is about all follow-ups that are ready. */
+/** What the database decided about a follow-up. One row without an id stands for all follow-ups that are ready. */
 interface InsertedRow extends Inserted {
   is_acked: false;
   id: string | null;
@@ -31,7 +31,9 @@ interface InsertedRow extends Inserted {
 interface AckWithJobs {
   item: Item;
   followUps: JobToInsert[];
-  /** Whether follow-ups take the trace of the acked job, if it has one. Such a job is left alone. */
+  /**
+   * Some follow-ups have no trace of their own, and take that of the acked job. A job that has one is not acked here.
+   */
   needsTrace: boolean;
 }
 
@@ -48,8 +50,8 @@ const nextQueueOf = ({ followUps: [first] }: AckWithJobs) => (first as JobToInse
 const byAckedId = (a: AckWithJobs, b: AckWithJobs) => (a.item.id < b.item.id ? -1 : 1);
 
 /**
- * Acks jobs and inserts their follow-ups, many with one statement, in round trips of their queue that wait only for a short
- * time. The result is undefined for a job that was not acked: its lease is lost, or it has to be looked at.
+ * Acks jobs and inserts their follow-ups, many with one statement, in round trips of their queue that wait only for a
+ * short time. The result is undefined for a job that was not acked: its lease is lost, or it has to be looked at.
  */
 export function createFollowUpBatcher(context: {
   joinRoundTrip: JoinRoundTrip;

@@ -10,8 +10,8 @@ import type { Untouched } from './settleBatch.ts';
 const limit = planned('postgres/transaction_limits');
 
 /**
- * Runs `settle` in a transaction of its own, which inserts the follow-ups when, and if, `settle` calls `enqueueIn`. `at` gives
- * the JSON pointer of each follow-up in the request.
+ * Runs `settle` in a transaction of its own, which inserts the follow-ups when, and if, `settle` calls `enqueueIn`.
+ * `at` gives the JSON pointer of each follow-up in the request.
  */
 export type InTransaction = <T>(
   followUps: NewJob[],

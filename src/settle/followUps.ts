@@ -13,8 +13,8 @@ import { createNackWithFollowUps } from './nackWithFollowUps.ts';
 import type { Settlement } from './verbs.ts';
 
 /**
- * Acks and nacks, of which some have follow-ups. Those run in one transaction with the follow-ups, which exist if and only if the
- * ack or nack counted. Without follow-ups, the plain verbs (verbs.ts) do the work.
+ * Acks and nacks, of which some have follow-ups. Those run in one transaction with the follow-ups, which exist if and
+ * only if the ack or nack counted. Without follow-ups, the plain verbs (verbs.ts) do the work.
  */
 export function createFollowUps(context: {
   db: Db;

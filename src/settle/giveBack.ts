@@ -19,7 +19,7 @@ export type GiveBack = (on: Db) => Promise<JobRow[]>;
 
 /**
  * Prepares the nack of jobs: reserves their new positions. With `late`, a dead job with a unique key may come back too,
- * if no other job has that key. It fails (isKeyTaken) when another job gets the key at this moment.
+ * if no other job has that key. It fails (isKeyTaken) when another job gets the key meanwhile.
  */
 export async function prepareNack(db: Db, queue: Queue, items: Nack[], late = false): Promise<GiveBack> {
   const positions = await nextPositions(db, items.length);

@@ -1,6 +1,6 @@
 import type { Arrivals } from '../floor/arrivals.ts';
 import type { Job, JobRow } from '../job.ts';
-import { actOn, behind } from '../postgres/act.ts';
+import { actOn, beginningWith } from '../postgres/act.ts';
 import type { Db } from '../postgres/pool.ts';
 import { inTurnOf } from '../postgres/transactions.ts';
 import type { Queue } from '../queues/cache.ts';
@@ -29,7 +29,7 @@ export function createGiveBackVerbs(
   const verbOf = <I extends Item & Signed>({ textOf, prepare, givenBack }: GiveBackVerb<I>) => {
     async function touch(queue: Queue, items: I[]): Promise<Job[]> {
       const giveBack = await prepare(db, queue, items, false);
-      const rows = await giveBack(behind(inTurnOf(db, { queue: queue.id }), actOn(items)));
+      const rows = await giveBack(beginningWith(inTurnOf(db, { queue: queue.id }), actOn(items)));
       return givenBack(queue, rows, false);
     }
     const watch = <T>(queue: Queue, work: () => Promise<T>) => arrivals.watch(() => [queue.id], work);

@@ -8,7 +8,10 @@ import type { Item, Untouched } from './settleBatch.ts';
 
 const statement = prepared('settle/untouched', row<Untouched>());
 
-/** A look at many jobs takes this number of them, with this number of statements at once. Other requests need connections, too. */
+/**
+ * A look at many jobs takes this number of them, with this number of statements at once. Other requests need
+ * connections, too.
+ */
 const MOST_TOGETHER = 1000;
 const LOOKS_AT_ONCE = 3;
 

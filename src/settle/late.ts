@@ -1,7 +1,7 @@
 import { firstOfKeys } from '../enqueue/insert.ts';
 import { jobNotFound, Refusal, unavailable } from '../errors.ts';
 import type { Job, JobRow } from '../job.ts';
-import { actOn, behind } from '../postgres/act.ts';
+import { actOn, beginningWith } from '../postgres/act.ts';
 import { isKeyTaken, isLockTimeout } from '../postgres/errorClasses.ts';
 import { SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
@@ -14,12 +14,14 @@ import { type Item, ids, type Outcomes, type Untouched } from './settleBatch.ts'
 
 /** After this time, jobs that were not tried yet are refused: their request has waited long enough. */
 const GIVE_UP_MS = 2000;
-/** The wait for a lock in a part of a batch that has already waited SHORT_LOCK_WAIT_MS. */
+/** A part of a batch waits so long for a lock. The whole batch has already waited SHORT_LOCK_WAIT_MS. */
 const PART_LOCK_WAIT_MS = 2;
 /** Batches that are tried at once, and batches that are taken apart at once. */
 const AT_ONCE = 2;
 
-/** Returns false, and does nothing, when another job takes one of the keys at this moment. */
+/**
+ * Waits for work. Returns false when nothing was done: another job has one of the unique keys, or is about to get it.
+ */
 async function unlessKeyHeld(work: Promise<void>): Promise<boolean> {
   try {
     await work;
@@ -31,10 +33,11 @@ async function unlessKeyHeld(work: Promise<void>): Promise<boolean> {
 }
 
 /**
- * Settles jobs late: the sweeper has made them dead, but their leases were the last ones. A job that would come back
- * stays dead when another job has its unique key by now, or is about to take it in an open transaction. Such a
- * transaction may stay open for long, and hold many keys. So a batch that meets one is taken apart until only the jobs
- * with held keys are left. All this goes beside the batches of the queue.
+ * Settles jobs late: their leases ran out, and the sweeper made them dead. Nobody has leased them since, so a nack or
+ * release still counts. A job that would come back stays dead when another job has its unique key by now, or is about
+ * to take it in an open transaction. Such a transaction may stay open for long, and hold many keys. So a batch that
+ * meets one is taken apart until only the jobs with held keys are left. The batches of the queue do not wait for all
+ * this.
  */
 export function createLateSettlement(db: Database) {
   const tried = createSemaphore(AT_ONCE);
@@ -54,7 +57,7 @@ export function createLateSettlement(db: Database) {
 
     async function settle(some: I[], tryMs: number): Promise<void> {
       const giveBack = await verb.prepare(some);
-      const on = behind(inTurnOf(db, { queue: queue.id, tryMs }), actOn(some));
+      const on = beginningWith(inTurnOf(db, { queue: queue.id, tryMs }), actOn(some));
       const jobs = await verb.givenBack(await giveBack(on));
       for (const job of jobs) outcomes.set(job.id, job);
     }

@@ -46,8 +46,8 @@ export function createNackWithFollowUps(context: {
   }
 
   /**
-   * The answer to a nack that did nothing. The sweeper made the job dead, and another job has its unique key by now: then it stays
-   * dead, but not because of this nack. So no follow-up is inserted.
+   * The answer to a nack that did nothing. The sweeper made the job dead, and another job has its unique key by now:
+   * then it stays dead, but not because of this nack. So no follow-up is inserted.
    */
   async function keptDead(queue: Queue, item: Nack): Promise<Nacked> {
     const { state } = await findLast(queue, item);

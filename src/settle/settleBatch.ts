@@ -18,8 +18,8 @@ const BATCH_BYTES = 8 * 2 ** 20;
 /** A lease to settle or extend. */
 export interface Item extends LeaseName {
   /**
-   * Its worker claims next. It is called when the item is in a round trip of its queue, and tells whether the claim goes along.
-   * If not, the claim comes as soon as the item is answered.
+   * The request of the item also claims. This is called when the item is in a round trip of its queue, and returns
+   * whether the claim goes in the same round trip. If not, the claim begins when the item is answered.
    */
   thenClaims?: (queue: string) => boolean;
 }
@@ -32,7 +32,7 @@ export interface SettleContext {
   groups: GroupHeads;
 }
 
-/** A job that the statement of a verb did not touch. */
+/** A job that the statement of a verb left as it was: its lease is over, or its state does not allow the verb. */
 export interface Untouched {
   id: string;
   state: JobState;
@@ -59,8 +59,8 @@ interface Verb<I extends Item, Row extends Moved> {
    */
   ifUntouched?(found: Untouched): Row | undefined;
   /**
-   * Settles items whose jobs are dead, though their tokens are those of the last leases. This may have to wait for other
-   * transactions. So no batch waits for it.
+   * Settles items whose jobs are dead, though their tokens are those of the last leases. This may have to wait for
+   * other transactions. So no batch waits for it.
    */
   settleLate?(queue: Queue, items: I[], found: Map<string, Untouched>): Promise<Outcomes<Row>>;
 }

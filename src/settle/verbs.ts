@@ -20,8 +20,8 @@ interface Context extends SettleContext {
 }
 
 /**
- * The verbs that end or extend a lease, without follow-ups (followUps.ts), and what is to be done after them. Each verb throws
- * `lease_lost` for a stale token and `job_not_found` for a job that is gone.
+ * The verbs that end or extend a lease, without follow-ups (followUps.ts), and what is to be done after them. Each verb
+ * throws `lease_lost` for a stale token and `job_not_found` for a job that is gone.
  */
 export function createSettlement(context: Context) {
   const afterSettle = createAfterSettle(context);

@@ -91,7 +91,7 @@ export interface WaitRequest extends Looks, Waits {
   wait_seconds: number;
   /** The job was enqueued as one that a client waits for. */
   announced?: boolean | undefined;
-  /** Nobody else waits for the job, and its mark says so. */
+  /** Nobody else waits for the job, as far as its `awaited_until` tells. */
   sole?: boolean | undefined;
 }
 

@@ -12,8 +12,8 @@ const statement = prepared('waiting/look', row<JobRow>());
 const MOST_TOGETHER = 200;
 
 /**
- * Looks at jobs that clients wait for. Those who wake together share a statement, except for large jobs: `getJob` reads few
- * of them at once.
+ * Looks at jobs that clients wait for. Clients that are woken together share a statement. Large jobs are left to
+ * `getJob`, which reads few of them at once.
  */
 export function createLook(context: { db: Db; queues: Queues; getJob(look: JobLook): Promise<Job> }) {
   const { db, queues, getJob } = context;

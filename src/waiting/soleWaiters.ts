@@ -2,9 +2,10 @@ import type { Job } from '../job.ts';
 import type { Ledger } from '../ledger.ts';
 
 /*
- * A client that enqueues a job with `Prefer: wait` is the only one who waits for its end, and does not know its id yet. While
- * that is so, an ack on the same replica may delete the job and hand it over in memory. Whoever else begins to wait
- * makes its `awaited_until` later (sql/waiting/await.sql), and then it is kept. See docs/decisions/0042-sole-waiters.md.
+ * A client that enqueues a job with `Prefer: wait` is the only one who waits for its end, and does not know its id yet.
+ * While that is so, an ack on the same replica may delete the job and hand it over in memory. Whoever else begins to
+ * wait makes its `awaited_until` later (sql/waiting/await.sql), and then it is kept. See
+ * docs/decisions/0042-sole-waiters.md.
  */
 
 /** A client that waits for a job as the only one. */
@@ -46,7 +47,9 @@ export function createSoleWaiters({ ledger }: { ledger: Ledger }) {
       return sole;
     },
 
-    /** An ack of this job begins. Returns what to call at its end, or undefined when no sole waiter waits for the job. */
+    /**
+     * An ack of this job begins. Returns what to call at its end, or undefined when no sole waiter waits for the job.
+     */
     hold(id: string): (() => void) | undefined {
       const sole = waiting.get(id);
       if (!sole) return undefined;

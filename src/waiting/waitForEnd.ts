@@ -13,8 +13,8 @@ import { KEPT_SECONDS } from './waiters.ts';
 const noteWaiter = prepared('waiting/await', row<{ state: JobState }>());
 
 /**
- * A client is a sole waiter for this time. Then it makes the job's `awaited_until` later, as all others do. The first one is
- * KEPT_SECONDS after the enqueue: longer than this time, a slow statement before it and another one after it.
+ * A client is a sole waiter for this time. Then it makes the job's `awaited_until` later, as all others do. The first
+ * one is KEPT_SECONDS after the enqueue: longer than this time, a slow statement before it and another one after it.
  */
 const SOLE_MS = 2000;
 
