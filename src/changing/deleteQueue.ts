@@ -7,7 +7,7 @@ import { planned, row } from '../postgres/statements.ts';
 import { inTurnOf } from '../postgres/transactions.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import type { RequestOf } from '../verbs.ts';
-import { isPartlyDone } from './partlyDone.ts';
+import { rethrowPartlyDone } from './partlyDone.ts';
 
 const statements = {
   lock: planned('changing/queue_lock'),
@@ -46,14 +46,14 @@ export function createDeleteQueue(context: {
    */
   async function clear(queue: Queue, by?: string): Promise<void> {
     await inTurnOf(db, { queue: queue.id, by }).query(statements.lock, { queue_id: queue.id });
-    await purge.clear(queue).catch(isPartlyDone);
+    await purge.clear(queue).catch(rethrowPartlyDone);
   }
 
   /** @throws Refusal `queue_not_empty` */
   return async ({ queue: name, force, by }: RequestOf<'deleteQueue'>): Promise<void> => {
     const queue = await looks.current(name);
     if (force) await clear(queue, by);
-    const deleted = await removeLocked(queue, force, by).catch(force ? isPartlyDone : undefined);
+    const deleted = await removeLocked(queue, force, by).catch(force ? rethrowPartlyDone : undefined);
     queues.changed(name);
     countCache.drop(queue.id);
     if (!deleted) throw queueNotEmpty(name);

@@ -1,6 +1,6 @@
 import { withUnknownOutcome } from '../errors.ts';
 
-/** @throws the error of work that had done a part of it, perhaps */
-export function isPartlyDone(error: unknown): never {
+/** Throws the error of work that may have been done in part. */
+export function rethrowPartlyDone(error: unknown): never {
   throw withUnknownOutcome(error);
 }

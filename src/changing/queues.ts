@@ -11,7 +11,7 @@ import type { Notifier } from '../replicas/notifier.ts';
 import type { Signed } from '../verbs/callers.ts';
 import type { QueueName, QueueStatus } from '../verbs/queues.ts';
 import type { RequestOf } from '../verbs.ts';
-import { isPartlyDone } from './partlyDone.ts';
+import { rethrowPartlyDone } from './partlyDone.ts';
 
 const statements = {
   configure: planned('changing/queue_configure'),
@@ -96,7 +96,7 @@ export function queueAdmin(context: {
       const queue = await current(name);
       return purge
         .purge(queue, states)
-        .catch(isPartlyDone)
+        .catch(rethrowPartlyDone)
         .finally(() => countCache.drop(queue.id));
     },
 
@@ -104,7 +104,7 @@ export function queueAdmin(context: {
     async redrive({ queue: name, ...wish }: RequestOf<'redriveQueue'>): Promise<number> {
       const queue = await current(name);
       return redrive(queue, wish)
-        .catch(isPartlyDone)
+        .catch(rethrowPartlyDone)
         .finally(() => countCache.drop(queue.id));
     },
   };

@@ -107,7 +107,7 @@ function queueRooms(base: Base, jobRooms: JobRooms, operationStarted: () => void
     queueAdmin: queueAdmin({ ...base, looks, purge, redrive, countCache }),
     deleteQueue: createDeleteQueue({ ...base, looks, purge, countCache }),
     queueNumbers: createQueueNumbers(base),
-    operationAdmin: operationAdmin({ ...base, started: operationStarted }),
+    operationAdmin: operationAdmin({ ...base, current: looks.current, started: operationStarted }),
     operationWork: createOperationWork({ ...base, groups, settlement }),
     schedules: scheduleAdmin({ db, enqueue: enqueue.enqueue }),
   };

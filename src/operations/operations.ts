@@ -1,5 +1,5 @@
 import { refuse } from '../enqueue/checks.ts';
-import { operationNotFound, queueNotFound, type Refusal, tooManyOperations } from '../errors.ts';
+import { operationNotFound, type Refusal, tooManyOperations } from '../errors.ts';
 import { idSource, isUuid } from '../ids.ts';
 import type { JobState } from '../job.ts';
 import { filterParameters } from '../looking/jobFilter.ts';
@@ -48,16 +48,16 @@ function check({ verb, queue, to, filter }: OperationRequest): void {
 }
 
 /** Starts operations, shows them and stops them. work.ts runs them: `started` makes it begin at once. */
-export function operationAdmin(context: { db: Database; queues: Queues; clock: Clock; started(): void }) {
-  const { db, queues, clock, started } = context;
+export function operationAdmin(context: {
+  db: Database;
+  queues: Queues;
+  clock: Clock;
+  /** The queue of this name as it is now. @throws Refusal `queue_not_found` */
+  current(name: string): Promise<Queue>;
+  started(): void;
+}) {
+  const { db, queues, clock, current, started } = context;
   const newId = idSource(clock.now);
-
-  /** The queue as it is now. The cache may be some time behind. */
-  async function current(name: string): Promise<Queue> {
-    const queue = await queues.lookNow(name);
-    if (!queue) throw queueNotFound(name);
-    return queue;
-  }
 
   async function get({ id, visible = null }: OperationName): Promise<Operation> {
     const [found] = isUuid(id) ? await db.query(statements.find, { id, visible }) : [];

@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { createHeldJob } from '../../src/operations/heldJob.ts';
+
+test('portions shrink to the job that a transaction holds, skip it, and grow again', () => {
+  const heldJob = createHeldJob();
+  const sizes: number[] = [];
+  while (!heldJob.skips('a')) {
+    sizes.push(heldJob.most('a', 8));
+    heldJob.metLock('a', 8);
+  }
+  expect(sizes).toEqual([8, 4, 2, 1]);
+  expect(heldJob.most('a', 8)).toBe(1);
+  heldJob.metNoLock('a', 8);
+  expect(heldJob.skips('a')).toBe(false);
+
+  const grown: number[] = [];
+  for (let i = 0; i < 5; i++) {
+    grown.push(heldJob.most('a', 8));
+    heldJob.metNoLock('a', 8);
+  }
+  expect(grown).toEqual([1, 2, 4, 8, 8]);
+});
+
+test('a lock in the way of one operation makes the portions of no other smaller', () => {
+  const heldJob = createHeldJob();
+  heldJob.metLock('a', 8);
+  expect(heldJob.most('b', 8)).toBe(8);
+  heldJob.metNoLock('b', 8);
+  expect(heldJob.most('a', 8)).toBe(4);
+});
