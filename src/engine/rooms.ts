@@ -2,9 +2,11 @@ import { createAudit } from '../access/audit.ts';
 import { keyAdmin } from '../access/keyAdmin.ts';
 import { createKeys } from '../access/keys.ts';
 import { ORDER_IN_TRIP } from '../batching/roundTrip.ts';
+import { createCancelJob } from '../changing/cancelJob.ts';
 import { createChangeJob } from '../changing/changeJob.ts';
 import { createDeleteQueue } from '../changing/deleteQueue.ts';
 import { queueAdmin } from '../changing/queues.ts';
+import { createRetryJob } from '../changing/retryJob.ts';
 import { createClaims } from '../claim/claims.ts';
 import { createCountCache } from '../counting/countCache.ts';
 import { createDepths } from '../counting/depths.ts';
@@ -19,7 +21,7 @@ import { createOnceBatcher } from '../enqueue/onceBatcher.ts';
 import { createGroupHeads } from '../groups/heads.ts';
 import { createGroupRepair } from '../groups/repair.ts';
 import { createHistory } from '../history/history.ts';
-import { jobAdmin } from '../looking/jobs.ts';
+import { createJobLooks } from '../looking/jobs.ts';
 import { createOverview } from '../looking/overview.ts';
 import { createQueueLooks } from '../looking/queues.ts';
 import { createDutyLog } from '../metrics/dutyLog.ts';
@@ -63,7 +65,7 @@ function jobRooms(base: Base) {
     settlement,
     joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.claim),
   });
-  const jobs = jobAdmin({ ...base, settlement, groups, claims });
+  const jobs = createJobLooks({ ...base, claims });
   const waits = createJobWaits({ ...base, getJob: jobs.get });
   const insertOnce = createOnceBatcher({
     ...base,
@@ -87,6 +89,8 @@ function jobRooms(base: Base) {
     }),
     jobs,
     waits,
+    cancelJob: createCancelJob({ ...base, settlement, groups, getJob: jobs.get }),
+    retryJob: createRetryJob({ ...base, groups, getJob: jobs.get }),
     changeJob: createChangeJob({ ...base, groups, getJob: jobs.get }),
     history: createHistory(base),
   };

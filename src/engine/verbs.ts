@@ -23,8 +23,8 @@ export function verbsOf(rooms: Rooms): Omit<Verbs, 'settleAndClaim'> {
     listJobs: jobs.list,
     explainJob: ({ id }) => jobs.explain(id),
     getJobHistory: rooms.history,
-    cancelJob: jobs.cancel,
-    retryJob: jobs.retry,
+    cancelJob: rooms.cancelJob,
+    retryJob: rooms.retryJob,
     changeJob: rooms.changeJob,
 
     getQueue: queueLooks.get,

@@ -1,28 +1,21 @@
 import type { Claims } from '../claim/claims.ts';
-import { jobFinished, jobLeased, jobNotFound, uniqueKeyTaken } from '../errors.ts';
-import type { Arrivals } from '../floor/arrivals.ts';
-import type { GroupHeads } from '../groups/heads.ts';
+import { jobNotFound } from '../errors.ts';
 import type { Job, JobRow } from '../job.ts';
+<<<<<<< HEAD
 import { actAs, beginningWith } from '../postgres/act.ts';
 import { isKeyTaken } from '../postgres/errorClasses.ts';
+=======
+>>>>>>> bf83891 (Cancel and retry are in src/changing, where their SQL and their tests are: looking only looks)
 import type { Database } from '../postgres/pool.ts';
 import { createSemaphore } from '../postgres/semaphore.ts';
 import { planned, prepared, row } from '../postgres/statements.ts';
-import { inTurnOf } from '../postgres/transactions.ts';
 import type { Queues } from '../queues/cache.ts';
-import { nextPositions } from '../queues/positions.ts';
-import type { Notifier } from '../replicas/notifier.ts';
-import type { Settlement } from '../settle/verbs.ts';
-import type { Signed } from '../verbs/callers.ts';
 import type { Explanation, JobListing, JobLook } from '../verbs/jobs.ts';
-import type { Waiters } from '../waiting/waiters.ts';
 import { explainJob } from './explainJob.ts';
 import { createMatch } from './matchJobs.ts';
 
 const statements = {
   get: prepared('settle/job', row<JobRow>()),
-  cancel: planned('changing/cancel', row<JobRow>()),
-  retry: planned('changing/retry', row<JobRow>()),
   newest: planned('looking/list_newest', row<Job & Found>()),
   oldest: planned('looking/list_oldest', row<Job & Found>()),
 };
@@ -38,18 +31,13 @@ interface Found {
   found: number;
 }
 
-/** The verbs that look at single jobs, cancel them and retry them. */
-export function jobAdmin(context: {
+/** The verbs that look at jobs. */
+export function createJobLooks(context: {
   db: Database;
   queues: Queues;
-  arrivals: Arrivals;
-  notifier: Notifier;
-  waiters: Waiters;
-  settlement: Settlement;
-  groups: GroupHeads;
   claims: Pick<Claims, 'fairnessCursor'>;
 }) {
-  const { db, queues, arrivals, notifier, waiters, settlement, groups, claims } = context;
+  const { db, queues, claims } = context;
 
   const match = createMatch({ db, queues });
   const reading = createSemaphore(READ_AT_ONCE);
@@ -60,11 +48,6 @@ export function jobAdmin(context: {
     const [row] = await reading(() => db.query(statements.get, { queue_id: queue.id, id }), [from]);
     if (!row) throw jobNotFound(id);
     return { ...row, queue: queue.name };
-  }
-
-  async function withoutPayload(id: string): Promise<Job> {
-    const { payload: _, ...job } = await get({ id });
-    return job;
   }
 
   return {
@@ -101,6 +84,7 @@ export function jobAdmin(context: {
       const jobs = await db.query(statements[filter.order], asked);
       return { jobs, isCut: (jobs[0]?.found ?? 0) > jobs.length, stoppedAt: matched?.stoppedAt };
     },
+<<<<<<< HEAD
 
     /** Cancels a job that waits or is dead. A leased job comes back `leased`, and its worker is asked to stop. */
     async cancel({ id, by }: { id: string } & Signed): Promise<Job> {
@@ -143,5 +127,7 @@ export function jobAdmin(context: {
       if (job.state === 'completed' || job.state === 'cancelled') throw jobFinished(id, job.state);
       return job;
     },
+=======
+>>>>>>> bf83891 (Cancel and retry are in src/changing, where their SQL and their tests are: looking only looks)
   };
 }
