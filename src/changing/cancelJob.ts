@@ -1,7 +1,7 @@
 import { jobFinished } from '../errors.ts';
 import type { GroupHeads } from '../groups/heads.ts';
 import type { Job, JobRow } from '../job.ts';
-import { actAs, behind } from '../postgres/act.ts';
+import { actAs, beginningWith } from '../postgres/act.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import { inTurnOf } from '../postgres/transactions.ts';
@@ -26,7 +26,7 @@ export function createCancelJob(context: {
   /** @throws Refusal `job_not_found`, `job_finished` */
   return async ({ id, by }: RequestOf<'cancelJob'>): Promise<Job> => {
     const queue = await queues.ofJob(id);
-    const on = behind(inTurnOf(db, { queue: queue.id, by }), actAs(by));
+    const on = beginningWith(inTurnOf(db, { queue: queue.id, by }), actAs(by));
     const [row] = await on.query(statement, { queue_id: queue.id, id });
     if (!row) throw jobFinished(id, (await getJob({ id })).state);
     waiters.changed([row]);

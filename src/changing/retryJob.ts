@@ -2,7 +2,7 @@ import { jobFinished, jobLeased, uniqueKeyTaken } from '../errors.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
 import type { GroupHeads } from '../groups/heads.ts';
 import type { Job, JobRow } from '../job.ts';
-import { actAs, behind } from '../postgres/act.ts';
+import { actAs, beginningWith } from '../postgres/act.ts';
 import { isKeyTaken } from '../postgres/errorClasses.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
@@ -34,7 +34,7 @@ export function createRetryJob(context: {
     const retryNow = async () => {
       const [position = 0] = await nextPositions(db, 1);
       // An open transaction may hold the unique key. Then this waits in the turn of the caller.
-      const on = behind(inTurnOf(db, { queue: queue.id, by }), actAs(by));
+      const on = beginningWith(inTurnOf(db, { queue: queue.id, by }), actAs(by));
       return on.query(statement, { queue_id: queue.id, id, position });
     };
     const [row] = await arrivals

@@ -1,11 +1,6 @@
 import type { Claims } from '../claim/claims.ts';
 import { jobNotFound } from '../errors.ts';
 import type { Job, JobRow } from '../job.ts';
-<<<<<<< HEAD
-import { actAs, beginningWith } from '../postgres/act.ts';
-import { isKeyTaken } from '../postgres/errorClasses.ts';
-=======
->>>>>>> bf83891 (Cancel and retry are in src/changing, where their SQL and their tests are: looking only looks)
 import type { Database } from '../postgres/pool.ts';
 import { createSemaphore } from '../postgres/semaphore.ts';
 import { planned, prepared, row } from '../postgres/statements.ts';
@@ -84,50 +79,5 @@ export function createJobLooks(context: {
       const jobs = await db.query(statements[filter.order], asked);
       return { jobs, isCut: (jobs[0]?.found ?? 0) > jobs.length, stoppedAt: matched?.stoppedAt };
     },
-<<<<<<< HEAD
-
-    /** Cancels a job that waits or is dead. A leased job comes back `leased`, and its worker is asked to stop. */
-    async cancel({ id, by }: { id: string } & Signed): Promise<Job> {
-      const queue = await queues.ofJob(id);
-      const [row] = await beginningWith(inTurnOf(db, { queue: queue.id, by }), actAs(by)).query(
-        statements.cancel,
-        {
-          queue_id: queue.id,
-          id,
-        },
-      );
-      if (!row) throw jobFinished(id, (await get({ id })).state);
-      waiters.changed([row]);
-      await settlement.dropCancelled(queue, [row]);
-      await groups.advanceAfter([row]);
-      return { ...row, queue: queue.name };
-    },
-
-    /** Makes a dead or scheduled job ready, or blocked in its group, with all its attempts. A ready or blocked job stays as it is. */
-    async retry({ id, by }: { id: string } & Signed): Promise<Job> {
-      const queue = await queues.ofJob(id);
-      const retryNow = async () => {
-        const [position = 0] = await nextPositions(db, 1);
-        // An open transaction may hold the unique key. Then this waits in the turn of the caller.
-        const on = beginningWith(inTurnOf(db, { queue: queue.id, by }), actAs(by));
-        return on.query(statements.retry, { queue_id: queue.id, id, position });
-      };
-      const [row] = await arrivals
-        .watch(() => [queue.id], retryNow)
-        .catch((error) => {
-          throw isKeyTaken(error) ? uniqueKeyTaken(id) : error;
-        });
-      if (row) {
-        if (row.state === 'ready') notifier.ready(queue.name);
-        await groups.advanceAfter([row]);
-        return { ...row, queue: queue.name };
-      }
-      const job = await withoutPayload(id);
-      if (job.state === 'leased') throw jobLeased(id);
-      if (job.state === 'completed' || job.state === 'cancelled') throw jobFinished(id, job.state);
-      return job;
-    },
-=======
->>>>>>> bf83891 (Cancel and retry are in src/changing, where their SQL and their tests are: looking only looks)
   };
 }
