@@ -44,6 +44,30 @@ interface Round {
 
 const nameOf = ({ statement }: Call): string => statement.file ?? 'unnamed';
 
+/** What the statements of a round trip did, and when. */
+function* statementsOf(
+  { calls, from, ended, ends, rows }: Round,
+  { here, waitedMs, isTimed }: { here: Askers; waitedMs: number; isTimed: boolean },
+): Generator<TripStatement> {
+  let last = from;
+  for (const [i, call] of calls.entries()) {
+    const end = ends[i] ?? ended;
+    const failed = rows === undefined && i === ends.length;
+    yield {
+      name: nameOf(call),
+      began: last,
+      ended: end,
+      rows: rows?.[i] ?? 0,
+      failed,
+      askers: call.askers ?? here,
+      waitedMs,
+    };
+    // The server passes over those after it.
+    if (failed && isTimed) return;
+    last = end;
+  }
+}
+
 /** Notes what a transaction does, and when. */
 export function watchTrip(watch: TripWatch | undefined, asked: number, here: Askers = askers()) {
   const began = performance.now();
@@ -56,38 +80,11 @@ export function watchTrip(watch: TripWatch | undefined, asked: number, here: Ask
 
   const isTraced = () => all.some(({ ran }) => ran !== undefined);
 
-  function* statementsOf({ calls, from, ended, ends, rows }: Round): Generator<TripStatement> {
-    const waitedMs = connected - began;
-    let last = from;
-    for (const [i, call] of calls.entries()) {
-      const end = ends[i] ?? ended;
-      const failed = rows === undefined && i === ends.length;
-      yield {
-        name: nameOf(call),
-        began: last,
-        ended: end,
-        rows: rows?.[i] ?? 0,
-        failed,
-        askers: call.askers ?? here,
-        waitedMs,
-      };
-      // The server passes over those after it.
-      if (failed && isTimed) return;
-      last = end;
-    }
-  }
-
   function statements(): TripStatement[] {
-    const made = rounds.flatMap((round) => [...statementsOf(round)]);
+    const waitedMs = connected - began;
+    const made = rounds.flatMap((round) => [...statementsOf(round, { here, waitedMs, isTimed })]);
     if (commit && isTimed)
-      made.push({
-        name: 'commit',
-        ...commit,
-        rows: 0,
-        failed: false,
-        askers: all,
-        waitedMs: connected - began,
-      });
+      made.push({ name: 'commit', ...commit, rows: 0, failed: false, askers: all, waitedMs });
     return made;
   }
 

@@ -3,18 +3,18 @@ import { readOnly } from '../postgres/errorClasses.ts';
 import type { OutageLog } from '../postgres/outageLog.ts';
 import { SetClient } from '../postgres/session.ts';
 import { planned } from '../postgres/statements.ts';
+import { createEcho } from './echo.ts';
 
 const statements = { takesWrites: planned('replicas/takes_writes') };
 
 const RECONNECT_MS = 500;
-/** A notification of this replica comes back to it, too: its echo. Without an echo in this time, it connects again. */
-const ECHO_MS = 5000;
-/** When an echo takes longer than this, Dibs does not count on notifications. */
-const LATE_MS = 2000;
 /**
  * Where no echo ever came, LISTEN seems to go through a pooler. A new connection will hardly be better, so it can wait.
  */
 const HOPELESS_MS = 30_000;
+
+const NO_ECHO =
+  'what this replica sends does not come back. LISTEN leads to another server, or through a pooler';
 
 /**
  * The connection that listens to the notifications of all replicas. When it is lost, it is made again. It is lost, too,
@@ -32,20 +32,17 @@ export function createListener(options: {
   const { url, listening, heard, state } = options;
   let client: SetClient | undefined;
   let retry: NodeJS.Timeout | undefined;
-  let echo: NodeJS.Timeout | undefined;
-  let echoFrom = 0;
-  let hasEchoed = false;
   let isListening = false;
   let closed = false;
+  const echo = createEcho((hasCome) => reconnect(new Error(NO_ECHO), hasCome ? RECONNECT_MS : HOPELESS_MS));
 
   async function listen(): Promise<void> {
     const listener = new SetClient(connectionOptions(url));
-    listener.on('error', (error) => {
+    const lost = (error: Error) => {
       if (client === listener) reconnect(error);
-    });
-    listener.on('end', () => {
-      if (client === listener) reconnect(new Error('Connection terminated'));
-    });
+    };
+    listener.on('error', lost);
+    listener.on('end', () => lost(new Error('Connection terminated')));
     listener.on('notification', ({ payload }) => heard(payload));
     client = listener;
     try {
@@ -53,11 +50,11 @@ export function createListener(options: {
       const { rows } = await listener.query(statements.takesWrites.text);
       if (!rows[0].takes_writes) throw readOnly();
       await listener.query('listen dibs');
-      hasEchoed = false;
+      echo.begin();
       isListening = true;
       listening();
     } catch (error) {
-      if (client === listener) reconnect(error as Error);
+      lost(error as Error);
     }
   }
 
@@ -65,51 +62,37 @@ export function createListener(options: {
     client?.end().catch(() => undefined);
     client = undefined;
     isListening = false;
-    forgetEcho();
+    echo.forget();
     if (closed) return;
     state?.failed(error);
     retry = setTimeout(listen, afterMs);
   }
 
-  function forgetEcho(): void {
-    clearTimeout(echo);
-    echo = undefined;
-  }
-
-  function expectEcho(): void {
-    if (!isListening || echo) return;
-    echoFrom = performance.now();
-    echo = setTimeout(() => {
-      const why =
-        'what this replica sends does not come back. LISTEN leads to another server, or through a pooler';
-      reconnect(new Error(why), hasEchoed ? RECONNECT_MS : HOPELESS_MS);
-    }, ECHO_MS).unref();
-  }
-
   return {
     /** Whether it listens, and what this replica sent came back in time. */
-    hears: (): boolean => isListening && hasEchoed && !(echo && performance.now() > echoFrom + LATE_MS),
+    hears: (): boolean => isListening && echo.comes(),
 
     /** Resolves after the first try to connect, whatever came of it. */
     start: listen,
 
     /** This replica sends a notification. */
-    expectEcho,
+    expectEcho(): void {
+      if (isListening) echo.expect();
+    },
 
     /** It could not send it. */
-    forgetEcho,
+    forgetEcho: echo.forget,
 
     /** A notification of this replica has come back. */
     echoed(): void {
-      hasEchoed = true;
-      forgetEcho();
+      echo.came();
       state?.served();
     },
 
     async stop(): Promise<void> {
       closed = true;
       clearTimeout(retry);
-      forgetEcho();
+      echo.forget();
       const last = client;
       client = undefined;
       await last?.end().catch(() => undefined);
