@@ -18,11 +18,16 @@ const headless = planned('groups/headless', row<Headless>());
 const PAGE = 1000;
 /** A look at all queues begins this long after the end of the last one. */
 const LOOK_MS = 500;
-/** The longest rest after a look. On a busy machine a look takes long because it waits, and that costs nobody anything. */
+/**
+ * The longest rest after a look. On a busy machine a look takes long because it waits, and that costs nobody anything.
+ */
 const MOST_REST_MS = 200;
 /** The longest rest after a look that found groups without a head. */
 const MOST_REST_LOST_MS = 30;
-/** After a look that mended this number of queues, the next one begins sooner. More heads may be lost where it had been already. */
+/**
+ * After a look that mended this number of queues, the next one begins sooner. More heads may be lost where it had been
+ * already.
+ */
 const MANY_LOST = 100;
 
 /** A group, and the queues behind it up to `to_queue_id`. */
@@ -57,7 +62,8 @@ export function createGroupRepair(context: {
 
   /**
    * Looks at the next groups behind a place, and advances those without a head. Returns the place behind them, or
-   * undefined when there were none, how long the look took, whether heads were missing, and how many queues it has mended.
+   * undefined when there were none, how long the look took, whether heads were missing, and how many queues it has
+   * mended.
    */
   async function page(
     from: Place,

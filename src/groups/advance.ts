@@ -1,0 +1,67 @@
+import { createBatcher } from '../batching/batcher.ts';
+import type { JoinRoundTrip } from '../batching/roundTrip.ts';
+import type { Arrivals } from '../floor/arrivals.ts';
+import { prepared, row } from '../postgres/statements.ts';
+import { textArray } from '../postgres/textArray.ts';
+import type { Queue, Queues } from '../queues/cache.ts';
+import type { Notifier } from '../replicas/notifier.ts';
+
+const statement = prepared(
+  'groups/advance',
+  row<Head & { group: string; is_head: boolean; is_new: boolean }>(),
+);
+/** At most this number of groups of a queue goes in a statement. */
+export const MOST_GROUPS = 1000;
+
+/** The job of a group that may run. It is ready, leased, or backs off. */
+export interface Head {
+  id: string;
+  run_at: string;
+}
+
+/** Gives heads to groups of one queue. */
+export function createAdvance(context: {
+  joinRoundTrip: JoinRoundTrip;
+  queues: Queues;
+  arrivals: Arrivals;
+  notifier: Notifier;
+}) {
+  const { joinRoundTrip, queues, arrivals, notifier } = context;
+
+  /** The heads of these groups. It joins the next round trip at once. */
+  async function headsIn(queue: Queue, groups: string[]): Promise<Map<string, Head>> {
+    const queueId = queue.id;
+    const heads = new Map<string, Head>();
+    for (let left = groups; left.length > 0; ) {
+      const asked = left;
+      const advanceOnce = () => {
+        notifier.coming(queue.name);
+        return joinRoundTrip(queueId, async (trip) => {
+          const found = await trip.db.query(statement, { queue_id: queueId, groups: textArray(asked) });
+          if (found.some((row) => row.is_new)) notifier.ready(queue.name, trip.number);
+          return found;
+        });
+      };
+      const rows = await arrivals.watch(() => [queueId], advanceOnce);
+      for (const row of rows) if (row.is_head) heads.set(row.group, row);
+      // The next job was cancelled or purged at that moment, or another replica has made it the head.
+      left = [...new Set(rows.map((row) => row.group))].filter((group) => !heads.has(group));
+    }
+    return heads;
+  }
+
+  /** The head of one group. Groups of one queue share a statement. */
+  const headOf = createBatcher<string, Head | undefined>({
+    weigh: () => 1 / MOST_GROUPS,
+    maxWeight: 1,
+    async run(queueId, groups) {
+      const queue = await queues.byId(queueId);
+      const heads = queue && (await headsIn(queue, [...new Set(groups)]));
+      return groups.map((group) => heads?.get(group));
+    },
+  });
+
+  return { headsIn, headOf };
+}
+
+export type Advance = ReturnType<typeof createAdvance>;

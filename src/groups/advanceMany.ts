@@ -1,0 +1,69 @@
+import { isOutage } from '../errors.ts';
+import type { Arrivals } from '../floor/arrivals.ts';
+import { isLockTimeout } from '../postgres/errorClasses.ts';
+import { SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
+import type { Database } from '../postgres/pool.ts';
+import { createSemaphore } from '../postgres/semaphore.ts';
+import { planned, row } from '../postgres/statements.ts';
+import { inTurnOf } from '../postgres/transactions.ts';
+import type { Queues } from '../queues/cache.ts';
+import type { Notifier } from '../replicas/notifier.ts';
+import type { Missed } from './missed.ts';
+import { type GroupsOfQueue, portionsOf } from './portions.ts';
+
+const many = planned('groups/advance_many', row<{ queue_id: number }>());
+
+/** When queues are advanced one by one, this number of them at once. */
+const QUEUES_AT_ONCE = 4;
+
+/** Makes the function that advances groups of many queues. `advance` does it for one queue. */
+export function createAdvanceMany(context: {
+  db: Database;
+  queues: Queues;
+  arrivals: Arrivals;
+  notifier: Notifier;
+  missed: Missed;
+  advance(queueId: number, groups: string[]): Promise<unknown>;
+}) {
+  const { db, queues, arrivals, notifier, missed, advance } = context;
+  const inPlace = createSemaphore(QUEUES_AT_ONCE);
+
+  /**
+   * Advances groups with one statement, which waits for no job that somebody holds. Returns how many queues got heads.
+   */
+  async function advanceTogether(groupsOf: GroupsOfQueue[]): Promise<number> {
+    const ids = groupsOf.map(([queueId]) => queueId);
+    const found = new Map(await Promise.all(ids.map(async (id) => [id, await queues.byId(id)] as const)));
+    const queue_ids = groupsOf.flatMap(([queueId, groups]) => groups.map(() => queueId));
+    const groups = groupsOf.flatMap(([, some]) => some);
+    const advanceAll = () => inTurnOf(db, { tryMs: SHORT_LOCK_WAIT_MS }).query(many, { queue_ids, groups });
+    const advanced = await arrivals.watch(() => ids, advanceAll);
+    for (const { queue_id } of advanced) {
+      const queue = found.get(queue_id);
+      if (queue) notifier.ready(queue.name);
+    }
+    return advanced.length;
+  }
+
+  const oneByOne = (groupsOf: GroupsOfQueue[]) =>
+    Promise.all(groupsOf.map(([queueId, groups]) => inPlace(() => advance(queueId, groups))));
+
+  /**
+   * Advances groups of many queues, by the ids of the queues. It waits for no lock: a group whose next job was taken
+   * away at that moment, or is held by somebody, stays without a head until the next look. Returns how many queues got
+   * heads.
+   */
+  return async function advanceMany(groupsOf: Iterable<GroupsOfQueue>): Promise<number> {
+    let advanced = 0;
+    for (const some of portionsOf(groupsOf)) {
+      try {
+        advanced += await advanceTogether(some);
+      } catch (error) {
+        if (isOutage(error)) missed.add(error, some);
+        // Something is wrong in one of the queues, and the statement failed for all. One by one, only that queue fails.
+        else if (!isLockTimeout(error)) await oneByOne(some);
+      }
+    }
+    return advanced;
+  };
+}
