@@ -65,8 +65,8 @@ function jobRooms(base: Base) {
     settlement,
     joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.claim),
   });
-  const jobs = createJobLooks({ ...base, claims });
-  const waits = createJobWaits({ ...base, getJob: jobs.get });
+  const jobLooks = createJobLooks({ ...base, claims });
+  const waits = createJobWaits({ ...base, getJob: jobLooks.get });
   const insertOnce = createOnceBatcher({
     ...base,
     ...enqueue,
@@ -87,11 +87,11 @@ function jobRooms(base: Base) {
       release: settlement.release,
       extend: settlement.extend,
     }),
-    jobs,
+    jobLooks,
     waits,
-    cancelJob: createCancelJob({ ...base, settlement, groups, getJob: jobs.get }),
-    retryJob: createRetryJob({ ...base, groups, getJob: jobs.get }),
-    changeJob: createChangeJob({ ...base, groups, getJob: jobs.get }),
+    cancelJob: createCancelJob({ ...base, settlement, groups, getJob: jobLooks.get }),
+    retryJob: createRetryJob({ ...base, groups, getJob: jobLooks.get }),
+    changeJob: createChangeJob({ ...base, groups, getJob: jobLooks.get }),
     history: createHistory(base),
   };
 }

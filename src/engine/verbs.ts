@@ -3,7 +3,7 @@ import type { Rooms } from './rooms.ts';
 
 /** Which room fulfils which verb. `settleAndClaim` is missing: it calls two of them (around.ts). */
 export function verbsOf(rooms: Rooms): Omit<Verbs, 'settleAndClaim'> {
-  const { enqueue, claims, followUps, settlement, jobs, waits } = rooms;
+  const { enqueue, claims, followUps, settlement, jobLooks, waits } = rooms;
   const { queueLooks, queueAdmin, operationAdmin, schedules, keyAdmin } = rooms;
   return {
     enqueue: ({ jobs, at, by }) => enqueue.enqueue(jobs, at, by),
@@ -18,10 +18,10 @@ export function verbsOf(rooms: Rooms): Omit<Verbs, 'settleAndClaim'> {
     extend: settlement.extend,
     settle: rooms.settleMany,
 
-    getJob: jobs.get,
+    getJob: jobLooks.get,
     waitForJob: waits.wait,
-    listJobs: jobs.list,
-    explainJob: ({ id }) => jobs.explain(id),
+    listJobs: jobLooks.list,
+    explainJob: ({ id }) => jobLooks.explain(id),
     getJobHistory: rooms.history,
     cancelJob: rooms.cancelJob,
     retryJob: rooms.retryJob,
