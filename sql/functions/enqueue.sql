@@ -89,7 +89,7 @@ begin
         raise configuration_limit_exceeded using message = format('queue %s is full: it has max_ready jobs already', queue);
       end if;
       -- This transaction may stay open for long, so it must not lock the queue. A replica sees the row after the commit,
-      -- and marks the queue (src/queues/cache.ts).
+      -- and notes it at the queue (src/queues/lookUps.ts).
       if fairness_key is not null
         and not found_queue.fair
         and not exists (select from dibs.fair_marks m where m.queue_id = found_queue.id)

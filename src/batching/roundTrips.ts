@@ -63,7 +63,7 @@ function jobsOf(calls: TripCall[], results: Rows[]): number {
   return jobs;
 }
 
-/** Waits for the end of a pass of the event loop, in which BEGUN_AT_ONCE others may begin. */
+/** Lets queues begin at the end of a pass of the event loop, at most BEGUN_AT_ONCE of them in each. */
 function createBeginning(): () => Promise<void> {
   let beginning = 0;
   return async () => {
@@ -101,7 +101,7 @@ export function createRoundTrips(
         await afterPromises();
       }
       const deal = () => dealOut(calls, results);
-      // Deal out then, at the latest: the next round trip may have to wait for a connection.
+      // Deal out in the next pass of the event loop at the latest: the next round trip may have to wait for a connection.
       setImmediate(deal);
       return deal;
     } catch (error) {
@@ -155,5 +155,3 @@ export function createRoundTrips(
       turns && !queues.has(queueId) ? turns(() => join(queueId, work)) : join(queueId, work);
   };
 }
-
-export type RoundTrips = ReturnType<typeof createRoundTrips>;

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import type { OutageLog } from '../postgres/outageLog.ts';
 import type { Db } from '../postgres/pool.ts';
+import { createAnnouncedWaits } from './announcedWaits.ts';
 import { createListener } from './listener.ts';
 import { type NotifierListeners, parse, tell } from './notifications.ts';
 import { createOutbox } from './outbox.ts';
 import { createReadyQueues } from './readyQueues.ts';
-import { createWaits } from './waits.ts';
 
 /** A notification has less than 8000 bytes. */
 const MOST_IDS = 200;
@@ -45,7 +45,7 @@ export function createNotifier(options: {
     },
   });
   const { send, close } = createOutbox({ db, self, listener, log });
-  const waits = createWaits(send, (queue) => listeners?.unnoticed(queue));
+  const waits = createAnnouncedWaits(send, (queue) => listeners?.unnoticed(queue));
   const readyQueues = createReadyQueues(send);
 
   return {

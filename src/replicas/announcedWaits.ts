@@ -7,7 +7,7 @@ const RENEW_MS = 10_000;
 const HEARD_MS = 50;
 
 /** Tells the other replicas for which queues claims wait here. */
-export function createWaits(send: Send, unnoticed: (queue: string) => void) {
+export function createAnnouncedWaits(send: Send, unnoticed: (queue: string) => void) {
   /** Queues for which a `wait` was sent. */
   const announced = createLastNamed();
 
