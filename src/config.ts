@@ -30,7 +30,7 @@ export interface Config extends Reach {
   accessLog: boolean;
   /** Where a trace can be looked at. It has `{trace_id}`. */
   traceUrl: string | undefined;
-  /** Round trips to the database that take as long are logged. 0: none is. */
+  /** Round trips to the database that take so long, or longer, are logged. 0: none is. */
   slowRoundTripMs: number;
   /** Whether spans are sent to a collector. */
   traces: boolean;

@@ -100,7 +100,7 @@ export async function startEngine(options: EngineOptions) {
     /** Why enqueues would fail now, or a moment ago: anybody may ask. Undefined: they would not. */
     whyNotReady: () => shareReadiness('', () => whyNotReady(db)),
 
-    /** Metrics of thousands of queues are written one answer at a time, and equal ones that wait once. */
+    /** Runs the writing of metrics, one at a time: thousands of queues take long. Equal answers that wait are written once. */
     inMetricsSlot: createLooks(createSemaphore(1)),
 
     /** The memory budget of this replica. */

@@ -1,4 +1,4 @@
-/** Every code of a verb that is refused. Programs rely on them, so a code never changes its meaning. */
+/** Every code with which a verb refuses a request. Programs rely on them, so a code never changes its meaning. */
 export type RefusalCode =
   | 'invalid_request'
   | 'unauthorized'
@@ -156,7 +156,7 @@ export const unavailable = (
   cause?: unknown,
 ) => new Refusal('unavailable', detail, undefined, outcome, cause);
 
-/** Somebody holds what the request needs. It has not done anything. */
+/** An open transaction holds what the request needs. The request has done nothing. */
 export class HeldUp extends Refusal {
   constructor(cause: unknown) {
     const detail =

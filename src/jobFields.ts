@@ -24,7 +24,7 @@ interface Column {
   as?: string;
   /** Whether the verb `changeJob` sets it as it is sent. */
   isChanged?: true;
-  /** Whether all statements that answer jobs have it. To the others, those add it that need it. */
+  /** Whether all statements that answer jobs have it. A statement that needs another column names it itself. */
   isAlwaysRead?: true;
   /** Why no answer shows it. */
   hidden?: string;

@@ -42,7 +42,7 @@ export function traceIn({ traceparent, tracestate }: Record<string, unknown>): T
 export const traceInText = (headers: string): Trace | undefined =>
   headers.includes('"traceparent"') ? traceIn(JSON.parse(headers)) : undefined;
 
-/** Whether the sender of a job named a trace, or what it takes for one. */
+/** Whether the sender of a job wrote a `traceparent` or `tracestate`, valid or not. */
 export const namesTrace = (headers: Record<string, string>): boolean =>
   Object.keys(headers).some((name) => /^trace(parent|state)$/i.test(name));
 

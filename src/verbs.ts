@@ -46,7 +46,7 @@ export interface Engine {
   /** Why enqueues would fail now, or a moment ago: anybody may ask. Undefined: they would not. */
   whyNotReady(): Promise<string | undefined>;
 
-  /** Metrics of thousands of queues are written one answer at a time, and equal ones that wait once. */
+  /** Runs the writing of metrics, one at a time: thousands of queues take long. Equal answers that wait are written once. */
   inMetricsSlot: Look;
 
   /** The memory budget of this replica. */

@@ -11,7 +11,7 @@ export interface Signed {
   by?: string | undefined;
 }
 
-/** Somebody lists, or names something that may be another caller's. */
+/** For a verb that lists, or names something which may belong to another caller. */
 export interface Narrowed {
   /** Only what belongs to queues that are like one of these patterns of LIKE. Left out: all. */
   visible?: string[] | null | undefined;

@@ -110,7 +110,7 @@ export interface OverviewRequest extends Narrowed {
   queue?: string | undefined;
 }
 
-/** What there was at the end of a minute, or happened in it, in a second. Null: not known. */
+/** How much there was at the end of a minute, or how much happened in a second of it, on average. Null: not known. */
 export const MEASURES = [
   'ready',
   'waiting',

@@ -98,16 +98,16 @@ export interface WaitRequest extends Looks, Waits {
 /** Jobs in. */
 export interface EnqueueVerbs {
   /**
-   * Inserts jobs, all or none, and answers them in the order of the request. It creates queues that there are not. Instead of a duplicate
-   * it answers the job that has the `unique_key`, as `deduplicated`.
+   * Inserts jobs, all or none, and answers them in the order of the request. It creates the queues that do not exist. Where
+   * another job has the `unique_key`, it answers that one, as `deduplicated`.
    * Guarantee: when it has answered, the jobs survive any crash.
    * @throws Refusal `invalid_request`, `queue_full`, `too_many_queues`, `rate_limited`, `unavailable`
    */
   enqueue(request: EnqueueRequest): Promise<Job[]>;
 
   /**
-   * The same, once for each key. A repeat within 24 hours is answered what the first request was, on any replica, also when its jobs
-   * are long gone. Refusals are not kept.
+   * Inserts jobs as `enqueue` does, but once for each key. A repeat within 24 hours gets the answer of the first request, on any
+   * replica, also when its jobs are long gone. Refusals are not kept.
    * @throws Refusal those of `enqueue`, `idempotency_key_reused` when the key has another fingerprint
    */
   enqueueOnce(request: IdempotentEnqueue): Promise<Once>;

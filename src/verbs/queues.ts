@@ -106,10 +106,10 @@ export interface QueueVerbs {
 
   /**
    * Deletes the jobs in these states that were there at the call. Answers their number. It takes as long as it needs, in many small
-   * transactions: a refusal of it may come when a part is done.
+   * transactions. When it is refused, a part may be done.
    */
   purgeQueue(request: QueueName & Signed & { states: JobState[] }): Promise<number>;
 
-  /** Makes dead jobs ready again, with all their attempts. Answers their number. As `purgeQueue` otherwise. */
+  /** Makes dead jobs ready again, with all their attempts. Answers their number. It takes as long as `purgeQueue` may. */
   redriveQueue(request: QueueName & RedriveWish): Promise<number>;
 }

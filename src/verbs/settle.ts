@@ -106,7 +106,7 @@ export interface SettleVerbs {
   /** The job goes back unworked: the attempt is not charged. */
   release(request: Release): Promise<Job>;
 
-  /** The lease runs for so long from now. One that ran out and was taken back is lost. */
+  /** The lease ends `lease_seconds` from now. One that ran out and was taken back is lost. */
   extend(request: Extend): Promise<Extended>;
 
   /**
@@ -115,6 +115,6 @@ export interface SettleVerbs {
    */
   settle(request: SettleRequest): Promise<Settled>;
 
-  /** Settles and then claims. What is settled stays so, whatever becomes of the claim: a refusal of that stands in the answer. */
+  /** Settles, and then claims. When the claim is refused, what is settled stays settled, and the answer has the refusal. */
   settleAndClaim(request: SettleAndClaimRequest): Promise<SettledAndClaimed>;
 }
