@@ -63,5 +63,3 @@ export function createAdvance(context: {
 
   return { headsIn, headOf };
 }
-
-export type Advance = ReturnType<typeof createAdvance>;
