@@ -148,6 +148,8 @@ describe('when all numbers of queues are given', () => {
 
   test('an answer under an Idempotency-Key from before its end keeps a number from being used again', async () => {
     const named = () => sql(`select dibs.is_queue_named(7000000, now() - interval '12 hours') as named`);
+    // The replica may have put down a minute since the test began.
+    await sql('delete from dibs.samples');
     expect(await named()).toEqual([{ named: false }]);
     await service.call('POST', '/jobs', { queue }, { 'idempotency-key': 'kept' });
     expect(await named()).toEqual([{ named: true }]);
