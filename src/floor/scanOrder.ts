@@ -14,7 +14,7 @@ export interface ScanOrder {
   floor: ReturnType<typeof createScanFloor>;
   /** When the stored floors were read. */
   storedReadAt: number;
-  /** The surveys that are under way (raiseFloor.ts). They go on without claims. */
+  /** The surveys that are under way (surveys.ts). They go on without claims. */
   run: SurveyRun | undefined;
   /** When claims that follow each other began to wait for surveys, and when the last one did. */
   surveys: { since: number; until: number };
@@ -30,7 +30,7 @@ export interface ScannedQueue {
   plain: ScanOrder;
   /** The jobs with one, where claims scan them by position. */
   fair: ScanOrder | undefined;
-  /** Claims looked at the queue since the last patrol (recall.ts). */
+  /** Claims looked at the queue since the last patrol (patrol.ts). */
   claimed: boolean;
   /** When the last patrol of it ended. */
   patrolledAt: number;

@@ -3,10 +3,10 @@ export const FIRST_RANK = -100;
 export const LAST_RANK = 100;
 export const ALL_RANKS = Array.from({ length: LAST_RANK - FIRST_RANK + 1 }, (_, i) => FIRST_RANK + i);
 
-/** Behind all positions. */
+/** After all positions. */
 export const END = Number.MAX_SAFE_INTEGER;
 
-/** Ranges of the order of a queue: each from behind (rank, position) to (last_rank, last_position). */
+/** Ranges of the order of a queue: each begins after (rank, position) and ends with (last_rank, last_position). */
 export interface ScanRanges {
   ranks: number[];
   positions: number[];
@@ -14,7 +14,7 @@ export interface ScanRanges {
   last_positions: number[];
 }
 
-/** A part of one rank, from behind `from` to `to`. */
+/** A part of one rank: the positions after `from`, up to `to`. */
 export interface Piece {
   rank: number;
   from: number;
@@ -23,7 +23,7 @@ export interface Piece {
 
 export const newRanges = (): ScanRanges => ({ ranks: [], positions: [], last_ranks: [], last_positions: [] });
 
-/** Adds the range from behind a position of `rank` to a position of `lastRank`. */
+/** Adds the range that begins after a position of `rank` and ends with a position of `lastRank`. */
 export function addRange(
   ranges: ScanRanges,
   rank: number,

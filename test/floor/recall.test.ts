@@ -2,7 +2,7 @@ import pg from 'pg';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createQueueMemories } from '../../src/claim/queueMemories.ts';
 import type { ArrivalListeners } from '../../src/floor/arrivals.ts';
-import { recallPassedOver } from '../../src/floor/recall.ts';
+import { recallPassedOver } from '../../src/floor/recallPassedOver.ts';
 import type { ScanFloor } from '../../src/floor/scanFloor.ts';
 
 type Context = Parameters<typeof recallPassedOver>[0];
