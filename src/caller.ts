@@ -2,7 +2,9 @@
 export const SCOPES = ['produce', 'consume', 'read', 'admin'] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** What a key or token allows. A queue pattern is a name (`mail`), the beginning of names (`mail.*`), or `*` for all. */
+/**
+ * What a key or token allows. A queue pattern is a name (`mail`), the beginning of names (`mail.*`), or `*` for all.
+ */
 export interface Grant {
   scopes: readonly Scope[];
   queues: readonly string[];
@@ -22,7 +24,9 @@ export interface Caller {
   readonly visible: string[] | undefined;
   may(scope: Scope): boolean;
   mayUse(queue: string): boolean;
-  /** `ended` is called when the caller may do nothing any more. Returns how to forget it. Undefined: that never happens. */
+  /**
+   * `ended` is called when the caller may do nothing any more. Returns how to forget it. Undefined: that never happens.
+   */
   readonly onEnd: OnEnd | undefined;
 }
 

@@ -57,8 +57,8 @@ export const keepAwake =
   };
 
 /**
- * Counts the calls of verbs that are under way, whatever they wait for: a place, a connection, a lock. Not those that are `uncounted`:
- * a count takes 4 µs.
+ * Counts the calls of verbs that are under way, whatever they wait for: a place, a connection, a lock. Not those that
+ * are `uncounted`: a count takes 4 µs.
  */
 export function countCalls(ledger: Ledger, uncounted: readonly VerbName[]): Concern {
   let calls = 0;
@@ -78,8 +78,8 @@ export function countCalls(ledger: Ledger, uncounted: readonly VerbName[]): Conc
 }
 
 /**
- * For verbs of several transactions: when one breaks off in between, nobody can tell what was done. A verb that a lock refuses
- * says itself what it has done before.
+ * For verbs of several transactions: when one breaks off in between, nobody can tell what was done. A verb that a lock
+ * refuses says itself what it has done before.
  */
 export const unknownWhenBroken =
   (verbs: readonly VerbName[]): Concern =>
@@ -94,7 +94,9 @@ export const unknownWhenBroken =
         }
       : undefined;
 
-/** How long a call of several transactions may take. Each transaction has a limit of its own, which is a bit shorter. */
+/**
+ * How long a call of several transactions may take. Each transaction has a limit of its own, which is a bit shorter.
+ */
 const CALL_MS = 4800;
 
 function within<T>(ms: number, work: Promise<T>): Promise<T> {
@@ -114,8 +116,8 @@ function within<T>(ms: number, work: Promise<T>): Promise<T> {
 }
 
 /**
- * For the verbs whose calls make several transactions, if `concerned` says so of a request: it is refused when they take too
- * long together. What is under way goes on. Other calls have no timer: their transaction has a limit.
+ * For the verbs whose calls make several transactions, if `concerned` says so of a request: it is refused when they
+ * take too long together. What is under way goes on. Other calls have no timer: their transaction has a limit.
  */
 export const refusedWhenSlow =
   (concerned: { [V in VerbName]?: (request: RequestOf<V>) => boolean }): Concern =>
@@ -124,7 +126,9 @@ export const refusedWhenSlow =
     return isConcerned && ((run, request) => (isConcerned(request) ? within(CALL_MS, run()) : run()));
   };
 
-/** Shares and bounds the calls of verbs that only look. Those who ask take turns: a request may say `from` whom it is. */
+/**
+ * Shares and bounds the calls of verbs that only look. Those who ask take turns: a request may say `from` whom it is.
+ */
 export const shareLooks =
   (looks: (verb: VerbName) => boolean, look: Look): Concern =>
   (verb) =>

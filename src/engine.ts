@@ -55,8 +55,8 @@ async function close(base: Base, rooms: Rooms, duties: Duties): Promise<void> {
 }
 
 /**
- * The queue, without a protocol: every verb of the contract, and the duties that run beside them. Any number of engines may
- * work on one database. Verbs throw a Refusal (errors.ts) for a request that is not carried out.
+ * The queue, without a protocol: every verb of the contract, and the duties that run beside them. Any number of engines
+ * may work on one database. Verbs throw a Refusal (errors.ts) for a request that is not carried out.
  */
 export async function startEngine(options: EngineOptions) {
   const base = createBase(options);
@@ -78,8 +78,8 @@ export async function startEngine(options: EngineOptions) {
     enqueueWithin: rooms.enqueue.enqueueWithin,
     operations: rooms.operationWork,
   });
-  // The duties have their connections by then. While the routes are compiled, which takes long on a slow machine, nothing
-  // else is heard: a connection would time out, and the database would seem to be away.
+  // The duties have their connections by then. While the routes are compiled, which takes long on a slow machine,
+  // nothing else is heard: a connection would time out, and the database would seem to be away.
   await duties.begun;
 
   /** Answers every request that waits with what there is, and lets none wait any more. Other verbs go on. */
@@ -100,7 +100,10 @@ export async function startEngine(options: EngineOptions) {
     /** Why enqueues would fail now, or a moment ago: anybody may ask. Undefined: they would not. */
     whyNotReady: () => shareReadiness('', () => whyNotReady(db)),
 
-    /** Runs the writing of metrics, one at a time: thousands of queues take long. Equal answers that wait are written once. */
+    /**
+     * Runs the writing of metrics, one at a time: thousands of queues take long. Equal answers that wait are written
+     * once.
+     */
     inMetricsSlot: createLooks(createSemaphore(1)),
 
     /** The memory budget of this replica. */

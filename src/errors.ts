@@ -23,19 +23,25 @@ export type RefusalCode =
   | 'unavailable'
   | 'overloaded';
 
-/** A wrong field of a request. `path` is a JSON pointer (RFC 6901). Where the field came from is for the protocol to say. */
+/**
+ * A wrong field of a request. `path` is a JSON pointer (RFC 6901). Where the field came from is for the protocol to
+ * say.
+ */
 export interface FieldError {
   path: string;
   message: string;
 }
 
 /**
- * Whether a change that was refused may have been made all the same: `not_done` is safe to repeat as it is. `unknown` may
- * have been done, or may still be.
+ * Whether a change that was refused may have been made all the same: `not_done` is safe to repeat as it is. `unknown`
+ * may have been done, or may still be.
  */
 export type Outcome = 'not_done' | 'unknown';
 
-/** A request is not carried out. The message tells its sender why. A protocol has a `Code` of its own for what it refuses itself. */
+/**
+ * A request is not carried out. The message tells its sender why. A protocol has a `Code` of its own for what it
+ * refuses itself.
+ */
 export class Refusal<Code extends string = RefusalCode> extends Error {
   readonly code: Code;
   readonly errors: FieldError[] | undefined;

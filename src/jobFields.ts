@@ -143,8 +143,8 @@ export const NEW_JOB = {
 } as const satisfies Record<string, Attribute>;
 
 /**
- * What an idempotency key keeps of a job: the attributes of the type dibs.kept_job, in its order. Each has the value that it has right
- * after the insert, as an expression of sql/shared/once_records.sql.
+ * What an idempotency key keeps of a job: the attributes of the type dibs.kept_job, in its order. Each has the value
+ * that it has right after the insert, as an expression of sql/shared/once_records.sql.
  */
 export const KEPT_JOB = {
   id: 'asked.id',

@@ -1,6 +1,6 @@
 /**
- * What requests hold of a replica at this moment, by kind. Whatever takes something for a request counts it here, so metrics and
- * tests read the same numbers. While no request is under way, each of them is 0.
+ * What requests hold of a replica at this moment, by kind. Whatever takes something for a request counts it here, so
+ * metrics and tests read the same numbers. While no request is under way, each of them is 0.
  */
 export function createLedger() {
   const kinds = new Map<string, (() => number)[]>();

@@ -23,8 +23,8 @@ interface Gathering {
 const tooLate = () => unavailable('Too many requests look at jobs and queues. Try again later.');
 
 /**
- * Equal looks that wait for a place are one look. Nobody joins a look that has begun. So each caller sees all that was answered
- * before it asked, such as its own changes.
+ * Equal looks that wait for a place are one look. Nobody joins a look that has begun. So each caller sees all that was
+ * answered before it asked, such as its own changes.
  */
 export function createLooks(places: Places): Look {
   const gathering = new Map<string, Gathering>();

@@ -31,7 +31,10 @@ export const roomOfOne = (free: number, own: number): number =>
 
 export const SMALL_BYTES = 16 * 1024;
 
-/** For each byte of a body or an answer, the bytes that it takes at its worst moment. bench/attack shows whether it holds. */
+/**
+ * For each byte of a body or an answer, the bytes that it takes at its worst moment. bench/attack shows whether it
+ * holds.
+ */
 export const COPIES = 3;
 
 /** A request that waits, with its connection. */
@@ -87,8 +90,8 @@ export class Hold {
   }
 
   /**
-   * Takes room for a number of bytes that are read from the database, with their copies: up to `wish`, but never more than
-   * half of what its caller may take. Returns the number, or undefined when it is less than SMALL_BYTES.
+   * Takes room for a number of bytes that are read from the database, with their copies: up to `wish`, but never more
+   * than half of what its caller may take. Returns the number, or undefined when it is less than SMALL_BYTES.
    */
   takeUpTo(wish: number): number | undefined {
     const bytes = Math.floor(Math.min(wish, this.#room('large') / 2 / COPIES));

@@ -3,8 +3,8 @@ const AGAIN_MS = 10_000;
 const MOST_REMEMBERED = 50;
 
 /**
- * Logs what is new, and then the same thing at most every 10 s, with how often it came since. Two things are the same when
- * `keyOf` says so. So whoever causes them writes no long log.
+ * Logs what is new, and then the same thing at most every 10 s, with how often it came since. Two things are the same
+ * when `keyOf` says so. So whoever causes them writes no long log.
  */
 export function createRareLog<T>(keyOf: (thing: T) => string, log: (thing: T, times: number) => void) {
   const noted = new Map<string, { at: number; times: number }>();

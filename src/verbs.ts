@@ -13,13 +13,15 @@ import type { ScheduleVerbs } from './verbs/schedules.ts';
 import type { SettleVerbs } from './verbs/settle.ts';
 
 /**
- * All that Dibs can be asked to do. The rooms of src/ fulfil it (src/engine/verbs.ts says which). Routes, and every other protocol, use
- * it through the guard, and know no room.
+ * All that Dibs can be asked to do. The rooms of src/ fulfil it (src/engine/verbs.ts says which). Routes, and every
+ * other protocol, use it through the guard, and know no room.
  *
- * Each verb stands on the page of its group with its request, its answer, its refusals (errors.ts) and what it guarantees:
- * src/verbs/enqueue.ts, claims.ts, settle.ts, jobs.ts, queues.ts, counting.ts, operations.ts, schedules.ts, keys.ts.
+ * Each verb stands on the page of its group with its request, its answer, its refusals (errors.ts) and what it
+ * guarantees: src/verbs/enqueue.ts, claims.ts, settle.ts, jobs.ts, queues.ts, counting.ts, operations.ts, schedules.ts,
+ * keys.ts.
  *
- * Units stand in names (`wait_seconds`). Times are RFC 3339, in UTC. Names are those of the API. A verb that has answered has committed.
+ * Units stand in names (`wait_seconds`). Times are RFC 3339, in UTC. Names are those of the API. A verb that has
+ * answered has committed.
  */
 export interface Verbs
   extends EnqueueVerbs,
@@ -38,7 +40,8 @@ export interface Engine {
   as(caller: Caller): Verbs;
 
   /**
-   * The same for a request that asks for the verb `name`, before its body is read. Where that one is audited, `origin` stands in the audit.
+   * The same for a request that asks for the verb `name`, before its body is read. Where that one is audited, `origin`
+   * stands in the audit.
    * @throws Refusal `forbidden` when the caller lacks the scope
    */
   admit(caller: Caller, name: VerbName, origin?: TracedOrigin): Verbs;
@@ -46,7 +49,10 @@ export interface Engine {
   /** Why enqueues would fail now, or a moment ago: anybody may ask. Undefined: they would not. */
   whyNotReady(): Promise<string | undefined>;
 
-  /** Runs the writing of metrics, one at a time: thousands of queues take long. Equal answers that wait are written once. */
+  /**
+   * Runs the writing of metrics, one at a time: thousands of queues take long. Equal answers that wait are written
+   * once.
+   */
   inMetricsSlot: Look;
 
   /** The memory budget of this replica. */

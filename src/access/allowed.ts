@@ -21,7 +21,9 @@ export type Verb = (request: never) => Promise<unknown>;
 
 /** The verbs of callers: each does what its caller may do, and refuses the rest. */
 export function createAllowed(verbs: Verbs, queues: QueuesOfJobs, limitNewQueues?: NewQueueLimit) {
-  /** Whether the caller may use the queue of a job. At once, where the queue is known. @throws Refusal `job_not_found` */
+  /**
+   * Whether the caller may use the queue of a job. At once, where the queue is known. @throws Refusal `job_not_found`
+   */
   function mayUseJob(caller: Caller, id: string): boolean | Promise<boolean> {
     const queue = queues.ofJob(id);
     return queue instanceof Promise

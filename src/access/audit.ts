@@ -58,8 +58,8 @@ function lineOf(
 }
 
 /**
- * Logs acts that their callers may not do. They leave a line, and no row: their rows would push out those of acts that were
- * done.
+ * Logs acts that their callers may not do. They leave a line, and no row: their rows would push out those of acts that
+ * were done.
  */
 function createRefusedLines(logAct: LogAct) {
   let window = { ends: 0, refused: 0 };
@@ -93,8 +93,8 @@ export function createAudit(context: { db: Db; log(error: unknown, message: stri
 
   return {
     /**
-     * Notes an act that began at `started`, and was done, or failed with `error`. Settles when its row is written, or when
-     * the answer must not wait any longer.
+     * Notes an act that began at `started`, and was done, or failed with `error`. Settles when its row is written, or
+     * when the answer must not wait any longer.
      */
     async note(
       caller: Caller,

@@ -46,8 +46,8 @@ const hashOf = ({ token = '', certificate = '' }: Credential) =>
   hash('sha256', JSON.stringify([token, certificate]), 'base64url');
 
 /**
- * After `perMinute` failures, an address waits until its minute is over. A request without any credential guesses nothing,
- * so it does not count.
+ * After `perMinute` failures, an address waits until its minute is over. A request without any credential guesses
+ * nothing, so it does not count.
  */
 export function createFailures(perMinute: number): Failures {
   const counts = new LruMap<Count>(MAX_ADDRESSES);

@@ -11,8 +11,8 @@ import type { NewQueueLimit } from './newQueues.ts';
 const UNKNOWN_ORIGIN: TracedOrigin = { address: null, request_id: null };
 
 /**
- * The verbs as one caller may use them. What each verb needs stands in needs.ts, and every protocol uses the verbs through
- * here: nothing else decides who may do what, and nothing else notes who did it.
+ * The verbs as one caller may use them. What each verb needs stands in needs.ts, and every protocol uses the verbs
+ * through here: nothing else decides who may do what, and nothing else notes who did it.
  */
 export function guard(
   verbs: Verbs,
@@ -44,8 +44,8 @@ export function guard(
     as: (caller: Caller): Verbs => knownOf(caller).audited,
 
     /**
-     * The verbs for a request that asks for the verb `name`, before its body is read. Where that one is audited, `origin` stands
-     * in the audit.
+     * The verbs for a request that asks for the verb `name`, before its body is read. Where that one is audited,
+     * `origin` stands in the audit.
      * @throws Refusal `forbidden` when the caller lacks the scope
      */
     admit(caller: Caller, name: VerbName, origin?: TracedOrigin): Verbs {

@@ -120,8 +120,8 @@ export function keyAdmin({ db, changed }: { db: Database; changed(): Promise<voi
     },
 
     /**
-     * Puts in a key that was made elsewhere. It may do everything. Returns false, and changes nothing, where another key has
-     * its id, or the key is revoked.
+     * Puts in a key that was made elsewhere. It may do everything. Returns false, and changes nothing, where another
+     * key has its id, or the key is revoked.
      */
     async put(key: string): Promise<boolean> {
       const id = idIn(key);

@@ -64,7 +64,8 @@ function reason(error: unknown): string {
 /**
  * Finds the key that a token was signed with, in the JWK set (RFC 7517) at a URL or in a file.
  *
- * The function that it returns throws `Away` when the set cannot be had, and an error of jose when the set has no such key.
+ * The function that it returns throws `Away` when the set cannot be had, and an error of jose when the set has no such
+ * key.
  */
 export async function createKeySet(place: string): Promise<JWTVerifyGetKey> {
   const { createLocalJWKSet, errors } = await import('jose');

@@ -18,9 +18,9 @@ const statements = {
 const TRUSTED_MS = 1000;
 
 /**
- * All access keys, in memory: a request with a known key costs no statement. A replica reads the keys again when a notification
- * says that they have changed. Twice a second it looks whether they have, unless it rests (`isResting`). A key that is not known
- * is looked for before it is refused: another replica may have created it a moment ago.
+ * All access keys, in memory: a request with a known key costs no statement. A replica reads the keys again when a
+ * notification says that they have changed. Twice a second it looks whether they have, unless it rests (`isResting`). A
+ * key that is not known is looked for before it is refused: another replica may have created it a moment ago.
  */
 export function createKeys(context: { db: Db; clock: Clock; isResting?: () => boolean }) {
   const { db, clock, isResting = () => false } = context;

@@ -32,7 +32,10 @@ export interface Need<R = any, A = any> {
   job?: true;
   /** The request has lists of items, each about the job `id`. Each is answered by itself. */
   items?: true;
-  /** The verb takes the queues that it may show and touch: as patterns for statements (`visible`), and as a check (`mayUse`). */
+  /**
+   * The verb takes the queues that it may show and touch: as patterns for statements (`visible`), and as a check
+   * (`mayUse`).
+   */
   narrowed?: true;
   /** It only looks. Callers take turns: the request gets the caller as `from`. */
   looks?: true;
@@ -46,7 +49,9 @@ export interface Need<R = any, A = any> {
   also?(request: R): Scope | undefined;
   /** The verb is audited: what the act was about. `answer` is undefined when the act was refused. */
   about?(request: R, answer?: A): Subject;
-  /** The request with the names that it chose itself, such as a `claim_id`, made different from those of other callers. */
+  /**
+   * The request with the names that it chose itself, such as a `claim_id`, made different from those of other callers.
+   */
   own?(request: R, caller: string): R;
 }
 

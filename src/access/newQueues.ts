@@ -5,15 +5,19 @@ import type { Queues } from '../queues/cache.ts';
 /** So many callers are remembered. One that is forgotten begins anew. */
 const MAX_CALLERS = 10_000;
 
-/** How many queues a caller may still create, at a time by performance.now(). Below 0, it waits until that is made up for. */
+/**
+ * How many queues a caller may still create, at a time by performance.now(). Below 0, it waits until that is made up
+ * for.
+ */
 interface Left {
   queues: number;
   at: number;
 }
 
 /**
- * Counts the queues that requests of a caller will create. A caller that has not used up a second may create any number at once,
- * so that a batch of 1000 new queues is possible. Then it waits until as many seconds are over as these would have taken.
+ * Counts the queues that requests of a caller will create. A caller that has not used up a second may create any number
+ * at once, so that a batch of 1000 new queues is possible. Then it waits until as many seconds are over as these would
+ * have taken.
  */
 export function createNewQueueLimit(queues: Pick<Queues, 'isKnown' | 'refresh'>, perSecond: number) {
   if (perSecond === 0) return undefined;

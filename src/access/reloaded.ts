@@ -8,8 +8,8 @@ export interface Loaded<T> {
 }
 
 /**
- * A value that is loaded again when it is asked for and too old. One load runs at a time, and serves all who wait. After a
- * load that failed, the next one starts no sooner than `retryMs` later.
+ * A value that is loaded again when it is asked for and too old. One load runs at a time, and serves all who wait.
+ * After a load that failed, the next one starts no sooner than `retryMs` later.
  *
  * The function that it returns throws `Away` when the value cannot be loaded.
  */

@@ -20,8 +20,8 @@ const perList = <T>(make: (list: (typeof LISTS)[number]) => T[]): Lists<T> => ({
 });
 
 /**
- * Settles the items whose jobs the caller may use. The others go along as items of no job. So a malformed item refuses the
- * whole request, whosever job it names.
+ * Settles the items whose jobs the caller may use. The others go along as items of no job. So a malformed item refuses
+ * the whole request, whosever job it names.
  */
 export async function settleVisible(
   request: SettleRequest,

@@ -27,10 +27,10 @@ function isSameText(one: string, other: string): boolean {
 }
 
 /**
- * Tells who shows a credential, sooner where the same one was shown before: to compare two takes less time than to hash one.
- * `place` is where to look for the one before: the id of a key, or the connection of a token. Clients of a proxy share a
- * connection. `never` is a credential that nobody has, for a place where none was shown: an unknown place takes as long as a
- * known one. No credential is longer than `longest`.
+ * Tells who shows a credential, sooner where the same one was shown before: to compare two takes less time than to hash
+ * one. `place` is where to look for the one before: the id of a key, or the connection of a token. Clients of a proxy
+ * share a connection. `never` is a credential that nobody has, for a place where none was shown: an unknown place takes
+ * as long as a known one. No credential is longer than `longest`.
  */
 export function shownBefore(
   find: (credential: string) => Known | undefined,

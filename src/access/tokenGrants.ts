@@ -61,8 +61,8 @@ function queuesIn(claim: unknown): string[] | undefined {
 }
 
 /**
- * What a token allows. A claim counts where the token has it: whoever holds the signing key says what a token may do. What
- * the token does not say comes from the grants. Where they say nothing either, the token allows nothing.
+ * What a token allows. A claim counts where the token has it: whoever holds the signing key says what a token may do.
+ * What the token does not say comes from the grants. Where they say nothing either, the token allows nothing.
  * @throws Error when a claim is malformed
  */
 export function grantOf(

@@ -21,7 +21,9 @@ export interface Tokens {
 }
 
 const MAX_CACHED = 5000;
-/** A token is checked anew after this time. With the age of the key set, a key that was taken out counts for a minute. */
+/**
+ * A token is checked anew after this time. With the age of the key set, a key that was taken out counts for a minute.
+ */
 const FRESH_MS = 30_000;
 /** While the keys of the issuer cannot be had, a token that was good before stays good for so long. */
 const GRACE_MS = 600_000;

@@ -12,7 +12,9 @@ import type { Waiters } from '../waiting/waiters.ts';
 
 const statement = planned('changing/cancel', row<JobRow>());
 
-/** The verb that cancels a job that waits or is dead. A leased job comes back `leased`, and its worker is asked to stop. */
+/**
+ * The verb that cancels a job that waits or is dead. A leased job comes back `leased`, and its worker is asked to stop.
+ */
 export function createCancelJob(context: {
   db: Database;
   queues: Queues;

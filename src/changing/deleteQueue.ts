@@ -26,8 +26,8 @@ export function createDeleteQueue(context: {
   const { db, queues, looks, purge, countCache } = context;
 
   /**
-   * Without `force`, it deletes only a queue that has no jobs: false when it has some. With `force` it deletes the jobs that
-   * came since the queue was cleared. None can come while it holds the lock.
+   * Without `force`, it deletes only a queue that has no jobs: false when it has some. With `force` it deletes the jobs
+   * that came since the queue was cleared. None can come while it holds the lock.
    */
   const removeLocked = (queue: Queue, force: boolean, by?: string): Promise<boolean> =>
     inTurnOf(db, { queue: queue.id, by }).transaction(async (transaction) => {
@@ -41,8 +41,8 @@ export function createDeleteQueue(context: {
     });
 
   /**
-   * Deletes most jobs before the queue is locked. First it takes the lock for a moment: where somebody holds it for long, the
-   * request is refused before any job is deleted.
+   * Deletes most jobs before the queue is locked. First it takes the lock for a moment: where somebody holds it for
+   * long, the request is refused before any job is deleted.
    */
   async function clear(queue: Queue, by?: string): Promise<void> {
     await inTurnOf(db, { queue: queue.id, by }).query(statements.lock, { queue_id: queue.id });

@@ -45,8 +45,8 @@ export function queueAdmin(context: {
   const { status, current } = looks;
 
   /**
-   * The queue after `work`, which creates and changes it. `work` runs again when somebody deletes the queue meanwhile: it
-   * returns false when it found no queue to change.
+   * The queue after `work`, which creates and changes it. `work` runs again when somebody deletes the queue meanwhile:
+   * it returns false when it found no queue to change.
    */
   async function afterCreating(name: string, work: () => Promise<boolean>): Promise<Queue> {
     for (;;) {

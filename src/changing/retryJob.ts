@@ -15,8 +15,8 @@ import type { RequestOf } from '../verbs.ts';
 const statement = planned('changing/retry', row<JobRow>());
 
 /**
- * The verb that makes a dead or scheduled job ready, or blocked in its group, with all its attempts. A ready or blocked job
- * stays as it is.
+ * The verb that makes a dead or scheduled job ready, or blocked in its group, with all its attempts. A ready or blocked
+ * job stays as it is.
  */
 export function createRetryJob(context: {
   db: Database;

@@ -32,7 +32,10 @@ const SEVERAL_TRANSACTIONS: readonly VerbName[] = [
   'redriveQueue',
 ];
 
-/** Verbs whose calls the ledger does not count: the quick ones, which have kinds of their own there, and the one that asks for the count. */
+/**
+ * Verbs whose calls the ledger does not count: the quick ones, which have kinds of their own there, and the one that
+ * asks for the count.
+ */
 const UNCOUNTED: readonly VerbName[] = [
   'enqueue',
   'claim',
@@ -52,8 +55,8 @@ const makesDue = (verb: VerbName) => verb !== 'claim' && needOf(verb).scope !== 
 const hasFollowUps = ({ enqueue }: Ack | Nack) => enqueue !== undefined;
 
 /**
- * The calls of several transactions that are answered in time all the same. Purges, redrives and deletions of queues may
- * take as long as they need, and so does a client that waits for its job.
+ * The calls of several transactions that are answered in time all the same. Purges, redrives and deletions of queues
+ * may take as long as they need, and so does a client that waits for its job.
  */
 const IN_TIME = {
   enqueue: ({ jobs }: { jobs: NewJob[] }) =>

@@ -8,7 +8,9 @@ import { type JobFacts, MOST_AHEAD, MOST_KEYS, reasonOf } from './jobReasons.ts'
 
 const statement = planned('looking/explain_job', row<JobFacts>());
 
-/** Why a job is not running. `cursor` tells with which fairness key claims go on. Undefined when there is no such job. */
+/**
+ * Why a job is not running. `cursor` tells with which fairness key claims go on. Undefined when there is no such job.
+ */
 export async function explainJob(
   db: Db,
   queue: Queue,

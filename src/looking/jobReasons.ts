@@ -8,8 +8,8 @@ import type { Explanation } from '../verbs/jobs.ts';
 type Reason = Omit<Explanation, 'id' | 'state'>;
 
 /**
- * The jobs that go before a job are counted up to this number, and of up to this number of other fairness keys. So the count takes some
- * milliseconds, however long the queue is.
+ * The jobs that go before a job are counted up to this number, and of up to this number of other fairness keys. So the
+ * count takes some milliseconds, however long the queue is.
  */
 export const MOST_AHEAD = 10_000;
 export const MOST_KEYS = 1000;

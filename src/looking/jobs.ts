@@ -16,8 +16,8 @@ const statements = {
 };
 
 /**
- * At most so many single jobs are read at once. So thousands of requests for large jobs leave connections to other verbs.
- * Callers take turns.
+ * At most so many single jobs are read at once. So thousands of requests for large jobs leave connections to other
+ * verbs. Callers take turns.
  */
 const READ_AT_ONCE = 4;
 
@@ -57,8 +57,8 @@ export function createJobLooks(context: {
     },
 
     /**
-     * A page of jobs. It is the last one, if it is shorter than its limit and was not cut. `stoppedAt`: the search for jobs that
-     * match stopped at this id, and goes on behind it.
+     * A page of jobs. It is the last one, if it is shorter than its limit and was not cut. `stoppedAt`: the search for
+     * jobs that match stopped at this id, and goes on behind it.
      */
     async list(filter: JobListing): Promise<{ jobs: Job[]; isCut: boolean; stoppedAt?: string | undefined }> {
       const matched = await match(filter);

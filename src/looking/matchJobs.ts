@@ -139,7 +139,8 @@ export function createMatch({ db, queues }: { db: Db; queues: Queues }) {
       throw invalidRequest([{ path: '/queue', message: `must be there beside ${searched}` }]);
     const filter = filterParameters(listing, '');
     if (state === 'leased') return leased(listing, filter);
-    // The indexes by group and by unique key have all states. The only indexes of ready jobs are in the order of claims.
+    // The indexes by group and by unique key have all states. The only indexes of ready jobs are in the order of
+    // claims.
     const hasIndex =
       state === undefined || (state !== 'ready' && group === undefined && unique_key === undefined);
     if (hasIndex && searched === undefined) return undefined;

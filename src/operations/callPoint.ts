@@ -1,7 +1,10 @@
 import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 
-/** The moment of a call, as sql/operations/call_point.sql tells it. sql/shared/there_at_call.sql tells which jobs were there. */
+/**
+ * The moment of a call, as sql/operations/call_point.sql tells it. sql/shared/there_at_call.sql tells which jobs were
+ * there.
+ */
 export interface CallPoint {
   last_position: number;
   open_transactions: string[];
@@ -17,8 +20,8 @@ const statements = {
 const TRANSACTIONS = 200_000;
 
 /**
- * The moment of a call. It takes a second for each million of transactions that began after the oldest open one that has
- * changed jobs.
+ * The moment of a call. It takes a second for each million of transactions that began after the oldest open one that
+ * has changed jobs.
  */
 export async function callPoint(db: Db): Promise<CallPoint> {
   const [found] = await db.query(statements.callPoint);

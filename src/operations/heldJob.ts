@@ -1,6 +1,6 @@
 /**
- * Finds the job of an operation whose unique key an open transaction holds: the portions of the operation become smaller and
- * smaller, until the limit 0 skips the job. Then they grow again.
+ * Finds the job of an operation whose unique key an open transaction holds: the portions of the operation become
+ * smaller and smaller, until the limit 0 skips the job. Then they grow again.
  */
 export function createHeldJob() {
   let held: { id: string; limit: number } | undefined;

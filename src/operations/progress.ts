@@ -37,8 +37,8 @@ const statements = {
 };
 
 /**
- * An operation goes through the states in this order. Leases end soonest. If ready jobs went before blocked ones, the next
- * job of each group would become ready meanwhile, and come back after the call.
+ * An operation goes through the states in this order. Leases end soonest. If ready jobs went before blocked ones, the
+ * next job of each group would become ready meanwhile, and come back after the call.
  */
 const ORDER: JobState[] = ['leased', 'scheduled', 'blocked', 'completed', 'cancelled', 'dead', 'ready'];
 /** The states whose jobs an index has by id. */
@@ -46,7 +46,9 @@ const BY_ID: JobState[] = ['scheduled', 'blocked', 'completed', 'cancelled', 'de
 
 const LONGEST_ERROR = 500;
 
-/** The next operation, but for those that other replicas work on at this moment. Callers in `served` had their turns. */
+/**
+ * The next operation, but for those that other replicas work on at this moment. Callers in `served` had their turns.
+ */
 export async function take(transaction: Db, served: string[]): Promise<Taken | undefined> {
   const [taken] = await transaction.query(statements.take, { served });
   return taken;

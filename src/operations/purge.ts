@@ -45,7 +45,9 @@ const statements = {
   clearWindows: planned('changing/windows_clear'),
 };
 
-/** Waiting jobs go in this order. If ready jobs went first, a group that loses its head could get a new one meanwhile. */
+/**
+ * Waiting jobs go in this order. If ready jobs went first, a group that loses its head could get a new one meanwhile.
+ */
 const TOWARDS_READY: JobState[] = ['scheduled', 'blocked', 'ready'];
 
 /** Jobs that one statement deletes while the queue is locked. */

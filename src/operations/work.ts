@@ -36,8 +36,8 @@ interface Portion {
 }
 
 /**
- * Runs operations. Each portion is one short transaction: it takes an operation, deals with its next jobs, and notes how far it
- * is. So a replica that is killed loses nothing and repeats nothing, and any other replica goes on.
+ * Runs operations. Each portion is one short transaction: it takes an operation, deals with its next jobs, and notes
+ * how far it is. So a replica that is killed loses nothing and repeats nothing, and any other replica goes on.
  */
 export function createOperationWork(context: {
   db: Database;

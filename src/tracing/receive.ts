@@ -14,8 +14,8 @@ const leasedSince = ({ statements, began }: Call): number =>
   statements.find(({ name, rows }) => name.startsWith('claim/') && rows > 0)?.began ?? began;
 
 /**
- * The spans of claims. The span of the request covers its whole wait. Each job that belongs to another trace has a span there, from
- * the statement on that leased it. A claim of nobody's trace that gets nothing leaves no span.
+ * The spans of claims. The span of the request covers its whole wait. Each job that belongs to another trace has a span
+ * there, from the statement on that leased it. A claim of nobody's trace that gets nothing leaves no span.
  */
 export const createReceive =
   (spans: Spans, leases: LeaseTraces) => async (run: Run, request: { queues?: string[] }, call: Call) => {

@@ -32,7 +32,10 @@ export function endCreated(created: Created, jobs: (Job | undefined)[], ended: n
     if (job) created[i]?.setAttribute('messaging.message.id', job.id).end(ended);
 }
 
-/** The spans of enqueues. A job that is alone takes the trace of the span along. Each of several jobs has a span of its own. */
+/**
+ * The spans of enqueues. A job that is alone takes the trace of the span along. Each of several jobs has a span of its
+ * own.
+ */
 export function createSend(spans: Spans) {
   async function sendOne(run: Run, job: NewJob, queues: string[], call: Call): Promise<Outcome<unknown>> {
     const span = spans.start(

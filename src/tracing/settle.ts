@@ -55,8 +55,8 @@ function settlementOf(request: SettleRequest): Settlement<Settled> {
 }
 
 /**
- * The spans of settlements. A request that names no trace is seen in the traces of its jobs, where this replica leased them.
- * Its follow-ups then belong to those, too (src/settle/followUps.ts).
+ * The spans of settlements. A request that names no trace is seen in the traces of its jobs, where this replica leased
+ * them. Its follow-ups then belong to those, too (src/settle/followUps.ts).
  */
 export function createSettle(spans: Spans, leases: LeaseTraces) {
   /** Spans for the jobs, in their traces. */

@@ -8,8 +8,8 @@ const UNQUOTED = String.raw`format csv, quote e'\x01', delimiter e'\x02'`;
 type Connection = pg.Connection & { query(text: string): void };
 
 /**
- * Runs a statement with one column of text, and writes its rows into `out` as lines. When `out` does not keep up, the server
- * waits: only what has arrived is held. `wrote` is called for each line.
+ * Runs a statement with one column of text, and writes its rows into `out` as lines. When `out` does not keep up, the
+ * server waits: only what has arrived is held. `wrote` is called for each line.
  */
 export function copyOut(
   client: pg.Client,

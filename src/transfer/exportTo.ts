@@ -34,8 +34,8 @@ export interface Exported {
 export type Progress = (done: number, all: number) => void;
 
 /**
- * Writes everything that belongs to the queues into `out`, as it is at one moment, whatever happens meanwhile. It holds a
- * snapshot for that time, so autovacuum waits for it.
+ * Writes everything that belongs to the queues into `out`, as it is at one moment, whatever happens meanwhile. It holds
+ * a snapshot for that time, so autovacuum waits for it.
  * @throws StartError when the schema is not that of this Dibs
  */
 export async function exportTo(
@@ -51,7 +51,8 @@ export async function exportTo(
     lines++;
   };
   const exporting = withOwnClient(url, { application_name: 'dibs export' }, async (client) => {
-    // When the reader is gone, the server would wait for it, and this process for the server. So the connection is closed.
+    // When the reader is gone, the server would wait for it, and this process for the server. So the connection is
+    // closed.
     const { connection } = client as unknown as { connection: { stream: Socket } };
     out.once('error', () => connection.stream.destroy());
     const { has_migrations } = await schemaState(client);

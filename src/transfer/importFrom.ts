@@ -32,9 +32,9 @@ export async function checkFile(stream: AsyncIterable<Buffer>, progress: Progres
 }
 
 /**
- * Puts the lines of an export into a database that is migrated. Each batch is a transaction that also notes how far the import
- * has come. So an import of the same file goes on where one before it ended, and puts in nothing twice. Until the end, the
- * queues are paused.
+ * Puts the lines of an export into a database that is migrated. Each batch is a transaction that also notes how far the
+ * import has come. So an import of the same file goes on where one before it ended, and puts in nothing twice. Until
+ * the end, the queues are paused.
  * @throws FileError
  */
 export function importFrom(

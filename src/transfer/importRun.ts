@@ -41,7 +41,10 @@ async function comeOf(client: pg.Client, key: string): Promise<Come> {
   return JSON.parse(row?.body ?? '{}') as Come;
 }
 
-/** The error of lines that were not put in. It names the line that the database refuses: each is tried by itself, and none stays. */
+/**
+ * The error of lines that were not put in. It names the line that the database refuses: each is tried by itself, and
+ * none stays.
+ */
 async function nameLine(client: pg.Client, kind: Kind, lines: Numbered[], target: Target, error: unknown) {
   if (!isDataError(error)) return error;
   for (const line of lines) {

@@ -30,10 +30,10 @@ export interface LeasedJob extends Job {
 /** Leases out. */
 export interface ClaimVerbs {
   /**
-   * Leases jobs, in the order of their queues, and waits for the first if it is asked to. Where there is no job, or no such queue, it
-   * answers an empty list.
-   * Guarantee: no two leases of a job run at once. Claims that wait are served in the order of arrival. A claim whose client is gone
-   * gets no job. Jobs that it has leased already go back, and their attempts are not charged.
+   * Leases jobs, in the order of their queues, and waits for the first if it is asked to. Where there is no job, or no
+   * such queue, it answers an empty list.
+   * Guarantee: no two leases of a job run at once. Claims that wait are served in the order of arrival. A claim whose
+   * client is gone gets no job. Jobs that it has leased already go back, and their attempts are not charged.
    * @throws Refusal `invalid_request`, `overloaded`, `unavailable`
    */
   claim(request: ClaimRequest): Promise<LeasedJob[]>;

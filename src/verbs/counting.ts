@@ -2,8 +2,9 @@ import type { JobState } from '../job.ts';
 import type { Looks, Narrowed } from './callers.ts';
 
 /**
- * What happens to jobs, and is counted: what the metric says of it, and what the overview says of its rate. An event has a
- * column in dibs.totals. Whoever sees it happen tells the tally (src/metrics/tally.ts). The rest follows from this table.
+ * What happens to jobs, and is counted: what the metric says of it, and what the overview says of its rate. An event
+ * has a column in dibs.totals. Whoever sees it happen tells the tally (src/metrics/tally.ts). The rest follows from
+ * this table.
  */
 export const EVENT_HELP = {
   enqueued: {
@@ -139,7 +140,9 @@ export interface SamplesRequest extends Narrowed, Looks {
   queue?: string | undefined;
 }
 
-/** How many jobs there are, and what happens to them. The first two ask the database for nothing: duties have counted. */
+/**
+ * How many jobs there are, and what happens to them. The first two ask the database for nothing: duties have counted.
+ */
 export interface CountingVerbs {
   /** All that this replica counts, and the totals of all replicas. */
   getMetrics(request: Narrowed): Promise<MetricsAnswer>;

@@ -143,7 +143,8 @@ export interface JobVerbs {
   cancelJob(request: { id: string } & Signed): Promise<Job>;
 
   /**
-   * Makes a dead or scheduled job ready, or blocked in its group, with all its attempts. One that waits already stays as it is.
+   * Makes a dead or scheduled job ready, or blocked in its group, with all its attempts. One that waits already stays
+   * as it is.
    * @throws Refusal `job_leased`, `job_finished`, `unique_key_taken`
    */
   retryJob(request: { id: string } & Signed): Promise<Job>;

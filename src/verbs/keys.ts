@@ -84,6 +84,9 @@ export interface KeyVerbs {
   /** Makes a new secret in place of an old one, which goes on for the overlap. */
   rotateKey(request: { id: string; overlap_seconds?: number | undefined }): Promise<MadeKey>;
 
-  /** A page of audit rows, newest first. A page shorter than its limit is the last one. @throws Refusal `invalid_request` */
+  /**
+   * A page of audit rows, newest first. A page shorter than its limit is the last one. @throws Refusal
+   * `invalid_request`
+   */
   listAudit(request: AuditFilter): Promise<AuditRow[]>;
 }

@@ -80,7 +80,9 @@ export interface RedriveWish extends Signed {
   error_contains?: string | undefined;
 }
 
-/** Looks at queues, and changes of them. Each throws `queue_not_found` unless it creates the queue, and `unavailable`. */
+/**
+ * Looks at queues, and changes of them. Each throws `queue_not_found` unless it creates the queue, and `unavailable`.
+ */
 export interface QueueVerbs {
   getQueue(request: QueueName & Looks): Promise<QueueStatus>;
 
@@ -96,7 +98,10 @@ export interface QueueVerbs {
    */
   configureQueue(request: QueueName & Signed & { config: QueueConfig }): Promise<QueueStatus>;
 
-  /** The queue accepts jobs and gives none to claims. It creates the queue when there is none. @throws Refusal `too_many_queues` */
+  /**
+   * The queue accepts jobs and gives none to claims. It creates the queue when there is none. @throws Refusal
+   * `too_many_queues`
+   */
   pauseQueue(request: QueueName & Signed): Promise<QueueStatus>;
 
   resumeQueue(request: QueueName & Signed): Promise<QueueStatus>;
@@ -105,11 +110,13 @@ export interface QueueVerbs {
   deleteQueue(request: QueueName & Signed & { force: boolean }): Promise<void>;
 
   /**
-   * Deletes the jobs in these states that were there at the call. Answers their number. It takes as long as it needs, in many small
-   * transactions. When it is refused, a part may be done.
+   * Deletes the jobs in these states that were there at the call. Answers their number. It takes as long as it needs,
+   * in many small transactions. When it is refused, a part may be done.
    */
   purgeQueue(request: QueueName & Signed & { states: JobState[] }): Promise<number>;
 
-  /** Makes dead jobs ready again, with all their attempts. Answers their number. It takes as long as `purgeQueue` may. */
+  /**
+   * Makes dead jobs ready again, with all their attempts. Answers their number. It takes as long as `purgeQueue` may.
+   */
   redriveQueue(request: QueueName & RedriveWish): Promise<number>;
 }

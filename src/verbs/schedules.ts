@@ -58,7 +58,8 @@ export interface ScheduleVerbs {
 
   /**
    * Creates a schedule, or replaces all of it.
-   * Guarantee: one job for each tick over all replicas. Ticks that were missed while none ran are made up for by one job.
+   * Guarantee: one job for each tick over all replicas. Ticks that were missed while none ran are made up for by one
+   * job.
    * @throws Refusal `invalid_request`, `forbidden` for the name of a schedule of another queue
    */
   putSchedule(request: ScheduleName & { spec: ScheduleSpec }): Promise<Schedule>;

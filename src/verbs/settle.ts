@@ -89,13 +89,14 @@ export interface SettledAndClaimed extends Settled {
 }
 
 /**
- * What became of a lease. A lease that ran out still settles, until another worker holds the job. Each verb is one commit, and throws
- * `job_not_found` for a job that is gone, `lease_lost` for a lease that is over, and `unavailable`.
+ * What became of a lease. A lease that ran out still settles, until another worker holds the job. Each verb is one
+ * commit, and throws `job_not_found` for a job that is gone, `lease_lost` for a lease that is over, and `unavailable`.
  */
 export interface SettleVerbs {
   /**
    * The job is done. It is deleted, or kept as `completed` while the queue's retention lasts.
-   * Guarantee: its follow-ups exist if and only if the ack counted. A repeat is answered the same, while the job is kept.
+   * Guarantee: its follow-ups exist if and only if the ack counted. A repeat is answered the same, while the job is
+   * kept.
    * @throws Refusal also `invalid_request` and `queue_full` for a follow-up
    */
   ack(request: Ack & { at: PathOf }): Promise<Acked>;
@@ -110,11 +111,14 @@ export interface SettleVerbs {
   extend(request: Extend): Promise<Extended>;
 
   /**
-   * Settles and extends many. Each item is answered by itself. A follow-up that would be refused refuses all, before anything is settled.
+   * Settles and extends many. Each item is answered by itself. A follow-up that would be refused refuses all, before
+   * anything is settled.
    * @throws Refusal `unavailable`, with the outcome `unknown` when other items may be settled
    */
   settle(request: SettleRequest): Promise<Settled>;
 
-  /** Settles, and then claims. When the claim is refused, what is settled stays settled, and the answer has the refusal. */
+  /**
+   * Settles, and then claims. When the claim is refused, what is settled stays settled, and the answer has the refusal.
+   */
   settleAndClaim(request: SettleAndClaimRequest): Promise<SettledAndClaimed>;
 }
