@@ -5,11 +5,11 @@
 -- One probe of jobs_fair finds the next key, and one probe finds each further job of a key. So a claim costs what it
 -- returns, and one probe for each key whose jobs other claims have locked at this moment.
 -- `cut` is true when there may be more jobs, though it leased fewer than asked: other claims held jobs that it counted on.
--- `ms` is how long the search took. A probe walks over dead index entries, too: see src/claim/keySearch.ts.
+-- `ms` is how long the search took. A probe reads dead index entries, too: see src/claim/keySearch.ts.
 with recursive any_ready (found) as materialized (values (true)),
 -- include shared/claim_allowance.sql
 -- The priorities in use, highest first. Beside each stand the slots that the ones before it leave, the key served last,
--- and the range in which the jobs without a key are scanned: behind `floor`, up to `ceiling`.
+-- and the range in which the jobs without a key are scanned: after `floor`, up to `ceiling`.
 level (rank, slots, cursor, floor, ceiling) as (
   select -101, slots, null::text collate "C", null::bigint, null::bigint
   from wanted
@@ -89,7 +89,7 @@ taken as materialized (
   select job.*
   from level
   cross join lateral (
-    -- The keys in their turns, and the position of the first job of each: from behind the cursor to the end (lap 0), then
+    -- The keys in their turns, and the position of the first job of each: after the cursor to the end (lap 0), then
     -- the jobs without a key, then from the beginning up to the cursor (lap 1).
     with recursive walk (no, lap, key, position) as (
       select 0, 0, level.cursor, null::bigint

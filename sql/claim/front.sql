@@ -55,7 +55,7 @@ front (id, rank, key, position) as materialized (
 first_with_key as materialized (
   select rank, position from front where key <> '' order by rank, position limit 1
 ),
--- Lap 0: the keys behind the one that was served last. Lap 1: the jobs without a key, and then the other keys.
+-- Lap 0: the keys after the one that was served last. Lap 1: the jobs without a key, and then the other keys.
 in_turn as materialized (
   select
     id,

@@ -1,5 +1,5 @@
 -- Leases jobs as claim/plain.sql does, from a queue with a claim limit: at most as many as the limit allows. It runs
--- behind claim/limit_lock.sql in one transaction.
+-- after claim/limit_lock.sql, in one transaction.
 with
 -- Where no job is ready, nothing is counted. Many claims look at queues that are empty.
 any_ready (found) as materialized (

@@ -1,5 +1,6 @@
--- Deletes the marks that became visible between the snapshots :after and :up_to. On where it looks: see arrivals.sql.
--- It deletes by ctid: see maintenance/prune_answers.sql. Another replica deletes the same marks: it skips those.
+-- Deletes the marks that became visible after the snapshot :after, up to the snapshot :up_to. It reads only marks of the
+-- transactions between them: see arrivals.sql. Marks that another replica is deleting are skipped.
+-- It deletes by ctid: see maintenance/prune_answers.sql.
 delete from dibs.arrival_marks
 where ctid = any (array(
     select ctid

@@ -1,6 +1,7 @@
--- Gives new positions to up to :limit jobs that scan floors passed over: ready jobs of one queue in these ranges, from
--- behind (:ranks, :positions) to :last_positions of the same rank. They arrive anew, in their order. It leaves jobs alone
--- that are being claimed at this moment. `ms` is how long the search took. :has_keys: jobs with fairness keys, else those without.
+-- Gives new positions to up to :limit jobs that scan floors passed over: ready jobs of one queue, in some pieces of its order.
+-- A piece is a part of one rank: it begins after its position in :positions, and ends with the one in :last_positions.
+-- :has_keys says which jobs: those with fairness keys, or those without. The jobs arrive anew, in the order that they had.
+-- Jobs that are being claimed at this moment are left alone. `ms` is how long the search took.
 with found as materialized (
   select job.*
   from unnest(:ranks::smallint[], :positions::bigint[], :last_positions::bigint[]) as piece (rank, position, last_position)

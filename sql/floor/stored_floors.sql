@@ -1,4 +1,4 @@
--- The scan floors of a queue that some replica stored: of the jobs with fairness keys (:has_keys), or of the others.
+-- The stored scan floors of a queue: those of the jobs with fairness keys (:has_keys), or those of the others.
 select rank, position
 from (
   select rank, case when :has_keys::boolean then fair_position else position end as position

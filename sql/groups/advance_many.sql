@@ -1,7 +1,7 @@
--- Gives a new head to those of the groups :groups, each of the queue beside it, that have none: groups/advance.sql for
--- groups of many queues. The first of the blocked jobs of a group becomes ready, at a new position.
--- Returns the queues of the new heads. A job that somebody holds at this moment is passed over, and its group stays without
--- a head: nobody waits, and the caller looks again.
+-- Gives a new head to those of the groups :groups that have none, as groups/advance.sql does, but for groups of many queues:
+-- the queue of each stands beside it in :queue_ids. Returns the queues of the new heads.
+-- It waits for nobody. When somebody holds the job that would be the head, the group stays without one, and the caller looks
+-- again.
 -- It updates by ctid, which cannot change under the lock. By ids, a plan made with few queues would read all of their jobs.
 with found as materialized (
   select next.id, next.place, nextval('dibs.positions') as position

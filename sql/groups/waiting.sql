@@ -1,5 +1,5 @@
--- Those of the groups :groups of one queue that have blocked jobs. One probe for each group, a third of what groups/advance.sql
--- costs: most groups have no further job when their head is acked.
+-- Which of the groups :groups of one queue have blocked jobs. Most have none when their head is acked. So a probe for each
+-- group is made first: it costs a third of what groups/advance.sql does.
 select asked.group_key as "group"
 from unnest(:groups::text[]) as asked (group_key)
 where exists (

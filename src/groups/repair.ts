@@ -30,7 +30,7 @@ const MOST_REST_LOST_MS = 30;
  */
 const MANY_LOST = 100;
 
-/** A group, and the queues behind it up to `to_queue_id`. */
+/** Where a look goes on: after the group `after` of a queue, up to the queue `to_queue_id`. */
 interface Place {
   queue_id: number;
   after: string;
@@ -61,7 +61,7 @@ export function createGroupRepair(context: {
   const failed = (error: unknown) => log(error, 'the groups of a queue were not checked');
 
   /**
-   * Looks at the next groups behind a place, and advances those without a head. Returns the place behind them, or
+   * Looks at the next groups after a place, and advances those without a head. Returns the place after them, or
    * undefined when there were none, how long the look took, whether heads were missing, and how many queues it has
    * mended.
    */
