@@ -11,7 +11,7 @@ const statements = {
   dropForeign: planned('floor/drop_foreign_marks'),
 };
 
-/** Writes the marks of jobs that may have committed late, and deletes marks that every replica has seen. */
+/** Writes the marks of jobs that may have committed late, and deletes old marks. */
 export function createArrivalMarks(db: Db, now: () => number) {
   /** Where jobs that may be late begin, by queue. They are not marked yet. */
   let late = new Map<number, number>();

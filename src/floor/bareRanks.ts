@@ -1,10 +1,10 @@
 /** Bare ranks are scanned whole if surveys of all that was ever there took less than this. */
 const WHOLE_MS = 30;
-/** If they took longer, the surveys begin anew after this time. */
+/** If surveys took longer than WHOLE_MS, they begin anew after this time: the dead entries may be gone by then. */
 const WHOLE_AGAIN_MS = 60_000;
 /** A rank stays bare until surveys of it took this long together. */
 const SLOW_RANK_MS = 20;
-/** A survey that took less found next to nothing. It does not count for its rank. */
+/** A survey that took less than this passed over few entries. Its time does not count for its rank. */
 export const QUICK_MS = 1;
 
 /**

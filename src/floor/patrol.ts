@@ -4,7 +4,7 @@ import type { Recall, Recalled } from './recall.ts';
 import { type ScannedQueue, type ScannedQueues, scanOrdersOf } from './scanOrder.ts';
 import { createAdaptiveWidth } from './widths.ts';
 
-/** A patrol rests at least as long as after a search of this length that found a hint. */
+/** After each search, a patrol rests at least as long as after a search of this length when there is a hint. */
 const LEAST_MS = 1;
 /** A queue is patrolled again after this time: one from which jobs were claimed since, and one from which none were. */
 const ACTIVE_MS = 1000;

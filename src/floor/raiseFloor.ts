@@ -16,7 +16,7 @@ const LONGEST_MS = 2000;
 export const TOGETHER_MS = 500;
 /** A claim that took longer may have scanned too much. */
 const SLOW_CLAIM_MS = 50;
-/** That is checked at most this often. */
+/** After slow claims, ranks that are scanned whole are checked at most this often. */
 const CHECK_MS = 10_000;
 /** Bare ranks are not scanned whole any more when a survey of all of them takes longer than this. */
 const SLOW_WHOLE_MS = 25;
@@ -29,7 +29,7 @@ export interface Raised {
   inMs?: number;
 }
 
-/** Raises the floors for claims that came to the end of their scans, until the floors are before jobs or at the end of the order. */
+/** Raises floors for claims that came to the end of their scans: up to the next ready jobs, or to the end of the order. */
 export function createRaiseFloor({ db, arrivals }: { db: Db; arrivals: Arrivals }) {
   const now = () => performance.now();
   const surveys = createSurveys({ db, arrivals });

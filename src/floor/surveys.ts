@@ -15,8 +15,9 @@ interface Found {
 }
 
 /**
- * A survey may take this long. After NARROWEST_AFTER failures in a row, surveys are as narrow as can be. So it is not dead
- * entries that make them slow: from then on, each may take twice as long as the one before.
+ * A survey may take this long. After NARROWEST_AFTER failures in a row, surveys are as narrow as can be. If they still
+ * fail, something else than dead entries makes them slow. So each may take twice as long as the one before it, up to
+ * MOST_SURVEY_MS.
  */
 const SURVEY_LIMIT_MS = 50;
 const NARROWEST_AFTER = 2;
