@@ -16,7 +16,7 @@ import { createDispatcher } from './dispatcher.ts';
 import { createLease } from './lease.ts';
 import { createLostLeases } from './lostLeases.ts';
 import { createQueueMemories } from './queueMemories.ts';
-import { repeatableClaims } from './repeatable.ts';
+import { RepeatableClaims } from './repeatable.ts';
 
 /** @throws Refusal `invalid_request` for names that the database cannot store. `at` is where the claim stands in the body */
 export const checkClaim = ({ claim_id, worker }: ClaimRequest, at: string): void =>
@@ -60,7 +60,7 @@ export function createClaims(context: {
     notifier,
     ledger,
   });
-  const repeatable = repeatableClaims({
+  const repeatable = new RepeatableClaims({
     db,
     queues,
     claim: dispatcher.claim,
@@ -74,7 +74,8 @@ export function createClaims(context: {
     /** Leases jobs, and waits for the first if it is asked to. Once the consumer is gone, its jobs go back uncharged. */
     async claim(request: ClaimRequest): Promise<LeasedJob[]> {
       checkClaim(request, '');
-      const claim = repeatable.claim(request);
+      const { claim_id } = request;
+      const claim = claim_id === undefined ? dispatcher.claim(request) : repeatable.claim(request, claim_id);
       request.onHangup?.(claim.abandon);
       return claim.jobs;
     },
@@ -83,7 +84,7 @@ export function createClaims(context: {
     expect: dispatcher.expect,
     goAlong: dispatcher.goAlong,
     lookAt: dispatcher.lookAt,
-    replaced: repeatable.replaced,
+    replaced: (mark: string, holder: string): void => repeatable.replaced(mark, holder),
 
     /** Notifications may have been lost. */
     wakeAll(): void {

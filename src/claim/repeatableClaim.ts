@@ -1,0 +1,140 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sizeOf } from '../job.ts';
+import { COPIES } from '../memory.ts';
+import type { Database } from '../postgres/pool.ts';
+import type { Queues } from '../queues/cache.ts';
+import type { Notifier } from '../replicas/notifier.ts';
+import type { LeasedJob } from '../verbs/claims.ts';
+import { type ClaimName, type ClaimRequest, queuesOf } from './claim.ts';
+import { findLeases, markOf } from './claimRows.ts';
+import type { OpenClaim } from './dispatcher.ts';
+import { toLeases } from './leasedJob.ts';
+
+/** While another request looks at the queues of the claim, this one asks again after this time. */
+const ASK_AGAIN_MS = 20;
+
+export interface RepeatableOptions {
+  db: Database;
+  queues: Queues;
+  notifier: Notifier;
+  claim(request: ClaimRequest, name?: ClaimName): OpenClaim;
+  /** The request does not answer for its claim any more. What nobody answers for goes back. */
+  leave(name: ClaimName): void;
+}
+
+/** The claims that requests of this replica have made, by their marks. A repeat of one asks for its leases first. */
+export interface KnownMarks {
+  has(mark: string): boolean;
+  add(mark: string): void;
+}
+
+/**
+ * One request with a `claim_id`. It leases as other claims do, but its transaction fails when another request of the same
+ * claim was first (sql/claim/own.sql). Then, and whenever the claim is known here already, it asks for the leases of the
+ * claim (sql/claim/repeat.sql) before it leases anything.
+ */
+export class RepeatableClaim {
+  readonly name: ClaimName;
+  readonly #options: RepeatableOptions;
+  readonly #known: KnownMarks;
+  readonly #request: ClaimRequest;
+  readonly #queues: string[];
+  readonly #waitsUntil: number;
+  /** replaced: a newer request may take its place, so it waits no longer. gone: its consumer hung up. */
+  #state: 'open' | 'replaced' | 'gone' = 'open';
+  /** Its claim in the wait lines. */
+  #made: OpenClaim | undefined;
+  /** It took the claim by the row. Requests of other replicas wait until it has looked at its queues. */
+  #othersWait = false;
+
+  constructor(request: ClaimRequest, id: string, options: RepeatableOptions, known: KnownMarks) {
+    this.#options = options;
+    this.#known = known;
+    this.#request = request;
+    this.#queues = queuesOf(request);
+    this.name = { mark: markOf(id, this.#queues), holder: randomUUID() };
+    this.#waitsUntil = performance.now() + (request.wait_seconds ?? 0) * 1000;
+  }
+
+  isGone = (): boolean => this.#state === 'gone';
+
+  /** Its consumer is gone. */
+  abandon(): void {
+    this.#state = 'gone';
+    this.#made?.abandon();
+  }
+
+  /** It waits no longer. It still looks at all of its queues once. */
+  replace(): void {
+    if (this.#state === 'open') this.#state = 'replaced';
+    this.#made?.replace();
+  }
+
+  /** Takes memory for an answer that another claim has leased. @throws Refusal `overloaded` */
+  takeMemory(jobs: LeasedJob[]): void {
+    this.#request.hold?.().take(jobs.reduce((sum, job) => sum + sizeOf(job), 0) * (COPIES - 1));
+  }
+
+  /** Leases jobs, or finds those that another request of the claim has leased. */
+  async lease(): Promise<LeasedJob[]> {
+    try {
+      let jobs = this.#known.has(this.name.mark) ? await this.#find({ takes: true }) : undefined;
+      while (!jobs && !this.isGone()) jobs = (await this.#claimOnce()) ?? (await this.#find({ takes: true }));
+      return jobs ?? [];
+    } finally {
+      if (this.#othersWait && !this.#made?.hasOwned()) this.#options.leave(this.name);
+    }
+  }
+
+  #waitSeconds(): number {
+    if (this.#state === 'replaced') return 0;
+    return Math.max(0, (this.#waitsUntil - performance.now()) / 1000);
+  }
+
+  /** Claims jobs. Undefined when another request was first: then there are leases to find. */
+  async #claimOnce(): Promise<LeasedJob[] | undefined> {
+    const made = this.#options.claim({ ...this.#request, wait_seconds: this.#waitSeconds() }, this.name);
+    this.#made = made;
+    if (this.isGone()) made.abandon();
+    const jobs = await made.jobs;
+    if (made.hasOwned()) this.#known.add(this.name.mark);
+    if (jobs.length > 0 || this.isGone() || !made.isTaken()) return jobs;
+    if (!made.hasOwned() && this.#state === 'open') return undefined;
+    // The request that took the claim is newer.
+    return made.hasLooked() ? [] : ((await this.#find({ takes: false })) ?? []);
+  }
+
+  /**
+   * The leases of the claim, once no other request looks at its queues. Undefined when there are none. If it `takes`, it has
+   * taken the claim then.
+   */
+  async #find({ takes }: { takes: boolean }): Promise<LeasedJob[] | undefined> {
+    const { db, queues, notifier, leave } = this.#options;
+    const { name } = this;
+    this.#known.add(name.mark);
+    // What it came with may end the leases of the claim.
+    await this.#request.settling;
+    try {
+      while (!this.isGone()) {
+        const { rows, looks, waiter } = await findLeases(db, name, { takes, waits: this.#waitSeconds() > 0 });
+        if (rows.length > 0) {
+          const jobs = await toLeases(rows, this.#queues, queues);
+          this.takeMemory(jobs);
+          return jobs;
+        }
+        if (!looks) {
+          this.#othersWait = takes;
+          if (waiter && takes) notifier.replaced(name.mark, waiter);
+          return undefined;
+        }
+        await sleep(ASK_AGAIN_MS);
+      }
+      return undefined;
+    } catch (error) {
+      // It may answer for the leases by now.
+      leave(name);
+      throw error;
+    }
+  }
+}
