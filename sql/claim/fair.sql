@@ -1,11 +1,11 @@
--- Leases the first jobs of one queue that has fairness keys. Within one priority the keys take turns. The jobs without a
--- key count as one more key. :cursor_keys says which key was served last, for each of the ranks :cursor_ranks (a rank is a
--- negated priority): the next key in order goes first.
+-- Leases the first jobs of one queue that has fairness keys. Within one priority the keys take turns. The jobs without
+-- a key count as one more key. :cursor_keys says which key was served last, for each of the ranks :cursor_ranks (a rank
+-- is a negated priority): the next key in order goes first.
 -- The rest is as in claim/plain.sql, and as in claim/limited.sql when :holds_lock is true.
 -- One probe of jobs_fair finds the next key, and one probe finds each further job of a key. So a claim costs what it
 -- returns, and one probe for each key whose jobs other claims have locked at this moment.
--- `cut` is true when there may be more jobs, though it leased fewer than asked: other claims held jobs that it counted on.
--- `ms` is how long the search took. A probe reads dead index entries, too: see src/claim/keySearch.ts.
+-- `cut` is true when there may be more jobs, though it leased fewer than asked: other claims held jobs that it counted
+-- on. `ms` is how long the search took. A probe reads dead index entries, too: see src/claim/keySearch.ts.
 with recursive any_ready (found) as materialized (values (true)),
 -- include shared/claim_allowance.sql
 -- The priorities in use, highest first. Beside each stand the slots that the ones before it leave, the key served last,
@@ -120,7 +120,8 @@ taken as materialized (
         limit 1
       ) as next
     ),
-    -- How many jobs each key gives, whoever holds them. First the turns for which there are slots, if every key has jobs enough.
+    -- How many jobs each key gives, whoever holds them. First the turns for which there are slots, if every key has
+    -- jobs enough.
     full_turns (keys, jobs) as materialized (
       select count(*), level.slots / nullif(count(*), 0)
       from (select from walk where position is not null limit level.slots) as key

@@ -1,9 +1,10 @@
--- Leases jobs of a queue with fairness keys, as claim/fair.sql does, but from the front of the queue only: its first jobs in
--- the order of arrival, from the scan floors up. Some have a fairness key, some have none. Within one priority the keys take turns
--- among these jobs. When the front holds all ready jobs, both statements lease the same jobs in the same order.
+-- Leases jobs of a queue with fairness keys, as claim/fair.sql does, but from the front of the queue only: its first
+-- jobs in the order of arrival, from the scan floors up. Some have a fairness key, some have none. Within one priority
+-- the keys take turns among these jobs. When the front holds all ready jobs, both statements lease the same jobs in the
+-- same order.
 -- It reads a bounded number of index entries: see src/claim/keySearch.ts.
--- `first_rank` and `first_position` tell where the first job with a key stands, whoever has locked it. `holds_all` tells whether
--- the ranges have no more jobs than the front. `ms` is how long the search took.
+-- `first_rank` and `first_position` tell where the first job with a key stands, whoever has locked it. `holds_all`
+-- tells whether the ranges have no more jobs than the front. `ms` is how long the search took.
 -- The ranges of the jobs without a key are :ranks to :last_positions, those of the others :fair_ranks to
 -- :fair_last_positions (src/floor/scanRanges.ts).
 with any_ready (found) as materialized (values (true)),

@@ -1,9 +1,10 @@
 -- Counts the leases that ran before the queue got its limit, and prunes the claim log.
 -- For 10 s from when the limit is set, and once more after that, it marks leases that do not count yet. By then every
--- statement that did not know of the limit has ended. The ids ascend, so that this and a settling batch cannot deadlock.
--- Every 10 s it deletes what has left the window of the rate, and raises the times from which leases and the log are
--- read. An index keeps entries of deleted rows as long as any transaction is old (docs/decisions/0010-scan-from-a-floor.md).
--- A lease ends later than the claim or the extend that set its end. 10 s are longer than either takes to commit.
+-- statement that did not know of the limit has ended. The ids ascend, so that this and a settling batch cannot
+-- deadlock. Every 10 s it deletes what has left the window of the rate, and raises the times from which leases and the
+-- log are read. An index keeps entries of deleted rows as long as any transaction is old
+-- (docs/decisions/0010-scan-from-a-floor.md). A lease ends later than the claim or the extend that set its end. 10 s
+-- are longer than either takes to commit.
 with claim_limit as materialized (
   select
     l.*,

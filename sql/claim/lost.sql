@@ -1,5 +1,5 @@
--- The running leases of one queue that were given under these nonces (see shared/claim_lease.sql). It reads all leases that
--- run: it runs only after an outage. The sweeper rescues the others.
+-- The running leases of one queue that were given under these nonces (see shared/claim_lease.sql). It reads all leases
+-- that run: it runs only after an outage. The sweeper rescues the others.
 select j.id, j.lease_token
 from dibs.jobs j
 cross join unnest(:nonces::uuid[]) as claim (nonce)

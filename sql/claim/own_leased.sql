@@ -1,6 +1,7 @@
--- Runs after a claiming statement, in its transaction, for the claims with a claim_id that have their rows: they look at their next
--- queue, or waited. Only those that it gave jobs need their rows: this spares the others a write. It fails as own.sql does, and then nothing is leased.
--- The look for leases stays a sub-select ("offset 0"): as a join, a plan made at a quiet time might read all jobs.
+-- Runs after a claiming statement, in its transaction, for the claims with a claim_id that have their rows: they look
+-- at their next queue, or waited. Only those that it gave jobs need their rows: this spares the others a write. It
+-- fails as own.sql does, and then nothing is leased. The look for leases stays a sub-select ("offset 0"): as a join, a
+-- plan made at a quiet time might read all jobs.
 with leasing as materialized (
   select mark, holder
   from unnest(:marks::uuid[], :holders::uuid[]) as claim (mark, holder)

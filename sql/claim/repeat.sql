@@ -1,7 +1,8 @@
--- The running leases of a claim, for the request that repeats it. From now on :request answers for them, too. When there
--- are none, :request takes the claim (if :takes) and may lease, unless the holder took it and looks at its queues at this
--- moment. :waits says whether :request waits when it finds no jobs.
--- Runs after lock.sql. After 64 answerers it notes only that there are more (the nil UUID): nobody gives the leases back then.
+-- The running leases of a claim, for the request that repeats it. From now on :request answers for them, too. When
+-- there are none, :request takes the claim (if :takes) and may lease, unless the holder took it and looks at its queues
+-- at this moment. :waits says whether :request waits when it finds no jobs.
+-- Runs after lock.sql. After 64 answerers it notes only that there are more (the nil UUID): nobody gives the leases
+-- back then.
 with claim as materialized (
   select
     c.holder,

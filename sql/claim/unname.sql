@@ -1,7 +1,7 @@
--- Takes the leases of a claim that nobody answers for from the claim, so that no repeat finds them any more and they can be
--- released. It runs after leave.sql, in its transaction.
--- FOR UPDATE asks dibs.by_index of each row again, which the planner takes for dear. So the jobs are found first, and then locked by
--- their ids. Only leases have an end, and the planner takes no index on leases for that.
+-- Takes the leases of a claim that nobody answers for from the claim, so that no repeat finds them any more and they
+-- can be released. It runs after leave.sql, in its transaction.
+-- FOR UPDATE asks dibs.by_index of each row again, which the planner takes for dear. So the jobs are found first, and
+-- then locked by their ids. Only leases have an end, and the planner takes no index on leases for that.
 with claim as materialized (
   select holder from dibs.repeatable_claims where mark = :mark and answerers = '{}'
 ),

@@ -1,7 +1,7 @@
--- The end of the order of arrival, and the marks that became visible since the snapshot :since (null: none). Marks above the
--- position :highest are left out: no scan floor is there.
--- A mark that :since does not show is from a transaction that was open then, or began later. Only those are read: an index
--- keeps the entries of deleted marks as long as any transaction is old, so reading all marks could take long.
+-- The end of the order of arrival, and the marks that became visible since the snapshot :since (null: none). Marks
+-- above the position :highest are left out: no scan floor is there.
+-- A mark that :since does not show is from a transaction that was open then, or began later. Only those are read: an
+-- index keeps the entries of deleted marks as long as any transaction is old, so reading all marks could take long.
 with seen as (
   select queue_id, first, last
   from dibs.arrival_marks

@@ -1,5 +1,5 @@
--- Deletes the marks that became visible after the snapshot :after, up to the snapshot :up_to. It reads only marks of the
--- transactions between them: see arrivals.sql. Marks that another replica is deleting are skipped.
+-- Deletes the marks that became visible after the snapshot :after, up to the snapshot :up_to. It reads only marks of
+-- the transactions between them: see arrivals.sql. Marks that another replica is deleting are skipped.
 -- It deletes by ctid: see maintenance/prune_answers.sql.
 delete from dibs.arrival_marks
 where ctid = any (array(

@@ -1,7 +1,7 @@
--- Gives new positions to up to :limit jobs that scan floors passed over: ready jobs of one queue, in some pieces of its order.
--- A piece is a part of one rank: it begins after its position in :positions, and ends with the one in :last_positions.
--- :has_keys says which jobs: those with fairness keys, or those without. The jobs arrive anew, in the order that they had.
--- Jobs that are being claimed at this moment are left alone. `ms` is how long the search took.
+-- Gives new positions to up to :limit jobs that scan floors passed over: ready jobs of one queue, in some pieces of its
+-- order. A piece is a part of one rank: it begins after its position in :positions, and ends with the one in
+-- :last_positions. :has_keys says which jobs: those with fairness keys, or those without. The jobs arrive anew, in the
+-- order that they had. Jobs that are being claimed at this moment are left alone. `ms` is how long the search took.
 with found as materialized (
   select job.*
   from unnest(:ranks::smallint[], :positions::bigint[], :last_positions::bigint[]) as piece (rank, position, last_position)

@@ -1,8 +1,9 @@
--- Stores scan floors of some queues where they are higher than the stored ones. :has_keys says for each whether it is the
--- floor of the jobs with fairness keys, or of the others. The rows are locked in their order, so that two replicas cannot
--- deadlock.
--- It stores nothing in a database that the replica does not know yet: on another :server, or where the order ends before
--- :newest or before a floor. That database may have been restored a moment ago, and has stored floors of its own.
+-- Stores scan floors of some queues where they are higher than the stored ones. :has_keys says for each whether it is
+-- the floor of the jobs with fairness keys, or of the others. The rows are locked in their order, so that two replicas
+-- cannot deadlock.
+-- It stores nothing in a database that the replica does not know yet: on another :server, or where the order ends
+-- before :newest or before a floor. That database may have been restored a moment ago, and has stored floors of its
+-- own.
 insert into dibs.scan_floors as stored (queue_id, rank, position, fair_position)
 select
   queue_id,

@@ -1,8 +1,9 @@
--- Tells where the first ready job is in each of some pieces of a queue's order. A piece is a part of one rank: it begins after
--- its position in :positions, and ends with the one in :last_positions. :has_keys says which jobs: those with fairness keys,
--- or those without. It takes no locks, and sees jobs that others have locked.
--- `firsts` has a position for each piece, or nothing, with commas between them. `ends` tells in the same form how many ms the
--- statement had run when it had looked into each piece. `gives_freely` is false for a paused queue, or one with a claim limit.
+-- Tells where the first ready job is in each of some pieces of a queue's order. A piece is a part of one rank: it
+-- begins after its position in :positions, and ends with the one in :last_positions. :has_keys says which jobs: those
+-- with fairness keys, or those without. It takes no locks, and sees jobs that others have locked.
+-- `firsts` has a position for each piece, or nothing, with commas between them. `ends` tells in the same form how many
+-- ms the statement had run when it had looked into each piece. `gives_freely` is false for a paused queue, or one with
+-- a claim limit.
 with found as materialized (
   select
     piece.no,

@@ -1,10 +1,10 @@
--- Gives a new head to those of the groups :groups of one queue that have none. The first blocked job of such a group becomes
--- ready, at a new position. It runs in a transaction of its own, after the one that brought or took jobs: see
+-- Gives a new head to those of the groups :groups of one queue that have none. The first blocked job of such a group
+-- becomes ready, at a new position. It runs in a transaction of its own, after the one that brought or took jobs: see
 -- src/groups/heads.ts.
--- The rows are the heads of the groups, new or not. A group without blocked jobs and without a head has no row. When the job
--- that would be the head was taken away at this moment, the row has that job, and is_head is false: the caller looks again.
--- Each group costs two probes, however many groups or jobs there are. The limits keep them probes: as joins, they would
--- read the heads and the blocked jobs of all groups.
+-- The rows are the heads of the groups, new or not. A group without blocked jobs and without a head has no row. When
+-- the job that would be the head was taken away at this moment, the row has that job, and is_head is false: the caller
+-- looks again. Each group costs two probes, however many groups or jobs there are. The limits keep them probes: as
+-- joins, they would read the heads and the blocked jobs of all groups.
 with found as materialized (
   select
     asked.group_key, head.id as head_id, head.run_at, next.id as next_id,

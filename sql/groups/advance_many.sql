@@ -1,8 +1,9 @@
--- Gives a new head to those of the groups :groups that have none, as groups/advance.sql does, but for groups of many queues:
--- the queue of each stands beside it in :queue_ids. Returns the queues of the new heads.
--- It waits for nobody. When somebody holds the job that would be the head, the group stays without one, and the caller looks
--- again.
--- It updates by ctid, which cannot change under the lock. By ids, a plan made with few queues would read all of their jobs.
+-- Gives a new head to those of the groups :groups that have none, as groups/advance.sql does, but for groups of many
+-- queues: the queue of each stands beside it in :queue_ids. Returns the queues of the new heads.
+-- It waits for nobody. When somebody holds the job that would be the head, the group stays without one, and the caller
+-- looks again.
+-- It updates by ctid, which cannot change under the lock. By ids, a plan made with few queues would read all of their
+-- jobs.
 with found as materialized (
   select next.id, next.place, nextval('dibs.positions') as position
   from unnest(:queue_ids::integer[], :groups::text[]) as asked (queue_id, group_key)

@@ -1,8 +1,8 @@
--- Finds groups that have blocked jobs but no head. It looks at the next :limit groups with blocked jobs: those after the group
--- :after of the queue :queue_id, up to the last group of the queue :to_queue_id. `queue_ids` and `groups` name those without a
--- head. `last_queue_id` and `last_group` name the last group that it looked at.
--- It goes from group to group. A group costs 7 µs, whether it has one job or 100,000, and whether it shares its queue with
--- other groups or not.
+-- Finds groups that have blocked jobs but no head. It looks at the next :limit groups with blocked jobs: those after
+-- the group :after of the queue :queue_id, up to the last group of the queue :to_queue_id. `queue_ids` and `groups`
+-- name those without a head. `last_queue_id` and `last_group` name the last group that it looked at.
+-- It goes from group to group. A group costs 7 µs, whether it has one job or 100,000, and whether it shares its queue
+-- with other groups or not.
 with recursive waiting as (
   (
     select queue_id, group_key

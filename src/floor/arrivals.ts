@@ -25,15 +25,15 @@ export interface ArrivalListeners {
   /** These marks became visible. */
   marked(marks: ArrivalMark[]): void;
   /**
-   * The server is another one, or started again: what is known of positions may be wrong. If the order now ends before what
-   * was known, the database was set back in time, to `end`: positions after it are given out again.
+   * The server is another one, or started again: what is known of positions may be wrong. If the order now ends before
+   * what was known, the database was set back in time, to `end`: positions after it are given out again.
    */
   setBack(end: number | undefined): void;
 }
 
 /**
- * The order of arrival, as a replica knows it. A job takes its position before its transaction commits. Nearly every job
- * commits within LAG_MS. Scan floors (scanFloor.ts) rely on that. A job that may be later is marked, in the table
+ * The order of arrival, as a replica knows it. A job takes its position before its transaction commits. Nearly every
+ * job commits within LAG_MS. Scan floors (scanFloor.ts) rely on that. A job that may be later is marked, in the table
  * dibs.arrival_marks: dibs.enqueue marks its jobs in its own transaction, and `watch` marks those of Dibs' own
  * statements. Each replica sees each mark once, after its commit, and looks there for jobs that its floors passed over.
  */

@@ -8,8 +8,9 @@ const SLOW_RANK_MS = 20;
 export const QUICK_MS = 1;
 
 /**
- * The ranks without a level: no ready job was seen there yet, and few dead entries. They share one floor. It rises to the end
- * of the order. If the surveys on the way took little, these ranks are then scanned whole, from their beginning.
+ * The ranks without a level: no ready job was seen there yet, and few dead entries. They share one floor. It rises to
+ * the end of the order. If the surveys on the way took little, these ranks are then scanned whole, from their
+ * beginning.
  */
 export function createBareRanks(now: () => number) {
   let floor = -1;

@@ -5,8 +5,8 @@ const STORED_JOBS = 1000;
 const STORED_MS = 10;
 
 /**
- * The scan floor of one rank: nothing up to this position can be claimed any more. It only rises. It begins at `first`, and
- * surveys up to there took `firstMs`.
+ * The scan floor of one rank: nothing up to this position can be claimed any more. It only rises. It begins at `first`,
+ * and surveys up to there took `firstMs`.
  */
 export function createLevel(first: number, firstMs: number, now: () => number) {
   let floor = first;
@@ -32,7 +32,8 @@ export function createLevel(first: number, firstMs: number, now: () => number) {
     leased(position: number, count: number, startedAt: number): void {
       jobs += count;
       stuck = undefined;
-      // A job that the claim of `next` could not see, or found locked, is leased by now. Or it commits late, and is marked.
+      // A job that the claim of `next` could not see, or found locked, is leased by now. Or it commits late, and is
+      // marked.
       if (next && startedAt >= next.at + LAG_MS) raise(Math.min(next.position, position));
       if (!next && position > floor) next = { position, at: now() };
     },
@@ -49,7 +50,10 @@ export function createLevel(first: number, firstMs: number, now: () => number) {
       raise(position);
     },
 
-    /** Passes jobs up to `to`, when the first ready one has been locked at this position for a while. Returns whether it did. */
+    /**
+     * Passes jobs up to `to`, when the first ready one has been locked at this position for a while. Returns whether it
+     * did.
+     */
     passLocked(position: number, to: number): boolean {
       if (stuck?.position !== position) stuck = { position, since: now() };
       if (now() < stuck.since + LAG_MS) return false;

@@ -3,7 +3,9 @@ export const LAG_MS = 250;
 /** What a replica knows of the order is good for this time. */
 const FRESH_MS = 2000;
 
-/** Where the order of arrival ends, and where it ended LAG_MS ago: up to there, all jobs have committed, or are marked. */
+/**
+ * Where the order of arrival ends, and where it ended LAG_MS ago: up to there, all jobs have committed, or are marked.
+ */
 export function createOrderEnd(now: () => number) {
   /** Ends of the order, and when each was known: one that is at least LAG_MS old, and those known since. */
   let ends: { position: number; at: number }[] = [];

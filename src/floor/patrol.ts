@@ -16,9 +16,9 @@ const dueAt = ({ patrolledAt, claimed }: ScannedQueue) => patrolledAt + (claimed
 const isSuspect = (queue: ScannedQueue) => scanOrdersOf(queue).some(({ floor }) => floor.isSuspect());
 
 /**
- * Patrols over all that lies below the floors of this replica: one queue after the other, piece by piece. It finds the jobs
- * that have no mark: those that a claim had locked when the floor passed them, and rolled back, and those of a replica that
- * died before it marked them.
+ * Patrols over all that lies below the floors of this replica: one queue after the other, piece by piece. It finds the
+ * jobs that have no mark: those that a claim had locked when the floor passed them, and rolled back, and those of a
+ * replica that died before it marked them.
  */
 export function createPatrol({ queues, recall }: { queues: ScannedQueues; recall: Recall }) {
   /** The patrol that has begun: where it goes on. */

@@ -29,7 +29,9 @@ export interface Raised {
   inMs?: number;
 }
 
-/** Raises floors for claims that came to the end of their scans: up to the next ready jobs, or to the end of the order. */
+/**
+ * Raises floors for claims that came to the end of their scans: up to the next ready jobs, or to the end of the order.
+ */
 export function createRaiseFloor({ db, arrivals }: { db: Db; arrivals: Arrivals }) {
   const now = () => performance.now();
   const surveys = createSurveys({ db, arrivals });

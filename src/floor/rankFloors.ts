@@ -4,8 +4,8 @@ import { ALL_RANKS, END, type Piece } from './scanRanges.ts';
 import { WIDTH } from './widths.ts';
 
 /**
- * The floor of each rank of an order. A rank in which jobs were leased has a level: a floor of its own. So has one with many
- * dead entries. All other ranks are bare (bareRanks.ts).
+ * The floor of each rank of an order. A rank in which jobs were leased has a level: a floor of its own. So has one with
+ * many dead entries. All other ranks are bare (bareRanks.ts).
  */
 export function createRankFloors(now: () => number) {
   const levels = new Map<number, Level>();
@@ -51,7 +51,10 @@ export function createRankFloors(now: () => number) {
     wholeRanks: (): Piece[] =>
       bare.isWhole() ? ALL_RANKS.filter(isBare).map((rank) => ({ rank, from: -1, to: END })) : [],
 
-    /** Before a claim: scans bare ranks whole, if their floor is near the end of the order and surveys of them were quick. */
+    /**
+     * Before a claim: scans bare ranks whole, if their floor is near the end of the order and surveys of them were
+     * quick.
+     */
     openBare(committedUpTo: number): void {
       if (bare.floor() + WIDTH >= committedUpTo) bare.arrived();
     },

@@ -5,7 +5,8 @@ import type { Arrivals } from './arrivals.ts';
 import { type ScannedQueue, type ScanOrder, scanOrdersOf } from './scanOrder.ts';
 import { rangesOf } from './scanRanges.ts';
 
-// Planned for each call, by statistics from the middle of a burst, it took 2 s over an empty piece. The patrol stood still.
+// Planned for each call, by statistics from the middle of a burst, it took 2 s over an empty piece. The patrol stood
+// still.
 const statement = prepared('floor/recall', row<{ count: number; ms: number }>());
 
 /** The number of jobs that one statement recalls. */

@@ -31,8 +31,8 @@ async function recallMarked(marks: ArrivalMark[], queues: ScannedQueues, recall:
 }
 
 /**
- * The duty that recalls jobs which a scan floor passed over: it gives them new positions. No claim looks below its floor.
- * Places that marks name are searched at once. All others are patrolled over, again and again.
+ * The duty that recalls jobs which a scan floor passed over: it gives them new positions. No claim looks below its
+ * floor. Places that marks name are searched at once. All others are patrolled over, again and again.
  * Returns the time in milliseconds until the patrol goes on.
  */
 export function recallPassedOver(context: {

@@ -19,7 +19,9 @@ interface Leased {
   position: number;
 }
 
-/** What a claim scans. It does not see what comes after `cut`, the piece with which it ends before the end of the order. */
+/**
+ * What a claim scans. It does not see what comes after `cut`, the piece with which it ends before the end of the order.
+ */
 function rangesAbove(floors: RankFloors, width: ClaimWidth, committedUpTo: number) {
   const ranks = floors.ranksWithFloor();
   const ranges: ScanRanges = newRanges();
@@ -53,8 +55,8 @@ function reachedIn(jobs: Leased[]): Map<number, { position: number; count: numbe
 }
 
 /**
- * The scan floors of one order: for each rank, the position below which nothing can be claimed any more. A claim scans from
- * there, over a bounded number of positions. See README.md.
+ * The scan floors of one order: for each rank, the position below which nothing can be claimed any more. A claim scans
+ * from there, over a bounded number of positions. See README.md.
  * All jobs up to `committedUpTo` have committed, or are marked (arrivals.ts). Floors stay below it.
  */
 export function createScanFloor(now: () => number = () => performance.now()) {
@@ -113,7 +115,10 @@ export function createScanFloor(now: () => number = () => performance.now()) {
 
     suspect,
 
-    /** Whether something hints at jobs below the floor: a claim failed, the floor passed a locked job, a patrol found jobs, or the floor is new. */
+    /**
+     * Whether something hints at jobs below the floor: a claim failed, the floor passed a locked job, a patrol found
+     * jobs, or the floor is new.
+     */
     isSuspect: (): boolean => now() < suspectUntil,
 
     /** Another replica stored this floor. */

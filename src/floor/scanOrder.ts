@@ -7,7 +7,10 @@ export interface SurveyRun {
   done: Promise<void>;
 }
 
-/** What a replica remembers of the order of some jobs of a queue: of those with fairness keys (`hasKeys`), or of the others. */
+/**
+ * What a replica remembers of the order of some jobs of a queue: of those with fairness keys (`hasKeys`), or of the
+ * others.
+ */
 export interface ScanOrder {
   queueId: number;
   hasKeys: boolean;

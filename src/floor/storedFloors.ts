@@ -4,8 +4,8 @@ import type { Arrivals } from './arrivals.ts';
 import { type ScannedQueues, type ScanOrder, scanOrdersOf } from './scanOrder.ts';
 
 /*
- * The table dibs.scan_floors keeps floors for replicas that start, or did not claim from a queue for a while. Without it,
- * they would survey each queue from its beginning.
+ * The table dibs.scan_floors keeps floors for replicas that start, or did not claim from a queue for a while. Without
+ * it, they would survey each queue from its beginning.
  */
 
 /** The stored floors of an order are read at most this often. */

@@ -50,7 +50,10 @@ export function createSurveys({ db, arrivals }: { db: Db; arrivals: Arrivals }) 
     };
   }
 
-  /** The position up to which all jobs have committed, or are marked. Undefined when the replica stops before it is known. */
+  /**
+   * The position up to which all jobs have committed, or are marked. Undefined when the replica stops before it is
+   * known.
+   */
   async function committedUpTo(): Promise<number | undefined> {
     while (!isStopped) {
       const position = arrivals.committedUpTo();
@@ -61,7 +64,9 @@ export function createSurveys({ db, arrivals }: { db: Db; arrivals: Arrivals }) 
     return undefined;
   }
 
-  /** Surveys each rank until its first ready job is found (then it is in `found`), or the end of the order is reached. */
+  /**
+   * Surveys each rank until its first ready job is found (then it is in `found`), or the end of the order is reached.
+   */
   async function surveyAll(order: ScanOrder, found: SurveyRun['firsts']): Promise<void> {
     const { floor } = order;
     const end = await committedUpTo();

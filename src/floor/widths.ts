@@ -3,8 +3,8 @@ export const WIDTH = 2 ** 15;
 const LEAST = 2 ** 10;
 
 /**
- * How many positions a survey or a search goes over, so that it takes about `targetMs`: from 32,768 on, by the time that the
- * last one took, but at most four times as many. An eighth after one that failed by its time limit.
+ * How many positions a survey or a search goes over, so that it takes about `targetMs`: from 32,768 on, by the time
+ * that the last one took, but at most four times as many. An eighth after one that failed by its time limit.
  */
 export function createAdaptiveWidth(targetMs: number) {
   let width = WIDTH;
@@ -27,7 +27,10 @@ export function createAdaptiveWidth(targetMs: number) {
   };
 }
 
-/** How many positions a claim scans at most: 32,768. An eighth after one that failed, and twice as many after each that did not. */
+/**
+ * How many positions a claim scans at most: 32,768. An eighth after one that failed, and twice as many after each that
+ * did not.
+ */
 export function createClaimWidth() {
   let width = WIDTH;
   let isSurveying = false;
@@ -36,7 +39,9 @@ export function createClaimWidth() {
     /** A rank that has more positions above its floor needs surveys. */
     get: (): number => width,
 
-    /** What a claim scans of a rank that needs surveys: little while they run, because they go over the same positions. */
+    /**
+     * What a claim scans of a rank that needs surveys: little while they run, because they go over the same positions.
+     */
     ofCut: (): number => (isSurveying ? LEAST : width),
 
     setSurveying(is: boolean): void {
