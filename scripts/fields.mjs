@@ -20,6 +20,14 @@ const moved = columnNames.filter((name) => !columnOf(name).isMapped && !columnOf
 const attributes = Object.entries(NEW_JOB);
 const asSent = attributes.filter(([, { isColumn }]) => isColumn);
 
+/** The first answer to an enqueue has no payload, and tells nothing of duplicates. */
+function keptValue(name) {
+  if (name === 'queue') return ':queue::text';
+  const column = columnNames.find((column) => nameOf(column) === name);
+  if (column === undefined || name === 'payload') return 'null';
+  return isJson(COLUMNS[column]) ? `j.${column}::text` : `j.${column}`;
+}
+
 const FRAGMENTS = {
   job_columns: [
     'The columns of a job `j` that every answer shows. Each statement adds the others that its answer shows.',
@@ -39,8 +47,8 @@ const FRAGMENTS = {
     list(asSent.map(([name, field]) => `new.${name}${isJson(field) ? '::json' : ''}`)),
   ],
   kept_values: [
-    'What an idempotency key keeps of a job of `asked` that is inserted now: the attributes of dibs.kept_job, in its order.',
-    list(Object.values(KEPT_JOB)),
+    'What an idempotency key keeps of a job `j` of the queue :queue that is inserted: the attributes of dibs.kept_job.',
+    list(KEPT_JOB.map(keptValue)),
   ],
   changed_columns: [
     'The columns of a job `j` that a change sets as they are sent. What is null stays as it is.',

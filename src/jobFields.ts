@@ -142,33 +142,30 @@ export const NEW_JOB = {
   awaited_seconds: { type: 'double precision', many: 'waits' },
 } as const satisfies Record<string, Attribute>;
 
-/**
- * What an idempotency key keeps of a job: the attributes of the type dibs.kept_job, in its order. Each has the value
- * that it has right after the insert, as an expression of sql/shared/once_records.sql.
- */
-export const KEPT_JOB = {
-  id: 'asked.id',
-  queue: ':queue::text',
-  state: 'state',
-  priority: 'priority',
-  attempt: '0',
-  max_attempts: 'max_attempts',
-  deliveries: '0',
-  group: 'group_key',
-  fairness_key: 'fairness_key',
-  unique_key: 'unique_key',
-  run_at: 'decided_run_at',
-  created_at: 'now()',
-  headers: 'headers',
-  lease_expires_at: 'null',
-  finished_at: 'null',
-  worker: 'null',
-  last_error: 'null',
-  progress: 'null',
-  result: 'null',
-  payload: 'null',
-  deduplicated: 'null',
-} as const;
+/** What an idempotency key keeps of a job: the attributes of the type dibs.kept_job, in its order. */
+export const KEPT_JOB = [
+  'id',
+  'queue',
+  'state',
+  'priority',
+  'attempt',
+  'max_attempts',
+  'deliveries',
+  'group',
+  'fairness_key',
+  'unique_key',
+  'run_at',
+  'created_at',
+  'headers',
+  'lease_expires_at',
+  'finished_at',
+  'worker',
+  'last_error',
+  'progress',
+  'result',
+  'payload',
+  'deduplicated',
+] as const;
 
 /** The columns that a change sets as they are sent. */
 export const CHANGED = columnNames.filter((name) => columnOf(name).isChanged);

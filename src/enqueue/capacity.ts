@@ -6,10 +6,9 @@ import type { Database } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import { textArray } from '../postgres/textArray.ts';
 import type { Queue } from '../queues/cache.ts';
-import { queueIdsOf } from './enqueueWithin.ts';
-import { firstOfKeys, hasUniqueKey } from './insert.ts';
-import type { JobToInsert } from './newJob.ts';
-import { weigh } from './weight.ts';
+import { firstOfKeys } from './insert.ts';
+import { hasUniqueKey, type JobToInsert, queueIdsOf } from './newJob.ts';
+import { weigh } from './ways.ts';
 
 const statements = {
   capacity: prepared('enqueue/capacity', row<{ capacity: number | null }>()),
@@ -75,8 +74,62 @@ const whenAllEnded = (known: Known) =>
     else known.allEnded = resolve;
   });
 
-/** Keeps enqueues within the `max_ready` of their queues: exact but for the requests that are under way. */
-export function createCapacity(db: Database) {
+/** The free places of a queue. None when it has no max_ready any more. */
+async function freePlaces(db: Database, queue_id: number, known: Known): Promise<number | undefined> {
+  if (performance.now() >= known.aboveFloorsUntil)
+    try {
+      const count = callOf(statements.capacity, { queue_id });
+      const [, rows] = await db.pipeline([timeLimit(COUNT_LIMIT_MS), count]);
+      return rows?.[0]?.capacity as number | undefined;
+    } catch (error) {
+      if (!isTimeLimit(error)) throw error;
+      known.aboveFloorsUntil = performance.now() + ABOVE_FLOORS_MS;
+    }
+  const [row] = await db.query(statements.aboveFloors, { queue_id });
+  return row?.capacity ?? undefined;
+}
+
+/** Begins the requests for which there certainly is capacity. Tells for each request whether it has begun. */
+async function count(db: Database, queueId: number, known: Known, requests: Request[]): Promise<boolean[]> {
+  const { jobsUnderWay } = known;
+  known.uncounted = 0;
+  const started = performance.now();
+  const places = await freePlaces(db, queueId, known);
+  const ended = performance.now();
+  let left = (places ?? Number.POSITIVE_INFINITY) - jobsUnderWay;
+  const begun = requests.map(({ jobs }) => {
+    if (left <= 0 || jobs > left) return false;
+    left -= jobs;
+    begin(known, jobs);
+    return true;
+  });
+  known.uncounted = Math.max(0, left * UNCOUNTED_FRACTION);
+  // Until somebody is refused, a claim may free a place that nobody else wants.
+  known.full = left <= 0 && jobsUnderWay === 0 && begun.includes(false);
+  known.until = ended + Math.min(HOLD * (ended - started), LONGEST_HOLD_MS);
+  return begun;
+}
+
+/** The jobs whose unique keys no other job holds. */
+async function withoutDuplicates(db: Database, queue: Queue, jobs: JobToInsert[]): Promise<JobToInsert[]> {
+  const unique_keys = jobs.flatMap((job) => job.unique_key ?? []);
+  if (unique_keys.length === 0) return jobs;
+  const rows = await db.query(statements.heldKeys, {
+    queue_id: queue.id,
+    unique_keys: textArray(unique_keys),
+  });
+  const held = new Set(rows.map((row) => row.unique_key));
+  return jobs.filter((job) => !hasUniqueKey(job) || !held.has(job.unique_key as string));
+}
+
+/** What the jobs of one queue bring to it. `now` is the database's time in milliseconds. */
+const requestOf = (jobs: JobToInsert[], now: number): Request => ({
+  jobs: jobs.filter((job) => job.delay_seconds === 0 && (job.run_at?.getTime() ?? 0) <= now).length,
+  weight: weigh(jobs),
+});
+
+/** The requests that are under way, and what is known of their queues. */
+function createRequests(db: Database) {
   const queues = new Map<number, Known>();
 
   function knownOf(queueId: number): Known {
@@ -88,42 +141,6 @@ export function createCapacity(db: Database) {
     return known;
   }
 
-  /** The free places of a queue. None when it has no max_ready any more. */
-  async function freePlaces(queue_id: number, known: Known): Promise<number | undefined> {
-    if (performance.now() >= known.aboveFloorsUntil)
-      try {
-        const count = callOf(statements.capacity, { queue_id });
-        const [, rows] = await db.pipeline([timeLimit(COUNT_LIMIT_MS), count]);
-        return rows?.[0]?.capacity as number | undefined;
-      } catch (error) {
-        if (!isTimeLimit(error)) throw error;
-        known.aboveFloorsUntil = performance.now() + ABOVE_FLOORS_MS;
-      }
-    const [row] = await db.query(statements.aboveFloors, { queue_id });
-    return row?.capacity ?? undefined;
-  }
-
-  /** Begins the requests for which there certainly is capacity. Tells for each request whether it has begun. */
-  async function count(queueId: number, known: Known, requests: Request[]): Promise<boolean[]> {
-    const { jobsUnderWay } = known;
-    known.uncounted = 0;
-    const started = performance.now();
-    const places = await freePlaces(queueId, known);
-    const ended = performance.now();
-    let left = (places ?? Number.POSITIVE_INFINITY) - jobsUnderWay;
-    const begun = requests.map(({ jobs }) => {
-      if (left <= 0 || jobs > left) return false;
-      left -= jobs;
-      begin(known, jobs);
-      return true;
-    });
-    known.uncounted = Math.max(0, left * UNCOUNTED_FRACTION);
-    // Until somebody is refused, a claim may free a place that nobody else wants.
-    known.full = left <= 0 && jobsUnderWay === 0 && begun.includes(false);
-    known.until = ended + Math.min(HOLD * (ended - started), LONGEST_HOLD_MS);
-    return begun;
-  }
-
   /** One count serves all requests that have gathered. Tells for each request whether it has begun. */
   const beginAfterCount = createBatcher<Request, boolean>({
     weigh: ({ weight }) => weight,
@@ -131,13 +148,13 @@ export function createCapacity(db: Database) {
     async run(queueId, requests) {
       const known = knownOf(queueId);
       const alone = known.requestsUnderWay === 0;
-      const begun = await count(queueId, known, requests);
+      const begun = await count(db, queueId, known, requests);
       if (alone || !begun.includes(false)) return begun;
       // The count may have seen the jobs that were under way, or not. It is exact once all of these requests have ended.
       for (const [i, { jobs }] of requests.entries()) if (begun[i]) end(known, jobs);
       known.uncounted = 0;
       await whenAllEnded(known);
-      return count(queueId, known, requests);
+      return count(db, queueId, known, requests);
     },
   });
 
@@ -154,33 +171,24 @@ export function createCapacity(db: Database) {
     if (!(await beginAfterCount(queue.id, request))) throw queueFull(queue.name);
   }
 
-  /** The jobs whose unique keys no other job holds. */
-  async function withoutDuplicates(queue: Queue, jobs: JobToInsert[]): Promise<JobToInsert[]> {
-    const unique_keys = jobs.flatMap((job) => job.unique_key ?? []);
-    if (unique_keys.length === 0) return jobs;
-    const rows = await db.query(statements.heldKeys, {
-      queue_id: queue.id,
-      unique_keys: textArray(unique_keys),
-    });
-    const held = new Set(rows.map((row) => row.unique_key));
-    return jobs.filter((job) => !hasUniqueKey(job) || !held.has(job.unique_key as string));
-  }
+  return { knownOf, beginOrRefuse };
+}
+
+/** Keeps enqueues within the `max_ready` of their queues: exact but for the requests that are under way. */
+export function createCapacity(db: Database) {
+  const { knownOf, beginOrRefuse } = createRequests(db);
 
   /** Begins the request of these jobs of one queue, and returns it. A duplicate needs no capacity. @throws Refusal `queue_full` */
   async function beginJobs(queue: Queue, known: Known, jobs: JobToInsert[], now: number) {
-    const requestOf = (some: JobToInsert[]): Request => ({
-      jobs: some.filter((job) => job.delay_seconds === 0 && (job.run_at?.getTime() ?? 0) <= now).length,
-      weight: weigh(some),
-    });
-    const request = requestOf(jobs);
+    const request = requestOf(jobs, now);
     try {
       await beginOrRefuse(queue, known, request);
       return request;
     } catch (error) {
       if (!(error instanceof Refusal && error.code === 'queue_full')) throw error;
-      const fresh = await withoutDuplicates(queue, jobs);
+      const fresh = await withoutDuplicates(db, queue, jobs);
       if (fresh.length === jobs.length) throw error;
-      const smaller = requestOf(fresh);
+      const smaller = requestOf(fresh, now);
       if (fresh.length > 0) await beginOrRefuse(queue, known, smaller);
       else begin(known, smaller.jobs);
       return smaller;

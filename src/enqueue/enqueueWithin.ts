@@ -7,17 +7,13 @@ import type { Database, Db } from '../postgres/pool.ts';
 import { createSemaphore } from '../postgres/semaphore.ts';
 import { inTurnOf } from '../postgres/transactions.ts';
 import type { Insert } from './insert.ts';
-import type { JobToInsert } from './newJob.ts';
+import { type JobToInsert, queueIdsOf } from './newJob.ts';
 
 /** So many of these transactions run at once. The pool's other connections serve others. */
 const AT_ONCE = 4;
 
 /** Work in a transaction. The jobs are inserted when, and if, it calls `enqueueIn`. */
 export type Within<T> = (transaction: Db, enqueueIn: () => Promise<Job[]>) => Promise<T>;
-
-/** The ids of the queues of these jobs, ascending. */
-export const queueIdsOf = (jobs: JobToInsert[]): number[] =>
-  [...new Set(jobs.map((job) => job.queue.id))].sort((a, b) => a - b);
 
 /** Makes the function that inserts jobs in one transaction with other work. `inserted` is called after the commit. */
 export function createTransact(context: {

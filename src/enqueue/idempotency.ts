@@ -39,8 +39,49 @@ const asKept = (jobs: Job[]): Job[] => jobs.map((job) => ({ ...job }));
 
 const replay = ({ jobs, older }: Once): Once => ({ jobs, older, replayed: true });
 
-/** Carries out requests once for each key. The record of the key commits together with the jobs. */
-export function idempotentEnqueue(context: {
+/** Keeps what is answered in the end, and returns it. In an outage the first answer stays, as another replica would give that. */
+async function conclude(
+  db: Database,
+  request: IdempotentRequest,
+  first: Once,
+  finished: Job | undefined,
+): Promise<Once> {
+  const last = finished ? { jobs: [finished] } : first;
+  try {
+    await keepJobs(db, request, last.jobs);
+    return last;
+  } catch (error) {
+    if (!isOutage(error)) throw error;
+    return first;
+  }
+}
+
+/** Waits until nothing replaces the kept jobs any more, and returns them. */
+async function whenFinal(
+  db: Database,
+  request: IdempotentRequest,
+  kept: Begun['given'],
+  closed: () => boolean,
+): Promise<Once> {
+  let known = kept;
+  while (known.open && !closed()) {
+    await sleep(LOOK_MS);
+    known = (await recall(db, request)) ?? { ...known, open: false };
+  }
+  return known;
+}
+
+/** The answer of a request. As soon as its client has hung up, what there is: the wait goes on without it. */
+async function answerOrLeave({ begun, answer }: UnderWay, afterwards: Afterwards | undefined) {
+  if (!afterwards) return answer;
+  const { given } = await begun;
+  return new Promise<Once>((resolve, reject) => {
+    answer.then(resolve, reject);
+    afterwards.onHangup(() => resolve(given));
+  });
+}
+
+interface Context {
   db: Database;
   enqueueWithin: Enqueue['enqueueWithin'];
   enqueueTogether: Enqueue['enqueueTogether'];
@@ -48,13 +89,12 @@ export function idempotentEnqueue(context: {
   ledger: Ledger;
   /** True when this replica stops, and lets no client wait any more. */
   closed(): boolean;
-}) {
-  const { db, enqueueWithin, enqueueTogether, insertOnce, closed } = context;
-  const underWay = new Map<string, UnderWay>();
-  context.ledger.count('idempotency_keys', () => underWay.size);
+}
 
-  /** Carries the request out in a transaction of its own, unless it was carried out before. */
-  const carryOut = ({ request, jobs, at, afterwards, by }: IdempotentEnqueue) =>
+/** Makes the function that carries a request out, unless it was carried out before. */
+function createCarryOut({ db, enqueueWithin, enqueueTogether, insertOnce }: Context) {
+  /** In a transaction of its own. */
+  const carryOutAlone = ({ request, jobs, at, afterwards, by }: IdempotentEnqueue) =>
     enqueueWithin<Begun>(
       jobs,
       at,
@@ -68,29 +108,7 @@ export function idempotentEnqueue(context: {
       { by },
     );
 
-  /** Keeps what is answered in the end, and returns it. In an outage the first answer stays, as another replica would give that. */
-  async function conclude(request: IdempotentRequest, first: Once, finished: Job | undefined): Promise<Once> {
-    const last = finished ? { jobs: [finished] } : first;
-    try {
-      await keepJobs(db, request, last.jobs);
-      return last;
-    } catch (error) {
-      if (!isOutage(error)) throw error;
-      return first;
-    }
-  }
-
-  /** Waits until nothing replaces the kept jobs any more, and returns them. */
-  async function whenFinal(request: IdempotentRequest, kept: Begun['given']): Promise<Once> {
-    let known = kept;
-    while (known.open && !closed()) {
-      await sleep(LOOK_MS);
-      known = (await recall(db, request)) ?? { ...known, open: false };
-    }
-    return known;
-  }
-
-  async function recallOrCarryOut(asked: IdempotentEnqueue): Promise<Begun> {
+  return async function carryOut(asked: IdempotentEnqueue): Promise<Begun> {
     const { request, jobs, at, afterwards } = asked;
     const done = await enqueueTogether(jobs, at, async (jobs) => {
       const inserted = await insertOnce({ request, jobs, openSeconds: afterwards?.seconds });
@@ -101,8 +119,16 @@ export function idempotentEnqueue(context: {
     // create its queue again.
     const given = await recall(db, request);
     if (given) return { given };
-    return carryOut(asked);
-  }
+    return carryOutAlone(asked);
+  };
+}
+
+/** Carries out requests once for each key. The record of the key commits together with the jobs. */
+export function idempotentEnqueue(context: Context) {
+  const { db, closed } = context;
+  const carryOut = createCarryOut(context);
+  const underWay = new Map<string, UnderWay>();
+  context.ledger.count('idempotency_keys', () => underWay.size);
 
   /** It may go on for long without its client. So it knows no more of its request than it needs: no body, no connection. */
   async function finish(
@@ -113,28 +139,18 @@ export function idempotentEnqueue(context: {
   ): Promise<Once> {
     try {
       const { given, enqueued } = await begun;
-      if (!enqueued) return replay(await whenFinal(request, given));
-      return afterwards ? await conclude(request, given, await afterwards.finished(enqueued)) : given;
+      if (!enqueued) return replay(await whenFinal(db, request, given, closed));
+      return afterwards ? await conclude(db, request, given, await afterwards.finished(enqueued)) : given;
     } finally {
       underWay.delete(id);
     }
-  }
-
-  /** The answer of a request. As soon as its client has hung up, what there is: the wait goes on without it. */
-  async function answerOrLeave({ begun, answer }: UnderWay, afterwards: Afterwards | undefined) {
-    if (!afterwards) return answer;
-    const { given } = await begun;
-    return new Promise<Once>((resolve, reject) => {
-      answer.then(resolve, reject);
-      afterwards.onHangup(() => resolve(given));
-    });
   }
 
   function begin(id: string, asked: IdempotentEnqueue): UnderWay {
     const { request, afterwards } = asked;
     const hold = afterwards?.hold();
     hold?.take(LEFT_WAIT_BYTES, 'waiting');
-    const begun = recallOrCarryOut(asked);
+    const begun = carryOut(asked);
     const answer = finish(id, request, afterwards, begun).finally(() => hold?.release());
     // Maybe nobody waits for it any more.
     answer.catch(() => undefined);

@@ -20,6 +20,12 @@ export interface JobToInsert extends RareFields {
   awaited_seconds: number | null;
 }
 
+export const hasUniqueKey = (job: JobToInsert): boolean => job.unique_key !== null;
+
+/** The ids of the queues of these jobs, ascending. */
+export const queueIdsOf = (jobs: JobToInsert[]): number[] =>
+  [...new Set(jobs.map((job) => job.queue.id))].sort((a, b) => a - b);
+
 /** What the database decides about a new job. */
 export type Inserted = Pick<JobRow, 'state' | 'run_at' | 'created_at'>;
 

@@ -1,42 +1,29 @@
 import { createBatcher } from '../batching/batcher.ts';
 import { type JoinRoundTrip, type RoundTrip, SEEN } from '../batching/roundTrip.ts';
-import { QueueGone } from '../errors.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
-import type { Job, JobState } from '../job.ts';
+import type { Job } from '../job.ts';
 import { isRepeat } from '../postgres/errorClasses.ts';
+import { callOf } from '../postgres/pipeline.ts';
+import type { Db } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import { textArray } from '../postgres/textArray.ts';
 import type { Queue } from '../queues/cache.ts';
 import type { IdempotentRequest } from '../verbs/enqueue.ts';
-import { type JobToInsert, newJobParameters, toJob } from './newJob.ts';
-import { weigh } from './weight.ts';
+import { insertParameters, statements as inserts, toJobs } from './insert.ts';
+import type { JobToInsert } from './newJob.ts';
+import { dealOut } from './uniqueBatcher.ts';
+import { weigh } from './ways.ts';
 
 const statements = {
-  once: prepared('enqueue/insert_once', row<Decided | PassedOver>()),
-  /** For new keys only: it fails for a repeat. */
-  newOnce: prepared('enqueue/insert_new_once', row<Decided>()),
+  keep: prepared('enqueue/idempotency_keep_new'),
+  taken: prepared('enqueue/idempotency_taken', row<{ n: number }>()),
 };
 
-/** After a repeat, others are likely. For so long, the statement serves that passes them over. */
+/** After a repeat, others are likely. For so long, keys are looked for before their jobs are inserted. */
 const REPEATS_MS = 10_000;
 
-/** A batch has at most this number of requests, and as many jobs as any (weight.ts). */
+/** A batch has at most this number of requests, and as many jobs as any (ways.ts). */
 const BATCH_REQUESTS = 250;
-
-/** What the database decides about a job. Without an id, it holds for all jobs that are ready. */
-interface Decided {
-  id: string | null;
-  state: JobState;
-  run_at: string;
-  created_at: string;
-}
-
-interface PassedOver {
-  id: string | null;
-  state: null;
-  run_at: null;
-  created_at: null;
-}
 
 /** A request with an idempotency key. */
 export interface OnceRequest {
@@ -57,11 +44,17 @@ const byId = (a: Numbered, b: Numbered) => (firstOf(a) < firstOf(b) ? -1 : 1);
 
 const isReadyAtOnce = ({ run_at, delay_seconds }: JobToInsert) => run_at === null && delay_seconds === 0;
 
+const keysOf = (requests: IdempotentRequest[]) => ({
+  routes: textArray(requests.map(({ route }) => route)),
+  keys: textArray(requests.map(({ key }) => key)),
+});
+
 /**
  * Enqueues the jobs of requests with idempotency keys, in round trips of their queue that wait only for a short time. The
  * result is undefined for a request whose key has a record already. @throws QueueGone when the queue was deleted
  */
 export function createOnceBatcher(context: {
+  db: Db;
   joinRoundTrip: JoinRoundTrip;
   arrivals: Arrivals;
   newId: (queueId: number) => string;
@@ -72,60 +65,78 @@ export function createOnceBatcher(context: {
   const { joinRoundTrip, arrivals, newId, inserted, goAlong } = context;
   let repeatsUntil = Number.NEGATIVE_INFINITY;
 
+  /** Tells for each request whether its key has a record. */
+  async function areTaken(on: Db, requests: IdempotentRequest[]): Promise<boolean[]> {
+    const places = new Set((await on.query(statements.taken, keysOf(requests))).map(({ n }) => n));
+    return requests.map((_, i) => places.has(i + 1));
+  }
+
+  const isTaken = createBatcher<IdempotentRequest, boolean>({
+    weigh: () => 1 / BATCH_REQUESTS,
+    maxWeight: 1,
+    run: (_, requests) => areTaken(context.db, requests),
+  });
+
+  /** Inserts the jobs, and keeps them under the keys. It fails with `isRepeat`, and does nothing, when a key has a record. */
+  function insertAll(on: RoundTrip['db'], queueId: number, items: Numbered[]) {
+    const requests = items.map(({ request }) => request);
+    const jobs = items.flatMap((item) => item.jobs);
+    const ids = items.flatMap((item) => item.ids);
+    const keep = callOf(statements.keep, {
+      queue_id: queueId,
+      queue: jobs[0]?.queue.name as string,
+      ids,
+      firsts: items.map(firstOf),
+      ...keysOf(requests),
+      fingerprints: textArray(requests.map(({ fingerprint }) => fingerprint)),
+      open_seconds: items.map(({ openSeconds }) => openSeconds ?? null),
+    });
+    return arrivals.watch(
+      () => [queueId],
+      async () => {
+        const rows = await on.query(inserts.plain, insertParameters(queueId, ids, jobs), { behind: [keep] });
+        return toJobs(jobs, ids, rows);
+      },
+    );
+  }
+
   const batched = createBatcher<Numbered, Job[] | undefined>({
     joinRoundTrip,
     weigh: ({ jobs }) => Math.max(1 / BATCH_REQUESTS, weigh(jobs)),
     maxWeight: 1,
     async run(queueId, items, trip) {
-      const asked = items.toSorted(byId);
-      const parameters = {
-        queue_id: queueId,
-        queue: items[0]?.jobs[0]?.queue.name as string,
-        ...newJobParameters(
-          asked.flatMap(({ ids }) => ids),
-          asked.flatMap(({ jobs }) => jobs),
-        ),
-        firsts: asked.map(firstOf),
-        routes: textArray(asked.map(({ request }) => request.route)),
-        keys: textArray(asked.map(({ request }) => request.key)),
-        fingerprints: textArray(asked.map(({ request }) => request.fingerprint)),
-        open_seconds: asked.map(({ openSeconds }) => openSeconds ?? null),
-      };
       const roundTrip = trip as RoundTrip;
       const ready = items.flatMap(({ jobs }) => jobs.filter(isReadyAtOnce));
       const [first] = ready;
       let areSeen = first && goAlong(first.queue, ready.length, roundTrip);
-      const insertWith = (statement: typeof statements.once) =>
-        arrivals.watch(
-          () => [queueId],
-          () => roundTrip.db.query(statement, parameters),
-        );
-      const orPassOver = (error: unknown) => {
+      let fresh = items.toSorted(byId);
+      const orWithoutRepeats = async (error: unknown) => {
         if (!isRepeat(error)) throw error;
         repeatsUntil = performance.now() + REPEATS_MS;
         // Its round trip is undone, and the claims that went along have run without it.
         areSeen = undefined;
-        return insertWith(statements.once);
+        const alone = roundTrip.leave().db;
+        const taken = await areTaken(
+          alone,
+          fresh.map(({ request }) => request),
+        );
+        fresh = fresh.filter((_, i) => !taken[i]);
+        return fresh.length > 0 ? insertAll(alone, queueId, fresh) : [];
       };
-      const rows =
-        performance.now() < repeatsUntil
-          ? await insertWith(statements.once)
-          : await insertWith(statements.newOnce).catch(orPassOver);
-      if (rows.length === 0) throw new QueueGone();
-      const found = new Map(rows.map((row) => [row.id, row]));
-      const results = items.map(({ ids, jobs }) => {
-        const decided = ids.map((id) => (found.get(id) ?? found.get(null)) as Decided | PassedOver);
-        if (decided[0]?.state === null) return undefined;
-        return jobs.map((job, i) => toJob(job, ids[i] as string, decided[i] as Decided));
-      });
-      const all = results.flatMap((written) => written ?? []);
+      const all = await insertAll(roundTrip.db, queueId, fresh).catch(orWithoutRepeats);
       inserted(all, areSeen?.() ? SEEN : undefined);
-      return results;
+      const dealt = dealOut(
+        all,
+        fresh.map(({ jobs }) => jobs),
+      );
+      const own = new Map(fresh.map((item, i) => [item, dealt[i]]));
+      return items.map((item) => own.get(item));
     },
   });
 
-  return (asked: OnceRequest): Promise<Job[] | undefined> => {
+  return async (asked: OnceRequest): Promise<Job[] | undefined> => {
     const queueId = (asked.jobs[0] as JobToInsert).queue.id;
+    if (performance.now() < repeatsUntil && (await isTaken(queueId, asked.request))) return undefined;
     return batched(queueId, { ...asked, ids: asked.jobs.map(() => newId(queueId)) });
   };
 }

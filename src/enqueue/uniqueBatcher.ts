@@ -5,10 +5,10 @@ import { isKeyTaken, isLockTimeout } from '../postgres/errorClasses.ts';
 import { type LockTurn, SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
 import { inTurnOf, type Transactions } from '../postgres/transactions.ts';
-import { hasUniqueKey, type Insert } from './insert.ts';
+import type { Insert } from './insert.ts';
 import type { InsertNewKeys } from './insertNewKeys.ts';
-import type { JobToInsert } from './newJob.ts';
-import { weigh } from './weight.ts';
+import { hasUniqueKey, type JobToInsert } from './newJob.ts';
+import { weigh } from './ways.ts';
 
 const BATCH_ROWS = 100;
 const BATCH_BYTES = 2 ** 20;

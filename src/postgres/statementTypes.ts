@@ -884,6 +884,19 @@ export interface StatementTypes {
     };
     columns: Record<never, never>;
   };
+  'enqueue/idempotency_keep_new': {
+    parameters: {
+      routes: (string | null)[] | TextArray | null;
+      keys: (string | null)[] | TextArray | null;
+      fingerprints: (string | null)[] | TextArray | null;
+      open_seconds: (number | null)[] | null;
+      firsts: (string | null)[] | null;
+      queue: string | null;
+      queue_id: number | null;
+      ids: (string | null)[] | null;
+    };
+    columns: Record<never, never>;
+  };
   'enqueue/idempotency_take': {
     parameters: {
       route: string | null;
@@ -894,32 +907,16 @@ export interface StatementTypes {
       key: string;
     };
   };
-  'enqueue/insert': {
+  'enqueue/idempotency_taken': {
     parameters: {
-      queue_id: number | null;
-      ids: (string | null)[] | null;
-      delays: (number | null)[] | null;
-      run_ats: (string | null)[] | null;
-      priorities: (number | null)[] | null;
-      max_attempts: (number | null)[] | null;
-      backoffs: (string | null)[] | TextArray | null;
-      headers: (string | null)[] | TextArray | null;
-      payloads: (string | null)[] | TextArray | null;
-      unique_keys: (string | null)[] | TextArray | null;
-      windows: (number | null)[] | null;
-      groups: (string | null)[] | TextArray | null;
-      fairness_keys: (string | null)[] | TextArray | null;
-      expiries: (number | null)[] | null;
-      waits: (number | null)[] | null;
+      routes: (string | null)[] | TextArray | null;
+      keys: (string | null)[] | TextArray | null;
     };
     columns: {
-      id: string;
-      state: JobState;
-      run_at: string;
-      created_at: string;
+      n: number;
     };
   };
-  'enqueue/insert_grouped': {
+  'enqueue/insert': {
     parameters: {
       queue_id: number | null;
       leads: (boolean | null)[] | null;
@@ -986,68 +983,6 @@ export interface StatementTypes {
       last_error: string;
       headers: string;
       progress: string;
-    };
-  };
-  'enqueue/insert_new_once': {
-    parameters: {
-      queue_id: number | null;
-      ids: (string | null)[] | null;
-      delays: (number | null)[] | null;
-      run_ats: (string | null)[] | null;
-      priorities: (number | null)[] | null;
-      max_attempts: (number | null)[] | null;
-      backoffs: (string | null)[] | TextArray | null;
-      headers: (string | null)[] | TextArray | null;
-      payloads: (string | null)[] | TextArray | null;
-      unique_keys: (string | null)[] | TextArray | null;
-      windows: (number | null)[] | null;
-      groups: (string | null)[] | TextArray | null;
-      fairness_keys: (string | null)[] | TextArray | null;
-      expiries: (number | null)[] | null;
-      waits: (number | null)[] | null;
-      firsts: (string | null)[] | null;
-      routes: (string | null)[] | TextArray | null;
-      keys: (string | null)[] | TextArray | null;
-      fingerprints: (string | null)[] | TextArray | null;
-      open_seconds: (number | null)[] | null;
-      queue: string | null;
-    };
-    columns: {
-      id: string;
-      state: JobState;
-      run_at: string;
-      created_at: string;
-    };
-  };
-  'enqueue/insert_once': {
-    parameters: {
-      queue_id: number | null;
-      ids: (string | null)[] | null;
-      delays: (number | null)[] | null;
-      run_ats: (string | null)[] | null;
-      priorities: (number | null)[] | null;
-      max_attempts: (number | null)[] | null;
-      backoffs: (string | null)[] | TextArray | null;
-      headers: (string | null)[] | TextArray | null;
-      payloads: (string | null)[] | TextArray | null;
-      unique_keys: (string | null)[] | TextArray | null;
-      windows: (number | null)[] | null;
-      groups: (string | null)[] | TextArray | null;
-      fairness_keys: (string | null)[] | TextArray | null;
-      expiries: (number | null)[] | null;
-      waits: (number | null)[] | null;
-      firsts: (string | null)[] | null;
-      routes: (string | null)[] | TextArray | null;
-      keys: (string | null)[] | TextArray | null;
-      fingerprints: (string | null)[] | TextArray | null;
-      open_seconds: (number | null)[] | null;
-      queue: string | null;
-    };
-    columns: {
-      id: string;
-      state: JobState;
-      run_at: string;
-      created_at: string;
     };
   };
   'enqueue/insert_unique': {

@@ -2,7 +2,7 @@ import { createBatcher } from '../batching/batcher.ts';
 import type { JoinRoundTrip, RoundTrip } from '../batching/roundTrip.ts';
 import type { Inserted, JobToInsert } from '../enqueue/newJob.ts';
 import { newJobParameters, toJob } from '../enqueue/newJob.ts';
-import { weigh } from '../enqueue/weight.ts';
+import { weigh } from '../enqueue/ways.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
 import type { Moved } from '../groups/heads.ts';
 import type { Job } from '../job.ts';

@@ -41,11 +41,8 @@ async function waiting(wish: object = {}) {
 
 /** How many round trips have enqueued and leased. */
 const together = () =>
-  trips.filter(
-    (names) =>
-      names.includes('claim/plain') &&
-      (names.includes('enqueue/insert_new_once') || names.includes('enqueue/insert_once')),
-  ).length;
+  trips.filter((names) => names.includes('claim/plain') && names.includes('enqueue/idempotency_keep_new'))
+    .length;
 
 test.each(['without', 'with'])(
   'a claim that waits, %s a claim_id, goes in the round trip that enqueues with a key, and nobody looks again for that job',

@@ -81,7 +81,7 @@ for (const [shape, wish] of Object.entries(SHAPES))
             'groups/advance',
             'groups/waiting',
             'groups/headless',
-            'enqueue/insert_grouped',
+            'enqueue/insert',
             'claim/plain',
           ] as const) {
             const statement = await prepare(client, name, mode);
@@ -118,7 +118,7 @@ for (const [shape, wish] of Object.entries(SHAPES))
             expect(indexesOf(look), outline(look)).toEqual(['jobs_blocked']);
             expect(rowsTouched(look), outline(look)).toBeLessThanOrEqual(count);
             const ids = groups.map((_, i) => `ffffffff-0000-7000-8000-${String(i).padStart(12, '0')}`);
-            const enqueue = await run('enqueue/insert_grouped', mode, {
+            const enqueue = await run('enqueue/insert', mode, {
               ...newJobs(1, ids),
               groups,
               leads: groups.map(() => true),

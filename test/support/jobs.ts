@@ -172,16 +172,6 @@ const oneMatch = (queue_id: number) => ({
 const ALL_QUEUES = { group: null, unique_key: null, visible: null, after: null, limit: 100, look: 20_000 };
 
 /** Parameters of a statement that inserts the jobs of requests with keys of their own. */
-const newOnce = (queue: number, ids: string[]) => ({
-  ...newJobs(queue, ids),
-  firsts: ids,
-  routes: all(ids, 'POST /jobs'),
-  keys: ids,
-  fingerprints: all(ids, '0'.repeat(64)),
-  queue: 'q',
-  open_seconds: all(ids, null),
-});
-
 /** The statements for which a bad plan would hurt, with parameters for some jobs. */
 export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
   'claim/plain': { batch: true, parameters: ({ queue }, ids) => oneClaim(queue, ids.length) },
@@ -222,10 +212,6 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
   'maintenance/prune_claims': { planned: true, parameters: () => ({ from: '-infinity' }) },
   'enqueue/insert': {
     batch: true,
-    parameters: ({ queue }, ids) => newJobs(queue, ids),
-  },
-  'enqueue/insert_grouped': {
-    batch: true,
     parameters: ({ queue }, ids) => ({ ...newJobs(queue, ids), groups: ids, leads: all(ids, true) }),
   },
   'enqueue/insert_new_keys': {
@@ -236,8 +222,23 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
     batch: true,
     parameters: ({ queue }, ids) => ({ queue_id: queue, ids, unique_keys: ids }),
   },
-  'enqueue/insert_once': { batch: true, parameters: ({ queue }, ids) => newOnce(queue, ids) },
-  'enqueue/insert_new_once': { batch: true, parameters: ({ queue }, ids) => newOnce(queue, ids) },
+  'enqueue/idempotency_keep_new': {
+    batch: true,
+    parameters: ({ queue }, ids) => ({
+      queue_id: queue,
+      queue: 'q',
+      ids,
+      firsts: ids,
+      routes: all(ids, 'POST /jobs'),
+      keys: ids,
+      fingerprints: all(ids, '0'.repeat(64)),
+      open_seconds: all(ids, null),
+    }),
+  },
+  'enqueue/idempotency_taken': {
+    batch: true,
+    parameters: (_, ids) => ({ routes: all(ids, 'POST /jobs'), keys: ids }),
+  },
   'settle/ack_with_follow_ups': {
     batch: true,
     parameters: ({ queue }, ids) => ({

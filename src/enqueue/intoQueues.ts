@@ -1,0 +1,97 @@
+import { QueueGone } from '../errors.ts';
+import type { Clock } from '../postgres/clock.ts';
+import type { Queue, Queues } from '../queues/cache.ts';
+import { eachOf, inSlices } from '../slices.ts';
+import type { NewJob, PathOf } from '../verbs/enqueue.ts';
+import type { Capacity } from './capacity.ts';
+import { checkKeys, hasKeys, runAtOf } from './checks.ts';
+import { type JobToInsert, toInsert } from './newJob.ts';
+
+export const queueNameOf = (job: NewJob) => job.queue ?? 'default';
+
+/** More jobs are prepared in slices: their headers may take 16 MiB. */
+const PREPARED_AT_ONCE = 100;
+
+/** The times of the jobs. `now` is the database's, in milliseconds. @throws Refusal `invalid_request` */
+export function checked(jobs: NewJob[], at: PathOf, now: number): (Date | null)[] {
+  for (const [i, job] of jobs.entries()) if (hasKeys(job)) checkKeys(job, at(i));
+  return jobs.map((job, i) => (job.run_at === undefined ? null : runAtOf(job, at(i), now)));
+}
+
+/** The jobs whose queues are found. */
+function toInsertIfFound(
+  jobs: NewJob[],
+  found: Map<string, Queue>,
+  times: (Date | null)[],
+): JobToInsert[] | Promise<JobToInsert[]> {
+  const prepared: JobToInsert[] = [];
+  const prepare = (job: NewJob, i: number) => {
+    const queue = found.get(queueNameOf(job));
+    if (queue) prepared.push(toInsert(job, queue, times[i] ?? null));
+  };
+  if (jobs.length <= PREPARED_AT_ONCE) {
+    jobs.forEach(prepare);
+    return prepared;
+  }
+  return inSlices(eachOf(jobs, prepare)).then(() => prepared);
+}
+
+/** Work that inserts jobs. */
+export interface IntoQueues {
+  /** Opens the jobs when nothing can refuse them any more. That creates the missing queues. A refusal leaves no queue behind. */
+  open: () => Promise<JobToInsert[]>;
+  /** The jobs whose queues are there. */
+  known: JobToInsert[];
+}
+
+/** Makes the function that checks jobs, finds their queues, and runs work within the capacity of these. */
+export function createIntoQueues({
+  queues,
+  clock,
+  capacity,
+}: {
+  queues: Queues;
+  clock: Clock;
+  capacity: Capacity;
+}) {
+  /** Those of the queues that there are. Only where several are named, they are looked up at once. */
+  async function find(names: Set<string>, fair: Set<string>): Promise<Map<string, Queue>> {
+    const found = new Map<string, Queue>();
+    const there = names.size > 1 ? await queues.refresh([...names]) : names;
+    for (const name of there) {
+      const queue = await queues.find(name, fair.has(name));
+      if (queue) found.set(name, queue);
+    }
+    return found;
+  }
+
+  /** When a queue was deleted meanwhile, it runs `work` again. `isPart`: `work` opens the jobs in a transaction. */
+  return async function intoQueues<T>(
+    jobs: NewJob[],
+    at: PathOf,
+    work: (into: IntoQueues) => Promise<T>,
+    isPart = false,
+  ): Promise<T> {
+    const fair = new Set(jobs.filter((job) => job.fairness_key !== undefined).map(queueNameOf));
+    const names = new Set(jobs.map(queueNameOf));
+    for (;;) {
+      const times = checked(jobs, at, clock.now());
+      const found = await find(names, fair);
+      const inFound = () => toInsertIfFound(jobs, found, times);
+      const prepared = inFound();
+      const known = Array.isArray(prepared) ? prepared : await prepared;
+      const open = async () => {
+        if (known.length === jobs.length) return known;
+        const missing = [...names].filter((name) => !found.has(name));
+        for (const queue of await queues.openAll(missing, fair, isPart)) found.set(queue.name, queue);
+        return inFound();
+      };
+      try {
+        return await capacity.within(known, clock.now(), () => work({ open, known }));
+      } catch (error) {
+        if (!(error instanceof QueueGone)) throw error;
+        for (const name of names) queues.changed(name);
+      }
+    }
+  };
+}
