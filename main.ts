@@ -29,9 +29,15 @@ async function main(command: string | undefined, args: string[]): Promise<void> 
     process.exitCode = await remoteCommand(command, args, ownTerminal(process.env));
     return;
   }
+  if (command !== undefined && command !== 'help' && command !== '--help') {
+    const { suggestion } = await import('./commands/suggestion.ts');
+    const known = [...Object.keys(LOCAL), ...NAMES, '--version', '--help'];
+    throw new UsageError(
+      `unknown command '${command}'${suggestion(command, known)}\n\`dibs help\` lists them.`,
+    );
+  }
   const { usageText } = await import('./commands/help.ts');
   process.stderr.write(await usageText());
-  process.exitCode = command === undefined || command === 'help' || command === '--help' ? 0 : 2;
 }
 
 /** Says why the process ends, without what an error may quote. */

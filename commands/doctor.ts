@@ -1,10 +1,9 @@
-import { parseArgs } from 'node:util';
 import type { Config } from '../src/config.ts';
 import { examine, worstOf } from '../src/doctor/examine.ts';
 import type { Finding } from '../src/doctor/finding.ts';
+import { argumentsIn, misused } from './arguments.ts';
 import { withDatabaseUrl } from './database.ts';
 import { jsonFor, safe } from './shown.ts';
-import { parsed } from './usage.ts';
 
 const USAGE = `Usage: dibs doctor [--json] [--held-seconds N]
 
@@ -37,24 +36,18 @@ function summary(findings: Finding[]): string {
 
 /** `dibs doctor` */
 export async function doctorCommand(args: string[], readConfig: () => Config): Promise<void> {
-  const { values } = parsed(
-    () =>
-      parseArgs({
-        args,
-        options: { json: { type: 'boolean' }, 'held-seconds': { type: 'string' }, help: { type: 'boolean' } },
-      }),
-    `\n\n${USAGE}`,
-  );
+  const { values } = argumentsIn({
+    args,
+    options: { json: { type: 'boolean' }, 'held-seconds': { type: 'string' }, help: { type: 'boolean' } },
+  });
   if (values.help) {
     process.stderr.write(USAGE);
     return;
   }
   const held = values['held-seconds'];
-  const heldSeconds = parsed(() => {
-    if (held !== undefined && !/^\d{1,8}(\.\d+)?$/.test(held))
-      throw new Error(`--held-seconds must be a number of seconds, not "${held}".`);
-    return held === undefined ? undefined : Number(held);
-  }, `\n\n${USAGE}`);
+  if (held !== undefined && !/^\d{1,8}(\.\d+)?$/.test(held))
+    throw misused(`--held-seconds must be a number of seconds, not "${held}".`);
+  const heldSeconds = held === undefined ? undefined : Number(held);
   const config = readConfig();
   const { poolSize, listenUrl, databaseUrl } = config;
   const findings = await withDatabaseUrl(config, { mayCreate: false }, (url) =>

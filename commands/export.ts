@@ -1,14 +1,14 @@
 import { createWriteStream } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { finished } from 'node:stream/promises';
-import { parseArgs } from 'node:util';
 import type { Config } from '../src/config.ts';
 import { StartError } from '../src/errors.ts';
 import { exportTo } from '../src/transfer/exportTo.ts';
+import { argumentsIn, misused } from './arguments.ts';
 import { counted } from './counted.ts';
 import { checkUsed, withDatabaseUrl } from './database.ts';
 import { showProgress } from './progress.ts';
-import { isFileError, parsed, UsageError } from './usage.ts';
+import { isFileError } from './usage.ts';
 
 const USAGE = `Usage: dibs export [FILE] [--with-keys]
 
@@ -43,20 +43,16 @@ async function intoFile<T>(file: string, write: (out: NodeJS.WritableStream) => 
 
 /** `dibs export` */
 export async function exportCommand(args: string[], readConfig: () => Config): Promise<void> {
-  const { values, positionals } = parsed(
-    () =>
-      parseArgs({
-        args,
-        options: { 'with-keys': { type: 'boolean' }, help: { type: 'boolean' } },
-        allowPositionals: true,
-      }),
-    `\n\n${USAGE}`,
-  );
+  const { values, positionals } = argumentsIn({
+    args,
+    options: { 'with-keys': { type: 'boolean' }, help: { type: 'boolean' } },
+    allowPositionals: true,
+  });
   if (values.help) {
     process.stderr.write(USAGE);
     return;
   }
-  if (positionals.length > 1) throw new UsageError(`dibs export takes one file.\n\n${USAGE}`);
+  if (positionals.length > 1) throw misused('dibs export takes one file.');
   const [file = '-'] = positionals;
   const shown = showProgress('Exported');
   const started = performance.now();

@@ -1,13 +1,13 @@
 import { createReadStream } from 'node:fs';
-import { parseArgs } from 'node:util';
 import type { Config } from '../src/config.ts';
 import { StartError } from '../src/errors.ts';
 import { migrateOrCheck } from '../src/postgres/migrate.ts';
 import { checkFile, importFrom } from '../src/transfer/importFrom.ts';
+import { argumentsIn, misused } from './arguments.ts';
 import { counted } from './counted.ts';
 import { checkUsed, withDatabaseUrl } from './database.ts';
 import { showProgress } from './progress.ts';
-import { isFileError, parsed, UsageError } from './usage.ts';
+import { isFileError } from './usage.ts';
 
 const USAGE = `Usage: dibs import FILE [--create] [--new-ids]
 
@@ -23,21 +23,17 @@ const USAGE = `Usage: dibs import FILE [--create] [--new-ids]
 
 /** `dibs import` */
 export async function importCommand(args: string[], readConfig: () => Config): Promise<void> {
-  const { values, positionals } = parsed(
-    () =>
-      parseArgs({
-        args,
-        options: { create: { type: 'boolean' }, 'new-ids': { type: 'boolean' }, help: { type: 'boolean' } },
-        allowPositionals: true,
-      }),
-    `\n\n${USAGE}`,
-  );
+  const { values, positionals } = argumentsIn({
+    args,
+    options: { create: { type: 'boolean' }, 'new-ids': { type: 'boolean' }, help: { type: 'boolean' } },
+    allowPositionals: true,
+  });
   if (values.help) {
     process.stderr.write(USAGE);
     return;
   }
   const [file, ...more] = positionals;
-  if (file === undefined || more.length > 0) throw new UsageError(`dibs import takes one file.\n\n${USAGE}`);
+  if (file === undefined || more.length > 0) throw misused('dibs import takes one file.');
   const config = readConfig();
   const making = { mayCreate: values.create ?? false };
   const stream = () => (file === '-' ? process.stdin : createReadStream(file, { highWaterMark: 2 ** 18 }));

@@ -1,4 +1,3 @@
-import { parseArgs } from 'node:util';
 import { createAudit } from '../src/access/audit.ts';
 import { canMakeKeys, type KeyAdmin, keyAdmin } from '../src/access/keyAdmin.ts';
 import { newKey, newKeyId } from '../src/access/keyFormat.ts';
@@ -7,9 +6,10 @@ import type { Config } from '../src/config.ts';
 import type { Database } from '../src/postgres/pool.ts';
 import type { KeyInfo, MadeKey } from '../src/verbs/keys.ts';
 import type { VerbName } from '../src/verbs.ts';
+import { argumentsIn, misused } from './arguments.ts';
 import { withDatabase } from './database.ts';
 import { jsonFor, safe, safeLine } from './shown.ts';
-import { parsed, UsageError } from './usage.ts';
+import { suggestion } from './suggestion.ts';
 
 const USAGE = `Usage: dibs keys <command>
 
@@ -45,10 +45,7 @@ const COMMANDS: Record<string, readonly (keyof typeof options)[]> = {
   revoke: ['json'],
 };
 
-const misused = (why: string) => new UsageError(`${why}\n\n${USAGE}`);
-
-const parse = (args: string[]) =>
-  parsed(() => parseArgs({ args, options, allowPositionals: true }), `\n\n${USAGE}`);
+const parse = (args: string[]) => argumentsIn({ args, options, allowPositionals: true });
 
 /** @throws UsageError for an option of another command */
 function checkOptions(command: string, values: Options): void {
@@ -169,7 +166,8 @@ export async function keysCommand(args: string[], readConfig: () => Config): Pro
     process.stderr.write(USAGE);
     return;
   }
-  if (!Object.hasOwn(COMMANDS, command)) throw misused(`There is no command "dibs keys ${command}".`);
+  if (!Object.hasOwn(COMMANDS, command))
+    throw misused(`unknown command 'keys ${command}'${suggestion(command, Object.keys(COMMANDS))}`);
   const { values, positionals } = parse(rest);
   checkOptions(command, values);
   if (values['print-only']) {

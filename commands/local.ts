@@ -10,6 +10,8 @@ interface Surroundings {
 interface LocalCommand {
   summary: string;
   options: string[];
+  /** What stands after its options, for completion. */
+  takes?: 'queues';
   /** Of a command that does not print it by itself. */
   help?: string;
   /** Whether these arguments are for the command of the same name in commands/remote/. */
@@ -40,7 +42,10 @@ export const LOCAL: Record<string, LocalCommand> = {
 Examples:
   $ DATABASE_URL=postgres://dibs@db/dibs dibs serve
 `,
-    run: async (_, { readConfig, env }) => (await import('./serve.ts')).serveCommand(readConfig(), env),
+    run: async (args, { readConfig, env }) => {
+      (await import('./arguments.ts')).argumentsIn({ args, options: {} });
+      await (await import('./serve.ts')).serveCommand(readConfig(), env);
+    },
   },
   migrate: {
     summary: 'bring the database at DATABASE_URL up to date, and exit',
@@ -60,6 +65,7 @@ Examples:
   },
   work: {
     summary: 'run a command for each job of a queue of the Dibs at DIBS_URL',
+    takes: 'queues',
     options: [
       '--concurrency',
       '--timeout',

@@ -1,17 +1,16 @@
-import { parseArgs } from 'node:util';
 import { type Config, ConfigError } from '../src/config.ts';
 import { isOutage, StartError } from '../src/errors.ts';
 import { migrate, missingFrom } from '../src/postgres/migrate.ts';
 import { causeOf } from '../src/postgres/outageLog.ts';
 import type { Grants } from '../src/postgres/roles.ts';
+import { argumentsIn } from './arguments.ts';
 import { safe } from './shown.ts';
-import { parsed } from './usage.ts';
 
 /** @throws UsageError */
 function readOptions(args: string[]): { grants: Grants; isDryRun: boolean } {
   const roles = { type: 'string', multiple: true, default: [] as string[] } as const;
   const options = { 'grant-serve': roles, 'grant-produce': roles, 'dry-run': { type: 'boolean' } } as const;
-  const { values } = parsed(() => parseArgs({ args, options }));
+  const { values } = argumentsIn({ args, options });
   const grants = { serve: values['grant-serve'], produce: values['grant-produce'] };
   return { grants, isDryRun: values['dry-run'] === true };
 }

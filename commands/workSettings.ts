@@ -1,5 +1,4 @@
-import { parseArgs } from 'node:util';
-import { parsed, UsageError } from './usage.ts';
+import { argumentsIn, misused } from './arguments.ts';
 
 export const USAGE = `Usage: dibs work QUEUE... [options] -- COMMAND [ARGUMENT...]
 
@@ -54,15 +53,11 @@ export interface WorkSettings {
 
 /** @throws UsageError */
 export function workSettings(args: string[]): WorkSettings {
-  const misused = (why: string) => new UsageError(`${why}\n\n${USAGE}`);
   const end = args.indexOf('--');
   if (end < 0) throw misused('dibs work needs a command, after "--".');
   const [program, ...rest] = args.slice(end + 1);
   if (program === undefined) throw misused('dibs work needs a command, after "--".');
-  const { values, positionals } = parsed(
-    () => parseArgs({ args: args.slice(0, end), options, allowPositionals: true }),
-    `\n\n${USAGE}`,
-  );
+  const { values, positionals } = argumentsIn({ args: args.slice(0, end), options, allowPositionals: true });
   if (positionals.length === 0) throw misused('dibs work needs the name of a queue.');
   const seconds = (name: keyof typeof options): number | undefined => {
     const text = values[name];

@@ -1,6 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { ConnectionError, DibsError, isTemporary } from '../../clients/typescript/src/errors.ts';
 import { safe, safeLine } from '../shown.ts';
+import { withSuggestion } from '../suggestion.ts';
 import { UsageError } from '../usage.ts';
 import { createSession, Declined, type GlobalOptions, type Session } from './session.ts';
 import type { Terminal } from './terminal.ts';
@@ -51,7 +52,7 @@ export function createCli(
       getErrHelpWidth: () => Math.min(terminal.stderr.columns ?? 100, 120),
       getOutHasColors: () => false,
       getErrHasColors: () => false,
-      outputError: (text, write) => write(text.replace(/^error:/, 'dibs:')),
+      outputError: (text, write) => write(withSuggestion(text.replace(/^error:/, 'dibs:'))),
     })
     .configureHelp({ showGlobalOptions: true })
     .helpCommand(false)

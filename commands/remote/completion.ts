@@ -1,14 +1,46 @@
 import type { Command } from 'commander';
+import { Client } from '../../clients/typescript/src/client.ts';
+import { listJobs, listQueues, listSchedules } from '../../clients/typescript/src/generated.ts';
 import { LOCAL } from '../local.ts';
 import { shownLines } from '../shown.ts';
 import { UsageError } from '../usage.ts';
 import { type Cli, examples } from './cli.ts';
-import type { Session } from './session.ts';
+import { type Place, SHELLS } from './completionScripts.ts';
+import { readContexts, targetOf } from './contexts.ts';
+import type { GlobalOptions, Session } from './session.ts';
 
-/** What can stand after a command, and each of its words in a few others. */
-interface Place {
-  path: string[];
-  words: [word: string, summary: string][];
+/** People wait for it at every key. */
+const TIMEOUT_SECONDS = 2;
+const MOST_QUEUES = 1000;
+const RECENT_JOBS = 20;
+
+/** What a shell asks for while somebody types: names that exist now. */
+const VALUES: Record<string, (client: Client, session: Session) => Promise<string[]>> = {
+  queues: async (client) => (await listQueues(client, { limit: MOST_QUEUES })).queues.map(({ name }) => name),
+  jobs: async (client) => (await listJobs(client, { limit: RECENT_JOBS })).jobs.map(({ id }) => id),
+  schedules: async (client) =>
+    (await listSchedules(client, { limit: 1000 })).schedules.map(({ name }) => name),
+  contexts: async (_, { terminal }) => Object.keys(readContexts(terminal.env).contexts),
+};
+
+/** Of an argument or option, by its name. */
+const BY_NAME: Record<string, string> = {
+  queue: 'queues',
+  queues: 'queues',
+  from: 'queues',
+  to: 'queues',
+  id: 'jobs',
+  ids: 'jobs',
+};
+/** What `<name>` is, below these commands. */
+const NAME_OF: Record<string, string> = { queue: 'queues', schedules: 'schedules', context: 'contexts' };
+
+function takenBy(command: Command): string | undefined {
+  const name = command.registeredArguments[0]?.name() ?? '';
+  const above = command.parent?.name() ?? '';
+  // The ids there are not those of jobs.
+  if (above === 'operations') return undefined;
+  return name === 'name' ? NAME_OF[above] : BY_NAME[name];
 }
 
 const optionsOf = (command: Command): [string, string][] =>
@@ -29,78 +61,39 @@ function placesOf(program: Command): Place[] {
       ...command.commands.map((one) => ({
         path: [command.name(), one.name()],
         words: [...optionsOf(one), ...shared],
+        takes: takenBy(one),
       })),
-      { path: [command.name()], words: [...subcommands, ...optionsOf(command), ...shared] },
+      {
+        path: [command.name()],
+        words: [...subcommands, ...optionsOf(command), ...shared],
+        takes: takenBy(command),
+      },
     ];
   });
   return [
     { path: [], words: commands },
     { path: ['help'], words: commands.slice(0, -1) },
-    ...local.map(([name, { options }]) => ({
+    ...local.map(([name, { options, takes }]) => ({
       path: [name],
+      takes,
       words: options.map((option): [string, string] => [option, '']),
     })),
     ...below,
   ];
 }
 
-const wordsOf = ({ words }: Place) => words.map(([word]) => word).join(' ');
-
-/** `case` patterns of a place: at the first word, or after these. */
-const patternOf = ({ path }: Place, first: number) =>
-  path.length === 0 ? `${first}:*` : `*:${path[0]}:${path[1] ?? '*'}`;
-
-const bash = (places: Place[]) => `# dibs: completion for bash
-_dibs() {
-  local words=
-  case "$COMP_CWORD:\${COMP_WORDS[1]}:\${COMP_WORDS[2]}" in
-${places.map((place) => `    ${patternOf(place, 1)}) words="${wordsOf(place)}" ;;`).join('\n')}
-  esac
-  COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
-}
-complete -o default -F _dibs dibs
-`;
-
-const zsh = (places: Place[]) => `#compdef dibs
-_dibs() {
-  case "$CURRENT:\${words[2]}:\${words[3]}" in
-${places.map((place) => `    ${patternOf(place, 2)}) compadd -- ${wordsOf(place)} ;;`).join('\n')}
-  esac
-  _files
-}
-if [ "\${funcstack[1]}" = _dibs ]; then _dibs "$@"; else compdef _dibs dibs; fi
-`;
-
-const quoted = (text: string) => `'${text.replaceAll(/['\\]/g, (char) => `\\${char}`)}'`;
-
-/** fish shows what each word does. */
-function fish(places: Place[]): string {
-  const below = (path: string[]) =>
-    places
-      .filter((place) => place.path.length === 2 && place.path[0] === path[0])
-      .map(({ path: [, name] }) => name);
-  const lines = places.flatMap((place) => {
-    const { path, words } = place;
-    const seen = path.map((name) => `__fish_seen_subcommand_from ${name}`);
-    const others = path.length === 1 ? below(path) : [];
-    if (others.length > 0) seen.push(`not __fish_seen_subcommand_from ${others.join(' ')}`);
-    const when = path.length === 0 ? '__fish_use_subcommand' : seen.join('; and ');
-    return words.map(([word, summary]) => {
-      const what = word.startsWith('--') ? `-l ${word.slice(2)}` : `-a ${word}`;
-      return `complete -c dibs -n ${quoted(when)} ${what}${summary ? ` -d ${quoted(summary)}` : ''}`;
-    });
-  });
-  return `# dibs: completion for fish\n${lines.join('\n')}\n`;
-}
-
-const SHELLS: Record<string, (places: Place[]) => string> = { bash, zsh, fish };
-
 const completion =
   (whole: () => Promise<Command>) =>
-  async (session: Session, _options: object, shell: string): Promise<undefined> => {
-    const script = SHELLS[shell];
-    if (!script) throw new UsageError(`There is completion for bash, zsh and fish, not for "${shell}".`);
-    session.out(shownLines(script(placesOf(await whole()))));
+  async (session: Session, options: GlobalOptions, what: string): Promise<undefined> => {
+    const script = SHELLS[what];
+    if (script) return session.out(shownLines(script(placesOf(await whole())))) as undefined;
+    const values = VALUES[what];
+    if (!values) throw new UsageError(`There is completion for bash, zsh and fish, not for "${what}".`);
+    const { from: _, ...target } = targetOf(session.terminal.env, options.context);
+    const client = new Client({ ...target, timeoutSeconds: TIMEOUT_SECONDS });
+    // A line that is being typed is no place for errors: there is nothing to offer then.
+    const found = await values(client, session).catch(() => []);
+    session.out(shownLines(found.map((value) => `${value}\n`).join('')));
   };
 
 export function add({ program, act, whole }: Cli): void {
@@ -108,7 +101,9 @@ export function add({ program, act, whole }: Cli): void {
     program
       .command('completion <shell>')
       .summary('print a script that completes command lines')
-      .description('Prints a script that completes command lines, for bash, zsh or fish.')
+      .description(
+        'Prints a script that completes command lines, for bash, zsh or fish: commands, options, queues, schedules, contexts, and the last jobs.',
+      )
       .action(act(completion(whole))),
     'source <(dibs completion bash)                             # in ~/.bashrc',
     'dibs completion zsh > ~/.zsh/completions/_dibs               # a folder of your fpath',

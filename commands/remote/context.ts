@@ -1,5 +1,6 @@
+import { Client } from '../../clients/typescript/src/client.ts';
 import { shown } from '../shown.ts';
-import { UsageError } from '../usage.ts';
+import { parsed, UsageError } from '../usage.ts';
 import { type Cli, examples } from './cli.ts';
 import { fileOf, readContexts, writeContexts } from './contexts.ts';
 import { textIn } from './input.ts';
@@ -36,8 +37,9 @@ async function set(
   const { current, contexts } = readContexts(env);
   const before = Object.hasOwn(contexts, name) ? contexts[name] : undefined;
   const url = options.url ?? before?.url;
-  if (url === undefined || !URL.canParse(url))
+  if (url === undefined)
     throw new UsageError('--url must say where Dibs is, such as https://dibs.example.com.');
+  parsed(() => new Client({ url }), ' (--url)');
   const keyText =
     options.keyFile === undefined ? undefined : (await textIn(options.keyFile, session.terminal)).trim();
   // A key is for one Dibs: at another address the old one is not kept.

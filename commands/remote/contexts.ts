@@ -45,16 +45,16 @@ export function writeContexts(env: Env, contexts: Contexts): void {
  * this machine. The key of one never goes to the URL of another.
  * @throws UsageError for a name that is no context
  */
-export function targetOf(env: Env, named?: string): Target {
+export function targetOf(env: Env, named?: string): Target & { from?: string } {
   const name = named ?? env.DIBS_CONTEXT;
   if (name === undefined && (env.DIBS_URL || env.DIBS_KEY))
-    return { url: env.DIBS_URL || undefined, key: env.DIBS_KEY };
+    return { url: env.DIBS_URL || undefined, key: env.DIBS_KEY, from: 'DIBS_URL, DIBS_KEY' };
   const { current, contexts } = readContexts(env);
   const chosen = name ?? current;
   if (chosen === undefined) return {};
   if (!Object.hasOwn(contexts, chosen))
     throw new UsageError(`There is no context "${chosen}" in ${fileOf(env)}. \`dibs context\` lists them.`);
-  return contexts[chosen] as Target;
+  return { ...contexts[chosen], from: `the context "${chosen}"` };
 }
 
 /** Whether somebody said which Dibs is meant. */

@@ -1,4 +1,6 @@
 import type { Command } from 'commander';
+import { misused } from '../arguments.ts';
+import { suggestion } from '../suggestion.ts';
 import { type Cli, createCli, STATUS, statusOf } from './cli.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -34,6 +36,14 @@ export async function wholeCli(terminal: Terminal): Promise<Command> {
   return cli.program;
 }
 
+/** A group with a default takes any word for an argument of that. @throws UsageError */
+function checkSubcommand(program: Command, name: string, [word = '-']: string[]): void {
+  const known = program.commands.find((command) => command.name() === name)?.commands ?? [];
+  const names = known.map((command) => command.name());
+  if (known.length === 0 || word.startsWith('-') || names.includes(word)) return;
+  throw misused(`unknown command '${name} ${word}'${suggestion(word, names)}`);
+}
+
 /**
  * Runs a command, and returns its exit status.
  * @throws what is a bug
@@ -50,6 +60,7 @@ export async function remoteCommand(name: string, args: string[], terminal: Term
   if (!load) throw new Error(`${name} is no command of a session`);
   try {
     (await load()).add(cli);
+    checkSubcommand(cli.program, name, args);
     await cli.program.parseAsync([name, ...args], { from: 'user' });
     return status;
   } catch (error) {

@@ -51,7 +51,8 @@ async function answerTo(question: Shown, { stdin, stderr }: Terminal): Promise<s
 
 /** @throws UsageError for a context that does not exist, or whose URL or key cannot work */
 export function createSession(terminal: Terminal, options: GlobalOptions): Session {
-  const client = parsed(() => new Client(targetOf(terminal.env, options.context)));
+  const { from, ...target } = targetOf(terminal.env, options.context);
+  const client = parsed(() => new Client(target), from && ` (${from})`);
   const isJson = options.json === true;
   const out = ({ text }: Shown) => void terminal.stdout.write(text);
   const json = (text: string) => out(new Shown(`${jsonFor(terminal.stdout, text.trimEnd())}\n`));

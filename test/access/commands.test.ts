@@ -119,7 +119,7 @@ describe('dibs keys', () => {
     const said = await Promise.all(misused.map((args) => keys(...args)));
     for (const [i, args] of misused.entries()) {
       expect({ args, ...said[i] }).toMatchObject({ args, status: 2, stdout: '' });
-      expect(said[i]?.stderr).toContain('Usage: dibs keys');
+      expect(said[i]?.stderr).toMatch(/^dibs: .*\nAdd --help to see what it takes\.\n$/);
     }
     await keys('create', 'a', '--scope', 'read');
     const refused = [

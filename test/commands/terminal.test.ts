@@ -1,7 +1,8 @@
-import { spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { percentile } from '../../commands/remote/bench.ts';
 import { elements, members, pretty } from '../../commands/remote/jsonText.ts';
@@ -165,28 +166,60 @@ test('contexts keep an address with its key, for its owner alone, and no key goe
   expect(await dibs(['queues', '--context', 'there'], { env })).toMatchObject({ status: 2 });
 });
 
+/** What a shell is told while somebody types. `dibs` is this Dibs there. */
+async function shellAt(shell: 'bash' | 'zsh' | 'fish', script: string): Promise<string> {
+  const env = { ...process.env, DIBS_URL: url, DIBS_CONFIG: join(folder, 'contexts.json') };
+  return (await promisify(execFile)(shell, ['-c', script], { env })).stdout.trim();
+}
+const OWN = `dibs() { '${process.execPath}' dist/main.js "$@"; }`;
+
 describe('completion', () => {
-  test('bash completes commands, and the options and commands below them', async () => {
+  test('bash completes commands, the options and commands below them, and what exists: queues, jobs, contexts', async () => {
     const { stdout } = await dibs(['completion', 'bash']);
     const complete = (...words: string[]) => {
       const array = words.map((word) => `'${word}'`).join(' ');
-      const script = `${stdout}\nCOMP_WORDS=(${array}); COMP_CWORD=${words.length - 1}; _dibs; echo "\${COMPREPLY[@]}"`;
-      return spawnSync('bash', ['-c', script], { encoding: 'utf8' }).stdout.trim();
+      return shellAt(
+        'bash',
+        `${OWN}\n${stdout}\nCOMP_WORDS=(${array}); COMP_CWORD=${words.length - 1}; _dibs; echo "\${COMPREPLY[@]}"`,
+      );
     };
-    expect(complete('dibs', 'que')).toBe('queues queue');
-    expect(complete('dibs', 'queue', 's')).toBe('show set');
-    expect(complete('dibs', 'queue', 'set', 'mail', '--max-l')).toBe('--max-leased');
-    expect(complete('dibs', 'migrate', '--d')).toBe('--dry-run');
+    expect(await complete('dibs', 'que')).toBe('queues queue');
+    expect(await complete('dibs', 'queue', 's')).toBe('show set');
+    expect(await complete('dibs', 'queue', 'set', 'mail', '--max-l')).toBe('--max-leased');
+    expect(await complete('dibs', 'migrate', '--d')).toBe('--dry-run');
+
+    const id = await enqueue('completed.here');
+    const set = ['context', 'set', 'prod', '--url', url];
+    await dibs(set, { env: { DIBS_CONFIG: join(folder, 'contexts.json') } });
+    expect(await complete('dibs', 'claim', 'completed.')).toBe('completed.here');
+    expect(await complete('dibs', 'queue', 'set', 'completed.')).toBe('completed.here');
+    expect(await complete('dibs', 'work', 'completed.')).toBe('completed.here');
+    expect(await complete('dibs', 'jobs', '--queue', 'completed.')).toBe('completed.here');
+    expect(await complete('dibs', 'jobs', '--context', 'prod', '--queue', 'completed.')).toBe(
+      'completed.here',
+    );
+    expect(await complete('dibs', 'jobs', '--context', 'nowhere', '--queue', 'completed.')).toBe('');
+    expect(await complete('dibs', 'history', id.slice(0, -1))).toBe(id);
+    expect(await complete('dibs', 'jobs', '--context', 'p')).toBe('prod');
+    expect(await complete('dibs', 'context', 'use', 'p')).toBe('prod');
   });
 
   test('zsh and fish know the same words, and another shell is refused', async () => {
-    expect((await dibs(['completion', 'zsh'])).stdout).toMatch(
-      /^#compdef dibs\n[\s\S]*\*:queue:set\) compadd -- .*--max-leased/,
-    );
-    expect((await dibs(['completion', 'fish'])).stdout).toContain(
+    const zsh = (await dibs(['completion', 'zsh'])).stdout;
+    expect(zsh).toMatch(/^#compdef dibs\n[\s\S]*\*:queue:set\) words_=".*--max-leased.*" takes=queues/);
+    const fish = (await dibs(['completion', 'fish'])).stdout;
+    expect(fish).toContain(
       "complete -c dibs -n '__fish_seen_subcommand_from queue; and __fish_seen_subcommand_from set' -l max-leased",
     );
+    expect(fish).toContain(
+      "-n '__fish_seen_subcommand_from history' -f -a '(dibs completion jobs 2> /dev/null)'",
+    );
     expect((await dibs(['completion', 'tcsh'])).status).toBe(2);
+  });
+
+  test('says nothing where no Dibs is', async () => {
+    const ran = await dibs(['completion', 'queues'], { env: { DIBS_URL: 'http://127.0.0.1:1' } });
+    expect(ran).toEqual({ status: 0, stdout: '', stderr: '' });
   });
 });
 

@@ -521,7 +521,7 @@ describe('how far it is', () => {
     for (const args of [['export', 'a', 'b'], ['import'], ['import', 'a', '--nonsense']])
       expect(await run({}, ...args)).toMatchObject({
         status: 2,
-        err: expect.stringContaining('Usage: dibs'),
+        err: expect.stringMatching(/^dibs: .*\nAdd --help to see what it takes\.\n$/),
       });
     expect(await run({}, 'import', join(directory.path, 'missing'))).toMatchObject({
       status: 1,

@@ -1,3 +1,4 @@
+const SCHEME_WANTED = 'url must begin with http:// or https://, as in http://127.0.0.1:8080';
 const URL_WANTED =
   'url must be http:// or https:// with a host, and a port from 1 to 65535: http://127.0.0.1:8080';
 
@@ -7,6 +8,7 @@ const URL_WANTED =
  */
 export function checkedUrl(given: string): string {
   const text = given.trim().replace(/\/+$/, '');
+  if (!/^https?:\/\//i.test(text)) throw new TypeError(SCHEME_WANTED);
   if (!/^https?:\/\/[^/\s]/i.test(text) || !URL.canParse(text)) throw new TypeError(URL_WANTED);
   const { username, password, search, hash, port } = new URL(text);
   if (port === '0') throw new TypeError(URL_WANTED);

@@ -1,0 +1,51 @@
+import { spawnSync } from 'node:child_process';
+import { expect, test } from 'vitest';
+
+const dibs = (args: string[], env: Record<string, string> = {}) =>
+  spawnSync(process.execPath, ['dist/main.js', ...args], {
+    encoding: 'utf8',
+    env: { ...process.env, DIBS_CONFIG: '/nowhere', DATABASE_URL: '', ...env },
+  });
+
+test.each([
+  [['queus'], "unknown command 'queus', did you mean one of queue, queues?"],
+  [['help', 'histry'], "unknown command 'histry', did you mean history?"],
+  [['wrok', 'mail', '--', 'true'], "unknown command 'wrok', did you mean work?"],
+  [['--verison'], "unknown command '--verison', did you mean --version?"],
+  [['xyzzy'], "unknown command 'xyzzy'"],
+  [['keys', 'creat', 'a'], "unknown command 'keys creat', did you mean create?"],
+  [['schedules', 'delte', 'a'], "unknown command 'schedules delte', did you mean delete?"],
+  [['queue', 'st', 'mail'], "unknown command 'queue st', did you mean set?"],
+  [['jobs', '--quue', 'mail'], "unknown option '--quue', did you mean --queue?"],
+  [
+    ['work', 'mail', '--concurency', '2', '--', 'true'],
+    "unknown option '--concurency', did you mean --concurrency?",
+  ],
+  [['doctor', '--jsn'], "unknown option '--jsn', did you mean --json?"],
+  [['export', '--with-key'], "unknown option '--with-key', did you mean --with-keys?"],
+  [['import', 'file', '--new-id'], "unknown option '--new-id', did you mean --new-ids?"],
+  [['migrate', '--dry-rn'], "unknown option '--dry-rn', did you mean --dry-run?"],
+  [['keys', 'create', 'a', '--scop', 'read'], "unknown option '--scop', did you mean --scope?"],
+  [['serve', '--port', '80'], "unknown option '--port'"],
+  [['work', 'mail'], 'dibs work needs a command, after "--".'],
+])('%j: one line says what was meant, and one where to read more', (args, said) => {
+  const { status, stdout, stderr } = dibs(args);
+  expect({ status, stdout, lines: stderr.split('\n') }).toEqual({
+    status: 2,
+    stdout: '',
+    lines: [`dibs: ${said}`, expect.stringMatching(/--help|dibs help/), ''],
+  });
+});
+
+test.each(['localhost:8080', '127.0.0.1:8080', 'dibs.example.com', 'ftp://dibs'])(
+  'an address without http or https says so: %s',
+  (address) => {
+    const wanted = 'url must begin with http:// or https://, as in http://127.0.0.1:8080';
+    const byVariable = dibs(['queues'], { DIBS_URL: address });
+    expect(byVariable).toMatchObject({ status: 2, stderr: `dibs: ${wanted} (DIBS_URL, DIBS_KEY)\n` });
+    const work = dibs(['work', 'mail', '--', 'true'], { DIBS_URL: address });
+    expect(work).toMatchObject({ status: 2, stderr: `dibs: ${wanted} (DIBS_URL, DIBS_KEY)\n` });
+    const byContext = dibs(['context', 'set', 'prod', '--url', address], { DIBS_CONFIG: '/nowhere/at/all' });
+    expect(byContext).toMatchObject({ status: 2, stderr: `dibs: ${wanted} (--url)\n` });
+  },
+);
