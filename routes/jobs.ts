@@ -177,7 +177,7 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
         tags: ['Jobs'],
         summary: 'Make a dead or scheduled job ready',
         description:
-          'Its attempts start afresh. A job that waits already is answered as it is; a dead one whose `unique_key` ' +
+          'Its attempts are reset to 0. A job that waits already is answered as it is; a dead one whose `unique_key` ' +
           'another unfinished job has stays dead.',
         answers: { 200: answer(ref(Job), 'The job.') },
         refusals: ['job_not_found', 'job_leased', 'job_finished', 'unique_key_taken'],

@@ -214,7 +214,8 @@ export function queueRoutes(app: App): void {
         operationId: 'redriveQueue',
         tags,
         summary: 'Make dead jobs ready again',
-        description: 'Oldest first, attempts afresh, in batches; touches no job that died after the call.',
+        description:
+          'Oldest first, in batches. Their attempts are reset to 0. It touches no job that became dead after the call.',
         answers: countAnswer,
         refusals: ['queue_not_found'],
         takesBody: true,

@@ -598,7 +598,7 @@ type Overview struct {
 	PerSecond JobRates `json:"per_second"`
 	// How long the longest waiting ready job has been ready.
 	OldestReadyAgeSeconds *float64 `json:"oldest_ready_age_seconds"`
-	// Seconds until the queue is empty at this rate; null while it does not shrink.
+	// Seconds until the queue is empty at this rate; null while it does not shrink, or is paused. The sum is without paused queues.
 	DrainSeconds *float64 `json:"drain_seconds"`
 	// Those with trouble first, then the busiest.
 	Queues []QueueOverview `json:"queues"`
@@ -713,7 +713,7 @@ type QueueOverview struct {
 	Name QueueName `json:"name"`
 	// It accepts jobs and hands out none.
 	Paused bool `json:"paused"`
-	// The worst first. `dead_growing`: jobs became dead in the last minute. `failing`: most leases end in a failure. `nobody_claims`: a job has been ready for a minute, and nothing was claimed. `oldest_too_old`: a job has been ready for 300 s. `full`: `max_ready` is reached. `max_leased_reached` and `paused`: it hands out none.
+	// The worst first. `dead_growing`: Jobs became dead in the last minute. `failing`: Most leases end in a failure. `nobody_claims`: A job has been ready for a minute, and nothing was claimed. `oldest_too_old`: A job has been ready for 300 s. `full`: max_ready is reached: enqueues are refused. `max_leased_reached`: max_leased is reached: claims get no jobs. `paused`: Claims get no jobs.
 	Troubles []string `json:"troubles"`
 	Counts *QueueCounts `json:"counts,omitempty"`
 	// How old the counts are.
@@ -721,7 +721,7 @@ type QueueOverview struct {
 	// How long the longest waiting ready job has been ready.
 	OldestReadyAgeSeconds *float64 `json:"oldest_ready_age_seconds"`
 	PerSecond *JobRates `json:"per_second,omitempty"`
-	// Seconds until the queue is empty at this rate; null while it does not shrink.
+	// Seconds until the queue is empty at this rate; null while it does not shrink, or is paused. The sum is without paused queues.
 	DrainSeconds *float64 `json:"drain_seconds"`
 }
 

@@ -54,7 +54,7 @@ async function edit(session: Session, options: { retry?: boolean }, id: string):
   const after = await edited(file, session);
   try {
     if (!isJson(after) || !members(after))
-      throw new UsageError('That is no JSON object: nothing was changed.');
+      throw new UsageError('That is not a JSON object: nothing was changed.');
     const changes = changesIn(before, after);
     if (changes.length > 0) {
       const body = new RawJson(objectOf(changes)) as JobChange;

@@ -42,7 +42,9 @@ export async function* linesIn(
 export function jsonOf(text: string, isText: boolean | undefined, what = 'The payload'): string {
   if (isText) return JSON.stringify(text);
   if (!isJson(text))
-    throw new UsageError(`${what} is no JSON: ${text.slice(0, 60)}. With --text it is sent as a string.`);
+    throw new UsageError(
+      `${what} is not valid JSON: ${text.slice(0, 60)}. With --text it is sent as a string.`,
+    );
   return text.trim();
 }
 

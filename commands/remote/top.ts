@@ -1,6 +1,7 @@
 import { pause } from '../../clients/typescript/src/backoff.ts';
 import { isTemporary } from '../../clients/typescript/src/errors.ts';
 import { getOverview, type Overview, type QueueOverview } from '../../clients/typescript/src/generated.ts';
+import { troubleTitle } from '../../src/verbs/counting.ts';
 import { count, counted } from '../counted.ts';
 import { Shown, shown } from '../shown.ts';
 import { type Cli, examples, number } from './cli.ts';
@@ -12,7 +13,18 @@ import { lasting, untilEnded } from './terminal.ts';
 const OTHER_LINES = 4;
 const MOST = 1000;
 
-const HEADINGS = ['QUEUE', 'READY', 'SCHEDULED', 'BLOCKED', 'LEASED', 'DEAD', 'OLDEST', 'IN/S', 'DONE/S', ''];
+const HEADINGS = [
+  'QUEUE',
+  'READY',
+  'SCHEDULED',
+  'BLOCKED',
+  'LEASED',
+  'DEAD',
+  'OLDEST',
+  'ENQUEUED/S',
+  'COMPLETED/S',
+  '',
+];
 
 const rateText = (rate: number | undefined) => (rate === undefined ? '' : rate.toFixed(rate < 10 ? 1 : 0));
 const ageText = (seconds: number | null) => (seconds === null ? '' : lasting(seconds));
@@ -27,14 +39,14 @@ const rowOf = ({ name, counts, per_second, ...queue }: QueueOverview): Cell[] =>
   ageText(queue.oldest_ready_age_seconds),
   rateText(per_second?.enqueued),
   rateText(per_second?.acked),
-  queue.troubles.map((trouble) => trouble.replaceAll('_', ' ')).join(', '),
+  queue.troubles.map(troubleTitle).join(', '),
 ];
 
 function frame({ client, terminal, paint }: Session, overview: Overview): Shown {
   const { stdout } = terminal;
   const { counts, per_second, total, troubled, queues } = overview;
   const some = queues.length < total ? ` (${count(queues.length)} shown, the worst first)` : '';
-  const head = shown`${client.url}  ${counted(total, 'queue')}${some}, ${count(troubled)} with trouble: ${count(counts.ready)} ready, ${count(counts.leased)} leased, ${count(counts.dead)} dead, ${rateText(per_second.enqueued)}/s in, ${rateText(per_second.acked)}/s done`;
+  const head = shown`${client.url}  ${counted(total, 'queue')}${some}, ${count(troubled)} with trouble: ${count(counts.ready)} ready, ${count(counts.leased)} leased, ${count(counts.dead)} dead, ${rateText(per_second.enqueued)}/s enqueued, ${rateText(per_second.acked)}/s completed`;
   const line = stdout.columns ? new Shown(head.text.slice(0, stdout.columns)) : head;
   const rows = queues.length > 0 ? table(HEADINGS, queues.map(rowOf), stdout, paint) : shown`No queues.\n`;
   return shown`${line}\n\n${rows}`;
@@ -95,7 +107,7 @@ export function add({ program, act }: Cli): void {
       .command('top')
       .summary('watch the queues, the worst first')
       .description(
-        'Shows the queues, and again every few seconds: the worst first, with what is wrong, what comes in and what gets done each second. "q" ends it. Where there is no terminal, it shows them once.',
+        'Shows the queues, and again every few seconds: the worst first, with what is wrong, and how many jobs are enqueued and completed each second. "q" ends it. Where there is no terminal, it shows them once.',
       )
       .option('--interval <seconds>', 'how often', number(0.2, 3600), 2)
       .option('--once', 'show them once')

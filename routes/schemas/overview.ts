@@ -6,7 +6,7 @@ import {
   EVENTS,
   type Event,
   MEASURES,
-  TOO_OLD_SECONDS,
+  TROUBLE_HELP,
   TROUBLES,
 } from '../../src/verbs/counting.ts';
 import { decimal, nullable, oneOf, QueueName, ref, TIME_EXAMPLE, time } from './common.ts';
@@ -23,7 +23,8 @@ export const JobRates = Type.Object(rates, {
 
 const seconds = (description: string) => nullable<number>('number', { format: 'double', description });
 const OLDEST = 'How long the longest waiting ready job has been ready.';
-const DRAIN = 'Seconds until the queue is empty at this rate; null while it does not shrink.';
+const DRAIN =
+  'Seconds until the queue is empty at this rate; null while it does not shrink, or is paused. The sum is without paused queues.';
 
 export const QueueOverview = Type.Object(
   {
@@ -31,9 +32,7 @@ export const QueueOverview = Type.Object(
     paused: Type.Boolean({ description: 'It accepts jobs and hands out none.' }),
     troubles: Type.Array(oneOf(TROUBLES), {
       description:
-        'The worst first. `dead_growing`: jobs became dead in the last minute. `failing`: most leases end in a failure. ' +
-        '`nobody_claims`: a job has been ready for a minute, and nothing was claimed. `oldest_too_old`: a job has been ready for ' +
-        `${TOO_OLD_SECONDS} s. \`full\`: \`max_ready\` is reached. \`max_leased_reached\` and \`paused\`: it hands out none.`,
+        'The worst first.' + TROUBLES.map((trouble) => ` \`${trouble}\`: ${TROUBLE_HELP[trouble]}`).join(''),
     }),
     counts: Type.Optional(ref(QueueCounts)),
     counted_age_seconds: seconds('How old the counts are.'),

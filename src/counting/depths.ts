@@ -29,10 +29,15 @@ const SERVES_MS = 60_000;
 /** The first one who looks waits up to this long until all queues are counted. */
 const FIRST_MS = 2000;
 
-/** Seconds until a queue is empty, when it shrinks by so many jobs a second. Undefined while it does not shrink. */
-export function drainSeconds({ counts }: Depth, shrinking: number | undefined): number | undefined {
+/** Seconds until a queue is empty, when it shrinks by so many jobs a second. Undefined while it does not shrink, or is paused. */
+export function drainSeconds(
+  { counts }: Pick<Depth, 'counts'>,
+  shrinking: number | undefined,
+  isPaused: boolean,
+): number | undefined {
   const left = counts.ready + counts.blocked + counts.leased;
   if (left === 0) return 0;
+  if (isPaused) return undefined;
   return shrinking !== undefined && shrinking > 0 ? left / shrinking : undefined;
 }
 

@@ -67,9 +67,9 @@ function depthFamilies(shown: Shown[], totals: Totals): Family[] {
     ),
     gauge(
       'drain_seconds',
-      'Seconds until the queue is empty at the rate of the last minute. No value while it does not shrink. ' +
+      'Seconds until the queue is empty at the rate of the last minute. No value while it does not shrink, or is paused. ' +
         'Take the min over replicas.',
-      ({ row, depth }) => depth && drainSeconds(depth, totals.shrinking(row.queue_id)),
+      ({ row, depth }) => depth && drainSeconds(depth, totals.shrinking(row.queue_id), row.paused ?? false),
     ),
     gauge('paused', `1 while the queue is paused. ${MAX}`, ({ row }) => Number(row.paused), named),
     gauge(

@@ -99,7 +99,7 @@ function dead(facts: JobFacts): Reason {
     ? 'it expired before a worker was done with it'
     : attempt >= max_attempts
       ? `its ${max_attempts === 1 ? 'only attempt' : `${max_attempts} attempts`} failed`
-      : 'its worker refused it for good';
+      : 'its worker gave it up (nack without a retry)';
   return {
     code: 'dead',
     detail: `It has been dead since ${finished_at}: ${why}. A retry or a redrive makes it ready again.`,

@@ -77,7 +77,7 @@ function toOverview(looked: Looked, now: number): QueueOverview {
     counted_age_seconds: depth ? (now - depth.at) / 1000 : null,
     oldest_ready_age_seconds: depth?.oldestReadySeconds ?? null,
     ...(rates ? { per_second: rates } : {}),
-    drain_seconds: (depth && drainSeconds(depth, shrinking)) ?? null,
+    drain_seconds: (depth && drainSeconds(depth, shrinking, paused)) ?? null,
   };
 }
 
@@ -117,14 +117,16 @@ export function createOverview({ totals, depths }: { totals: Totals; depths: Dep
       add(counts, queue.counts);
       add(per_second, queue.per_second);
     }
-    let shrinking = looked.reduce((sum, one) => sum + (one.shrinking ?? 0), 0);
+    const running = looked.filter(({ paused }) => !paused);
+    let shrinking = running.reduce((sum, one) => sum + (one.shrinking ?? 0), 0);
     if (!mayUse) {
       add(per_second, totals.perSecond(EVERYTHING_ELSE));
       shrinking += totals.shrinking(EVERYTHING_ELSE) ?? 0;
     }
     const ages = queues.flatMap(({ oldest_ready_age_seconds: age }) => age ?? []);
     const oldest = ages.reduce((most, age) => Math.max(most, age), 0);
-    const all = { counts, oldestReadySeconds: oldest, at: now };
+    const toDrain = { counts: zeros(JOB_STATES) };
+    for (const { depth } of running) add(toDrain.counts, depth?.counts);
     return {
       complete: found !== undefined && queues.every(({ counts }) => counts !== undefined),
       total: queues.length,
@@ -133,7 +135,7 @@ export function createOverview({ totals, depths }: { totals: Totals; depths: Dep
       per_second,
       oldest_ready_age_seconds: ages.length > 0 ? oldest : null,
       // Rates are fractions: their sum may be a tiny number in place of 0.
-      drain_seconds: drainSeconds(all, shrinking > 1e-6 ? shrinking : 0) ?? null,
+      drain_seconds: drainSeconds(toDrain, shrinking > 1e-6 ? shrinking : 0, false) ?? null,
       queues: queues.sort(worstFirst),
     };
   }

@@ -35,6 +35,22 @@ describe('code and SQL', () => {
   });
 });
 
+describe('the dashboard', () => {
+  const table = textOf('docs/glossary.md').split('## Words of the page')[1]?.split('\n## ')[0] ?? '';
+  const phrases = [...table.matchAll(/^\| (.+) \| (.+) \|$/gm)].flatMap(([, old = '', instead = '']) =>
+    old === 'Not'
+      ? []
+      : old.split('; ').map((phrase) => ({ phrase: phrase.replace(/ \(.*\)$/, ''), instead })),
+  );
+  const pages = files.filter((file) => /^web\/src\/.*\.tsx?$/.test(file));
+
+  test.each(phrases)('does not say "$phrase", but "$instead"', ({ phrase }) => {
+    const said = new RegExp(`['">\`]\\s*${phrase.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')}\\s*['"<.\`]`);
+    const text = (file: string) => textOf(file).replaceAll(/\s+/g, ' ');
+    expect(pages.filter((file) => said.test(text(file)))).toEqual([]);
+  });
+});
+
 /** The lines of a page, each empty that is code, a table, a heading, HTML or the address of a link. */
 function proseOf(text: string): string[] {
   const withoutCode = text.replaceAll(/^( *)(```|~~~).*?^\1\2$/gms, (code) => code.replaceAll(/.+/g, ''));

@@ -219,7 +219,7 @@ describe('why is my job not running?', () => {
     const job = await leased();
     await at.settle('nack', job, { retry: false });
     const explanation = await explain(job.id);
-    expect(explanation.detail).toMatch(/its worker refused it for good/);
+    expect(explanation.detail).toMatch(/its worker gave it up \(nack without a retry\)/);
     expect(explanation).not.toHaveProperty('last_error');
   });
 
@@ -227,7 +227,7 @@ describe('why is my job not running?', () => {
     for (const [more, why] of [
       [{ max_attempts: 1 }, /its only attempt failed/],
       [{ max_attempts: 1, expires_in_seconds: 0.3 }, /its only attempt failed/],
-      [{ expires_in_seconds: 600 }, /its worker refused it for good/],
+      [{ expires_in_seconds: 600 }, /its worker gave it up/],
     ] as const) {
       const job = await leased(more);
       await sleep(400);

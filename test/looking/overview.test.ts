@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { drainSeconds } from '../../src/counting/depths.ts';
 import { JOB_STATES } from '../../src/job.ts';
 import { troublesOf } from '../../src/looking/overview.ts';
 import { EVENTS, type PerSecond } from '../../src/verbs/counting.ts';
@@ -28,6 +29,13 @@ const deep = (more: Partial<typeof counts>, oldestReadySeconds: number | null = 
 
 /** The duties count for a fiftieth of the time: what takes a second on a busy machine comes again after 50. */
 const SLOW = { withinMs: 170_000 };
+
+test('a queue that shrinks says when it is drained, but not while it is paused; an empty one is', () => {
+  const two = deep({ ready: 2 });
+  expect(drainSeconds(two, 0.5, false)).toBe(4);
+  expect(drainSeconds(two, 0.5, true)).toBeUndefined();
+  expect(drainSeconds(calm.depth, undefined, true)).toBe(0);
+});
 
 describe('what is wrong with a queue', () => {
   test.each([

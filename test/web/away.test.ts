@@ -31,10 +31,10 @@ describe.skipIf(!hasBrowser)('a page that is open', () => {
     await page.getByText('A job is ready.').waitFor();
 
     await postgres.stop();
-    await page.getByText(/These numbers are old/).waitFor({ timeout: 60_000 });
+    await page.getByText(/Not up to date/).waitFor({ timeout: 60_000 });
     await page.getByText('A job is ready.').waitFor();
     await postgres.start();
-    await page.getByText(/These numbers are old/).waitFor({ state: 'detached', timeout: 60_000 });
+    await page.getByText(/Not up to date/).waitFor({ state: 'detached', timeout: 60_000 });
 
     const { port } = new URL(replica.url);
     await replica.end('SIGKILL');
@@ -56,13 +56,13 @@ describe.skipIf(!hasBrowser)('a page that is open', () => {
     const key = (await dialog.locator('.secret').textContent()) as string;
     expect(key).toMatch(/^dibs_/);
     // From the first key on, every request needs one. The page goes on with it, so nobody loses it.
-    await dialog.getByRole('button', { name: 'I have kept it' }).click();
+    await dialog.getByRole('button', { name: 'I have saved it' }).click();
     await page.getByRole('rowheader', { name: 'ada' }).waitFor();
 
     const other = await openTab(browser, { expected: AWAY });
     await other.page.goto(`${replica.url}/#/keys`);
     const field = other.page.getByLabel('Access key');
-    const look = other.page.getByRole('button', { name: 'Look' });
+    const look = other.page.getByRole('button', { name: 'Sign in' });
     await field.fill('dibs_wrong');
     await look.click();
     await other.page.getByRole('alert').waitFor();
@@ -73,17 +73,17 @@ describe.skipIf(!hasBrowser)('a page that is open', () => {
     await other.page.getByRole('rowheader', { name: 'ada' }).waitFor();
     expect(await other.page.evaluate('[localStorage.length, document.cookie]')).toEqual([0, '']);
     await other.page.getByRole('button', { name: 'Change key' }).click();
-    await other.page.getByRole('button', { name: 'Forget the key' }).click();
+    await other.page.getByRole('button', { name: 'Sign out' }).click();
     await field.waitFor();
     await other.page.context().close();
 
     // Its own key, without an overlap: the page goes on with the new secret, and shows it.
     await page.getByRole('button', { name: 'Rotate…' }).click();
-    await dialog.getByLabel(/^The old one goes on/).fill('0');
-    await dialog.getByRole('button', { name: 'Rotate it' }).click();
+    await dialog.getByLabel(/^Old secret valid/).fill('0');
+    await dialog.getByRole('button', { name: 'Rotate the key' }).click();
     const rotated = (await dialog.locator('.secret').textContent()) as string;
     expect(rotated).not.toBe(key);
-    await dialog.getByRole('button', { name: 'I have kept it' }).click();
+    await dialog.getByRole('button', { name: 'I have saved it' }).click();
     await page.getByRole('rowheader', { name: 'ada' }).waitFor();
     const headersOf = (secret: string) => ({ headers: { authorization: `Bearer ${secret}` } });
     await until(

@@ -161,7 +161,7 @@ describe.skipIf(!hasBrowser)('a queue', () => {
 
       await button(page, 'Redrive…').click();
       await dialog(page)
-        .getByLabel(/Only with this/)
+        .getByLabel(/Only where the error contains/)
         .fill('421');
       await dialog(page).getByRole('button', { name: 'Redrive' }).click();
       await page.getByText('2 jobs are ready again.').waitFor();
@@ -172,10 +172,10 @@ describe.skipIf(!hasBrowser)('a queue', () => {
       await dialog(page).getByRole('checkbox', { name: /^dead/ }).check();
       const purge = dialog(page).getByRole('button', { name: 'Delete 3 jobs' });
       expect(await purge.isDisabled()).toBe(true);
-      await dialog(page).getByLabel('Type mail to go on').fill('mai');
+      await dialog(page).getByLabel('Type mail to confirm').fill('mai');
       expect(await purge.isDisabled()).toBe(true);
       expect(await axeFindings(page)).toEqual([]);
-      await dialog(page).getByLabel('Type mail to go on').fill('mail');
+      await dialog(page).getByLabel('Type mail to confirm').fill('mail');
       await purge.click();
       await dialog(page).waitFor({ state: 'detached' });
       expect((await root('GET', '/queues/mail')).body.counts).toMatchObject({ dead: 0, ready: 2 });
@@ -187,16 +187,16 @@ describe.skipIf(!hasBrowser)('a queue', () => {
     await visit(
       '#/queues/tuned/config',
       async (page) => {
-        const attempts = page.getByLabel(/^Attempts/);
-        expect(await page.getByLabel(/^Most leased at once/).inputValue()).toBe('4');
+        const attempts = page.getByLabel(/^Max attempts/);
+        expect(await page.getByLabel(/^Max leased/).inputValue()).toBe('4');
         expect(await page.getByLabel(/^Rate limit: window/).inputValue()).toBe('2');
-        await page.getByText('How long a worker has a job').waitFor();
+        await page.getByText('How long a worker may hold a job').waitFor();
         await attempts.fill('5000');
         await button(page, 'Save').click();
-        await page.getByText(/It must be <= 1000|It must be/).waitFor();
+        await page.getByText(/The value must be/).waitFor();
         expect(await attempts.getAttribute('aria-invalid')).toBe('true');
         await attempts.fill('7');
-        await page.getByLabel(/^Most leased at once/).fill('');
+        await page.getByLabel(/^Max leased/).fill('');
         await button(page, 'Save').click();
         await page.getByText('Saved.').waitFor();
         const { config } = (await root('GET', '/queues/tuned')).body;
@@ -241,23 +241,44 @@ describe.skipIf(!hasBrowser)('a queue', () => {
         },
       );
       await page.goto(`${base}/#/queues/long/jobs?worker=w-1`);
-      await page.getByText('The search goes on.').waitFor();
+      await page.getByText('Still searching').waitFor();
       goOn();
       await page.locator('[data-row]').first().waitFor();
       await page.getByText('Page 1').waitFor();
     });
   });
 
+  test('with nothing to do is told as calmly as a completed job: amber is for what somebody should look at', async () => {
+    await root('PUT', '/queues/tones', { retention_seconds: 600 });
+    const id = await enqueue('tones');
+    const [{ lease_token }] = (await root('POST', '/jobs/claim', { queues: ['tones'] })).body.jobs;
+    await root('POST', `/jobs/${id}/ack`, { lease_token });
+    const colours = (page: Page) =>
+      page.locator('.why').evaluate((box) => [box.className, getComputedStyle(box).borderLeftColor]);
+    await visit('#/queues/tones', async (page) => {
+      await page.getByText('empty.').waitFor();
+      const [name, calm] = await colours(page);
+      expect(name).toBe('why ');
+      await page.goto(`${base}/#/jobs/${id}`);
+      await page.getByText('completed.').waitFor();
+      expect(await colours(page)).toEqual(['why ', calm]);
+      await root('POST', '/queues/tones/pause');
+      await page.goto(`${base}/#/queues/tones`);
+      await page.getByText('paused.').waitFor();
+      expect((await colours(page))[1]).not.toBe(calm);
+    });
+  });
+
   test('that is not there says so, and so does a filter that matches nothing', async () => {
     await enqueue('calm');
     await visit('#/queues/nowhere', async (page) => {
-      await page.getByText('There is no such queue.').waitFor();
+      await page.getByText('Queue not found.').waitFor();
       await page.goto(`${base}/#/queues/calm/jobs`);
       await page.locator('[data-row]').first().waitFor();
       await page.getByLabel('Group').fill('nobody');
       await button(page, 'Filter').click();
       await page.waitForURL(/group=nobody/);
-      await page.getByText('No job matches.').waitFor();
+      await page.getByText('No jobs match.').waitFor();
     });
   });
 });
@@ -268,8 +289,8 @@ describe.skipIf(!hasBrowser)('a job', () => {
     const body = `{"queue":"exact","payload":${ODD},"headers":${JSON.stringify(headers)}}`;
     const { id } = (await root('POST', '/jobs', body)).body;
     await visit(`#/jobs/${id}`, async (page) => {
-      expect(await page.getByLabel('Payload as it was sent').textContent()).toBe(ODD);
-      const pretty = await page.getByLabel('Payload, pretty').textContent();
+      expect(await page.getByLabel('Payload, raw').textContent()).toBe(ODD);
+      const pretty = await page.getByLabel('Payload, formatted').textContent();
       expect(pretty).toContain(
         '\n  "amount": 12345678901234567890,\n  "rate": 1.0,\n  "dup": 1,\n  "dup": 2,',
       );
@@ -298,8 +319,8 @@ describe.skipIf(!hasBrowser)('a job', () => {
       payload: 'p-1',
       progress: 'half-1',
       created_at: 'Enqueued',
-      run_at: 'Ready',
-      lease_expires_at: 'Lease until',
+      run_at: 'Scheduled for',
+      lease_expires_at: 'Lease expires',
       finished_at: 'Finished',
     };
     const elsewhere = ['result', 'last_error'];
@@ -323,7 +344,7 @@ describe.skipIf(!hasBrowser)('a job', () => {
       await button(page, 'Edit…').click();
       const payload = dialog(page).getByLabel('Payload');
       await payload.fill('{"n":');
-      await dialog(page).getByText('This is not JSON').waitFor();
+      await dialog(page).getByText('Not valid JSON').waitFor();
       expect(await dialog(page).getByRole('button', { name: 'Save and retry' }).isDisabled()).toBe(true);
       await payload.fill(ODD);
       await dialog(page).getByLabel('Priority').fill('9');
@@ -362,10 +383,10 @@ describe.skipIf(!hasBrowser)('a job', () => {
     const payload = `"${'x'.repeat(2 ** 20 - 10)}"`;
     const { id } = (await root('POST', '/jobs', `{"queue":"large","payload":${payload}}`)).body;
     await visit(`#/jobs/${id}`, async (page) => {
-      const shown = page.getByLabel('Payload as it was sent');
+      const shown = page.getByLabel('Payload, raw');
       await shown.waitFor();
       expect((await shown.textContent())?.length).toBe(100_000);
-      await button(page, 'Show the rest of it').first().click();
+      await button(page, 'Show all').first().click();
       await until(async () => (await shown.textContent())?.length === payload.length);
     });
   });
@@ -377,15 +398,15 @@ describe.skipIf(!hasBrowser)('many jobs at once', () => {
     const [other = ''] = await bury('bulk', 'Error: no such user\n    at send (mail.js:7)\n    at work', 1);
     await visit('#/queues/bulk/jobs?state=dead', async (page) => {
       await until(async () => (await page.locator('[data-row]').count()) === 5);
-      await page.getByLabel('Error has').fill('SMTP');
+      await page.getByLabel('Error contains').fill('SMTP');
       await button(page, 'Filter').click();
       await until(async () => (await page.locator('[data-row]').count()) === 4);
-      await button(page, 'Act on all that match…').click();
-      await dialog(page).getByRole('button', { name: 'Count them first' }).click();
+      await button(page, 'Change all matching…').click();
+      await dialog(page).getByRole('button', { name: 'Count first' }).click();
       await dialog(page).getByText('4 jobs match now.').waitFor();
       const start = dialog(page).getByRole('button', { name: 'retry 4 jobs' });
       expect(await start.isDisabled()).toBe(true);
-      await dialog(page).getByLabel('Type 4 to go on').fill('4');
+      await dialog(page).getByLabel('Type 4 to confirm').fill('4');
       await start.click();
       await page.waitForURL(/#\/operations\/./);
       await page.getByRole('status').filter({ hasText: 'done 4 of 4' }).waitFor();
@@ -419,7 +440,7 @@ describe.skipIf(!hasBrowser)('an operation', () => {
       await visit(`#/operations/${id}`, async (page) => {
         await page.getByRole('status').filter({ hasText: 'running' }).waitFor();
         await button(page, 'Stop').click();
-        await dialog(page).getByRole('button', { name: 'Stop it' }).click();
+        await dialog(page).getByRole('button', { name: 'Stop the operation' }).click();
         await page.getByRole('status').filter({ hasText: 'cancelled' }).waitFor();
         expect(await button(page, 'Stop').count()).toBe(0);
       });
@@ -461,12 +482,12 @@ describe.skipIf(!hasBrowser)('what a key may not do', () => {
     await visit(
       '#/queues/mail.a',
       async (page) => {
-        await page.getByText('This key may look only').waitFor();
+        await page.getByText('Read-only').waitFor();
         expect(await button(page, /Pause|Purge|Redrive/).count()).toBe(0);
         expect(await page.getByRole('link', { name: 'Keys' }).count()).toBe(0);
         await page.getByRole('link', { name: 'Configuration' }).click();
-        await page.getByText('to change it needs the scope admin').waitFor();
-        expect(await page.getByLabel(/^Attempts/).isDisabled()).toBe(true);
+        await page.getByText('to change it, a key needs the scope admin').waitFor();
+        expect(await page.getByLabel(/^Max attempts/).isDisabled()).toBe(true);
       },
       { key: 'read@*' },
     );
@@ -485,7 +506,7 @@ describe.skipIf(!hasBrowser)('what a key may not do', () => {
         await page.goto(`${base}/#/queues/mail.a`);
         await button(page, 'Pause…').waitFor();
         await page.goto(`${base}/#/keys`);
-        await page.getByText('Keys need the scope admin for all queues').waitFor();
+        await page.getByText('To manage keys, a key needs the scope admin for all queues').waitFor();
       },
       { key: 'admin@mail.*', expected: /status of 403/ },
     );
@@ -595,7 +616,7 @@ describe.skipIf(!hasBrowser)('very many', () => {
       expect(await table.locator('[data-row]').count()).toBe(10);
       await page.getByLabel("Part of a queue's name").fill('no such');
       await page.keyboard.press('Enter');
-      await page.getByText('No queue has a name like this.').waitFor();
+      await page.getByText('No queue name contains this.').waitFor();
     });
   });
 });

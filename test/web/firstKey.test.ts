@@ -24,7 +24,7 @@ const field = (page: Page) => page.getByLabel('Access key');
 
 async function enter(page: Page, key: string): Promise<void> {
   await field(page).fill(key);
-  await button(page, 'Look').click();
+  await button(page, 'Sign in').click();
 }
 
 /** Creates a key on the screen of keys, and returns it. */
@@ -35,7 +35,7 @@ async function create(page: Page, name: string, scopes: string[] = []): Promise<
   for (const scope of scopes) await dialog.getByRole('checkbox', { name: new RegExp(`^${scope}`) }).check();
   await dialog.getByRole('button', { name: 'Create' }).click();
   const key = (await dialog.locator('.secret').textContent()) as string;
-  await dialog.getByRole('button', { name: 'I have kept it' }).click();
+  await dialog.getByRole('button', { name: 'I have saved it' }).click();
   return key;
 }
 
@@ -46,7 +46,7 @@ describe.skipIf(!hasBrowser)('keys', () => {
     // Nobody needs a key yet, and yet one may be entered.
     await button(page, 'Change key').click();
     await field(page).waitFor();
-    await button(page, 'Leave it').click();
+    await button(page, 'Back').click();
 
     await button(page, 'Create a key…').click();
     const admin = page.getByRole('dialog').getByRole('checkbox', { name: /^admin/ });
@@ -57,7 +57,7 @@ describe.skipIf(!hasBrowser)('keys', () => {
         .getByLabel(/^Queues/)
         .count(),
     ).toBe(0);
-    await button(page, 'Leave it').click();
+    await button(page, 'Back').click();
     const root = await create(page, 'root');
     await page.getByRole('rowheader', { name: 'root' }).waitFor();
 
@@ -67,7 +67,7 @@ describe.skipIf(!hasBrowser)('keys', () => {
     await button(page, 'Change key').click();
     await enter(page, producer);
     await page.getByText(/does not have the scope "read"/).waitFor();
-    await button(page, 'Leave it').click();
+    await button(page, 'Back').click();
     await page.getByRole('rowheader', { name: 'producer' }).waitFor();
 
     // A tab whose key may look at nothing has a way to another key.
@@ -81,7 +81,7 @@ describe.skipIf(!hasBrowser)('keys', () => {
 
     // The last key that can make others is not revoked by the way.
     await page.getByRole('row', { name: /^root/ }).getByRole('button', { name: 'Revoke…' }).click();
-    await page.getByText(/No other key can make keys/).waitFor();
+    await page.getByText(/No other key can create keys/).waitFor();
     expect([...errors, ...other.errors]).toEqual([]);
     await page.context().close();
     await other.page.context().close();

@@ -187,8 +187,8 @@ export const DEPTH: Line[] = [
   { of: 'leased', title: 'leased', colour: 'c2' },
 ];
 export const FLOW: Line[] = [
-  { of: 'in', title: 'in', colour: 'c1' },
-  { of: 'out', title: 'done', colour: 'c2' },
+  { of: 'in', title: 'enqueued', colour: 'c1' },
+  { of: 'out', title: 'completed', colour: 'c2' },
   { of: 'failed', title: 'failed', colour: 'c3' },
 ];
 export const OLDEST: Line[] = [{ of: 'oldest', title: 'oldest', colour: 'c4' }];

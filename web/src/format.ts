@@ -69,21 +69,3 @@ export const bytes = (text: string): string => {
       ? `${(n / 1024).toFixed(1)} KiB`
       : `${(n / 2 ** 20).toFixed(2)} MiB`;
 };
-
-export const TROUBLE: Record<string, { title: string; says: string; isGrave: boolean }> = {
-  dead_growing: { title: 'dead growing', says: 'Jobs became dead in the last minute.', isGrave: true },
-  failing: { title: 'failing', says: 'Most leases end in a failure.', isGrave: true },
-  nobody_claims: { title: 'nobody claims', says: 'Jobs are ready, and nobody claims them.', isGrave: true },
-  oldest_too_old: {
-    title: 'waits too long',
-    says: 'A job has been ready for more than five minutes.',
-    isGrave: true,
-  },
-  full: { title: 'full', says: 'It has reached max_ready and refuses jobs.', isGrave: true },
-  max_leased_reached: {
-    title: 'at max_leased',
-    says: 'It hands out no job until one is settled.',
-    isGrave: false,
-  },
-  paused: { title: 'paused', says: 'It accepts jobs and hands out none.', isGrave: false },
-};

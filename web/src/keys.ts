@@ -4,14 +4,14 @@
 
 export const KEYS: [string, string][] = [
   ['/', 'Search, or the first filter'],
-  ['j  k', 'The next row, the row before'],
+  ['j  k', 'Next row, previous row'],
   ['Enter', 'Open the row'],
   ['g q', 'Queues'],
   ['g j', 'Jobs'],
   ['g s', 'Schedules'],
   ['g o', 'Operations'],
   ['Esc', 'Close, or leave a field'],
-  ['?', 'This help'],
+  ['?', 'Keyboard shortcuts'],
 ];
 
 const PLACES: Record<string, string> = { q: '#/', j: '#/jobs', s: '#/schedules', o: '#/operations' };

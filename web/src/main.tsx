@@ -55,7 +55,7 @@ function KeyForm({
       >
         <Field
           label="Access key"
-          help="It stays in this tab, and is gone when you close it. It needs the scope read."
+          help="Kept in this tab only, until you close it. The key needs the scope read."
         >
           <input
             type="password"
@@ -69,7 +69,7 @@ function KeyForm({
         </Field>
         {said?.status === 401 ? (
           <div class="problem" role="alert">
-            This access key is not valid: it was mistyped or revoked, or it has ended.
+            This access key is not valid: it was mistyped, was revoked, or has expired.
           </div>
         ) : (
           <ProblemBox problem={said} />
@@ -77,7 +77,7 @@ function KeyForm({
         <footer>
           {leave && (
             <button type="button" onClick={leave}>
-              Leave it
+              Back
             </button>
           )}
           {leave && keyStore.get() !== undefined && (
@@ -88,11 +88,11 @@ function KeyForm({
                 entered();
               }}
             >
-              Forget the key
+              Sign out
             </button>
           )}
           <button type="submit" class="main" disabled={isBusy || key.trim() === ''}>
-            {isBusy ? 'Looking…' : 'Look'}
+            {isBusy ? 'Signing in…' : 'Sign in'}
           </button>
         </footer>
       </form>
@@ -101,7 +101,7 @@ function KeyForm({
 }
 
 const Help = ({ close }: { close: () => void }) => (
-  <Dialog title="Keyboard" close={close}>
+  <Dialog title="Keyboard shortcuts" close={close}>
     <table class="keys">
       <tbody>
         {KEYS.map(([key, does]) => (
@@ -169,7 +169,7 @@ function Header({
         </label>
         {caller?.needs_key ? (
           <span
-            title={`May: ${caller.scopes.join(', ')}. Queues: ${caller.queues.join(', ')}. Dibs ${version}`}
+            title={`Scopes: ${caller.scopes.join(', ')}. Queues: ${caller.queues.join(', ')}. Dibs ${version}`}
           >
             {caller.name}
           </span>
@@ -212,9 +212,9 @@ function Screen({
   if (kind === 'audit') return <AuditScreen parameters={parameters} caller={caller} />;
   return (
     <main>
-      <h1>Nothing is here</h1>
+      <h1>Page not found</h1>
       <Empty>
-        The address leads nowhere. <A to="#/">All queues</A>
+        There is no page at this address. <A to="#/">All queues</A>
       </Empty>
     </main>
   );

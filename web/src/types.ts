@@ -1,3 +1,5 @@
+import type { Trouble } from '../../src/verbs/counting.ts';
+
 export const STATES = ['scheduled', 'ready', 'blocked', 'leased', 'completed', 'cancelled', 'dead'] as const;
 export type State = (typeof STATES)[number];
 export type Counts = Record<State, number>;
@@ -14,7 +16,7 @@ export interface Rates {
 export interface QueueOverview {
   name: string;
   paused: boolean;
-  troubles: string[];
+  troubles: Trouble[];
   counts?: Counts;
   counted_age_seconds: number | null;
   oldest_ready_age_seconds: number | null;

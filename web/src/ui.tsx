@@ -1,7 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { TROUBLE_HELP, type Trouble as TroubleCode, troubleTitle } from '../../src/verbs/counting.ts';
 import { call, Problem } from './api.ts';
-import { away, local, TROUBLE } from './format.ts';
+import { away, local } from './format.ts';
 import { link } from './route.ts';
 import type { State } from './types.ts';
 
@@ -28,14 +29,33 @@ export const StateName = ({ state }: { state: State | string }) => (
   <span class={`state ${state}`}>{state}</span>
 );
 
-export const Trouble = ({ code }: { code: string }) => {
-  const known = TROUBLE[code];
-  return (
-    <span class={known?.isGrave ? 'tag grave' : 'tag'} title={known?.says}>
-      {known?.title ?? code}
-    </span>
-  );
+/** Somebody asked for these. The others are faults. */
+const ASKED_FOR: TroubleCode[] = ['max_leased_reached', 'paused'];
+
+export const Trouble = ({ code }: { code: TroubleCode }) => (
+  <span class={ASKED_FOR.includes(code) ? 'tag' : 'tag grave'} title={TROUBLE_HELP[code]}>
+    {troubleTitle(code)}
+  </span>
+);
+
+/** How a reason looks: `good` is green, `warn` amber, `grave` red. All others are grey: they are as they should be. */
+const TONES: Record<string, string> = {
+  ready: 'good',
+  next_in_line: 'good',
+  paused: 'warn',
+  queue_paused: 'warn',
+  group_paused: 'warn',
+  max_leased_reached: 'warn',
+  rate_limited: 'warn',
+  dead: 'grave',
 };
+
+/** Why a claim gets nothing, or a job does not run. */
+export const Why = ({ code, children }: { code: string } & Children) => (
+  <p class={`why ${TONES[code] ?? ''}`}>
+    <strong>{code.replaceAll('_', ' ')}.</strong> {children}
+  </p>
+);
 
 /** A time, near: `3 min ago`. Its tooltip has the whole. */
 export const When = ({ time, none = '–' }: { time: string | null | undefined; none?: string }) =>
@@ -52,9 +72,7 @@ export function ProblemBox({ problem }: { problem: Problem | undefined }) {
   if (!problem) return null;
   return (
     <div class="problem" role="alert">
-      <strong>
-        {problem.isOutage ? 'Away' : problem.status === 403 ? 'Not allowed' : 'It did not work'}
-      </strong>{' '}
+      <strong>{problem.isOutage ? 'Unavailable' : problem.status === 403 ? 'Forbidden' : 'Failed'}</strong>{' '}
       {problem.message}
       {problem.errors.length > 0 && (
         <ul>
@@ -73,7 +91,7 @@ export function ProblemBox({ problem }: { problem: Problem | undefined }) {
 export const Stale = ({ problem, has }: { problem: Problem | undefined; has: boolean }) =>
   problem && has ? (
     <p class="stale" role="status">
-      These numbers are old: {problem.message} Trying again…
+      Not up to date: {problem.message} Retrying…
     </p>
   ) : (
     <ProblemBox problem={problem} />
@@ -167,7 +185,7 @@ export function Confirm(props: {
         <div class="says">{says}</div>
         {children}
         {typed !== undefined && (
-          <Field label={`Type ${typed} to go on`}>
+          <Field label={`Type ${typed} to confirm`}>
             <input
               value={text}
               autocomplete="off"
@@ -179,7 +197,7 @@ export function Confirm(props: {
         <ProblemBox problem={problem} />
         <footer>
           <button type="button" onClick={close}>
-            Leave it
+            Back
           </button>
           <button type="submit" class={isGrave ? 'grave' : 'main'} disabled={!isReady || isBusy}>
             {isBusy ? 'Working…' : verb}
@@ -220,7 +238,7 @@ export function Copy({ text, label = 'Copy' }: { text: string; label?: string })
           await navigator.clipboard.writeText(text);
           setSaid('Copied');
         } catch {
-          setSaid('Not allowed here');
+          setSaid('The browser refused');
         }
         setTimeout(() => setSaid(label), 1500);
       }}

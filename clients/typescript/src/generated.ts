@@ -592,7 +592,7 @@ export interface Overview {
   per_second: JobRates;
   /** How long the longest waiting ready job has been ready. */
   oldest_ready_age_seconds: number | null;
-  /** Seconds until the queue is empty at this rate; null while it does not shrink. */
+  /** Seconds until the queue is empty at this rate; null while it does not shrink, or is paused. The sum is without paused queues. */
   drain_seconds: number | null;
   /** Those with trouble first, then the busiest. */
   queues: QueueOverview[];
@@ -707,7 +707,7 @@ export interface QueueOverview {
   name: QueueName;
   /** It accepts jobs and hands out none. */
   paused: boolean;
-  /** The worst first. `dead_growing`: jobs became dead in the last minute. `failing`: most leases end in a failure. `nobody_claims`: a job has been ready for a minute, and nothing was claimed. `oldest_too_old`: a job has been ready for 300 s. `full`: `max_ready` is reached. `max_leased_reached` and `paused`: it hands out none. */
+  /** The worst first. `dead_growing`: Jobs became dead in the last minute. `failing`: Most leases end in a failure. `nobody_claims`: A job has been ready for a minute, and nothing was claimed. `oldest_too_old`: A job has been ready for 300 s. `full`: max_ready is reached: enqueues are refused. `max_leased_reached`: max_leased is reached: claims get no jobs. `paused`: Claims get no jobs. */
   troubles: ('dead_growing' | 'failing' | 'nobody_claims' | 'oldest_too_old' | 'full' | 'max_leased_reached' | 'paused')[];
   counts?: QueueCounts;
   /** How old the counts are. */
@@ -715,7 +715,7 @@ export interface QueueOverview {
   /** How long the longest waiting ready job has been ready. */
   oldest_ready_age_seconds: number | null;
   per_second?: JobRates;
-  /** Seconds until the queue is empty at this rate; null while it does not shrink. */
+  /** Seconds until the queue is empty at this rate; null while it does not shrink, or is paused. The sum is without paused queues. */
   drain_seconds: number | null;
 }
 

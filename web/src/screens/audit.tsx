@@ -7,8 +7,8 @@ import type { AuditEntry, Caller } from '../types.ts';
 import { Empty, Field, JobLink, Loading, Pager, QueueLink, Stale, Table } from '../ui.tsx';
 
 const FILTERS = [
-  ['actor', 'Who'],
-  ['verb', 'Verb'],
+  ['actor', 'Actor'],
+  ['verb', 'Action'],
   ['queue', 'Queue'],
 ] as const;
 
@@ -25,8 +25,8 @@ export function AuditScreen({
     <main>
       <h1>Audit</h1>
       <p class="quiet">
-        Who did what with the scope admin.
-        {caller && !may(caller, 'admin') && ' It needs the scope admin for all queues.'}
+        Every change made with the scope admin.
+        {caller && !may(caller, 'admin') && ' To read it, a key needs the scope admin for all queues.'}
       </p>
       <form
         key={key}
@@ -73,21 +73,21 @@ function Entries({ filters }: { filters: Record<string, string> }) {
     <>
       <Stale problem={problem} has />
       {data.entries.length === 0 ? (
-        <Empty>No entry matches.</Empty>
+        <Empty>No entries match.</Empty>
       ) : (
         <Table
           label="Audit"
           head={
             <>
               <th scope="col">When</th>
-              <th scope="col">Who</th>
-              <th scope="col">What</th>
-              <th scope="col">To</th>
+              <th scope="col">Actor</th>
+              <th scope="col">Action</th>
+              <th scope="col">Target</th>
               <th scope="col" class="n">
                 Jobs
               </th>
               <th scope="col">Outcome</th>
-              <th scope="col">From</th>
+              <th scope="col">Address</th>
             </>
           }
         >

@@ -7,10 +7,10 @@ import { Dialog, Field, ProblemBox, useAct } from '../ui.tsx';
 import { type Filters, operationFilter } from './filters.ts';
 
 const VERBS = {
-  retry: 'Retry: dead and scheduled jobs become ready',
-  cancel: 'Cancel: they are never handed out again',
-  move: 'Move into another queue',
-  delete: 'Delete: nothing of them is kept',
+  retry: 'Retry: make dead and scheduled jobs ready now',
+  cancel: 'Cancel: no worker will get them',
+  move: 'Move to another queue',
+  delete: 'Delete for good',
 };
 type Verb = keyof typeof VERBS;
 
@@ -33,7 +33,7 @@ async function preview(body: object, isOver: () => boolean): Promise<Operation> 
     operation = (await get<Operation>(`operations/${encodeURIComponent(operation.id)}`)).body;
   }
   if (operation.state === 'failed')
-    throw new Problem(500, 'failed', operation.error ?? 'The count failed. The log of Dibs says why.');
+    throw new Problem(500, 'failed', operation.error ?? 'Counting failed. See the log of Dibs.');
   return operation;
 }
 
@@ -75,7 +75,7 @@ function BulkDialog({
     if (isStarted) leave();
   };
   return (
-    <Dialog title="Act on all that match" close={leave}>
+    <Dialog title="Change all matching jobs" close={leave}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -84,10 +84,10 @@ function BulkDialog({
         }}
       >
         <p>
-          In <strong>{queue}</strong>: every job with {words(filters)}, on any page. Jobs that come later are
-          not touched.
+          In <strong>{queue}</strong>: every job with {words(filters)}, on every page. Jobs enqueued from now
+          on are not affected.
         </p>
-        <Field label="What to do">
+        <Field label="Action">
           <select
             value={verb}
             onChange={(event) => {
@@ -103,7 +103,7 @@ function BulkDialog({
           </select>
         </Field>
         {verb === 'move' && (
-          <Field label="Into the queue">
+          <Field label="To queue">
             <input
               value={to}
               required
@@ -120,7 +120,7 @@ function BulkDialog({
           </p>
         )}
         {counted && matched > 0 && (
-          <Field label={`Type ${matched} to go on`}>
+          <Field label={`Type ${matched} to confirm`}>
             <input
               value={typed}
               inputMode="numeric"
@@ -131,14 +131,14 @@ function BulkDialog({
         )}
         {problem?.code === 'route_not_found' ? (
           <div class="problem" role="alert">
-            This Dibs has no operations yet.
+            This version of Dibs has no operations.
           </div>
         ) : (
           <ProblemBox problem={problem} />
         )}
         <footer>
           <button type="button" onClick={leave}>
-            Leave it
+            Back
           </button>
           {counted ? (
             <button type="submit" class="grave" disabled={isBusy || matched === 0 || !isTyped}>
@@ -146,7 +146,7 @@ function BulkDialog({
             </button>
           ) : (
             <button type="submit" class="main" disabled={isBusy || (verb === 'move' && to === '')}>
-              {isBusy ? 'Counting…' : 'Count them first'}
+              {isBusy ? 'Counting…' : 'Count first'}
             </button>
           )}
         </footer>
@@ -162,13 +162,13 @@ export function Bulk({ queue, filters }: { queue: string; filters: Filters }) {
   return (
     <div class="bulk">
       <button type="button" disabled={filter === undefined} onClick={() => setOpen(true)}>
-        Act on all that match…
+        Change all matching…
       </button>
       {filter === undefined && (
         <span class="quiet">
           {filters.state === undefined
             ? 'Choose a state first.'
-            : 'A unique key is held by one unfinished job: open that one.'}
+            : 'Only one unfinished job can have a unique key: open that job.'}
         </span>
       )}
       {isOpen && filter && (

@@ -15,64 +15,64 @@ interface Setting {
 const SETTINGS: Setting[] = [
   {
     path: 'lease_seconds',
-    label: 'Lease',
+    label: 'Lease time',
     isSeconds: true,
-    help: 'How long a worker has a job when its claim names no time. A worker that needs longer extends its lease. Default: 30 s.',
+    help: 'How long a worker may hold a job without a heartbeat (visibility timeout). A claim may ask for another time. Default: 30 s.',
   },
   {
     path: 'max_attempts',
-    label: 'Attempts',
-    help: 'How often a job is tried when its enqueue names no number. After the last one it is dead. Default: 5.',
+    label: 'Max attempts',
+    help: 'How often a job is tried before it is dead. An enqueue may ask for another number. Default: 5.',
   },
   {
     path: 'backoff.base_seconds',
     label: 'Backoff: first delay',
     isSeconds: true,
-    help: 'How long a job rests after its first failure. Default: 1 s.',
+    help: 'Delay before the first retry. Default: 1 s.',
   },
   {
     path: 'backoff.max_seconds',
     label: 'Backoff: longest delay',
     isSeconds: true,
-    help: 'No delay is longer. Default: 1 h.',
+    help: 'Longest delay between retries. Default: 1 h.',
   },
   {
     path: 'backoff.jitter',
     label: 'Backoff: jitter',
-    help: 'A delay is shortened by a random share of up to this, so that jobs that failed together do not come back together. From 0 to 1. Default: 0.2.',
+    help: 'Each delay is shortened by a random share of up to this, so that jobs that failed together are not retried together. 0 to 1. Default: 0.2.',
   },
   {
     path: 'retention_seconds',
-    label: 'Keep finished jobs',
+    label: 'Retention of finished jobs',
     isSeconds: true,
-    help: 'For so long a completed or cancelled job can be looked at, with its result. Default: 0, it is gone at once.',
+    help: 'How long completed and cancelled jobs are kept, with their results. Default: 0, they are deleted at once.',
   },
   {
     path: 'dead_retention_seconds',
-    label: 'Keep dead jobs',
+    label: 'Retention of dead jobs',
     isSeconds: true,
-    help: 'For so long a dead job can be looked at and redriven. Default: 14 days.',
+    help: 'How long dead jobs are kept for a redrive. Default: 14 days.',
   },
   {
     path: 'max_leased',
-    label: 'Most leased at once',
-    help: 'At so many leases, claims get nothing until one is settled. Over all replicas. Default: no limit.',
+    label: 'Max leased',
+    help: 'Concurrency limit: how many jobs of this queue may be leased at once, over all workers. Default: no limit.',
   },
   {
     path: 'rate_limit.jobs',
     label: 'Rate limit: jobs',
-    help: 'At most so many jobs are claimed in a window. Default: no limit.',
+    help: 'How many jobs may be claimed per window. Default: no limit.',
   },
   {
     path: 'rate_limit.per_seconds',
     label: 'Rate limit: window',
     isSeconds: true,
-    help: 'The length of the window. Both, or none.',
+    help: 'Length of the window. Set both fields or neither.',
   },
   {
     path: 'max_ready',
-    label: 'Most ready',
-    help: 'With so many ready and blocked jobs, enqueues are refused (429 queue_full). Default: no limit.',
+    label: 'Max ready',
+    help: 'How many ready and blocked jobs the queue takes. More enqueues are refused (429 queue_full). Default: no limit.',
   },
 ];
 
@@ -127,13 +127,13 @@ export function ConfigForm({
       onSubmit={async (event) => {
         event.preventDefault();
         if (!(await act(() => call('PUT', `queues/${part(queue.name)}`, bodyOf(values))))) return;
-        setSaid('Saved. Every replica goes by it within a second.');
+        setSaid('Saved. It applies to all replicas within a second.');
         saved();
       }}
     >
       <p class="quiet">
-        Saving replaces the whole configuration. A field that is left empty takes its default.
-        {!isAllowed && ' This key may look only: to change it needs the scope admin for this queue.'}
+        Saving replaces the whole configuration. An empty field gets its default.
+        {!isAllowed && ' Read-only: to change it, a key needs the scope admin for this queue.'}
       </p>
       <div class="fields">
         <Field
@@ -160,7 +160,7 @@ export function ConfigForm({
                 <>
                   {isSeconds && Number(value) >= 60 && <b>{duration(Number(value))}. </b>}
                   {help}
-                  {wrong(path) && <strong class="wrong"> It {wrong(path)}.</strong>}
+                  {wrong(path) && <strong class="wrong"> The value {wrong(path)}.</strong>}
                 </>
               }
             >

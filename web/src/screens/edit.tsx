@@ -63,9 +63,9 @@ export function EditJob({
           label="Payload"
           help={
             badPayload ? (
-              <strong class="wrong">This is not JSON: {badPayload}</strong>
+              <strong class="wrong">Not valid JSON: {badPayload}</strong>
             ) : (
-              'It is sent exactly as it stands here.'
+              'Stored exactly as typed.'
             )
           }
         >
@@ -80,7 +80,7 @@ export function EditJob({
         </Field>
         <Field
           label="Headers"
-          help={badHeaders && <strong class="wrong">This is not JSON: {badHeaders}</strong>}
+          help={badHeaders && <strong class="wrong">Not valid JSON: {badHeaders}</strong>}
         >
           <textarea
             class="mono"
@@ -92,25 +92,25 @@ export function EditJob({
           />
         </Field>
         <div class="fields">
-          <Field label="Priority" help="Higher first, from -100 to 100.">
+          <Field label="Priority" help="-100 to 100, higher first.">
             <input type="number" min={-100} max={100} value={now.priority} onInput={set('priority')} />
           </Field>
-          <Field label="Attempts at most">
+          <Field label="Max attempts">
             <input type="number" min={1} max={1000} value={now.max_attempts} onInput={set('max_attempts')} />
           </Field>
           {!isDead && (
-            <Field label="Ready at" help="The past means now.">
+            <Field label="Run at" help="A time in the past means now.">
               <input type="datetime-local" step={1} value={now.run_at} onInput={set('run_at')} />
             </Field>
           )}
-          <Field label="Expires in (seconds)" help="Empty: as it is.">
+          <Field label="Expires in (seconds)" help="Empty: unchanged.">
             <input type="number" min={0} step="any" value={now.expires} onInput={set('expires')} />
           </Field>
         </div>
         <ProblemBox problem={problem} />
         <footer>
           <button type="button" onClick={close}>
-            Leave it
+            Back
           </button>
           <button
             type="submit"

@@ -22,6 +22,7 @@ import {
   StateName,
   Table,
   When,
+  Why,
 } from '../ui.tsx';
 import { EditJob } from './edit.tsx';
 
@@ -36,8 +37,6 @@ interface Looked {
   /** Older events were dropped. */
   isTruncated: boolean;
 }
-
-const FINISHED = ['completed', 'cancelled', 'dead'];
 
 /** What an older Dibs does not know yet. A job that is gone is told by the job itself. */
 const orNone = <T,>(asked: Promise<T>) =>
@@ -78,7 +77,7 @@ function Text({ text, label }: { text: string; label: string }) {
       </section>
       {isCut && (
         <button type="button" class="small" onClick={() => setWhole(true)}>
-          Show the rest of it
+          Show all
         </button>
       )}
     </>
@@ -95,12 +94,12 @@ function Json({ text, title }: { text: string; title: string }) {
       </h2>
       <div class="pair">
         <div>
-          <h3>As it was sent</h3>
-          <Text text={text} label={`${title} as it was sent`} />
+          <h3>Raw</h3>
+          <Text text={text} label={`${title}, raw`} />
         </div>
         <div>
-          <h3>Pretty</h3>
-          <Text text={pretty} label={`${title}, pretty`} />
+          <h3>Formatted</h3>
+          <Text text={pretty} label={`${title}, formatted`} />
         </div>
       </div>
     </section>
@@ -127,24 +126,24 @@ const held = ({ at, leased_at }: JobEvent) =>
 const History = ({ events, isTruncated }: Pick<Looked, 'events' | 'isTruncated'>) => (
   <section>
     <h2>History</h2>
-    {isTruncated && <p class="quiet">There were more events: the older ones were dropped.</p>}
-    {events === undefined && <Empty>Nothing is recorded of this job.</Empty>}
-    {events?.length === 0 && <Empty>Nothing is recorded of this job.</Empty>}
+    {isTruncated && <p class="quiet">Older events are no longer kept.</p>}
+    {events === undefined && <Empty>No history is kept for this job.</Empty>}
+    {events?.length === 0 && <Empty>No history is kept for this job.</Empty>}
     {events && events.length > 0 && (
       <Table
         label="History"
         head={
           <>
             <th scope="col">When</th>
-            <th scope="col">What</th>
+            <th scope="col">Event</th>
             <th scope="col" class="n">
               Attempt
             </th>
-            <th scope="col">Who</th>
+            <th scope="col">Worker or key</th>
             <th scope="col" class="n">
-              Had it for
+              Duration
             </th>
-            <th scope="col">More</th>
+            <th scope="col">Details</th>
           </>
         }
       >
@@ -165,7 +164,7 @@ const History = ({ events, isTruncated }: Pick<Looked, 'events' | 'isTruncated'>
               {event.error && <div class="lines">{event.error}</div>}
               {event.run_at && (
                 <div class="quiet">
-                  ready <When time={event.run_at} />
+                  runs <When time={event.run_at} />
                 </div>
               )}
             </td>
@@ -196,9 +195,7 @@ function Actions({
   if (!caller) return null;
   if (!may(caller, 'admin', job.queue))
     return (
-      <p class="quiet">
-        This key may look only: to retry, cancel or edit needs the scope admin for this queue.
-      </p>
+      <p class="quiet">Read-only: to retry, cancel or edit, a key needs the scope admin for this queue.</p>
     );
   const isChangeable = ['scheduled', 'ready', 'blocked', 'dead'].includes(job.state);
   return (
@@ -224,8 +221,8 @@ function Actions({
           title="Cancel this job"
           says={
             job.state === 'leased'
-              ? 'Its worker is told when it extends the lease. An ack still completes the job; anything else cancels it.'
-              : 'It is never handed out again.'
+              ? 'A worker has it. The worker is told at its next heartbeat (extend). If it still acks, the job is completed; otherwise it is cancelled.'
+              : 'No worker will get it.'
           }
           verb="Cancel the job"
           isGrave
@@ -264,8 +261,8 @@ function factsOf(job: Job, traceUrl: string | undefined): Fact[] {
     fairness_key: ['Fairness key', job.fairness_key ?? '–'],
     worker: ['Worker', job.worker ?? '–'],
     created_at: ['Enqueued', <When key="c" time={job.created_at} />],
-    run_at: [FINISHED.includes(job.state) ? 'Was ready' : 'Ready', <When key="r" time={job.run_at} />],
-    lease_expires_at: ['Lease until', <When key="l" time={job.lease_expires_at} />],
+    run_at: ['Scheduled for', <When key="r" time={job.run_at} />],
+    lease_expires_at: ['Lease expires', <When key="l" time={job.lease_expires_at} />],
     finished_at: ['Finished', <When key="f" time={job.finished_at} />],
   };
   const fields = job as unknown as Record<string, unknown>;
@@ -298,8 +295,8 @@ export function JobScreen({
         <h1 class="mono">{id}</h1>
         {isGone ? (
           <p class="why">
-            <strong>There is no such job.</strong> It is done and nothing of it is kept (the queue's{' '}
-            <code>retention_seconds</code> says for how long), it was deleted, or this key may not see it.
+            <strong>Job not found.</strong> It is completed and no longer kept (see the queue's{' '}
+            <code>retention_seconds</code>), it was deleted, or this key may not read its queue.
           </p>
         ) : problem ? (
           <ProblemBox problem={problem} />
@@ -320,17 +317,16 @@ export function JobScreen({
       </h1>
       {isGone ? (
         <p class="why" role="status">
-          <strong>This job is gone.</strong> It was done or deleted meanwhile. What follows is how it was seen
-          last.
+          <strong>This job is gone.</strong> It was completed or deleted. Below is how it was seen last.
         </p>
       ) : (
         <>
           <Stale problem={problem} has />
           {explanation && (
-            <p class="why">
-              <strong>{explanation.code.replaceAll('_', ' ')}.</strong> {explanation.detail}{' '}
+            <Why code={explanation.code}>
+              {explanation.detail}{' '}
               {explanation.blocking_job_id && <JobLink id={explanation.blocking_job_id} />}
-            </p>
+            </Why>
           )}
           <Actions looked={data} reload={() => void reload()} caller={caller} />
         </>

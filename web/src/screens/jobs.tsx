@@ -26,7 +26,7 @@ const TEXTS = [
   ['unique_key', 'Unique key'],
   ['fairness_key', 'Fairness key'],
   ['worker', 'Worker'],
-  ['error_contains', 'Error has'],
+  ['error_contains', 'Error contains'],
 ] as const;
 
 function FilterForm({
@@ -83,7 +83,7 @@ function FilterForm({
           />
         </Field>
       ))}
-      <Field label="Enqueued from">
+      <Field label="Enqueued after">
         <input
           type="datetime-local"
           step={1}
@@ -137,7 +137,7 @@ export function JobList({ queue, filters }: { queue: string | undefined; filters
   useEffect(() => {
     if (isSearching) setSearchedTo(next);
   }, [isSearching, next]);
-  const searching = <Empty>None among the jobs that were looked at so far. The search goes on.</Empty>;
+  const searching = <Empty>No match in the jobs searched so far. Still searching…</Empty>;
   if (!data) {
     if (problem) return <Stale problem={problem} has={false} />;
     return searchedTo === undefined ? <Loading /> : searching;
@@ -148,7 +148,7 @@ export function JobList({ queue, filters }: { queue: string | undefined; filters
       {isSearching ? (
         searching
       ) : data.jobs.length === 0 ? (
-        <Empty>No job matches.</Empty>
+        <Empty>No jobs match.</Empty>
       ) : (
         <Table
           label="Jobs"
@@ -256,8 +256,8 @@ export function JobsScreen({
             name="id"
             data-search
             type="search"
-            aria-label="The id of a job"
-            placeholder="Open a job by its id ( / )"
+            aria-label="Job ID"
+            placeholder="Open a job by ID ( / )"
           />
           <button type="submit">Open</button>
         </form>
@@ -271,7 +271,7 @@ export function JobsScreen({
       {queue !== '' && may(caller, 'admin', queue) && <Bulk queue={queue} filters={filters} />}
       {queue === '' && may(caller, 'admin') && (
         <p class="quiet">
-          To act on all that match, filter by a queue first. <A to="#/operations">Operations</A> that run
+          To change all that match, filter by a queue first. <A to="#/operations">Running operations</A>
         </p>
       )}
       <JobList key={`${key} list`} queue={queue === '' ? undefined : queue} filters={filters} />

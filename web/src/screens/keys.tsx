@@ -21,20 +21,20 @@ type Made = AccessKey & { key: string };
 const SCOPES: [string, string][] = [
   ['produce', 'enqueue'],
   ['consume', 'claim and settle'],
-  ['read', 'look'],
+  ['read', 'view everything'],
   ['admin', 'everything'],
 ];
 
 /** A key is shown once. */
 const Shown = ({ made, close }: { made: Made; close: () => void }) => (
-  <Dialog title={`The key of ${made.name}`} close={close}>
-    <p>Dibs keeps only its hash. This is the only time that you see it.</p>
-    {keyStore.get() === made.key && <p>It is the first one, so this tab uses it from now on.</p>}
+  <Dialog title={`Access key ${made.name}`} close={close}>
+    <p>Copy it now: it is shown only once. Dibs stores only a hash of it.</p>
+    {keyStore.get() === made.key && <p>This tab uses it from now on.</p>}
     <pre class="secret">{made.key}</pre>
     <footer>
       <Copy text={made.key} />
       <button type="button" class="main" onClick={close}>
-        I have kept it
+        I have saved it
       </button>
     </footer>
   </Dialog>
@@ -78,11 +78,11 @@ function Create({
       >
         {isFirst && (
           <p>
-            This is the first key. From now on every request needs one, and only a key with the scope admin
-            for all queues can make others: so this one has it.
+            This is the first key. Once it exists, every request needs a key. Only a key with the scope admin
+            for all queues can create others, so this one gets it.
           </p>
         )}
-        <Field label="Name" help="Who uses it.">
+        <Field label="Name" help="Who or what uses it.">
           <input name="name" required maxLength={128} autocomplete="off" />
         </Field>
         <fieldset class="checks">
@@ -104,17 +104,17 @@ function Create({
           ))}
         </fieldset>
         {!isFirst && (
-          <Field label="Queues" help="Names (mail), beginnings (mail.*), or * for all. Empty: all.">
+          <Field label="Queues" help="Names (mail), prefixes (mail.*), or * for all. Empty: all.">
             <input name="queues" autocomplete="off" />
           </Field>
         )}
-        <Field label="Ends after (days)" help="Empty: never.">
+        <Field label="Expires after (days)" help="Empty: never.">
           <input name="days" type="number" min={1} max={366} />
         </Field>
         <ProblemBox problem={problem} />
         <footer>
           <button type="button" onClick={close}>
-            Leave it
+            Back
           </button>
           <button type="submit" class="main" disabled={isBusy || scopes.length === 0}>
             Create
@@ -155,7 +155,7 @@ export function KeysScreen({ caller }: { caller: Caller | undefined }) {
     <main>
       <h1>Access keys</h1>
       {caller && !isAllowed && (
-        <p class="quiet">Keys need the scope admin for all queues. This key has not got it.</p>
+        <p class="quiet">To manage keys, a key needs the scope admin for all queues.</p>
       )}
       <Stale problem={problem} has={data !== undefined} />
       {!data && !problem && <Loading />}
@@ -168,7 +168,7 @@ export function KeysScreen({ caller }: { caller: Caller | undefined }) {
       )}
       {data?.keys.length === 0 && (
         <Empty>
-          There is no key. From the first one on, every request needs one: keep it before you close its
+          No keys yet. Once the first key exists, every request needs one: save it before you close its
           window.
         </Empty>
       )}
@@ -182,7 +182,7 @@ export function KeysScreen({ caller }: { caller: Caller | undefined }) {
               <th scope="col">Queues</th>
               <th scope="col">Created</th>
               <th scope="col">Last used</th>
-              <th scope="col">Ends</th>
+              <th scope="col">Expires</th>
               <th scope="col">
                 <span class="unseen">Actions</span>
               </th>
@@ -230,10 +230,10 @@ export function KeysScreen({ caller }: { caller: Caller | undefined }) {
           title={`Revoke ${open.revoke.name}`}
           says={
             isLastAdmin(open.revoke, data?.keys ?? [])
-              ? 'No other key can make keys: without it, new ones can be made only at the database, by "dibs keys create". This cannot be undone.'
-              : 'Every replica refuses it within a second. This cannot be undone.'
+              ? 'No other key can create keys. Without it, new keys can be created only with "dibs keys create" at the database. This cannot be undone.'
+              : 'All replicas refuse it within a second. This cannot be undone.'
           }
-          verb="Revoke it"
+          verb="Revoke the key"
           typed={open.revoke.name}
           isGrave
           work={() => call('DELETE', `keys/${encodeURIComponent((open.revoke as AccessKey).id)}`)}
@@ -244,8 +244,8 @@ export function KeysScreen({ caller }: { caller: Caller | undefined }) {
       {open.rotate && (
         <Confirm
           title={`Rotate ${open.rotate.name}`}
-          says="It gets a new secret. The old one goes on for a while, so that nobody is locked out meanwhile."
-          verb="Rotate it"
+          says="The key gets a new secret. The old secret stays valid for a while, so that nobody is locked out."
+          verb="Rotate the key"
           work={async () => {
             const path = `keys/${encodeURIComponent((open.rotate as AccessKey).id)}/rotate`;
             show(await makeKey<Made>(path, { overlap_seconds: Number(overlap) }));
@@ -253,7 +253,7 @@ export function KeysScreen({ caller }: { caller: Caller | undefined }) {
           done={() => undefined}
           close={close}
         >
-          <Field label="The old one goes on for (seconds)">
+          <Field label="Old secret valid for (seconds)">
             <input
               type="number"
               min={0}

@@ -18,7 +18,7 @@ import {
   When,
 } from '../ui.tsx';
 
-const NOT_YET = 'This Dibs has no operations yet.';
+const NOT_YET = 'This version of Dibs has no operations.';
 
 const Progress = ({ operation }: { operation: Operation }) => {
   const { matched, done, skipped, state } = operation;
@@ -33,7 +33,7 @@ const Progress = ({ operation }: { operation: Operation }) => {
 };
 
 const what = ({ verb, dry_run, to }: Operation) =>
-  `${dry_run ? 'count for ' : ''}${verb}${to ? ` to ${to}` : ''}`;
+  `${dry_run ? 'dry run of ' : ''}${verb}${to ? ` to ${to}` : ''}`;
 
 export function OperationsScreen() {
   const { data, problem } = usePoll(
@@ -52,18 +52,18 @@ export function OperationsScreen() {
     <main>
       <h1>Operations</h1>
       <p class="quiet">
-        What is done to many jobs at once, in the background. To start one, open the jobs of a queue, filter
-        them, and act on all that match.
+        Changes to many jobs at once, made in the background. To start one, open the jobs of a queue, filter
+        them, and choose “Change all matching”.
       </p>
       <Stale problem={problem} has={data !== undefined} />
       {!data && !problem && <Loading />}
-      {data?.operations.length === 0 && <Empty>There was none yet.</Empty>}
+      {data?.operations.length === 0 && <Empty>No operations yet.</Empty>}
       {data && data.operations.length > 0 && (
         <Table
           label="Operations"
           head={
             <>
-              <th scope="col">What</th>
+              <th scope="col">Operation</th>
               <th scope="col">Queue</th>
               <th scope="col">State</th>
               <th scope="col">Progress</th>
@@ -73,7 +73,7 @@ export function OperationsScreen() {
               <th scope="col" class="n">
                 Matched
               </th>
-              <th scope="col">Began</th>
+              <th scope="col">Started</th>
             </>
           }
         >
@@ -144,7 +144,7 @@ export function OperationScreen({ id, caller }: { id: string; caller: Caller | u
               ['Skipped', count(operation.skipped)],
               ['Filter', <code key="filter">{JSON.stringify(operation.filter ?? {})}</code>],
               ...(operation.error ? ([['Error', operation.error]] as [string, string][]) : []),
-              ['Began', <When key="began" time={operation.created_at} />],
+              ['Started', <When key="began" time={operation.created_at} />],
               ['Took', duration(took)],
             ]}
           />
@@ -153,8 +153,8 @@ export function OperationScreen({ id, caller }: { id: string; caller: Caller | u
       {isStopping && (
         <Confirm
           title="Stop this operation"
-          says="What is done stays done. The rest is left as it is."
-          verb="Stop it"
+          says="Jobs that were changed stay changed. The others are left as they are."
+          verb="Stop the operation"
           isGrave
           work={() => call('DELETE', path)}
           done={() => {

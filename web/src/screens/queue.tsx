@@ -26,6 +26,7 @@ import {
   Tabs,
   Trouble,
   When,
+  Why,
 } from '../ui.tsx';
 import { ConfigForm } from './config.tsx';
 import { QueueJobs } from './jobs.tsx';
@@ -58,16 +59,15 @@ async function look(name: string): Promise<Looked> {
 }
 
 /** What a claim would get now, in words. */
-const Why = ({ explanation }: { explanation: Explanation }) => (
-  <p class={explanation.code === 'ready' ? 'why good' : 'why'}>
-    <strong>{explanation.code.replaceAll('_', ' ')}.</strong> {explanation.detail}{' '}
-    {explanation.job_id && <JobLink id={explanation.job_id} />}{' '}
+const WhatClaimGets = ({ explanation }: { explanation: Explanation }) => (
+  <Why code={explanation.code}>
+    {explanation.detail} {explanation.job_id && <JobLink id={explanation.job_id} />}{' '}
     {explanation.until && (
       <span class="quiet">
         (<When time={explanation.until} />)
       </span>
     )}
-  </p>
+  </Why>
 );
 
 const purgeable = STATES.filter((state) => state !== 'leased');
@@ -77,7 +77,7 @@ function Purge({ queue, done, close }: { queue: Queue; done: () => void; close: 
   return (
     <Confirm
       title={`Purge ${queue.name}`}
-      says="Deletes all jobs in these states. Nothing of them is kept. Jobs that come later stay."
+      says="Deletes all jobs in these states for good. Jobs enqueued from now on are not affected."
       verb={`Delete ${jobs(jobsIn(queue, states))}`}
       typed={queue.name}
       isChosen={states.length > 0}
@@ -121,7 +121,7 @@ function Redrive({
   return (
     <Confirm
       title={`Redrive ${queue.name}`}
-      says={`Makes dead jobs ready again, oldest first, with attempts afresh. There ${queue.counts.dead === 1 ? 'is' : 'are'} ${count(queue.counts.dead)}.`}
+      says={`Makes dead jobs ready again, oldest first. Their attempts are reset to 0. ${jobs(queue.counts.dead)} dead.`}
       verb="Redrive"
       work={async () => {
         const body = {
@@ -138,10 +138,10 @@ function Redrive({
       done={() => undefined}
       close={close}
     >
-      <Field label="Only with this in the last error" help="Empty: all dead jobs.">
+      <Field label="Only where the error contains" help="Empty: all dead jobs.">
         <input value={error} maxLength={1024} onInput={(event) => setError(event.currentTarget.value)} />
       </Field>
-      <Field label="At most" help="Empty: no limit.">
+      <Field label="Limit" help="Empty: no limit.">
         <input type="number" min={1} value={limit} onInput={(event) => setLimit(event.currentTarget.value)} />
       </Field>
     </Confirm>
@@ -169,7 +169,7 @@ function Actions({
   if (!may(caller, 'admin', queue.name))
     return (
       <p class="quiet">
-        This key may look only: to pause, purge or configure needs the scope admin for this queue.
+        Read-only: to pause, purge or configure, a key needs the scope admin for this queue.
       </p>
     );
   return (
@@ -196,7 +196,7 @@ function Actions({
       {open === 'pause' && (
         <Confirm
           title={`Pause ${queue.name}`}
-          says="It goes on accepting jobs and hands out none. Jobs that are leased now go on."
+          says="Workers get no more jobs from it. Enqueues are still accepted, and leased jobs run to their end."
           verb="Pause"
           work={() => call('POST', `${path}/pause`)}
           done={closeAndLook}
@@ -217,7 +217,7 @@ function Actions({
       {open === 'delete' && (
         <Confirm
           title={`Delete ${queue.name}`}
-          says="Deletes the queue with its configuration and all its jobs, leased ones too."
+          says="Deletes the queue, its configuration and all its jobs, including leased ones."
           verb="Delete the queue"
           typed={queue.name}
           isGrave
@@ -243,12 +243,15 @@ function Numbers({ looked: { queue, live } }: { looked: Looked }) {
         ))}
       </section>
       <p class="numbers">
-        Oldest ready: <strong>{duration(queue.oldest_ready_age_seconds)}</strong>. In:{' '}
-        <strong>{rate(rates?.enqueued)}/s</strong>. Done: <strong>{rate(rates?.acked)}/s</strong>. Failed:{' '}
-        <strong>{rate(rates && rates.nacked + rates.rescued)}/s</strong>. Dead:{' '}
-        <strong>{rate(rates?.dead)}/s</strong>. Drained in: <strong>{duration(live?.drain_seconds)}</strong>.{' '}
+        Oldest ready: <strong>{duration(queue.oldest_ready_age_seconds)}</strong>. Enqueued:{' '}
+        <strong>{rate(rates?.enqueued)}/s</strong>. Completed: <strong>{rate(rates?.acked)}/s</strong>.
+        Failed: <strong>{rate(rates && rates.nacked + rates.rescued)}/s</strong>. Dead:{' '}
+        <strong>{rate(rates?.dead)}/s</strong>. Drains in:{' '}
+        <strong>{duration(queue.paused ? null : live?.drain_seconds)}</strong>.{' '}
         {!rates && (
-          <span class="quiet">Rates come after a few seconds, for queues with metrics of their own.</span>
+          <span class="quiet">
+            No rates yet: they take a few seconds, and only the busiest queues have them.
+          </span>
         )}
       </p>
       <section class="charts" aria-label="The last hour">
@@ -277,7 +280,7 @@ export function QueueScreen(props: {
   const { data, problem, reload } = usePoll(`queue ${name}`, ask, everyMs);
   const again = () => void reload();
   const tabs: [string, string][] = [
-    [link(['queues', name]), 'Now'],
+    [link(['queues', name]), 'Overview'],
     [link(['queues', name, 'jobs']), 'Jobs'],
     [link(['queues', name, 'config']), 'Configuration'],
   ];
@@ -289,13 +292,13 @@ export function QueueScreen(props: {
       </p>
       <h1>
         {name}{' '}
-        {(data?.live?.troubles ?? (data?.queue.paused ? ['paused'] : [])).map((code) => (
+        {(data?.live?.troubles ?? (data?.queue.paused ? (['paused'] as const) : [])).map((code) => (
           <Trouble key={code} code={code} />
         ))}
       </h1>
       {problem?.code === 'queue_not_found' ? (
         <p class="why">
-          <strong>There is no such queue.</strong> It was deleted, or nothing was enqueued into it yet.{' '}
+          <strong>Queue not found.</strong> It was deleted, or nothing was enqueued into it yet.{' '}
           <A to="#/">All queues</A>
         </p>
       ) : problem?.status === 403 || (problem && !data) ? (
@@ -304,7 +307,7 @@ export function QueueScreen(props: {
         <>
           <Stale problem={problem} has={data !== undefined} />
           {!data && <Loading />}
-          {data && <Why explanation={data.explanation} />}
+          {data && <WhatClaimGets explanation={data.explanation} />}
           {data && <Actions queue={data.queue} reload={again} caller={caller} />}
           <Tabs of={tabs} at={at} label={`Parts of ${name}`} />
           {tab === '' && data && <Numbers looked={data} />}

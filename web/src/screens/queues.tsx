@@ -34,7 +34,7 @@ function Sums({ overview }: { overview: Overview }) {
   return (
     <section class="sums" aria-label="All queues together">
       <Sum
-        title="Queues in trouble"
+        title="Queues with trouble"
         value={count(troubled)}
         says={`of ${count(total)}`}
         isGrave={overview.queues[0]?.troubles.length !== undefined && troubled > 0}
@@ -42,12 +42,12 @@ function Sums({ overview }: { overview: Overview }) {
       <Sum title="Ready" value={count(counts.ready)} says={`${count(counts.scheduled)} scheduled`} />
       <Sum title="Leased" value={count(counts.leased)} says={`${count(counts.blocked)} blocked`} />
       <Sum title="Oldest ready" value={duration(overview.oldest_ready_age_seconds)} />
-      <Sum title="In" value={`${rate(rates.enqueued)}/s`} />
-      <Sum title="Done" value={`${rate(rates.acked)}/s`} says={`${rate(failures(overview))}/s failed`} />
+      <Sum title="Enqueued" value={`${rate(rates.enqueued)}/s`} />
+      <Sum title="Completed" value={`${rate(rates.acked)}/s`} says={`${rate(failures(overview))}/s failed`} />
       <Sum
-        title="Drained in"
+        title="Drains in"
         value={duration(overview.drain_seconds)}
-        says={overview.drain_seconds === null ? 'not shrinking' : ''}
+        says={overview.drain_seconds === null ? 'backlog not shrinking' : ''}
       />
       <Sum title="Dead" value={count(counts.dead)} says={`${rate(rates.dead)}/s`} />
     </section>
@@ -85,16 +85,16 @@ const HEAD = (
       Oldest
     </th>
     <th scope="col" class="n">
-      In/s
+      Enqueued/s
     </th>
     <th scope="col" class="n">
-      Done/s
+      Completed/s
     </th>
     <th scope="col" class="n">
       Failed/s
     </th>
     <th scope="col" class="n">
-      Drained in
+      Drains in
     </th>
     <th scope="col">
       Depth <SparkAxis />
@@ -130,7 +130,7 @@ function Row({ queue }: { queue: QueueOverview }) {
       <td class="n">{rate(rates?.enqueued)}</td>
       <td class="n">{rate(rates?.acked)}</td>
       <td class="n">{rate(failures(queue))}</td>
-      <td class="n">{duration(queue.drain_seconds)}</td>
+      <td class="n">{duration(queue.paused ? null : queue.drain_seconds)}</td>
       <td>
         <Spark title="Depth" samples={samples} lines={DEPTH} />
       </td>
@@ -158,7 +158,7 @@ function ByName({ contains, known }: { contains: string; known: QueueOverview[] 
     5000,
   );
   if (!data) return problem ? <Stale problem={problem} has={false} /> : <Loading />;
-  if (data.queues.length === 0) return <Empty>No queue has a name like this.</Empty>;
+  if (data.queues.length === 0) return <Empty>No queue name contains this.</Empty>;
   const shown = data.queues.map((queue): QueueOverview => {
     const live = known.find(({ name }) => name === queue.name);
     return {
@@ -224,7 +224,7 @@ export function QueuesScreen(props: {
               data-search
               type="search"
               aria-label="Part of a queue's name"
-              placeholder="Find a queue ( / )"
+              placeholder="Search queues ( / )"
               defaultValue={contains}
             />
           </form>
@@ -240,16 +240,16 @@ export function QueuesScreen(props: {
         overview && (
           <>
             {!overview.complete && (
-              <p class="quiet">Dibs is still counting. The first look takes a moment.</p>
+              <p class="quiet">Still counting: some numbers are missing for a moment.</p>
             )}
-            <Table head={HEAD} label="Queues, those in trouble first">
+            <Table head={HEAD} label="Queues, those with trouble first">
               {overview.queues.map((queue) => (
                 <Row key={queue.name} queue={queue} />
               ))}
             </Table>
             {overview.total > overview.queues.length && (
               <p class="quiet">
-                {compact(overview.queues.length)} of {count(overview.total)}: those in trouble, then the
+                {compact(overview.queues.length)} of {count(overview.total)}: those with trouble, then the
                 busiest. <A to={link([], { all: '1' })}>All, by name</A>
               </p>
             )}

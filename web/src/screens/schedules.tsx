@@ -43,15 +43,15 @@ function Details({ name, close }: { name: string; close: () => void }) {
       {schedule && (
         <>
           <p>
-            <code>{schedule.cron}</code> by the clocks of {schedule.timezone}
+            <code>{schedule.cron}</code> in the time zone {schedule.timezone}
           </p>
           {schedule.last_error !== null && (
             <p>
-              Refused: {schedule.last_error} It is tried again <When time={schedule.retry_at} none="soon" />.
+              Enqueue refused: {schedule.last_error} Next try <When time={schedule.retry_at} none="soon" />.
             </p>
           )}
-          <h3>Next ticks</h3>
-          {schedule.paused && <p>None: it is paused.</p>}
+          <h3>Next runs</h3>
+          {schedule.paused && <p>None while paused.</p>}
           <ul class="ticks">
             {ticksOf(schedule).map((time) => (
               <li key={time}>
@@ -59,7 +59,7 @@ function Details({ name, close }: { name: string; close: () => void }) {
               </li>
             ))}
           </ul>
-          <h3>Its job</h3>
+          <h3>Job</h3>
           <pre>{prettyJson(memberText(data.text, 'job') ?? '')}</pre>
         </>
       )}
@@ -116,7 +116,7 @@ function Row({
         {paused && '–'}
       </td>
       <td>
-        <When time={schedule.last_run_at} none="not yet" />
+        <When time={schedule.last_run_at} none="never" />
       </td>
       <td>
         {may(caller, 'admin', queue) && (
@@ -137,8 +137,8 @@ function Row({
             title={`${paused ? 'Resume' : 'Pause'} ${name}`}
             says={
               paused
-                ? 'It ticks again. What it missed is not made up for.'
-                : 'It does not tick until it is resumed.'
+                ? 'It runs again from its next time on. Missed runs are not made up for.'
+                : 'It enqueues nothing until it is resumed.'
             }
             verb={paused ? 'Resume' : 'Pause'}
             work={setPaused}
@@ -149,7 +149,7 @@ function Row({
         {open === 'delete' && (
           <Confirm
             title={`Delete ${name}`}
-            says="It never ticks again. The jobs that it enqueued stay."
+            says="It never runs again. Jobs that it has enqueued stay."
             verb="Delete the schedule"
             typed={name}
             isGrave
@@ -183,7 +183,7 @@ export function SchedulesScreen({ open, caller }: { open: string | undefined; ca
       {!data && !problem && <Loading />}
       {data?.schedules.length === 0 && (
         <Empty>
-          There is no schedule. <code>PUT /schedules/NAME</code> makes one.
+          No schedules yet. <code>PUT /schedules/NAME</code> creates one.
         </Empty>
       )}
       {data && data.schedules.length > 0 && (
@@ -194,8 +194,8 @@ export function SchedulesScreen({ open, caller }: { open: string | undefined; ca
               <th scope="col">Schedule</th>
               <th scope="col">Cron</th>
               <th scope="col">Queue</th>
-              <th scope="col">Next ticks, in its zone</th>
-              <th scope="col">Last tick</th>
+              <th scope="col">Next runs, in its time zone</th>
+              <th scope="col">Last run</th>
               <th scope="col">
                 <span class="unseen">Actions</span>
               </th>
