@@ -75,17 +75,17 @@ describe('enqueue', () => {
     });
   });
 
-  test('what is no JSON is refused with status 2, with its line, and --text sends it as a string', async () => {
+  test('what is not JSON is refused with status 2, with its line, and --text sends it as a string', async () => {
     const queue = newQueue();
     expect(await dibs(['enqueue', queue, 'hello'])).toMatchObject({ status: 2, stdout: '' });
     const lines = await dibs(['enqueue', queue, '--ndjson', '-'], { stdin: '1\n\nnonsense\n' });
     expect(lines).toMatchObject({ status: 2, stdout: '' });
-    expect(lines.stderr).toContain('Line 3 is no JSON');
+    expect(lines.stderr).toContain('Line 3 is not valid JSON');
     const late = newQueue();
     const stdin = `${'1\n'.repeat(1001)}nonsense\n2\n`;
     const some = await dibs(['enqueue', late, '--ndjson', '-'], { stdin });
     expect(some.status).toBe(1);
-    expect(some.stderr).toMatch(/^1,000 jobs were enqueued, and no more: Line 1002 is no JSON/);
+    expect(some.stderr).toMatch(/^1,000 jobs were enqueued, and no more: Line 1002 is not valid JSON/);
     expect(some.stdout.trim().split('\n')).toHaveLength(1000);
     expect((await counts(late)).ready).toBe(1000);
     expect(await ok('job', await ok('enqueue', queue, 'hello', '--text'), '--payload')).toBe('"hello"');

@@ -1,20 +1,15 @@
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
 import { columnNames, columnOf, nameOf } from '../../src/jobFields.ts';
-import { speakingAccess } from '../support/access.ts';
 import { adHoc } from '../support/adHoc.ts';
-import { axeFindings, hasBrowser, launch, openTab, type Watched } from '../support/browser.ts';
+import { axeFindings, hasBrowser } from '../support/browser.ts';
+import { button, dialog, EVERYTHING, heading, useDashboard } from '../support/dashboard.ts';
 import { gateOperations } from '../support/operationGate.ts';
-import { type Service, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
-const EVERYTHING = 'all@*';
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const ODD =
   '{"amount": 12345678901234567890, "rate":1.0,"dup":1,"dup":2, "big":1e400,"html":"<script>window.ran=1</script>"}';
-/** The console tells of each answer from 400 on. A job or a queue may be gone. */
-const MISSING = /status of 404/;
-
 const FOCUSED = 'document.activeElement?.textContent';
 /** Puts a script into the page, and waits for what the policy says of it. */
 const ADD_SCRIPT = `new Promise((resolve) => {
@@ -31,64 +26,7 @@ const MANY = adHoc(
   "insert into dibs.queues (name, paused) select 'many.' || lpad(i::text, 5, '0'), true from generate_series(0, 9999) as i",
 );
 
-let service: Service;
-let browser: Browser;
-let base: string;
-beforeAll(async () => {
-  if (!hasBrowser) return;
-  [service, browser] = await Promise.all([
-    startService({ access: speakingAccess(), traceUrl: 'https://traces.example/{trace_id}' }),
-    launch(),
-  ]);
-  base = await service.listen();
-});
-afterAll(async () => {
-  await browser?.close();
-  await service?.stop();
-});
-
-const root = (method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown) =>
-  service.call(method, path, body, { authorization: `Bearer ${EVERYTHING}` });
-
-const enqueue = async (queue: string, more: object = {}): Promise<string> =>
-  (await root('POST', '/jobs', { queue, ...more })).body.id;
-
-/** Makes jobs dead, each by a nack. */
-async function bury(queue: string, error: string, jobs: number): Promise<string[]> {
-  await root('POST', '/jobs/batch', { jobs: Array.from({ length: jobs }, () => ({ queue })) });
-  const { body } = await root('POST', '/jobs/claim', { queues: [queue], limit: jobs, worker: 'w-1' });
-  const nacks = body.jobs.map(({ id, lease_token }: { id: string; lease_token: string }) => ({
-    id,
-    lease_token,
-    error,
-    retry: false,
-  }));
-  await root('POST', '/jobs/settle', { nacks });
-  return nacks.map(({ id }: { id: string }) => id);
-}
-
-const heading = (page: Page, name: string | RegExp) =>
-  page.getByRole('heading', { name, level: 1 }).waitFor();
-const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
-const dialog = (page: Page) => page.getByRole('dialog');
-
-/** Opens the page at a place, and checks afterwards that the console was silent and that nobody else was asked. */
-async function visit(
-  place: string,
-  work: (page: Page, tab: Watched) => Promise<void>,
-  { key = EVERYTHING, ...options }: { key?: string } & Parameters<typeof openTab>[1] = {},
-): Promise<void> {
-  const tab = await openTab(browser, { expected: MISSING, ...options });
-  try {
-    await tab.page.addInitScript(`sessionStorage.setItem('dibs-key', ${JSON.stringify(key)})`);
-    await tab.page.goto(`${base}/${place}`);
-    await work(tab.page, tab);
-    expect(tab.errors).toEqual([]);
-    expect([...tab.origins]).toEqual([base]);
-  } finally {
-    await tab.page.context().close();
-  }
-}
+const { at, root, enqueue, bury, visit } = useDashboard();
 
 describe.skipIf(!hasBrowser)('all queues', () => {
   test('those with trouble stand first, with words, and the sums of all', async () => {
@@ -240,7 +178,7 @@ describe.skipIf(!hasBrowser)('a queue', () => {
           await route.fulfill({ json: answers[cursor] });
         },
       );
-      await page.goto(`${base}/#/queues/long/jobs?worker=w-1`);
+      await page.goto(`${at.base}/#/queues/long/jobs?worker=w-1`);
       await page.getByText('Still searching').waitFor();
       goOn();
       await page.locator('[data-row]').first().waitFor();
@@ -254,16 +192,18 @@ describe.skipIf(!hasBrowser)('a queue', () => {
     const [{ lease_token }] = (await root('POST', '/jobs/claim', { queues: ['tones'] })).body.jobs;
     await root('POST', `/jobs/${id}/ack`, { lease_token });
     const colours = (page: Page) =>
-      page.locator('.why').evaluate((box) => [box.className, getComputedStyle(box).borderLeftColor]);
+      page.evaluate<string[]>(
+        "((box) => [box.className.trim(), getComputedStyle(box).borderLeftColor])(document.querySelector('.why'))",
+      );
     await visit('#/queues/tones', async (page) => {
       await page.getByText('empty.').waitFor();
       const [name, calm] = await colours(page);
-      expect(name).toBe('why ');
-      await page.goto(`${base}/#/jobs/${id}`);
+      expect(name).toBe('why');
+      await page.goto(`${at.base}/#/jobs/${id}`);
       await page.getByText('completed.').waitFor();
-      expect(await colours(page)).toEqual(['why ', calm]);
+      expect(await colours(page)).toEqual(['why', calm]);
       await root('POST', '/queues/tones/pause');
-      await page.goto(`${base}/#/queues/tones`);
+      await page.goto(`${at.base}/#/queues/tones`);
       await page.getByText('paused.').waitFor();
       expect((await colours(page))[1]).not.toBe(calm);
     });
@@ -273,7 +213,7 @@ describe.skipIf(!hasBrowser)('a queue', () => {
     await enqueue('calm');
     await visit('#/queues/nowhere', async (page) => {
       await page.getByText('Queue not found.').waitFor();
-      await page.goto(`${base}/#/queues/calm/jobs`);
+      await page.goto(`${at.base}/#/queues/calm/jobs`);
       await page.locator('[data-row]').first().waitFor();
       await page.getByLabel('Group').fill('nobody');
       await button(page, 'Filter').click();
@@ -411,9 +351,9 @@ describe.skipIf(!hasBrowser)('many jobs at once', () => {
       await page.waitForURL(/#\/operations\/./);
       await page.getByRole('status').filter({ hasText: 'done 4 of 4' }).waitFor();
       expect((await root('GET', '/queues/bulk')).body.counts).toMatchObject({ ready: 4, dead: 1 });
-      await page.goto(`${base}/#/operations`);
+      await page.goto(`${at.base}/#/operations`);
       await page.getByRole('link', { name: 'retry', exact: true }).first().waitFor();
-      await page.goto(`${base}/#/jobs/${other}`);
+      await page.goto(`${at.base}/#/jobs/${other}`);
       const told = page.getByLabel('History').getByText('no such user');
       await told.waitFor();
       // A stack trace keeps its lines.
@@ -430,7 +370,7 @@ describe.skipIf(!hasBrowser)('many jobs at once', () => {
 describe.skipIf(!hasBrowser)('an operation', () => {
   test('is stopped while it runs, and what it has not done stays as it is', async () => {
     await bury('halted', 'boom', 3);
-    const gate = gateOperations(service);
+    const gate = gateOperations(at.service);
     gate.before(async () => {
       throw new Error('this portion waits');
     });
@@ -501,11 +441,11 @@ describe.skipIf(!hasBrowser)('what a key may not do', () => {
       async (page) => {
         await page.getByRole('link', { name: 'mail.a' }).waitFor();
         expect(await page.getByText('secret').count()).toBe(0);
-        await page.goto(`${base}/#/queues/secret`);
+        await page.goto(`${at.base}/#/queues/secret`);
         await page.getByText('may not use the queue').waitFor();
-        await page.goto(`${base}/#/queues/mail.a`);
+        await page.goto(`${at.base}/#/queues/mail.a`);
         await button(page, 'Pause…').waitFor();
-        await page.goto(`${base}/#/keys`);
+        await page.goto(`${at.base}/#/keys`);
         await page.getByText('To manage keys, a key needs the scope admin for all queues').waitFor();
       },
       { key: 'admin@mail.*', expected: /status of 403/ },
@@ -533,7 +473,7 @@ describe.skipIf(!hasBrowser)('the page', () => {
       '',
       async (page) => {
         for (const place of places) {
-          await page.goto(`${base}/${place}`);
+          await page.goto(`${at.base}/${place}`);
           await page.locator('main table, main .empty, main form, main .counts').first().waitFor();
           // The colours differ between light and dark, the rest does not.
           if (width > 500) expect([place, await axeFindings(page)]).toEqual([place, []]);
@@ -601,7 +541,7 @@ describe.skipIf(!hasBrowser)('GET /docs', () => {
 
 describe.skipIf(!hasBrowser)('very many', () => {
   test('10,000 queues: a page has fifty, and each is found by a part of its name', async () => {
-    await service.db.query(MANY, {});
+    await at.service.db.query(MANY, {});
     await visit('#/?all=1', async (page) => {
       const table = page.getByLabel('Queues by name');
       await table.waitFor();

@@ -48,10 +48,10 @@ const idIn = (key: string) => key.slice(0, 37);
  * without one is refused, and that may come before the key itself does. A rotation of the page's own key may refuse the old one
  * at once.
  */
-export async function makeKey<T>(path: string, body: object): Promise<T> {
+export async function makeKey<T>(asked: Asked): Promise<T> {
   making++;
   try {
-    const made = (await call<T & { key: string }>('POST', path, body)).body;
+    const made = (await send<T & { key: string }>(asked)).body;
     const own = keyStore.get();
     if (own === undefined || idIn(own) === idIn(made.key)) keyStore.set(made.key);
     return made;
@@ -137,4 +137,28 @@ export function may(caller: Caller | undefined, scope: Scope, queue?: string): b
   const { scopes, queues } = caller;
   if (!scopes.includes(scope) && !scopes.includes('admin')) return false;
   return queue === undefined ? queues.includes('*') : queues.some((pattern) => isLike(pattern, queue));
+}
+
+/** A request that changes something, as a value: it can be sent, and shown as a command. */
+export interface Asked {
+  method: 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  path: string;
+  /** A string is JSON already. */
+  body?: unknown;
+}
+
+export const send = <T>({ method, path, body }: Asked) => call<T>(method, path, body);
+
+const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
+
+/** The request as a command for a shell. It names the access key, and does not have it. */
+export function curlOf({ method, path, body }: Asked): string {
+  const url = new URL(path, document.baseURI);
+  url.hash = '';
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  return [
+    `curl -sS --fail-with-body -X ${method} ${quoted(String(url))}`,
+    ...(keyStore.get() === undefined ? [] : ['-H "Authorization: Bearer $DIBS_KEY"']),
+    ...(text === undefined ? [] : ["-H 'Content-Type: application/json'", `-d ${quoted(text)}`]),
+  ].join(' \\\n  ');
 }

@@ -14,8 +14,9 @@ import { QueueScreen } from './screens/queue.tsx';
 import { QueuesScreen } from './screens/queues.tsx';
 import { SchedulesScreen } from './screens/schedules.tsx';
 import './style.css';
+import { Dialog, useAct } from './dialogs.tsx';
 import type { Caller, Overview } from './types.ts';
-import { A, Dialog, Empty, Field, ProblemBox, useAct } from './ui.tsx';
+import { A, Empty, Field, ProblemBox } from './ui.tsx';
 
 const EVERY_MS = 2000;
 
@@ -189,18 +190,20 @@ function Screen({
   parameters,
   overview,
   problem,
+  reload,
 }: {
   parts: string[];
   parameters: URLSearchParams;
   overview: Overview | undefined;
   problem: Problem | undefined;
+  reload: () => void;
 }) {
   const [kind = 'queues', name, tab = ''] = parts;
   const caller = overview?.caller;
   if (kind === 'queues' && name !== undefined)
     return <QueueScreen key={name} name={name} tab={tab} parameters={parameters} caller={caller} />;
   if (kind === 'queues')
-    return <QueuesScreen overview={overview} problem={problem} parameters={parameters} />;
+    return <QueuesScreen overview={overview} problem={problem} parameters={parameters} reload={reload} />;
   if (kind === 'jobs' && name !== undefined)
     return <JobScreen key={name} id={name} caller={caller} traceUrl={overview?.trace_url ?? undefined} />;
   if (kind === 'jobs') return <JobsScreen parameters={parameters} caller={caller} />;
@@ -232,7 +235,11 @@ function App() {
   useEffect(() => onUnauthorized((problem) => setRefused(problem)), []);
   useEffect(() => listenToKeys(() => setHelp(true)), []);
   const isFront = parts.length === 0;
-  const { data: overview, problem } = usePoll(
+  const {
+    data: overview,
+    problem,
+    reload,
+  } = usePoll(
     `overview ${turn}`,
     async () => {
       if (refused) throw refused;
@@ -285,7 +292,14 @@ function App() {
           <ProblemBox problem={problem} />
         </main>
       ) : (
-        <Screen key={turn} parts={parts} parameters={parameters} overview={overview} problem={problem} />
+        <Screen
+          key={turn}
+          parts={parts}
+          parameters={parameters}
+          overview={overview}
+          problem={problem}
+          reload={() => void reload()}
+        />
       )}
       {isHelp && <Help close={() => setHelp(false)} />}
     </>

@@ -1,12 +1,11 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
 import { TROUBLE_HELP, type Trouble as TroubleCode, troubleTitle } from '../../src/verbs/counting.ts';
-import { call, Problem } from './api.ts';
+import type { Problem } from './api.ts';
 import { away, local } from './format.ts';
 import { link } from './route.ts';
 import type { State } from './types.ts';
 
-interface Children {
+export interface Children {
   children?: ComponentChildren;
 }
 
@@ -113,138 +112,6 @@ export function Field({ label, help, children }: { label: string; help?: Compone
       {children}
       {help && <span class="help">{help}</span>}
     </label>
-  );
-}
-
-/** A modal. Escape closes it. */
-export function Dialog({ title, close, children }: { title: string; close: () => void } & Children) {
-  const ref = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    ref.current?.showModal();
-  }, []);
-  return (
-    <dialog ref={ref} aria-label={title} onClose={close}>
-      <header>
-        <h2>{title}</h2>
-        <button type="button" class="plain" aria-label="Close" onClick={close}>
-          ×
-        </button>
-      </header>
-      {children}
-    </dialog>
-  );
-}
-
-/** Runs something that may be refused, once at a time, and keeps why. */
-export function useAct() {
-  const [isBusy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<Problem>();
-  async function act(work: () => Promise<unknown>): Promise<boolean> {
-    if (isBusy) return false;
-    setBusy(true);
-    setProblem(undefined);
-    try {
-      await work();
-      return true;
-    } catch (error) {
-      setProblem(error instanceof Problem ? error : new Problem(0, 'bug', String(error)));
-      return false;
-    } finally {
-      setBusy(false);
-    }
-  }
-  return { act, isBusy, problem, setProblem };
-}
-
-/** Asks before something is done. With `typed`, that text must be typed in first. */
-export function Confirm(props: {
-  title: string;
-  says: ComponentChildren;
-  verb: string;
-  typed?: string;
-  /** False while something has to be chosen first. */
-  isChosen?: boolean;
-  isGrave?: boolean;
-  work: () => Promise<unknown>;
-  done: () => void;
-  close: () => void;
-  children?: ComponentChildren;
-}) {
-  const { title, says, verb, typed, isChosen = true, isGrave, work, done, close, children } = props;
-  const [text, setText] = useState('');
-  const { act, isBusy, problem } = useAct();
-  const isReady = isChosen && (typed === undefined || text === typed);
-  return (
-    <Dialog title={title} close={close}>
-      <form
-        onSubmit={async (event) => {
-          event.preventDefault();
-          if (isReady && (await act(work))) done();
-        }}
-      >
-        <div class="says">{says}</div>
-        {children}
-        {typed !== undefined && (
-          <Field label={`Type ${typed} to confirm`}>
-            <input
-              value={text}
-              autocomplete="off"
-              spellcheck={false}
-              onInput={(event) => setText(event.currentTarget.value)}
-            />
-          </Field>
-        )}
-        <ProblemBox problem={problem} />
-        <footer>
-          <button type="button" onClick={close}>
-            Back
-          </button>
-          <button type="submit" class={isGrave ? 'grave' : 'main'} disabled={!isReady || isBusy}>
-            {isBusy ? 'Working…' : verb}
-          </button>
-        </footer>
-      </form>
-    </Dialog>
-  );
-}
-
-/** A button for one request without a question. */
-export function Do(props: { method: string; path: string; body?: unknown; done: () => void } & Children) {
-  const { act, isBusy, problem } = useAct();
-  return (
-    <>
-      <button
-        type="button"
-        disabled={isBusy}
-        onClick={async () => {
-          if (await act(() => call(props.method, props.path, props.body))) props.done();
-        }}
-      >
-        {props.children}
-      </button>
-      <ProblemBox problem={problem} />
-    </>
-  );
-}
-
-export function Copy({ text, label = 'Copy' }: { text: string; label?: string }) {
-  const [said, setSaid] = useState(label);
-  return (
-    <button
-      type="button"
-      class="small"
-      onClick={async () => {
-        try {
-          await navigator.clipboard.writeText(text);
-          setSaid('Copied');
-        } catch {
-          setSaid('The browser refused');
-        }
-        setTimeout(() => setSaid(label), 1500);
-      }}
-    >
-      {said}
-    </button>
   );
 }
 

@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks';
-import { call, get, Problem } from '../api.ts';
+import { type Asked, call, get, Problem, send } from '../api.ts';
+import { AsCurl, Dialog, useAct } from '../dialogs.tsx';
 import { count, jobs } from '../format.ts';
 import { go, link } from '../route.ts';
 import type { Operation } from '../types.ts';
-import { Dialog, Field, ProblemBox, useAct } from '../ui.tsx';
+import { Field, ProblemBox } from '../ui.tsx';
 import { type Filters, operationFilter } from './filters.ts';
 
 const VERBS = {
@@ -61,6 +62,7 @@ function BulkDialog({
   const [gone] = useState({ isGone: false });
   const { act, isBusy, problem } = useAct();
   const body = { verb, queue, ...(verb === 'move' ? { to } : {}), filter };
+  const asks: Asked = { method: 'POST', path: 'operations', body };
   const matched = counted?.matched ?? 0;
   const isTyped = typed.replaceAll(/[,.\s]/g, '') === String(matched);
   const leave = () => {
@@ -69,7 +71,7 @@ function BulkDialog({
   };
   const start = async () => {
     const isStarted = await act(async () => {
-      const operation = (await call<Operation>('POST', 'operations', body)).body;
+      const operation = (await send<Operation>(asks)).body;
       go(link(['operations', operation.id]));
     });
     if (isStarted) leave();
@@ -137,6 +139,7 @@ function BulkDialog({
           <ProblemBox problem={problem} />
         )}
         <footer>
+          <AsCurl of={[asks]} />
           <button type="button" onClick={leave}>
             Back
           </button>

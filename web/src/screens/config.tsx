@@ -1,8 +1,10 @@
 import { useState } from 'preact/hooks';
-import { call, part } from '../api.ts';
+import { type Asked, part, send } from '../api.ts';
+import { AsCurl, useAct } from '../dialogs.tsx';
 import { duration } from '../format.ts';
 import type { Queue, QueueConfig } from '../types.ts';
-import { Field, ProblemBox, useAct } from '../ui.tsx';
+import { Field, ProblemBox } from '../ui.tsx';
+import { refusedAt } from './jobFields.tsx';
 
 interface Setting {
   /** Where it stands in the body: `backoff.kind`. */
@@ -119,14 +121,14 @@ export function ConfigForm({
     setSaid('');
     setValues((before) => ({ ...before, [path]: value }));
   };
-  const wrong = (path: string) =>
-    problem?.errors.find((error) => error.path === `/${path.replace('.', '/')}`)?.message;
+  const wrong = (path: string) => refusedAt(problem, `/${path.replace('.', '/')}`);
+  const asks: Asked = { method: 'PUT', path: `queues/${part(queue.name)}`, body: bodyOf(values) };
   return (
     <form
       class="config"
       onSubmit={async (event) => {
         event.preventDefault();
-        if (!(await act(() => call('PUT', `queues/${part(queue.name)}`, bodyOf(values))))) return;
+        if (!(await act(() => send(asks)))) return;
         setSaid('Saved. It applies to all replicas within a second.');
         saved();
       }}
@@ -182,6 +184,7 @@ export function ConfigForm({
           <button type="submit" class="main" disabled={isBusy}>
             {isBusy ? 'Saving…' : 'Save'}
           </button>
+          <AsCurl of={[asks]} />
           <span role="status">{said}</span>
         </footer>
       )}

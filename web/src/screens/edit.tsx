@@ -1,11 +1,12 @@
 import { useState } from 'preact/hooks';
-import { call } from '../api.ts';
-import { jsonProblem } from '../json.ts';
+import { type Asked, send } from '../api.ts';
+import { AsCurl, Dialog, useAct } from '../dialogs.tsx';
 import type { Job } from '../types.ts';
-import { Dialog, Field, ProblemBox, useAct } from '../ui.tsx';
-import { fromField, toField } from './filters.ts';
+import { ProblemBox } from '../ui.tsx';
+import { toField } from './filters.ts';
+import { areGood, JobInput, type JobValues, membersOf } from './jobFields.tsx';
 
-/** Changes a job. The payload goes as it was typed: it is never parsed and written again. */
+/** Changes a job that waits or is dead. */
 export function EditJob({
   job,
   payload,
@@ -17,98 +18,54 @@ export function EditJob({
   done: () => void;
   close: () => void;
 }) {
-  const headers = JSON.stringify(job.headers, null, 2);
-  const runAt = toField(job.run_at);
-  const first = {
+  const isDead = job.state === 'dead';
+  const [first] = useState<JobValues>({
     payload,
-    headers,
+    headers: JSON.stringify(job.headers, null, 2),
     priority: String(job.priority),
-    run_at: runAt,
     max_attempts: String(job.max_attempts),
-    expires: '',
-  };
+    ...(isDead ? {} : { run_at: toField(job.run_at) }),
+    expires_in_seconds: '',
+  });
   const [now, setNow] = useState(first);
   const { act, isBusy, problem } = useAct();
-  const isDead = job.state === 'dead';
-  const set = (name: keyof typeof first) => (event: { currentTarget: { value: string } }) =>
-    setNow({ ...now, [name]: event.currentTarget.value });
-  const badPayload = jsonProblem(now.payload);
-  const badHeaders = jsonProblem(now.headers);
-  const members = [
-    now.payload === payload ? '' : `"payload":${now.payload}`,
-    now.headers === headers ? '' : `"headers":${now.headers}`,
-    now.priority === first.priority ? '' : `"priority":${Number(now.priority)}`,
-    now.run_at === runAt || now.run_at === '' ? '' : `"run_at":"${fromField(now.run_at)}"`,
-    now.max_attempts === first.max_attempts ? '' : `"max_attempts":${Number(now.max_attempts)}`,
-    now.expires === '' ? '' : `"expires_in_seconds":${Number(now.expires)}`,
-  ].filter((member) => member !== '');
-  const isGood = badPayload === undefined && badHeaders === undefined;
+  const members = membersOf(now, first);
+  const isGood = areGood(now) && now.payload?.trim() !== '';
   const path = `jobs/${encodeURIComponent(job.id)}`;
-  async function save(isRetried: boolean): Promise<void> {
+  const change: Asked[] =
+    members.length === 0 ? [] : [{ method: 'PATCH', path, body: `{${members.join(',')}}` }];
+  const retry: Asked = { method: 'POST', path: `${path}/retry` };
+  async function save(asked: Asked[]): Promise<void> {
     const isSaved = await act(async () => {
-      if (members.length > 0) await call('PATCH', path, `{${members.join(',')}}`);
-      if (isRetried) await call('POST', `${path}/retry`);
+      for (const one of asked) await send(one);
     });
     if (isSaved) done();
   }
+  const inputs = (names: (keyof JobValues)[]) =>
+    names.map((name) => (
+      <JobInput
+        key={name}
+        name={name}
+        values={now}
+        problem={problem}
+        set={(changed, value) => setNow({ ...now, [changed]: value })}
+      />
+    ));
   return (
     <Dialog title="Edit this job" close={close}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          if (isGood) void save(false);
+          if (isGood) void save(change);
         }}
       >
-        <Field
-          label="Payload"
-          help={
-            badPayload ? (
-              <strong class="wrong">Not valid JSON: {badPayload}</strong>
-            ) : (
-              'Stored exactly as typed.'
-            )
-          }
-        >
-          <textarea
-            class="mono"
-            rows={8}
-            spellcheck={false}
-            value={now.payload}
-            aria-invalid={badPayload !== undefined}
-            onInput={set('payload')}
-          />
-        </Field>
-        <Field
-          label="Headers"
-          help={badHeaders && <strong class="wrong">Not valid JSON: {badHeaders}</strong>}
-        >
-          <textarea
-            class="mono"
-            rows={3}
-            spellcheck={false}
-            value={now.headers}
-            aria-invalid={badHeaders !== undefined}
-            onInput={set('headers')}
-          />
-        </Field>
+        {inputs(['payload', 'headers'])}
         <div class="fields">
-          <Field label="Priority" help="-100 to 100, higher first.">
-            <input type="number" min={-100} max={100} value={now.priority} onInput={set('priority')} />
-          </Field>
-          <Field label="Max attempts">
-            <input type="number" min={1} max={1000} value={now.max_attempts} onInput={set('max_attempts')} />
-          </Field>
-          {!isDead && (
-            <Field label="Run at" help="A time in the past means now.">
-              <input type="datetime-local" step={1} value={now.run_at} onInput={set('run_at')} />
-            </Field>
-          )}
-          <Field label="Expires in (seconds)" help="Empty: unchanged.">
-            <input type="number" min={0} step="any" value={now.expires} onInput={set('expires')} />
-          </Field>
+          {inputs(['priority', 'max_attempts', ...(isDead ? [] : ['run_at' as const]), 'expires_in_seconds'])}
         </div>
         <ProblemBox problem={problem} />
         <footer>
+          {isGood && change.length > 0 && <AsCurl of={isDead ? [...change, retry] : change} />}
           <button type="button" onClick={close}>
             Back
           </button>
@@ -120,7 +77,12 @@ export function EditJob({
             Save
           </button>
           {isDead && (
-            <button type="button" class="main" disabled={isBusy || !isGood} onClick={() => void save(true)}>
+            <button
+              type="button"
+              class="main"
+              disabled={isBusy || !isGood}
+              onClick={() => void save([...change, retry])}
+            >
               Save and retry
             </button>
           )}

@@ -1,6 +1,7 @@
 import { useMemo, useState } from 'preact/hooks';
 import { otherFields } from '../../../src/jobFields.ts';
-import { call, get, may, Problem } from '../api.ts';
+import { get, may, Problem } from '../api.ts';
+import { Confirm, Copy, Do } from '../dialogs.tsx';
 import { bytes, duration, local } from '../format.ts';
 import { memberText, prettyJson } from '../json.ts';
 import { usePoll } from '../poll.ts';
@@ -8,9 +9,6 @@ import { link } from '../route.ts';
 import type { Caller, Explanation, Job, JobEvent } from '../types.ts';
 import {
   A,
-  Confirm,
-  Copy,
-  Do,
   Empty,
   type Fact,
   Facts,
@@ -201,7 +199,7 @@ function Actions({
   return (
     <div class="actions">
       {(job.state === 'dead' || job.state === 'scheduled') && (
-        <Do method="POST" path={`${path}/retry`} done={reload}>
+        <Do asks={{ method: 'POST', path: `${path}/retry` }} done={reload}>
           {job.state === 'dead' ? 'Retry' : 'Run now'}
         </Do>
       )}
@@ -226,7 +224,7 @@ function Actions({
           }
           verb="Cancel the job"
           isGrave
-          work={() => call('DELETE', path)}
+          asks={{ method: 'DELETE', path }}
           done={closeAndLook}
           close={close}
         />

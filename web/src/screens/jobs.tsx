@@ -148,7 +148,11 @@ export function JobList({ queue, filters }: { queue: string | undefined; filters
       {isSearching ? (
         searching
       ) : data.jobs.length === 0 ? (
-        <Empty>No jobs match.</Empty>
+        <Empty>
+          {Object.keys(filters).length > 0
+            ? 'No jobs match.'
+            : 'No jobs here. Completed jobs are kept only while the retention of their queue lasts.'}
+        </Empty>
       ) : (
         <Table
           label="Jobs"

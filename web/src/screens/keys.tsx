@@ -1,20 +1,9 @@
 import { useState } from 'preact/hooks';
-import { call, get, keyStore, makeKey, may } from '../api.ts';
+import { type Asked, get, keyStore, makeKey, may } from '../api.ts';
+import { AsCurl, Confirm, Copy, Dialog, useAct } from '../dialogs.tsx';
 import { usePoll } from '../poll.ts';
 import type { AccessKey, Caller } from '../types.ts';
-import {
-  Confirm,
-  Copy,
-  Dialog,
-  Empty,
-  Field,
-  Loading,
-  ProblemBox,
-  Stale,
-  Table,
-  useAct,
-  When,
-} from '../ui.tsx';
+import { Empty, Field, Loading, ProblemBox, Stale, Table, When } from '../ui.tsx';
 
 type Made = AccessKey & { key: string };
 
@@ -52,26 +41,28 @@ function Create({
 }) {
   const { act, isBusy, problem } = useAct();
   const [scopes, setScopes] = useState<string[]>(isFirst ? ['admin'] : []);
+  const [texts, setTexts] = useState({ name: '', queues: '', days: '' });
+  const set = (name: keyof typeof texts) => (event: { currentTarget: { value: string } }) =>
+    setTexts({ ...texts, [name]: event.currentTarget.value });
+  const queues = texts.queues.split(/[\s,]+/).filter(Boolean);
+  const asks: Asked = {
+    method: 'POST',
+    path: 'keys',
+    body: {
+      name: texts.name.trim(),
+      scopes,
+      ...(queues.length > 0 ? { queues } : {}),
+      ...(texts.days === '' ? {} : { expires_in_seconds: Number(texts.days) * 86_400 }),
+    },
+  };
   return (
     <Dialog title="Create an access key" close={close}>
       <form
         onSubmit={async (event) => {
           event.preventDefault();
-          const form = new FormData(event.currentTarget);
-          const text = (name: string) => String(form.get(name) ?? '').trim();
-          const queues = text('queues')
-            .split(/[\s,]+/)
-            .filter(Boolean);
-          const days = text('days');
           let made: Made | undefined;
           await act(async () => {
-            const body = {
-              name: text('name'),
-              scopes,
-              ...(queues.length > 0 ? { queues } : {}),
-              ...(days === '' ? {} : { expires_in_seconds: Number(days) * 86_400 }),
-            };
-            made = await makeKey<Made>('keys', body);
+            made = await makeKey<Made>(asks);
           });
           if (made) done(made);
         }}
@@ -83,7 +74,7 @@ function Create({
           </p>
         )}
         <Field label="Name" help="Who or what uses it.">
-          <input name="name" required maxLength={128} autocomplete="off" />
+          <input value={texts.name} onInput={set('name')} required maxLength={128} autocomplete="off" />
         </Field>
         <fieldset class="checks">
           <legend>Scopes</legend>
@@ -105,14 +96,15 @@ function Create({
         </fieldset>
         {!isFirst && (
           <Field label="Queues" help="Names (mail), prefixes (mail.*), or * for all. Empty: all.">
-            <input name="queues" autocomplete="off" />
+            <input value={texts.queues} onInput={set('queues')} autocomplete="off" />
           </Field>
         )}
         <Field label="Expires after (days)" help="Empty: never.">
-          <input name="days" type="number" min={1} max={366} />
+          <input value={texts.days} onInput={set('days')} type="number" min={1} max={366} />
         </Field>
         <ProblemBox problem={problem} />
         <footer>
+          <AsCurl of={[asks]} />
           <button type="button" onClick={close}>
             Back
           </button>
@@ -236,7 +228,7 @@ export function KeysScreen({ caller }: { caller: Caller | undefined }) {
           verb="Revoke the key"
           typed={open.revoke.name}
           isGrave
-          work={() => call('DELETE', `keys/${encodeURIComponent((open.revoke as AccessKey).id)}`)}
+          asks={{ method: 'DELETE', path: `keys/${encodeURIComponent(open.revoke.id)}` }}
           done={look}
           close={close}
         />
@@ -246,11 +238,13 @@ export function KeysScreen({ caller }: { caller: Caller | undefined }) {
           title={`Rotate ${open.rotate.name}`}
           says="The key gets a new secret. The old secret stays valid for a while, so that nobody is locked out."
           verb="Rotate the key"
-          work={async () => {
-            const path = `keys/${encodeURIComponent((open.rotate as AccessKey).id)}/rotate`;
-            show(await makeKey<Made>(path, { overlap_seconds: Number(overlap) }));
+          asks={{
+            method: 'POST',
+            path: `keys/${encodeURIComponent(open.rotate.id)}/rotate`,
+            body: { overlap_seconds: Number(overlap) },
           }}
-          done={() => undefined}
+          by={makeKey<Made>}
+          done={show}
           close={close}
         >
           <Field label="Old secret valid for (seconds)">

@@ -1,22 +1,11 @@
 import { useState } from 'preact/hooks';
-import { call, get, may } from '../api.ts';
+import { get, may } from '../api.ts';
+import { Confirm } from '../dialogs.tsx';
 import { count, duration } from '../format.ts';
 import { usePoll } from '../poll.ts';
 import { link } from '../route.ts';
 import type { Caller, Operation } from '../types.ts';
-import {
-  A,
-  Confirm,
-  Empty,
-  Facts,
-  Loading,
-  ProblemBox,
-  QueueLink,
-  Stale,
-  StateName,
-  Table,
-  When,
-} from '../ui.tsx';
+import { A, Empty, Facts, Loading, ProblemBox, QueueLink, Stale, StateName, Table, When } from '../ui.tsx';
 
 const NOT_YET = 'This version of Dibs has no operations.';
 
@@ -156,7 +145,7 @@ export function OperationScreen({ id, caller }: { id: string; caller: Caller | u
           says="Jobs that were changed stay changed. The others are left as they are."
           verb="Stop the operation"
           isGrave
-          work={() => call('DELETE', path)}
+          asks={{ method: 'DELETE', path }}
           done={() => {
             setStopping(false);
             void reload();

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
-import { call, get, may, part, query } from '../api.ts';
+import { get, may, part, query } from '../api.ts';
 import { Chart, DEAD, DEPTH, FLOW, OLDEST } from '../charts.tsx';
+import { Confirm, Do } from '../dialogs.tsx';
 import { count, duration, jobs, rate } from '../format.ts';
 import { usePoll } from '../poll.ts';
 import { go, link } from '../route.ts';
@@ -15,8 +16,6 @@ import {
 } from '../types.ts';
 import {
   A,
-  Confirm,
-  Do,
   Field,
   JobLink,
   Loading,
@@ -29,6 +28,8 @@ import {
   Why,
 } from '../ui.tsx';
 import { ConfigForm } from './config.tsx';
+import { Enqueue } from './enqueue.tsx';
+import { FirstSteps } from './firstSteps.tsx';
 import { QueueJobs } from './jobs.tsx';
 
 interface Looked {
@@ -82,7 +83,7 @@ function Purge({ queue, done, close }: { queue: Queue; done: () => void; close: 
       typed={queue.name}
       isChosen={states.length > 0}
       isGrave
-      work={() => call('POST', `queues/${part(queue.name)}/purge`, { states })}
+      asks={{ method: 'POST', path: `queues/${part(queue.name)}/purge`, body: { states } }}
       done={done}
       close={close}
     >
@@ -119,23 +120,19 @@ function Redrive({
   const [limit, setLimit] = useState('');
   const [error, setError] = useState('');
   return (
-    <Confirm
+    <Confirm<{ count: number }>
       title={`Redrive ${queue.name}`}
       says={`Makes dead jobs ready again, oldest first. Their attempts are reset to 0. ${jobs(queue.counts.dead)} dead.`}
       verb="Redrive"
-      work={async () => {
-        const body = {
+      asks={{
+        method: 'POST',
+        path: `queues/${part(queue.name)}/redrive`,
+        body: {
           ...(limit === '' ? {} : { limit: Number(limit) }),
           ...(error === '' ? {} : { error_contains: error }),
-        };
-        const { body: answer } = await call<{ count: number }>(
-          'POST',
-          `queues/${part(queue.name)}/redrive`,
-          body,
-        );
-        done(answer.count);
+        },
       }}
-      done={() => undefined}
+      done={(answer) => done(answer.count)}
       close={close}
     >
       <Field label="Only where the error contains" help="Empty: all dead jobs.">
@@ -157,6 +154,22 @@ function Actions({
   reload: () => void;
   caller: Caller | undefined;
 }) {
+  if (!caller) return null;
+  return (
+    <div class="actions">
+      {may(caller, 'produce', queue.name) && <Enqueue queue={queue.name} done={reload} />}
+      {may(caller, 'admin', queue.name) ? (
+        <AdminActions queue={queue} reload={reload} />
+      ) : (
+        <span class="quiet">
+          Read-only: to pause, purge or configure, a key needs the scope admin for this queue.
+        </span>
+      )}
+    </div>
+  );
+}
+
+function AdminActions({ queue, reload }: { queue: Queue; reload: () => void }) {
   const [open, setOpen] = useState<'pause' | 'purge' | 'redrive' | 'delete'>();
   const [said, setSaid] = useState('');
   const path = `queues/${part(queue.name)}`;
@@ -165,17 +178,10 @@ function Actions({
     close();
     reload();
   };
-  if (!caller) return null;
-  if (!may(caller, 'admin', queue.name))
-    return (
-      <p class="quiet">
-        Read-only: to pause, purge or configure, a key needs the scope admin for this queue.
-      </p>
-    );
   return (
-    <div class="actions">
+    <>
       {queue.paused ? (
-        <Do method="POST" path={`${path}/resume`} done={reload}>
+        <Do asks={{ method: 'POST', path: `${path}/resume` }} done={reload}>
           Resume
         </Do>
       ) : (
@@ -198,7 +204,7 @@ function Actions({
           title={`Pause ${queue.name}`}
           says="Workers get no more jobs from it. Enqueues are still accepted, and leased jobs run to their end."
           verb="Pause"
-          work={() => call('POST', `${path}/pause`)}
+          asks={{ method: 'POST', path: `${path}/pause` }}
           done={closeAndLook}
           close={close}
         />
@@ -221,12 +227,12 @@ function Actions({
           verb="Delete the queue"
           typed={queue.name}
           isGrave
-          work={() => call('DELETE', `${path}?force=true`)}
+          asks={{ method: 'DELETE', path: `${path}?force=true` }}
           done={() => go('#/')}
           close={close}
         />
       )}
-    </div>
+    </>
   );
 }
 
@@ -297,10 +303,10 @@ export function QueueScreen(props: {
         ))}
       </h1>
       {problem?.code === 'queue_not_found' ? (
-        <p class="why">
+        <FirstSteps queue={name}>
           <strong>Queue not found.</strong> It was deleted, or nothing was enqueued into it yet.{' '}
-          <A to="#/">All queues</A>
-        </p>
+          <A to="#/">All queues</A> {may(caller, 'produce', name) && <Enqueue queue={name} done={again} />}
+        </FirstSteps>
       ) : problem?.status === 403 || (problem && !data) ? (
         <ProblemBox problem={problem} />
       ) : (

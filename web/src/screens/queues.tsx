@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { get, type Problem, query } from '../api.ts';
+import { get, may, type Problem, query } from '../api.ts';
 import { Chart, DEAD, DEPTH, FLOW, OLDEST, Spark, SparkAxis } from '../charts.tsx';
 import { compact, count, duration, rate } from '../format.ts';
 import { usePoll } from '../poll.ts';
@@ -7,6 +7,8 @@ import { go, link } from '../route.ts';
 import { ALL, samplesOf } from '../samples.ts';
 import type { Overview, Queue, QueueOverview } from '../types.ts';
 import { A, Empty, Loading, Pager, QueueLink, Stale, Table, Trouble } from '../ui.tsx';
+import { Enqueue } from './enqueue.tsx';
+import { FirstSteps } from './firstSteps.tsx';
 
 const failures = (queue: Pick<QueueOverview, 'per_second'>) =>
   queue.per_second && queue.per_second.nacked + queue.per_second.rescued;
@@ -190,8 +192,9 @@ export function QueuesScreen(props: {
   overview: Overview | undefined;
   problem: Problem | undefined;
   parameters: URLSearchParams;
+  reload: () => void;
 }) {
-  const { overview, problem, parameters } = props;
+  const { overview, problem, parameters, reload } = props;
   const contains = parameters.get('name') ?? '';
   const isByName = parameters.has('all') || contains !== '';
   const show = (name: string) => go(link([], name === '' ? {} : { name }));
@@ -233,9 +236,11 @@ export function QueuesScreen(props: {
       {isByName ? (
         <ByName key={contains} contains={contains} known={overview?.queues ?? []} />
       ) : overview && overview.queues.length === 0 ? (
-        <Empty>
-          No queue has jobs. A queue exists from its first enqueue: see the <a href="docs">API</a>.
-        </Empty>
+        <FirstSteps queue="mail">
+          No queues yet. A queue is created by its first enqueue. Every request: see the{' '}
+          <a href="docs">API</a>.{' '}
+          {may(overview.caller, 'produce', 'default') && <Enqueue queue="default" done={reload} />}
+        </FirstSteps>
       ) : (
         overview && (
           <>

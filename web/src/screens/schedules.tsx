@@ -1,12 +1,14 @@
 import { useState } from 'preact/hooks';
 import { nextTick } from '../../../src/schedules/cron.ts';
-import { call, get, may, part } from '../api.ts';
+import { get, may, part } from '../api.ts';
+import { Confirm, Dialog, Do } from '../dialogs.tsx';
 import { inZone } from '../format.ts';
 import { memberText, prettyJson } from '../json.ts';
 import { usePoll } from '../poll.ts';
 import { go, link } from '../route.ts';
 import type { Caller, Schedule } from '../types.ts';
-import { A, Confirm, Dialog, Do, Empty, Loading, ProblemBox, QueueLink, Stale, Table, When } from '../ui.tsx';
+import { A, Empty, Loading, Pager, ProblemBox, QueueLink, Stale, Table, When } from '../ui.tsx';
+import { NewSchedule } from './newSchedule.tsx';
 
 const TICKS = 5;
 
@@ -67,6 +69,34 @@ function Details({ name, close }: { name: string; close: () => void }) {
   );
 }
 
+/** Reads it as text and puts it back with another `paused`, so that its payload keeps each digit. */
+function Pause({ name, done, close }: { name: string; done: () => void; close: () => void }) {
+  const path = `schedules/${part(name)}`;
+  const { data, problem } = usePoll(path, () => get<Schedule>(path));
+  if (!data)
+    return (
+      <Dialog title={name} close={close}>
+        {problem ? <ProblemBox problem={problem} /> : <Loading />}
+      </Dialog>
+    );
+  const { paused } = data.body;
+  const members = ['cron', 'timezone', 'job'].map((member) => `"${member}":${memberText(data.text, member)}`);
+  return (
+    <Confirm
+      title={`${paused ? 'Resume' : 'Pause'} ${name}`}
+      says={
+        paused
+          ? 'It runs again from its next time on. Missed runs are not made up for.'
+          : 'It enqueues nothing until it is resumed.'
+      }
+      verb={paused ? 'Resume' : 'Pause'}
+      asks={{ method: 'PUT', path, body: `{${members.join(',')},"paused":${!paused}}` }}
+      done={done}
+      close={close}
+    />
+  );
+}
+
 function Row({
   schedule,
   caller,
@@ -81,14 +111,10 @@ function Row({
   const queue = job.queue ?? 'default';
   const path = `schedules/${part(name)}`;
   const close = () => setOpen(undefined);
-  /** Reads it as text and puts it back with another `paused`, so that its payload keeps each digit. */
-  async function setPaused(): Promise<void> {
-    const { text, body } = await get<Schedule>(path);
-    const members = ['cron', 'timezone', 'job'].map((member) => `"${member}":${memberText(text, member)}`);
-    await call('PUT', path, `{${members.join(',')},"paused":${!body.paused}}`);
+  const closeAndLook = () => {
     close();
     reload();
-  }
+  };
   return (
     <tr data-row>
       <th scope="row">
@@ -121,7 +147,7 @@ function Row({
       <td>
         {may(caller, 'admin', queue) && (
           <div class="actions">
-            <Do method="POST" path={`${path}/trigger`} done={reload}>
+            <Do asks={{ method: 'POST', path: `${path}/trigger` }} done={reload}>
               Trigger
             </Do>
             <button type="button" onClick={() => setOpen('pause')}>
@@ -132,20 +158,7 @@ function Row({
             </button>
           </div>
         )}
-        {open === 'pause' && (
-          <Confirm
-            title={`${paused ? 'Resume' : 'Pause'} ${name}`}
-            says={
-              paused
-                ? 'It runs again from its next time on. Missed runs are not made up for.'
-                : 'It enqueues nothing until it is resumed.'
-            }
-            verb={paused ? 'Resume' : 'Pause'}
-            work={setPaused}
-            done={close}
-            close={close}
-          />
-        )}
+        {open === 'pause' && <Pause name={name} done={closeAndLook} close={close} />}
         {open === 'delete' && (
           <Confirm
             title={`Delete ${name}`}
@@ -153,11 +166,8 @@ function Row({
             verb="Delete the schedule"
             typed={name}
             isGrave
-            work={() => call('DELETE', path)}
-            done={() => {
-              close();
-              reload();
-            }}
+            asks={{ method: 'DELETE', path }}
+            done={closeAndLook}
             close={close}
           />
         )}
@@ -175,16 +185,24 @@ export function SchedulesScreen({ open, caller }: { open: string | undefined; ca
     async () => (await get<{ schedules: Schedule[]; next_cursor: string | null }>(path)).body,
     5000,
   );
+  const [isNew, setNew] = useState(false);
+  // For which queues, the service says.
+  const isAdmin = caller?.scopes.includes('admin');
   const next = data?.next_cursor ?? null;
   return (
     <main>
       <h1>Schedules</h1>
       <Stale problem={problem} has={data !== undefined} />
       {!data && !problem && <Loading />}
+      {isAdmin && (
+        <div class="actions">
+          <button type="button" class="main" onClick={() => setNew(true)}>
+            New schedule…
+          </button>
+        </div>
+      )}
       {data?.schedules.length === 0 && (
-        <Empty>
-          No schedules yet. <code>PUT /schedules/NAME</code> creates one.
-        </Empty>
+        <Empty>No schedules yet. A schedule enqueues a job at each time of its cron.</Empty>
       )}
       {data && data.schedules.length > 0 && (
         <Table
@@ -208,22 +226,16 @@ export function SchedulesScreen({ open, caller }: { open: string | undefined; ca
         </Table>
       )}
       {(cursors.length > 0 || next !== null) && (
-        <div class="pager">
-          <button
-            type="button"
-            disabled={cursors.length === 0}
-            onClick={() => setCursors(cursors.slice(0, -1))}
-          >
-            Previous
-          </button>
-          <button
-            type="button"
-            disabled={next === null}
-            onClick={() => next !== null && setCursors([...cursors, next])}
-          >
-            Next
-          </button>
-        </div>
+        <Pager cursors={cursors} setCursors={setCursors} next={next} />
+      )}
+      {isNew && (
+        <NewSchedule
+          close={() => setNew(false)}
+          done={() => {
+            setNew(false);
+            void reload();
+          }}
+        />
       )}
       {open !== undefined && <Details name={open} close={() => go('#/schedules')} />}
     </main>
