@@ -55,6 +55,7 @@ export function EnqueueForm({
   return (
     <Dialog title="Enqueue a job" close={close}>
       <form
+        noValidate
         onSubmit={async (event) => {
           event.preventDefault();
           setEnqueued(undefined);
@@ -76,7 +77,7 @@ export function EnqueueForm({
           />
         </Field>
         {input('payload')}
-        <details>
+        <details open={problem !== undefined}>
           <summary>Options</summary>
           <div class="fields">{OPTIONS.map(input)}</div>
         </details>

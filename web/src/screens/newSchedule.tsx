@@ -85,6 +85,7 @@ export function NewSchedule({ done, close }: { done: () => void; close: () => vo
   return (
     <Dialog title="New schedule" close={close}>
       <form
+        noValidate
         onSubmit={async (event) => {
           event.preventDefault();
           if (isGood && (await act(() => create(asks, name)))) done();
@@ -110,7 +111,7 @@ export function NewSchedule({ done, close }: { done: () => void; close: () => vo
           </p>
         )}
         {input('payload')}
-        <details>
+        <details open={problem !== undefined}>
           <summary>Options</summary>
           <div class="fields">{OPTIONS.map(input)}</div>
         </details>
