@@ -76,6 +76,7 @@ Examples:
       '--stop-seconds',
       '--retry-seconds',
       '--name',
+      '--json',
       '--help',
     ],
     run: async (args, { env }) => (await import('./work.ts')).workCommand(args, env),

@@ -91,6 +91,7 @@ export function runProgram(
       setTimeout(() => signalGroup(child, 'SIGKILL'), 100).unref();
       const done = () => {
         for (const stream of child.stdio) stream?.destroy();
+        if (/[^\n]$/.test(stderr)) process.stderr.write('\n');
         resolve({ code, signal: endedBy, isTimedOut, stdout, stderr });
       };
       // What came while this process was busy is read first.

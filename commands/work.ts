@@ -1,4 +1,3 @@
-import { messageOf } from '../clients/typescript/src/errorText.ts';
 import {
   Client,
   type JobSignal,
@@ -8,10 +7,10 @@ import {
   type WorkerJob,
 } from '../clients/typescript/src/index.ts';
 import { culpritOf, type Ended, killAll, passOn, runProgram } from './program.ts';
-import { safeLine } from './shown.ts';
 import { parsed, UsageError } from './usage.ts';
 import { createBatches } from './workBatches.ts';
 import { type Env, inherited, withEnvironment } from './workEnvironment.ts';
+import { sayer, workLog } from './workLog.ts';
 import { USAGE, type WorkSettings, workSettings } from './workSettings.ts';
 
 const RETRY = 75;
@@ -45,8 +44,6 @@ function outcomeOf(ended: Ended, settings: WorkSettings, signal: AbortSignal): u
   throw new Nack(said === '' ? why : `${why}: ${said}`, { retry: ended.code !== DEAD });
 }
 
-const say = (text: string) => process.stderr.write(`dibs work: ${safeLine(text)}\n`);
-
 /** `dibs work`: until a signal, or until Dibs refuses its claims. */
 export async function workCommand(args: string[], env: Env): Promise<void> {
   if (args[0] === '--help' || args[0] === 'help') {
@@ -54,6 +51,7 @@ export async function workCommand(args: string[], env: Env): Promise<void> {
     return;
   }
   const settings = workSettings(args);
+  const say = workLog({ isJson: settings.isJson, env });
   const base = inherited(env);
   let unusable: Error | undefined;
   const run = async (input: string, extra: Env, signal: AbortSignal) => {
@@ -64,7 +62,7 @@ export async function workCommand(args: string[], env: Env): Promise<void> {
       const culprit = culpritOf(error as Error, extra);
       if (culprit === 'the job') throw new Nack(why);
       if (culprit === 'the machine') {
-        say(why);
+        say('warn', why);
         throw new Release({ delaySeconds: settings.retrySeconds });
       }
       // Other jobs would fare no better.
@@ -76,18 +74,15 @@ export async function workCommand(args: string[], env: Env): Promise<void> {
   const batches = createBatches(settings.batch, settings.concurrency, (jobs, signal) =>
     run(jobs.map(lineOf).join(''), {}, signal),
   );
+  const client = parsed(() => new Client({ url: env.DIBS_URL, key: env.DIBS_KEY }), ' (DIBS_URL, DIBS_KEY)');
   const worker: Worker = new Worker(
-    parsed(() => new Client({ url: env.DIBS_URL, key: env.DIBS_KEY }), ' (DIBS_URL, DIBS_KEY)'),
+    client,
     {
       ...settings,
       concurrency: settings.concurrency * settings.batch,
       decode: () => undefined,
-      observe(event) {
-        if (event.type === 'retrying')
-          say(`trying again in ${event.seconds.toFixed(1)} s: ${messageOf(event.error)}`);
-        if (event.type === 'refused')
-          say(`the ${event.verb} of job ${event.job.id} was refused: ${messageOf(event.error)}`);
-      },
+      logger: null,
+      observe: sayer(say, settings.stopSeconds),
     },
     async (job) => {
       const ended =
@@ -105,6 +100,17 @@ export async function workCommand(args: string[], env: Env): Promise<void> {
     });
   for (const name of ['SIGHUP', 'SIGUSR2'] as const) process.on(name, () => passOn(name));
   process.on('exit', killAll);
+  const { queues, concurrency, command } = settings;
+  say(
+    'info',
+    `runs ${command[0]} for jobs of ${queues.join(', ')} at ${client.url}, ${concurrency} at once`,
+    {
+      url: client.url,
+      queues,
+      concurrency,
+      command: command[0],
+    },
+  );
   await worker.run();
   killAll();
   if (unusable) throw new UsageError(`The command cannot be run: ${unusable.message}`);

@@ -21,6 +21,7 @@ instead. The lease is extended while it runs.
   --stop-seconds N     at SIGTERM, how long commands may go on (25). A second SIGTERM ends them now
   --retry-seconds N    the delay after exit 75 (10)
   --name NAME          shown to people who look at a job
+  --json               log in JSON. LOG_FORMAT=json does the same
 
 DIBS_URL says where Dibs is (http://127.0.0.1:8080), DIBS_KEY has an access key or token.
 `;
@@ -35,6 +36,7 @@ const options = {
   'stop-seconds': { type: 'string' },
   'retry-seconds': { type: 'string' },
   name: { type: 'string' },
+  json: { type: 'boolean' },
 } as const;
 
 export interface WorkSettings {
@@ -44,9 +46,10 @@ export interface WorkSettings {
   batch: number;
   timeoutSeconds?: number;
   isResult: boolean;
+  isJson: boolean;
   leaseSeconds?: number;
   waitSeconds?: number;
-  stopSeconds?: number;
+  stopSeconds: number;
   retrySeconds: number;
   name?: string;
 }
@@ -78,9 +81,10 @@ export function workSettings(args: string[]): WorkSettings {
     batch: count('batch'),
     timeoutSeconds: seconds('timeout'),
     isResult: values.result === true,
+    isJson: values.json === true,
     leaseSeconds: seconds('lease-seconds'),
     waitSeconds: seconds('wait-seconds'),
-    stopSeconds: seconds('stop-seconds'),
+    stopSeconds: seconds('stop-seconds') ?? 25,
     retrySeconds: seconds('retry-seconds') ?? 10,
     name: values.name,
   };

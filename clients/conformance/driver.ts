@@ -129,16 +129,19 @@ export class WorkerHandle {
 /** A process that drives one library. It may have many workers. */
 export function startDriver([program, ...args]: [string, ...string[]], env: Record<string, string> = {}) {
   const child = spawn(program, args, {
-    stdio: ['pipe', 'pipe', 'inherit'],
+    stdio: ['pipe', 'pipe', 'pipe'],
     env: { ...process.env, ...env },
   });
   const handles = new Map<string, WorkerHandle>();
   const say = (command: object) => child.stdin.write(`${JSON.stringify(command)}\n`);
   let count = 0;
+  const lines: string[] = [];
   child.stdin.on('error', () => undefined);
-  child.on('exit', () => {
+  child.on('exit', (code) => {
+    if (code) process.stderr.write(`${lines.slice(-50).join('\n')}\n`);
     for (const handle of handles.values()) handle.gone();
   });
+  createInterface({ input: child.stderr }).on('line', (line) => lines.push(line));
   createInterface({ input: child.stdout }).on('line', (line) => {
     const event = JSON.parse(line) as DriverEvent;
     handles.get(event.as)?.events.push({ ...event, at: performance.now() });
@@ -149,6 +152,8 @@ export function startDriver([program, ...args]: [string, ...string[]], env: Reco
     return handle;
   };
   return {
+    /** What it wrote to standard error: there a library writes its log. */
+    lines,
     start(settings: WorkerSettings): WorkerHandle {
       const handle = open();
       say({ do: 'start', as: handle.as, ...settings });

@@ -127,6 +127,16 @@ export class Stage {
   /** How often any of the workers began the job. */
   starts = (id: string): number => this.workers.flatMap((worker) => worker.all('started', id)).length;
 
+  /** Lines that the library has logged, with this text in them: `count` of them, or all that are there now. */
+  logged = (text: string, count: number): Promise<string[]> =>
+    until(
+      () => {
+        const found = this.driver.lines.filter((line) => line.includes(text));
+        return found.length >= count && found;
+      },
+      { what: `${count} lines with ${text}` },
+    );
+
   /** What went through the proxy last, for whoever looks into a broken promise. */
   story(): string {
     const lines = this.proxy.exchanges

@@ -10,6 +10,7 @@ import './promises/settings.ts';
 import './promises/ending.ts';
 import './promises/stopping.ts';
 import './promises/producing.ts';
+import './promises/telling.ts';
 import { openStage, type Stage, startService } from './stage.ts';
 
 export interface Library {

@@ -65,12 +65,17 @@ func find[T interface {
 	return found, isFound
 }
 
-// textOf says what an error says, then its causes, from the outside in, and at last the stack of a panic.
-func textOf(err error) string {
+// withCauses says what an error says, then its causes, from the outside in.
+func withCauses(err error) string {
 	own := ownText(err)
 	causes := account{said: cut(own, mostText/2), stepsLeft: mostSteps, causesLeft: mostCauses}
 	causes.add(err)
-	said := cut(own, mostText-utf8.RuneCountInString(causes.text)) + causes.text
+	return cut(own, mostText-utf8.RuneCountInString(causes.text)) + causes.text
+}
+
+// textOf is withCauses, and at last the stack of a panic.
+func textOf(err error) string {
+	said := withCauses(err)
 	if panicked, isPanic := find[*Panic](err); isPanic {
 		said += "\n" + string(panicked.Stack)
 	}

@@ -1,13 +1,16 @@
 package dibs
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
 // mostEvents bounds those that wait while Observe is slow. Later ones are dropped.
 const mostEvents = 100_000
 
 // Event is something that a worker does, for traces, metrics and logs.
 type Event struct {
-	// Type: claimed, started, signalled, ended, settled, lost, refused, retrying, stopping, stopped.
+	// Type: claimed, started, signalled, ended, failed, settled, lost, refused, retrying, stopping, stopped.
 	Type string
 	// Job is nil for claimed, retrying, stopping and stopped.
 	Job *Work
@@ -15,6 +18,9 @@ type Event struct {
 	Jobs int
 	// Verb of a settlement: ack, nack or release.
 	Verb string
+	// Reason in one line, and what comes next, of a job that failed: retry, dead or cancelled. RetryIn is nil for its backoff.
+	Reason, Next string
+	RetryIn      *time.Duration
 	// Request that is repeated: claim, settle or extend.
 	Request string
 	// Took is how long the handler ran.
@@ -24,45 +30,83 @@ type Event struct {
 	Missed int
 }
 
-// observe notes what Observe is to be told. The caller holds the lock; Observe is called without it, and may call Stop.
+// observe notes what Observe and the log are to be told. They are called beside the work, and may call Stop.
 func (w *Worker) observe(event Event) {
-	if w.Observe == nil || w.phase == stopped {
+	if w.phase == stopped {
 		return
 	}
-	if len(w.events) >= mostEvents {
-		w.missed++
-		return
+	if isTold(event) {
+		w.log.note(event)
 	}
-	event.Missed, w.missed = w.missed, 0
-	w.events = append(w.events, event)
-	if w.teller == nil {
-		w.teller = make(chan struct{})
-		go w.tell(w.teller)
+	if w.observer != nil {
+		w.observer.note(event)
 	}
 }
 
-// tell tells Observe one event after the other, until none is left. When Observe panics or ends the goroutine, the next one goes on.
-func (w *Worker) tell(isOver chan struct{}) {
+// teller tells events to a function, one after the other. Its goroutine is there while events wait.
+type teller struct {
+	hear   func(Event)
+	mu     sync.Mutex
+	events []Event
+	missed int
+	// Closed when nothing is left to tell.
+	isOver chan struct{}
+}
+
+func (t *teller) note(event Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.events) >= mostEvents {
+		t.missed++
+		return
+	}
+	event.Missed, t.missed = t.missed, 0
+	t.events = append(t.events, event)
+	if t.isOver == nil {
+		t.isOver = make(chan struct{})
+		go t.tell()
+	}
+}
+
+// tell goes on until nothing is left. When the function panics or ends the goroutine, the next one goes on.
+func (t *teller) tell() {
 	defer func() {
 		_ = recover()
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if len(w.events) > 0 {
-			go w.tell(isOver)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if len(t.events) > 0 {
+			go t.tell()
 			return
 		}
-		w.teller = nil
-		close(isOver)
+		close(t.isOver)
+		t.isOver = nil
 	}()
-	w.mu.Lock()
-	for len(w.events) > 0 {
-		event := w.events[0]
-		w.events = w.events[1:]
-		w.mu.Unlock()
-		w.Observe(event)
-		w.mu.Lock()
+	t.mu.Lock()
+	for len(t.events) > 0 {
+		event := t.events[0]
+		t.events = t.events[1:]
+		t.mu.Unlock()
+		t.hear(event)
+		t.mu.Lock()
 	}
-	w.mu.Unlock()
+	t.mu.Unlock()
+}
+
+// await waits until all is told, unless that takes too long.
+func (t *teller) await() {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	isOver := t.isOver
+	t.mu.Unlock()
+	if isOver == nil {
+		return
+	}
+	select {
+	case <-isOver:
+	case <-time.After(flush):
+	}
 }
 
 func (w *Worker) signal(r *run, code error) {

@@ -37,10 +37,15 @@ type Work struct {
 // Decode reads the payload. Return its error: the job is then nacked.
 func (w *Work) Decode(into any) error {
 	if err := json.Unmarshal([]byte(w.Text), into); err != nil {
-		return fmt.Errorf("the payload cannot be decoded: %w", err)
+		return &undecodable{err}
 	}
 	return nil
 }
+
+type undecodable struct{ err error }
+
+func (u *undecodable) Error() string { return "the payload cannot be decoded: " + ownText(u.err) }
+func (u *undecodable) Unwrap() error { return u.err }
 
 // SetResult sets what the ack says.
 func (w *Work) SetResult(result any) {

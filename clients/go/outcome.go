@@ -23,6 +23,9 @@ type settlement struct {
 	nack    NackItem
 	release ReleaseItem
 	size    int
+	// Why the job failed, of a nack: the error, and one line of it.
+	err    error
+	reason string
 	// It was sent before, and no answer came: it may count already.
 	repeated bool
 	// It goes by itself, because something in a batch was refused.
@@ -59,7 +62,31 @@ func nackOf(r *run, err error) *settlement {
 		}
 		item.Enqueue = nack.FollowUps
 	}
-	return &settlement{run: r, verb: verbNack, nack: item, size: len(text) + sizeOf(item.Enqueue)}
+	return &settlement{run: r, verb: verbNack, nack: item, size: len(text) + sizeOf(item.Enqueue), err: err, reason: reasonOf(err)}
+}
+
+// reasonOf is one line for the log. What a decoder says may show the payload.
+func reasonOf(err error) string {
+	if _, isUndecodable := find[*undecodable](err); isUndecodable {
+		return "its payload cannot be decoded: see last_error"
+	}
+	return oneLine(withCauses(err))
+}
+
+// failed is the event of a nack: what it means for its job.
+func (s *settlement) failed() Event {
+	event := Event{Type: "failed", Job: s.run.work, Err: s.err, Reason: s.reason, Next: "retry"}
+	if s.nack.DelaySeconds != nil {
+		event.RetryIn = Ptr(seconds(*s.nack.DelaySeconds))
+	}
+	isForGood := s.nack.Retry != nil && !*s.nack.Retry
+	switch {
+	case s.run.code == ErrCancelRequested:
+		event.Next = "cancelled"
+	case isForGood || s.run.isLastAttempt:
+		event.Next = "dead"
+	}
+	return event
 }
 
 func releaseOf(r *run, delay time.Duration) *settlement {

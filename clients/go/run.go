@@ -32,8 +32,10 @@ type run struct {
 	// What Dibs gave. The handler has a copy of its own, and may write into it.
 	id, token    string
 	leaseSeconds float64
-	work         *Work
-	state        runState
+	// When this attempt fails, there is no next one.
+	isLastAttempt bool
+	work          *Work
+	state         runState
 	// By the monotonic clock of this process. The server's clock plays no part.
 	leaseEnds time.Time
 	extendAt  time.Time
@@ -57,6 +59,7 @@ type run struct {
 func newRun(ctx context.Context, job LeasedJob, isDoubtful bool) *run {
 	r := &run{id: job.ID, token: job.LeaseToken, leaseSeconds: job.LeaseSeconds}
 	r.confirmed, r.ended = make(chan struct{}), make(chan struct{})
+	r.isLastAttempt = job.Attempt >= job.MaxAttempts
 	r.work = &Work{LeasedJob: job}
 	if job.PayloadText != nil {
 		r.work.Text = *job.PayloadText

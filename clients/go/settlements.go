@@ -16,6 +16,9 @@ const (
 
 func (w *Worker) settle(r *run, said *settlement) {
 	r.state = settling
+	if said.verb == verbNack {
+		w.observe(said.failed())
+	}
 	w.outbox = append(w.outbox, said)
 	w.pump()
 }

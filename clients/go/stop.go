@@ -43,8 +43,7 @@ func isWithin() bool {
 	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
 	for {
 		frame, hasMore := frames.Next()
-		switch _, method, _ := strings.Cut(frame.Function, ".(*Worker)."); method {
-		case "attempt", "tell":
+		if strings.HasSuffix(frame.Function, ".(*Worker).attempt") || strings.HasSuffix(frame.Function, ".(*teller).tell") {
 			return true
 		}
 		if !hasMore {
@@ -53,19 +52,11 @@ func isWithin() bool {
 	}
 }
 
-// awaitEnd waits until Observe was told all, too, unless that takes too long.
+// awaitEnd waits until the log and Observe were told all, too.
 func (w *Worker) awaitEnd() {
 	<-w.ended
-	w.mu.Lock()
-	teller := w.teller
-	w.mu.Unlock()
-	if teller == nil {
-		return
-	}
-	select {
-	case <-teller:
-	case <-time.After(flush):
-	}
+	w.log.await()
+	w.observer.await()
 }
 
 func (w *Worker) beginStop(deadline time.Duration) {

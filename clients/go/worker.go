@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -41,6 +42,8 @@ type Worker struct {
 	StopAfter time.Duration
 	// Middleware goes around each handler, the first one outermost.
 	Middleware []Middleware
+	// Logger is told which jobs failed, and what else went wrong. Default: slog.Default().
+	Logger *slog.Logger
 	// Observe is told all that the worker does: one event after the other, in order, beside the work. While it blocks, up to 100,000
 	// events wait; later ones are dropped, see Event.Missed. A panic of it is ignored.
 	Observe func(Event)
@@ -71,10 +74,8 @@ type Worker struct {
 	stopTimers      []*time.Timer
 	err             error
 
-	// What Observe is to be told, and who tells it: closed when nothing is left.
-	events []Event
-	missed int
-	teller chan struct{}
+	// Who tells the log, and who tells Observe, if it is there.
+	log, observer *teller
 }
 
 // Run works until Stop, or until ctx is done: then it stops as Stop does, and returns nil. The contexts of handlers have the values of
@@ -105,6 +106,10 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.ctx, w.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	w.ended = make(chan struct{})
 	w.runs = map[*run]bool{}
+	w.log = &teller{hear: w.reporter()}
+	if w.Observe != nil {
+		w.observer = &teller{hear: w.Observe}
+	}
 	w.phase = working
 	w.pump()
 	w.mu.Unlock()

@@ -224,3 +224,50 @@ test('a command line that is wrong is told', () => {
     command: ['run', '--it'],
   });
 });
+
+describe('what it tells on standard error', () => {
+  const untilFailed = async (queue: string, flags: string[], env: Record<string, string> = {}) => {
+    const worker = await start(
+      queue,
+      flags,
+      ['sh', '-c', 'echo "no such customer" >&2; exit 1', 'topsecret'],
+      [],
+      env,
+    );
+    const id = await enqueue(queue, { max_attempts: 1, payload: 'topsecret', headers: { h: 'topsecret' } });
+    await reaches(id, 'dead');
+    expect(await worker.stop()).toBe(0);
+    expect(worker.said()).not.toContain('topsecret');
+    return { id, lines: worker.said().trim().split('\n') };
+  };
+
+  test('a line when it starts, one for each failure, and one for what it has done', async () => {
+    const { id, lines } = await untilFailed('told', ['--concurrency', '3', '--stop-seconds', '7']);
+    expect(lines).toEqual([
+      `dibs work: runs sh for jobs of told at ${url}, 3 at once`,
+      'no such customer',
+      `dibs work: job ${id} of queue told failed at attempt 1 of 1 and is dead: the command ended with 1: no such customer`,
+      'dibs work: claims no more; commands may go on for 7 s',
+      'dibs work: stopped: 0 done, 1 failed, 0 released',
+    ]);
+  });
+
+  test.each([
+    ['--json', ['--json'], {}],
+    ['LOG_FORMAT=json', [], { LOG_FORMAT: 'json' }],
+  ])('with %s they are JSON, as those of `dibs serve`', async (_, flags, env) => {
+    const { id, lines } = await untilFailed(`told-${flags.length}`, flags, env);
+    const [begun, , failed, , stopped] = lines.map((line) =>
+      line.startsWith('{') ? JSON.parse(line) : line,
+    );
+    expect(begun).toMatchObject({ level: 30, url, concurrency: 1, command: 'sh' });
+    expect(failed).toMatchObject({ level: 50, job: id, attempt: 1, max_attempts: 1, next: 'is dead' });
+    expect(stopped).toMatchObject({ done: 0, failed: 1, released: 0 });
+  });
+
+  test('another LOG_FORMAT is refused', async () => {
+    const worker = await start('told-badly', [], ['true'], [], { LOG_FORMAT: 'xml' });
+    expect(await worker.ended).toBe(2);
+    expect(worker.said()).toContain('LOG_FORMAT must be json or text, not "xml"');
+  });
+});

@@ -49,7 +49,8 @@ function start({ as, url, queues, name, key, ...settings }) {
   let said = '';
   createInterface({ input: child.stderr }).on('line', (line) => {
     said = `${said}${line}\n`.slice(-2000);
-    if (line.includes('trying again in')) say({ event: 'retrying', as, text: line });
+    process.stderr.write(`${line}\n`);
+    if (/^dibs work: the \w+ failed/.test(line)) say({ event: 'retrying', as, text: line });
   });
   workers.set(as, child);
   child.on('close', (code) => {

@@ -116,7 +116,7 @@ class CausesTest(unittest.TestCase):
                 raise Nack("no such customer") from (error if is_explicit else None)
 
         for is_explicit in (True, False):
-            _, text = settlement({"id": "1", "lease_token": "t"}, as_outcome(raised(lambda: act(is_explicit))))
+            *_, text = settlement({"id": "1", "lease_token": "t"}, as_outcome(raised(lambda: act(is_explicit))))
             self.assertIn("no such customer", text)
             self.assertEqual("the root" in text, is_explicit)
 

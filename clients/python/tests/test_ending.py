@@ -94,17 +94,17 @@ class EndingTest(unittest.TestCase):
 class OutcomeTest(unittest.TestCase):
     def test_a_nack_or_release_that_is_no_json_becomes_a_nack_that_says_why(self):
         for delay in (float("nan"), float("inf"), 10**5000, {1, 2}, lambda: None):
-            verb, text = settlement(LEASE, Nack("the reason", delay_seconds=delay))
+            _, verb, text = settlement(LEASE, Nack("the reason", delay_seconds=delay))
             self.assertEqual(verb, "nack")
             self.assertIn("the reason", text)
             self.assertNotIn("delay_seconds\":", text)
-            verb, text = settlement(LEASE, Release(delay))
+            _, verb, text = settlement(LEASE, Release(delay))
             self.assertEqual(verb, "nack")
             self.assertIn("the release was refused", text)
 
     def test_a_follow_up_that_is_no_json_becomes_a_nack_that_says_why(self):
         for outcome in (Ack("done", [{"payload": {1, 2}}]), Nack("the reason", enqueue=[{"payload": object()}])):
-            verb, text = settlement(LEASE, outcome)
+            _, verb, text = settlement(LEASE, outcome)
             self.assertEqual(verb, "nack")
             self.assertIn("not JSON serializable", text)
 
@@ -120,7 +120,7 @@ class OutcomeTest(unittest.TestCase):
 
     def test_an_error_of_many_megabytes_is_cut(self):
         for error in (ValueError("x" * 50_000_000), Nack("x" * 50_000_000)):
-            _, text = settlement(LEASE, as_outcome(error))
+            *_, text = settlement(LEASE, as_outcome(error))
             self.assertLessEqual(len(text), 20_000)
 
 

@@ -29,6 +29,15 @@ export type WorkerEvent =
   | { type: 'signalled'; job: LeasedJob; code: SignalCode }
   /** The handler ended. `error` is what it threw. */
   | { type: 'ended'; job: LeasedJob; seconds: number; error?: unknown }
+  /** It is nacked, for this reason: `Error: no such customer`, in one line. */
+  | {
+      type: 'failed';
+      job: LeasedJob;
+      reason: string;
+      next: 'retry' | 'dead' | 'cancelled';
+      /** Default: what its backoff says. */
+      retryInSeconds?: number;
+    }
   | { type: 'settled'; job: LeasedJob; verb: Verb; result: SettleResult }
   /** The settlement did not count: the lease was over. Another worker has the job, or had it. */
   | { type: 'lost'; job: LeasedJob; verb: Verb | undefined }

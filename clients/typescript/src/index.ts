@@ -6,5 +6,6 @@ export * from './generated.ts';
 export type { Handler, Job as WorkerJob, Middleware } from './job.ts';
 export { Ack, Nack, Release } from './outcome.ts';
 export { type EnqueueOptions, Producer, type ProducerOptions } from './producer.ts';
+export type { Logger } from './reporting.ts';
 export { Worker } from './worker.ts';
 export type { WorkerOptions } from './workerOptions.ts';

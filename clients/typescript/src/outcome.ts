@@ -37,6 +37,13 @@ export class Nack extends Error {
   }
 }
 
+/** What the decoder says may show the payload. */
+export class Undecodable extends Nack {
+  constructor(error: unknown) {
+    super(`the payload cannot be decoded: ${messageOf(error)}`);
+  }
+}
+
 /** The job goes back unworked. Its attempt is not charged. Throw it from a handler. */
 export class Release extends Error {
   override name = 'Release';

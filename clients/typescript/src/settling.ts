@@ -4,8 +4,9 @@ import type { Claimant, Claiming } from './claiming.ts';
 import { DibsError, isTemporary, mayBeDone, refusedBy } from './errors.ts';
 import { messageOf } from './errorText.ts';
 import type { LeasedJob, Problem, SettleResult, SettleResults } from './generated.ts';
+import { failureOf } from './handling.ts';
 import { nackFor, Outbox, requestOf, type Settlement, settlementOf } from './outbox.ts';
-import type { Outcome } from './outcome.ts';
+import { Nack, type Outcome } from './outcome.ts';
 import type { Run } from './run.ts';
 import { listIn } from './shape.ts';
 
@@ -47,6 +48,8 @@ export class Settling {
   }
 
   #add(settlement: Settlement): void {
+    const { run, outcome } = settlement;
+    if (outcome instanceof Nack) this.#worker.observe(failureOf(run, outcome));
     this.#outbox.add(settlement);
     this.#worker.pump();
   }

@@ -1,10 +1,11 @@
 import type { Caller } from './caller.ts';
 import { Claiming } from './claiming.ts';
-import type { SignalCode, WorkerEvent } from './events.ts';
+import type { Observer, SignalCode } from './events.ts';
 import { decoded, outcomeAfterSignal } from './handling.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { createJob, type Handler, type Middleware, wrapped } from './job.ts';
 import { Ack, type Outcome, ownOutcome, Release } from './outcome.ts';
+import { observerOf } from './reporting.ts';
 import type { Run } from './run.ts';
 import { checkTime } from './settings.ts';
 import { Settling } from './settling.ts';
@@ -31,6 +32,7 @@ export class Worker<Payload = unknown> {
   readonly #options: WorkerOptions;
   readonly #concurrency: number;
   readonly #handler: Handler<Payload>;
+  readonly #observe: Observer;
   readonly #runs = new Set<Run>();
   readonly #heartbeat: Heartbeat;
   readonly #claiming: Claiming;
@@ -58,7 +60,8 @@ export class Worker<Payload = unknown> {
     for (const name of ['leaseSeconds', 'waitSeconds'] as const)
       checkTime(name, options[name], { mayBeInfinite: false });
     this.#handler = wrapped(handler, (options.middleware ?? []) as Middleware<Payload>[]);
-    const observe = this.#observe;
+    const observe = observerOf(options);
+    this.#observe = observe;
     const shared = { client, observe, pump: () => this.#pump() };
     this.#heartbeat = new Heartbeat(client, this.#runs, { signal: this.#signal, observe });
     this.#claiming = new Claiming({
@@ -118,16 +121,6 @@ export class Worker<Payload = unknown> {
       after(ms + LAST_MS + FLUSH_MS, () => this.#finish()),
     ];
   }
-
-  /** An observer that fails, now or later, must not stop the work. */
-  #observe = (event: WorkerEvent): void => {
-    try {
-      const heard: unknown = this.#options.observe?.(event);
-      if (heard instanceof Promise) heard.catch(() => undefined);
-    } catch {
-      // See above.
-    }
-  };
 
   #working = () => [...this.#runs].filter((run) => run.state === 'running');
 

@@ -1,6 +1,7 @@
 import type { Observer } from './events.ts';
 import type { LeasedJob } from './generated.ts';
 import type { Middleware } from './job.ts';
+import type { Logger } from './reporting.ts';
 
 export interface WorkerOptions {
   queues: string[];
@@ -18,6 +19,8 @@ export interface WorkerOptions {
   decode?(text: string, job: LeasedJob): unknown;
   /** Around each handler, the first one outermost. */
   middleware?: Middleware[];
+  /** Where it says which jobs failed, and what else went wrong. Default: `console.error` and `console.warn`. `null`: nowhere. */
+  logger?: Logger | null;
   /** Is told all that the worker does. */
   observe?: Observer;
 }

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .causes import line
-from .job import Job, JobSignal, Nack, Release, is_a
+from .job import Job, JobSignal, Nack, Release, Undecodable, is_a
 from .run import Run
 
 Handler = Callable[[Job], Any]
@@ -25,7 +25,7 @@ def decoded(decode: Callable[[str], Any], job: Job) -> Any:
     try:
         return decode(job.payload_text)
     except Exception as error:
-        raise Nack(f"the payload cannot be decoded: {line(error)}") from error
+        raise Undecodable(f"the payload cannot be decoded: {line(error)}") from error
 
 
 def after_signal(run: Run, error: BaseException) -> Any:

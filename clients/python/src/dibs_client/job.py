@@ -45,6 +45,10 @@ class Nack(Exception):
         super().__init__(error)
 
 
+class Undecodable(Nack):
+    """What the decoder says may show the payload."""
+
+
 class Release(Exception):
     """The job goes back unworked. Its attempt is not charged."""
 
@@ -91,12 +95,12 @@ class Job:
         self._report(value)
 
 
-def settlement(lease: dict[str, Any], outcome: Ack | Nack | Release) -> tuple[str, str]:
-    """The verb, and the item of `POST /jobs/settle` as JSON. What cannot be written becomes a nack that says so."""
+def settlement(lease: dict[str, Any], outcome: Ack | Nack | Release) -> tuple[Ack | Nack | Release, str, str]:
+    """The outcome, its verb, and the item of `POST /jobs/settle` as JSON. What cannot be written becomes a nack that says so."""
     item = {"id": lease["id"], "lease_token": lease["lease_token"]}
     try:
         verb, more = _item(outcome)
-        return verb, json.dumps({**item, **more}, allow_nan=False)
+        return outcome, verb, json.dumps({**item, **more}, allow_nan=False)
     except BaseException as error:
         return settlement(lease, second_word(outcome, f"it cannot be written as JSON: {line(error)}"))
 
@@ -107,7 +111,7 @@ def _item(outcome: Ack | Nack | Release) -> tuple[str, dict[str, Any]]:
     if isinstance(outcome, Release):
         return "release", _given(delay_seconds=outcome.delay_seconds)
     return "nack", _given(
-        error=_text(outcome),
+        error=text_of(outcome),
         retry=None if outcome.retry else False,
         delay_seconds=outcome.delay_seconds,
         enqueue=outcome.enqueue or None,
@@ -118,7 +122,8 @@ def _given(**members: Any) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}
 
 
-def _text(nack: Nack) -> str:
+def text_of(nack: Nack) -> str:
+    """What it says, with its causes."""
     causes = [nack.__cause__] if nack.__cause__ else []
     text = with_causes(message_of(nack), nack, causes) if causes else cut(message_of(nack), MOST)
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from queue import SimpleQueue
 from typing import Any
 
@@ -16,19 +16,21 @@ _MOST_EVENTS = 10_000
 class Observing:
     """Each worker has one thread for it. So an observer may take its time, call `stop` or fail, and the work goes on."""
 
-    def __init__(self, observer: Callable[[Event], None] | None) -> None:
+    def __init__(self, observer: Callable[[Event], None], only: Container[str] | None = None) -> None:
+        """`only`: the types of events that it hears. Default: all."""
         self._observer = observer
+        self._only = only
         self._events: SimpleQueue[Event | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
     def tell(self, event: Event) -> None:
-        if self._observer and self._events.qsize() < _MOST_EVENTS:
+        is_heard = self._only is None or event["type"] in self._only
+        if is_heard and self._events.qsize() < _MOST_EVENTS:
             self._events.put(event)
 
     def start(self) -> None:
-        if self._observer:
-            self._thread = threading.Thread(target=self._tell_all, daemon=True)
-            self._thread.start()
+        self._thread = threading.Thread(target=self._tell_all, daemon=True)
+        self._thread.start()
 
     def end(self, limit: float) -> None:
         """Returns when all is told, or when the time is over."""
@@ -37,7 +39,6 @@ class Observing:
             self._thread.join(limit)
 
     def _tell_all(self) -> None:
-        assert self._observer
         while (event := self._events.get()) is not None:
             try:
                 self._observer(event)

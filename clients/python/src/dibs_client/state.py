@@ -16,6 +16,7 @@ from .errors import ConnectionFailed
 from .handling import Handler, Middleware, around
 from .job import Ack, Nack, Release, as_outcome, settlement
 from .observing import Event, Observing
+from .reporting import TOLD, Reporter, failed
 from .run import Run
 from .times import seconds
 
@@ -44,8 +45,7 @@ class Settlement:
 
     def __init__(self, run: Run, outcome: Ack | Nack | Release, *, is_last: bool) -> None:
         self.run = run
-        self.outcome = outcome
-        self.verb, self.text = settlement(run.lease, outcome)
+        self.outcome, self.verb, self.text = settlement(run.lease, outcome)
         #: When it is refused, nothing else is said.
         self.is_last = is_last
         #: It was sent before, and no answer came: it may count already.
@@ -88,8 +88,7 @@ class WorkerState:
         self._stop_seconds = seconds("stop_seconds", stop_seconds)
         self._name = name
         self._decode = decode
-        self._observing = Observing(observe)
-        self._observe = self._observing.tell
+        self._observing = [Observing(Reporter(), only=TOLD), *([Observing(observe)] if observe else [])]
         self._changed = threading.Condition()
         #: Wakes the worker. It takes no lock, so a signal handler may put something in.
         self._wakes: SimpleQueue[None] = SimpleQueue()
@@ -109,6 +108,10 @@ class WorkerState:
         #: What is done when an extend has got no answer in time.
         self._overdue: list[tuple[float, Callable[[], None]]] = []
         self._error: BaseException | None = None
+
+    def _observe(self, event: Event) -> None:
+        for observing in self._observing:
+            observing.tell(event)
 
     def _working(self) -> list[Run]:
         return [run for run in self._runs if run.state == "running"]
@@ -138,7 +141,10 @@ class WorkerState:
 
     def _settle(self, run: Run, ended_with: Ack | BaseException, *, is_last: bool = False) -> None:
         run.state = "settling"
-        self._outbox.append(Settlement(run, as_outcome(ended_with), is_last=is_last))
+        said = Settlement(run, as_outcome(ended_with), is_last=is_last)
+        self._outbox.append(said)
+        if isinstance(said.outcome, Nack):
+            self._observe(failed(run, said.outcome))
 
     def _done(self, run: Run) -> None:
         run.state = "done"

@@ -82,7 +82,8 @@ class Worker(Settling, Working):
     def _pump(self, over: Callable[[], object]) -> None:
         self._is_begun.set()
         try:
-            self._observing.start()
+            for observing in self._observing:
+                observing.start()
             while self._phase != "stopped":
                 with self._changed:
                     wake = self._look()
@@ -94,7 +95,8 @@ class Worker(Settling, Working):
         with self._changed:
             self._has_changed()  # Whoever waits for progress.
         self._observe({"type": "stopped", "error": self._error})
-        self._observing.end(FLUSH)
+        for observing in self._observing:
+            observing.end(FLUSH)
         over()
 
     def _sleep(self, until: float) -> None:
