@@ -31,8 +31,10 @@ export const QueueOverview = Type.Object(
     name: ref(QueueName),
     paused: Type.Boolean({ description: 'It accepts jobs and hands out none.' }),
     troubles: Type.Array(oneOf(TROUBLES), {
-      description:
-        'The worst first.' + TROUBLES.map((trouble) => ` \`${trouble}\`: ${TROUBLE_HELP[trouble]}`).join(''),
+      description: [
+        'The worst first.',
+        ...TROUBLES.map((trouble) => `\`${trouble}\`: ${TROUBLE_HELP[trouble]}`),
+      ].join(' '),
     }),
     counts: Type.Optional(ref(QueueCounts)),
     counted_age_seconds: seconds('How old the counts are.'),
