@@ -36,11 +36,12 @@ export async function wholeCli(terminal: Terminal): Promise<Command> {
   return cli.program;
 }
 
-/** A group with a default takes any word for an argument of that. @throws UsageError */
+/** Commander takes any word for an argument of the default of a group. Only `dibs queue NAME` is meant so. @throws UsageError */
 function checkSubcommand(program: Command, name: string, [word = '-']: string[]): void {
-  const known = program.commands.find((command) => command.name() === name)?.commands ?? [];
-  const names = known.map((command) => command.name());
-  if (known.length === 0 || word.startsWith('-') || names.includes(word)) return;
+  const group = program.commands.find((command) => command.name() === name);
+  const names = group?.commands.map((command) => command.name()) ?? [];
+  const takesName = group?.usage().startsWith('<name>');
+  if (names.length === 0 || takesName || word.startsWith('-') || names.includes(word)) return;
   throw misused(`unknown command '${name} ${word}'${suggestion(word, names)}`);
 }
 
