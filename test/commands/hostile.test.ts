@@ -144,6 +144,7 @@ const CALLS: Record<string, string[][]> = {
   'context use': [[HOSTILE], ['nobody']],
   'context delete': [['good']],
   completion: [['bash'], ['zsh'], ['fish']],
+  demo: [['--stop']],
   // What it prints of the server is the text of an error.
   bench: [],
 };
