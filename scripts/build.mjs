@@ -8,6 +8,7 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
+  chmodSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -158,6 +159,8 @@ function build(sources) {
   cpSync('sql', join(OWN, 'sql'), { recursive: true });
   const dashboard = buildDashboard(join(OWN, 'web'));
   if (dashboard !== 0) return dashboard;
+  // `npm link` makes it executable once; a new one must be, too.
+  chmodSync(join(OWN, 'main.js'), 0o755);
   const files = moveIntoPlace(OWN);
   writeFileSync(STAMP, [sources, ...files].join('\n'));
   return 0;
