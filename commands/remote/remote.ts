@@ -36,11 +36,14 @@ export async function wholeCli(terminal: Terminal): Promise<Command> {
   return cli.program;
 }
 
-/** Commander takes any word for an argument of the default of a group. Only `dibs queue NAME` is meant so. @throws UsageError */
-function checkSubcommand(program: Command, name: string, [word = '-']: string[]): void {
+/**
+ * Commander takes any word for an argument of the default of a group. Only `dibs queue NAME` is meant so, and no word follows there.
+ * @throws UsageError
+ */
+function checkSubcommand(program: Command, name: string, [word = '-', next = '-']: string[]): void {
   const group = program.commands.find((command) => command.name() === name);
   const names = group?.commands.map((command) => command.name()) ?? [];
-  const takesName = group?.usage().startsWith('<name>');
+  const takesName = group?.usage().startsWith('<name>') && next.startsWith('-');
   if (names.length === 0 || takesName || word.startsWith('-') || names.includes(word)) return;
   throw misused(`unknown command '${name} ${word}'${suggestion(word, names)}`);
 }
