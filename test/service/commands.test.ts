@@ -14,9 +14,13 @@ test('dibs --version prints the version of the package', () => {
   expect(dibs('--version')).toEqual({ status: 0, stdout: `${version}\n`, stderr: '' });
 });
 
-test('dibs --help tells the commands, and an unknown command too, with status 2', () => {
+test('dibs --help tells the commands, and an unknown command says where to find them, with status 2', () => {
   const { status, stderr } = dibs('--help');
   expect(status).toBe(0);
   for (const command of ['serve', 'migrate', '--version']) expect(stderr).toContain(command);
-  expect(dibs('nonsense')).toEqual({ status: 2, stdout: '', stderr });
+  expect(dibs('nonsense')).toEqual({
+    status: 2,
+    stdout: '',
+    stderr: "dibs: unknown command 'nonsense'\n`dibs help` lists them.\n",
+  });
 });
