@@ -15,11 +15,11 @@ import type { Notifier } from '../replicas/notifier.ts';
 import type { NewJob, PathOf } from '../verbs/enqueue.ts';
 import type { Capacity } from './capacity.ts';
 import { createTransact, type Within } from './enqueueWithin.ts';
-import { createInsert, type Insert } from './insert.ts';
+import { createInsert, dealOut, type Insert } from './insert.ts';
 import { createInsertNewKeys } from './insertNewKeys.ts';
 import { checked, createIntoQueues, queueNameOf } from './intoQueues.ts';
-import type { JobToInsert } from './newJob.ts';
-import { createUniqueBatcher, dealOut } from './uniqueBatcher.ts';
+import { hasGroup, type JobToInsert } from './newJob.ts';
+import { createUniqueBatcher } from './uniqueBatcher.ts';
 import { wayOf, weigh } from './ways.ts';
 
 /** One batch of large requests is inserted while another commits. Both are full, so to wait would gather nothing. */
@@ -88,7 +88,7 @@ function createWays(context: Context, committed: (jobs: Job[], trip?: number) =>
       );
     if (way === 'shared') notifier.coming(queue.name);
     const inserted = await { shared, heavy, unique }[way](queue.id, jobs, by);
-    if (jobs.some(({ group }) => group !== null)) await groups.advanceAfter(inserted);
+    if (jobs.some(hasGroup)) await groups.advanceAfter(inserted);
     return inserted;
   }
 

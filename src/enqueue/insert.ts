@@ -2,10 +2,17 @@ import { QueueGone } from '../errors.ts';
 import type { Job, JobRow } from '../job.ts';
 import type { Db } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
-import { hasUniqueKey, type Inserted, type JobToInsert, newJobParameters, toJob } from './newJob.ts';
+import {
+  hasGroup,
+  hasUniqueKey,
+  type Inserted,
+  type JobToInsert,
+  newJobParameters,
+  toJob,
+} from './newJob.ts';
 
-/** Without an id, it is about all jobs that are ready. */
-type Decided = Inserted & { id: string | null };
+/** What is decided about a job. Without an id, it is about all jobs that are ready. */
+export type Decided = Inserted & { id: string | null };
 
 /** Which of them inserts what: docs/decisions/0060-ways-in.md. */
 export const statements = {
@@ -37,9 +44,18 @@ export function toJobs(jobs: JobToInsert[], ids: string[], rows: Decided[]): Job
   });
 }
 
+/** Deals out the jobs of a batch to the requests that they came from. */
+export function dealOut(jobs: Job[], requests: unknown[][]): Job[][] {
+  let taken = 0;
+  return requests.map((request) => {
+    taken += request.length;
+    return jobs.slice(taken - request.length, taken);
+  });
+}
+
 /** Whether each job is the first one of its group here, and is due at once. Null when no job has a group. */
 function leadsOf(jobs: JobToInsert[]): boolean[] | null {
-  if (jobs.every(({ group }) => group === null)) return null;
+  if (!jobs.some(hasGroup)) return null;
   const groups = new Set<string>();
   return jobs.map(({ group, delay_seconds, run_at }) => {
     if (group === null || groups.has(group)) return false;

@@ -20,6 +20,7 @@ export interface JobToInsert extends RareFields {
   awaited_seconds: number | null;
 }
 
+export const hasGroup = (job: JobToInsert): boolean => job.group !== null;
 export const hasUniqueKey = (job: JobToInsert): boolean => job.unique_key !== null;
 
 /** The ids of the queues of these jobs, ascending. */

@@ -9,9 +9,8 @@ import { prepared, row } from '../postgres/statements.ts';
 import { textArray } from '../postgres/textArray.ts';
 import type { Queue } from '../queues/cache.ts';
 import type { IdempotentRequest } from '../verbs/enqueue.ts';
-import { insertParameters, statements as inserts, toJobs } from './insert.ts';
+import { dealOut, insertParameters, statements as inserts, toJobs } from './insert.ts';
 import type { JobToInsert } from './newJob.ts';
-import { dealOut } from './uniqueBatcher.ts';
 import { weigh } from './ways.ts';
 
 const statements = {

@@ -5,7 +5,7 @@ import { isKeyTaken, isLockTimeout } from '../postgres/errorClasses.ts';
 import { type LockTurn, SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
 import { inTurnOf, type Transactions } from '../postgres/transactions.ts';
-import type { Insert } from './insert.ts';
+import { dealOut, type Insert } from './insert.ts';
 import type { InsertNewKeys } from './insertNewKeys.ts';
 import { hasUniqueKey, type JobToInsert } from './newJob.ts';
 import { weigh } from './ways.ts';
@@ -15,15 +15,6 @@ const BATCH_BYTES = 2 ** 20;
 
 const opensWindow = ({ unique_for_seconds: seconds }: JobToInsert): boolean =>
   seconds !== null && seconds > 0;
-
-/** Deals out the jobs of a batch to the requests that they came from. */
-export function dealOut(jobs: Job[], requests: unknown[][]): Job[][] {
-  let taken = 0;
-  return requests.map((request) => {
-    taken += request.length;
-    return jobs.slice(taken - request.length, taken);
-  });
-}
 
 /**
  * Enqueues requests that have unique keys. They may have to wait for somebody's open transaction that holds the same key,

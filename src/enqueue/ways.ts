@@ -1,4 +1,4 @@
-import { hasUniqueKey, type JobToInsert, queueIdsOf } from './newJob.ts';
+import { hasGroup, hasUniqueKey, type JobToInsert, queueIdsOf } from './newJob.ts';
 
 /*
  * The ways in, and which one a request takes. docs/decisions/0060-ways-in.md has them with their statements.
@@ -38,6 +38,6 @@ const isHeavy = (jobs: JobToInsert[], isCostly: boolean): boolean =>
 export function wayOf(jobs: JobToInsert[], isKeyed: boolean): Way {
   if (queueIdsOf(jobs).length > 1) return 'several';
   if (jobs.some(hasUniqueKey)) return 'unique';
-  const isCostly = isKeyed || jobs.some(({ group }) => group !== null);
+  const isCostly = isKeyed || jobs.some(hasGroup);
   return isHeavy(jobs, isCostly) ? 'heavy' : 'shared';
 }

@@ -1,7 +1,7 @@
 import { createBatcher } from '../batching/batcher.ts';
 import type { JoinRoundTrip, RoundTrip } from '../batching/roundTrip.ts';
-import type { Inserted, JobToInsert } from '../enqueue/newJob.ts';
-import { newJobParameters, toJob } from '../enqueue/newJob.ts';
+import { type Decided, dealOut, toJobs } from '../enqueue/insert.ts';
+import { type Inserted, type JobToInsert, newJobParameters } from '../enqueue/newJob.ts';
 import { weigh } from '../enqueue/ways.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
 import type { Moved } from '../groups/heads.ts';
@@ -20,10 +20,8 @@ interface AckedRow extends Record<Exclude<keyof Inserted, 'id'>, null> {
   group: string | null;
 }
 
-/** What the database decided about a follow-up. One row without an id stands for all follow-ups that are ready. */
-interface InsertedRow extends Inserted {
+interface InsertedRow extends Decided {
   is_acked: false;
-  id: string | null;
   group: null;
 }
 
@@ -63,10 +61,10 @@ export function createFollowUpBatcher(context: {
 
   /** Runs the statement for acks of one queue, whose follow-ups go into one queue. */
   async function ackAll(queueId: number, nextId: number, acks: AckWithJobs[], on: RoundTrip['db']) {
-    const sorted = acks.toSorted(byAckedId);
+    const sorted = acks
+      .toSorted(byAckedId)
+      .map((ack) => ({ ...ack, ack, jobIds: ack.followUps.map(() => newId(nextId)) }));
     const items = sorted.map(({ item }) => item);
-    const jobs = sorted.flatMap(({ followUps }) => followUps);
-    const jobIds = jobs.map(() => newId(nextId));
     const rows = await on.query(statement, {
       queue_id: queueId,
       next_queue_id: nextId,
@@ -74,31 +72,29 @@ export function createFollowUpBatcher(context: {
       lease_tokens: tokens(items),
       needs_trace: sorted.map(({ needsTrace }) => needsTrace),
       follows: sorted.flatMap(({ item, followUps }) => followUps.map(() => item.id)),
-      ...newJobParameters(jobIds, jobs),
+      ...newJobParameters(
+        sorted.flatMap(({ jobIds }) => jobIds),
+        sorted.flatMap(({ followUps }) => followUps),
+      ),
     });
-    const decided = new Map<string | null, InsertedRow>();
     const acked = new Map<string, AckedRow>();
+    const decided: InsertedRow[] = [];
     for (const found of rows) {
       if (found.is_acked) acked.set(found.id, found);
-      else decided.set(found.id, found);
+      else decided.push(found);
     }
-    const outcomes = new Map<AckWithJobs, Outcome>();
-    const all: Job[] = [];
-    let at = 0;
-    for (const ack of sorted) {
-      const first = at;
-      at += ack.followUps.length;
-      const row = acked.get(ack.item.id);
-      if (!row) continue;
-      const made = ack.followUps.map((job, i) => {
-        const id = jobIds[first + i] as string;
-        return toJob(job, id, (decided.get(id) ?? decided.get(null)) as InsertedRow);
-      });
-      outcomes.set(ack, { row, inserted: made });
-      all.push(...made);
-    }
+    const counted = sorted.filter(({ item }) => acked.has(item.id));
+    const followUps = counted.map((ack) => ack.followUps);
+    const jobIds = counted.flatMap((ack) => ack.jobIds);
+    const all = counted.length > 0 ? toJobs(followUps.flat(), jobIds, decided) : [];
     inserted(all);
-    return outcomes;
+    const dealt = dealOut(all, followUps);
+    return new Map<AckWithJobs, Outcome>(
+      counted.map(({ ack, item }, i) => [
+        ack,
+        { row: acked.get(item.id) as AckedRow, inserted: dealt[i] as Job[] },
+      ]),
+    );
   }
 
   const batched = createBatcher<AckWithJobs, Outcome>({
