@@ -3,20 +3,7 @@ import { type Asked, send } from '../api.ts';
 import { AsCurl, Dialog, useAct } from '../dialogs.tsx';
 import type { Job } from '../types.ts';
 import { Field, JobLink, ProblemBox } from '../ui.tsx';
-import { areGood, type JobFieldName, JobInput, type JobValues, membersOf, refusedAt } from './jobFields.tsx';
-
-const OPTIONS: JobFieldName[] = [
-  'delay_seconds',
-  'run_at',
-  'priority',
-  'max_attempts',
-  'group',
-  'unique_key',
-  'unique_for_seconds',
-  'fairness_key',
-  'expires_in_seconds',
-  'headers',
-];
+import { areGood, JOB_OPTIONS, type JobValues, membersOf, NewJobInputs, refusedAt } from './jobFields.tsx';
 
 type Enqueued = Job & { deduplicated?: boolean };
 
@@ -39,18 +26,6 @@ export function EnqueueForm({
     path: 'jobs',
     body: `{${[`"queue":${JSON.stringify(queue)}`, ...membersOf(values)].join(',')}}`,
   };
-  const input = (name: JobFieldName) => (
-    <JobInput
-      key={name}
-      name={name}
-      values={values}
-      problem={problem}
-      set={(changed, value) => {
-        setEnqueued(undefined);
-        setValues({ ...values, [changed]: value });
-      }}
-    />
-  );
   const wrong = refusedAt(problem, '/queue');
   return (
     <Dialog title="Enqueue a job" close={close}>
@@ -76,11 +51,15 @@ export function EnqueueForm({
             onInput={(event) => setQueue(event.currentTarget.value)}
           />
         </Field>
-        {input('payload')}
-        <details open={problem !== undefined}>
-          <summary>Options</summary>
-          <div class="fields">{OPTIONS.map(input)}</div>
-        </details>
+        <NewJobInputs
+          options={JOB_OPTIONS}
+          values={values}
+          problem={problem}
+          set={(changed, value) => {
+            setEnqueued(undefined);
+            setValues({ ...values, [changed]: value });
+          }}
+        />
         <ProblemBox problem={problem} />
         {enqueued && (
           <p role="status" class="says">

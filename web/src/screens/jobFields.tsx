@@ -30,6 +30,20 @@ const INPUTS = {
 } satisfies Record<string, Input>;
 
 export type JobFieldName = keyof typeof INPUTS;
+/** What a job may have besides its payload, in the order of the forms. */
+export const JOB_OPTIONS: JobFieldName[] = [
+  'delay_seconds',
+  'run_at',
+  'priority',
+  'max_attempts',
+  'group',
+  'unique_key',
+  'unique_for_seconds',
+  'fairness_key',
+  'expires_in_seconds',
+  'headers',
+];
+
 export type JobValues = Partial<Record<JobFieldName, string>>;
 
 const headersProblem = (text: string): string | undefined => {
@@ -68,14 +82,15 @@ export const membersOf = (values: JobValues, first: JobValues = {}): string[] =>
 export const refusedAt = (problem: Problem | undefined, path: string): string | undefined =>
   problem?.errors?.find((error) => error.path === path || error.path.startsWith(`${path}/`))?.message;
 
-export function JobInput(props: {
-  name: JobFieldName;
+interface Shown {
   values: JobValues;
   set: (name: JobFieldName, value: string) => void;
   problem: Problem | undefined;
   /** Where the job stands in the body that the service refuses. */
   at?: string;
-}) {
+}
+
+export function JobInput(props: Shown & { name: JobFieldName }) {
   const { name, values, set, problem, at = '' } = props;
   const { label, help, kind, min, max }: Input = INPUTS[name];
   const value = values[name] ?? '';
@@ -98,5 +113,22 @@ export function JobInput(props: {
         <input maxLength={256} autocomplete="off" {...common} />
       )}
     </Field>
+  );
+}
+
+/** The fields of a new job: its payload and, behind a click, the options. */
+export function NewJobInputs({ options, ...shown }: Shown & { options: JobFieldName[] }) {
+  return (
+    <>
+      <JobInput name="payload" {...shown} />
+      <details open={shown.problem !== undefined}>
+        <summary>Options</summary>
+        <div class="fields">
+          {options.map((name) => (
+            <JobInput key={name} name={name} {...shown} />
+          ))}
+        </div>
+      </details>
+    </>
   );
 }

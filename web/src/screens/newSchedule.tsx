@@ -4,19 +4,10 @@ import { type Asked, get, Problem, part, send } from '../api.ts';
 import { AsCurl, Dialog, useAct } from '../dialogs.tsx';
 import { inZone } from '../format.ts';
 import { Field, ProblemBox } from '../ui.tsx';
-import { areGood, type JobFieldName, JobInput, type JobValues, membersOf, refusedAt } from './jobFields.tsx';
+import { areGood, JOB_OPTIONS, type JobValues, membersOf, NewJobInputs, refusedAt } from './jobFields.tsx';
 
-const OPTIONS: JobFieldName[] = [
-  'delay_seconds',
-  'priority',
-  'max_attempts',
-  'group',
-  'unique_key',
-  'unique_for_seconds',
-  'fairness_key',
-  'expires_in_seconds',
-  'headers',
-];
+/** The ticks say when its jobs run. */
+const OPTIONS = JOB_OPTIONS.filter((name) => name !== 'run_at');
 const RUNS = 3;
 
 /** The next runs, by the rules of the service itself. */
@@ -68,16 +59,6 @@ export function NewSchedule({ done, close }: { done: () => void; close: () => vo
       />
     </Field>
   );
-  const input = (field: JobFieldName) => (
-    <JobInput
-      key={field}
-      name={field}
-      at="/job"
-      values={values}
-      problem={problem}
-      set={(changed, value) => setValues({ ...values, [changed]: value })}
-    />
-  );
   const refused = (path: string) => {
     const message = refusedAt(problem, path);
     return message && `The value ${message}.`;
@@ -110,11 +91,13 @@ export function NewSchedule({ done, close }: { done: () => void; close: () => vo
               .join('; ')}
           </p>
         )}
-        {input('payload')}
-        <details open={problem !== undefined}>
-          <summary>Options</summary>
-          <div class="fields">{OPTIONS.map(input)}</div>
-        </details>
+        <NewJobInputs
+          options={OPTIONS}
+          at="/job"
+          values={values}
+          problem={problem}
+          set={(changed, value) => setValues({ ...values, [changed]: value })}
+        />
         <ProblemBox problem={problem} />
         <footer>
           {isGood && <AsCurl of={[asks]} />}
