@@ -1,23 +1,44 @@
-// Prints the last line of a test run: the numbers of passed and failed tests, from vitest's own reports. The first argument is
-// the exit status of the run, the others are its reports.
-import { existsSync, readFileSync } from 'node:fs';
+// Prints the last lines of a test run: which parts failed, what failed outside of all tests, and the numbers of passed and
+// failed tests. Its argument is a folder with three files of each part: vitest's report (all.json), what it printed (all.log) and
+// its exit status (all.status).
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 
-const [status, ...files] = process.argv.slice(2);
-const missing = files.filter((file) => !existsSync(file));
-let [passed, failed, skipped] = [0, 0, 0];
-for (const file of files.filter((file) => !missing.includes(file))) {
-  const { numPassedTests, numFailedTests, numPendingTests, testResults } = JSON.parse(
-    readFileSync(file, 'utf8'),
-  );
-  passed += numPassedTests;
-  skipped += numPendingTests;
-  // A file that cannot be loaded counts as failed, because it has no tests that could fail.
-  const broken = testResults.filter((f) => f.status === 'failed' && f.assertionResults.length === 0);
-  failed += numFailedTests + broken.length;
+const [folder] = process.argv.slice(2);
+const print = (line) => process.stdout.write(`${line}\n`);
+const read = (name, kind) => readFileSync(join(folder, `${name}.${kind}`), 'utf8').trim();
+
+/** What vitest printed of errors outside of all tests: from its heading to the line that closes it. */
+function outsideOfTests(printed) {
+  const lines = stripVTControlCharacters(printed).split('\n');
+  const first = lines.findIndex((line) => /^⎯+ Unhandled Errors ⎯+$/u.test(line.trim()));
+  if (first < 0) return [];
+  const length = lines.slice(first).findIndex((line) => /^⎯+$/u.test(line.trim()));
+  return lines.slice(first, length < 0 ? undefined : first + length).slice(0, 100);
 }
-for (const file of missing)
-  process.stdout.write(`There is no ${file}: its tests did not run to their end (status ${status}).\n`);
-if (skipped > 0) process.stdout.write(`${skipped} skipped\n`);
-if (failed === 0 && missing.length === 0 && status !== '0')
-  process.stdout.write(`No test failed, and yet the run ended with status ${status}.\n`);
-process.stdout.write(`${passed} passed, ${failed + missing.length} failed\n`);
+
+let [passed, failed, skipped] = [0, 0, 0];
+for (const file of readdirSync(folder).filter((name) => name.endsWith('.status'))) {
+  const name = basename(file, '.status');
+  const status = read(name, 'status');
+  if (status !== '0') print(`The part "${name}" ended with status ${status}.`);
+  for (const line of outsideOfTests(read(name, 'log'))) print(line);
+  if (!existsSync(join(folder, `${name}.json`))) {
+    print(`The part "${name}" left no report: its tests did not run to their end.`);
+    failed++;
+    continue;
+  }
+  const report = JSON.parse(read(name, 'json'));
+  passed += report.numPassedTests;
+  skipped += report.numPendingTests;
+  // A file that cannot be loaded counts as failed, because it has no tests that could fail.
+  const broken = report.testResults.filter((f) => f.status === 'failed' && f.assertionResults.length === 0);
+  failed += report.numFailedTests + broken.length;
+  for (const { name: path, assertionResults } of report.testResults)
+    for (const { status: verdict, fullName } of assertionResults)
+      if (verdict === 'failed') print(`failed: ${path}: ${fullName}`);
+  for (const { name: path, message } of broken) print(`failed to load: ${path}: ${message}`);
+}
+if (skipped > 0) print(`${skipped} skipped`);
+print(`${passed} passed, ${failed} failed`);
