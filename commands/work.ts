@@ -92,12 +92,6 @@ export async function workCommand(args: string[], env: Env): Promise<void> {
       return outcomeOf(ended, settings, job.signal);
     },
   );
-  let isAsked = false;
-  for (const name of ['SIGTERM', 'SIGINT'] as const)
-    process.on(name, () => {
-      void worker.stop(isAsked ? { deadlineSeconds: 0 } : {});
-      isAsked = true;
-    });
   for (const name of ['SIGHUP', 'SIGUSR2'] as const) process.on(name, () => passOn(name));
   process.on('exit', killAll);
   const { queues, concurrency, command } = settings;
@@ -111,7 +105,7 @@ export async function workCommand(args: string[], env: Env): Promise<void> {
       command: command[0],
     },
   );
-  await worker.run();
+  await worker.untilSignal();
   killAll();
   if (unusable) throw new UsageError(`The command cannot be run: ${unusable.message}`);
 }

@@ -50,6 +50,8 @@ export interface WorkerSettings extends ClientSettings {
   stop_seconds?: number | 'forever';
   name?: string;
   stop_first?: boolean;
+  /** It runs until SIGTERM, in the main thread, and the driver ends with it. */
+  until_signal?: boolean;
   stop_on?: 'claimed' | 'started' | 'ended' | 'settled' | 'retrying';
 }
 
@@ -175,8 +177,11 @@ export function startDriver([program, ...args]: [string, ...string[]], env: Reco
       say({ do: 'odd_ends', as: handle.as });
       return (await handle.seen('odd_ends')).names as string[];
     },
+    signal: (name: NodeJS.Signals) => child.kill(name),
+    /** With which code its process ends. */
+    exited: once(child, 'exit').then(([code]) => code as number | null),
     async end(): Promise<void> {
-      if (child.exitCode !== null) return;
+      if (child.exitCode !== null || child.signalCode !== null) return;
       child.stdin.end();
       const timer = setTimeout(() => child.kill('SIGKILL'), 10_000);
       await once(child, 'exit');

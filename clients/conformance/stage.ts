@@ -49,10 +49,14 @@ export class Stage {
   readonly proxy: BadProxy;
   readonly driver: Driver;
   readonly workers: WorkerHandle[] = [];
+  /** Makes another driver. */
+  readonly #open: () => Driver;
+  readonly #drivers: Driver[] = [];
   /** How many times longer leases and work are than usual. A promise about time is played again, slower, before it counts as broken. */
   pace = 1;
 
-  constructor(service: Service, url: string, proxy: BadProxy, driver: Driver) {
+  constructor(service: Service, url: string, proxy: BadProxy, driver: Driver, open: () => Driver) {
+    this.#open = open;
     this.databaseUrl = service.databaseUrl;
     this.url = url;
     this.proxy = proxy;
@@ -89,17 +93,26 @@ export class Stage {
     return (await this.call('POST', '/jobs/batch', { jobs })).jobs.map(({ id }: { id: string }) => id);
   }
 
+  #settings = (settings: Partial<WorkerSettings>): WorkerSettings => ({
+    url: this.proxy.url,
+    queues: [this.queue],
+    concurrency: 1,
+    lease_seconds: 20,
+    wait_seconds: 20,
+    ...settings,
+  });
+
   start(settings: Partial<WorkerSettings> = {}): WorkerHandle {
-    const worker = this.driver.start({
-      url: this.proxy.url,
-      queues: [this.queue],
-      concurrency: 1,
-      lease_seconds: 20,
-      wait_seconds: 20,
-      ...settings,
-    });
+    const worker = this.driver.start(this.#settings(settings));
     this.workers.push(worker);
     return worker;
+  }
+
+  /** A worker that has a process of its own, and runs until that gets a signal. */
+  startProcess(settings: Partial<WorkerSettings> = {}): { worker: WorkerHandle; process: Driver } {
+    const process = this.#open();
+    this.#drivers.push(process);
+    return { worker: process.start(this.#settings({ ...settings, until_signal: true })), process };
   }
 
   job = (id: string): Promise<Json> => this.call('GET', `/jobs/${id}`);
@@ -161,12 +174,21 @@ export class Stage {
     this.proxy.heal();
     for (const worker of this.workers) if (!worker.isOver) worker.askToStop(0);
     await Promise.all(this.workers.map((worker) => worker.ended()));
+    for (const driver of this.#drivers) {
+      driver.signal('SIGKILL');
+      await driver.exited;
+    }
     this.proxy.close();
   }
 }
 
-export async function openStage(service: Service, url: string, driver: Driver, pace: number): Promise<Stage> {
-  const stage = new Stage(service, url, await startProxy(url), driver);
+export async function openStage(
+  service: Service,
+  url: string,
+  drivers: { driver: Driver; open: () => Driver },
+  pace: number,
+): Promise<Stage> {
+  const stage = new Stage(service, url, await startProxy(url), drivers.driver, drivers.open);
   stage.pace = pace;
   await stage.configure();
   return stage;

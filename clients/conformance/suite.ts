@@ -38,10 +38,11 @@ export function play({ name, command, env, lacks = [] }: Library): void {
     let service: Awaited<ReturnType<typeof startService>>;
     let url: string;
     let driver: Driver;
+    const open = () => startDriver(command, env);
     beforeAll(async () => {
       service = await startService();
       url = await service.listen();
-      driver = startDriver(command, env);
+      driver = open();
       for (const one of PROMISES) if (!applies(one.needs)) note(name, one.name, 'not applicable');
     });
     afterAll(async () => {
@@ -58,7 +59,7 @@ export function play({ name, command, env, lacks = [] }: Library): void {
       async function attempt({ name: promise, play: act }: Promised, pace: number): Promise<void> {
         let stage: Stage | undefined;
         try {
-          stage = await openStage(service, url, driver, pace);
+          stage = await openStage(service, url, { driver, open }, pace);
           await act(stage);
         } catch (error) {
           throw new Error(`${promise}: ${(error as Error).message}\n${stage?.story() ?? ''}`, {

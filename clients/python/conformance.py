@@ -166,20 +166,21 @@ class Driven:
             self.stop_on = None
             self.worker.stop()
 
-    def run(self) -> None:
+    def run(self, *, until_signal: bool = False) -> None:
+        run = self.worker.run_until_sigterm if until_signal else self.worker.run
         try:
             if IS_ASYNC:
-                asyncio.run(self.run_async())
+                asyncio.run(self.run_async(run))
             else:
-                self.worker.run()
+                run()
                 say({"event": "stopped", "as": self.as_})
         except Exception as error:
             say({"event": "failed", "as": self.as_, "code": getattr(error, "code", repr(error)), "text": said(error)})
         finally:
             self.over.set()
 
-    async def run_async(self) -> None:
-        loop, task = asyncio.get_running_loop(), asyncio.ensure_future(self.worker.run())  # type: ignore[arg-type]
+    async def run_async(self, run: Any) -> None:
+        loop, task = asyncio.get_running_loop(), asyncio.ensure_future(run())
         self.cancel = lambda: loop.call_soon_threadsafe(task.cancel)
         try:
             await task
@@ -196,7 +197,10 @@ def start(command: dict[str, Any]) -> None:
     except ValueError as error:
         say({"event": "failed", "as": command["as"], "code": "config", "text": said(error)})
         return
-    threading.Thread(target=driven.run, daemon=True).start()
+    if command.get("until_signal"):  # In the main thread, and then the process ends.
+        driven.run(until_signal=True)
+    else:
+        threading.Thread(target=driven.run, daemon=True).start()
 
 
 def enqueue(command: dict[str, Any]) -> None:
@@ -217,6 +221,8 @@ for line in sys.stdin:
     order = json.loads(line)
     if order["do"] == "start":
         start(order)
+        if order.get("until_signal"):
+            break
     elif order["do"] == "enqueue":
         threading.Thread(target=enqueue, args=[order], daemon=True).start()
     elif order["do"] == "odd_ends":

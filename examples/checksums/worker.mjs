@@ -27,5 +27,4 @@ const worker = new Worker(
   { queues: [QUEUE], leaseSeconds: Number(LEASE_SECONDS), name },
   sum,
 );
-for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => worker.stop());
-await worker.run();
+await worker.untilSignal();

@@ -2,7 +2,6 @@
 """A worker in Python with the library: 10 jobs side by side, each in a thread. SIGTERM stops it."""
 import hashlib
 import os
-import signal
 import sys
 from pathlib import Path
 
@@ -26,6 +25,4 @@ worker = Worker(
     lease_seconds=float(os.environ.get("LEASE_SECONDS", 30)),
     name=os.environ.get("WORKER", f"python-{os.getpid()}"),
 )
-for number in (signal.SIGTERM, signal.SIGINT):
-    signal.signal(number, lambda *_: worker.stop())
-worker.run()
+worker.run_until_sigterm()

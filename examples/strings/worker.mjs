@@ -23,6 +23,5 @@ const worker = new Worker(
     lines.set(id, `${place} ${createHash('md5').update(string).digest('hex')}`);
   },
 );
-process.on('SIGTERM', () => worker.stop());
 console.log('ready');
-await worker.run();
+await worker.untilSignal();

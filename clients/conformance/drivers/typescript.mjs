@@ -166,10 +166,12 @@ function start({ as, ...settings }) {
   if (!worker) return;
   workers.set(as, worker);
   if (settings.stop_first) void worker.stop();
-  worker.run().then(
-    () => say({ event: 'stopped', as }),
-    (error) => say({ event: 'failed', as, code: codeOf(error), text: textOf(error) }),
-  );
+  (settings.until_signal ? worker.untilSignal() : worker.run())
+    .then(
+      () => say({ event: 'stopped', as }),
+      (error) => say({ event: 'failed', as, code: codeOf(error), text: textOf(error) }),
+    )
+    .then(() => settings.until_signal && process.stdin.destroy());
 }
 
 function enqueue({ as, jobs, retry_seconds = 10, ...settings }) {
@@ -192,4 +194,4 @@ createInterface({ input: process.stdin })
       say({ event: 'odd_ends', as: command.as, names: Object.keys(ODD_ENDS) });
     else workers.get(command.as)?.stop({ deadlineSeconds: command.seconds ?? undefined });
   })
-  .on('close', () => process.exit());
+  .on('close', () => process.stdin.destroyed || process.exit());

@@ -55,6 +55,8 @@ function start({ as, url, queues, name, key, ...settings }) {
   workers.set(as, child);
   child.on('close', (code) => {
     workers.delete(as);
+    if (settings.until_signal) process.exitCode = code;
+    if (settings.until_signal) server.close();
     if (code === 0) say({ event: 'stopped', as });
     else {
       const ended = code === USAGE_ERROR ? 'config' : /\((\w+)\)\s*$/.exec(said)?.[1];
@@ -79,3 +81,8 @@ createInterface({ input: process.stdin })
     for (const child of workers.values()) child.kill('SIGKILL');
     process.exit();
   });
+
+// With `until_signal`, this process stands for the worker's own.
+process.on('SIGTERM', () => {
+  for (const child of workers.values()) child.kill('SIGTERM');
+});

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { until } from '../../../test/support/until.ts';
 import { promise } from '../promises.ts';
@@ -168,6 +169,40 @@ promise(GROUP, 'a rolling deploy charges no attempt, and does no job twice', asy
     expect(stage.starts(id)).toBe(1);
     expect((await stage.job(id)).attempt).toBe(1);
   }
+});
+
+promise(GROUP, 'SIGTERM lets the jobs under way end, and then the process ends with 0', async (stage) => {
+  const [id, next] = await stage.enqueueAll([{ ms: 2000, result: 'whole' }, {}]);
+  const { worker, process } = stage.startProcess();
+  await worker.seen('started', id);
+  process.signal('SIGTERM');
+  expect(await process.exited).toBe(0);
+  expect(await stage.job(id as string)).toMatchObject({ state: 'completed', result: 'whole', attempt: 1 });
+  expect(await stage.job(next as string)).toMatchObject({ state: 'ready', attempt: 0 });
+  expect(worker.all('signal')).toEqual([]);
+});
+
+promise(
+  GROUP,
+  'a second SIGTERM gives the jobs back, uncharged, and the process ends with 0',
+  async (stage) => {
+    const id = await stage.enqueue({ ms: 60_000 });
+    const { worker, process } = stage.startProcess({ stop_seconds: 1000 });
+    await worker.seen('started', id);
+    process.signal('SIGTERM');
+    await stage.request((one) => claimIn(one));
+    await sleep(300);
+    process.signal('SIGTERM');
+    expect(await process.exited).toBe(0);
+    expect(await stage.job(id)).toMatchObject({ state: 'ready', attempt: 0 });
+  },
+);
+
+promise(GROUP, 'SIGTERM ends an idle process with 0, while its claim waits', async (stage) => {
+  const { process } = stage.startProcess({ wait_seconds: 60 });
+  await stage.request(waits);
+  process.signal('SIGTERM');
+  expect(await process.exited).toBe(0);
 });
 
 const ownStop = { needs: ['own stop' as const] };

@@ -35,6 +35,7 @@ type command struct {
 	Key            keySteps       `json:"key"`
 	StopFirst      bool           `json:"stop_first"`
 	StopOn         string         `json:"stop_on"`
+	UntilSignal    bool           `json:"until_signal"`
 	Seconds        *duration      `json:"seconds"`
 	Jobs           []dibs.JobSpec `json:"jobs"`
 }
@@ -67,13 +68,22 @@ func start(c command) (worker *dibs.Worker, cancel func()) {
 		worker.Stop()
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	go func() {
-		if err := worker.Run(ctx); err != nil {
+	run := worker.Run
+	if c.UntilSignal {
+		run = worker.RunUntilSignal
+	}
+	act := func() {
+		if err := run(ctx); err != nil {
 			say(map[string]any{"event": "failed", "as": c.As, "code": codeOf(err), "text": all(err)})
 		} else {
 			say(map[string]any{"event": "stopped", "as": c.As})
 		}
-	}()
+	}
+	if c.UntilSignal {
+		act()
+	} else {
+		go act()
+	}
 	return worker, cancel
 }
 
@@ -117,6 +127,9 @@ func main() {
 		switch c.Do {
 		case "start":
 			workers[c.As], cancels[c.As] = start(c)
+			if c.UntilSignal {
+				return
+			}
 		case "enqueue":
 			go enqueue(c)
 		case "cancel":

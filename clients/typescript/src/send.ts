@@ -1,3 +1,5 @@
+import { builtin } from './node.ts';
+
 /** A request, as a client sends it. */
 export interface Sent {
   method: string;
@@ -47,11 +49,6 @@ interface NodeHttp {
     answered: (answer: NodeAnswer) => void,
   ): NodeRequest;
 }
-interface NodeGlobals {
-  Bun?: unknown;
-  Deno?: unknown;
-  process?: { getBuiltinModule?(name: string): NodeHttp };
-}
 
 /** Its connections are those of Node's global agent, which keeps them, and goes through a proxy where Node is told to. */
 const byNode =
@@ -90,9 +87,11 @@ const byNode =
  * frees. Copying it stopped a worker of 300 jobs/s for 15 ms every 1.5 s.
  */
 export function defaultSend(): Send {
-  const { Bun, Deno, process } = globalThis as NodeGlobals;
-  const modules = Bun || Deno ? undefined : process;
-  const [http, https] = ['node:http', 'node:https'].map((name) => modules?.getBuiltinModule?.(name));
+  const { Bun, Deno } = globalThis as { Bun?: unknown; Deno?: unknown };
+  const isNode = !Bun && !Deno;
+  const [http, https] = ['node:http', 'node:https'].map((name) =>
+    isNode ? builtin<NodeHttp>(name) : undefined,
+  );
   if (!http || !https) return byFetch(fetch);
   const [plain, tls] = [byNode(http), byNode(https)];
   return (url, sent) => (url.startsWith('https:') ? tls : plain)(url, sent);

@@ -9,6 +9,7 @@ import { observerOf } from './reporting.ts';
 import type { Run } from './run.ts';
 import { checkTime } from './settings.ts';
 import { Settling } from './settling.ts';
+import { untilSignal } from './signals.ts';
 import { after, type Timer } from './timer.ts';
 import type { WorkerOptions } from './workerOptions.ts';
 
@@ -87,6 +88,11 @@ export class Worker<Payload = unknown> {
     this.#pump();
     await this.#ended;
     if (this.#error !== undefined) throw this.#error;
+  }
+
+  /** Works until SIGTERM or Ctrl-C, which stop it as `stop` does. A second one makes the deadline now. @throws as `run` */
+  untilSignal(): Promise<void> {
+    return untilSignal(this);
   }
 
   /**

@@ -11,6 +11,7 @@ from .client import Client
 from .handling import after_signal, decoded
 from .job import Ack, Job, Release, is_a
 from .run import Run
+from .signals import heard_by
 from .threads import Threads
 from .worker import Worker
 
@@ -53,6 +54,11 @@ class AsyncWorker(Worker):
             raise interruptions[-1]
         if self._error:
             raise self._error
+
+    async def run_until_sigterm(self) -> None:  # type: ignore[override]
+        """As `Worker.run_until_sigterm`."""
+        with heard_by(self.stop):
+            await self.run()
 
     async def progress(self, job: Job, value: Any) -> None:
         """`job.progress` for coroutines."""

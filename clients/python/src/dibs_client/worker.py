@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from .job import Release
 from .settling import Settling
+from .signals import heard_by
 from .state import FLUSH, LAST
 from .times import seconds
 from .working import Working
@@ -51,6 +52,11 @@ class Worker(Settling, Working):
             raise interruptions[-1]
         if self._error:
             raise self._error
+
+    def run_until_sigterm(self) -> None:
+        """As `run`, until SIGTERM or Ctrl-C, which stop it as `stop` does. A second one makes the deadline now."""
+        with heard_by(self.stop):
+            self.run()
 
     def stop(self, deadline_seconds: float | None = None) -> None:
         """Asks `run` to take no more jobs, to let the handlers end, and to return. It does not wait for that. The earliest deadline
