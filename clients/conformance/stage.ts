@@ -174,10 +174,7 @@ export class Stage {
     this.proxy.heal();
     for (const worker of this.workers) if (!worker.isOver) worker.askToStop(0);
     await Promise.all(this.workers.map((worker) => worker.ended()));
-    for (const driver of this.#drivers) {
-      driver.signal('SIGKILL');
-      await driver.exited;
-    }
+    for (const driver of this.#drivers) await driver.end();
     this.proxy.close();
   }
 }

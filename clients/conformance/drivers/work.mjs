@@ -55,13 +55,12 @@ function start({ as, url, queues, name, key, ...settings }) {
   workers.set(as, child);
   child.on('close', (code) => {
     workers.delete(as);
-    if (settings.until_signal) process.exitCode = code;
-    if (settings.until_signal) server.close();
     if (code === 0) say({ event: 'stopped', as });
     else {
       const ended = code === USAGE_ERROR ? 'config' : /\((\w+)\)\s*$/.exec(said)?.[1];
       say({ event: 'failed', as, code: ended ?? said, text: said });
     }
+    if (settings.until_signal) process.exit(code);
   });
 }
 
