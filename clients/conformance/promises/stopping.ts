@@ -1,10 +1,17 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { until } from '../../../test/support/until.ts';
 import { promise } from '../promises.ts';
 import { claimIn, extendedIn, settledIn, waits } from '../proxy.ts';
+import type { Stage } from '../stage.ts';
 
 const GROUP = 'Stopping';
+
+/** What a worker does first when it stops. */
+const takesItsClaimBack = (stage: Stage) =>
+  stage.request(
+    (one) => one.path === '/jobs/claim' && !waits(one),
+    'the claim that takes the waiting one back',
+  );
 
 promise(GROUP, 'an idle worker stops at once, while its claim waits', async (stage) => {
   const worker = stage.start({ wait_seconds: 60 });
@@ -32,10 +39,7 @@ promise(GROUP, 'a worker that stops begins no job any more', async (stage) => {
   await worker.seen('started', running);
   await stage.request((one) => waits(one) && one.body.limit === 2);
   worker.askToStop();
-  await stage.request(
-    (one) => one.path === '/jobs/claim' && !waits(one),
-    'the claim that takes the waiting one back',
-  );
+  await takesItsClaimBack(stage);
   const ids = await stage.enqueueAll([{}, {}]);
   await worker.ended();
   for (const id of ids) expect(await stage.job(id)).toMatchObject({ state: 'ready', attempt: 0 });
@@ -187,11 +191,11 @@ promise(
   'a second SIGTERM gives the jobs back, uncharged, and the process ends with 0',
   async (stage) => {
     const id = await stage.enqueue({ ms: 60_000 });
-    const { worker, process } = stage.startProcess({ stop_seconds: 1000 });
+    const { worker, process } = stage.startProcess({ concurrency: 2, stop_seconds: 1000 });
     await worker.seen('started', id);
+    await stage.request((one) => waits(one) && one.body.limit === 1);
     process.signal('SIGTERM');
-    await stage.request((one) => claimIn(one));
-    await sleep(300);
+    await takesItsClaimBack(stage);
     process.signal('SIGTERM');
     expect(await process.exited).toBe(0);
     expect(await stage.job(id)).toMatchObject({ state: 'ready', attempt: 0 });
