@@ -1,23 +1,27 @@
--- Leases the first jobs of one queue that has fairness keys. Within one priority the keys take turns. The jobs without
--- a key count as one more key. :cursor_keys says which key was served last, for each of the ranks :cursor_ranks (a rank
--- is a negated priority): the next key in order goes first.
--- The rest is as in claim/plain.sql, and as in claim/limited.sql when :holds_lock is true.
--- One probe of jobs_fair finds the next key, and one probe finds each further job of a key. So a claim costs what it
--- returns, and one probe for each key whose jobs other claims have locked at this moment.
--- `cut` is true when there may be more jobs, though it leased fewer than asked: other claims held jobs that it counted
--- on. `ms` is how long the search took. A probe reads dead index entries, too: see src/claim/keySearch.ts.
+-- Leases the first jobs of one queue that has fairness keys. Within one priority the keys take turns. Jobs without a
+-- key take turns as one more key.
+-- A rank is a negated priority. :cursor_keys tells which key was served last in each of the ranks :cursor_ranks. The
+-- key after it comes first.
+-- All other parameters are as in claim/plain.sql. If :holds_lock is true, it is used as claim/limited.sql is.
+-- One probe of the index jobs_fair finds the next key. One probe finds each further job of a key. So a claim costs as
+-- much as it returns, and one probe for each key whose jobs are locked by other claims right now.
+-- `cut` is true if it leased fewer jobs than asked for, and yet there may be more: other claims had locked jobs that it
+-- counted. `ms` is how long the search took. Probes pass over dead index entries, too: see src/claim/keySearch.ts.
 with recursive any_ready (found) as materialized (values (true)),
 -- include shared/claim_allowance.sql
--- The priorities in use, highest first. Beside each stand the slots that the ones before it leave, the key served last,
--- and the range in which the jobs without a key are scanned: after `floor`, up to `ceiling`.
-level (rank, slots, cursor, floor, ceiling) as (
+-- The priorities in use, the highest first. Each has
+--   slots           what the priorities before it leave
+--   cursor          the key that was served last
+--   floor, ceiling  where the jobs without a key are scanned: after `floor`, up to `ceiling`
+-- The first row (rank -101) is of no priority: the search begins there.
+used (rank, slots, cursor, floor, ceiling) as (
   select -101, slots, null::text collate "C", null::bigint, null::bigint
   from wanted
   where is_open
   union all
   select
     next.rank,
-    level.slots - ahead.jobs,
+    used.slots - ahead.jobs,
     coalesce((:cursor_keys::text[])[array_position(:cursor_ranks::integer[], next.rank)], '') collate "C",
     coalesce((:positions::bigint[])[array_position(:ranks::integer[], next.rank)], -1),
     case
@@ -26,7 +30,7 @@ level (rank, slots, cursor, floor, ceiling) as (
       when next.rank > (:last_ranks::integer[])[cardinality(:last_ranks::integer[])] then -1
       else 9223372036854775807
     end
-  from level
+  from used
   cross join lateral (
     select min(rank) as rank
     from (
@@ -34,7 +38,7 @@ level (rank, slots, cursor, floor, ceiling) as (
         select -priority as rank
         from dibs.jobs
         where queue_id = :queue_id and state = 'ready' and fairness_key is not null
-          and -priority > level.rank
+          and -priority > used.rank
         order by queue_id, -priority, fairness_key, position
         limit 1
       )
@@ -48,14 +52,14 @@ level (rank, slots, cursor, floor, ceiling) as (
           from dibs.jobs
           where queue_id = :queue_id and state = 'ready' and fairness_key is null
             and (-priority, position) > (
-              greatest(range.rank, level.rank),
-              case when range.rank > level.rank then range.position else 9223372036854775807 end
+              greatest(range.rank, used.rank),
+              case when range.rank > used.rank then range.position else 9223372036854775807 end
             )
             and (-priority, position) <= (range.last_rank, range.last_position)
           order by queue_id, -priority, position
           limit 1
         ) as job
-        where range.last_rank > level.rank
+        where range.last_rank > used.rank
         limit 1
       )
     ) as found
@@ -67,32 +71,32 @@ level (rank, slots, cursor, floor, ceiling) as (
         select
         from dibs.jobs
         where queue_id = :queue_id and state = 'ready' and fairness_key is not null
-          and -priority = level.rank
+          and -priority = used.rank
         order by queue_id, -priority, fairness_key, position
-        limit level.slots
+        limit used.slots
       )
       union all
       (
         select
         from dibs.jobs
         where queue_id = :queue_id and state = 'ready' and fairness_key is null
-          and -priority = level.rank and position > level.floor and position <= level.ceiling
+          and -priority = used.rank and position > used.floor and position <= used.ceiling
         order by queue_id, -priority, position
-        limit level.slots
+        limit used.slots
       )
-      limit level.slots
+      limit used.slots
     ) as found
   ) as ahead
   where next.rank is not null
 ),
 taken as materialized (
   select job.*
-  from level
+  from used
   cross join lateral (
-    -- The keys in their turns, and the position of the first job of each: after the cursor to the end (lap 0), then
-    -- the jobs without a key, then from the beginning up to the cursor (lap 1).
+    -- The keys in their turns, and the position of the first job of each. Lap 0: the keys after the cursor. Lap 1:
+    -- first the jobs without a key (the key is '' then), and after them the other keys, up to the cursor.
     with recursive walk (no, lap, key, position) as (
-      select 0, 0, level.cursor, null::bigint
+      select 0, 0, used.cursor, null::bigint
       union all
       select walk.no + (next.position is not null)::integer, next.lap, next.key, next.position
       from walk
@@ -102,17 +106,17 @@ taken as materialized (
           select fairness_key as key, position
           from dibs.jobs
           where queue_id = :queue_id and state = 'ready' and fairness_key is not null
-            and -priority = level.rank and fairness_key > walk.key
+            and -priority = used.rank and fairness_key > walk.key
           order by queue_id, -priority, fairness_key, position
           limit 1
         ) as found
-        where walk.lap = 0 or found.key <= level.cursor
+        where walk.lap = 0 or found.key <= used.cursor
         union all
         select 1, '', (
           select position
           from dibs.jobs
           where queue_id = :queue_id and state = 'ready' and fairness_key is null
-            and -priority = level.rank and position > level.floor and position <= level.ceiling
+            and -priority = used.rank and position > used.floor and position <= used.ceiling
           order by queue_id, -priority, position
           limit 1
         )
@@ -120,11 +124,11 @@ taken as materialized (
         limit 1
       ) as next
     ),
-    -- How many jobs each key gives, whoever holds them. First the turns for which there are slots, if every key has
-    -- jobs enough.
+    -- How many jobs each key gives. Jobs that other claims have locked count, too.
+    -- First: the turns that all keys can have. With 10 slots and 3 keys, each gives up to 3 jobs.
     full_turns (keys, jobs) as materialized (
-      select count(*), level.slots / nullif(count(*), 0)
-      from (select from walk where position is not null limit level.slots) as key
+      select count(*), used.slots / nullif(count(*), 0)
+      from (select from walk where position is not null limit used.slots) as key
     ),
     given (no, key, jobs, position) as materialized (
       select walk.no, walk.key, first.*
@@ -137,7 +141,7 @@ taken as materialized (
             select position
             from dibs.jobs
             where queue_id = :queue_id and state = 'ready' and fairness_key is not null
-              and -priority = level.rank and fairness_key = walk.key
+              and -priority = used.rank and fairness_key = walk.key
             order by queue_id, -priority, fairness_key, position
             limit (select jobs from full_turns)
           ) as with_key
@@ -148,7 +152,7 @@ taken as materialized (
             select position
             from dibs.jobs
             where queue_id = :queue_id and state = 'ready' and fairness_key is null
-              and -priority = level.rank and position > level.floor and position <= level.ceiling
+              and -priority = used.rank and position > used.floor and position <= used.ceiling
             order by queue_id, -priority, position
             limit (select jobs from full_turns)
           ) as plain
@@ -158,7 +162,8 @@ taken as materialized (
       where walk.position is not null
       limit (select keys from full_turns)
     ),
-    -- Then turn by turn, job by job, from the keys that have more.
+    -- Then: one job at a time from the keys that have more, until no slot is left. In the example: 1 job, or more if a
+    -- key had fewer than 3.
     turn (no, key, position, is_further) as (
       select no, key, position, false from given where jobs = (select jobs from full_turns)
       union all
@@ -170,7 +175,7 @@ taken as materialized (
           select position
           from dibs.jobs
           where queue_id = :queue_id and state = 'ready' and fairness_key is not null
-            and -priority = level.rank and fairness_key = turn.key and position > turn.position
+            and -priority = used.rank and fairness_key = turn.key and position > turn.position
           order by queue_id, -priority, fairness_key, position
           limit 1
         ) as with_key
@@ -181,7 +186,7 @@ taken as materialized (
           select position
           from dibs.jobs
           where queue_id = :queue_id and state = 'ready' and fairness_key is null
-            and -priority = level.rank and position > turn.position and position <= level.ceiling
+            and -priority = used.rank and position > turn.position and position <= used.ceiling
           order by queue_id, -priority, position
           limit 1
         ) as plain
@@ -189,7 +194,7 @@ taken as materialized (
       ) as next
     ),
     share (jobs, cut) as materialized (
-      select array_agg(jobs order by no), coalesce(sum(jobs), 0) = level.slots
+      select array_agg(jobs order by no), coalesce(sum(jobs), 0) = used.slots
       from (
         select no, sum(jobs)::integer as jobs
         from (
@@ -199,13 +204,13 @@ taken as materialized (
             select no, 1
             from turn
             where is_further
-            limit (select level.slots - sum(jobs) from given)
+            limit (select used.slots - sum(jobs) from given)
           )
         ) as counted
         group by no
       ) as key
     )
-    select level.rank, walk.no, (select cut from share) as cut, job.*
+    select used.rank, walk.no, (select cut from share) as cut, job.*
     from walk
     cross join lateral (
       select *
@@ -216,7 +221,7 @@ taken as materialized (
           as bytes
         from dibs.jobs
         where queue_id = :queue_id and state = 'ready' and fairness_key is not null
-          and -priority = level.rank and fairness_key = walk.key
+          and -priority = used.rank and fairness_key = walk.key
           and (expires_at is null or expires_at > statement_timestamp())
         order by queue_id, -priority, fairness_key, position
         limit coalesce((select jobs from share)[walk.no], 1)
@@ -232,7 +237,7 @@ taken as materialized (
           as bytes
         from dibs.jobs
         where queue_id = :queue_id and state = 'ready' and fairness_key is null
-          and -priority = level.rank and position > level.floor and position <= level.ceiling
+          and -priority = used.rank and position > used.floor and position <= used.ceiling
           and (expires_at is null or expires_at > statement_timestamp())
         order by queue_id, -priority, position
         limit coalesce((select jobs from share)[walk.no], 1)

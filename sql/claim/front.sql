@@ -1,11 +1,13 @@
--- Leases jobs of a queue with fairness keys, as claim/fair.sql does, but from the front of the queue only: its first
--- jobs in the order of arrival, from the scan floors up. Some have a fairness key, some have none. Within one priority
--- the keys take turns among these jobs. When the front holds all ready jobs, both statements lease the same jobs in the
+-- Leases jobs of a queue with fairness keys, as claim/fair.sql does, but from the front of the queue only. The front is
+-- the first jobs in the order of arrival, from the scan floors up, with and without a fairness key. Within one priority
+-- the keys take turns among these jobs. If the front holds all ready jobs, both statements lease the same jobs in the
 -- same order.
 -- It reads a bounded number of index entries: see src/claim/keySearch.ts.
--- `first_rank` and `first_position` tell where the first job with a key stands, whoever has locked it. `holds_all`
--- tells whether the ranges have no more jobs than the front. `ms` is how long the search took.
--- The ranges of the jobs without a key are :ranks to :last_positions, those of the others :fair_ranks to
+-- It returns beside each job
+--   first_rank, first_position  where the first job with a key stands, also if another claim has locked that job
+--   holds_all                   whether the front holds all jobs of the ranges
+--   ms                          how long the search took
+-- Jobs without a key are scanned in the ranges :ranks to :last_positions, jobs with one in the ranges :fair_ranks to
 -- :fair_last_positions (src/floor/scanRanges.ts).
 with any_ready (found) as materialized (values (true)),
 -- include shared/claim_allowance.sql
@@ -56,7 +58,7 @@ front (id, rank, key, position) as materialized (
 first_with_key as materialized (
   select rank, position from front where key <> '' order by rank, position limit 1
 ),
--- Lap 0: the keys after the one that was served last. Lap 1: the jobs without a key, and then the other keys.
+-- Lap 0: the keys after the one that was served last. Lap 1: first the jobs without a key, and then the other keys.
 in_turn as materialized (
   select
     id,

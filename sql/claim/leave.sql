@@ -1,4 +1,4 @@
--- A request that nobody waits for any more does not answer for the leases of its claim.
+-- The consumer of :request has hung up. So :request does not answer for the leases of its claim any more.
 update dibs.repeatable_claims c
 set
   answerers = array_remove(coalesce(c.answerers, array[c.holder]), :request::uuid),

@@ -1,10 +1,12 @@
--- Counts the leases that ran before the queue got its limit, and prunes the claim log.
--- For 10 s from when the limit is set, and once more after that, it marks leases that do not count yet. By then every
--- statement that did not know of the limit has ended. The ids ascend, so that this and a settling batch cannot
--- deadlock. Every 10 s it deletes what has left the window of the rate, and raises the times from which leases and the
--- log are read. An index keeps entries of deleted rows as long as any transaction is old
--- (docs/decisions/0010-scan-from-a-floor.md). A lease ends later than the claim or the extend that set its end. 10 s
--- are longer than either takes to commit.
+-- The upkeep of a queue with a claim limit. It does three things:
+-- 1. It marks leases as `counted` that began before the queue had its limit. It does so for 10 s after the limit was
+--    set, and once more later. By then every statement that did not know of the limit has ended. The ids ascend, so
+--    that this and a batch of settlements cannot deadlock.
+-- 2. Every 10 s it prunes the claim log: entries that have left the window of the rate are deleted.
+-- 3. Every 10 s it raises the times from which the log and the leases are read (`claims_from`, `leases_from`). An index
+--    keeps the entries of deleted rows while any transaction is old (docs/decisions/0010-scan-from-a-floor.md), and
+--    reads would pass over them. `leases_from` stays 10 s behind: claims and extends commit within 10 s, so no lease
+--    that is not visible yet ends before it.
 with claim_limit as materialized (
   select
     l.*,

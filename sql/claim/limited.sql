@@ -1,7 +1,7 @@
--- Leases jobs as claim/plain.sql does, from a queue with a claim limit: at most as many as the limit allows. It runs
--- after claim/limit_lock.sql, in one transaction.
+-- Leases jobs as claim/plain.sql does, but from a queue with a claim limit, and no more than the limit allows. Runs
+-- after claim/limit_lock.sql, in the same transaction.
 with
--- Where no job is ready, nothing is counted. Many claims look at queues that are empty.
+-- Many claims look at empty queues. For those, leases and the claim log are not counted.
 any_ready (found) as materialized (
   select exists (
     select

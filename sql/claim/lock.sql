@@ -1,5 +1,6 @@
--- Locks the row of a claim, and makes one if there is none. The statement after it (repeat.sql) sees all that was
--- leased under the lock before. The row stays longer than any claim waits.
+-- Locks the row of a claim. Makes the row if there is none. The next statement (repeat.sql) sees all that other
+-- requests leased while they held this lock.
+-- The row stays for at least 75 s: no claim waits for more than 60 s.
 insert into dibs.repeatable_claims as c (mark, holder, until)
 values (:mark, :request, statement_timestamp() + interval '75 seconds')
 on conflict (mark) do update

@@ -1,5 +1,8 @@
--- The running leases of one queue that were given under these nonces (see shared/claim_lease.sql). It reads all leases
--- that run: it runs only after an outage. The sweeper rescues the others.
+-- Finds the running leases of one queue whose claims never got an answer from the database. A lease token is a hash
+-- over the nonce of the claim and the id of the job (shared/claim_lease.sql). So the nonces tell which leases these
+-- are.
+-- It reads all running leases of the queue, so it runs only after an outage. A lease that has run out is for the
+-- sweeper.
 select j.id, j.lease_token
 from dibs.jobs j
 cross join unnest(:nonces::uuid[]) as claim (nonce)

@@ -1,7 +1,9 @@
--- Runs after a claiming statement, in its transaction, for the claims with a claim_id that have their rows: they look
--- at their next queue, or waited. Only those that it gave jobs need their rows: this spares the others a write. It
--- fails as own.sql does, and then nothing is leased. The look for leases stays a sub-select ("offset 0"): as a join, a
--- plan made at a quiet time might read all jobs.
+-- Runs after a claiming statement, in the same transaction. It is for claims with a claim_id that have looked before:
+-- they are at their next queue, or they waited. Their rows were written by own.sql.
+-- Only the claims that got jobs just now write their rows again. The others are spared the write.
+-- It fails as own.sql does. Then the whole transaction fails, and nothing is leased.
+-- "offset 0" keeps the search for leases a sub-select. As a join, a plan that was made while few jobs were leased might
+-- read all jobs later.
 with leasing as materialized (
   select mark, holder
   from unnest(:marks::uuid[], :holders::uuid[]) as claim (mark, holder)

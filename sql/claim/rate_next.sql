@@ -1,5 +1,5 @@
--- In how many seconds the rate limit of a queue allows another job. There is no row when it allows one now. It runs
--- after claim/limited.sql, in its transaction.
+-- In how many seconds the rate limit of a queue allows another job. If it allows one now, there is no row. Runs after
+-- claim/limited.sql, in the same transaction.
 select
   extract(epoch from last.until + q.rate_seconds * interval '1 second' - statement_timestamp())::double precision as seconds
 from dibs.queues q

@@ -1,8 +1,10 @@
--- The running leases of a claim, for the request that repeats it. From now on :request answers for them, too. When
--- there are none, :request takes the claim (if :takes) and may lease, unless the holder took it and looks at its queues
--- at this moment. :waits says whether :request waits when it finds no jobs.
--- Runs after lock.sql. After 64 answerers it notes only that there are more (the nil UUID): nobody gives the leases
--- back then.
+-- Returns the running leases of a claim to a request that repeats it. Runs after lock.sql, in the same transaction.
+--   There are such leases   :request is noted as one that answers for them (`answerers`).
+--   There are none          If :takes is true, :request becomes the holder, and may lease. It does not while the holder
+--                           before it still looks at its queues (`looking_until`).
+-- :waits tells whether :request will wait for jobs if it finds none.
+-- `answerers` names 64 requests at most. The nil UUID after them says that there were more. No request can remove it.
+-- So nobody gives these leases back: they are acked, or run out.
 with claim as materialized (
   select
     c.holder,
@@ -40,7 +42,9 @@ took as (
 )
 select
   j.position, j.lease_token, j.payload,
-  -- As the claim gave it. Beside older replicas, the column may tell of the lease before, and leased_at may be missing.
+  -- How long the lease was when the claim gave it. The column is null until somebody extends the lease.
+  -- An older replica leaves the column as it was for the lease before, and writes no leased_at: then the shorter time
+  -- is taken.
   least(
     j.lease_seconds,
     extract(epoch from j.lease_expires_at - coalesce(j.leased_at, statement_timestamp()))::double precision

@@ -1,4 +1,5 @@
--- Which of these claims another request holds, or answers for, by now. The requests :holders may not lease for them.
+-- Which of these claims have another holder by now, or leases that were already given to a request. The requests
+-- :holders may lease nothing for them.
 select claim.mark
 from unnest(:marks::uuid[], :holders::uuid[]) as claim (mark, holder)
 where exists (

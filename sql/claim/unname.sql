@@ -1,7 +1,8 @@
--- Takes the leases of a claim that nobody answers for from the claim, so that no repeat finds them any more and they
--- can be released. It runs after leave.sql, in its transaction.
--- FOR UPDATE asks dibs.by_index of each row again, which the planner takes for dear. So the jobs are found first, and
--- then locked by their ids. Only leases have an end, and the planner takes no index on leases for that.
+-- Takes the leases of a claim away from the claim, if no request answers for them any more. Then no repeat finds them,
+-- and they can be released. Runs after leave.sql, in the same transaction.
+-- The jobs are found first (`named`), and then locked by their ids (`held`). In one step, FOR UPDATE would check
+-- dibs.by_index again for each row, and the planner takes that check for expensive.
+-- `lease_expires_at is not null` is true for every lease. It keeps the planner away from the indexes on leases.
 with claim as materialized (
   select holder from dibs.repeatable_claims where mark = :mark and answerers = '{}'
 ),

@@ -3,13 +3,14 @@
 -- Each count is a scan of an index alone, whatever the statistics say. Bounds that the planner cannot
 -- see let it expect few rows, and ORDER BY names an index. Without them it read the table itself of a queue that was
 -- not vacuumed yet.
--- :above_floors leaves out the ready jobs below the stored scan floors, as enqueue/capacity_above_floors.sql does. Only jobs that
--- committed late can be there, until they are recalled. And index entries of jobs that are gone, up to millions while another
--- transaction is old. Without it, the index alone is enough: it has no column for the priority, only an expression.
--- The leases of all queues stand together, in the order of their expiry. So one scan counts them all. It begins at :leases_from,
--- the scan horizon of the sweeper: leases that ended before are over.
--- Within one priority, the job that has waited longest is the first in the order of arrival. So one index probe finds it, for each
--- priority in use, with fairness keys and without.
+-- :above_floors leaves out the ready jobs below the stored scan floors, as enqueue/capacity_above_floors.sql does. Only
+-- jobs that committed late can be there, until they are recalled. And index entries of jobs that are gone, up to
+-- millions while another transaction is old. Without it, the index alone is enough: it has no column for the priority,
+-- only an expression.
+-- The leases of all queues stand together, in the order of their expiry. So one scan counts them all. It begins at
+-- :leases_from, the scan horizon of the sweeper: leases that ended before are over.
+-- Within one priority, the job that has waited longest is the first in the order of arrival. So one index probe finds
+-- it, for each priority in use, with fairness keys and without.
 -- 100 queues of 100,000 jobs: 2 ms with :limits all 0; 1 s with null, and 3 s before they are vacuumed.
 with leased as materialized (
   select queue_id, count(*)::integer as n
@@ -32,7 +33,8 @@ select
   extract(epoch from now() - ready.oldest_run_at)::double precision as oldest_ready_age_seconds
 from unnest(:queue_ids::integer[], :limits::integer[]) as queue (id, most)
 cross join lateral (
-  -- A range goes from behind (rank, position) to before next_rank, and for jobs with fairness keys from behind (rank, fair_position).
+  -- A range goes from behind (rank, position) to before next_rank, and for jobs with fairness keys from behind (rank,
+  -- fair_position).
   with range as materialized (
     select *, lead(rank, 1, 101) over (order by rank) as next_rank
     from (

@@ -1,5 +1,7 @@
--- The samples of the last :minutes, a point for each :step minutes, and one before: what happened is the difference of two points.
--- A minute in which nothing moved has no samples. So a point has the last ones of its minutes, and the point before may be older.
+-- The samples of the last :minutes, a point for each :step minutes, and one before: what happened is the difference of
+-- two points.
+-- A minute in which nothing moved has no samples. So a point has the last ones of its minutes, and the point before may
+-- be older.
 select distinct on (s.queue_id, at)
   (ceil(extract(epoch from s.minute) / 60 / :step::integer) * 60 * :step)::double precision as at, s.queue_id, q.name,
   s.ready, s.waiting, s.leased, s.dead, s.oldest_ready_seconds, s.enqueued, s.acked, s.failed, s.died

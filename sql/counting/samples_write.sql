@@ -1,5 +1,5 @@
--- Writes the samples of this minute, all in one statement. When two replicas do it at once, the rows of the first one stay. What
--- happened in all queues is the sum of all rows of the totals, so it never shrinks.
+-- Writes the samples of this minute, all in one statement. When two replicas do it at once, the rows of the first one
+-- stay. What happened in all queues is the sum of all rows of the totals, so it never shrinks.
 insert into dibs.samples (
   minute, queue_id, ready, waiting, leased, dead, oldest_ready_seconds, enqueued, acked, failed, died
 )

@@ -1,6 +1,7 @@
--- The due look (src/maintenance/rest.ts): when each of these duties is due next, in ms, and less than 0 for what is due. It tells
--- the other replicas when the first one is, as a notification of :self, also when there is none: then a row of nulls comes back. It walks over no index entries of leases and schedules
--- that are dealt with: :leases_from and :scheduled_from are scan horizons (src/maintenance/scanHorizon.ts).
+-- The due look (src/maintenance/rest.ts): when each of these duties is due next, in ms, and less than 0 for what is
+-- due. It tells the other replicas when the first one is, as a notification of :self, also when there is none: then a
+-- row of nulls comes back. It walks over no index entries of leases and schedules that are dealt with: :leases_from and
+-- :scheduled_from are scan horizons (src/maintenance/scanHorizon.ts).
 with next_due (duty, at) as (
   select 'rescue', (
     select lease_expires_at

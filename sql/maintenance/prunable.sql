@@ -1,5 +1,6 @@
--- Finds the queues that keep finished jobs longer than their retention, and when the first of these jobs finished. It looks back over jobs
--- whose retention ended in the last :since_seconds, or over all (null): index entries of jobs that are gone are passed over, too.
+-- Finds the queues that keep finished jobs longer than their retention, and when the first of these jobs finished. It
+-- looks back over jobs whose retention ended in the last :since_seconds, or over all (null): index entries of jobs that
+-- are gone are passed over, too.
 -- ORDER BY and LIMIT make PostgreSQL probe the
 -- index jobs_finished once for each queue and state. As a join, it read the finished jobs of all queues, every second.
 select

@@ -1,5 +1,5 @@
--- Deletes the oldest rows of claims with a claim_id whose time is over, of 1000 that it looks at. It keeps those whose leases
--- still run: a repeat must find them. :from is the scan horizon, see due_leases.sql.
+-- Deletes the oldest rows of claims with a claim_id whose time is over, of 1000 that it looks at. It keeps those whose
+-- leases still run: a repeat must find them. :from is the scan horizon, see due_leases.sql.
 -- A claiming statement that writes the row at the same moment also moves `until`: then the row is not due any more.
 -- OFFSET 0 keeps each look at the leases a sub-select.
 with due as materialized (

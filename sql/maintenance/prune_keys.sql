@@ -1,5 +1,5 @@
--- Deletes the 1000 keys that were over first, of those that were revoked or expired more than 7 days ago. :from is the scan
--- horizon, see due_leases.sql. Keys of ADMIN_KEY_FILE stay: the next start would put them in again.
+-- Deletes the 1000 keys that were over first, of those that were revoked or expired more than 7 days ago. :from is the
+-- scan horizon, see due_leases.sql. Keys of ADMIN_KEY_FILE stay: the next start would put them in again.
 delete from dibs.access_keys
 where ctid = any (array(
     select ctid

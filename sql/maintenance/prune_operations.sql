@@ -1,5 +1,5 @@
--- Deletes operations that ended :days ago, and the oldest of each caller beyond :most_of_one. If there are more than :most then, it keeps
--- the newest of each caller, equally many as far as they have as many.
+-- Deletes operations that ended :days ago, and the oldest of each caller beyond :most_of_one. If there are more than
+-- :most then, it keeps the newest of each caller, equally many as far as they have as many.
 delete from dibs.operations
 where id = any (array(
     select id

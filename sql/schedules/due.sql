@@ -1,6 +1,6 @@
--- Returns schedules with a due tick: 20 of the 40 that are due longest, and up to 5 whose tick was refused before. So ticks come in
--- the order of their times, and those that are refused again and again hold up no others. Which 20 is left to chance: replicas
--- that look at the same moment seldom take the same ones.
+-- Returns schedules with a due tick: 20 of the 40 that are due longest, and up to 5 whose tick was refused before. So
+-- ticks come in the order of their times, and those that are refused again and again hold up no others. Which 20 is
+-- left to chance: replicas that look at the same moment seldom take the same ones.
 (
   select name, cron, timezone, next_run_at, revision, refusals, job, payload
   from dibs.schedules

@@ -1,5 +1,5 @@
--- A page of schedules by name. It ends when their jobs have :max_bytes together, but it always has the first. `found` is how
--- many it would have had.
+-- A page of schedules by name. It ends when their jobs have :max_bytes together, but it always has the first. `found`
+-- is how many it would have had.
 select
   -- include shared/schedule_columns.sql
   , found

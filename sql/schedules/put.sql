@@ -1,6 +1,7 @@
--- Creates a schedule, or replaces all of it but the time of its last tick. A tick that was refused is tried again at once. A due tick that is not taken yet outlives a
--- replacement with the same cron. Otherwise a client that puts its schedules at each start would now and then lose one. No row comes back
--- when the name is taken by a schedule that the caller may not see.
+-- Creates a schedule, or replaces all of it but the time of its last tick. A tick that was refused is tried again at
+-- once. A due tick that is not taken yet outlives a replacement with the same cron. Otherwise a client that puts its
+-- schedules at each start would now and then lose one. No row comes back when the name is taken by a schedule that the
+-- caller may not see.
 insert into dibs.schedules as old (name, cron, timezone, paused, job, payload, next_run_at, revision)
 values (:name, :cron, :timezone, :paused, :job, :payload, :next_run_at, :revision)
 on conflict (name) do update set

@@ -1,5 +1,5 @@
--- Lets schedules rest whose ticks were refused: 0.2 s, then twice as long each time, up to a minute. One that has changed since it was
--- read stays as it is.
+-- Lets schedules rest whose ticks were refused: 0.2 s, then twice as long each time, up to a minute. One that has
+-- changed since it was read stays as it is.
 with refused as materialized (
   select s.name, line.error
   from unnest(:names::text[], :revisions::uuid[], :errors::text[]) as line (name, revision, error)

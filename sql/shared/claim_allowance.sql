@@ -1,9 +1,10 @@
--- The number of jobs that a claim may lease (`wanted`): what the claim limits of the queue allow, at most :slots. A queue
--- with a claim limit allows none unless the transaction holds the lock of claim/limit_lock.sql (:holds_lock): another
--- replica may not know of the limit yet.
--- Nothing is counted unless `any_ready` says that a job may be ready. Leases are counted as rows, up to max_leased. The claim log has at most 500 entries in a window. Each entry counts
--- until the last claim in it has left the window. So a window is at most 1/500 too long, and never too short.
--- The time is that of the statement: the transaction may have begun before another claim ended.
+-- How many jobs a claim may lease (`wanted`): as many as the claim limits of the queue allow, and at most :slots.
+-- A queue with a claim limit gives none, unless this transaction holds the lock of claim/limit_lock.sql (:holds_lock).
+-- A replica that has not heard of the limit yet does not take the lock.
+-- Nothing is counted unless `any_ready` says that a job may be ready. Leases are counted row by row, up to max_leased.
+-- The claim log has at most 500 entries in a window. An entry counts until its last claim has left the window. So a
+-- window is up to 1/500 too long, and never too short.
+-- The times are those of the statement, because the transaction may have begun before another claim ended.
 allowance as materialized (
   select
     not q.paused as is_open,

@@ -1,7 +1,8 @@
 -- Leases the picked jobs to their consumers: the rest of an UPDATE of dibs.jobs j.
--- A token cannot be guessed and belongs to one lease: it is a hash over the consumer's nonce and the job's id.
--- The time is that of the statement. The transaction may have begun before another replica ended the last lease of the
--- job, and two leases of a job must not overlap.
+-- The token is a hash over the nonce of the consumer and the id of the job. So it cannot be guessed, and each lease has
+-- its own.
+-- The times are those of the statement, and not of the transaction. That may have begun before another replica ended
+-- the lease before, and two leases of a job must not overlap.
 state = 'leased',
 attempt = j.attempt + 1,
 deliveries = j.deliveries + 1,

@@ -1,8 +1,9 @@
--- The jobs that the claims lease, by id: each with its slot, and with the consumer that the slot belongs to. It stops
--- when the jobs have :max_bytes together. The first job is always taken, unless it is larger than :most_bytes.
--- The ids go through an array and nothing is joined, so that the planner always comes back by primary key. As a join, a
--- plan made while the queue was empty became a hash join over the whole queue (200,000 rows for 1), or compared each
--- slot with each job (300 ms for 1000).
+-- The jobs that the claims lease, by id. Each has its slot, and the consumer that has this slot.
+-- It takes jobs until they have :max_bytes together. The first job is always taken, unless it is larger than
+-- :most_bytes.
+-- The ids go through an array and not through a join, so that the planner always finds the jobs by primary key. As a
+-- join, a plan that was made while the queue was empty read the whole queue (200,000 rows for 1), or compared each slot
+-- with each job (300 ms for 1000).
 picked as materialized (
   select
     array_agg(id order by id) as ids,

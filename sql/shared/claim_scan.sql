@@ -1,9 +1,8 @@
 -- The first jobs without a fairness key that can be claimed, in the order of the queue. `wanted` tells how many, and
--- whether the queue gives any. The scan goes over ranges (src/floor/scanRanges.ts): each begins after (:ranks, :positions)
--- and ends with (:last_ranks, :last_positions).
--- It passes over jobs that another claim has locked.
--- The limit is hidden from the planner in a sub-select. With statistics from before a burst, the planner saw a limit larger
--- than the queue seemed to be, and fetched and sorted the whole queue first (30,000 rows for 100).
+-- whether the queue gives any. The scan goes over ranges (src/floor/scanRanges.ts): each begins after (:ranks,
+-- :positions) and ends with (:last_ranks, :last_positions). Jobs that another claim has locked are left out.
+-- The limit is in a sub-select, so that the planner does not see it. With statistics from before a burst, the limit was
+-- larger than the queue seemed to be. Then the planner read and sorted the whole queue (30,000 rows for 100).
 ready as materialized (
   select job.*
   from unnest(:ranks::smallint[], :positions::bigint[], :last_ranks::smallint[], :last_positions::bigint[])

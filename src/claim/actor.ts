@@ -8,13 +8,13 @@ import type { Claim } from './claim.ts';
 import type { Action, Event } from './events.ts';
 import type { Leases } from './leasedJob.ts';
 import { alarms } from './limits.ts';
-import { AT_ONCE } from './looks.ts';
 import { newState } from './moves.ts';
 import type { OpenClaims } from './openClaims.ts';
+import { AT_ONCE } from './polls.ts';
 import { step } from './step.ts';
 import type { Statement, WaitLine } from './waitLine.ts';
 
-/** The first looks of claims take at most this share of the connections, besides round trips that are under way anyway. */
+/** First looks of claims take at most this share of the connections. Round trips that run anyway do not count. */
 const FIRST_LOOKS = 0.6;
 
 export interface ActorOptions {
@@ -29,12 +29,12 @@ export interface ActorOptions {
   notifier: Notifier;
 }
 
-/** A wait line takes part in a round trip, from its look for its queue to the end of its statement. */
+/** The part that a wait line has in a round trip. It lasts from the look for the queue to the end of the statement. */
 interface Part {
   pace?: Semaphore | undefined;
   queue?: Queue | undefined;
   trip?: RoundTrip;
-  /** The line has begun: it may take the next part meanwhile. */
+  /** The round trip has begun. From then on, the line may join the next one. */
   hasBegun: boolean;
 }
 
@@ -63,7 +63,7 @@ export class Actor {
     return this.#paces.first.held() + this.#paces.next.held();
   }
 
-  /** Takes an event. Returns what it began in this part of a round trip. */
+  /** Carries out what an event leads to. Returns what that began in the round trip of `part`. */
   act(event: Event, part?: Part): Promise<void> | undefined {
     let begun: Promise<void> | undefined;
     for (const action of step(this.state, event)) {
@@ -98,13 +98,13 @@ export class Actor {
     }
   }
 
-  /** A look that nobody woke. Undefined when the line has no reason to look, or is about to. */
+  /** Has a line look though nobody woke it. Undefined when it has no reason to look, or is about to look anyway. */
   look(line: WaitLine): Promise<void> | undefined {
     const [action] = step(this.state, { type: 'look due', line });
     return action?.type === 'ask' ? this.#ask(action) : undefined;
   }
 
-  /** Has claims that wait join a round trip of others. Returns their statement. */
+  /** Lets waiting claims join a round trip of others. Returns how many slots they have, and the trip as they see it. */
   goAlong(queue: Queue, jobs: number, trip: RoundTrip, ended: () => void) {
     const [action] = step(this.state, { type: 'passing', queue: queue.name, jobs });
     if (action?.type !== 'lease') return undefined;

@@ -6,29 +6,31 @@ import type { ClaimRequest as AskedClaim, LeasedJob } from '../verbs/claims.ts';
  * Why a claim is answered with no job, and where that is decided:
  *
  *   No queue has this name ......................... step.ts, `asked`
- *   The queue is paused ............................ `is_open` in sql/claim/plain.sql and sql/shared/claim_allowance.sql
- *   No job of the queue is ready: all are delayed or back off (maintenance/sweeper.ts promotes them), are blocked behind
- *     the heads of their groups (groups/heads.ts), are leased, finished or dead
- *   The ready jobs have expired .................... `expires_at` in sql/shared/claim_scan.sql, sql/claim/fair.sql and front.sql
+ *   The queue is paused ............................ `is_open` in sql/claim/plain.sql, shared/claim_allowance.sql
+ *   No job of the queue is ready: all are delayed or back off (maintenance/sweeper.ts promotes them), are blocked
+ *     behind the heads of their groups (groups/heads.ts), are leased, finished or dead
+ *   The ready jobs have expired .................... `expires_at` in sql/shared/claim_scan.sql, claim/fair.sql, claim/front.sql
  *   `max_leased` or `rate_limit` is reached ........ sql/shared/claim_allowance.sql
  *   This replica has not heard of a new claim limit  sql/claim/plain.sql; it has within 0.8 s (queues/cache.ts)
- *   Other claims have the jobs locked at this moment `skip locked`; a claim that waits looks again within a second
+ *   Other claims have the jobs locked right now .... `skip locked`; a claim that waits looks again within a second
  *   A job committed late, below the scan floor ..... floor/scanFloor.ts; floor/recall.ts gives it a new position
  *   Claims that came earlier took the jobs ......... waitLine.ts
  *   `wait_seconds` is over, or the replica stops ... step.ts, `wait over` and `closed`
  *   A newer request has the same `claim_id` ........ repeatable.ts, sql/claim/own.sql
- *   Memory is short, and the first job is large .... lease.ts, `SCARCE`; without a job the claim is refused: `overloaded`
+ *   Memory is short, and the first job is large .... lease.ts, `SCARCE`; a claim without a job is refused: `overloaded`
  *   The consumer hung up ........................... step.ts, `hung up`; its jobs go back (lostLeases.ts)
  *
  * The verb `explainQueue` tells which of the first five it is (looking/explainQueue.ts).
  */
 
-/** A claim with at least about this much payload gets no more, and nor does a statement. */
+/** A claim gets no more jobs once its payloads have about this many bytes. It is the same for a statement. */
 export const CLAIM_BYTES = LARGEST_BYTES;
 
 /** What a consumer asks for, perhaps together with a settlement. */
 export interface ClaimRequest extends AskedClaim {
-  /** It goes in the round trip of a settlement. Settles with that. */
+  /**
+   * The settlement with which the claim shares a round trip. The promise settles when that is committed, or has failed.
+   */
   settling?: Promise<unknown>;
 }
 
@@ -38,16 +40,19 @@ export interface ClaimName {
   holder: string;
 }
 
-/** Where a claim is. It visits its queues one after the other. If it found nothing in any, it waits for all of them at once. */
+/**
+ * Where a claim is. It visits its queues one after the other. If it found nothing in any of them, it waits for all of
+ * them at once.
+ */
 export type ClaimState = 'visiting' | 'waiting' | 'in a statement' | 'answered';
 
 /**
- * What a claim may still get. It only goes on to a later one.
+ * What a claim may still do. It goes down this list, and never up.
  *
- *   wait    it waits for jobs, when it has looked at all of its queues
- *   look    it looks at all of its queues once. It never waited, its time is over, or a repeat takes its place
- *   taken   nothing more: another request with its claim_id leases
- *   gone    nothing: its consumer hung up
+ *   wait    It looks at all of its queues, and then waits for jobs.
+ *   look    It looks at all of its queues once. It did not ask to wait, its time is over, or a repeat takes its place.
+ *   taken   It gets no more jobs, because another request with its claim_id leases.
+ *   gone    It gets no more jobs, because its consumer hung up.
  */
 export const WISHES = ['wait', 'look', 'taken', 'gone'] as const;
 export type Wish = (typeof WISHES)[number];
@@ -73,11 +78,14 @@ export interface Claim {
   hold: (() => Hold) | undefined;
   /** The queue that it visits. Beyond the last one it waits. */
   visit: number;
-  /** When it last looked, there was memory for small jobs only. */
+  /** At its last look, memory was short, and there was room for small jobs only. */
   starved: boolean;
-  /** The round trip in which it first looks also settles jobs of its consumer. If it leaves that, it waits for them. */
+  /**
+   * A settlement of the same consumer, in the round trip in which it first looks. If it leaves that trip, it waits for
+   * this.
+   */
   settling: Promise<unknown> | undefined;
-  /** It held its row of dibs.repeatable_claims at some time. Another request that takes the row comes after it. */
+  /** It had its row of dibs.repeatable_claims at some time. So a request that has the row now came later. */
   owned: boolean;
   /** Its `wait_seconds`. */
   timer: NodeJS.Timeout | undefined;
@@ -127,7 +135,7 @@ export function newClaim(request: ClaimRequest, name: ClaimName | undefined): Cl
 /** How many jobs a claim may still lease. */
 export const slotsOf = (claim: Claim): number => claim.limit - claim.jobs.length;
 
-/** It wants no more than this. It may want less already. */
+/** Lowers what the claim may still do. A claim that may do less already stays as it is. */
 export function wantOnly(claim: Claim, wish: Wish): void {
   if (WISHES.indexOf(wish) > WISHES.indexOf(claim.wish)) claim.wish = wish;
 }
@@ -138,7 +146,7 @@ export const isGivenUp = ({ wish }: Claim): boolean => wish === 'taken' || wish 
 /** Whether it has looked at all of its queues. */
 export const hasLooked = (claim: Claim): boolean => claim.visit === claim.queues.length;
 
-/** It is in no statement any more, and not answered. */
-export function standAgain(claim: Claim): void {
+/** The claim has come out of a statement, and is not answered yet. */
+export function backInLine(claim: Claim): void {
   claim.state = hasLooked(claim) ? 'waiting' : 'visiting';
 }

@@ -7,8 +7,8 @@ import { type Claim, type ClaimName, isGivenUp, wantOnly } from './claim.ts';
 import type { RepeatedRow } from './leasedJob.ts';
 
 /*
- * The rows of `dibs.repeatable_claims`: one for each claim with a `claim_id`, over all replicas. Whoever holds the lock of
- * the row decides. What the columns mean stands in sql/migrations/0014_repeatable_claims.sql.
+ * The rows of `dibs.repeatable_claims`: one for each claim with a `claim_id`, over all replicas. Whoever holds the lock
+ * of the row decides. What the columns mean stands in sql/migrations/0014_repeatable_claims.sql.
  */
 
 const statements = {
@@ -26,7 +26,9 @@ export interface Lease {
   lease_token: string;
 }
 
-/** Names a claim by its claim_id and its queues. The same claim_id at other queues is another claim. */
+/**
+ * The mark of a claim: a hash of its claim_id and its queues. With other queues, the same claim_id is another claim.
+ */
 export function markOf(id: string, queues: string[]): string {
   const hash = createHash('sha256').update(JSON.stringify([id, ...queues.toSorted()]));
   return hash
@@ -44,8 +46,9 @@ const listed = (names: ClaimName[]) => ({
 export const namesOf = (claims: Claim[]): ClaimName[] => claims.flatMap(({ name }) => name ?? []);
 
 /**
- * What goes before a claiming statement and behind it, in its transaction. It fails (isClaimTaken) when a claim may not
- * lease, because another request of it was first. The first look of a claim writes its row. Later ones touch it only if they lease.
+ * The calls that claims with a claim_id need before and after a claiming statement, in its transaction. At its first
+ * look a claim writes its row (own.sql). Later it writes only when it got jobs (own_leased.sql). Both fail
+ * (isClaimTaken) when another request of the claim was first.
  */
 export function ownCalls(claims: Claim[]): { before: Call[]; behind: Call[] } {
   const first = claims.filter((claim) => claim.name && !claim.owned);
@@ -57,13 +60,13 @@ export function ownCalls(claims: Claim[]): { before: Call[]; behind: Call[] } {
   };
 }
 
-/** Marks the claims that may not lease, after a transaction failed because of them. */
+/** After a transaction failed (isClaimTaken): finds out which claims may not lease, and notes it in them. */
 export async function noteTaken(db: Db, claims: Claim[]): Promise<void> {
   const taken = await takenOf(db, namesOf(claims));
   for (const claim of claims) if (claim.name && taken.has(claim.name.mark)) wantOnly(claim, 'taken');
 }
 
-/** Writes the rows of claims that look at a queue that is empty or does not exist, as the claiming statement would. */
+/** Writes the rows of claims whose queue is empty or does not exist: for them, no claiming statement does it. */
 export async function ownWithoutLeasing(db: Database, claims: Claim[]): Promise<void> {
   for (
     let left = claims.filter(({ owned }) => !owned);
@@ -80,19 +83,20 @@ export async function ownWithoutLeasing(db: Database, claims: Claim[]): Promise<
     }
 }
 
-/** What a request finds that asks for its claim. */
+/** What a request finds when it asks for the leases of its claim. */
 export interface Found {
-  /** The running leases of the claim. The request answers for them, too. */
+  /** The running leases of the claim. If there are any, the request is noted as one that answers for them. */
   rows: RepeatedRow[];
   /** Another request looks at the queues at this moment. */
   looks: boolean;
-  /** The request that waited for jobs until now, if there is one. */
+  /** The request that waits for jobs, if there is one. */
   waiter: string | undefined;
 }
 
 /**
- * Asks for the leases of a claim. When there are none, the request may take the claim (`takes`). Then no other one does until
- * it looks at its queues. `waits`: it may wait for jobs then.
+ * Asks for the leases of a claim. `takes`: if there are none, the request becomes the holder, and may lease. For the
+ * next 3 s, no other request can become it: by then, this one has looked at its queues. `waits`: it will wait if it
+ * finds no jobs.
  */
 export async function findLeases(
   db: Database,
@@ -113,7 +117,9 @@ export async function findLeases(
   };
 }
 
-/** The request does not answer for its claim any more. Returns the leases that nobody answers for: they are to be released. */
+/**
+ * A request stops answering for its claim. If it was the last one, the leases are returned: somebody must release them.
+ */
 export async function leaveClaim(db: Database, { mark, holder: request }: ClaimName): Promise<Lease[]> {
   const [, leases] = await db.pipeline([
     callOf(statements.leave, { mark, request }),
@@ -122,7 +128,7 @@ export async function leaveClaim(db: Database, { mark, holder: request }: ClaimN
   return leases as unknown as Lease[];
 }
 
-/** The marks of those claims that another request has by now. */
+/** The marks of those claims for which another request leases, or has leased. */
 export async function takenOf(db: Db, names: ClaimName[]): Promise<Set<string>> {
   const rows = await db.query(statements.taken, listed(names));
   return new Set(rows.map(({ mark }) => mark));

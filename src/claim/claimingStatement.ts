@@ -72,7 +72,7 @@ function choose(queue: Queue, parameters: Parameters, { known, way, plain, fair 
   return { statement: hasClaimLimit(queue) ? statements.limited : statements.plain, parameters: scanning };
 }
 
-/** What goes before the statement and behind it. */
+/** What runs before the statement and after it, in its transaction. */
 function callsAround(claims: Claim[], { claim_holders, slots }: Parameters, { known, way }: Scan) {
   const { before, behind } = claim_holders ? ownCalls(claims) : { before: [], behind: [] };
   if (way !== 'limited walk') return { before, behind };
@@ -83,8 +83,8 @@ function callsAround(claims: Claim[], { claim_holders, slots }: Parameters, { kn
 }
 
 /**
- * Runs the claiming statement that the queue needs. Calls `filled` as soon as it is known that it filled all slots.
- * `isShared`: other verbs are in its transaction, so it hears of a lock in its way.
+ * Runs the claiming statement that the queue needs. Calls `filled` as soon as it is known that all slots have a job.
+ * `isShared`: other verbs are in the same transaction. So the statement fails at a lock, and does not wait for it.
  */
 export async function runClaim(context: {
   db: Database;

@@ -18,7 +18,10 @@ import { createLostLeases } from './lostLeases.ts';
 import { createQueueMemories } from './queueMemories.ts';
 import { RepeatableClaims } from './repeatable.ts';
 
-/** @throws Refusal `invalid_request` for names that the database cannot store. `at` is where the claim stands in the body */
+/**
+ * Checks names that the database must store. `at`: where the claim stands in the body. @throws Refusal
+ * `invalid_request`
+ */
 export const checkClaim = ({ claim_id, worker }: ClaimRequest, at: string): void =>
   refuseHalfPairs({ claim_id, worker }, at);
 
@@ -71,7 +74,9 @@ export function createClaims(context: {
   });
 
   return {
-    /** Leases jobs, and waits for the first if it is asked to. Once the consumer is gone, its jobs go back uncharged. */
+    /**
+     * Leases jobs, and waits for the first if it is asked to. When the consumer hangs up, its jobs go back uncharged.
+     */
     async claim(request: ClaimRequest): Promise<LeasedJob[]> {
       checkClaim(request, '');
       const { claim_id } = request;
@@ -104,7 +109,7 @@ export function createClaims(context: {
     /** Answers all waiting claims. Later claims do not wait. */
     close: dispatcher.close,
 
-    /** Settles when no claiming statement is under way, and all that abandoned claims got is given back. */
+    /** Settles when no claiming statement runs, and what claims got whose consumers hung up is given back. */
     async idle(): Promise<void> {
       await dispatcher.idle();
       await repeatable.idle();

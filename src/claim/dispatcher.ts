@@ -12,7 +12,7 @@ import { createPolls } from './polls.ts';
 /** What a claim takes in the wait line of each of its queues, if it is alone there. */
 const LINE_BYTES = 4 * 1024;
 
-/** After a lock has held up claims in a round trip of others, none go along for so long. */
+/** After a lock has held up a round trip that claims had joined, claims join none of others for this time. */
 const AWAY_MS = 10_000;
 
 const never = () => false;
@@ -20,15 +20,15 @@ const never = () => false;
 /** A claim that a request has made. */
 export interface OpenClaim {
   jobs: Promise<LeasedJob[]>;
-  /** Its consumer is gone: it gets no more, and what it got goes back uncharged. */
+  /** Its consumer hung up. It gets no more jobs, and those that it got go back uncharged. */
   abandon(): void;
-  /** It waits no longer, because it was repeated. It still looks at all of its queues once. */
+  /** A repeat takes its place. So it waits no longer, but still looks at all of its queues once. */
   replace(): void;
   /** Whether it has looked at all of its queues. Then it waits. */
   hasLooked(): boolean;
   /** Whether another request with the same claim_id has leased, or may lease. */
   isTaken(): boolean;
-  /** Whether it had its row at some time: a request that took it is newer. */
+  /** Whether it had its row at some time. If so, a request that has the row now came later. */
   hasOwned(): boolean;
 }
 
@@ -43,7 +43,9 @@ function handleOf(claim: Claim, act: Actor['act']): OpenClaim {
   };
 }
 
-/** The claims that are not answered yet: how they begin, what wakes them, and how they end. step.ts decides all the rest. */
+/**
+ * The claims that are not answered yet: how they begin, what wakes them, how they end. step.ts decides what they do.
+ */
 export function createDispatcher(options: ActorOptions & { ledger: Ledger }) {
   const { queues, notifier, ledger } = options;
   const open = new OpenClaims();
@@ -80,17 +82,20 @@ export function createDispatcher(options: ActorOptions & { ledger: Ledger }) {
     },
 
     /**
-     * Jobs of a queue are ready, since this round trip or since an unknown time. Claims in this trip ran after the insert, so
-     * they need no wake.
+     * Wakes the claims that wait for a queue: jobs are ready. If a round trip made them ready, `trip` is its number.
+     * Claims in that trip, or a later one, have seen them, and are not woken.
      */
     wake: (queue: string, trip?: number): void => void act({ type: 'woken', queue, trip }),
 
-    /** The queue's next round trip may make jobs ready. Claims that wait take part in it, if they stay in round trips. */
+    /**
+     * The next round trip of the queue may make jobs ready. Claims that wait join it, unless their statements run
+     * outside.
+     */
     expect: (queue: string): void => void act({ type: 'coming', queue }),
 
     /**
-     * Lets waiting claims join this round trip of others, which puts this number of jobs into a queue. The returned function
-     * tells whether they saw every job: there were enough of them, and they did not leave the round trip.
+     * Lets waiting claims join this round trip of others, which puts this number of jobs into a queue. The returned
+     * function tells whether they saw every job: there were enough of them, and they did not leave the round trip.
      */
     goAlong(queue: Queue, jobs: number, trip: RoundTrip): () => boolean {
       const began = performance.now();
@@ -120,7 +125,9 @@ export function createDispatcher(options: ActorOptions & { ledger: Ledger }) {
       act({ type: 'closed' });
     },
 
-    /** Settles when no statement is under way any more. Then all that it leased to abandoned claims is being given back. */
+    /**
+     * Settles when no statement is under way any more. Then all that it leased to abandoned claims is being given back.
+     */
     idle: (): Promise<void> => actor.idle(),
   };
 }

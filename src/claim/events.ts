@@ -11,11 +11,11 @@ export type Event =
   | { type: 'hung up'; claim: Claim }
   /** The replica stops. */
   | { type: 'closed' }
-  /** Jobs are ready. Claims that looked in this round trip or a later one ran behind what made them so, and need no wake. */
+  /** Jobs are ready. Claims that looked in the round trip with this number, or a later one, have seen them. */
   | { type: 'woken'; queue: string; trip?: number | undefined }
   /** The next round trip of the queue may make jobs ready. */
   | { type: 'coming'; queue: string }
-  /** A round trip of others puts this number of jobs into the queue, and claims that wait may go along. */
+  /** A round trip of others puts this number of jobs into the queue. Claims that wait may join it. */
   | { type: 'passing'; queue: string; jobs: number }
   /** It is time for a look that nobody woke. */
   | { type: 'look due'; line: WaitLine }
@@ -23,7 +23,7 @@ export type Event =
   | { type: 'asked'; line: WaitLine; exists: boolean }
   /** The round trip of a line that joins begins. */
   | { type: 'began'; line: WaitLine; trip: Trip }
-  /** A line that joined takes no part any more. `hadBegun`: its round trip began. */
+  /** A line has left its round trip. `hadBegun`: that trip had begun. */
   | { type: 'left'; line: WaitLine; hadBegun: boolean }
   /** A statement was sent, in its round trip or outside of any. */
   | { type: 'sent'; statement: Statement; isOutside: boolean }
@@ -37,7 +37,7 @@ export type Event =
 
 /** What to do. */
 export type Action =
-  /** Ask whether the line's queue exists, for a part in its next round trip. */
+  /** Ask whether the queue of the line exists. If so, the line joins its next round trip. */
   | { type: 'ask'; line: WaitLine; visit: 'first' | 'next' | undefined }
   | { type: 'join'; line: WaitLine }
   | { type: 'lease'; statement: Statement }

@@ -5,8 +5,9 @@ interface Served {
 }
 
 /**
- * The fairness cursor of a queue: the key that was served last, for each priority. The next claim begins with the key behind it.
- * It is a hint, and each replica has its own: a replica that starts serves some keys too early once.
+ * The fairness cursor of a queue: the key that was served last, in each priority. The next claim begins with the key
+ * after it. Each replica has its own cursor. It is a hint: after the start of a replica, some keys are served too early
+ * once.
  */
 export function createFairnessCursor() {
   const last = new Map<number, string>();

@@ -1,15 +1,16 @@
-/** A claim that looks for its keys for this time, and a bit more for each slot, is slow. */
-const SLOW_MS = 50;
-/** One that takes longer than this, and a bit more for each slot, is dear: the front may be cheaper. */
-const DEAR_MS = 5;
-/** A claim that is not trusted to be quick may look for its keys for this time. */
-const LIMIT_MS = 100;
+/** Each of the next three times is this much longer for each slot of the claim. */
 const MS_PER_SLOT = 0.25;
-/** After this number of slow claims in a row, claims take the front of the queue. After as many dear ones, they try it. */
+/** A walk is slow when it takes longer than this. */
+const SLOW_MS = 50;
+/** A walk is dear when it takes longer than this: to lease from the front may be cheaper. */
+const DEAR_MS = 5;
+/** The time limit of a limited walk. */
+const LIMIT_MS = 100;
+/** After this number of slow walks in a row, claims lease from the front. After as many dear walks, they try it. */
 const SLOW_CLAIMS = 3;
-/** They do so for this time. Then one claim looks for keys again. */
+/** Claims lease from the front for this time. Then one claim walks again. */
 const FRONT_MS = 10_000;
-/** After a quick claim, the next ones within this time are trusted to be quick. */
+/** Walks have no time limit of their own for this time after a walk that was not slow. */
 const TRUSTED_MS = 2000;
 
 /** `walk`: from key to key. `limited walk`: the same, with a time limit of its own. `front`: sql/claim/front.sql. */
@@ -18,11 +19,12 @@ export type KeySearchWay = 'walk' | 'limited walk' | 'front';
 export const isWalk = (way: KeySearchWay | undefined): boolean => way === 'walk' || way === 'limited walk';
 
 /**
- * How claims of a queue look for the next fairness keys. The walk from key to key (sql/claim/fair.sql) has no scan floor: it
- * goes over the dead index entries of each key. While there are many, it takes long, and claims take the first jobs in the order
- * of arrival instead. Those have a scan floor. They do so for one of two reasons:
- * - The walk is slow. Then they take the front whatever it holds.
- * - The walk is dear, and the front is cheaper and holds all jobs of the queue: it gives them in the same order.
+ * How claims of a queue look for the next fairness keys. The walk from key to key (sql/claim/fair.sql) has no scan
+ * floor. It passes over the dead index entries of each key, and takes long while there are many. The front of the queue
+ * (sql/claim/front.sql) has a scan floor. Claims lease from the front in two cases:
+ * - The walk is slow. Then they lease from the front in any case.
+ * - The walk is dear, and the front is cheaper and holds all jobs of the queue. Then both give the same jobs in the
+ * same order.
  */
 export function createKeySearch(now: () => number = () => performance.now()) {
   let slowClaims = 0;
@@ -37,7 +39,7 @@ export function createKeySearch(now: () => number = () => performance.now()) {
   function useFront(): void {
     frontUntil = now() + FRONT_MS;
     isSlow = true;
-    // One more slow claim is enough.
+    // After FRONT_MS, one more slow walk is enough to come back here.
     slowClaims = SLOW_CLAIMS - 1;
   }
 
@@ -54,15 +56,17 @@ export function createKeySearch(now: () => number = () => performance.now()) {
       return now() < quickAt + TRUSTED_MS ? 'walk' : 'limited walk';
     },
 
-    /** Claims take the front though it may not hold all jobs. */
+    /** Whether claims lease from the front even if it does not hold all jobs. */
     takesAnyFront: (): boolean => isSlow,
 
     /** A limited walk for this number of slots may take this long. */
     limitMs: (slots: number): number => Math.ceil(LIMIT_MS + slots * MS_PER_SLOT),
 
     /**
-     * A walk for this number of slots took this long. Of a walk that found no job, only the replica's own time is known, with all
-     * that waits: it may show a slow walk, and no dear one. Returns whether walks are cheap.
+     * Notes how long a walk took. Returns whether walks are cheap. A walk that found no job returned no time of its
+     * own. Then
+     * `ms` was measured here, with all that the claim waited for: it can tell that a walk is slow, but not that it is
+     * dear.
      */
     took(ms: number, slots: number, foundJobs = true): boolean {
       const forSlots = slots * MS_PER_SLOT;
@@ -83,7 +87,7 @@ export function createKeySearch(now: () => number = () => performance.now()) {
       return false;
     },
 
-    /** A claim of the front took this long. The front `holdsAll` ready jobs of the queue, or only the first of them. */
+    /** Notes how long a claim from the front took, and whether the front held all ready jobs of the queue. */
     tookFront(ms: number, holdsAll: boolean): void {
       if (!isSlow && (!holdsAll || ms > dearMs)) frontUntil = Number.NEGATIVE_INFINITY;
     },

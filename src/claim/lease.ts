@@ -11,21 +11,20 @@ import type { Queue } from '../queues/cache.ts';
 import { CLAIM_BYTES, type Claim, type ClaimName, slotsOf } from './claim.ts';
 import { type Claimed, parametersOf, type Room, runClaim } from './claimingStatement.ts';
 import { namesOf, noteTaken } from './claimRows.ts';
-import { dealRows } from './dealRows.ts';
 import { isWalk } from './keySearch.ts';
-import type { Leases } from './leasedJob.ts';
+import { dealRows, type Leases } from './leasedJob.ts';
 import { hasClaimLimit } from './limits.ts';
 import type { QueueMemories } from './queueMemories.ts';
 import { createScans, type Scan } from './scans.ts';
 
-/** Room for a job of a claim, at first. */
+/** The room that is taken for each slot, before it is known how large the jobs are. */
 const JOB_BYTES = 2 ** 20;
 
-/** When memory is short, claims go on with small jobs. */
+/** The room when memory is short: claims still get small jobs. */
 const SCARCE: Room = { max_bytes: SMALL_BYTES, most_bytes: SMALL_BYTES };
 const ANY_SIZE = 2 ** 31 - 1;
 
-/** Takes room for what claims may lease. @throws Refusal `overloaded`, before anything is leased */
+/** Takes memory for the jobs that these claims may lease. @throws Refusal `overloaded`, before anything is leased */
 function roomFor(claims: Claim[], hold: Hold): Room {
   const slots = claims.reduce((sum, claim) => sum + slotsOf(claim), 0);
   const max_bytes = hold.takeUpTo(Math.min(CLAIM_BYTES, slots * JOB_BYTES));
@@ -45,8 +44,8 @@ interface Asked {
 }
 
 /**
- * A statement failed. Whether it is sure that it leased nothing, and that the next one does better: it goes without the claims
- * that others have taken, or takes the front of the queue.
+ * After a statement failed: whether it certainly leased nothing, and the next one will do better. That one goes without
+ * the claims that other requests have, or leases from the front of the queue.
  */
 async function mayDoBetter(error: unknown, db: Database, claims: Claim[], scan: Scan): Promise<boolean> {
   if (isClaimTaken(error)) {
@@ -59,7 +58,7 @@ async function mayDoBetter(error: unknown, db: Database, claims: Claim[], scan: 
   return scan.way === 'limited walk';
 }
 
-/** Leases jobs to claims. `lease` is the way of a claim from here to the database and back: read it first. */
+/** Leases jobs to claims. Read `lease` first: it has all steps from claims to their jobs, in order. */
 export function createLease(context: {
   db: Database;
   arrivals: Arrivals;
@@ -67,7 +66,7 @@ export function createLease(context: {
   memories: QueueMemories;
   tally?: Pick<Tally, 'claimed'> | undefined;
   leaseEnds: LeaseTimes;
-  /** Told of claims when nobody knows whether they leased anything. */
+  /** Is told of claims whose statement failed, when it is not known whether they leased jobs. */
   lost(queueId: number, nonces: string[], names: ClaimName[]): void;
 }) {
   const { db, arrivals, memory, memories, lost, tally, leaseEnds } = context;
@@ -76,14 +75,17 @@ export function createLease(context: {
 
   const wayOf = (queue: Queue) => (queue.fair ? memories.of(queue).keySearch.way() : undefined);
 
-  /** Where the statement runs: in its round trip, or outside of any. `isHeldUp`: in the round trip, a lock was in its way. */
+  /**
+   * Decides where the statement runs: in its round trip, or outside. `isHeldUp`: it met a lock in the round trip
+   * before.
+   */
   async function takePlace({ queue, claims, trip }: Asked, isHeldUp: boolean) {
     const way = wayOf(queue);
-    // The round trip may not wait for the lock of a claim limit, for a slow walk, or for `refresh`.
+    // Others in the round trip must not wait for the lock of a claim limit, for a slow walk, or for `refresh`.
     const isShared = !isHeldUp && !hasClaimLimit(queue) && way !== 'limited walk' && arrivals.isFresh();
     if (isShared) return { on: trip.db, isShared, way };
     const on = trip.leave().db;
-    // Outside of its round trip, a claim could overtake the settlement that it came with.
+    // Outside of the round trip, a claim could be faster than the settlement of its own request.
     await Promise.allSettled(claims.map(({ settling }) => settling));
     if (!arrivals.isFresh()) await arrivals.refresh();
     // `refresh` forgets what was known of the queue, if the database was restored.
@@ -101,7 +103,8 @@ export function createLease(context: {
     try {
       claimed = await runClaim({ db, on, isShared, queue, claims, parameters, scan, filled });
     } catch (error) {
-      // Another request has the row of one of the claims. Outside of the round trip, this one waits for it.
+      // Another request has locked the row of one of the claims. Outside of the round trip, this statement may wait for
+      // it.
       if (isShared && isLockTimeout(error)) return lease(asked, true);
       if (await mayDoBetter(error, db, claims, scan)) return { jobs: claims.map(() => []), cut: true };
       scans.failed(scan);
@@ -115,10 +118,10 @@ export function createLease(context: {
     const { jobs, size } = dealRows(rows, queue, claims, parameters.first_slots);
     for (const leased of jobs)
       for (const { id, lease_seconds } of leased) leaseEnds.note(id, startedAt + lease_seconds * 1000);
-    // A character of a JSON text is at most 3 bytes of UTF-8 here: 4 bytes make two UTF-16 units.
+    // `size` is in UTF-16 units. Each is at most 3 bytes of UTF-8: a character of 4 bytes has two units.
     const isFull = size * 3 >= room.max_bytes;
     const leases = { jobs, cut: isFull || (rows[0]?.cut ?? false), scarce: room === SCARCE, opensInMs };
-    // A job that is too large for the room stays the first: no floor may pass it.
+    // The first job may be too large for the room. No scan floor may rise above it.
     return leases.scarce && rows.length === 0 ? leases : scans.raiseAll(scan, rows, parameters.slots, leases);
   }
 

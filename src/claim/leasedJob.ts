@@ -1,8 +1,10 @@
-import type { JobRow } from '../job.ts';
+import { type JobRow, sizeOf } from '../job.ts';
+import { COPIES, SMALL_BYTES } from '../memory.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import type { LeasedJob } from '../verbs/claims.ts';
+import type { Claim } from './claim.ts';
 
-/** What is the same for every lease: statements do not return it. */
+/** Fields that are the same in every lease. So the statements do not return them. */
 const LEASED = { state: 'leased', finished_at: null, result: null } as const;
 
 /** A job as claiming statements return it: with its place among the slots, and in the order of arrival. */
@@ -20,7 +22,7 @@ export interface FairRow extends LeasedRow {
   ms: number;
 }
 
-/** As sql/claim/front.sql returns it: the first ready job with a key, and whether the scan came to the end of the queue. */
+/** As sql/claim/front.sql returns it: where the first job with a key is, and whether the front holds all ready jobs. */
 export interface FrontRow extends LeasedRow {
   first_rank: number | null;
   first_position: number | null;
@@ -34,7 +36,7 @@ export type ClaimedRow = LeasedRow & Partial<Omit<FairRow & FrontRow, keyof Leas
 /** What a statement leased to each claim. */
 export interface Leases {
   jobs: LeasedJob[][];
-  /** True when there was only room for small jobs. */
+  /** True when memory was short, and there was room for small jobs only. */
   scarce?: boolean;
   /** True when the queue may hold more jobs, although the statement leased fewer than it was asked for. */
   cut: boolean;
@@ -42,7 +44,7 @@ export interface Leases {
   opensInMs?: number | undefined;
 }
 
-/** A lease that a repeat of its claim finds. */
+/** A lease, as a repeat of its claim finds it. */
 export interface RepeatedRow extends Omit<LeasedRow, 'slot'> {
   lease_seconds: number;
 }
@@ -54,7 +56,41 @@ export const toLease = (
   lease_seconds = queue.lease_seconds,
 ): LeasedJob => Object.assign(row, LEASED, { queue: queue.name, lease_seconds });
 
-/** Makes leases of the rows of several queues. They come in the order of these queues, and of each queue. */
+/**
+ * Deals the rows of a statement out to its claims, by their slots. `size` is how many UTF-16 units all jobs have
+ * together.
+ */
+export function dealRows(
+  rows: LeasedRow[],
+  queue: Queue,
+  claims: Claim[],
+  firstSlots: number[],
+): { jobs: LeasedJob[][]; size: number } {
+  rows.sort((a, b) => a.slot - b.slot);
+  let size = 0;
+  let at = 0;
+  const jobs = claims.map((claim, i) => {
+    const end = firstSlots[i + 1] ?? Number.POSITIVE_INFINITY;
+    const leased: LeasedJob[] = [];
+    let own = 0;
+    for (let row = rows[at]; row && row.slot < end; row = rows[++at]) {
+      const job = toLease(row, queue, claim.lease_seconds);
+      leased.push(job);
+      own += sizeOf(job);
+    }
+    claim.owned = true;
+    claim.bytes += own;
+    if (own > SMALL_BYTES) claim.hold?.().add(own * (COPIES - 1));
+    size += own;
+    return leased;
+  });
+  return { jobs, size };
+}
+
+/**
+ * Makes leases of rows of several queues. They are sorted by queue, in the order of `names`, and within each as in the
+ * queue.
+ */
 export async function toLeases(rows: RepeatedRow[], names: string[], queues: Queues): Promise<LeasedJob[]> {
   const leases: { job: LeasedJob; place: number; position: number }[] = [];
   for (const row of rows) {

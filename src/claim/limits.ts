@@ -13,9 +13,10 @@ export const hasClaimLimit = (queue: Queue): boolean =>
   queue.max_leased !== null || queue.rate_limit !== null;
 
 /**
- * Runs a claiming statement on a queue with a claim limit. Such claims run one after the other over all replicas. All of it
- * goes to the database at once, so that other claims wait for one transaction there, and never for a replica.
- * `before` and `behind` go beside the statement. `opensInMs` is the time until the rate limit allows another job.
+ * Runs a claiming statement on a queue with a claim limit. Such claims run one after the other, over all replicas. The
+ * whole transaction is sent at once: other claims wait until PostgreSQL has run it, and never for this replica.
+ * `before` and `behind` run before and after the statement. `opensInMs` is the time until the rate limit allows another
+ * job.
  */
 export async function withinClaimLimits<Parameters extends object, Row>(
   db: Database,
@@ -38,10 +39,10 @@ export async function withinClaimLimits<Parameters extends object, Row>(
   return { rows: rows as Row[], opensInMs: seconds === undefined ? undefined : seconds * 1000 };
 }
 
-/** Waiting claims look by themselves after this time (dispatcher.ts). */
+/** After this time, waiting claims look by themselves (polls.ts). So a later alarm is not needed. */
 const LONGEST_MS = 1000;
 
-/** Rings once for each queue, at the time that was named last, if that is soon. */
+/** Calls `ring` for a queue after `ms`. A newer time for the same queue replaces the older one. */
 export function alarms(ring: (queue: string) => void) {
   const timers = new Map<string, NodeJS.Timeout>();
   return (queue: string, ms: number): void => {

@@ -8,10 +8,10 @@ import { type Lease, leaveClaim } from './claimRows.ts';
 
 const lost = planned('claim/lost', row<Lease>());
 
-/** A claim whose connection broke may still be running on the server. Dibs looks for its leases this long. */
+/** After its connection broke, a claim may still run on the server. Dibs looks for its leases for this long. */
 const SEARCH_MS = 15_000;
 
-/** Claims of one statement: those without a name by their nonces, the others by their names. */
+/** The claims of a statement that may have leased jobs: by nonce, and those with a claim_id by name. */
 interface LostClaims {
   queueId?: number;
   nonces: string[];
@@ -20,8 +20,7 @@ interface LostClaims {
 }
 
 /**
- * Gives back leases that nobody holds: the answer of their claim never came from the database, or their consumer is gone.
- * Jobs go back uncharged.
+ * Gives back lost leases: the answer of the database never came, or the consumer hung up. Their jobs go back uncharged.
  */
 export function createLostLeases(context: {
   db: Database;
@@ -76,12 +75,12 @@ export function createLostLeases(context: {
     /** The consumer of this request is gone. What its claim leased goes back, unless another request answers for it. */
     leave: (name: ClaimName): void => inBackground(leave(name)),
 
-    /** Settles when all that was to be given back has been given back, or could not be. */
+    /** Settles when nothing is being given back any more. */
     async returned(): Promise<void> {
       await Promise.all(returning);
     },
 
-    /** Gives back whatever these claims may have leased, as soon as the database answers. */
+    /** Notes claims that may have leased jobs. The duty gives those jobs back, as soon as the database answers. */
     claimLost,
 
     /** The duty: looks once for what is still to be given back. */

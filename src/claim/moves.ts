@@ -1,5 +1,5 @@
 import { overloaded } from '../errors.ts';
-import { CLAIM_BYTES, type Claim, hasLooked, isGivenUp, slotsOf, standAgain } from './claim.ts';
+import { backInLine, CLAIM_BYTES, type Claim, hasLooked, isGivenUp, slotsOf } from './claim.ts';
 import type { Action } from './events.ts';
 import {
   createWaitLines,
@@ -10,7 +10,7 @@ import {
   type WaitLine,
 } from './waitLine.ts';
 
-/* What a claim and a wait line do next. step.ts says when. */
+/* The moves of claims and wait lines. step.ts decides when each is made. */
 
 export const newState = () => ({
   lines: createWaitLines(),
@@ -29,7 +29,7 @@ function end({ lines }: State, claim: Claim): void {
 /** Answers a claim with what it has. */
 export function finish(state: State, claim: Claim): void {
   end(state, claim);
-  // What a claim with a name got is not given back here: a repeat may answer for it (repeatable.ts).
+  // The jobs of a claim with a name are not given back here: a repeat may still get them (repeatable.ts).
   if (claim.wish === 'gone' && !claim.name && claim.jobs.length > 0)
     state.actions.push({ type: 'give back', jobs: claim.jobs.splice(0) });
   if (claim.starved && claim.jobs.length === 0 && !isGivenUp(claim))
@@ -37,7 +37,7 @@ export function finish(state: State, claim: Claim): void {
   else state.actions.push({ type: 'answer', claim });
 }
 
-/** Refuses a claim, unless it has jobs already. */
+/** Refuses a claim. If it has jobs already, it is answered with them. */
 export function fail(state: State, claim: Claim, error: unknown): void {
   if (claim.jobs.length > 0 || isGivenUp(claim)) {
     finish(state, claim);
@@ -47,8 +47,8 @@ export function fail(state: State, claim: Claim, error: unknown): void {
   }
 }
 
-/** Has a line take part in the next round trip of its queue, if there is a reason to. */
-export function pump({ actions }: State, line: WaitLine, visit?: 'first' | 'next'): void {
+/** Has a line join the next round trip of its queue, if it has a reason to look. */
+export function joinNextTrip({ actions }: State, line: WaitLine, visit?: 'first' | 'next'): void {
   if (line.state !== 'idle' || isOutside(line) || !hasReason(line)) return;
   line.state = 'joining';
   line.asked = line.wakes;
@@ -58,7 +58,7 @@ export function pump({ actions }: State, line: WaitLine, visit?: 'first' | 'next
 export function wake(state: State, line: WaitLine): void {
   line.wakes++;
   line.woken = true;
-  pump(state, line);
+  joinNextTrip(state, line);
 }
 
 /** Decides what a claim does after a statement that served it, or that showed its queue to be empty. */
@@ -66,24 +66,24 @@ export function proceed(state: State, claim: Claim, line: WaitLine): void {
   const isOver = slotsOf(claim) === 0 || claim.bytes >= CLAIM_BYTES || isGivenUp(claim);
   const isVisit = !hasLooked(claim);
   if (isVisit && !isOver) claim.visit++;
-  standAgain(claim);
+  backInLine(claim);
   if (isOver) {
     finish(state, claim);
   } else if (claim.state === 'visiting') {
-    pump(state, state.lines.of(claim.queues[claim.visit] as string), 'next');
+    joinNextTrip(state, state.lines.of(claim.queues[claim.visit] as string), 'next');
   } else if (claim.jobs.length > 0 || claim.wish === 'look') {
     finish(state, claim);
   } else {
     for (const name of claim.queues) {
       const other = state.lines.of(name);
       if (isVisit && !other.missing) state.actions.push({ type: 'tell', queue: name });
-      // Its own line goes on when all claims of the statement have proceeded.
-      if (other !== line) pump(state, other);
+      // `line` itself goes on when all claims of the statement have been dealt with (`left`).
+      if (other !== line) joinNextTrip(state, other);
     }
   }
 }
 
-/** Puts claims into a statement. While it is undecided, no later claim of its line is served. */
+/** Puts claims into a statement. Until it is known that all of them get jobs, no later claim of the line is served. */
 export function enterStatement(line: WaitLine, claims: Claim[], visitors: Claim[]): Statement {
   for (const claim of claims) claim.state = 'in a statement';
   const slots = claims.reduce((sum, claim) => sum + slotsOf(claim), 0);
@@ -102,8 +102,8 @@ export function unblock(line: WaitLine): void {
   if (line.state === 'blocked') line.state = 'idle';
 }
 
-/** The queue has no job for these visitors. Those with a name write their rows first: repeats must find them. */
-export function findNothing(state: State, line: WaitLine, visitors: Claim[]): void {
+/** The queue has no job for these visitors. Those with a name write their rows first, so that repeats find them. */
+export function foundNothing(state: State, line: WaitLine, visitors: Claim[]): void {
   const named: Claim[] = [];
   for (const claim of visitors) {
     if (!isVisitorOf(line, claim)) continue;

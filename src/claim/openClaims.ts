@@ -1,7 +1,7 @@
 import { overloaded } from '../errors.ts';
 import { roomOfOne } from '../memory.ts';
 
-/** A replica holds this number of claims at once, of about 10 kB each. It refuses more, so that memory does not grow. */
+/** A replica holds at most this number of claims at once. Each takes about 10 kB of memory. */
 const MOST_CLAIMS = 20_000;
 
 /** How many claims are not answered yet, of all callers and of each. */

@@ -3,7 +3,10 @@ import type { Queue } from '../queues/cache.ts';
 import { createFairnessCursor } from './fairness.ts';
 import { createKeySearch } from './keySearch.ts';
 
-/** What a replica remembers of a queue that it serves claims of. `fair` is set while claims take such jobs from the front of the queue. */
+/**
+ * What a replica remembers of a queue, to serve its claims. `fair` is set while claims lease from the front of the
+ * queue.
+ */
 export interface QueueMemory extends ScannedQueue {
   cursor: ReturnType<typeof createFairnessCursor>;
   keySearch: ReturnType<typeof createKeySearch>;
@@ -40,7 +43,10 @@ export function createQueueMemories() {
 
     all: (): Iterable<QueueMemory> => memories.values(),
 
-    /** After a restore, positions are used again. What is under way still writes into the old memories. */
+    /**
+     * After a restore, positions are used again, so nothing that is remembered holds. Claims that run keep their old
+     * memories.
+     */
     forget: (): void => memories.clear(),
   };
 }

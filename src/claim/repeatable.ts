@@ -6,25 +6,28 @@ import { takenOf } from './claimRows.ts';
 import type { OpenClaim } from './dispatcher.ts';
 import { type KnownMarks, RepeatableClaim, type RepeatableOptions } from './repeatableClaim.ts';
 
-/** The marks that a replica remembers. */
+/** How many marks a replica remembers. */
 const MOST_KNOWN = 10_000;
 
-/** What the requests of a process are answered together. `name` answers for the leases until all of them have hung up. */
+/**
+ * One answer for several requests of this process. `name` answers for the leases until all of these requests have hung
+ * up.
+ */
 interface Answer {
   name: ClaimName;
   jobs: LeasedJob[];
-  /** The requests that it was given to, and that have not hung up. */
+  /** How many requests have this answer, and have not hung up. */
   requests: number;
 }
 
-/** The one request of a claim that claims jobs in this process. The others wait for it. */
+/** Of the requests of a claim in this process, the one that leases. The others wait for it. */
 interface Leader {
   holder: string;
-  /** Lets it wait no longer. Settles when it is answered. */
+  /** Tells it to wait no longer. Settles with its answer. */
   replace(): Promise<Answer>;
 }
 
-/** The last marks that were added. */
+/** Remembers the marks that were added last. */
 function knownMarks(): KnownMarks {
   const marks = new Set<string>();
   return {
@@ -40,9 +43,10 @@ function knownMarks(): KnownMarks {
 }
 
 /**
- * The claims with a `claim_id` of this process. Of several requests with the same one, the newest waits until the one before
- * it has looked at its queues. It takes the place of that one if that found nothing, and shares its answer otherwise. Between
- * replicas, the row of the claim decides (repeatableClaim.ts). Why not here: docs/decisions/0069-leaders-stay.md.
+ * The claims with a `claim_id` in this process. When a second request comes with the same one, it waits until the first
+ * has looked at its queues. If the first got jobs, both are answered with them. If not, the second takes its place.
+ * Between replicas, the row of the claim decides (repeatableClaim.ts). Why the row does not decide here, too:
+ * docs/decisions/0069-leaders-stay.md.
  */
 export class RepeatableClaims {
   readonly #options: RepeatableOptions;
@@ -92,13 +96,13 @@ export class RepeatableClaims {
     };
   }
 
-  /** Another replica took this claim from a request that waits, maybe here. */
+  /** Another replica tells that a request there took this claim. `holder`, which had it before, may wait here. */
   replaced(mark: string, holder: string): void {
     const leader = this.#leaders.get(mark);
     if (leader?.holder === holder) void leader.replace();
   }
 
-  /** Looks whether other replicas have taken claims: notifications may have been lost. */
+  /** Asks the database which claims other replicas have taken: notifications may have been lost. */
   check(): void {
     const names = [...this.#leaders].map(([mark, { holder }]) => ({ mark, holder }));
     if (names.length === 0) return;
@@ -115,7 +119,9 @@ export class RepeatableClaims {
     while (this.#running.size > 0) await Promise.allSettled(this.#running);
   }
 
-  /** The answer of the request before it, or its own if that found nothing. Undefined when a newer one is there by then. */
+  /**
+   * The answer of the request before it. If that got no jobs, its own answer. Undefined if an even newer request came.
+   */
   async #answerFor(claim: RepeatableClaim): Promise<Answer | undefined> {
     const { mark } = claim.name;
     this.#newest.set(mark, claim);
@@ -137,7 +143,7 @@ export class RepeatableClaims {
       .then((jobs) => ({ ...none, jobs }));
     const replace = () => {
       claim.replace();
-      // Its refusal is its own. The next request tries by itself.
+      // If the leader is refused, the next request tries itself.
       return leading.catch(() => none);
     };
     this.#leaders.set(name.mark, { holder: name.holder, replace });
@@ -148,7 +154,10 @@ export class RepeatableClaims {
     return leading;
   }
 
-  /** Once all who wait for an answer have it, nobody may be left to take it. */
+  /**
+   * Gives the leases of an answer back if no request has it. First, the requests that wait for it get the time to take
+   * it.
+   */
   #leaveIfUnused(answer: Answer): void {
     if (answer.jobs.length === 0) return;
     const left = nextLoop()

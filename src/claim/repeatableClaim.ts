@@ -11,7 +11,7 @@ import { findLeases, markOf } from './claimRows.ts';
 import type { OpenClaim } from './dispatcher.ts';
 import { toLeases } from './leasedJob.ts';
 
-/** While another request looks at the queues of the claim, this one asks again after this time. */
+/** While another request of the claim looks at its queues, this one asks again and again, with this pause. */
 const ASK_AGAIN_MS = 20;
 
 export interface RepeatableOptions {
@@ -19,20 +19,22 @@ export interface RepeatableOptions {
   queues: Queues;
   notifier: Notifier;
   claim(request: ClaimRequest, name?: ClaimName): OpenClaim;
-  /** The request does not answer for its claim any more. What nobody answers for goes back. */
+  /** The request stops answering for its claim. If it was the last one, the leases go back. */
   leave(name: ClaimName): void;
 }
 
-/** The claims that requests of this replica have made, by their marks. A repeat of one asks for its leases first. */
+/**
+ * The marks of claims that this replica has seen. A request with such a mark is a repeat, and asks for leases first.
+ */
 export interface KnownMarks {
   has(mark: string): boolean;
   add(mark: string): void;
 }
 
 /**
- * One request with a `claim_id`. It leases as other claims do, but its transaction fails when another request of the same
- * claim was first (sql/claim/own.sql). Then, and whenever the claim is known here already, it asks for the leases of the
- * claim (sql/claim/repeat.sql) before it leases anything.
+ * One request with a `claim_id`. It leases as other claims do. But its transaction fails if another request of the same
+ * claim was first (sql/claim/own.sql). Then it asks for the leases of that request (sql/claim/repeat.sql). If this
+ * replica has seen the claim before, it asks for leases first, and leases only if there are none.
  */
 export class RepeatableClaim {
   readonly name: ClaimName;
@@ -41,11 +43,11 @@ export class RepeatableClaim {
   readonly #request: ClaimRequest;
   readonly #queues: string[];
   readonly #waitsUntil: number;
-  /** replaced: a newer request may take its place, so it waits no longer. gone: its consumer hung up. */
+  /** replaced: a newer request takes its place, so it waits no longer. gone: its consumer hung up. */
   #state: 'open' | 'replaced' | 'gone' = 'open';
-  /** Its claim in the wait lines. */
+  /** Its claim in the wait lines. Undefined while it only asks for leases. */
   #made: OpenClaim | undefined;
-  /** It took the claim by the row. Requests of other replicas wait until it has looked at its queues. */
+  /** It became the holder in the row (`takes`). Requests at other replicas wait until it has looked at its queues. */
   #othersWait = false;
 
   constructor(request: ClaimRequest, id: string, options: RepeatableOptions, known: KnownMarks) {
@@ -71,12 +73,12 @@ export class RepeatableClaim {
     this.#made?.replace();
   }
 
-  /** Takes memory for an answer that another claim has leased. @throws Refusal `overloaded` */
+  /** Takes memory for jobs that another request has leased. @throws Refusal `overloaded` */
   takeMemory(jobs: LeasedJob[]): void {
     this.#request.hold?.().take(jobs.reduce((sum, job) => sum + sizeOf(job), 0) * (COPIES - 1));
   }
 
-  /** Leases jobs, or finds those that another request of the claim has leased. */
+  /** Returns the jobs that another request of the claim has leased. If there are none, leases jobs. */
   async lease(): Promise<LeasedJob[]> {
     try {
       let jobs = this.#known.has(this.name.mark) ? await this.#find({ takes: true }) : undefined;
@@ -92,7 +94,7 @@ export class RepeatableClaim {
     return Math.max(0, (this.#waitsUntil - performance.now()) / 1000);
   }
 
-  /** Claims jobs. Undefined when another request was first: then there are leases to find. */
+  /** Leases jobs. Undefined if another request was first: then that one has leases to ask for. */
   async #claimOnce(): Promise<LeasedJob[] | undefined> {
     const made = this.#options.claim({ ...this.#request, wait_seconds: this.#waitSeconds() }, this.name);
     this.#made = made;
@@ -101,19 +103,20 @@ export class RepeatableClaim {
     if (made.hasOwned()) this.#known.add(this.name.mark);
     if (jobs.length > 0 || this.isGone() || !made.isTaken()) return jobs;
     if (!made.hasOwned() && this.#state === 'open') return undefined;
-    // The request that took the claim is newer.
+    // The request that has the claim now came later. If this one has looked at all of its queues, it is answered empty.
+    // If not, it is answered with the leases of that one.
     return made.hasLooked() ? [] : ((await this.#find({ takes: false })) ?? []);
   }
 
   /**
-   * The leases of the claim, once no other request looks at its queues. Undefined when there are none. If it `takes`, it has
-   * taken the claim then.
+   * Asks for the leases of the claim, until no other request looks at its queues any more. Undefined if there are none.
+   * With `takes`, it is the holder then.
    */
   async #find({ takes }: { takes: boolean }): Promise<LeasedJob[] | undefined> {
     const { db, queues, notifier, leave } = this.#options;
     const { name } = this;
     this.#known.add(name.mark);
-    // What it came with may end the leases of the claim.
+    // The settlement of the same request may end leases of the claim.
     await this.#request.settling;
     try {
       while (!this.isGone()) {
@@ -132,7 +135,7 @@ export class RepeatableClaim {
       }
       return undefined;
     } catch (error) {
-      // It may answer for the leases by now.
+      // The failed statement may have noted it as one that answers for the leases.
       leave(name);
       throw error;
     }

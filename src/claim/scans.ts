@@ -6,7 +6,7 @@ import { isWalk, type KeySearchWay } from './keySearch.ts';
 import type { ClaimedRow, LeasedRow, Leases } from './leasedJob.ts';
 import type { QueueMemory } from './queueMemories.ts';
 
-/** What a claim scans of one order, and the piece with which the scan ends. */
+/** What a claim scans of one order. `cut` is the piece at which the scan ends before the end of the order. */
 interface OrderScan {
   order: ScanOrder;
   ranges: ScanRanges;
@@ -20,7 +20,7 @@ export interface Scan {
   way: KeySearchWay | undefined;
   /** The jobs without fairness keys. */
   plain: OrderScan;
-  /** Those with fairness keys, if it takes the front of the queue. */
+  /** The jobs with fairness keys, if the claim leases from the front of the queue. */
   fair: OrderScan | undefined;
   /** All jobs up to here have committed, or are marked. Undefined when that is not known. */
   committedUpTo: number | undefined;
@@ -34,26 +34,27 @@ interface Run {
 
 const scansOf = ({ plain, fair }: Scan): OrderScan[] => (fair ? [plain, fair] : [plain]);
 
-/** What the rows of a claim tell of the jobs with fairness keys. It took `ms`, with all that it waited for. */
+/** Notes what a claim shows about the jobs with fairness keys. It took `ms`, including all that it waited for. */
 function noteKeys(scan: Scan, rows: ClaimedRow[], slots: number, ms: number): void {
   const { known, way } = scan;
   const [row] = rows;
-  // Behind a cheap walk, nobody needs the floor of these jobs.
+  // While walks are cheap, no scan floor of jobs with keys is needed.
   if (isWalk(way) && known.keySearch.took(row?.ms ?? ms, slots, row !== undefined)) known.fair = undefined;
   if (!row || !known.fair) return;
   const { first_rank: rank, first_position: position, holds_all } = row;
   const endsEarly = scansOf(scan).some(({ cut }) => cut);
   if (holds_all !== undefined && !endsEarly) known.keySearch.tookFront(row.ms ?? ms, holds_all);
-  // Until it is known up to where all has committed, no floor rises.
+  // With -1 no floor rises: it is not known up to where all jobs have committed.
   if (typeof rank === 'number' && typeof position === 'number')
     known.fair.floor.sawFirst(rank, position, scan.committedUpTo ?? -1, rows.length);
 }
 
-/** What claims scan, what they find out about it, and what they do at the ends of their scans. */
+/** Chooses what claims scan, notes what they find, and raises scan floors where scans end. */
 export function createScans(arrivals: Arrivals, { raise, checkSlow }: RaiseFloor) {
   /**
-   * Whether the scan of the front comes to the end of the order. Where it does not yet, surveys begin, and claims walk meanwhile:
-   * they would see the jobs without a key before those with one, or the other way round.
+   * Whether scans of the front reach the end of both orders: the jobs with a key, and those without. If not, surveys
+   * begin, and claims walk meanwhile. A scan that reaches the end of one order only would prefer the jobs of that
+   * order.
    */
   function seesAll(known: QueueMemory, upTo: number): boolean {
     known.fair ??= newScanOrder(known.queueId, { hasKeys: true });
@@ -62,14 +63,14 @@ export function createScans(arrivals: Arrivals, { raise, checkSlow }: RaiseFloor
       const { cut } = order.floor.ranges(upTo);
       if (!cut) continue;
       seesAll = false;
-      // An outage shows in the claim.
+      // In an outage, the claim itself fails and tells it.
       if (!order.run) raise(order, cut, false).catch(() => undefined);
     }
     return seesAll;
   }
 
   return {
-    /** Chooses what a claim scans. `wish` is how it would look for fairness keys. */
+    /** Chooses what a claim scans. `wish`: how it is to look for fairness keys, if that is possible. */
     choose(known: QueueMemory, wish: KeySearchWay | undefined): Scan {
       known.claimed = true;
       const committedUpTo = arrivals.committedUpTo();
@@ -99,11 +100,12 @@ export function createScans(arrivals: Arrivals, { raise, checkSlow }: RaiseFloor
       arrivals.distrust();
     },
 
-    /** Raises the floors of scans that came to an end before the end of the order. Returns what claims may find now. */
+    /** Raises the scan floor of each order whose scan ended early. Returns `leases`, with what claims may find now. */
     async raiseAll(scan: Scan, rows: LeasedRow[], slots: number, leases: Leases): Promise<Leases> {
       const raising = scansOf(scan).flatMap(({ order, cut }) => {
         if (!cut) return [];
-        // Jobs with fairness keys may take all slots, while those without lie behind the piece. Or the other way round.
+        // Jobs of the other order may take all slots, again and again, while the jobs of this order lie above the
+        // piece.
         const isHidden =
           !rows.some(({ fairness_key }) => (fairness_key !== null) === order.hasKeys) &&
           performance.now() > order.surveys.until + TOGETHER_MS;

@@ -22,10 +22,13 @@ interface Verbs {
   leaseEnds: LeaseTimes;
 }
 
-/** A settlement takes less time than this. So a lease that runs for longer does not run out meanwhile. */
+/** A settlement takes less time than this. A lease that still runs for longer cannot run out while it is settled. */
 const SETTLED_MS = 5000;
 
-/** Whether the claim may go in the round trip of its acks: nothing else is settled, and it cannot get their jobs. */
+/**
+ * Whether the claim may share the round trip of its acks. It may if there are only acks, and it cannot get their jobs
+ * again.
+ */
 function mayGoAlong(
   { claim: _, acks = [], ...others }: SettleAndClaimRequest,
   leaseEnds: LeaseTimes,
@@ -36,7 +39,7 @@ function mayGoAlong(
   return acks.every(({ id }) => (leaseEnds.take(id) ?? 0) > until);
 }
 
-/** Begins a claim before it is known what its settlement comes to. */
+/** Begins a claim while its settlement still runs. */
 function begin(claim: Verbs['claim'], asked: ClaimRequest, settling: Promise<unknown>) {
   let abandon: () => void = () => undefined;
   const onHangup = (gone: () => void) => {
@@ -52,9 +55,9 @@ const isOfGroup = (answer: ItemAnswer<Acked>): boolean =>
   'result' in answer && typeof answer.result.group === 'string';
 
 /**
- * Settles and claims. The claim goes in the round trip of the settlement where that is possible, and otherwise when the
- * settlement is committed. A claim that is refused does not refuse what is settled: the caller is told both.
- * See docs/decisions/0044-settle-with-claim.md.
+ * Settles and claims. If possible, both share a round trip. Otherwise the claim begins when the settlement is
+ * committed. If the claim is refused, what is settled stays settled: the caller is told both. See
+ * docs/decisions/0044-settle-with-claim.md.
  */
 export const createSettleAndClaim =
   ({ settle, claim, leaseEnds }: Verbs) =>
@@ -70,7 +73,10 @@ export const createSettleAndClaim =
       isSettled = resolve;
     });
 
-    /** Each ack tells when it is in a round trip. The claim goes with the last, if all are of the queue that it looks at first. */
+    /**
+     * Each ack calls this when it is in a round trip. The claim joins the round trip of the last ack, if all acks are
+     * of the queue that the claim looks at first.
+     */
     const thenClaims = (queue: string): boolean => {
       left = queue === first ? left - 1 : Number.NaN;
       if (left === 0) along = runFor(who, () => begin(claim, asked, settling));
@@ -88,7 +94,8 @@ export const createSettleAndClaim =
     }
     try {
       const jobs = await (along?.jobs ?? claim(asked));
-      // The next job of a group could not be claimed before the ack was committed. A claim that waits is woken for it.
+      // After the ack of a job of a group, the next job of that group is ready only when the ack is committed: it was
+      // too early for this claim. So it looks once more. (A claim that waits is woken.)
       const again = along && jobs.length === 0 && !asked.wait_seconds && settled.acks.some(isOfGroup);
       return { ...settled, jobs: again ? await claim(asked) : jobs, refusal: undefined };
     } catch (error) {

@@ -1,14 +1,14 @@
 import type { LeasedJob } from '../verbs/claims.ts';
-import { isGivenUp, standAgain, wantOnly } from './claim.ts';
+import { backInLine, isGivenUp, wantOnly } from './claim.ts';
 import type { Action, Event } from './events.ts';
 import {
   enterStatement,
   fail,
-  findNothing,
   finish,
+  foundNothing,
+  joinNextTrip,
   leaveStatement,
   proceed,
-  pump,
   type State,
   unblock,
   wake,
@@ -16,11 +16,11 @@ import {
 import { isOutside, isVisitorOf, mayHoldMore, nextBatch, waitersFor } from './waitLine.ts';
 
 /*
- * Serves claims in the order in which they came. A claim visits its queues one after the other, and takes all that it can get.
- * If it found nothing, it waits in the wait lines of all of them until it is woken.
+ * Serves claims in the order in which they came. A claim visits its queues one after the other, and takes all that it
+ * can get. If it found nothing, it waits in the wait lines of all of them until it is woken.
  *
- * This is all that decides so: no I/O, no clock, no promise. `step` is told what happened, and says what to do
- * (dispatcher.ts does it). test/claim/step.test.ts drives it through random events.
+ * This file and moves.ts decide all of that, without I/O, clock or promise. `step` is told what happened. It returns
+ * what to do, and actor.ts does it. test/claim/step.test.ts drives it through random events.
  */
 
 const handlers: { [Type in Event['type']]: (state: State, event: Extract<Event, { type: Type }>) => void } = {
@@ -28,12 +28,12 @@ const handlers: { [Type in Event['type']]: (state: State, event: Extract<Event, 
     claim.arrival = state.arrivals++;
     if (state.isClosed) wantOnly(claim, 'look');
     state.lines.enterAll(claim);
-    pump(state, state.lines.of(claim.queues[0] as string), 'first');
+    joinNextTrip(state, state.lines.of(claim.queues[0] as string), 'first');
   },
 
   'wait over'(state, { claim }) {
     wantOnly(claim, 'look');
-    // A claim that has not looked everywhere yet still does.
+    // A claim that has not looked at all of its queues yet still does.
     if (claim.state === 'waiting') finish(state, claim);
   },
 
@@ -43,7 +43,7 @@ const handlers: { [Type in Event['type']]: (state: State, event: Extract<Event, 
     if (claim.state === 'answered') {
       if (!claim.name) state.actions.push({ type: 'give back', jobs: claim.jobs });
     } else if (claim.state !== 'in a statement') finish(state, claim);
-    // A claim in a statement is answered after it.
+    // A claim in a statement is answered when the statement ends.
   },
 
   closed(state) {
@@ -61,7 +61,7 @@ const handlers: { [Type in Event['type']]: (state: State, event: Extract<Event, 
     const line = state.lines.find(queue);
     if (!line || line.leaves) return;
     line.woken = true;
-    pump(state, line);
+    joinNextTrip(state, line);
   },
 
   passing({ lines, actions }, { queue, jobs }) {
@@ -83,13 +83,13 @@ const handlers: { [Type in Event['type']]: (state: State, event: Extract<Event, 
       return;
     }
     line.state = 'idle';
-    // Somebody may have created the queue after the look for it, and woken the line. It asks again.
+    // The line was woken since it asked: somebody may have created the queue. `left` has it ask again.
     if (line.wakes !== line.asked) return;
     line.missing = true;
     line.woken = false;
     line.leaves = true;
     const visitors = line.claims.filter((claim) => isVisitorOf(line, claim));
-    findNothing(state, line, visitors);
+    foundNothing(state, line, visitors);
   },
 
   began({ actions }, { line, trip }) {
@@ -103,7 +103,7 @@ const handlers: { [Type in Event['type']]: (state: State, event: Extract<Event, 
 
   left(state, { line, hadBegun }) {
     if (!hadBegun) line.state = 'idle';
-    pump(state, line);
+    joinNextTrip(state, line);
     state.lines.dropIfEmpty(line);
   },
 
@@ -127,19 +127,20 @@ const handlers: { [Type in Event['type']]: (state: State, event: Extract<Event, 
       claim.starved = leases.scarce ?? false;
     }
     for (const [i, claim] of claims.entries()) {
-      // A claim that got nothing although there is more is among the first of the next statement.
+      // There may be more jobs, and this claim got none. It stays in line, and is among the first of the next
+      // statement.
       const isNext = more && leases.jobs[i]?.length === 0 && !isGivenUp(claim);
-      if (isNext) standAgain(claim);
+      if (isNext) backInLine(claim);
       else proceed(state, claim, line);
     }
-    if (!more) findNothing(state, line, visitors);
+    if (!more) foundNothing(state, line, visitors);
   },
 
   failed(state, { line, statement, error }) {
     if (statement) {
       leaveStatement(statement);
-      for (const claim of statement.claims) standAgain(claim);
-      // A claim that is in a statement elsewhere looks here when it comes back.
+      for (const claim of statement.claims) backInLine(claim);
+      // A claim of this line may be in a statement of another queue. It looks here when it is back.
       line.woken = true;
     }
     for (const claim of [...line.claims]) if (claim.state !== 'in a statement') fail(state, claim, error);
@@ -152,7 +153,7 @@ const handlers: { [Type in Event['type']]: (state: State, event: Extract<Event, 
       if (error === undefined) proceed(state, claim, line);
       else fail(state, claim, error);
     }
-    pump(state, line);
+    joinNextTrip(state, line);
     state.lines.dropIfEmpty(line);
   },
 };

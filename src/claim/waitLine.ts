@@ -6,17 +6,22 @@ export interface Statement {
   line: WaitLine;
   /** In the order of arrival. */
   claims: Claim[];
-  /** They look at the queue for the first time. If it is empty, this tells them so, though not all of them are served. */
+  /**
+   * All claims of the line that look at the queue for the first time. An empty result is the answer for all of them.
+   */
   visitors: Claim[];
   /** How many jobs its claims may lease together. */
   slots: number;
   /** It runs outside of any round trip. */
   isOutside: boolean;
-  /** All of its claims get what they asked for. Until that is known, one of them may get nothing, and be the first again. */
+  /**
+   * It is known that all of its claims get what they asked for. Before, one may get nothing and be the first in line
+   * again.
+   */
   isFilled: boolean;
 }
 
-/** A round trip as a wait line knows it: by its number, and by none when the line has left it. */
+/** The round trip that a wait line has joined. It has no number any more once the line has left it. */
 export interface Trip {
   number: number | undefined;
 }
@@ -28,18 +33,23 @@ export interface WaitLine {
   /**
    * idle     it joins a round trip as soon as there is a reason to look
    * joining  it takes part in the next round trip of its queue
-   * blocked  its next claims might overtake others, who are in a statement. It joins when that is decided
+   * blocked  its next claims might overtake claims that are in a statement. It goes on when that statement is decided
    */
   state: 'idle' | 'joining' | 'blocked';
-  /** Under way. While one runs outside of any round trip, the line joins none: later claims must not overtake. */
+  /**
+   * Those that run. While one of them runs outside of any round trip, the line joins none, so that nobody is overtaken.
+   */
   statements: Statement[];
-  /** Its last statement left its round trip. The next one will do so, too, and not see what that inserts. */
+  /**
+   * Its last statement left its round trip. The next one will leave, too. So it will not see what its round trip
+   * inserts.
+   */
   leaves: boolean;
   /** Something may be ready that was not when the line last looked. */
   woken: boolean;
   /** There was no queue of this name when it last asked. */
   missing: boolean;
-  /** When in each second it looks without being woken. */
+  /** When in each second it looks without being woken (polls.ts). */
   moment: number;
   /** The round trip in which it last looked. */
   trip: Trip | undefined;
@@ -78,7 +88,7 @@ function leave(line: WaitLine, claim: Claim): void {
   if (at >= 0) line.claims.splice(at, 1);
 }
 
-/** It is not in a statement, and looks at this queue for the first time. */
+/** Whether a claim is about to look at this queue for the first time. */
 export const isVisitorOf = (line: WaitLine, claim: Claim): boolean =>
   claim.state === 'visiting' && claim.queues[claim.visit] === line.name;
 
@@ -88,7 +98,7 @@ export const hasReason = (line: WaitLine): boolean =>
 
 export const isOutside = (line: WaitLine): boolean => line.statements.some((one) => one.isOutside);
 
-/** The first arrival that may not be overtaken: that claim is in a statement, and may get nothing there. */
+/** The arrival of the first claim that may not be overtaken: it is in a statement, and may come back without a job. */
 function firstUndecided(line: WaitLine): number {
   let first = Number.POSITIVE_INFINITY;
   for (const { isFilled, claims } of line.statements)
@@ -144,7 +154,7 @@ export function createWaitLines() {
   const byMoment = Array.from({ length: MOMENTS }, () => new Set<WaitLine>());
   let opened = 0;
 
-  /** A line that was dropped before leaves the newer line of its queue alone. */
+  /** There may be a newer line of the same queue by now. That one stays. */
   function dropIfEmpty(line: WaitLine): void {
     if (line.claims.length > 0 || line.state === 'joining') return;
     if (lines.get(line.name) === line) lines.delete(line.name);

@@ -11,8 +11,8 @@ import {
 } from './countJobs.ts';
 
 /*
- * What this replica remembers of the sizes of its queues. There is one such memory: looks at queues and the duty that counts for
- * the metrics both count through it. So each serves the other's counts of large queues.
+ * What this replica remembers of the sizes of its queues. There is one such memory: looks at queues and the duty that
+ * counts for the metrics both count through it. So each can use what the other has counted of large queues.
  */
 
 /** The counts of a queue. */
@@ -22,16 +22,23 @@ interface Counted {
   /** When the count began, and how long it took. */
   at: number;
   ms: number;
-  /** It serves for so long, however quickly it was made. */
+  /** The count may be used for at least this long, even if it was made quickly. */
   servesMs: number;
 }
 
-/** The counts of large queues serve until they are this many times as old as counting all of these queues takes. They are renewed from half that age on. */
+/**
+ * How old a count of a large queue may get, as a multiple of the time that it takes to count all of them. From half
+ * that age on it is renewed. Example: counting takes 2 s. Then counts are used for 40 s, and renewed after 20 s.
+ */
 const MAX_AGE = 20;
-/** Queues that had up to this number of jobs together, when last counted, go together in a statement. */
+/**
+ * One statement counts several queues, if they had at most this number of jobs together when they were last counted.
+ */
 const BATCH = 100_000;
 
-/** The first of these queues, up to BATCH jobs together. `sizeOf`: how many jobs a queue had, if that is known. */
+/**
+ * The first of these queues that have up to BATCH jobs together. `sizeOf`: how many jobs a queue had, if that is known.
+ */
 function firstBatch(ids: number[], sizeOf: (id: number) => number | undefined): number[] {
   let jobs = 0;
   return ids.filter((id, i) => {
@@ -94,7 +101,7 @@ export function createCountCache(db: Db, leasesFrom: () => string) {
     return counting;
   }
 
-  /** The queues whose counts are older than this fraction of the age up to which they serve. */
+  /** The queues whose counts are older than this fraction of the age that they may have. */
   function olderThan(fraction: number, ids: number[]): number[] {
     const cost = ids.reduce((sum, id) => sum + (known.get(id)?.ms ?? 0), 0);
     const oldest = performance.now() - fraction * MAX_AGE * cost;
@@ -109,11 +116,14 @@ export function createCountCache(db: Db, leasesFrom: () => string) {
 
     countBatch,
 
-    /** The queues whose counts are too old to serve. A count that began since `time` serves in any case. */
+    /** The queues whose counts are too old to be used. A count that began after `time` is never too old. */
     tooOld: (ids: number[], time: number): number[] =>
       olderThan(1, ids).filter((id) => countedAt(id) < time - (known.get(id)?.servesMs ?? 0)),
 
-    /** Renews the counts that are halfway to too old, with pauses, so that requests need not wait for them. */
+    /**
+     * Renews the counts that have reached half the age that they may have. It pauses between them. So requests need not
+     * wait for counts.
+     */
     async refresh(ids: number[]): Promise<void> {
       const old = olderThan(1 / 2, ids);
       if (refreshing || old.length === 0) return;
@@ -125,13 +135,13 @@ export function createCountCache(db: Db, leasesFrom: () => string) {
           return left.filter((id) => known.has(id) && countedAt(id) < started);
         });
       } catch {
-        // Nobody waits for this count. An outage shows when a request does.
+        // Nobody waits for this count. In an outage, a request that counts will tell it.
       } finally {
         refreshing = false;
       }
     },
 
-    /** Drops what is known of a queue, and what a count that is under way will find. */
+    /** Forgets the count of a queue, and the result of any count that runs now. */
     drop(id: number): void {
       known.delete(id);
       underWay.delete(id);

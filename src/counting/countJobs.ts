@@ -23,8 +23,8 @@ export interface Count {
 }
 
 /**
- * A count that took longer than SLOW_MS, and than SLOW_JOB_MS for each job, has read index entries of jobs that are gone. Such counts
- * are made for a share of the time only ('whole counts').
+ * A count that takes longer than SLOW_MS, and than SLOW_JOB_MS for each job, has read index entries of jobs that are
+ * gone. Such counts may take a share of the time only ('whole counts').
  */
 const SLOW_MS = 5;
 const SLOW_JOB_MS = 0.001;
@@ -36,7 +36,7 @@ export const countsOf = ({ id, cut, oldest_ready_age_seconds, ...counts }: Count
 
 export const jobsIn = (counts: JobCounts): number => Object.values(counts).reduce((sum, n) => sum + n, 0);
 
-/** Runs the statement that counts jobs. `leasesFrom`: no lease that runs still ends before this time. */
+/** Runs the statement that counts jobs. `leasesFrom`: all running leases end after this time. */
 export function createJobCounter(db: Db, leasesFrom: () => string) {
   let aboveFloorsUntil = 0;
 
@@ -66,8 +66,9 @@ export function createJobCounter(db: Db, leasesFrom: () => string) {
       ),
 
     /**
-     * Counts up to `limits` jobs of each queue. An old transaction keeps the index entries of jobs that are gone, and counts get slow.
-     * Then it leaves out what lies below the stored scan floors for a while: the dead entries lie there.
+     * Counts up to `limits` jobs of each queue. While a transaction is old, index entries of jobs that are gone stay,
+     * and counts get slow. These entries are below the stored scan floors. So after a slow count, it leaves out what is
+     * below them for a while.
      */
     async upTo(ids: number[], limits: number[]): Promise<Count> {
       const began = performance.now();

@@ -5,18 +5,22 @@ import type { CountCache } from './countCache.ts';
 import { countsOf } from './countJobs.ts';
 
 /**
- * A request counts its smallest queues anew, up to this number of jobs in all. 10,000 jobs take 1 ms, or 3 ms before they
- * are vacuumed.
+ * Each request counts its smallest queues anew, up to this number of jobs together. 10,000 jobs take 1 ms, or 3 ms
+ * before they are vacuumed.
  */
 const ANEW = { alone: 100_000, amongOthers: 10_000 };
 /** Jobs to count on the first look at a queue, because nothing is known of its size yet. */
 const FIRST_LOOK = 1000;
-/** A request waits this long for all its counts together. A count that is under way goes on, for requests that come later. */
+/**
+ * A request waits this long for all of its counts together. A count that takes longer goes on, for later requests.
+ */
 const LONGEST_WAIT_MS = 4000;
 
 const stillCounting = () => unavailable('A very large queue is still being counted.');
 
-/** Waits for a count until a time of this process. @throws Refusal `unavailable` when it takes longer */
+/**
+ * Waits for a count, until the time `until` (of performance.now()). @throws Refusal `unavailable` when it takes longer
+ */
 function waitFor<T>(count: Promise<T>, until: number): Promise<T> {
   const late = sleep(Math.max(0, until - performance.now()), undefined, { ref: false }).then(() => {
     throw stillCounting();
@@ -26,7 +30,7 @@ function waitFor<T>(count: Promise<T>, until: number): Promise<T> {
 
 /** Counts jobs by state: small queues at each call, large queues now and then, in proportion to the cost. */
 export function queueCounter(cache: CountCache) {
-  /** The number of jobs of each queue to count anew. The smallest queues come first, until the budget is used up. */
+  /** How many jobs of each queue may be counted anew. The smallest queues come first, until `budget` is used up. */
   function limitsOf(ids: number[], budget: number): number[] {
     const known = ids.map((id) => cache.of(id)?.jobs);
     const sizes = known.map((size) => size ?? 0);

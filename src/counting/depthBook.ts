@@ -2,8 +2,8 @@ import { JOB_STATES } from '../job.ts';
 import { type JobCounts, jobsIn } from './countJobs.ts';
 
 /*
- * The last count of every queue that has jobs or is paused, on this replica. A queue stands in it once, whether it has a row in
- * dibs.totals or not. So its jobs are among those of its own series, or of `(other)`, and never in both or in neither.
+ * The last count of every queue that has jobs or is paused, on this replica. A queue stands in it once, whether it has
+ * a row in dibs.totals or not. So the metrics show its jobs exactly once: under its name, or under `(other)`.
  */
 
 export interface Depth {
@@ -49,7 +49,7 @@ export function sumOf(depths: Depth[]): Depth {
 /** `rowIds`: the queues that have a row in dibs.totals now. */
 export function createDepthBook({ hasRow, rowIds }: { hasRow(id: number): boolean; rowIds(): number[] }) {
   const found = new Map<number, Found & { seenAt: number }>();
-  /** All of `found` together: a scrape must not add up a million queues. */
+  /** The sum of `found`, kept up to date: a scrape must not add up a million queues. */
   const all = zeros();
   let oldestOther: number | null = null;
   let oldestOfWalk: number | null = null;
@@ -81,7 +81,7 @@ export function createDepthBook({ hasRow, rowIds }: { hasRow(id: number): boolea
 
     of: (id: number): Depth | undefined => found.get(id)?.depth,
 
-    /** All queues were looked at since then. Those that were not seen are gone. */
+    /** All queues were looked at since `began`. Those that were not seen are gone. */
     walked(began: number): void {
       walkBegan = began;
       oldestOther = oldestOfWalk;

@@ -10,26 +10,31 @@ import { createOwnCounts } from './ownCounts.ts';
 import { createWalk } from './walk.ts';
 
 /*
- * How many jobs each queue has, for the metrics, the overview and the samples. They are counted only while somebody looks, for a share
- * of the time. So a database with many jobs is counted more rarely, not at a higher price. Each number says how old it is.
+ * How many jobs each queue has, for the metrics, the overview and the samples. They are counted only while somebody
+ * looks, and for a share of the time. So with more jobs, they are counted more rarely, at the same cost. Each number
+ * says how old it is.
  *
- * Queues with a row in dibs.totals are counted one by one: small ones at each run, large ones in turn. A walk counts the others.
+ * Queues with a row in dibs.totals are counted one by one: small ones at each run, large ones in turn. A walk counts
+ * the others.
  */
 
 const heldFor = prepared('metrics/horizon', row<{ seconds: number }>());
 
-/** A run goes on with the walk over the other queues for this long. Runs are this far apart, or farther. */
+/** Each run walks over the other queues for RUN_MS. The next one begins EVERY_MS later, or more. */
 const RUN_MS = 50;
 const EVERY_MS = 4000;
 /** Queues with fewer jobs are counted at each run. */
 const SMALL = 2000;
-/** The count of a large queue serves looks at queues for so long, until it is counted for them. */
+/** Looks at queues may use the count of a large queue for this long. Then they count it themselves. */
 const SERVES_MS = 60_000;
 
-/** The first one who looks waits up to this long until all queues are counted. */
+/** Whoever looks first waits this long at most until all queues are counted. */
 const FIRST_MS = 2000;
 
-/** Seconds until a queue is empty, when it shrinks by so many jobs a second. Undefined while it does not shrink, or is paused. */
+/**
+ * Seconds until a queue is empty, when it shrinks by so many jobs a second. Undefined while it does not shrink, or is
+ * paused.
+ */
 export function drainSeconds(
   { counts }: Pick<Depth, 'counts'>,
   shrinking: number | undefined,
@@ -69,8 +74,8 @@ export function createDepths({ db, totals, cache }: { db: Db; totals: Totals; ca
   let restUntil = 0;
 
   /**
-   * Counts once more, until all queues are counted or `ms` are over. If a count is under way, it waits for that one. The time beyond
-   * `ms` counts as time of the duty.
+   * Counts once more, until all queues are counted or `ms` are over. If a count is under way, it waits for that one.
+   * The time after `ms` is taken from the share of time of the duty.
    */
   function countNow(ms = 0): Promise<void> {
     const began = performance.now();
@@ -86,7 +91,9 @@ export function createDepths({ db, totals, cache }: { db: Db; totals: Totals; ca
   return {
     countNow,
 
-    /** Somebody looks. Who is the first one may wait for the numbers: they come later where there are very many jobs. */
+    /**
+     * Notes that somebody looks. Whoever looks first waits for the numbers, but for FIRST_MS at most.
+     */
     async watch(): Promise<void> {
       const isFirst = !totals.isWatched();
       totals.watch();
@@ -94,7 +101,7 @@ export function createDepths({ db, totals, cache }: { db: Db; totals: Totals; ca
       const first = totals
         .flush()
         .then(() => countNow(FIRST_MS))
-        // An outage shows in the numbers. The duty logs it.
+        // In an outage, the numbers are missing, and the duty logs why.
         .catch(() => undefined);
       await Promise.race([first, sleep(FIRST_MS, undefined, { ref: false })]);
     },
@@ -104,7 +111,7 @@ export function createDepths({ db, totals, cache }: { db: Db; totals: Totals; ca
       if (totals.isWatched() && performance.now() >= restUntil) await countNow();
     },
 
-    /** Of a queue, as it was counted last. */
+    /** The depth of a queue, as it was counted last. */
     of: book.of,
 
     /** All queues without a row together. Undefined until each of them was counted once. */

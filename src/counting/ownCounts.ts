@@ -4,7 +4,10 @@ import type { CountCache } from './countCache.ts';
 import { type CountRow, countsOf } from './countJobs.ts';
 import type { DepthBook } from './depthBook.ts';
 
-/** Counts the queues that have a row in dibs.totals. Large ones are counted in turn: one batch of them, or batches until a time. */
+/**
+ * Counts the queues that have a row in dibs.totals. Small ones are all counted. Large ones take turns: one batch of
+ * them, and more until the time `until`.
+ */
 export function createOwnCounts(context: {
   totals: Totals;
   cache: CountCache;

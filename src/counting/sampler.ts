@@ -7,17 +7,21 @@ import type { Depths } from './depths.ts';
 import { ALL } from './samples.ts';
 
 /*
- * Writes the samples of a minute (table dibs.samples, docs/decisions/0039-samples.md). The first replica that finds a minute missing
- * writes it. A minute in which nothing moves and nobody looks is not written: reading fills it with the minute before.
+ * Writes the samples of a minute (table dibs.samples, docs/decisions/0039-samples.md). The first replica that finds a
+ * minute missing writes it. A minute in which nothing moves and nobody looks is not written: reading fills it with the
+ * minute before.
  */
 
-/** So many queues have samples: the busiest ones. */
+/** This number of queues have samples: the busiest ones. */
 const MOST_QUEUES = 100;
-/** A replica looks up to so long after a minute has begun. So not all of them count for it. */
+/**
+ * Each replica looks at another time, up to this long after a minute has begun. The first one counts. The others find
+ * its samples.
+ */
 const LATEST_MS = 10_000;
 /** Large queues are counted for this long in a minute. */
 const COUNT_MS = 500;
-/** Counts that are older tell nothing of this minute. */
+/** A count that is older than this is not used as a sample. */
 const OLDEST_COUNT_MS = 10 * MINUTE_MS;
 
 const statements = {
@@ -38,11 +42,11 @@ interface Row {
 export function createSampler({ db, totals, depths }: { db: Db; totals: Totals; depths: Depths }) {
   const offset = Math.random() * LATEST_MS;
   const minuteNow = () => Math.floor((performance.now() - offset) / MINUTE_MS);
-  /** The last minute of this process in which it looked, and when. It does not look at once when it starts. */
+  /** The last minute in which it looked, and when it did. A new process waits for the next minute. */
   let lookedIn = minuteNow();
   let lookedAt = 0;
 
-  /** The busiest queues that have jobs or had something to do, and all together. None, when there is nothing at all. */
+  /** The busiest queues, and a row for all queues together. No rows if no queue has jobs or had anything to do. */
   function rowsOf(): Row[] {
     const own = totals
       .rows()
@@ -62,7 +66,7 @@ export function createSampler({ db, totals, depths }: { db: Db; totals: Totals; 
     return [{ id: ALL, depth: sum }, ...own.slice(0, MOST_QUEUES)];
   }
 
-  /** Writes this minute. Where there is nothing to write, it has nothing to show. */
+  /** Writes the samples of this minute. Returns whether there were any. */
   async function write(): Promise<boolean> {
     await totals.flush();
     await depths.countNow(COUNT_MS);
@@ -88,7 +92,7 @@ export function createSampler({ db, totals, depths }: { db: Db; totals: Totals; 
     /** A run of the duty. */
     async run(): Promise<void> {
       const minute = minuteNow();
-      // What moved in the minute before the last look may have come after its samples.
+      // Jobs may have moved in the minute before the last look, but after its samples were written.
       if (minute === lookedIn || !(totals.isWatched() || totals.movedAt() > lookedAt - MINUTE_MS)) return;
       const now = performance.now();
       const [found] = await db.query(statements.due);

@@ -3,13 +3,13 @@ import { planned, row } from '../postgres/statements.ts';
 import { MEASURES, type Measure, type Samples, type SamplesRequest, type Series } from '../verbs/counting.ts';
 
 /*
- * The last day of the busiest queues, minute by minute: what the charts of the dashboard show of the time before somebody
- * looked. sampler.ts writes them.
+ * The last day of the busiest queues, minute by minute: what the charts of the dashboard show of the time before
+ * somebody looked. sampler.ts writes them.
  */
 
 /** The queue id under which all queues stand together. */
 export const ALL = 0;
-/** So many points at most has an answer, for each queue. */
+/** An answer has at most this number of points for each queue. */
 const MOST_POINTS = 120;
 
 interface SampleRow {
@@ -32,10 +32,13 @@ const samplesOf = planned('counting/samples_read', row<SampleRow>());
 
 const timeOf = (at: number) => new Date(at * 1000).toISOString();
 
-/** Three digits say enough of a rate. */
+/** Three digits of a rate are enough. */
 const rounded = (n: number) => Number(n.toPrecision(3));
 
-/** What happened in a second between two samples. Totals begin anew when a queue gets its row again. */
+/**
+ * What happened each second between two samples. A queue that lost its row and got one again has totals that begin at
+ * 0.
+ */
 function rate(
   now: number | null | undefined,
   before: number | null | undefined,
@@ -49,8 +52,8 @@ function rate(
 const NUMBERS = ['ready', 'waiting', 'leased', 'dead', 'enqueued', 'acked', 'failed', 'died'] as const;
 
 /**
- * The rows of a queue at these points. Nobody writes a minute in which nothing moves. So where the rows before and after a gap say the
- * same, the one before holds in it. Otherwise nobody knows.
+ * The rows of a queue at these points. A minute in which nothing moves is not written. So if the rows before and after
+ * a gap are equal, the row before holds in the gap. If they differ, the gap is unknown.
  */
 function rowsAt(rows: SampleRow[], points: number[]): (SampleRow | undefined)[] {
   let next = 0;
@@ -64,7 +67,7 @@ function rowsAt(rows: SampleRow[], points: number[]): (SampleRow | undefined)[] 
   });
 }
 
-/** The series of a queue. The first point is the one before those that are told. */
+/** The series of a queue. The first of `points` is only the start of the first rate. */
 function seriesOf(rows: SampleRow[], points: number[], seconds: number): Series {
   const series = Object.fromEntries(MEASURES.map((measure) => [measure, [] as (number | null)[]])) as Series;
   const found = rowsAt(rows, points);
@@ -84,7 +87,7 @@ function seriesOf(rows: SampleRow[], points: number[], seconds: number): Series 
   return series;
 }
 
-/** The sum of series. A point that none of them knows stays unknown. */
+/** The sum of series. A point that is unknown in all of them stays unknown. */
 function sumOf(all: Series[], points: number): Series {
   const add = (values: number[], measure: Measure) =>
     measure === 'oldest_ready_age_seconds' ? Math.max(...values) : values.reduce((sum, n) => sum + n, 0);
@@ -97,7 +100,9 @@ function sumOf(all: Series[], points: number): Series {
   ) as Series;
 }
 
-/** Tells the samples of the last minutes. With more than MOST_POINTS minutes, a point stands for two of them, and so on. */
+/**
+ * Tells the samples of the last minutes. With more than MOST_POINTS minutes, a point stands for two of them, and so on.
+ */
 export function createSamples({ db }: { db: Db }) {
   return async ({ minutes, queue, visible = null }: SamplesRequest): Promise<Samples> => {
     const step = Math.ceil(minutes / MOST_POINTS);

@@ -22,7 +22,7 @@ interface Page {
 
 interface Walk {
   began: number;
-  /** The last queue of the pages that are done. */
+  /** The last queue of the pages before. */
   after: number;
   page: Page | undefined;
 }

@@ -1,7 +1,7 @@
 import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 
-/** Of this owner, the rows up to this id go. */
+/** The rows of `owner` up to this id are deleted. */
 interface Cut {
   owner: string;
   up_to: number;
@@ -14,7 +14,7 @@ interface Cuts {
   after: number;
 }
 
-/** The rows of a table that are kept, whoever has caused them. `owner` is the queue, or the caller. */
+/** How many rows of each table are kept. The owner of a row is its queue (history) or its caller (audit). */
 const TABLES = {
   history: {
     most: 5_000_000,
@@ -29,8 +29,8 @@ const TABLES = {
 };
 
 /**
- * Deletes rows of a table that has too many, the oldest of the owners that have most. So nobody fills the disk, and nobody
- * pushes out the rows of others. Replicas that do it at the same moment find about the same rows.
+ * Deletes rows of a table that has too many: the oldest rows of the owners that have most. So no owner can fill the
+ * disk, or drive out the rows of others. Replicas that do it at the same time find about the same rows.
  */
 export function cutTable({ db }: { db: Db }, name: keyof typeof TABLES, most = TABLES[name].most) {
   const { cuts: find, cut } = TABLES[name];

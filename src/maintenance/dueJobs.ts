@@ -4,12 +4,12 @@ interface QueueJobs {
   ids: string[];
 }
 
-/** A queue forgets the ids that are gone when they are this many. */
+/** The ids that were taken are dropped from a queue when they are this many. */
 const MOST_TAKEN = 5000;
 
 /** The jobs that a sweep has found and not moved yet, by queue. Queues alternate, and each keeps its order. */
 export function createDueJobs() {
-  /** `taken` of the ids are gone. Queues that were served last stand last. */
+  /** The first `taken` of the ids have been taken. Queues that were served last are last. */
   const queues = new Map<number, { ids: string[]; taken: number }>();
   let size = 0;
 
@@ -27,7 +27,7 @@ export function createDueJobs() {
     take(limit: number): QueueJobs[] {
       const parts: QueueJobs[] = [];
       let left = limit;
-      // Those with the fewest jobs come first: what they leave of their parts goes to the others.
+      // Queues with few jobs come first. What they do not use of their part goes to the others.
       const waiting = [...queues].slice(0, limit);
       waiting.sort(([, a], [, b]) => a.ids.length - a.taken - (b.ids.length - b.taken));
       for (const [i, [queueId, queue]] of waiting.entries()) {

@@ -47,7 +47,7 @@ const CLOCK_MS = 10_000;
 /** A revoked key is refused within a second, also where no notification arrives. */
 const KEYS_MS = 500;
 const KEY_USE_MS = 5000;
-/** At the latest. The repair asks for an earlier time itself. */
+/** The repair of groups runs at least this often. If it needs to, it asks for an earlier run. */
 const GROUPS_MS = 60_000;
 
 interface Context {
@@ -77,17 +77,17 @@ interface Context {
   log: (error: unknown, message: string) => void;
 }
 
-/** Patrols go on for 35 s after the last thing was done: the rarest ones begin 30 s after the one before. */
+/** Patrols go on for this long after the replica last did something. The rarest patrols are 30 s apart. */
 const PATROLS_MS = 35_000;
 
-/** While all replicas doze, one of them deletes what nobody sees any more, so often. */
+/** While all replicas doze, one of them deletes this often what nobody can see any more. */
 const UNSEEN_MS = 20_000;
 
 const always = () => true;
 
 /**
- * All duties. While the replica dozes, the due look (sql/maintenance/next_due.sql) says when `rescue`, `promote`, `expire`,
- * `schedules`, `operations` and `prune_jobs` run.
+ * All duties. While the replica dozes, the due look (sql/maintenance/next_due.sql) says when `rescue`, `promote`,
+ * `expire`, `schedules`, `operations` and `prune_jobs` run.
  */
 function dutiesOf(context: Context): Duty[] {
   const { clock, repair, claims, keys, arrivals, count, operations, rest } = context;

@@ -4,13 +4,13 @@ export interface Duty {
   /** How long after its end it runs again, in ms, while this replica is awake (rest.ts). */
   everyMs: number;
   /**
-   * Returns true when there is more to do at once, or a number when it is due sooner than `everyMs` says. Each statement that
-   * it sends keeps PostgreSQL awake, so it sends none when it has nothing to do.
+   * Returns true when there is more to do at once, or a number when it is due sooner than `everyMs` says. Each
+   * statement that it sends keeps PostgreSQL awake, so it sends none when it has nothing to do.
    */
   run(): Promise<boolean | number>;
   /**
-   * Whether there is work for it while this replica dozes. Without this function it rests then. For work that one replica does
-   * for all, answer `rest.leads()`: it is true on the replica that looked last for what is due.
+   * Whether there is work for it while this replica dozes. Without this function it rests then. For work that one
+   * replica does for all, answer `rest.leads()`: it is true on the replica that looked last for what is due.
    */
   worksNow?(): boolean;
   /** How long after its end it runs again while the replica dozes, if that is longer than `everyMs`. */
@@ -37,7 +37,9 @@ export interface RunningDuty {
   stop(): Promise<void>;
 }
 
-/** Runs a duty at once, and then again and again: `everyMs` after each end while `isAwake()`, and when it is asked to. */
+/**
+ * Runs a duty at once, and then again and again: `everyMs` after each end while `isAwake()`, and when it is asked to.
+ */
 export function startDuty(
   duty: Duty,
   { isAwake = () => true, failed }: { isAwake?: () => boolean; failed(error: unknown): void },

@@ -1,13 +1,16 @@
 import { restAfter } from '../shareOfTime.ts';
 
-/** From one due look to the next, where nothing is due before. */
+/** The time from one due look to the next, if nothing is due earlier. */
 const LOOK_MS = 2000;
-/** Other replicas look so much later than the one that looked last: not all at once, and seldom at all. */
+/**
+ * All other replicas plan their look up to this much later than the one that looked last. They seldom look: before,
+ * they hear of the next look of that one.
+ */
 const JITTER_MS = 500;
-/** At a time at which something is due they look later, too: by the first of these, and up to the second. */
+/** When something is due, they give that one a head start: DUE_AFTER_MS, and a random part of DUE_JITTER_MS. */
 const DUE_AFTER_MS = 50;
 const DUE_JITTER_MS = 100;
-/** They leave what is due already to the one that has seen it, for so long. */
+/** What is due already, they leave to the replica that has seen it, for this long. */
 const LEFT_MS = 300;
 
 /** A duty, and in how many milliseconds it is due. */
@@ -16,7 +19,9 @@ export interface NextDue {
   in_ms: number;
 }
 
-/** When a replica that dozes looks next for what is due: by its own looks, and by those of the others that it heard of. */
+/**
+ * When a replica that dozes looks next for what is due: by its own looks, and by those of the others that it heard of.
+ */
 export function createNextLook(now: () => number) {
   /** When it looks, whether or not something is due. */
   let lookAt = 0;
@@ -36,18 +41,18 @@ export function createNextLook(now: () => number) {
       dueAt = Number.POSITIVE_INFINITY;
     },
 
-    /** This replica has looked. It took so long. */
+    /** This replica has looked. The look took `tookMs`. */
     looked(tookMs: number): void {
       leads = true;
       lookAt = now() + Math.max(LOOK_MS, restAfter(tookMs, 'due looks'));
     },
 
-    /** By the look of this replica, something is due in so many milliseconds. */
+    /** This replica saw that something is due in `ms`. */
     dueIn(ms: number): void {
       dueAt = now() + ms;
     },
 
-    /** Another replica has looked: something is due in so many milliseconds, or nothing. */
+    /** Another replica has looked. Something is due in `inMs`; undefined: nothing is. */
     heard(inMs: number | undefined): void {
       leads = false;
       lookAt = now() + LOOK_MS + Math.random() * JITTER_MS;

@@ -40,18 +40,24 @@ const statements = {
 
 /** A pass that has much to do looks this often for queues that have something to prune by now. */
 const LOOK_MS = 1000;
-/** When a look at all jobs was slow, index entries of jobs that are gone are in its way. Then there are fewer of them: src/shareOfTime.ts. */
+/**
+ * A look at all jobs that takes longer than this has read index entries of jobs that are gone. Then such looks become
+ * rarer (src/shareOfTime.ts).
+ */
 const SLOW_MS = 20;
-/** Looks in between find jobs whose retention ended in this time. */
+/** The looks between them find only jobs whose retention ended within this time. */
 const RECENT_SECONDS = 60;
 
-/** The number of rows that prune_answers.sql, prune_windows.sql, prune_claims.sql, prune_keys.sql, prune_audit.sql and prune_history.sql take at once. */
+/**
+ * How many rows those statements delete at once that do not delete jobs: prune_answers.sql, prune_windows.sql,
+ * prune_claims.sql, prune_keys.sql, prune_audit.sql, prune_history.sql.
+ */
 const BATCH = 1000;
 
 /** Deletes finished jobs that outlived the retention of their queue. Queues take turns, a chunk each. */
 export function pruneJobs({ db, throttle }: { db: Db; throttle: BulkThrottle }): () => Promise<boolean> {
   const chunk = throttle.chunks();
-  /** What there is to prune, by queue and state. What was served last stands last. */
+  /** What there is to prune, by queue and state. Those that were served last are last. */
   const left = new Map<string, Prunable & Last>();
   let lookedAt = Number.NEGATIVE_INFINITY;
   let wholeFrom = Number.NEGATIVE_INFINITY;
@@ -98,7 +104,9 @@ export function pruneJobs({ db, throttle }: { db: Db; throttle: BulkThrottle }):
   };
 }
 
-/** A row that commits more than `marginMs` after its time was over may stay for half a minute more. Nobody sees it. */
+/**
+ * A row that commits more than `marginMs` after its time was over may stay until the next full scan. Nobody sees it.
+ */
 const MARGINS = { marginMs: 500, fullScanMs: 30_000 };
 
 /** Deletes rows whose time is over, oldest first. Starts at a scan horizon. */

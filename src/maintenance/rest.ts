@@ -3,19 +3,19 @@ import { createNextLook, type NextDue } from './nextLook.ts';
 /*
  * When the duties of a replica run, and when they rest. A replica is
  *
- *   awake   Something was done here, or on another replica, in the last AWAKE_MS. All duties run at their periods. So it is, too,
- *           while notifications are not heard: nobody can tell it then what becomes due.
- *   dozing  Its duties rest. One statement every LOOK_MS, the due look, tells what is due and when something is next: a lease that
- *           ends, a `run_at`, an `expires_at`, a tick, a retention, an operation. What is due is done at once.
+ *   awake   Something was done here, or on another replica, in the last AWAKE_MS. All duties run at their periods. A
+ *           replica that hears no notifications is always awake: nobody can tell it what becomes due.
+ *   dozing  Its duties rest. One statement every LOOK_MS, the due look, tells what is due and when something is next: a
+ *           lease that ends, a `run_at`, an `expires_at`, a tick, a retention, an operation. What is due is done at once.
  *   asleep  Nobody asked for ASLEEP_MS. It sends nothing until the next time that it knows of.
  *
- * The replicas share the due looks. Whoever looks tells the others in the same statement, by NOTIFY, and they put off theirs. All
- * know the next time, so each of them would look then. It is the first one that does: it leads. No row and no lock says who leads.
- * A leader that is killed tells nothing any more, and the next replica looks in its place, LOOK_MS later or when something is due.
+ * The replicas share the due looks. The replica that looks tells the others in the same statement, by NOTIFY. Then they
+ * look later. The replica that looked last leads: its next look comes first. No row and no lock says who leads. If the
+ * leader is killed, it tells nothing any more. Then another replica looks, LOOK_MS later or when something is due.
  *
- * A replica that begins to do something tells the others (`active`), and they are awake along with it. So what it leaves behind
- * when it is killed is found as soon as ever. From its sleep it tells them before it does anything.
- * See docs/decisions/0065-duties-rest.md.
+ * A replica that begins to do something tells the others (`active`), and they are awake along with it. So if it is
+ * killed, what it leaves behind is found as quickly as always. A replica that was asleep tells them before it does
+ * anything. See docs/decisions/0065-duties-rest.md.
  */
 
 /** Longer than a request and its statements take, and than the periods of duties that note what was done. */
@@ -23,9 +23,9 @@ const AWAKE_MS = 6000;
 /** While things are done, a replica tells so this often. */
 const TELL_MS = 2000;
 const ASLEEP_MS = 300_000;
-/** A rest goes on in steps of this length, and looks anew where the clock was set meanwhile. */
+/** A rest is divided into steps of this length. After a step in which the clock was set, it looks at once. */
 const STEP_MS = 1000;
-/** The clock was set when it is off by more than this. */
+/** The clock was set if it differs by more than this from what was expected. */
 const CLOCK_SET_MS = 500;
 
 const now = () => performance.now();

@@ -10,8 +10,8 @@ const BEGINNING = '-infinity';
 const RECENT_MS = 60_000;
 
 /**
- * The scan horizon of a duty: the time up to which everything is dealt with. A sweep starts there, so that it walks over
- * no index entries of leases and schedules that are gone (floor/README.md says why that matters). The horizon is a
+ * The scan horizon of a duty: the time up to which everything is dealt with. A sweep starts there, so that it walks
+ * over no index entries of leases and schedules that are gone (floor/README.md says why that matters). The horizon is a
  * hint: now and then a sweep scans everything.
  * `marginMs`: a sweep begins so long before the one before. `fullScanMs`: full scans are at least so long apart.
  */
@@ -31,8 +31,8 @@ export function createScanHorizon(
     dealtWith: (): string => dealtWith,
 
     /**
-     * Goes on with a sweep where the last chunk ended. `chunk` returns the time that it has reached, or undefined at the
-     * end of the sweep. Returns true when there is more.
+     * Goes on with a sweep where the last chunk ended. `chunk` returns the time that it has reached, or undefined at
+     * the end of the sweep. Returns true when there is more.
      */
     async from(chunk: (from: string) => Promise<string | undefined>): Promise<boolean> {
       const started = performance.now();

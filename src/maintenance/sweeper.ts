@@ -27,7 +27,9 @@ interface Context {
   tally: Tally;
 }
 
-/** Jobs of one queue whose time has come, in the order of their times, and the last job of the page that they are from. */
+/**
+ * Jobs of one queue whose time has come, in the order of their times, and the last job of the page that they are from.
+ */
 interface Due {
   queue_id: number;
   /** With commas between them. */
@@ -39,9 +41,11 @@ interface Due {
 
 /** The number of jobs that one statement finds. */
 const PAGE = 10_000;
-/** A sweep that has much to do looks this often for jobs whose time has come meanwhile, and for this long. */
+/**
+ * A sweep that has much to do looks this often for jobs whose time has come since. Such a look takes this long at most.
+ */
 const LOOK_MS = 200;
-/** A sweep finds this number of jobs ahead of those that it moves. They take some 20 MB. */
+/** A sweep finds at most this number of jobs before it has moved them. They take some 20 MB. */
 const MOST_FOUND = 200_000;
 
 const statements = {
@@ -53,7 +57,10 @@ const statements = {
   expire: prepared('maintenance/expire', row<Moved & Changed>()),
 };
 
-/** One kind of sweep: a statement that finds jobs, and `move`, which moves those of one queue in the order of their times. */
+/**
+ * One kind of sweep: a statement that finds jobs, and `move`, which moves those of one queue in the order of their
+ * times.
+ */
 interface Sweep {
   due: typeof statements.dueLeases;
   /** The `after_id` with which the search begins. */
@@ -95,7 +102,9 @@ function sweeper(context: Context, sweep: Sweep, horizon: ScanHorizon): () => Pr
   let atEnd = false;
   let lookedAt = Number.NEGATIVE_INFINITY;
 
-  /** Looks for more jobs, up to the last one whose time has come. A look that takes long goes on after the next chunk. */
+  /**
+   * Looks for more jobs, up to the last one whose time has come. A look that takes long goes on after the next chunk.
+   */
   async function look(from: string): Promise<void> {
     const started = performance.now();
     if (atEnd && found.size() > 0 && started < lookedAt + LOOK_MS) return;
@@ -141,7 +150,10 @@ function sweeper(context: Context, sweep: Sweep, horizon: ScanHorizon): () => Pr
     });
 }
 
-/** Takes back leases that ran out. Their jobs are ready again, dead when out of attempts, or cancelled if a client asked. */
+/**
+ * Takes back leases that ran out. Their jobs are ready again, dead when out of attempts, or cancelled if a client
+ * asked.
+ */
 export const rescueLeases = (context: Context & { leaseHorizon: ScanHorizon }) =>
   sweeper(
     context,

@@ -4,8 +4,8 @@ interface Runs {
   failures: number;
   lastSeconds: number | undefined;
   /**
-   * On the clock of this machine. Of a duty that never succeeded: when the process started. Now, while it rests because nothing
-   * is due for it.
+   * When the duty last succeeded, by the clock of this machine. If it never did: when the process started. While it
+   * rests because nothing is due: now.
    */
   readonly lastSuccess: number;
 }

@@ -1,7 +1,7 @@
 import { createLeaseTimes } from '../leaseTimes.ts';
 import { Histogram } from './histogram.ts';
 
-/** Seconds from a job that nobody notices to one that waited through a night. */
+/** The bounds of the histograms, in seconds: from a time that nobody notices up to 2 hours. */
 const SECONDS = [0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300, 1800, 7200];
 
 /** The times of the jobs of a queue. */
@@ -77,7 +77,7 @@ export function createJobTimes(now: () => number) {
     /** The times of all the other queues together. */
     rest,
 
-    /** From now on exactly these queues have times of their own. */
+    /** From now on, these queues have times of their own, and no others. */
     keepTimesOf(queueIds: number[]): void {
       const kept = new Set(queueIds);
       for (const id of own.keys()) if (!kept.has(id)) own.delete(id);

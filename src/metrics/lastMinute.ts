@@ -2,19 +2,22 @@ import { EVENTS, type PerSecond } from '../verbs/counting.ts';
 import { activityOf, type TotalRow, type TotalRows } from './totalRow.ts';
 
 export const MINUTE_MS = 60_000;
-/** Rates are those of the last minute, or of what there is of it, if that is not too short. The rows are kept this often. */
+/**
+ * Rates are of the last minute. If the rows do not go back that far, of the time since the first row, if that is
+ * LEAST_MS or more. Every KEEP_MS, the rows are remembered.
+ */
 const LEAST_MS = 4000;
 const KEEP_MS = 5000;
 
-/** The totals of the last minute: what happened lately is the difference of two rows. */
+/** The totals of the last minute. What happened in it is the difference between the newest row and the oldest. */
 export function createLastMinute() {
   const kept: { at: number; rows: TotalRows }[] = [];
   let last: { at: number; rows: TotalRows } | undefined;
 
-  /** A queue that got its row since then has none there. */
+  /** The oldest rows that have this queue. It may have got its row later than others. */
   const oldest = (id: number) => kept.find(({ rows }) => rows.has(id));
 
-  /** What a queue was and is, and the seconds in between. */
+  /** The oldest and the newest row of a queue, and the seconds between them. */
   function spanOf(id: number): { now: TotalRow; before: TotalRow; seconds: number } | undefined {
     const first = oldest(id);
     const [now, before] = [last?.rows.get(id), first?.rows.get(id)];
@@ -35,7 +38,7 @@ export function createLastMinute() {
     /** Seconds since the totals were read, if they ever were. */
     ageSeconds: (): number | undefined => last && (performance.now() - last.at) / 1000,
 
-    /** How much a queue had to do. 0 of one that is new. */
+    /** How much a queue had to do lately. 0 if it just got its row. */
     activity(row: TotalRow): number {
       const before = oldest(row.queue_id)?.rows.get(row.queue_id);
       return before ? activityOf(row) - activityOf(before) : 0;
@@ -46,7 +49,8 @@ export function createLastMinute() {
       const span = spanOf(id);
       if (!span) return undefined;
       const { now, before, seconds } = span;
-      // The difference of whole numbers is exact. One of rates may be a little more than nothing.
+      // Totals are subtracted, and not rates. Rates are fractions: their difference may be slightly above 0 in a queue
+      // that does not shrink.
       const gone = now.acked + now.dead - before.acked - before.dead;
       return (gone - (now.enqueued - before.enqueued)) / seconds;
     },

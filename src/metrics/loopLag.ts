@@ -5,7 +5,7 @@ const PART_MS = 5000;
 /** The lag is told over this number of parts: half a minute. */
 const PARTS = 6;
 
-/** The longest that the event loop of this process was held up lately. It measures from the first question on. */
+/** The longest that the event loop of this process was held up lately. It begins to measure when it is first asked. */
 export function createLoopLag() {
   const parts: number[] = [];
   let histogram: ReturnType<typeof monitorEventLoopDelay> | undefined;

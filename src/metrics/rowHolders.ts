@@ -3,13 +3,13 @@ import { type LastMinute, MINUTE_MS } from './lastMinute.ts';
 import { activityIn, activityOf, type TotalRows } from './totalRow.ts';
 
 /*
- * Which queues have a row of their own in dibs.totals: METRICS_QUEUES of them. A queue gets one when something happens in it and a row
- * is free, or when it is busier by far than one that has a row.
+ * Which queues have a row of their own in dibs.totals: METRICS_QUEUES of them. A queue gets one when something happens
+ * in it and a row is free, or when it is busier by far than one that has a row.
  */
 
 /** A queue without a row must be busier by this factor to get the row of another one. */
 const BUSIER = 2;
-/** So many rows change hands in a minute. */
+/** At most this number of rows change hands in a minute. */
 const MOST_MOVES = 10;
 
 /** The queues that give up their rows, and those that get one. */
@@ -26,7 +26,10 @@ export function createRowHolders({ most, lastMinute }: { most: number; lastMinut
 
   const holders = (rows: TotalRows) => [...rows.values()].filter(({ queue_id }) => queue_id > 0);
 
-  /** Free rows: for queues of which something was counted, the busiest first, then for those that have jobs. */
+  /**
+   * The queues that get the free rows: first those in which something happened, the busiest first. Then those that have
+   * jobs.
+   */
   function entering(rows: TotalRows, counts: Counts): number[] {
     if (holders(rows).length >= most) return [];
     const counted = [...counts].filter(([id]) => !rows.has(id));
@@ -36,7 +39,10 @@ export function createRowHolders({ most, lastMinute }: { most: number; lastMinut
     return wanted;
   }
 
-  /** Rows that change hands, once a minute. Those of deleted queues, and those that are too many, go at once. */
+  /**
+   * The queues whose rows change hands. Busy queues get the rows of quiet ones once a minute. Rows of deleted queues,
+   * and surplus rows, are given up at once.
+   */
   function moving(rows: TotalRows): Changes {
     const out = holders(rows)
       .filter(({ name }) => name === null)
@@ -48,14 +54,15 @@ export function createRowHolders({ most, lastMinute }: { most: number; lastMinut
       .filter(({ name }) => name !== null)
       .map((row) => ({ id: row.queue_id, ever: activityOf(row), lately: lastMinute.activity(row) }))
       .sort((a, b) => a.lately - b.lately || a.ever - b.ever);
-    // Another replica may have been told a larger number of rows.
+    // There may be a surplus: another replica may have a larger METRICS_QUEUES.
     for (const { id } of quiet.splice(0, Math.max(0, surplus))) out.push(id);
     const enter: number[] = [];
     if (!isDue) return { out, enter };
     const ranked = [...busy].filter(([id]) => !rows.has(id)).sort(([, a], [, b]) => b - a);
     busy = new Map();
     busySince = performance.now();
-    // While there are free rows, nobody has to leave one: `entering` gives them. A busy queue may have been deleted since.
+    // While there are free rows, no queue has to give up its own: `entering` gives out the free ones. A busy queue may
+    // have been deleted since.
     if (surplus !== 0) return { out, enter };
     for (const [i, [id, activity]] of ranked.slice(0, MOST_MOVES).entries()) {
       const other = quiet[i];
@@ -67,12 +74,12 @@ export function createRowHolders({ most, lastMinute }: { most: number; lastMinut
   }
 
   return {
-    /** The changes after this was counted. */
+    /** The changes that follow from what was counted. */
     changes(rows: TotalRows, counts: Counts): Changes {
       for (const [id, numbers] of counts)
         if (!rows.has(id)) busy.set(id, (busy.get(id) ?? 0) + activityIn(numbers));
       const { out, enter } = moving(rows);
-      // A queue that was counted may be among those that are proposed.
+      // A queue may be in both.
       return { out, enter: [...new Set([...enter, ...entering(rows, counts)])] };
     },
 

@@ -6,8 +6,9 @@ import { Histogram } from './histogram.ts';
 import { createJobTimes } from './jobTimes.ts';
 
 /*
- * What this replica counts as it happens: plain numbers by the id of the queue. Whoever knows what a statement did tells it
- * here, once for each statement and after its commit. totals.ts adds the numbers to those of the other replicas.
+ * What this replica counts as it happens: plain numbers by the id of the queue. Whoever knows what a statement did
+ * tells it here, once for each statement and after its commit. totals.ts adds the numbers to those of the other
+ * replicas.
  */
 
 const ROWS = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000];
@@ -51,7 +52,7 @@ export function createTally(now: () => number) {
       ended(queueId, rows);
     },
 
-    /** `late`: the jobs were dead before, so they do not become dead now. */
+    /** `late`: the jobs were dead already, so they are not counted as dead once more. */
     nacked(queueId: number, rows: { id: string; state: JobState }[], late = false): void {
       const of = counts.of(queueId);
       add(of, 'nacked', rows.length);
@@ -73,7 +74,7 @@ export function createTally(now: () => number) {
       dropped(rows);
     },
 
-    /** Counts jobs to which this happened. For events of which no more is told than their number. */
+    /** Counts jobs to which this happened. It is for events that need no more than their number. */
     counting:
       (...events: Event[]) =>
       (queueId: number, rows: unknown[]): void => {

@@ -11,11 +11,13 @@ import type { Tally } from './tally.ts';
 import { GONE, type TotalRow, type TotalRows } from './totalRow.ts';
 
 /*
- * The totals of all replicas (table dibs.totals). Once a second, each replica adds what it has counted since, and reads the
- * sum. So every replica tells the same totals, and a replica that is killed takes a second of them along, not more.
+ * The totals of all replicas (table dibs.totals). Once a second, each replica adds what it has counted since, and reads
+ * the sum. So every replica tells the same totals. A replica that is killed loses what it counted in its last second,
+ * and no more.
  *
- * The busiest queues have a row of their own (rowHolders.ts). All the others share a row. What was counted for a queue that loses its
- * row goes to a third kind, GONE. So no total ever goes down, and no rate ever shows what did not happen at that time.
+ * The busiest queues have a row of their own (rowHolders.ts). All the others share a row. What was counted for a queue
+ * that loses its row goes to a third kind, GONE. So no total ever goes down, and no rate shows something at a time at
+ * which it did not happen.
  */
 
 const statements = {
@@ -33,7 +35,7 @@ const columnsOf = (counts: Counts) =>
     EVENTS.map((event, i) => [event, [...counts.values()].map((numbers) => numbers[i] as number)]),
   ) as Record<(typeof EVENTS)[number], number[]>;
 
-/** The rows. What belongs to queues that were deleted since is among the numbers of GONE already. */
+/** The rows without those of queues that were deleted. Their numbers are in GONE already. */
 function withoutDeleted(rows: TotalRows): TotalRow[] {
   const all = [...rows.values()];
   const deleted = all.filter((row) => row.queue_id > 0 && row.name === null);
@@ -75,7 +77,7 @@ export function createTotals({ db, tally, most }: { db: Database; tally: Tally; 
       lastMinute.note(rows);
       tally.keepTimesOf(rowIds());
     } catch (error) {
-      // If nobody knows whether they were added, they are not added again: rather too few than too many.
+      // After an unknown outcome they are not added again. Too few is better than twice.
       if (!(error instanceof Refusal && error.outcome === 'unknown')) tally.putBack(counts);
       throw error;
     }
@@ -83,7 +85,10 @@ export function createTotals({ db, tally, most }: { db: Database; tally: Tally; 
 
   let flushing: Promise<void> = Promise.resolve();
 
-  /** Adds what was counted, and reads the totals: once at a time, so that no older read comes after a newer one. */
+  /**
+   * Adds what was counted, and reads the totals. Only one runs at a time, so that an older result never replaces a
+   * newer one.
+   */
   function flush(): Promise<void> {
     const flushed = flushing.then(flushOnce);
     flushing = flushed.catch(() => undefined);

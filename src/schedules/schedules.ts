@@ -57,7 +57,10 @@ export function scheduleAdmin(context: { db: Db; enqueue: Enqueue['enqueue'] }) 
   return {
     get,
 
-    /** A page of schedules by name, after the name `after`. It is the last one, if it is shorter than its limit and was not cut. */
+    /**
+     * A page of schedules by name, after the name `after`. It is the last one, if it is shorter than its limit and was
+     * not cut.
+     */
     async list({ limit, max_bytes, after = '', visible = null }: SchedulePageRequest): Promise<SchedulePage> {
       const schedules = await db.query(statements.list, { after, limit, max_bytes, visible });
       return { schedules, isCut: (schedules[0]?.found ?? 0) > schedules.length };

@@ -19,7 +19,9 @@ const statements = {
 
 /** The pause before the next look when other replicas took all due ticks. */
 const RETRY_MS = 200;
-/** A replica that did not look for this long, and did not doze, was away: one job makes up for the ticks of that time. */
+/**
+ * A replica that did not look for this long, and did not doze, was away: one job makes up for the ticks of that time.
+ */
 const AWAY_MS = 10_000;
 /** A replica that cannot keep up makes one job for all ticks that are older than this. */
 const MOST_LATE_MS = 600_000;
@@ -41,13 +43,13 @@ const why = (error: unknown): string =>
 
 /**
  * Enqueues the job of each tick in the transaction that takes the tick. So each tick makes one job, with any number of
- * replicas, also when one of them dies. One job makes up for all ticks from before this replica began to look, and for all that
- * a schedule missed while its job was refused.
+ * replicas, also when one of them dies. One job makes up for all ticks from before this replica began to look, and for
+ * all that a schedule missed while its job was refused.
  */
 export function scheduleTicks(context: {
   db: Database;
   enqueueWithin: Enqueue['enqueueWithin'];
-  /** Ticks of that time were not missed. */
+  /** While it dozed, the replica knew when the next tick is due. So ticks of that time were not missed. */
   rest: { dozedSince(at: number): number };
   log: (error: unknown, message: string) => void;
 }): () => Promise<boolean | number> {
@@ -55,7 +57,7 @@ export function scheduleTicks(context: {
   /** Since when this replica looks, and when it looked last, by the clock of the database. */
   let since = 0;
   let looked = Number.NEGATIVE_INFINITY;
-  /** The same on the clock of this process. */
+  /** When it looked last, by the clock of this process. */
   let lookedAt = 0;
 
   /** Takes the tick that is due. False when another replica took it. */
@@ -81,7 +83,7 @@ export function scheduleTicks(context: {
     );
   }
 
-  /** Takes ticks that are due. Whether any was taken, or rests now. */
+  /** Takes ticks that are due. Returns whether any was taken, or must rest now. */
   async function takeDue(now: number): Promise<boolean> {
     let taken = 0;
     const refused: Refused[] = [];

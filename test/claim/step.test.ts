@@ -88,7 +88,7 @@ const FAULTS: Fault[] = [
   {
     what: 'the line does not go on when the rows of claims are written',
     file: 'step.ts',
-    from: `    pump(state, line);
+    from: `    joinNextTrip(state, line);
     state.lines.dropIfEmpty(line);
   },
 };`,
