@@ -33,11 +33,11 @@ export function areKeysRemote(args: string[], env: NodeJS.ProcessEnv): boolean {
 /** The commands that work at a database, or for the operator of a process. */
 export const LOCAL: Record<string, LocalCommand> = {
   serve: {
-    summary: 'run the service; the environment configures it, see the README',
+    summary: 'run the service; the environment configures it: docs/configuration.md',
     options: [],
     help: `Usage: dibs serve
 
-  Runs the service until SIGTERM. The environment configures it: see the README.
+  Runs the service until SIGTERM. The environment configures it: docs/configuration.md has every variable.
 
 Examples:
   $ DATABASE_URL=postgres://dibs@db/dibs dibs serve

@@ -7,7 +7,6 @@ import { readTokens, type TokenConfig } from './config/tokens.ts';
 import { readTraces } from './config/traces.ts';
 import { readTraceUrl } from './config/traceUrl.ts';
 import { createVariables } from './config/variables.ts';
-import { DEFAULT_MEMORY_BYTES, LEAST_MEMORY_BYTES } from './memory.ts';
 
 export { isLoopback } from './config/reach.ts';
 
@@ -41,36 +40,31 @@ export interface Config extends Reach {
   tokens: TokenConfig | undefined;
 }
 
-/** How many queues have metrics of their own, if nobody says otherwise. */
-export const METRICS_QUEUES = 100;
-
-const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
-
 /** Dibs cannot start with this environment. The message names every bad variable. */
 export class ConfigError extends Error {}
 
 /** @throws ConfigError */
 export function readConfig(env: Record<string, string | undefined>): Config {
   const variables = createVariables(env);
-  const { text, integer, oneOf, problems } = variables;
+  const { text, integer, choice, problems } = variables;
   const config: Config = {
     ...readReach(variables),
     tls: readTls(variables),
     limits: readLimits(variables),
     databaseUrl: readDatabaseUrl(variables, 'DATABASE_URL'),
     listenUrl: readDatabaseUrl(variables, 'DATABASE_LISTEN_URL'),
-    dataDir: text('DATA_DIR') ?? './data',
-    poolSize: integer('DATABASE_POOL_SIZE', 10, 2, 1000),
-    logLevel: oneOf('LOG_LEVEL', 'info', LOG_LEVELS),
-    logFormat: (oneOf('LOG_FORMAT', '', ['', 'json', 'text']) || undefined) as Config['logFormat'],
-    maxPayloadBytes: integer('MAX_PAYLOAD_BYTES', 2 ** 20, 1, 16 * 2 ** 20),
-    maxMemoryBytes: integer('MAX_MEMORY_BYTES', DEFAULT_MEMORY_BYTES, LEAST_MEMORY_BYTES, 2 ** 40),
-    metricsQueues: integer('METRICS_QUEUES', METRICS_QUEUES, 0, 10_000),
-    accessLog: oneOf('ACCESS_LOG', 'off', ['on', 'off']) === 'on',
+    dataDir: text('DATA_DIR'),
+    poolSize: integer('DATABASE_POOL_SIZE'),
+    logLevel: choice('LOG_LEVEL'),
+    logFormat: (choice('LOG_FORMAT') || undefined) as Config['logFormat'],
+    maxPayloadBytes: integer('MAX_PAYLOAD_BYTES'),
+    maxMemoryBytes: integer('MAX_MEMORY_BYTES'),
+    metricsQueues: integer('METRICS_QUEUES'),
+    accessLog: choice('ACCESS_LOG') === 'on',
     traceUrl: readTraceUrl(variables),
-    slowRoundTripMs: integer('SLOW_ROUND_TRIP_MS', 1000, 0, 60_000),
+    slowRoundTripMs: integer('SLOW_ROUND_TRIP_MS'),
     traces: readTraces(variables),
-    drainSeconds: integer('DRAIN_SECONDS', 0, 0, 300),
+    drainSeconds: integer('DRAIN_SECONDS'),
     rates: readRates(variables),
     tokens: readTokens(variables),
   };

@@ -3,7 +3,7 @@ import { type ConnectionOptions, createSecureContext } from 'node:tls';
 import { certificatesIn } from './pem.ts';
 
 /** The parameters of a database URL that are about TLS. Those that it leaves out may be in the environment, as PGSSLMODE and so on. */
-export const TLS_PARAMETERS = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'sslnegotiation'];
+export const TLS_PARAMETERS = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'sslnegotiation'] as const;
 
 /** Options of the driver. */
 export interface DatabaseTls {
@@ -69,7 +69,7 @@ function clientPair(certPath: string | undefined, keyPath: string | undefined): 
 export function databaseTls(url: URL): DatabaseTls {
   const given = (name: string) => url.searchParams.getAll(name).at(-1) || undefined;
   const unknown = [...url.searchParams.keys()].find(
-    (name) => /^ssl/.test(name) && !TLS_PARAMETERS.includes(name),
+    (name) => /^ssl/.test(name) && !TLS_PARAMETERS.some((known) => known === name),
   );
   if (unknown) throw new Error(`${unknown} is not known; sslmode, sslrootcert, sslcert and sslkey are`);
   const mode = modeOf(given);

@@ -11,7 +11,7 @@ export interface Rates {
 }
 
 export const readRates = ({ integer }: Variables): Rates => ({
-  requestsPerSecond: integer('RATE_LIMIT_REQUESTS_PER_SECOND', 0, 0, 1_000_000),
-  newQueuesPerSecond: integer('RATE_LIMIT_NEW_QUEUES_PER_SECOND', 50, 0, 1_000_000),
-  failuresPerMinute: integer('RATE_LIMIT_FAILURES_PER_MINUTE', 20, 0, 1_000_000),
+  requestsPerSecond: integer('RATE_LIMIT_REQUESTS_PER_SECOND'),
+  newQueuesPerSecond: integer('RATE_LIMIT_NEW_QUEUES_PER_SECOND'),
+  failuresPerMinute: integer('RATE_LIMIT_FAILURES_PER_MINUTE'),
 });

@@ -32,21 +32,20 @@ function isProxy(item: string): boolean {
   return bits === undefined || (/^[1-9]\d*$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
 }
 
-export function readReach({ text, integer, oneOf, list }: Variables): Reach {
-  const auth = (oneOf('AUTH', '', ['', 'keys', 'off']) || undefined) as Reach['auth'];
-  const hosts = list('ALLOWED_HOSTS', (item) => HOST_NAME.test(item), 'names of hosts without ports');
+export function readReach({ text, integer, choice, list }: Variables): Reach {
+  const auth = (choice('AUTH') || undefined) as Reach['auth'];
+  const hosts = list('ALLOWED_HOSTS', (item) => HOST_NAME.test(item));
   const origins = list(
     'ALLOWED_ORIGINS',
     (item) => item === '*' || (URL.canParse(item) && new URL(item).origin === item),
-    'origins like http://localhost:3000, or * for all',
   );
   return {
-    host: text('HOST') ?? '127.0.0.1',
-    port: integer('PORT', 8080, 0, 65535),
+    host: text('HOST'),
+    port: integer('PORT'),
     auth,
     adminKeyFile: text('ADMIN_KEY_FILE'),
     webPages: auth === 'off' ? undefined : { hosts, origins },
     allowedOrigins: origins,
-    trustProxy: list('TRUST_PROXY', isProxy, 'addresses, CIDRs like 10.0.0.0/8, or loopback'),
+    trustProxy: list('TRUST_PROXY', isProxy),
   };
 }

@@ -26,7 +26,7 @@ export function readTokens({ text, integer, problems }: Variables): TokenConfig 
   const audience = text('JWT_AUDIENCE');
   const jwks = text('JWT_JWKS');
   const grants = text('JWT_GRANTS');
-  const clockSkewSeconds = integer('JWT_CLOCK_SKEW_SECONDS', 60, 0, 600);
+  const clockSkewSeconds = integer('JWT_CLOCK_SKEW_SECONDS');
   if (jwks !== undefined && !isSafe(jwks))
     problems.push('JWT_JWKS must be an https URL (http only for this machine) or the path of a file');
   if (issuer !== undefined && audience !== undefined && jwks !== undefined)

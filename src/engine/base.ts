@@ -1,6 +1,6 @@
 import { createBulkThrottle } from '../batching/bulkThrottle.ts';
 import { createRoundTrips } from '../batching/roundTrips.ts';
-import { METRICS_QUEUES } from '../config.ts';
+import { OBSERVING } from '../config/settings/observing.ts';
 import { createArrivals } from '../floor/arrivals.ts';
 import { createLeaseTimes } from '../leaseTimes.ts';
 import { createLedger } from '../ledger.ts';
@@ -35,7 +35,7 @@ export interface BaseOptions {
 
 /** What the rooms stand on: the database and its queues, the other replicas, and what this replica counts and holds. */
 export function createBase(options: BaseOptions) {
-  const { db, log, memory = createMemory(), metricsQueues = METRICS_QUEUES } = options;
+  const { db, log, memory = createMemory(), metricsQueues = OBSERVING.METRICS_QUEUES.default } = options;
   const clock = databaseClock(db);
   const tally = createTally(clock.now);
   const ledger = createLedger();

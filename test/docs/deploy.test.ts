@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { describe, expect, test } from 'vitest';
+import { SETTINGS } from '../../src/config/settings/all.ts';
 import { ROOT, textOf } from '../support/sources.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: files of many kinds.
@@ -26,8 +27,8 @@ const has = (tool: string) => spawnSync(tool, ['--version'], { stdio: 'ignore' }
 /** SIGTERM ends Dibs within this time after DRAIN_SECONDS. */
 const END_SECONDS = 10;
 
-/** The variables that Dibs reads, by the README. */
-const variables = [...textOf('README.md').matchAll(/^\| `([A-Z_]+)` \|/gm)].map((match) => match[1]);
+/** The variables that Dibs reads. */
+const variables = Object.keys(SETTINGS);
 
 test.each(files)('%s is YAML', (file) => {
   const documents = parseAllDocuments(textOf(file));

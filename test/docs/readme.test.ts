@@ -4,11 +4,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readConfig } from '../../src/config.ts';
 import { type Service, startService } from '../support/service.ts';
 import { textOf } from '../support/sources.ts';
-
-const readme = textOf('README.md');
 
 /** The steps of the session on a page: what is typed, and what it prints. */
 const stepsOf = (page: string) =>
@@ -78,46 +75,5 @@ describe.each([
     expect(status).toBe(0);
     for (const [i, { printed }] of steps.entries())
       expect(steady(readFileSync(`${folder}/${i}`, 'utf8'))).toBe(steady(printed));
-  });
-});
-
-describe("the README's table of variables", () => {
-  const rows = [...readme.matchAll(/^\| `([A-Z_]+)` \| (?:`([^`]*)` )?\|/gm)].map((match) => ({
-    name: match[1] as string,
-    value: match[2],
-  }));
-
-  test('has each variable that the configuration reads, and no other', () => {
-    const read = new Set<string>();
-    readConfig(
-      new Proxy<Record<string, string | undefined>>(
-        {},
-        {
-          get(_, name) {
-            read.add(String(name));
-            return undefined;
-          },
-        },
-      ),
-    );
-    expect(rows.map((row) => row.name).sort()).toEqual([...read].sort());
-  });
-
-  test('shows the defaults', () => {
-    expect(readConfig(Object.fromEntries(rows.map((row) => [row.name, row.value])))).toEqual(readConfig({}));
-    const { port, poolSize, maxPayloadBytes, maxMemoryBytes, limits } = readConfig({});
-    const shown = Object.fromEntries(rows.map((row) => [row.name, row.value]));
-    expect(shown).toMatchObject({
-      PORT: `${port}`,
-      DATABASE_POOL_SIZE: `${poolSize}`,
-      MAX_PAYLOAD_BYTES: `${maxPayloadBytes}`,
-      MAX_MEMORY_BYTES: `${maxMemoryBytes}`,
-      MAX_CONNECTIONS: `${limits.maxConnections}`,
-      MAX_HEADERS: `${limits.maxHeaders}`,
-      MAX_HEADER_BYTES: `${limits.maxHeaderBytes}`,
-      KEEP_ALIVE_SECONDS: `${limits.keepAliveMs / 1000}`,
-      REQUEST_TIMEOUT_SECONDS: `${limits.requestTimeoutMs / 1000}`,
-      ANSWER_TIMEOUT_SECONDS: `${limits.answerTimeoutMs / 1000}`,
-    });
   });
 });

@@ -1,0 +1,57 @@
+import type { Settings } from './setting.ts';
+
+export const DATABASE = {
+  DATABASE_URL: {
+    kind: 'text',
+    is: 'URL',
+    about:
+      '`postgres://user:password@host:5432/database`. Without it, Dibs starts an embedded PostgreSQL. For TLS, see [`sslmode`](operating.md#tls-to-postgresql).',
+  },
+  DATABASE_LISTEN_URL: {
+    kind: 'text',
+    is: 'URL',
+    about:
+      'The same database without a transaction pooler in between, for LISTEN. Without it, Dibs uses `DATABASE_URL`.',
+  },
+  DATABASE_POOL_SIZE: {
+    kind: 'integer',
+    unit: 'connections',
+    default: 10,
+    least: 2,
+    most: 1000,
+    about: 'Connections of this replica to the database. One more is used for LISTEN.',
+  },
+  DATA_DIR: {
+    kind: 'text',
+    is: 'path of a folder',
+    default: './data',
+    about: 'Where the embedded PostgreSQL keeps its data.',
+  },
+  PGSSLMODE: {
+    kind: 'choice',
+    values: ['disable', 'require', 'verify-ca', 'verify-full'],
+    default: '',
+    about: 'For both URLs, where they have no `sslmode`. Without either, the connection is plain.',
+  },
+  PGSSLROOTCERT: {
+    kind: 'text',
+    is: 'path of a PEM file, or `system`',
+    about: 'For both URLs, where they have no `sslrootcert`.',
+  },
+  PGSSLCERT: {
+    kind: 'text',
+    is: 'path of a PEM file',
+    about: 'For both URLs, where they have no `sslcert`.',
+  },
+  PGSSLKEY: {
+    kind: 'text',
+    is: 'path of a PEM file',
+    about: 'For both URLs, where they have no `sslkey`.',
+  },
+  PGSSLNEGOTIATION: {
+    kind: 'choice',
+    values: ['postgres', 'direct'],
+    default: '',
+    about: 'For both URLs, where they have no `sslnegotiation`. Without either, it is `postgres`.',
+  },
+} satisfies Settings;
