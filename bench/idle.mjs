@@ -1,5 +1,7 @@
-// #33: what idle replicas cost: transactions, statements and processor time a second.
-//   node bench/idle.mjs [--main /path/to/other/dist/main.js] [--settle 15] [--seconds 20] [--replicas 1,3,10]
+// #33: what idle replicas cost: transactions and processor time a second.
+//   node bench/idle.mjs [--main /path/to/other/dist/main.js] [--settle 45] [--seconds 30] [--replicas 1,3,10]
+//     [--databases empty,ready,far] [--claims none,waiting] [--statements 5]
+// `--statements 5` prints the 5 statements that were sent most often. `--settle 330` measures replicas that sleep.
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { benchmark } from './lib/bench.mjs';
@@ -11,37 +13,39 @@ import { startReplica } from './lib/service.mjs';
 
 const QUEUES = 1000;
 const JOBS = 10_000;
-const HOUR_SECONDS = 3600;
 /** A claim waits this long. Then it is sent again. */
 const WAIT_SECONDS = 60;
 /** PostgreSQL tells what a session did when it is idle for a second, at the latest. */
 const REPORT_MS = 1500;
 
-/** 10,000 jobs in 1,000 queues: half of them ready, half of them not before an hour from now. */
-async function fillQueues(url) {
+/** What the jobs of a database wait for. */
+const DATABASES = { empty: undefined, ready: {}, far: { delay_seconds: 24 * 3600 } };
+
+/** 10,000 jobs in 1,000 queues. */
+async function fillQueues(url, job) {
   const http = client(url, 4);
-  await times(QUEUES, 4, (i) => http.post('/jobs', jobText(`q${i}`)));
+  await times(QUEUES, 4, (i) => http.post('/jobs', jobText(`q${i}`, job)));
   http.close();
-  await fill(url, JOBS - QUEUES, (i) =>
-    jobText(`q${i % QUEUES}`, i % 2 === 0 ? { delay_seconds: HOUR_SECONDS } : {}),
-  );
+  await fill(url, JOBS - QUEUES, (i) => jobText(`q${i % QUEUES}`, job));
 }
 
 /** Has a claim wait at each replica for a queue of its own, until the returned function is called. */
-function waitAt(replicas) {
+async function waitAt(replicas) {
   let ended = false;
   const clients = replicas.map(({ url }) => client(url));
-  for (const [i, http] of clients.entries())
+  for (const [i, http] of clients.entries()) {
+    await http.json('PUT', `/queues/idle${i}`, {});
     void (async () => {
       while (!ended) await http.post('/jobs/claim', { queues: [`idle${i}`], wait_seconds: WAIT_SECONDS });
     })().catch(() => undefined);
+  }
   return () => {
     ended = true;
     for (const http of clients) http.close();
   };
 }
 
-async function counts(url) {
+async function transactions(url) {
   await sleep(REPORT_MS);
   const [row] = await query(
     url,
@@ -50,46 +54,83 @@ async function counts(url) {
   return Number(row.transactions);
 }
 
+/** How often each statement ran, by the name of its file. */
+async function statementsOf(url) {
+  const rows = await query(
+    url,
+    `select coalesce(substring(query from '^\\s*--[^\\n]*'), left(query, 100)) as text, sum(calls)::float8 as calls
+     from pg_stat_statements
+     where dbid = (select oid from pg_database where datname = current_database())
+     group by 1`,
+  );
+  return new Map(rows.map(({ text, calls }) => [text.replaceAll(/\s+/g, ' '), calls]));
+}
+
+/** Prints the statements that ran most often between two looks. */
+function printStatements(before, after, took, most) {
+  const rates = [...after].map(([text, calls]) => [text, (calls - (before.get(text) ?? 0)) / took]);
+  rates.sort(([, a], [, b]) => b - a);
+  for (const [text, rate] of rates.slice(0, most))
+    process.stdout.write(`  ${rate.toFixed(2)} ${text.slice(0, 120)}\n`);
+}
+
 /** What replicas use in a second, from now on. */
-async function measure(url, server, replicas, seconds) {
+async function measure(url, server, replicas, { seconds, statements }) {
   const used = () => replicas.reduce((sum, { pid }) => sum + cpuSecondsOf(pid), 0);
-  const before = { transactions: await counts(url), service: used(), database: serverCpu(server) };
+  const ran = await statementsOf(url);
+  const before = { transactions: await transactions(url), service: used(), database: serverCpu(server) };
   const began = performance.now();
   await sleep(seconds * 1000);
   const took = (performance.now() - began + REPORT_MS) / 1000;
   // The connection that asks makes two transactions itself.
-  const transactions = (await counts(url)) - before.transactions - 2;
-  return {
-    transactions: transactions / took,
+  const made = (await transactions(url)) - before.transactions - 2;
+  const found = {
+    transactions: made / took,
     service: ((used() - before.service) * 1000) / took,
     database: ((serverCpu(server) - before.database) * 1000) / took,
   };
+  printStatements(ran, await statementsOf(url), took, statements);
+  return found;
 }
 
 await benchmark(
   {
     name: 'idle',
     title: 'Idle replicas',
-    full: { main: '', seconds: 20, settle: 15, replicas: [1, 3, 10] },
-    short: { seconds: 10, settle: 10, replicas: [1, 3] },
+    full: {
+      main: '',
+      seconds: 30,
+      settle: 45,
+      replicas: [1, 3, 10],
+      databases: 'empty,ready,far',
+      claims: 'none,waiting',
+      statements: 0,
+    },
+    short: { seconds: 10, settle: 15, replicas: [1, 3] },
     maxSeconds: 3600,
+    settings: { shared_preload_libraries: 'pg_stat_statements' },
   },
-  async ({ options: { main, seconds, settle, replicas: numbers }, postgres, report }) => {
+  async ({
+    options: { main, settle, replicas: numbers, databases, claims, ...options },
+    postgres,
+    report,
+  }) => {
     const rows = [];
-    for (const kind of ['empty', 'filled']) {
+    for (const kind of databases.split(',')) {
       const url = await postgres.database(`dibs_idle_${kind}`);
+      await query(url, 'create extension pg_stat_statements');
       const server = await serverPid(url);
       const replicas = [];
       for (const number of numbers) {
         while (replicas.length < number)
           replicas.push(await startReplica(url, {}, main === '' ? undefined : resolve(main)));
-        if (kind === 'filled' && number === numbers[0]) await fillQueues(replicas[0].url);
-        for (const claims of ['none', 'waiting']) {
-          const stop = claims === 'waiting' ? waitAt(replicas) : () => undefined;
+        if (DATABASES[kind] && number === numbers[0]) await fillQueues(replicas[0].url, DATABASES[kind]);
+        for (const waiting of claims.split(',')) {
+          const stop = waiting === 'waiting' ? await waitAt(replicas) : () => undefined;
           await sleep(settle * 1000);
-          const found = await measure(url, server, replicas, seconds);
+          const found = await measure(url, server, replicas, options);
           stop();
-          rows.push([kind, number, claims, found.transactions, found.service, found.database]);
+          rows.push([kind, number, waiting, found.transactions, found.service, found.database]);
           process.stdout.write(`${rows.at(-1).join(' ')}\n`);
         }
       }

@@ -41,17 +41,16 @@ export const noteServedClaims =
         }
       : undefined;
 
-/** Tells `rest` what is asked and done here. If this replica was asleep, it tells the others before the verb runs. */
+/** Tells `rest` what is asked. A verb waits until the other replicas are told, if `rest` says so. */
 export const keepAwake =
   (
-    rest: { asked(): Promise<unknown> | undefined; active(): void },
+    rest: { asked(makesDue: boolean): Promise<unknown> | undefined },
     makesDue: (verb: VerbName) => boolean,
   ): Concern =>
   (verb) => {
-    const noteActive = makesDue(verb) ? rest.active : () => undefined;
+    const may = makesDue(verb);
     return (run) => {
-      const told = rest.asked();
-      noteActive();
+      const told = rest.asked(may);
       return told ? told.then(run) : run();
     };
   };

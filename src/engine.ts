@@ -17,8 +17,15 @@ export type EngineOptions = BaseOptions &
     newQueuesPerSecond?: number | undefined;
   };
 
+/** Notifications may have been lost: all that waits looks once. */
+function lookAnywhere({ claims, waits }: Rooms): void {
+  claims.wakeAll();
+  waits.look();
+}
+
 /** What the rooms hear from the other replicas. */
-function listen({ notifier, waiters, rest, log }: Base, { claims, repair, keys }: Rooms): Promise<void> {
+function listen({ notifier, waiters, rest, log }: Base, rooms: Rooms): Promise<void> {
+  const { claims, repair, keys } = rooms;
   return notifier.start({
     here: claims.wake,
     coming: claims.expect,
@@ -28,7 +35,7 @@ function listen({ notifier, waiters, rest, log }: Base, { claims, repair, keys }
     replaced: claims.replaced,
     finished: waiters.wake,
     anywhere() {
-      claims.wakeAll();
+      lookAnywhere(rooms);
       rest.heardActive();
     },
     active: rest.heardActive,
@@ -77,6 +84,7 @@ export async function startEngine(options: EngineOptions) {
     ...rooms,
     enqueueWithin: rooms.enqueue.enqueueWithin,
     operations: rooms.operationWork,
+    lookAnywhere: () => lookAnywhere(rooms),
   });
   // The duties have their connections by then. While the routes are compiled, which takes long on a slow machine,
   // nothing else is heard: a connection would time out, and the database would seem to be away.

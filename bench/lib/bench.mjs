@@ -7,21 +7,21 @@ import { SETTINGS, startPostgres } from './postgres.mjs';
 import { openReport } from './report.mjs';
 
 /**
- * Runs one benchmark as a command. `work` gets the options, a PostgreSQL of its own and the report. At the
- * end, everything that it started is stopped. `maxSeconds` limits the whole run.
+ * Runs one benchmark as a command. `work` gets the options, a PostgreSQL of its own (with more `settings`, if it needs
+ * them) and the report. At the end, everything that it started is stopped. `maxSeconds` limits the whole run.
  */
-export async function benchmark({ name, title, full, short, maxSeconds }, work) {
+export async function benchmark({ name, title, full, short, maxSeconds, settings }, work) {
   const { isShort, json, ...options } = readOptions({ full, short });
   guard(maxSeconds);
   try {
     const machine = describeMachine();
-    const postgres = await startPostgres();
+    const postgres = await startPostgres(settings);
     const report = openReport(name, title, {
       command: `node bench/${name}.mjs ${process.argv.slice(2).join(' ')}`.trim(),
       options,
       ...machine,
       postgres: postgres.version,
-      'postgres settings': SETTINGS,
+      'postgres settings': { ...SETTINGS, ...settings },
     });
     const started = performance.now();
     await work({ options, postgres, report });

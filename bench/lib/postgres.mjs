@@ -45,10 +45,14 @@ export async function serverPid(url) {
 }
 
 /** Starts an embedded PostgreSQL on a directory of its own. Both are removed when the benchmark ends. */
-export async function startPostgres() {
+export async function startPostgres(settings = {}) {
   const dataDir = await mkdtemp(join(workDir(), 'dibs-bench-'));
   atEnd(() => rm(dataDir, { recursive: true, force: true }));
-  const server = await startEmbedded({ dataDir, log: () => undefined, settings: SETTINGS });
+  const server = await startEmbedded({
+    dataDir,
+    log: () => undefined,
+    settings: { ...SETTINGS, ...settings },
+  });
   atEnd(() => server.stop());
   const [{ version }] = await query(server.url, 'select version()');
 

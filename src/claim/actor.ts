@@ -83,7 +83,7 @@ export class Actor {
         this.#keep(this.#writeNames(action.statement));
         break;
       case 'tell':
-        this.#options.notifier.waiting(action.queue);
+        this.#options.notifier.waiting([action.queue]);
         break;
       case 'answer':
         this.#end(action.claim);

@@ -37,6 +37,7 @@ export function createClaims(context: {
   tally: Tally;
   leaseEnds: LeaseTimes;
   ledger: Ledger;
+  rest: { isAwake(): boolean };
   log: (error: unknown, message: string) => void;
 }) {
   const { db, arrivals, memory, joinRoundTrip, queues, notifier, settlement, tally, leaseEnds, ledger, log } =
@@ -62,6 +63,7 @@ export function createClaims(context: {
     giveBack: lostLeases.giveBack,
     notifier,
     ledger,
+    isAwake: context.rest.isAwake,
   });
   const repeatable = new RepeatableClaims({
     db,

@@ -46,8 +46,14 @@ function handleOf(claim: Claim, act: Actor['act']): OpenClaim {
 /**
  * The claims that are not answered yet: how they begin, what wakes them, how they end. step.ts decides what they do.
  */
-export function createDispatcher(options: ActorOptions & { ledger: Ledger }) {
-  const { queues, notifier, ledger } = options;
+export function createDispatcher(
+  options: ActorOptions & {
+    ledger: Ledger;
+    /** Whether this replica does not rest. */
+    isAwake(): boolean;
+  },
+) {
+  const { queues, notifier, ledger, isAwake } = options;
   const open = new OpenClaims();
   const actor = new Actor(options, open);
   const act: Actor['act'] = (event) => actor.act(event);
@@ -61,6 +67,7 @@ export function createDispatcher(options: ActorOptions & { ledger: Ledger }) {
     fail: (line, error) => void act({ type: 'failed', line, error }),
     queues,
     notifier,
+    isAwake,
   });
   /** When claims may go along in round trips of others again. */
   let alongFrom = Number.NEGATIVE_INFINITY;

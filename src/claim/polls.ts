@@ -73,15 +73,19 @@ function createLooks<Lines extends object>(context: {
   };
 }
 
-/** The looks of claims that nobody woke: each wait line looks once a second, in its moment. */
+/**
+ * The looks of claims that nobody woke: each wait line looks once a second, in its moment. While the replica rests
+ * (src/maintenance/rest.ts), none does. Nothing is done anywhere then, and no notification can be lost.
+ */
 export function createPolls(context: {
   lines: WaitLines;
   look(line: WaitLine): Promise<void> | undefined;
   fail(line: WaitLine, error: unknown): void;
   queues: Queues;
   notifier: Notifier;
+  isAwake(): boolean;
 }) {
-  const { lines, look, fail, queues, notifier } = context;
+  const { lines, look, fail, queues, notifier, isAwake } = context;
   /** The moments whose lines look for their queues right now. */
   const asking = new Set<Set<WaitLine>>();
 
@@ -90,11 +94,7 @@ export function createPolls(context: {
     const asked = [...moment];
     asking.add(moment);
     const existing = await queues.refresh(asked.map(({ name }) => name)).finally(() => asking.delete(moment));
-    for (const line of asked) {
-      if (line.missing && !existing.has(line.name)) continue;
-      notifier.waiting(line.name);
-      looks.ask(line);
-    }
+    for (const line of asked) if (!line.missing || existing.has(line.name)) looks.ask(line);
   }
 
   const looks = createLooks<WaitLine | Set<WaitLine>>({
@@ -107,11 +107,21 @@ export function createPolls(context: {
     },
   });
 
+  function renewInterest(): void {
+    const waited = lines.all().filter(({ missing }) => !missing);
+    if (waited.length > 0) notifier.waiting(waited.map(({ name }) => name));
+  }
+
   let moment = momentNow();
-  const timer = setInterval(() => {
+  function passMoments(): void {
+    const isUp = isAwake();
     // A busy process may have missed some moments.
-    for (const now = momentNow(); moment < now; moment++) looks.ask(lines.ofMoment(moment));
-  }, POLL_MS / MOMENTS);
+    for (const now = momentNow(); moment < now; moment++) {
+      if (moment % MOMENTS === 0) renewInterest();
+      if (isUp) looks.ask(lines.ofMoment(moment));
+    }
+  }
+  const timer = setInterval(passMoments, POLL_MS / MOMENTS);
   timer.unref();
 
   return {

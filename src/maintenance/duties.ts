@@ -73,6 +73,8 @@ interface Context {
   count(): Promise<boolean>;
   operations: { run(): Promise<boolean> };
   queueNumbers: { run(): Promise<boolean> };
+  /** All that waits looks once. */
+  lookAnywhere(): void;
   dutyLog: DutyLog;
   log: (error: unknown, message: string) => void;
 }
@@ -81,7 +83,7 @@ interface Context {
 const PATROLS_MS = 35_000;
 
 /** While all replicas doze, one of them deletes this often what nobody can see any more. */
-const UNSEEN_MS = 20_000;
+const UNSEEN_MS = 60_000;
 
 const always = () => true;
 
@@ -147,6 +149,7 @@ export function startDuties(context: Context) {
     },
     runDue: (name) => duties.get(name)?.runNow(),
     leftMs: (name) => duties.get(name)?.leftMs() ?? 0,
+    lookAnywhere: context.lookAnywhere,
   });
 
   return {

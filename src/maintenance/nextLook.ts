@@ -13,6 +13,8 @@ const DUE_JITTER_MS = 100;
 /** What is due already, they leave to the replica that has seen it, for this long. */
 const LEFT_MS = 300;
 
+const NEVER = Number.POSITIVE_INFINITY;
+
 /** A duty, and in how many milliseconds it is due. */
 export interface NextDue {
   duty: string;
@@ -25,26 +27,42 @@ export interface NextDue {
 export function createNextLook(now: () => number) {
   /** When it looks, whether or not something is due. */
   let lookAt = 0;
-  let dueAt = Number.POSITIVE_INFINITY;
-  let leads = true;
+  let dueAt = NEVER;
+  /** Who looked last (undefined: this replica), and from when on something is due by that look. */
+  let last: { looker: string | undefined; dueAt: number } = { looker: undefined, dueAt: NEVER };
+  /** Another replica looks than the one that knew of something due. */
+  let hasPassed = false;
+
+  function note(looker: string | undefined, inMs: number): boolean {
+    if (looker !== last.looker && last.dueAt <= now()) hasPassed = true;
+    last = { looker, dueAt: now() + inMs };
+    const mayMiss = hasPassed;
+    if (inMs > 0) hasPassed = false;
+    return mayMiss;
+  }
 
   return {
     /** A replica that sleeps looks only when something is due. */
     at: (isAsleep: boolean): number => (isAsleep ? dueAt : Math.min(lookAt, dueAt)),
 
     /** Whether this replica looked last. */
-    leads: () => leads,
+    leads: () => last.looker === undefined,
 
     /** The replica begins to doze. */
     begin(): void {
       lookAt = now() + Math.random() * DUE_JITTER_MS;
-      dueAt = Number.POSITIVE_INFINITY;
+      dueAt = NEVER;
+      last = { ...last, dueAt };
+      hasPassed = false;
     },
 
-    /** This replica has looked. The look took `tookMs`. */
-    looked(tookMs: number): void {
-      leads = true;
+    /**
+     * This replica has looked: something is due in so many milliseconds. The look took `tookMs`. Returns whether a notification
+     * may be missed: another replica knew of something due. It may have been killed when that was done, and not told.
+     */
+    looked(inMs = NEVER, tookMs = 0): boolean {
       lookAt = now() + Math.max(LOOK_MS, restAfter(tookMs, 'due looks'));
+      return note(undefined, inMs);
     },
 
     /** This replica saw that something is due in `ms`. */
@@ -52,12 +70,12 @@ export function createNextLook(now: () => number) {
       dueAt = now() + ms;
     },
 
-    /** Another replica has looked. Something is due in `inMs`; undefined: nothing is. */
-    heard(inMs: number | undefined): void {
-      leads = false;
+    /** Another replica has looked. Something is due in `inMs`; never: nothing is. Returns the same as `looked`. */
+    heard(looker: string, inMs = NEVER): boolean {
       lookAt = now() + LOOK_MS + Math.random() * JITTER_MS;
-      const leftMs = Math.max((inMs ?? Number.POSITIVE_INFINITY) + DUE_AFTER_MS, LEFT_MS);
+      const leftMs = Math.max(inMs + DUE_AFTER_MS, LEFT_MS);
       dueAt = now() + leftMs + Math.random() * DUE_JITTER_MS;
+      return note(looker, inMs);
     },
   };
 }

@@ -1,4 +1,5 @@
 import { createNextLook, type NextDue } from './nextLook.ts';
+import { createStages, type Stages, type Times } from './stages.ts';
 
 /*
  * When the duties of a replica run, and when they rest. A replica is
@@ -18,22 +19,18 @@ import { createNextLook, type NextDue } from './nextLook.ts';
  * anything. See docs/decisions/0065-duties-rest.md.
  */
 
-/** Longer than a request and its statements take, and than the periods of duties that note what was done. */
-const AWAKE_MS = 6000;
-/** While things are done, a replica tells so this often. */
+/** While things are done, the replicas tell each other so this often. */
 const TELL_MS = 2000;
-const ASLEEP_MS = 300_000;
+/** For what is done now, the others must stay awake for this long. Else they are told first. */
+const STAY_AWAKE_MS = 2000;
+/** Nobody waits longer until they are told. If the database does not answer, there is time left to say so. */
+const TOLD_WITHIN_MS = 1000;
 /** A rest is divided into steps of this length. After a step in which the clock was set, it looks at once. */
 const STEP_MS = 1000;
 /** The clock was set if it differs by more than this from what was expected. */
 const CLOCK_SET_MS = 500;
 
 const now = () => performance.now();
-
-export interface Times {
-  awakeMs: number;
-  asleepMs: number;
-}
 
 /** The duties, as far as a rest concerns them. */
 interface Duties {
@@ -43,6 +40,8 @@ interface Duties {
   runDue(name: string): Promise<void> | undefined;
   /** How long until a duty may run again by its own period. */
   leftMs(name: string): number;
+  /** A notification may be missed: all that waits looks once. */
+  lookAnywhere(): void;
 }
 
 interface Context {
@@ -66,52 +65,12 @@ function clockWatch(): () => boolean {
   };
 }
 
-/** When something was done or asked, and whether the replica is awake, dozes or sleeps by that. */
-function createStages({ times }: Context, awakens: () => void) {
-  const { awakeMs = AWAKE_MS, asleepMs = ASLEEP_MS } = times ?? {};
-  let activeAt = now();
-  let askedAt = activeAt;
-  let isAwake = true;
-  /** The last doze. */
-  let dozed = { from: Number.NEGATIVE_INFINITY, to: Number.NEGATIVE_INFINITY };
-
-  function wake(): void {
-    if (isAwake) return;
-    isAwake = true;
-    dozed.to = now();
-    awakens();
-  }
-
-  return {
-    isAwake: () => isAwake,
-    isAsleep: () => now() > askedAt + asleepMs && now() > activeAt + asleepMs,
-    isQuiet: () => now() > activeAt + awakeMs,
-    quietMs: () => now() - activeAt,
-    dozedSince: (at: number): number => Math.max(0, Math.min(dozed.to, now()) - Math.max(dozed.from, at)),
-    wake,
-
-    doze(): void {
-      isAwake = false;
-      dozed = { from: now(), to: Number.POSITIVE_INFINITY };
-    },
-
-    asked(): void {
-      askedAt = now();
-    },
-
-    /** Something is done, here or on another replica. Returns when. */
-    active(): number {
-      activeAt = now();
-      wake();
-      return activeAt;
-    },
-  };
-}
+const soonest = (found: NextDue[]) => Math.min(...found.map(({ in_ms }) => in_ms));
 
 /** Looks for what is due while the replica rests, step by step. */
 function startSteps(
   { look, hears, log }: Context,
-  stages: ReturnType<typeof createStages>,
+  stages: Stages,
   next: ReturnType<typeof createNextLook>,
   duties: () => Duties,
 ) {
@@ -123,8 +82,8 @@ function startSteps(
   async function lookNow(): Promise<void> {
     const began = now();
     const found = await look();
-    next.looked(now() - began);
-    const { leftMs, runDue } = duties();
+    const { leftMs, runDue, lookAnywhere } = duties();
+    if (next.looked(soonest(found), now() - began)) lookAnywhere();
     const left = found.map(({ duty, in_ms }) => ({ duty, ms: Math.max(in_ms, leftMs(duty)) }));
     const due = left.filter(({ ms }) => ms <= 0);
     await Promise.all(due.map(({ duty }) => runDue(duty)));
@@ -176,19 +135,42 @@ function startSteps(
   };
 }
 
+/** Settles with the work, or after `ms`. */
+const atMost = (ms: number, work: Promise<unknown>): Promise<void> =>
+  new Promise((resolve) => {
+    const late = setTimeout(resolve, ms);
+    void work.finally(() => {
+      clearTimeout(late);
+      resolve();
+    });
+  });
+
 export function createRest(context: Context) {
-  let duties: Duties = { resume: () => undefined, runDue: () => undefined, leftMs: () => 0 };
-  const stages = createStages(context, () => duties.resume());
+  let duties: Duties = {
+    resume: () => undefined,
+    runDue: () => undefined,
+    leftMs: () => 0,
+    lookAnywhere: () => undefined,
+  };
+  const stages = createStages(context.times ?? {}, () => duties.resume());
   const next = createNextLook(now);
   const steps = startSteps(context, stages, next, () => duties);
+  /** When the replicas last told each other that something is done. */
   let toldAt = Number.NEGATIVE_INFINITY;
+  let telling: Promise<void> | undefined;
 
-  /** Something is done here. Returns a promise when it tells the others now. */
-  function active(): Promise<unknown> | undefined {
-    const at = stages.active();
-    if (at < toldAt + TELL_MS) return undefined;
-    toldAt = at;
-    return context.tell();
+  /** Something is done here. Returns a promise while the others must be told first. */
+  function active(): Promise<void> | undefined {
+    const wereToldMs = now() - toldAt;
+    stages.active();
+    if (wereToldMs < TELL_MS) return telling;
+    toldAt = now();
+    const told = context.tell();
+    if (wereToldMs > stages.awakeMs - STAY_AWAKE_MS)
+      telling = atMost(TOLD_WITHIN_MS, told).finally(() => {
+        telling = undefined;
+      });
+    return telling;
   }
 
   return {
@@ -208,22 +190,27 @@ export function createRest(context: Context) {
       duties = to;
     },
 
-    /** Somebody asks. Returns a promise when other replicas must be told first, because this one was asleep. */
-    asked(): Promise<unknown> | undefined {
+    /**
+     * Somebody asks for something, `makesDue`: it may make something due. Returns a promise while the other replicas must be told
+     * first.
+     */
+    asked(makesDue: boolean): Promise<void> | undefined {
       const wasAsleep = stages.isAsleep();
       stages.asked();
-      return wasAsleep ? active() : undefined;
+      return makesDue || wasAsleep ? active() : undefined;
     },
 
-    /** Something is done that may make something due. */
+    /** Something was done that may make something due. */
     active: (): void => void active(),
 
-    /** Another replica, or SQL, does something. */
-    heardActive: (): void => void stages.active(),
+    /** Another replica, or SQL, does something. All replicas hear it. */
+    heardActive(): void {
+      toldAt = stages.active();
+    },
 
     /** Another replica has looked: something is due in so many milliseconds, or nothing. */
-    heardLook(inMs: number | undefined): void {
-      next.heard(inMs);
+    heardLook(looker: string, inMs: number | undefined): void {
+      if (next.heard(looker, inMs)) duties.lookAnywhere();
       steps.plan();
     },
 

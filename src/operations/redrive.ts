@@ -34,8 +34,9 @@ export function createRedrive(context: {
   notifier: Notifier;
   throttle: BulkThrottle;
   groups: GroupHeads;
+  rest: { active(): void };
 }) {
-  const { db, arrivals, notifier, throttle, groups } = context;
+  const { db, arrivals, notifier, throttle, groups, rest } = context;
   async function redriveAll(queue: Queue, dead: string[], called_at: string, on: Db): Promise<number> {
     if (dead.length === 0) return 0;
     try {
@@ -77,6 +78,8 @@ export function createRedrive(context: {
     let count = 0;
     let looked: number;
     do {
+      // It may take minutes. The other replicas do not rest meanwhile.
+      rest.active();
       looked = await chunk(async (size) => {
         const page = await db.query(statements.page, {
           queue_id: queue.id,

@@ -2,7 +2,7 @@ import { createLastNamed } from './lastNamed.ts';
 import { INTEREST_MS, type Send } from './notifications.ts';
 
 /** How often a `wait` is sent again. */
-const RENEW_MS = 10_000;
+const RENEW_MS = 20_000;
 /** How long a `wait` may take to reach the other replicas. */
 const HEARD_MS = 50;
 
@@ -16,17 +16,24 @@ export function createAnnouncedWaits(send: Send, unnoticed: (queue: string) => v
     setTimeout(unnoticed, HEARD_MS, queue).unref();
   }
 
+  function announce(queue: string): void {
+    const isKnown = announced.isWithin(INTEREST_MS, queue);
+    announced.name(queue);
+    const sent = send('wait', queue);
+    if (!isKnown) void sent.then(() => lookAgain(queue));
+  }
+
   return {
-    /** A claim waits here for a queue. */
-    waiting(queue: string): void {
-      if (announced.isWithin(RENEW_MS, queue)) return;
-      const isKnown = announced.isWithin(INTEREST_MS, queue);
-      announced.name(queue);
-      const sent = send('wait', queue);
-      if (!isKnown) void sent.then(() => lookAgain(queue));
+    /**
+     * Claims wait here for these queues. It is to be called again while they do, about once a second. All are announced together
+     * as soon as one of them is due: in one transaction.
+     */
+    waiting(queues: string[]): void {
+      if (queues.some((queue) => !announced.isWithin(RENEW_MS, queue)))
+        for (const queue of queues) announce(queue);
     },
 
-    /** Another replica does not know them: each `wait` is sent again when its claim looks again. */
+    /** Another replica does not know them: each `wait` is sent again within a second. */
     forget: (): void => announced.clear(),
   };
 }

@@ -52,7 +52,7 @@ export interface NotifierListeners {
   /** Another replica, or SQL, does something. */
   active(): void;
   /** Another replica has looked for what is due. The next thing is, if there is one, in so many milliseconds. */
-  looked(inMs: number | undefined): void;
+  looked(looker: string, inMs: number | undefined): void;
 }
 
 /** A notification as it was heard. */
@@ -75,7 +75,7 @@ export function tell(listeners: NotifierListeners, { verb, sender, about, rest }
   // The name of a group may have spaces.
   else if (verb === 'blocked') listeners.blocked(about, rest.join(' ') || undefined);
   else if (verb === 'done') listeners.finished(about.split(','));
-  else if (verb === 'looked') listeners.looked(about === '' ? undefined : Number(about));
+  else if (verb === 'looked') listeners.looked(sender, about === '' ? undefined : Number(about));
   else if (verb === 'keys') listeners.keysChanged();
   else if (verb === 'replaced') {
     const [mark = '', request = ''] = about.split(',');

@@ -9,13 +9,16 @@ const POLL_MS = 1000;
 const BATCH = 1000;
 
 /**
- * Looks once a second which of the jobs that clients wait for here are finished, in case a notification was lost. An
- * outage shows within the same time: `failed` is called.
+ * Looks once a second which of the jobs that clients wait for here are finished, in case a notification was lost, but not while
+ * the replica rests. An outage shows within the same time: `failed` is called.
  */
-export function pollWaiters(options: { db: Db; waiters: Waiters; failed(error: unknown): void }): {
-  stop(): void;
-} {
-  const { db, waiters, failed } = options;
+export function pollWaiters(options: {
+  db: Db;
+  waiters: Waiters;
+  isAwake(): boolean;
+  failed(error: unknown): void;
+}) {
+  const { db, waiters, isAwake, failed } = options;
   let looking = false;
 
   /** Those of the jobs that are finished, or gone. */
@@ -37,7 +40,7 @@ export function pollWaiters(options: { db: Db; waiters: Waiters; failed(error: u
         waiters.wake(await endedOf(queueId, ids.slice(at, at + BATCH)));
   }
 
-  const poll = setInterval(() => {
+  function lookOnce(): void {
     if (looking) return;
     looking = true;
     look()
@@ -45,8 +48,12 @@ export function pollWaiters(options: { db: Db; waiters: Waiters; failed(error: u
       .finally(() => {
         looking = false;
       });
+  }
+
+  const poll = setInterval(() => {
+    if (isAwake()) lookOnce();
   }, POLL_MS);
   poll.unref();
 
-  return { stop: () => clearInterval(poll) };
+  return { look: lookOnce, stop: () => clearInterval(poll) };
 }

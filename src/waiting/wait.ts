@@ -9,7 +9,9 @@ import type { Waiters } from './waiters.ts';
 import { createWaitForEnd, type WaitContext } from './waitForEnd.ts';
 
 /** Lets requests wait for the end of jobs. A waiting request holds no connection to the database. */
-export function createJobWaits(context: WaitContext & { waiters: Waiters; ledger: Ledger }) {
+export function createJobWaits(
+  context: WaitContext & { waiters: Waiters; ledger: Ledger; rest: { isAwake(): boolean } },
+) {
   const { db, waiters } = context;
   const waitForEnd = createWaitForEnd(context);
   const waits = new Set<OpenWait>();
@@ -19,6 +21,7 @@ export function createJobWaits(context: WaitContext & { waiters: Waiters; ledger
   const poll = pollWaiters({
     db,
     waiters,
+    isAwake: context.rest.isAwake,
     failed(error) {
       for (const wait of waits) wait.fail(error);
     },
@@ -47,6 +50,9 @@ export function createJobWaits(context: WaitContext & { waiters: Waiters; ledger
         waiters.remove(id, wait.wake);
       }
     },
+
+    /** Notifications may have been lost: looks which of the jobs are finished. */
+    look: poll.look,
 
     /** Whether the replica is stopping, so that requests do not wait any more. */
     closed: () => closed,

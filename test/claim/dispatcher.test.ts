@@ -37,6 +37,7 @@ function setUp(join = joinRoundTrip) {
   const givenBack: LeasedJob[] = [];
   const dispatcher = createDispatcher({
     ledger: createLedger(),
+    isAwake: () => true,
     ownWithoutLeasing: async () => undefined,
     leaseJobs: (queue, claims) =>
       new Promise((answer) => {
@@ -196,6 +197,7 @@ test('claims that wait for 1,000 queues look at them over the whole second, and 
   const looks: { queue: string; at: number }[] = [];
   const dispatcher = createDispatcher({
     ledger: createLedger(),
+    isAwake: () => true,
     ownWithoutLeasing: async () => undefined,
     async leaseJobs({ name }, claims) {
       if (++visits > queues.length) looks.push({ queue: name, at: performance.now() });
@@ -233,6 +235,7 @@ test('an outage that one look meets fails the claims of every queue', async () =
   let away = false;
   const dispatcher = createDispatcher({
     ledger: createLedger(),
+    isAwake: () => true,
     ownWithoutLeasing: async () => undefined,
     async leaseJobs(_, claims) {
       if (!away) return { jobs: claims.map(() => []), cut: false };
@@ -263,6 +266,7 @@ test('an outage that one look meets fails the claims of every queue', async () =
 const withoutQueues = (refresh: () => Promise<Set<string>>) =>
   createDispatcher({
     ledger: createLedger(),
+    isAwake: () => true,
     ownWithoutLeasing: async () => undefined,
     leaseJobs: async () => ({ jobs: [], cut: false }),
     queues: { byName: async () => undefined, refresh } as never,
@@ -358,6 +362,7 @@ function onEmptyQueue(rest: Promise<void>) {
   };
   const dispatcher = createDispatcher({
     ledger: createLedger(),
+    isAwake: () => true,
     ownWithoutLeasing: async () => undefined,
     async leaseJobs(_, claims, trip) {
       await trip.db.query(statement, {} as never);
@@ -418,6 +423,7 @@ test.each([
   let looks = 0;
   const dispatcher = createDispatcher({
     ledger: createLedger(),
+    isAwake: () => true,
     ownWithoutLeasing: async () => undefined,
     async leaseJobs(_, claims, trip) {
       looks++;

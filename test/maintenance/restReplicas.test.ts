@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createDatabase, onServer } from '../support/database.ts';
+import { createDatabase, onServer, transactionsOf } from '../support/database.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
 import { secondsFrom } from '../support/schedules.ts';
 import { until } from '../support/until.ts';
@@ -21,14 +21,6 @@ afterAll(async () => {
   await database.drop();
 });
 
-async function transactions(): Promise<number> {
-  const [row] = await onServer<{ n: string }>(
-    database.url,
-    'select xact_commit + xact_rollback as n from pg_stat_database where datname = current_database()',
-  );
-  return Number(row?.n);
-}
-
 const jobs = (queue: string) =>
   onServer<{ state: string; late_ms: number }>(
     database.url,
@@ -41,9 +33,9 @@ test('three replicas at which nothing is done and nothing is due make fewer than
   const [first] = replicas as [Replica];
   await http(first.url, 'POST', '/jobs', { queue: 'far', delay_seconds: 3600 });
   await sleep(QUIET_MS);
-  const before = await transactions();
+  const before = await transactionsOf(database.url);
   await sleep(COUNTED_MS);
-  const made = (await transactions()) - before;
+  const made = (await transactionsOf(database.url)) - before;
   expect(made).toBeLessThan((2 * COUNTED_MS) / 1000);
 });
 

@@ -57,7 +57,7 @@ async function replica() {
 test('a claim that begins to wait looks again when the other replicas have heard of it', async () => {
   const { notifier, woken } = await replica();
   const again = woken('quiet');
-  notifier.waiting('quiet');
+  notifier.waiting(['quiet']);
   await again;
 });
 
@@ -118,7 +118,7 @@ test('claims that wait for 12,000 queues are announced together, and not again a
   const notifier = createNotifier({ db: counted, url: database.url, log: () => undefined });
   undo.push(db.close);
   const announceAll = () => {
-    for (let i = 0; i < 12_000; i++) notifier.waiting(`crowd-${i}`);
+    for (let i = 0; i < 12_000; i++) notifier.waiting([`crowd-${i}`]);
   };
   const { woken } = await replica();
   const last = woken('crowd-11999');

@@ -35,6 +35,15 @@ export async function onServer<Row extends pg.QueryResultRow>(
   }
 }
 
+/** How many transactions there were in a database. PostgreSQL counts those of a session a second later, or at its end. */
+export async function transactionsOf(url: string): Promise<number> {
+  const [row] = await onServer<{ n: string }>(
+    url,
+    'select xact_commit + xact_rollback as n from pg_stat_database where datname = current_database()',
+  );
+  return Number(row?.n);
+}
+
 async function create(template: string) {
   const serverUrl = inject('postgresUrl');
   const name = `dibs_test_${randomBytes(6).toString('hex')}`;

@@ -61,7 +61,7 @@ interface Relay extends Server {
 }
 
 /** A relay with a fixed address to a server whose port may change. */
-async function openRelay(port: number, target: () => number): Promise<Relay> {
+export async function openRelay(port: number, target: () => number): Promise<Relay> {
   const sockets = new Set<Socket>();
   let swallows = false;
   const relay = createServer((near) => {

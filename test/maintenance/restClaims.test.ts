@@ -1,0 +1,60 @@
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createDatabase, transactionsOf } from '../support/database.ts';
+import { openRelay } from '../support/postgres.ts';
+import { http, type Replica, startReplica } from '../support/replica.ts';
+
+/** Longer than a replica is awake after the last thing that was done, and than PostgreSQL takes to count what was done before. */
+const QUIET_MS = 18_000;
+const COUNTED_MS = 15_000;
+const QUEUES = 16;
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let relay: Awaited<ReturnType<typeof openRelay>>;
+let near: Replica;
+/** It listens through the relay. */
+let far: Replica;
+
+beforeAll(async () => {
+  database = await createDatabase();
+  const direct = new URL(database.url);
+  relay = await openRelay(0, () => Number(direct.port));
+  const through = new URL(database.url);
+  through.port = String((relay.address() as AddressInfo).port);
+  near = await startReplica({ DATABASE_URL: database.url });
+  far = await startReplica({ DATABASE_URL: database.url, DATABASE_LISTEN_URL: through.href });
+});
+afterAll(async () => {
+  await near.end('SIGTERM');
+  await far.end('SIGKILL');
+  await relay.cut();
+  await database.drop();
+});
+
+const enqueue = (queue: string) => http(near.url, 'POST', '/jobs', { queue });
+
+test('claims that wait at replicas that rest send next to nothing, however many queues they wait for', async () => {
+  const queues = Array.from({ length: QUEUES }, (_, i) => `quiet-${i}`);
+  for (const queue of queues) await http(near.url, 'PUT', `/queues/${queue}`, {});
+  const waiting = [near, far].map(({ url }) =>
+    http(url, 'POST', '/jobs/claim', { queues, wait_seconds: 50 }),
+  );
+  await sleep(QUIET_MS);
+  const before = await transactionsOf(database.url);
+  await sleep(COUNTED_MS);
+  const made = (await transactionsOf(database.url)) - before;
+  expect(made).toBeLessThan((3 * COUNTED_MS) / 1000);
+  for (const queue of ['quiet-3', 'quiet-5']) await enqueue(queue);
+  for (const { body } of await Promise.all(waiting)) expect(body.jobs).toHaveLength(1);
+});
+
+test('a claim that waits gets its job, though its replica rests and has not noticed yet that its LISTEN died', async () => {
+  await http(near.url, 'PUT', '/queues/deaf', {});
+  await sleep(QUIET_MS);
+  const waiting = http(far.url, 'POST', '/jobs/claim', { queues: ['deaf'], wait_seconds: 40 });
+  await sleep(1000);
+  relay.swallow();
+  await enqueue('deaf');
+  expect((await waiting).body.jobs).toHaveLength(1);
+});
