@@ -39,8 +39,8 @@ export async function withinClaimLimits<Parameters extends object, Row>(
   return { rows: rows as Row[], opensInMs: seconds === undefined ? undefined : seconds * 1000 };
 }
 
-/** After this time, waiting claims look by themselves (polls.ts). So a later alarm is not needed. */
-const LONGEST_MS = 1000;
+/** No claim waits longer: `wait_seconds` is at most 60. A claim that comes later looks by itself. */
+const LONGEST_MS = 60_000;
 
 /** Calls `ring` for a queue after `ms`. A newer time for the same queue replaces the older one. */
 export function alarms(ring: (queue: string) => void) {

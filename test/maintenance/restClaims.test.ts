@@ -49,6 +49,15 @@ test('claims that wait at replicas that rest send next to nothing, however many 
   for (const { body } of await Promise.all(waiting)) expect(body.jobs).toHaveLength(1);
 });
 
+test('a claim that waits for a rate limit gets its job when the window ends, though its replica rests', async () => {
+  await http(near.url, 'PUT', '/queues/limited', { rate_limit: { jobs: 1, per_seconds: 12 } });
+  for (const _ of [1, 2]) await enqueue('limited');
+  for (const _ of [1, 2]) {
+    const { body } = await http(near.url, 'POST', '/jobs/claim', { queues: ['limited'], wait_seconds: 30 });
+    expect(body.jobs).toHaveLength(1);
+  }
+});
+
 test('a claim that waits gets its job, though its replica rests and has not noticed yet that its LISTEN died', async () => {
   await http(near.url, 'PUT', '/queues/deaf', {});
   await sleep(QUIET_MS);
