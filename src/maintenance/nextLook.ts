@@ -57,8 +57,8 @@ export function createNextLook(now: () => number) {
     },
 
     /**
-     * This replica has looked: something is due in so many milliseconds. The look took `tookMs`. Returns whether a notification
-     * may be missed: another replica knew of something due. It may have been killed when that was done, and not told.
+     * This replica has looked. Something is due in `inMs`; never: nothing is. The look took `tookMs`. Returns whether a
+     * notification may be missed: another replica knew of something due, and may have been killed before it told.
      */
     looked(inMs = NEVER, tookMs = 0): boolean {
       lookAt = now() + Math.max(LOOK_MS, restAfter(tookMs, 'due looks'));

@@ -191,8 +191,8 @@ export function createRest(context: Context) {
     },
 
     /**
-     * Somebody asks for something, `makesDue`: it may make something due. Returns a promise while the other replicas must be told
-     * first.
+     * Somebody asks for something. `makesDue`: it may make something due. Returns a promise while the other replicas
+     * must be told first.
      */
     asked(makesDue: boolean): Promise<void> | undefined {
       const wasAsleep = stages.isAsleep();

@@ -25,8 +25,8 @@ export function createAnnouncedWaits(send: Send, unnoticed: (queue: string) => v
 
   return {
     /**
-     * Claims wait here for these queues. It is to be called again while they do, about once a second. All are announced together
-     * as soon as one of them is due: in one transaction.
+     * Claims wait here for these queues. Call it again while they do, about once a second. As soon as one of them is
+     * due, all are announced together: in one transaction.
      */
     waiting(queues: string[]): void {
       if (queues.some((queue) => !announced.isWithin(RENEW_MS, queue)))

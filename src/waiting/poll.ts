@@ -9,8 +9,8 @@ const POLL_MS = 1000;
 const BATCH = 1000;
 
 /**
- * Looks once a second which of the jobs that clients wait for here are finished, in case a notification was lost, but not while
- * the replica rests. An outage shows within the same time: `failed` is called.
+ * Looks once a second which of the jobs that clients wait for here are finished, in case a notification was lost. It
+ * does not while the replica rests. An outage shows within the same time: `failed` is called.
  */
 export function pollWaiters(options: {
   db: Db;
