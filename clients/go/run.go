@@ -97,10 +97,12 @@ func (r *run) fire(code error) {
 	}
 }
 
-// extended: an extend that was sent at this moment counted.
+// extended: an extend that was sent at this moment counted. A late answer takes nothing back of what a later extend got.
 func (r *run) extended(sent time.Time) {
-	r.leaseEnds = sent.Add(r.lease())
-	r.extendAt = r.next(sent)
+	if ends := sent.Add(r.lease()); !ends.Before(r.leaseEnds) {
+		r.leaseEnds = ends
+		r.extendAt = r.next(sent)
+	}
 	r.failures = 0
 	r.confirm()
 }

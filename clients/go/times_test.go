@@ -2,6 +2,7 @@ package dibs_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -75,13 +76,32 @@ func TestDelaysOfAnyLengthAreAFailureAtMost(t *testing.T) {
 	}
 }
 
+// settleAll answers each item of a settlement that it counted, and whatever it claims with nothing.
+func settleAll(body []byte) string {
+	var asked map[string]json.RawMessage
+	if err := json.Unmarshal(body, &asked); err != nil {
+		panic(err)
+	}
+	answer := map[string]any{"jobs": []any{}}
+	for _, list := range []string{"acks", "nacks", "releases", "extends"} {
+		var items []struct{}
+		_ = json.Unmarshal(asked[list], &items)
+		results := make([]map[string]any, len(items))
+		for i := range results {
+			results[i] = map[string]any{"id": "j", "status": 200}
+		}
+		answer[list] = results
+	}
+	text, _ := json.Marshal(answer)
+	return string(text)
+}
+
 // leasing answers the first claim with a lease of so many seconds, and extends and settles all.
 func leasing(seconds string, requests *atomic.Int32) *dibs.Client {
 	var claims atomic.Int32
 	return answering(func(request *http.Request) (*http.Response, error) {
 		requests.Add(1)
 		body, _ := io.ReadAll(request.Body)
-		one := `[{"id": "j", "status": 200, "state": "completed"}]`
 		switch {
 		case strings.HasSuffix(request.URL.Path, "/claim") && claims.Add(1) == 1:
 			return answer(request, 200, nil, `{"jobs": [{"id": "j", "lease_token": "t", "lease_seconds": `+seconds+`}]}`), nil
@@ -90,10 +110,8 @@ func leasing(seconds string, requests *atomic.Int32) *dibs.Client {
 		case strings.HasSuffix(request.URL.Path, "/claim"):
 			<-request.Context().Done()
 			return nil, request.Context().Err()
-		case strings.Contains(string(body), `"extends"`):
-			return answer(request, 200, nil, `{"extends": `+one+`}`), nil
 		default:
-			return answer(request, 200, nil, `{"acks": `+one+`, "jobs": []}`), nil
+			return answer(request, 200, nil, settleAll(body)), nil
 		}
 	})
 }

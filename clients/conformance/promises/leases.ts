@@ -291,3 +291,24 @@ promise(
   },
   timed,
 );
+
+promise(
+  GROUP,
+  'an answer that comes late takes nothing back of a later extend',
+  async (stage) => {
+    const lease_seconds = leaseOf(stage) * 2;
+    const id = await stage.enqueue({ ms: lease_seconds * 2000 });
+    let seen = 0;
+    // The second extend is sent after a third of the lease, and answered before the first.
+    stage.proxy.harm((one) =>
+      extendedIn(one).includes(id) && seen++ === 0 ? { late: lease_seconds * 400 } : undefined,
+    );
+    stage.start({ lease_seconds });
+    await stage.reaches(id, 'completed');
+    const [first, ...later] = stage.proxy.exchanges.filter((one) => extendedIn(one).includes(id));
+    expect(first?.isOver).toBe(true);
+    const [second, third] = later;
+    expect((third?.at ?? 0) - (second?.at ?? 0)).toBeGreaterThan(lease_seconds * 200);
+  },
+  timed,
+);

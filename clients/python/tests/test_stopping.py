@@ -16,6 +16,24 @@ from dibs_client import AsyncProducer, AsyncWorker, Client, Job, Producer, Worke
 from dibs_client.testing import FakeDibs
 
 
+class Presses:
+    """Ctrl-C, pressed so many times. Each one is heard while `run` waits, and before the next one is pressed."""
+
+    def __init__(self) -> None:
+        self._due = self._heard = 0
+
+    def press(self, count: int) -> None:
+        for self._due in range(1, count + 1):
+            while self._heard < self._due:
+                os.kill(os.getpid(), signal.SIGUSR1)
+                time.sleep(0.01)
+
+    def heard(self, _: int, frame) -> None:
+        if self._heard < self._due and frame.f_code.co_name == "wait":
+            self._heard += 1
+            raise KeyboardInterrupt
+
+
 class StopTest(unittest.TestCase):
     def setUp(self) -> None:
         self.dibs = FakeDibs()
@@ -136,19 +154,15 @@ class StopTest(unittest.TestCase):
             dibs = FakeDibs()
             Producer(dibs.client, queue="mail").enqueue({})
             left = threading.Event()
+            presses = Presses()
 
             def handler(job: Job) -> None:
-                for _ in range(count):
-                    os.kill(os.getpid(), signal.SIGUSR1)
-                    time.sleep(0.1)
+                presses.press(count)
                 if is_released:
                     job.sleep(60)
                 left.wait(60)
 
-            def interrupt(*_):
-                raise KeyboardInterrupt
-
-            before = signal.signal(signal.SIGUSR1, interrupt)
+            before = signal.signal(signal.SIGUSR1, presses.heard)
             began = time.monotonic()
             try:
                 with self.assertRaises(KeyboardInterrupt):

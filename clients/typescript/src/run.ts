@@ -72,10 +72,13 @@ export class Run {
     return ++this.extendTurn;
   }
 
-  /** An extend that was sent at this moment counted. */
+  /** An extend that was sent at this moment counted. A late answer takes nothing back of what a later extend got. */
   extended(sentAt: number): void {
-    this.leaseEndsAt = sentAt + this.job.lease_seconds * 1000;
-    this.extendAt = this.#next(sentAt);
+    const endsAt = sentAt + this.job.lease_seconds * 1000;
+    if (endsAt >= this.leaseEndsAt) {
+      this.leaseEndsAt = endsAt;
+      this.extendAt = this.#next(sentAt);
+    }
     this.extendFailures = 0;
     this.#confirm();
   }

@@ -47,9 +47,10 @@ class Run:
         return since + self.seconds * (0.8 + 0.2 * chance()) / 3
 
     def extended(self, sent: float) -> None:
-        """An extend that was sent at this moment counted."""
-        self.lease_ends = sent + self.seconds
-        self.extend_at = self._next(sent)
+        """An extend that was sent at this moment counted. A late answer takes nothing back of what a later extend got."""
+        if sent + self.seconds >= self.lease_ends:
+            self.lease_ends = sent + self.seconds
+            self.extend_at = self._next(sent)
         self.failures = 0
         self.is_confirmed = True
 

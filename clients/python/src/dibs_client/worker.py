@@ -40,14 +40,13 @@ class Worker(Settling, Working):
             try:
                 if not interruptions:
                     pump.start()
+                elif not (self._hasten(len(interruptions)) and self._is_begun.wait(FLUSH)):
+                    break
                 while not over.wait(60):
                     pass
                 break
             except BaseException as error:
                 interruptions.append(error)
-                is_worth_it = self._hasten(len(interruptions)) and self._is_begun.wait(FLUSH)
-                if not is_worth_it:
-                    break
         if interruptions:
             raise interruptions[-1]
         if self._error:
