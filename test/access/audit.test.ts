@@ -1,8 +1,7 @@
-import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { NEEDS, type Need } from '../../src/access/needs.ts';
 import { as, speakingAccess } from '../support/access.ts';
-import { onServer } from '../support/database.ts';
+import { onServer, openClient } from '../support/database.ts';
 import { expectProblem, moves, UNKNOWN_ID } from '../support/moves.ts';
 import { type Method, type Service, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -317,8 +316,7 @@ describe('an audit row that cannot be written', () => {
   });
 
   test('because of a lock does not hold up the answer for long', async () => {
-    const client = new pg.Client(service.databaseUrl);
-    await client.connect();
+    const client = await openClient(service.databaseUrl);
     try {
       await client.query('begin; lock table dibs.audit in access exclusive mode');
       await at.ok('POST', '/queues/unwritten/resume');

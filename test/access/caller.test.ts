@@ -1,7 +1,8 @@
 import fc from 'fast-check';
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { ANYBODY, type Caller, createCaller, isQueuePattern, SCOPES } from '../../src/caller.ts';
+import { openClient } from '../support/database.ts';
 
 const callerFor = (
   queues: string[],
@@ -51,8 +52,7 @@ describe('a queue pattern', () => {
 describe('the patterns of lists', () => {
   let client: pg.Client;
   beforeAll(async () => {
-    client = new pg.Client(inject('postgresUrl'));
-    await client.connect();
+    client = await openClient(inject('postgresUrl'));
   });
   afterAll(() => client.end());
 

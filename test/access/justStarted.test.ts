@@ -1,14 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
 import { expect, test } from 'vitest';
-import { createDatabase } from '../support/database.ts';
+import { createDatabase, openClient } from '../support/database.ts';
 import { startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 test('a service that has just started refuses nobody, because it waits until it knows the keys', async () => {
   const database = await createDatabase();
-  const holder = new pg.Client(database.url);
-  await holder.connect();
+  const holder = await openClient(database.url);
   await holder.query('begin; lock table dibs.access_state in access exclusive mode');
   const asks = "select from pg_locks where relation = 'dibs.access_state'::regclass and not granted";
   const released = until(async () => (await holder.query(asks)).rowCount)

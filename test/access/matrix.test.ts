@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import pg from 'pg';
+import type pg from 'pg';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { declaredOperations } from '../../routes/app.ts';
@@ -8,6 +8,7 @@ import { needOf } from '../../src/access/needs.ts';
 import { SCOPES, type Scope } from '../../src/caller.ts';
 import type { VerbName } from '../../src/verbs.ts';
 import { as, speakingAccess } from '../support/access.ts';
+import { openClient } from '../support/database.ts';
 import { expectProblem, moves } from '../support/moves.ts';
 import { type Case, type Entry, type Fixture, OPERATIONS } from '../support/operations.ts';
 import { type Answer, type Method, type Service, startService } from '../support/service.ts';
@@ -57,8 +58,7 @@ let root: ReturnType<typeof as>;
 let at: ReturnType<typeof moves>;
 beforeAll(async () => {
   service = await startService({ access: speakingAccess() });
-  client = new pg.Client(service.databaseUrl);
-  await client.connect();
+  client = await openClient(service.databaseUrl);
   root = as(service, 'admin@*#root');
   at = moves({ ...service, call: root });
 });

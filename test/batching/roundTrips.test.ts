@@ -1,4 +1,3 @@
-import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ORDER_IN_TRIP, type RoundTrip } from '../../src/batching/roundTrip.ts';
 import { createRoundTrips } from '../../src/batching/roundTrips.ts';
@@ -6,7 +5,7 @@ import { unavailable } from '../../src/errors.ts';
 import type { Call, Rows } from '../../src/postgres/pipeline.ts';
 import { type Database, openDatabase } from '../../src/postgres/pool.ts';
 import type { Prepared } from '../../src/postgres/statements.ts';
-import { createDatabase } from '../support/database.ts';
+import { createDatabase, openClient } from '../support/database.ts';
 
 const statement = <Row>(
   name: string,
@@ -197,8 +196,7 @@ afterAll(async () => {
 });
 
 test('the statements of a pipeline commit together or not at all', async () => {
-  const client = new pg.Client(database.url);
-  await client.connect();
+  const client = await openClient(database.url);
   await client.query('create table public.kept (n integer primary key)');
   const insert = statement(
     'keep',

@@ -1,4 +1,4 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createQueueMemories } from '../../src/claim/queueMemories.ts';
 import { type ArrivalMark, createArrivals } from '../../src/floor/arrivals.ts';
@@ -6,6 +6,7 @@ import { createRaiseFloor } from '../../src/floor/raiseFloor.ts';
 import { createScanFloor } from '../../src/floor/scanFloor.ts';
 import { type Piece, rangesOf, type ScanRanges } from '../../src/floor/scanRanges.ts';
 import { type Database, openDatabase } from '../../src/postgres/pool.ts';
+import { openClient } from '../support/database.ts';
 import { oneClaim } from '../support/jobs.ts';
 import { buffers, outline, prepare } from '../support/plans.ts';
 import { type Service, startService } from '../support/service.ts';
@@ -21,9 +22,7 @@ let client: pg.Client;
 let holder: pg.Client;
 beforeAll(async () => {
   service = await startService();
-  client = new pg.Client(service.databaseUrl);
-  holder = new pg.Client(service.databaseUrl);
-  await Promise.all([client.connect(), holder.connect()]);
+  [client, holder] = await Promise.all([openClient(service.databaseUrl), openClient(service.databaseUrl)]);
   await holder.query('begin isolation level repeatable read');
   await holder.query('select 1');
 });
@@ -231,8 +230,7 @@ test('marks that came with a database from another server are dropped, and seen 
 
 test('a job that commits late is claimed within 2 s, with dead entries below the floor', async () => {
   const queue = await queueId('late');
-  const producer = new pg.Client(service.databaseUrl);
-  await producer.connect();
+  const producer = await openClient(service.databaseUrl);
   await producer.query('begin');
   const { rows } = await producer.query(`select dibs.enqueue('late') as id`);
   await makeDead(queue);
@@ -320,8 +318,7 @@ test('a claim that waits for a locked job far from all others does not look all 
 
 test('a database set back in time is noticed at once', async () => {
   const own = await startService();
-  const restored = new pg.Client(own.databaseUrl);
-  await restored.connect();
+  const restored = await openClient(own.databaseUrl);
   const jobs = Array.from({ length: 20 }, () => ({ queue: 'restored' }));
   for (let i = 0; i < 8; i++) {
     await own.call('POST', '/jobs/batch', { jobs });

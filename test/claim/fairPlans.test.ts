@@ -1,6 +1,6 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { createDatabase } from '../support/database.ts';
+import { createDatabase, openClient } from '../support/database.ts';
 import { FRONT, makeJobs, oneFairClaim, oneFrontClaim } from '../support/jobs.ts';
 import { buffers, type Mode, nodes, outline, type PlanNode, prepare, rowsTouched } from '../support/plans.ts';
 
@@ -58,8 +58,7 @@ for (const [history, { before, after }] of Object.entries(histories)) {
     const front = (mode: Mode) => fronts.get(mode) as Prepared<'claim/front'>;
     beforeAll(async () => {
       database = await createDatabase();
-      client = new pg.Client(database.url);
-      await client.connect();
+      client = await openClient(database.url);
       await client.query('alter table dibs.jobs set (autovacuum_enabled = false)');
       await before(client);
       for (const mode of MODES) {
@@ -71,8 +70,7 @@ for (const [history, { before, after }] of Object.entries(histories)) {
       }
       await fill(client);
       await client.query(after);
-      holder = new pg.Client(database.url);
-      await holder.connect();
+      holder = await openClient(database.url);
     });
     afterEach(() => holder.query('rollback'));
     afterAll(async () => {

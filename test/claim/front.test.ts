@@ -1,8 +1,9 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createScanFloor } from '../../src/floor/scanFloor.ts';
 import { type Piece, rangesOf, type ScanRanges } from '../../src/floor/scanRanges.ts';
 import { planned } from '../../src/postgres/statements.ts';
+import { openClient } from '../support/database.ts';
 import { oneFairClaim, oneFrontClaim } from '../support/jobs.ts';
 import { moves } from '../support/moves.ts';
 import { buffers, outline, prepare } from '../support/plans.ts';
@@ -33,9 +34,7 @@ let ways: (string | undefined)[];
 beforeAll(async () => {
   service = await startService();
   at = moves(service);
-  client = new pg.Client(service.databaseUrl);
-  holder = new pg.Client(service.databaseUrl);
-  await Promise.all([client.connect(), holder.connect()]);
+  [client, holder] = await Promise.all([openClient(service.databaseUrl), openClient(service.databaseUrl)]);
   await holder.query('begin isolation level repeatable read');
   await holder.query('select 1');
   const { pipeline } = service.db;
@@ -280,8 +279,7 @@ test('dibs.enqueue marks jobs with keys, too: its transaction may commit late', 
 });
 
 test('a job with a key that commits late, below the scan floor, is claimed within 2 s', async () => {
-  const producer = new pg.Client(service.databaseUrl);
-  await producer.connect();
+  const producer = await openClient(service.databaseUrl);
   await queueId();
   await enqueue('A');
   expect(await claim(1)).toBe('A1');

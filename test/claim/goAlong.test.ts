@@ -1,6 +1,6 @@
-import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Call } from '../../src/postgres/pipeline.ts';
+import { openClient } from '../support/database.ts';
 import { eventually, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -77,8 +77,7 @@ test('of claims that wait, the first go along, as many as there are jobs', async
 });
 
 test('a key that another transaction holds keeps a claim that waits from other jobs for a moment, and later ones do not', async () => {
-  const holder = new pg.Client(service.databaseUrl);
-  await holder.connect();
+  const holder = await openClient(service.databaseUrl);
   try {
     await holder.query('begin');
     await holder.query(

@@ -1,10 +1,9 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Claimed, type Client, client } from '../support/client.ts';
-import { createDatabase, onServer } from '../support/database.ts';
+import { createDatabase, onServer, openClient } from '../support/database.ts';
 import { claimAndHangUp, claimText } from '../support/rawClaim.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
 import { until } from '../support/until.ts';
@@ -125,8 +124,7 @@ test.each([
     };
     let deliveries = 0;
     for (let isLeased = false; !isLeased; ) {
-      const locker = new pg.Client(database.url);
-      await locker.connect();
+      const locker = await openClient(database.url);
       await locker.query(`begin; lock table dibs.${table} in share row exclusive mode`);
       const { hostname, port } = new URL(replica.url);
       const socket = connect(Number(port), hostname);

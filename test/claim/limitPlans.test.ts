@@ -1,6 +1,6 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createDatabase } from '../support/database.ts';
+import { createDatabase, openClient } from '../support/database.ts';
 import { type Made, makeJobs, oneClaim } from '../support/jobs.ts';
 import { buffers, type Mode, nodes, outline, type PlanNode, prepare } from '../support/plans.ts';
 
@@ -75,8 +75,7 @@ for (const [history, { before, analyzed }] of Object.entries(histories)) {
     const planOf = (mode: Mode, name: string) => kept.get(mode)?.get(name) as Prepared;
     beforeAll(async () => {
       database = await createDatabase();
-      client = new pg.Client(database.url);
-      await client.connect();
+      client = await openClient(database.url);
       for (const table of ['jobs', 'queues', 'claim_limits', 'claim_log'])
         await client.query(`alter table dibs.${table} set (autovacuum_enabled = false)`);
       await before(client);

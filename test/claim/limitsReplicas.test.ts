@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Claimed, client } from '../support/client.ts';
-import { createDatabase } from '../support/database.ts';
+import { createDatabase, openClient } from '../support/database.ts';
 import { type Lease, type Outcome, recordHistory } from '../support/history.ts';
 import { mostAtOnce, mostInWindow } from '../support/limits.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
@@ -68,8 +67,7 @@ async function work(queue: string, history: ReturnType<typeof recordHistory>, st
 
 /** Looks again and again how many jobs of a queue are leased, and returns the largest number. */
 async function watch(queue: string, stopping: () => boolean): Promise<number> {
-  const observer = new pg.Client(database.url);
-  await observer.connect();
+  const observer = await openClient(database.url);
   let most = 0;
   while (!stopping()) {
     const { rows } = await observer.query(

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Claimed } from '../support/client.ts';
-import { createDatabase, onServer } from '../support/database.ts';
+import { createDatabase, onServer, openClient } from '../support/database.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
 import { served } from '../support/served.ts';
 import { until } from '../support/until.ts';
@@ -86,8 +85,7 @@ describe.each([1, 2, 3])('repeats that come at once on %i replicas', (count) => 
   }, 120_000);
 
   test('and whose clients have all hung up leave no job leased', async () => {
-    const locker = new pg.Client(database.url);
-    await locker.connect();
+    const locker = await openClient(database.url);
     try {
       for (let round = 0; round < HANGUP_ROUNDS; round++) {
         const queues = [`h.${++names}`];

@@ -1,6 +1,6 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createDatabase } from '../support/database.ts';
+import { createDatabase, openClient } from '../support/database.ts';
 import { makeJobs, oneClaim, parametersOf, TOKEN } from '../support/jobs.ts';
 import { type ParametersOf, rowsOf, type StatementName } from '../support/statements.ts';
 
@@ -13,12 +13,9 @@ let third: pg.Client;
 
 beforeEach(async () => {
   database = await createDatabase();
-  [first, second, third] = [1, 2, 3].map(() => new pg.Client(database.url)) as [
-    pg.Client,
-    pg.Client,
-    pg.Client,
-  ];
-  for (const client of [first, second, third]) await client.connect();
+  first = await openClient(database.url);
+  second = await openClient(database.url);
+  third = await openClient(database.url);
 });
 afterEach(async () => {
   for (const client of [first, second, third]) await client.end();
@@ -183,8 +180,7 @@ test('two sweepers at once rescue each job once', async () => {
 test('two batches of the same jobs wait for one another, and never deadlock', async () => {
   const ids = await made(50, 'leased');
   // The first batch waits at the last job, and the second one behind it at the first job. In another order they deadlock.
-  const holder = new pg.Client(database.url);
-  await holder.connect();
+  const holder = await openClient(database.url);
   await holder.query('begin');
   await holder.query('select from dibs.jobs where id = $1 for update', [ids[49]]);
   const acked = ack(first, ids);

@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { markOf } from '../../src/claim/claimRows.ts';
 import { startEngine } from '../../src/engine.ts';
 import { unavailable } from '../../src/errors.ts';
 import { openDatabase } from '../../src/postgres/pool.ts';
-import { onServer } from '../support/database.ts';
+import { onServer, openClient } from '../support/database.ts';
 import { claimToHangUp } from '../support/hangup.ts';
 import { eventually, expectProblem, moves } from '../support/moves.ts';
 import { recordingEngine } from '../support/recordingEngine.ts';
@@ -471,8 +470,7 @@ test('a claim whose row is locked holds up no enqueue and no ack of its queue', 
   await at.enqueueAll(Array(20).fill({ queue }));
   const leased = await at.claim(queue, { limit: 20 });
   const wish = newClaim();
-  const client = new pg.Client(service.databaseUrl);
-  await client.connect();
+  const client = await openClient(service.databaseUrl);
   try {
     await client.query('begin');
     const lock =

@@ -2,14 +2,14 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../../bench/lib/ports.mjs';
 import { examine } from '../../src/doctor/examine.ts';
 import type { Finding } from '../../src/doctor/finding.ts';
 import { type EmbeddedPostgres, startEmbedded } from '../../src/embedded/index.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
-import { asRole, onServer, urlOf } from '../support/database.ts';
+import { asRole, onServer, openClient, urlOf } from '../support/database.ts';
 import { filledDataDir } from '../support/postgres.ts';
 import { until } from '../support/until.ts';
 
@@ -82,9 +82,7 @@ async function setting(name: string, value: string): Promise<void> {
 }
 
 async function client(at = url): Promise<pg.Client> {
-  const opened = new pg.Client(at);
-  opened.on('error', () => undefined);
-  await opened.connect();
+  const opened = await openClient(at);
   undo.push(() => opened.end());
   return opened;
 }
@@ -323,9 +321,7 @@ describe('the horizon', () => {
     expect(bad).toMatchObject({ level: 'warning', found: expect.stringContaining('slot standby') });
 
     // A standby's part of the protocol: it streams, and sends its feedback with the oldest transaction that it needs.
-    const standby = new pg.Client({ connectionString: url, replication: 'true' } as pg.ClientConfig);
-    standby.on('error', () => undefined);
-    await standby.connect();
+    const standby = await openClient({ connectionString: url, replication: 'true' } as pg.ClientConfig);
     const { connection } = standby as unknown as {
       connection: pg.Connection & { sendCopyFromChunk(it: Buffer): void };
     };

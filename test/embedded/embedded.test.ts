@@ -15,10 +15,11 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { EmbeddedError, type EmbeddedPostgres, startEmbedded } from '../../src/embedded/index.ts';
 import { fillDataDir } from '../support/cluster.ts';
+import { openClient } from '../support/database.ts';
 
 const isRoot = process.getuid?.() === 0;
 const here = join(import.meta.dirname, '../..');
@@ -96,9 +97,7 @@ async function end(pid: number, signal: NodeJS.Signals): Promise<void> {
 }
 
 async function connected<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client(url);
-  client.on('error', () => {});
-  await client.connect();
+  const client = await openClient(url);
   return use(client).finally(() => client.end().catch(() => {}));
 }
 

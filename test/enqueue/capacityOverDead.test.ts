@@ -1,5 +1,6 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { openClient } from '../support/database.ts';
 import { expectProblem, moves } from '../support/moves.ts';
 import { buffers, outline, prepare } from '../support/plans.ts';
 import { type Service, startService } from '../support/service.ts';
@@ -17,9 +18,7 @@ let queue_id: number;
 beforeAll(async () => {
   service = await startService();
   at = moves(service);
-  client = new pg.Client(service.databaseUrl);
-  holder = new pg.Client(service.databaseUrl);
-  await Promise.all([client.connect(), holder.connect()]);
+  [client, holder] = await Promise.all([openClient(service.databaseUrl), openClient(service.databaseUrl)]);
   await holder.query('begin isolation level repeatable read');
   await holder.query('select 1');
 });

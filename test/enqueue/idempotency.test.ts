@@ -1,7 +1,7 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { prepared } from '../../src/postgres/statements.ts';
-import { createDatabase, onServer } from '../support/database.ts';
+import { createDatabase, onServer, openClient } from '../support/database.ts';
 import { eventually, expectProblem, moves } from '../support/moves.ts';
 import { nodes, outline, prepare } from '../support/plans.ts';
 import { head, rawClient } from '../support/rawClient.ts';
@@ -331,8 +331,7 @@ test('an enqueue with a key wakes the claims that wait, on every replica', async
 
 /** Runs `work` while another transaction is open, which has run `begun`. `release` rolls it back. */
 async function beside<T>(begun: string, work: (release: () => Promise<unknown>) => Promise<T>): Promise<T> {
-  const other = new pg.Client(here.databaseUrl);
-  await other.connect();
+  const other = await openClient(here.databaseUrl);
   try {
     await other.query('begin');
     await other.query(begun);
@@ -498,8 +497,7 @@ describe.each([
   let client: pg.Client;
   beforeAll(async () => {
     database = await createDatabase();
-    client = new pg.Client(database.url);
-    await client.connect();
+    client = await openClient(database.url);
     await client.query(prelude);
     await client.query(
       `insert into dibs.idempotency_keys (route, key, fingerprint, expires_at, status, body)

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { cutWhile } from '../support/cuts.ts';
-import { createDatabase, onServer } from '../support/database.ts';
+import { createDatabase, onServer, openClient } from '../support/database.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
 import { until } from '../support/until.ts';
 
@@ -60,8 +59,7 @@ test('kill -9 of a replica in the middle of a request, and a repeat on another r
   const queue = 'middle';
   await sendUntilDone(survivor, queue, 'other');
   const killed = await start();
-  const holder = new pg.Client(database.url);
-  await holder.connect();
+  const holder = await openClient(database.url);
   try {
     await holder.query('begin; lock table dibs.jobs in share row exclusive mode');
     const broken = send(killed, queue, 'key');

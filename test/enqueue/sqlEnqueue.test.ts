@@ -1,7 +1,7 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openTransaction } from '../support/beside.ts';
-import { onServer } from '../support/database.ts';
+import { onServer, openClient } from '../support/database.ts';
 import { eventually, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
 
@@ -37,8 +37,7 @@ async function asRole<T>(grants: string[], work: (query: pg.Client) => Promise<T
   const role = `dibs_test_${Math.random().toString(36).slice(2)}`;
   await sql(`create role ${role}`);
   for (const grant of grants) await sql(`${grant} to ${role}`);
-  const client = new pg.Client(here.databaseUrl);
-  await client.connect();
+  const client = await openClient(here.databaseUrl);
   try {
     await client.query(`set session authorization ${role}`);
     return await work(client);
@@ -132,12 +131,11 @@ describe("in the producer's own transaction", () => {
   });
 
   test('one NOTIFY is sent for each queue or group, however many jobs there are, and one for all scheduled jobs', async () => {
-    const listener = new pg.Client(here.databaseUrl);
+    const listener = await openClient(here.databaseUrl);
     const heard: (string | undefined)[] = [];
     listener.on('notification', ({ payload }) => {
       if (payload?.split(' ')[1] === 'sql') heard.push(payload);
     });
-    await listener.connect();
     await listener.query('listen dibs');
     const [a, b, c] = [at.newQueue(), at.newQueue(), at.newQueue()];
     const user = await openTransaction(here.databaseUrl);

@@ -1,7 +1,8 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createScanFloor } from '../../src/floor/scanFloor.ts';
 import type { Piece } from '../../src/floor/scanRanges.ts';
+import { openClient } from '../support/database.ts';
 import { type Service, startService } from '../support/service.ts';
 
 let service: Service;
@@ -172,8 +173,7 @@ interface Lease {
 
 /** Inserts a job as an enqueue does, in a transaction that the test ends. */
 async function openInsert(queue: string): Promise<{ id: string; client: pg.Client }> {
-  const client = new pg.Client(service.databaseUrl);
-  await client.connect();
+  const client = await openClient(service.databaseUrl);
   await client.query('begin');
   const { rows } = await client.query<{ id: string }>(
     `insert into dibs.jobs (queue_id, id, state, run_at, priority, max_attempts, payload_bytes, headers, payload)
@@ -197,8 +197,7 @@ test('a job that commits late, below the scan floor and without a mark, is claim
 test('a job that another claim locked and rolled back is claimed all the same', async () => {
   await service.call('PUT', '/queues/locked', {});
   const { body: job } = await service.call('POST', '/jobs', { queue: 'locked' });
-  const client = new pg.Client(service.databaseUrl);
-  await client.connect();
+  const client = await openClient(service.databaseUrl);
   await client.query('begin');
   await client.query('select from dibs.jobs where id = $1 for update', [job.id]);
   await raiseScanFloor(service, 'locked');

@@ -1,4 +1,4 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createQueueMemories } from '../../src/claim/queueMemories.ts';
 import { createArrivals } from '../../src/floor/arrivals.ts';
@@ -7,6 +7,7 @@ import type { Piece } from '../../src/floor/scanRanges.ts';
 import { storeFloors } from '../../src/floor/storedFloors.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
 import { type Database, openDatabase } from '../../src/postgres/pool.ts';
+import { openClient } from '../support/database.ts';
 import { unreliablePostgres } from '../support/postgres.ts';
 import { type Service, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -27,9 +28,7 @@ afterAll(async () => {
 });
 
 async function query<Row extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> {
-  const client = new pg.Client(postgres.url);
-  client.on('error', () => undefined);
-  await client.connect();
+  const client = await openClient(postgres.url);
   try {
     return (await client.query<Row>(text, values)).rows;
   } finally {

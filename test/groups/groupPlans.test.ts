@@ -1,6 +1,6 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createDatabase } from '../support/database.ts';
+import { createDatabase, openClient } from '../support/database.ts';
 import { newJobs, oneClaim, parametersOf } from '../support/jobs.ts';
 import { buffers, type Mode, nodes, outline, type PlanNode, prepare, rowsTouched } from '../support/plans.ts';
 import { type ParametersOf, rowsOf, type StatementName } from '../support/statements.ts';
@@ -71,8 +71,7 @@ for (const [shape, wish] of Object.entries(SHAPES))
       const kept = new Map<string, Prepared>();
       beforeAll(async () => {
         database = await createDatabase();
-        client = new pg.Client(database.url);
-        await client.connect();
+        client = await openClient(database.url);
         await client.query('alter table dibs.jobs set (autovacuum_enabled = false)');
         const fill = (upTo: number) => makeGroups(client, wish, upTo);
         await begin(client, fill);
@@ -158,8 +157,7 @@ for (const [shape, wish] of Object.entries(SHAPES))
 /** 3,000 queues with a group of 20 jobs each. Each but every hundredth has a ready head. */
 async function manyQueues() {
   const database = await createDatabase();
-  const client = new pg.Client(database.url);
-  await client.connect();
+  const client = await openClient(database.url);
   await client.query('alter table dibs.jobs set (autovacuum_enabled = false)');
   await client.query(`insert into dibs.queues (id, name) select n, 'q' || n from generate_series(1, 3000) n`);
   await client.query(

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { ORDER_IN_TRIP } from '../../src/batching/roundTrip.ts';
 import { createRoundTrips } from '../../src/batching/roundTrips.ts';
@@ -23,7 +22,7 @@ import { createSettlement } from '../../src/settle/verbs.ts';
 import type { LeasedJob } from '../../src/verbs/claims.ts';
 import { createSoleWaiters } from '../../src/waiting/soleWaiters.ts';
 import { createWaiters } from '../../src/waiting/waiters.ts';
-import { createDatabase, onServer } from '../support/database.ts';
+import { createDatabase, onServer, openClient } from '../support/database.ts';
 import { until } from '../support/until.ts';
 
 const QUEUE = 'races';
@@ -158,8 +157,7 @@ async function whileHeld(
   work: () => Promise<unknown>,
   meanwhile = async () => undefined as unknown,
 ) {
-  const client = new pg.Client(database.url);
-  await client.connect();
+  const client = await openClient(database.url);
   try {
     await client.query('begin');
     expect((await client.query(hold)).rowCount).toBeGreaterThan(0);
@@ -232,8 +230,7 @@ test('a job that comes into a group whose head is missing goes behind the jobs t
 test('a job that comes while a producer has not committed its own waits for nobody', async () => {
   await one().enqueue('open');
   await empty();
-  const client = new pg.Client(database.url);
-  await client.connect();
+  const client = await openClient(database.url);
   await client.query('begin');
   await client.query(`select dibs.enqueue($1, "group" => 'open')`, [QUEUE]);
   const [job] = await one().enqueue('open');

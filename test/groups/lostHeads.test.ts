@@ -1,4 +1,3 @@
-import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { ORDER_IN_TRIP } from '../../src/batching/roundTrip.ts';
 import { createRoundTrips } from '../../src/batching/roundTrips.ts';
@@ -9,7 +8,7 @@ import { type Database, openDatabase } from '../../src/postgres/pool.ts';
 import { queueCache } from '../../src/queues/cache.ts';
 import { createNotifier } from '../../src/replicas/notifier.ts';
 import { counting } from '../support/counting.ts';
-import { createDatabase, onServer } from '../support/database.ts';
+import { createDatabase, onServer, openClient } from '../support/database.ts';
 
 const QUEUES = 300;
 
@@ -74,9 +73,8 @@ test('600 groups of 300 queues get their heads with few statements', async () =>
 
 test('a job that somebody holds keeps only its own group without a head', async () => {
   await behead();
-  const holder = new pg.Client(database.url);
+  const holder = await openClient(database.url);
   onTestFinished(() => holder.end());
-  await holder.connect();
   await holder.query('begin');
   await holder.query(
     `select from dibs.jobs j join dibs.queues q on q.id = j.queue_id where q.name = 'q150' and group_key = 'g1' for update of j`,

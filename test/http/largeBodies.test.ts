@@ -1,8 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { withJobs } from '../../routes/http/json/serialize.ts';
-import type { Job } from '../../src/job.ts';
 import { moves } from '../support/moves.ts';
-import { passesOf } from '../support/passes.ts';
 import { type Service, startService } from '../support/service.ts';
 import { standstillOf } from '../support/standstill.ts';
 
@@ -73,23 +70,4 @@ test('keys full of quotes come back as they were sent, also beside jobs without 
   expect(first).toMatchObject({ ...keys, state: 'ready' });
   expect(second).toMatchObject({ unique_key: null, group: null, fairness_key: null });
   expect(await at.enqueue({ queue, unique_key: odd })).toMatchObject({ id: first.id, deduplicated: true });
-});
-
-test('a large answer is written in slices, and a small one at once', async () => {
-  const job = {
-    id: 'x',
-    queue: 'q',
-    headers: `{"h":"${'x'.repeat(12_000)}"}`,
-    payload: null,
-  } as unknown as Job;
-  const jobs = Array<Job>(1000).fill(job);
-  let text: string | Promise<string> = '';
-  expect(
-    await passesOf(async () => {
-      text = await withJobs(jobs, (json) => json);
-    }),
-  ).toBeGreaterThan(50);
-  const one = (await withJobs([job], (json) => json)).slice(1, -1);
-  expect(text === `[${jobs.map(() => one).join()}]`).toBe(true);
-  expect(withJobs([job], (json) => json)).toBeTypeOf('string');
 });

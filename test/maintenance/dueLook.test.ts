@@ -1,9 +1,9 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { dueLook } from '../../src/maintenance/dueLook.ts';
 import { openDatabase } from '../../src/postgres/pool.ts';
 import type { Notifier } from '../../src/replicas/notifier.ts';
-import { createDatabase } from '../support/database.ts';
+import { createDatabase, openClient } from '../support/database.ts';
 import { until } from '../support/until.ts';
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
@@ -14,8 +14,7 @@ const heard: (string | undefined)[] = [];
 beforeAll(async () => {
   database = await createDatabase();
   db = openDatabase(database.url, 1);
-  client = new pg.Client(database.url);
-  await client.connect();
+  client = await openClient(database.url);
   client.on('notification', ({ payload }) => heard.push(payload));
   await client.query('listen dibs');
 });

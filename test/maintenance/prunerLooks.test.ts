@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { pruneJobs } from '../../src/maintenance/pruner.ts';
 import type { Db } from '../../src/postgres/pool.ts';
 import type { Statement } from '../../src/postgres/statements.ts';
-import { createDatabase } from '../support/database.ts';
+import { createDatabase, openClient } from '../support/database.ts';
 import { buffers, outline, prepare } from '../support/plans.ts';
 
 describe('looks for jobs to prune', () => {
@@ -55,16 +55,14 @@ describe('looks for jobs to prune', () => {
 
 test('a look at the last minute reads none of the jobs that were pruned before', async () => {
   const database = await createDatabase();
-  const client = new pg.Client(database.url);
-  await client.connect();
+  const client = await openClient(database.url);
   await client.query(`insert into dibs.queues (name, retention_seconds) values ('kept', 60)`);
   await client.query(
     `insert into dibs.jobs (queue_id, id, state, run_at, max_attempts, payload_bytes, priority, headers, payload, finished_at)
      select q.id, gen_random_uuid(), 'completed', now(), 5, 1, 0, '{}', '1', now() - interval '1 hour'
      from dibs.queues q, generate_series(1, 20000)`,
   );
-  const holder = new pg.Client(database.url);
-  await holder.connect();
+  const holder = await openClient(database.url);
   await holder.query('begin isolation level repeatable read');
   await holder.query('select 1');
   await client.query('delete from dibs.jobs');

@@ -1,8 +1,7 @@
-import pg from 'pg';
 import { expect, test } from 'vitest';
 import { functions } from '../../src/postgres/functions.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
-import { createDatabase, onServer } from '../support/database.ts';
+import { createDatabase, onServer, openClient } from '../support/database.ts';
 import { makeJobs } from '../support/jobs.ts';
 import { buffers, outline, type PlanNode } from '../support/plans.ts';
 
@@ -44,8 +43,7 @@ test('the next migrate makes a function anew whose text has changed, and leaves 
 
 test('an insert with unique keys reads only what holds these keys, however empty the tables were when it was planned', async () => {
   const { url, drop } = await createDatabase();
-  const client = new pg.Client(url);
-  await client.connect();
+  const client = await openClient(url);
   try {
     for (const table of ['jobs', 'unique_windows'])
       await client.query(`alter table dibs.${table} set (autovacuum_enabled = false)`);

@@ -1,8 +1,8 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FIRST_ID } from '../../src/ids.ts';
 import type { JobState } from '../../src/job.ts';
-import { createDatabase } from '../support/database.ts';
+import { createDatabase, openClient } from '../support/database.ts';
 import { AFTER_ALL, jobsOf, type Made, makeJobs, parametersOf, STATEMENTS, TOKEN } from '../support/jobs.ts';
 import { buffers, type Mode, nodes, outline, type PlanNode, prepare, rowsTouched } from '../support/plans.ts';
 import { type ParametersOf, rowsOf, type StatementName } from '../support/statements.ts';
@@ -12,8 +12,7 @@ const JOBS = 100_000;
 /** A database with autovacuum off: its statistics are those that the test makes. */
 async function open() {
   const database = await createDatabase();
-  const client = new pg.Client(database.url);
-  await client.connect();
+  const client = await openClient(database.url);
   for (const table of ['jobs', 'queues'])
     await client.query(`alter table dibs.${table} set (autovacuum_enabled = false)`);
   return {
@@ -270,8 +269,7 @@ describe('while another transaction is old', () => {
   let old: pg.Client;
   beforeAll(async () => {
     database = await open();
-    old = new pg.Client(database.url);
-    await old.connect();
+    old = await openClient(database.url);
     await old.query('begin isolation level repeatable read');
     await old.query('select pg_current_xact_id()');
   });

@@ -1,11 +1,11 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { statementNames } from '../../scripts/statementTypes.mjs';
 import { functions } from '../../src/postgres/functions.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
 import { grant, grantedRoles } from '../../src/postgres/roles.ts';
 import { planned } from '../../src/postgres/statements.ts';
-import { onServer } from '../support/database.ts';
+import { onServer, openClient } from '../support/database.ts';
 import { type DatabaseWithRoles, databaseWithRoles } from '../support/roles.ts';
 import type { StatementName } from '../support/statements.ts';
 import { until } from '../support/until.ts';
@@ -14,8 +14,7 @@ let at: DatabaseWithRoles;
 let admin: pg.Client;
 beforeAll(async () => {
   at = await databaseWithRoles();
-  admin = new pg.Client(at.url);
-  await admin.connect();
+  admin = await openClient(at.url);
 });
 afterAll(async () => {
   await admin.end();
@@ -353,10 +352,9 @@ describe('a producer role', () => {
   });
 
   test('hears on the channel of the replicas who is ready, and no payload', async () => {
-    const client = new pg.Client(at.urlAs('produce'));
+    const client = await openClient(at.urlAs('produce'));
     const heard: (string | undefined)[] = [];
     client.on('notification', ({ payload }) => heard.push(payload));
-    await client.connect();
     await client.query('listen dibs');
     await onServer(at.urlAs('produce'), `select dibs.enqueue('heard', '"classified"')`);
     await until(() => heard.length > 0);
@@ -365,8 +363,7 @@ describe('a producer role', () => {
   });
 
   test('changes nothing by what it sets in its session', async () => {
-    const client = new pg.Client(at.urlAs('produce'));
-    await client.connect();
+    const client = await openClient(at.urlAs('produce'));
     for (const setting of [
       `search_path = 'pg_temp, public'`,
       `dibs.marked = 'nonsense'`,
@@ -406,8 +403,7 @@ describe('grants last', () => {
   });
 
   test('a producer role keeps its right when a migration drops dibs.enqueue and makes another', async () => {
-    const client = new pg.Client(at.urlAs('owner'));
-    await client.connect();
+    const client = await openClient(at.urlAs('owner'));
     await client.query('begin');
     const held = await grantedRoles(client);
     await client.query('drop function dibs.enqueue');

@@ -11,6 +11,7 @@ import { migrate } from '../../src/postgres/migrate.ts';
 import { openDatabase } from '../../src/postgres/pool.ts';
 import { planned } from '../../src/postgres/statements.ts';
 import { certificateMaker, type Pair } from '../support/certificates.ts';
+import { openClient } from '../support/database.ts';
 import { tlsPostgres } from '../support/tlsPostgres.ts';
 import { until } from '../support/until.ts';
 
@@ -127,8 +128,7 @@ describe('sslmode means what it means in libpq', () => {
     test('a handshake without a request for it works, and so does its cancel request', async () => {
       const url = server.url({ sslmode: 'verify-full', sslrootcert: ca.certPath, sslnegotiation: 'direct' });
       expect(await outcome(url)).toBe('TLS');
-      const busy = new pg.Client({ ...connectionOptions(url), query_timeout: 0 });
-      await busy.connect();
+      const busy = await openClient({ ...connectionOptions(url), query_timeout: 0 });
       const slow = await startSleep(busy);
       cancel(busy, connectionOptions(url));
       expect(await slow.end).toMatchObject({ code: '57014' });
@@ -176,8 +176,7 @@ describe('every connection', () => {
     url.port = String((relay.address() as AddressInfo).port);
 
     const options = connectionOptions(url.href);
-    const busy = new pg.Client({ ...options, query_timeout: 0 });
-    await busy.connect();
+    const busy = await openClient({ ...options, query_timeout: 0 });
     const slow = await startSleep(busy);
     cancel(busy, options);
     expect(await slow.end).toMatchObject({ code: '57014' });
@@ -195,8 +194,7 @@ describe('every connection', () => {
   test('for a cancel request checks the certificate before it sends the key', async () => {
     await server.serve(certificates.selfSigned);
     const lenient = connectionOptions(server.url({ sslmode: 'require' }));
-    const busy = new pg.Client({ ...lenient, query_timeout: 0 });
-    await busy.connect();
+    const busy = await openClient({ ...lenient, query_timeout: 0 });
     const slow = await startSleep(busy);
     cancel(busy, connectionOptions(secure()));
     const first = await Promise.race([

@@ -1,7 +1,6 @@
-import pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { client } from '../support/client.ts';
-import { createDatabase, onServer } from '../support/database.ts';
+import { createDatabase, onServer, openClient } from '../support/database.ts';
 import { type Replica, startReplica } from '../support/replica.ts';
 import { hourly, rewind, secondsFrom } from '../support/schedules.ts';
 import { until } from '../support/until.ts';
@@ -94,8 +93,7 @@ test('a replica that is killed before its tick commits leaves the tick to anothe
   const { ok } = at(victim);
   await ok('PUT', '/schedules/held', { cron: hourly(), job: { queue: 'held' } });
   await ok('PUT', '/queues/held', {});
-  const holder = new pg.Client(database.url);
-  await holder.connect();
+  const holder = await openClient(database.url);
   undo.push(() => holder.end());
   // The enqueue waits for this lock. The same transaction has taken the tick before.
   await holder.query(`begin`);

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { outageAsRefusal } from '../../src/postgres/errorClasses.ts';
+import { openClient } from '../support/database.ts';
 import { type Service, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
@@ -16,9 +17,7 @@ let holder: pg.Client;
 let watcher: pg.Client;
 beforeEach(async () => {
   service = await startService();
-  holder = new pg.Client(service.databaseUrl);
-  watcher = new pg.Client(service.databaseUrl);
-  await Promise.all([holder.connect(), watcher.connect()]);
+  [holder, watcher] = await Promise.all([openClient(service.databaseUrl), openClient(service.databaseUrl)]);
   for (const queue of QUEUES) await service.call('POST', '/jobs', { queue });
 });
 afterEach(async () => {

@@ -1,10 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startEmbedded } from '../../src/embedded/index.ts';
 import { createLogger } from '../../src/logger.ts';
-import { createDatabase, onServer } from '../support/database.ts';
+import { createDatabase, onServer, openClient } from '../support/database.ts';
 import { filledDataDir } from '../support/postgres.ts';
 import { http, startReplica } from '../support/replica.ts';
 import { until } from '../support/until.ts';
@@ -52,8 +52,7 @@ const QUOTING: [string, string, string, string[]][] = [
 describe('what PostgreSQL quotes of a row or a parameter is not logged', () => {
   let client: pg.Client;
   beforeAll(async () => {
-    client = new pg.Client(database.url);
-    await client.connect();
+    client = await openClient(database.url);
     await client.query(`
       create table kept (key text unique, checked text check (checked <> '${SECRET}'), needed text not null default '');
       create table referring (key text references kept (key));
@@ -135,8 +134,7 @@ test('the log of the embedded PostgreSQL shows no statements, details or values'
   const lines: string[] = [];
   const server = await startEmbedded({ dataDir: directory.path, log: (line) => lines.push(line) });
   try {
-    const client = new pg.Client(server.url);
-    await client.connect();
+    const client = await openClient(server.url);
     await client.query('create table kept (key text unique)');
     await client.query('insert into kept values ($1)', [SECRET]);
     for (const [text, values] of [

@@ -1,9 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { version } from '../../src/version.ts';
-import { createDatabase, onServer } from '../support/database.ts';
+import { createDatabase, onServer, openClient } from '../support/database.ts';
 import { ended, http, type Replica, startReplica } from '../support/replica.ts';
 import { until } from '../support/until.ts';
 
@@ -85,8 +84,7 @@ test('every line about a request has its id and that of its trace', async () => 
 });
 
 test('a slow round trip is logged with its parts and its requests', async () => {
-  const holder = new pg.Client(database.url);
-  await holder.connect();
+  const holder = await openClient(database.url);
   await holder.query('begin; lock table dibs.jobs in access exclusive mode');
   const enqueued = call('POST', '/jobs', { queue: 'mail' });
   await until(async () => {

@@ -5,9 +5,9 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createDatabase, onServer, urlOf } from '../support/database.ts';
+import { createDatabase, onServer, openClient, urlOf } from '../support/database.ts';
 import { ended, http, startReplica } from '../support/replica.ts';
 import { type Service, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -153,8 +153,7 @@ describe('/readyz is 503 and says why when an enqueue would not work', () => {
   let admin: pg.Client;
   beforeAll(async () => {
     service = await startService();
-    admin = new pg.Client(service.databaseUrl);
-    await admin.connect();
+    admin = await openClient(service.databaseUrl);
   });
   afterAll(async () => {
     await admin.end();

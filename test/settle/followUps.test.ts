@@ -1,6 +1,6 @@
-import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openTransaction } from '../support/beside.ts';
+import { openClient } from '../support/database.ts';
 import { eventually, expectProblem, moves, UNKNOWN_ID, UNKNOWN_TOKEN } from '../support/moves.ts';
 import { served } from '../support/served.ts';
 import { type Service, startService } from '../support/service.ts';
@@ -235,8 +235,7 @@ describe('an ack with enqueue', () => {
   test('is 503 and not carried out when the job is locked for too long', async () => {
     const job = await leased();
     const next = at.newQueue('next');
-    const holder = new pg.Client(service.databaseUrl);
-    await holder.connect();
+    const holder = await openClient(service.databaseUrl);
     try {
       await holder.query('begin');
       await holder.query('select from dibs.jobs where id = $1 for update', [job.id]);

@@ -1,9 +1,9 @@
-import pg from 'pg';
+import type pg from 'pg';
+import { openClient } from './database.ts';
 
 /** Opens a transaction, which stays open until `end` is called. */
 export async function openTransaction(url: string, begin = 'begin') {
-  const client = new pg.Client(url);
-  await client.connect();
+  const client = await openClient(url);
   await client.query(begin);
   return {
     query: async <Row extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> =>

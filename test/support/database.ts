@@ -20,14 +20,24 @@ export function urlOf(serverUrl: string, database: string): string {
   return url.href;
 }
 
+/**
+ * A connection of a test's own. Its end is no error of the test: a server that stops or a database that is dropped may end it.
+ * A statement that runs at that moment is still rejected.
+ */
+export async function openClient(to: string | pg.ClientConfig): Promise<pg.Client> {
+  const client = new pg.Client(to);
+  client.on('error', () => undefined);
+  await client.connect();
+  return client;
+}
+
 /** Runs one statement on the server that the tests use. */
 export async function onServer<Row extends pg.QueryResultRow>(
   url: string,
   text: string,
   values: unknown[] = [],
 ): Promise<Row[]> {
-  const client = new pg.Client(url);
-  await client.connect();
+  const client = await openClient(url);
   try {
     return (await client.query<Row>(text, values)).rows;
   } finally {

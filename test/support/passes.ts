@@ -1,6 +1,9 @@
 import { vi } from 'vitest';
 
-/** Runs work on a clock that strikes the end of a slice whenever it is asked. Returns the passes of the event loop. */
+/**
+ * Runs work on a clock that strikes the end of a slice whenever it is asked. Returns the passes of the event loop. Not beside a
+ * service: its duties would look at this clock, too, and one of them would never rest.
+ */
 export async function passesOf(work: () => unknown): Promise<number> {
   let now = performance.now();
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => {

@@ -1,12 +1,11 @@
 import { createReadStream, createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
-import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { columnNames, columnOf, KEPT_JOB, NEW_JOB, nameOf, otherFields } from '../../src/jobFields.ts';
 import { exportTo } from '../../src/transfer/exportTo.ts';
 import { importFrom } from '../../src/transfer/importFrom.ts';
-import { createDatabase, onServer } from '../support/database.ts';
+import { createDatabase, onServer, openClient } from '../support/database.ts';
 import { temporaryDirectory } from '../support/postgres.ts';
 import { type Service, startService } from '../support/service.ts';
 
@@ -71,8 +70,7 @@ beforeAll(async () => {
     `select attname as name, format_type(atttypid, atttypmod) as type, not attnotnull as "isOptional"
      from pg_attribute where attrelid = 'dibs.jobs'::regclass and attnum > 0 and not attisdropped order by attnum`,
   );
-  const client = new pg.Client(url);
-  await client.connect();
+  const client = await openClient(url);
   await client.query('insert into dibs.queues (id, name, paused) values ($1, $2, true)', [QUEUE, 'all']);
   const names = described.map(({ name }) => `"${name}"`).join();
   for (const state of ['leased', 'completed'])
@@ -127,8 +125,7 @@ test('an Idempotency-Key keeps each field that answers show', () => {
 });
 
 test('the type of kept jobs takes another field while jobs are kept', async () => {
-  const client = new pg.Client(service.databaseUrl);
-  await client.connect();
+  const client = await openClient(service.databaseUrl);
   try {
     await client.query('begin');
     await client.query(

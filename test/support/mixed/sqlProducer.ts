@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
+import { openClient } from '../database.ts';
 import type { Intent, Spec } from '../life.ts';
 import type { Random } from './random.ts';
 import type { Shown } from './record.ts';
@@ -43,8 +44,7 @@ async function enqueue({ record }: World, random: Random, client: pg.Client): Pr
 
 /** Enqueues in its own transactions, and rolls some of them back. */
 export async function sqlProducer(world: World, random: Random): Promise<void> {
-  const client = new pg.Client(world.databaseUrl);
-  await client.connect();
+  const client = await openClient(world.databaseUrl);
   try {
     while (!world.stopping()) {
       await enqueue(world, random, client);
