@@ -44,7 +44,6 @@ export function claimRoutes(app: App, maxPayloadBytes: number): void {
         answers: {
           200: answer(ref(LeasedJobList), 'The jobs, each with its `lease_token`; none is fine, too.'),
         },
-        takesBody: true,
       }),
     },
     links: {
@@ -82,14 +81,13 @@ export function claimRoutes(app: App, maxPayloadBytes: number): void {
       ...operation({
         operationId: 'ackJob',
         tags: ['Consuming'],
-        summary: 'Done: delete the job',
+        summary: 'Complete a job: its work is done',
         description:
-          'Or keep it as `completed` with its `result`, in a queue with a retention, or while somebody waits for its ' +
-          'end. Counts also after the lease ran out, while nobody else was given the job. The jobs in `enqueue` are ' +
+          'The job is deleted. In a queue with a retention, or while somebody waits for its end, it is kept as ' +
+          '`completed` with its `result`. An ack counts also after the lease ran out, while nobody else was given the job. The jobs in `enqueue` are ' +
           'inserted in the same transaction: they are there if and only if the ack counted.',
         answers: { 200: answer(ref(Acked), 'It is done.') },
         refusals: ['job_not_found', 'lease_lost', 'too_many_queues', 'queue_full'],
-        takesBody: true,
       }),
     },
     handler: async (request, reply) => {
@@ -110,13 +108,12 @@ export function claimRoutes(app: App, maxPayloadBytes: number): void {
       ...operation({
         operationId: 'nackJob',
         tags: ['Consuming'],
-        summary: 'Failed: back after a backoff, or dead',
+        summary: 'Fail an attempt: the job is tried again after a backoff, or is dead',
         description:
           '`dead` when its attempts are used up or `retry` is false. The jobs in `enqueue` are inserted in the same ' +
           'transaction if this makes the job dead, and only then.',
         answers: { 200: answer(ref(Job), 'The job.') },
         refusals: ['job_not_found', 'lease_lost', 'too_many_queues', 'queue_full'],
-        takesBody: true,
       }),
     },
     handler: async (request, reply) => {
@@ -140,7 +137,6 @@ export function claimRoutes(app: App, maxPayloadBytes: number): void {
         description: 'The attempt is not charged.',
         answers: { 200: answer(ref(Job), 'The job.') },
         refusals: ['job_not_found', 'lease_lost'],
-        takesBody: true,
       }),
     },
     handler: async (request, reply) =>
@@ -162,7 +158,6 @@ export function claimRoutes(app: App, maxPayloadBytes: number): void {
         description: 'Too late (409) once the lease was taken back.',
         answers: { 200: answer(ref(Extended), 'The lease.') },
         refusals: ['job_not_found', 'lease_lost'],
-        takesBody: true,
       }),
     },
     handler: (request) => request.verbs.extend({ ...request.body, id: request.params.id }),

@@ -47,7 +47,6 @@ export function enqueueRoutes(app: App, maxPayloadBytes: number): void {
           'the answer comes when the job is finished, or after that time.',
         answers: enqueuedOrFinishedAnswers,
         refusals: ['too_many_queues', 'idempotency_key_reused', 'queue_full'],
-        takesBody: true,
       }),
     },
     links: {
@@ -86,7 +85,6 @@ export function enqueueRoutes(app: App, maxPayloadBytes: number): void {
           'whose `unique_key` another has stands that one, with `deduplicated`.',
         answers: { 201: answer(ref(JobList), 'The jobs.', replayedHeader) },
         refusals: ['too_many_queues', 'idempotency_key_reused', 'queue_full'],
-        takesBody: true,
       }),
     },
     handler: (request, reply) => {

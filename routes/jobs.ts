@@ -157,7 +157,6 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
           ),
         },
         refusals: ['job_not_found', 'job_finished'],
-        takesBody: true,
       }),
     },
     handler: async (request, reply) => {
@@ -181,7 +180,6 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
           'another unfinished job has stays dead.',
         answers: { 200: answer(ref(Job), 'The job.') },
         refusals: ['job_not_found', 'job_leased', 'job_finished', 'unique_key_taken'],
-        takesBody: true,
       }),
     },
     handler: async (request, reply) => sendJson(reply, jobJson(await request.verbs.retryJob(request.params))),
@@ -203,7 +201,6 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
           'when it is changed. The payload is left out of the answer.',
         answers: { 200: answer(ref(Job), 'The job.') },
         refusals: ['job_not_found', 'job_leased', 'job_finished'],
-        takesBody: true,
       }),
     },
     handler: async (request, reply) => {

@@ -66,7 +66,6 @@ export function keyRoutes(app: App, access: Pick<Access, 'awaitsFirstKey'>): voi
           'the first one must have the scope `admin` for all queues: it makes the others.',
         answers: { 201: answer(ref(MadeKey), 'The access key, with its `key`.', noStore) },
         refusals: ['key_name_taken', 'too_many_keys'],
-        takesBody: true,
       }),
     },
     handler: async (request, reply) => {
@@ -91,7 +90,6 @@ export function keyRoutes(app: App, access: Pick<Access, 'awaitsFirstKey'>): voi
         description: 'Every replica refuses it within a second. It stays in the list for 7 days.',
         answers: { 204: { type: 'null', description: 'It is revoked.' } },
         refusals: ['key_not_found'],
-        takesBody: true,
       }),
     },
     handler: async (request, reply) => {
@@ -115,7 +113,6 @@ export function keyRoutes(app: App, access: Pick<Access, 'awaitsFirstKey'>): voi
           'Name, scopes and queues stay. The old key goes on for `overlap_seconds`; a key from before an earlier rotation ends now.',
         answers: { 200: answer(ref(MadeKey), 'The access key, with its new `key`.', noStore) },
         refusals: ['key_not_found'],
-        takesBody: true,
       }),
     },
     handler: async (request, reply) =>

@@ -44,7 +44,6 @@ export function operationRoutes(app: App): void {
           'another id: only its last six characters change, and they are the same for all jobs of a queue.',
         answers: { 202: answer(ref(Operation), 'It is running.') },
         refusals: ['queue_not_found', 'too_many_operations'],
-        takesBody: true,
       }),
     },
     handler: async (request, reply) =>
@@ -115,7 +114,6 @@ export function operationRoutes(app: App): void {
         description: 'What it did stays done. One that has ended stays as it is.',
         answers: { 200: answer(ref(Operation), 'The operation. Nothing more is done.') },
         refusals: ['operation_not_found'],
-        takesBody: true,
       }),
     },
     handler: async (request) => toOperation(await request.verbs.stopOperation(request.params)),

@@ -112,7 +112,6 @@ export function queueRoutes(app: App): void {
         description: 'Replaces the whole configuration, creating the queue when there is none.',
         answers: queueAnswer,
         refusals: ['too_many_queues'],
-        takesBody: true,
       }),
     },
     handler: async (request) => {
@@ -148,7 +147,6 @@ export function queueRoutes(app: App): void {
           'With its configuration. Refused while it has jobs, unless `force` says that they go, too.',
         answers: { 204: { type: 'null', description: 'It is gone.' } },
         refusals: ['queue_not_found', 'queue_not_empty'],
-        takesBody: true,
       }),
     },
     handler: async (request, reply) => {
@@ -173,7 +171,6 @@ export function queueRoutes(app: App): void {
             : 'Claims that wait for the queue are served at once.',
           answers: queueAnswer,
           refusals: [paused ? 'too_many_queues' : 'queue_not_found'],
-          takesBody: true,
         }),
       },
       handler: async (request) =>
@@ -195,7 +192,6 @@ export function queueRoutes(app: App): void {
         description: 'In batches; touches no job that came after the call.',
         answers: countAnswer,
         refusals: ['queue_not_found'],
-        takesBody: true,
       }),
     },
     handler: async (request) => ({
@@ -218,7 +214,6 @@ export function queueRoutes(app: App): void {
           'Oldest first, in batches. Their attempts are reset to 0. It touches no job that became dead after the call.',
         answers: countAnswer,
         refusals: ['queue_not_found'],
-        takesBody: true,
       }),
     },
     handler: async (request) => ({

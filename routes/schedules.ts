@@ -87,7 +87,6 @@ export function scheduleRoutes(app: App, maxPayloadBytes: number): void {
           'By daylight saving time, a fixed time that is skipped ticks when the gap is over, and one that comes twice ' +
           'ticks once; what ticks every so many minutes or hours goes on through both hours.',
         answers: scheduleAnswer,
-        takesBody: true,
       }),
     },
     handler: async (request, reply) => {
@@ -111,7 +110,6 @@ export function scheduleRoutes(app: App, maxPayloadBytes: number): void {
         description: 'The jobs that it enqueued stay.',
         answers: { 204: { type: 'null', description: 'It is gone.' } },
         refusals: ['schedule_not_found'],
-        takesBody: true,
       }),
     },
     handler: async (request, reply) => {
@@ -133,7 +131,6 @@ export function scheduleRoutes(app: App, maxPayloadBytes: number): void {
         description: 'Besides its ticks, also while it is paused. The payload is left out of the answer.',
         answers: enqueuedAnswers,
         refusals: ['schedule_not_found', 'too_many_queues', 'queue_full'],
-        takesBody: true,
       }),
     },
     handler: async (request, reply) =>

@@ -76,7 +76,6 @@ export function settleRoute(app: App, maxPayloadBytes: number): void {
           'others. A malformed item refuses all. With `claim`, which is that of `POST /jobs/claim`, a worker needs one ' +
           'request for each job: the items are settled first, whatever becomes of the claim.',
         answers: { 200: answer(ref(SettleResults), 'A result per item.') },
-        takesBody: true,
       }),
     },
     handler: async (request, reply) => {

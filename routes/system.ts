@@ -14,7 +14,6 @@ export function systemRoutes(app: App, engine: Engine, draining?: AbortSignal): 
     schema: operation({
       operationId: 'getHealth',
       tags: ['Health'],
-      isPublic: true,
       summary: 'Does the process live?',
       description: 'For liveness probes. It stays 200 while the database is away: a restart would not help.',
       answers: { 200: answer(ref(Health), 'It does, whatever the database does.') },
@@ -29,7 +28,6 @@ export function systemRoutes(app: App, engine: Engine, draining?: AbortSignal): 
     schema: operation({
       operationId: 'getReadiness',
       tags: ['Health'],
-      isPublic: true,
       summary: 'Does the database answer, and is it migrated?',
       description: 'For readiness probes: whether an enqueue would work now. The 503 says why it would not.',
       answers: { 200: answer(ref(Health), 'It does, and is.') },
@@ -49,7 +47,6 @@ export function systemRoutes(app: App, engine: Engine, draining?: AbortSignal): 
     schema: operation({
       operationId: 'getVersion',
       tags: ['Health'],
-      isPublic: true,
       summary: 'Which Dibs is this?',
       description:
         'The versions of Dibs and of Node.js. Replicas of two versions may serve beside each other.',

@@ -116,7 +116,6 @@ describe('every code has its status and a problem document', () => {
     const one = 2 ** 20 + 512 * 1024;
     for (const [method, path, most] of [
       ['POST', '/jobs/claim', 64 * 1024],
-      ['POST', '/queues/q/pause', 64 * 1024],
       ['POST', '/queues/q/redrive', 64 * 1024],
       ['PUT', '/queues/q', 64 * 1024],
       ['POST', `/jobs/${UNKNOWN_ID}/release`, 64 * 1024],
@@ -142,7 +141,7 @@ describe('every code has its status and a problem document', () => {
       ';',
       '',
     ])
-      for (const path of ['/jobs', '/jobs/claim', '/jobs/settle', '/queues/q/pause'])
+      for (const path of ['/jobs', '/jobs/claim', '/jobs/settle'])
         await refused(['POST', path, '{}', { 'content-type': type }], 415, 'unsupported_media_type');
     await refused(
       ['PUT', '/queues/q', '{}', { 'content-type': 'text/plain' }],
@@ -151,7 +150,7 @@ describe('every code has its status and a problem document', () => {
     );
     const of = (headers: Record<string, string>) => ({ 'content-type': 'application/json', ...headers });
     for (const encoding of ['gzip', 'br', 'identity, gzip', 'nonsense'])
-      for (const path of ['/jobs', '/jobs/claim', '/queues/q/pause'])
+      for (const path of ['/jobs', '/jobs/claim'])
         await refused(
           ['POST', path, '{}', of({ 'content-encoding': encoding })],
           415,
@@ -246,7 +245,7 @@ describe('a body', () => {
     }
   });
 
-  test('is refused where an operation takes none, unless it is empty or {}, and nothing is done', async () => {
+  test('is refused where an operation takes none, whatever its type and its size, unless it is empty or {}, and nothing is done', async () => {
     await at.configure('bare', {});
     await at.ok('PUT', '/schedules/bare', { cron: '0 0 1 1 *', job: { queue: 'bare' } });
     const job = await at.enqueue({ queue: 'bare', delay_seconds: 1000 });
@@ -262,6 +261,14 @@ describe('a body', () => {
     for (const [method, path] of operations)
       for (const ignored of [{ states: ['ready'] }, [], null, 0, '"x"'])
         await refused([method, path, ignored], 400, 'invalid_request', body);
+    const [method, path] = operations[0] as [Method, string];
+    for (const [name, value] of [
+      ['content-type', 'text/plain'],
+      ['content-encoding', 'gzip'],
+    ] as const)
+      await refused([method, path, '{}', { [name]: value }], 400, 'invalid_request', body);
+    const large = await refused([method, path, ' '.repeat(64 * 1024 + 1)], 400, 'invalid_request', body);
+    expect(large.body.detail).toBe('The body must be empty: this operation takes none.');
     expect(await at.get(job.id)).toMatchObject({ state: 'scheduled' });
     expect(await at.ok('GET', '/queues/bare')).toMatchObject({ paused: false, counts: { ready: 0 } });
     for (const [method, path] of operations)

@@ -4,7 +4,7 @@ import { idsOf } from '../../../src/traceparent.ts';
 import { NO_SNIFF } from '../security/noSniff.ts';
 import { httpRefusal, type ProblemCode } from './httpRefusal.ts';
 import { type PartError, withPart } from './invalidPart.ts';
-import { refusalOf, wholeBody } from './refusalOf.ts';
+import { refusalOf, wholeBody, withoutBody } from './refusalOf.ts';
 
 /** The only map from codes to statuses. */
 const STATUS: Record<ProblemCode, number> = {
@@ -127,7 +127,10 @@ export function handleError(error: FastifyError, request: FastifyRequest, reply:
   // Nobody hears this answer: the client broke off its upload, or took too long.
   const isBrokenOff = error.code === 'ECONNRESET' && !request.raw.complete;
   const refusal = isBrokenOff ? wholeBody('must arrive whole') : refusalOf(error);
-  if (refusal) return sendProblem(reply, refusal);
+  if (refusal) {
+    const takesBody = request.routeOptions.schema?.body !== undefined;
+    return sendProblem(reply, takesBody ? refusal : withoutBody(refusal));
+  }
   const traceId = idsOf(request.headers.traceparent)?.traceId;
   request.log.error({ reqId: request.id, traceId, err: error }, 'a request failed');
   return sendProblem(

@@ -46,6 +46,15 @@ function invalidFields(error: FastifyError) {
 /** The refusal of a body as a whole. */
 export const wholeBody = (message: string) => invalidPart([{ in: 'body', path: '', message }]);
 
+/** The refusal of a body where an operation takes none. */
+export const unwantedBody = () => wholeBody('must be empty: this operation takes none');
+
+const OF_BODY: ProblemCode[] = ['payload_too_large', 'unsupported_media_type'];
+
+/** Where an operation takes no body, the size or the type of one does not matter: it must not be there. */
+export const withoutBody = (refusal: Refusal<ProblemCode>): Refusal<ProblemCode> =>
+  OF_BODY.includes(refusal.code) ? unwantedBody() : refusal;
+
 /** The requests that Fastify itself refuses, by its error codes. */
 function fromFramework(error: FastifyError): Refusal<ProblemCode> | undefined {
   switch (error.code) {

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from
 import { atOnce, inSlices } from '../../../src/slices.ts';
 import { MAX_SMALL_JSON_BYTES } from '../../schemas/common.ts';
 import { needsFingerprint } from '../answers/idempotency.ts';
-import { wholeBody } from '../answers/refusalOf.ts';
+import { unwantedBody } from '../answers/refusalOf.ts';
 import { fingerprintOf } from './fingerprint.ts';
 import { LONG_TEXT, type RawShape } from './openJson.ts';
 import { readingJson, readJson } from './rawJson.ts';
@@ -90,7 +90,7 @@ const isEmpty = (body: unknown) =>
 /** A client that sends a body means something by it, so a body that would be ignored is refused. */
 function refuseBody({ body }: FastifyRequest, _: FastifyReply, done: Done): void {
   if (isEmpty(body)) done();
-  else done(wholeBody('must be empty: this operation takes none'));
+  else done(unwantedBody());
 }
 
 const BODYLESS = ['GET', 'HEAD'];

@@ -2,6 +2,7 @@ import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import { needOf } from '../../../src/access/needs.ts';
 import { version } from '../../../src/version.ts';
 import type { ProblemCode } from '../answers/httpRefusal.ts';
+import { codesOf } from './operation.ts';
 import { problemResponses } from './problemResponses.ts';
 
 interface Described {
@@ -18,12 +19,13 @@ const refusalsOf = new Map<string, ReadonlySet<ProblemCode>>();
 /** How the OpenAPI document is made from the routes. */
 export const openApi: FastifyDynamicSwaggerOptions = {
   transform: ({ schema: declared, url, route }) => {
-    const { refusals, ...schema } = declared as typeof declared & { refusals?: ReadonlySet<ProblemCode> };
+    const { refusals = [], ...schema } = declared as typeof declared & { refusals?: ProblemCode[] };
     const operationId = schema.operationId as string;
-    if (refusals) refusalsOf.set(operationId, refusals);
-    if (route.config?.optionalBody) optionalBodies.add(operationId);
     const verb = route.config?.verb;
-    if (verb === undefined || verb === 'none') return { schema: { ...schema, security: [] }, url };
+    const isPublic = verb === undefined || verb === 'none';
+    refusalsOf.set(operationId, codesOf(refusals, { takesBody: schema.body !== undefined, isPublic }));
+    if (route.config?.optionalBody) optionalBodies.add(operationId);
+    if (isPublic) return { schema: { ...schema, security: [] }, url };
     const { scope } = needOf(verb);
     // Without a key is the first choice, so that a client made before there were keys stays as it is.
     const security: Record<string, string[]>[] = [{}, { accessKey: [scope] }];

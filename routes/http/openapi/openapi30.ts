@@ -36,8 +36,8 @@ function converted(node: Json): Json {
 }
 
 /**
- * The same document as OpenAPI 3.0.3, for tools that refuse 3.1. It says no less, but for two things that stand in words only:
- * how long the names of a job's headers may be, and the scope that an operation needs.
+ * The same document as OpenAPI 3.0.3, for tools that refuse 3.1. It says no less, but for three things that stand in words only:
+ * how long the names of a job's headers may be, the scope that an operation needs, and the codes of each answer.
  */
 export function toOpenApi30(document: object): object {
   const { info, ...rest } = converted(document as Members) as Members;

@@ -14,6 +14,13 @@ const OF_BODY: ProblemCode[] = ['payload_too_large', 'unsupported_media_type', '
 /** Refusals of callers, and of all that asks the database. */
 const OF_CALLER: ProblemCode[] = ['unauthorized', 'rate_limited', 'unavailable'];
 
+/** All codes that a route can be refused with: those that it names itself, and those of its kind. */
+export const codesOf = (
+  own: readonly ProblemCode[],
+  { takesBody, isPublic }: { takesBody: boolean; isPublic: boolean },
+): ReadonlySet<ProblemCode> =>
+  new Set([...ANY, ...(takesBody ? OF_BODY : []), ...(isPublic ? [] : OF_CALLER), ...own]);
+
 /** An answer of an operation: its schema, its meaning and its headers. */
 export function answer(schema: TSchema, description: string, headers?: Record<string, object>) {
   return { description, ...(headers ? { headers } : {}), content: { 'application/json': { schema } } };
@@ -34,20 +41,11 @@ export interface Operation {
   answers: Record<number, object>;
   /** What it refuses besides: not what any request may be refused for, nor its body or its caller. */
   refusals?: ProblemCode[];
-  /** Anybody may ask, without an access key. */
-  isPublic?: boolean;
-  /** True for all methods but GET: a body is read, and may be refused, even where none is needed. */
-  takesBody?: boolean;
 }
 
-/** The part of a route's schema that documents it. `refusals` has all codes that it can be refused with. */
-export function operation({
-  answers,
-  refusals = [],
-  isPublic = false,
-  takesBody = false,
-  ...described
-}: Operation) {
-  const codes = [...ANY, ...(takesBody ? OF_BODY : []), ...(isPublic ? [] : OF_CALLER), ...refusals];
-  return { ...described, response: answers, refusals: new Set(codes) };
-}
+/** The part of a route's schema that documents it. */
+export const operation = ({ answers, refusals = [], ...described }: Operation) => ({
+  ...described,
+  response: answers,
+  refusals,
+});

@@ -117,6 +117,15 @@ const nameOf = (problems: Problem[]) =>
     .map(({ code }) => code.replaceAll(/(?:^|_)(.)/g, (_, letter: string) => letter.toUpperCase()))
     .join('Or');
 
+/**
+ * One type for all problems, and beside it the codes of this answer: validators and Swagger UI read both. Generators of clients read the
+ * type only, so a code that is added breaks no client (docs/decisions/0082-codes-of-each-operation.md).
+ */
+const problemWith = (codes: ProblemCode[]) => ({
+  $ref: '#/components/schemas/Problem',
+  properties: { code: { enum: codes } },
+});
+
 function responseOf(status: number, problems: Problem[]): object {
   const meanings = problems.map(({ code }) => `${MEANINGS[code]} (\`${code}\`).`);
   const headers = HEADERS[status];
@@ -126,7 +135,7 @@ function responseOf(status: number, problems: Problem[]): object {
     ...(headers ? { headers } : {}),
     content: {
       'application/problem+json': {
-        schema: { $ref: '#/components/schemas/Problem' },
+        schema: problemWith(problems.map(({ code }) => code)),
         examples: Object.fromEntries(problems.map((value) => [value.code, { value }])),
       },
     },
