@@ -9,7 +9,7 @@ function codesAt(responses: Record<string, { $ref?: string }>): string[] {
     ({ $ref }) => components.responses[$ref?.split('/').at(-1) ?? ''],
   );
   return shared.flatMap(
-    (answer) => answer?.content['application/problem+json'].schema.properties.code.enum ?? [],
+    (answer) => answer?.content['application/problem+json'].schema.patternProperties['^code$'].enum ?? [],
   );
 }
 

@@ -118,12 +118,12 @@ const nameOf = (problems: Problem[]) =>
     .join('Or');
 
 /**
- * One type for all problems, and beside it the codes of this answer: validators and Swagger UI read both. Generators of clients read the
- * type only, so a code that is added breaks no client (docs/decisions/0082-codes-of-each-operation.md).
+ * One type for all problems, and beside it the codes of this answer. Validators and Swagger UI read both. Generators of clients read
+ * the type only, if the codes are not in `properties`: docs/decisions/0082-codes-of-each-operation.md.
  */
 const problemWith = (codes: ProblemCode[]) => ({
   $ref: '#/components/schemas/Problem',
-  properties: { code: { enum: codes } },
+  patternProperties: { '^code$': { enum: codes } },
 });
 
 function responseOf(status: number, problems: Problem[]): object {
