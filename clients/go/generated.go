@@ -1153,7 +1153,7 @@ func (c *Client) ClaimJobs(ctx context.Context, body ClaimRequest) (*LeasedJobLi
 	return &answer, nil
 }
 
-// AckJob: Done: delete the job.
+// AckJob: Complete a job: its work is done.
 func (c *Client) AckJob(ctx context.Context, id string, body AckRequest) (*Acked, error) {
 	call := newCall("POST", "/jobs/" + url.PathEscape(id) + "/ack", body)
 	var answer Acked
@@ -1163,7 +1163,7 @@ func (c *Client) AckJob(ctx context.Context, id string, body AckRequest) (*Acked
 	return &answer, nil
 }
 
-// NackJob: Failed: back after a backoff, or dead.
+// NackJob: Fail an attempt: the job is tried again after a backoff, or is dead.
 func (c *Client) NackJob(ctx context.Context, id string, body NackRequest) (*Job, error) {
 	call := newCall("POST", "/jobs/" + url.PathEscape(id) + "/nack", body)
 	var answer Job

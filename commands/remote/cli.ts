@@ -74,7 +74,7 @@ export function createCli(
 }
 
 /** Where only one thing is wrong, the message says it already, but for the name of the field: "/queue must be ..." */
-function textOf(error: DibsError): string {
+export function refusalText(error: DibsError): string {
   const errors = error.problem.errors ?? [];
   const wrong = errors.length > 1 ? errors : [];
   const lines = wrong.map(({ in: part, path, message }) => `\n  ${safeLine(`${part}${path}: ${message}`)}`);
@@ -87,7 +87,7 @@ export function statusOf(error: unknown, terminal: Terminal): number | undefined
   // Commander has said why.
   if (error instanceof CommanderError) return error.exitCode === 0 ? STATUS.done : STATUS.misused;
   const say = (text: string) => void terminal.stderr.write(`dibs: ${safe(text).replace(/^dibs /, '')}\n`);
-  if (error instanceof DibsError) say(textOf(error));
+  if (error instanceof DibsError) say(refusalText(error));
   else if (error instanceof ConnectionError)
     say(`${safeLine(error.message)}\nIs that the right Dibs? DIBS_URL or \`dibs context\` says where it is.`);
   else if (error instanceof UsageError || error instanceof Declined) say(error.message);

@@ -21,6 +21,7 @@ const MODULES: [names: string[], load: () => Promise<Module>][] = [
   [['top'], () => import('./top.ts')],
   [['tail'], () => import('./tail.ts')],
   [['demo'], () => import('./demo.ts')],
+  [['mcp'], () => import('./mcp.ts')],
   [['bench'], () => import('./bench.ts')],
   [['context'], () => import('./context.ts')],
   [['completion'], () => import('./completion.ts')],

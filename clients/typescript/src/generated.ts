@@ -1074,7 +1074,7 @@ export const claimJobs = (
 ): Promise<LeasedJobList> =>
   client.request({ method: 'POST', path: '/jobs/claim', body }, options);
 
-/** Done: delete the job */
+/** Complete a job: its work is done */
 export const ackJob = (
   client: Caller,
   id: string,
@@ -1083,7 +1083,7 @@ export const ackJob = (
 ): Promise<Acked> =>
   client.request({ method: 'POST', path: `/jobs/${encodeURIComponent(id)}/ack`, body }, options);
 
-/** Failed: back after a backoff, or dead */
+/** Fail an attempt: the job is tried again after a backoff, or is dead */
 export const nackJob = (
   client: Caller,
   id: string,

@@ -892,7 +892,7 @@ class Operations:
         *,
         timeout: float | None = None,
     ) -> "Acked":
-        """Done: delete the job."""
+        """Complete a job: its work is done."""
         return self.request(
             "POST",
             f'/jobs/{quote(id, safe="")}/ack',
@@ -907,7 +907,7 @@ class Operations:
         *,
         timeout: float | None = None,
     ) -> "Job":
-        """Failed: back after a backoff, or dead."""
+        """Fail an attempt: the job is tried again after a backoff, or is dead."""
         return self.request(
             "POST",
             f'/jobs/{quote(id, safe="")}/nack',
