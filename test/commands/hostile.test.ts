@@ -147,6 +147,8 @@ const CALLS: Record<string, string[][]> = {
   demo: [['--stop']],
   // What it prints of the server is the text of an error.
   bench: [],
+  // It speaks JSON with a program.
+  mcp: [],
 };
 
 function leaves(command: Command, path: string[] = []): string[] {
