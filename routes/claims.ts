@@ -5,7 +5,7 @@ import { rawShapes } from './http/json/body.ts';
 import { bodyLimits } from './http/json/bodyLimits.ts';
 import { withFollowUps } from './http/json/jobBody.ts';
 import { ackedJson, jobJson, jobListJson, nackedJson, sendJson } from './http/json/serialize.ts';
-import { answer, link, operation } from './http/openapi/operation.ts';
+import { answer, answerLike, link, operation } from './http/openapi/operation.ts';
 import { callerId } from './http/security/clientAddress.ts';
 import { JobId, ref } from './schemas/common.ts';
 import { Job, LeasedJobList } from './schemas/job.ts';
@@ -112,7 +112,19 @@ export function claimRoutes(app: App, maxPayloadBytes: number): void {
         description:
           '`dead` when its attempts are used up or `retry` is false. The jobs in `enqueue` are inserted in the same ' +
           'transaction if this makes the job dead, and only then.',
-        answers: { 200: answer(ref(Job), 'The job.') },
+        answers: {
+          200: answerLike(
+            Job,
+            {
+              state: 'scheduled',
+              attempt: 1,
+              deliveries: 1,
+              run_at: '2026-11-21T09:30:04.000Z',
+              last_error: 'SMTP 421: try again later',
+            },
+            'The job.',
+          ),
+        },
         refusals: ['job_not_found', 'lease_lost', 'too_many_queues', 'queue_full'],
       }),
     },
@@ -135,7 +147,7 @@ export function claimRoutes(app: App, maxPayloadBytes: number): void {
         tags: ['Consuming'],
         summary: 'Give a job back unworked',
         description: 'The attempt is not charged.',
-        answers: { 200: answer(ref(Job), 'The job.') },
+        answers: { 200: answerLike(Job, { attempt: 0, deliveries: 1 }, 'The job.') },
         refusals: ['job_not_found', 'lease_lost'],
       }),
     },

@@ -9,7 +9,7 @@ import { onHangup } from './http/connection/taken.ts';
 import { rawShapes } from './http/json/body.ts';
 import { bodyLimits } from './http/json/bodyLimits.ts';
 import { jobJson, jobPageJson, sendJson } from './http/json/serialize.ts';
-import { answer, operation } from './http/openapi/operation.ts';
+import { answer, answerLike, operation } from './http/openapi/operation.ts';
 import {
   decimal,
   JobId,
@@ -26,6 +26,15 @@ import { jobFilters } from './schemas/operation.ts';
 
 /** Room for a job in a list without payloads. With more than that, the list is cut sooner. */
 const BYTES_OF_JOB = 16 * 1024;
+
+/** In examples: what a worker's lease changes of a job. */
+const LEASED = {
+  state: 'leased',
+  attempt: 1,
+  deliveries: 1,
+  lease_expires_at: '2026-11-21T09:30:30.000Z',
+  worker: 'mailer-1',
+};
 
 export function jobRoutes(app: App, maxPayloadBytes: number): void {
   app.route({
@@ -119,7 +128,13 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
           'With `wait_seconds` the answer comes as soon as the job is completed, cancelled or dead, and else then, with ' +
           'the job as it stands. So a job can be awaited in a queue that keeps none, too: it is kept, with its result, ' +
           'until somewhat after that time.',
-        answers: { 200: answer(ref(Job), 'The job, with its payload.') },
+        answers: {
+          200: answerLike(
+            Job,
+            { ...LEASED, payload: { to: 'ada@example.com' } },
+            'The job, with its payload.',
+          ),
+        },
         refusals: ['job_not_found', 'overloaded'],
       }),
     },
@@ -150,9 +165,14 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
           'A job that waits is cancelled at once. One that is leased goes on until its worker settles it: the worker is told ' +
           'at its next `extend`.',
         answers: {
-          200: answer(ref(Job), 'It was waiting or dead, and is cancelled.'),
-          202: answer(
-            ref(Job),
+          200: answerLike(
+            Job,
+            { state: 'cancelled', finished_at: '2026-11-21T09:31:00.000Z' },
+            'It was waiting or dead, and is cancelled.',
+          ),
+          202: answerLike(
+            Job,
+            { ...LEASED, attempt: 2, deliveries: 2 },
             'It is with a worker, who sees `cancel_requested`: an ack still completes it, anything else makes it cancelled.',
           ),
         },
@@ -178,7 +198,9 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
         description:
           'Its attempts are reset to 0. A job that waits already is answered as it is; a dead one whose `unique_key` ' +
           'another unfinished job has stays dead.',
-        answers: { 200: answer(ref(Job), 'The job.') },
+        answers: {
+          200: answerLike(Job, { last_error: 'SMTP 421: try again later', deliveries: 3 }, 'The job.'),
+        },
         refusals: ['job_not_found', 'job_leased', 'job_finished', 'unique_key_taken'],
       }),
     },
@@ -199,7 +221,7 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
         description:
           'A ready job that gets another priority goes behind the others of that priority. A dead job stays dead: retry it ' +
           'when it is changed. The payload is left out of the answer.',
-        answers: { 200: answer(ref(Job), 'The job.') },
+        answers: { 200: answerLike(Job, { priority: 9 }, 'The job.') },
         refusals: ['job_not_found', 'job_leased', 'job_finished'],
       }),
     },

@@ -5,7 +5,7 @@ import { isUuid } from '../src/ids.ts';
 import { pageOf } from './http/answers/cursor.ts';
 import { invalidPart } from './http/answers/invalidPart.ts';
 import type { App } from './http/connection/fastify.ts';
-import { answer, operation } from './http/openapi/operation.ts';
+import { answer, answerLike, operation } from './http/openapi/operation.ts';
 import { pageQuery, ref } from './schemas/common.ts';
 import { KeyId, KeyPage, KeyRotation, MadeKey, NewKey } from './schemas/key.ts';
 
@@ -111,7 +111,14 @@ export function keyRoutes(app: App, access: Pick<Access, 'awaitsFirstKey'>): voi
         summary: 'Give an access key a new secret',
         description:
           'Name, scopes and queues stay. The old key goes on for `overlap_seconds`; a key from before an earlier rotation ends now.',
-        answers: { 200: answer(ref(MadeKey), 'The access key, with its new `key`.', noStore) },
+        answers: {
+          200: answerLike(
+            MadeKey,
+            { old_key_expires_at: '2026-11-22T09:30:00.000Z' },
+            'The access key, with its new `key`.',
+            noStore,
+          ),
+        },
         refusals: ['key_not_found'],
       }),
     },

@@ -3,7 +3,7 @@ import { isUuid } from '../src/ids.ts';
 import { OPERATION_STATES, type Operation as OperationRow } from '../src/verbs/operations.ts';
 import { pageOf } from './http/answers/cursor.ts';
 import type { App } from './http/connection/fastify.ts';
-import { answer, operation } from './http/openapi/operation.ts';
+import { answer, answerLike, operation } from './http/openapi/operation.ts';
 import { oneOf, pageQuery, QueueName, ref } from './schemas/common.ts';
 import { Operation, OperationPage, OperationRequest } from './schemas/operation.ts';
 
@@ -42,7 +42,9 @@ export function operationRoutes(app: App): void {
           'In the background, in small portions, with rests while claims are served. It counts first, and touches no job that came, ' +
           'or came back, after the call. A replica that dies loses nothing: another one goes on. A job that is moved gets ' +
           'another id: only its last six characters change, and they are the same for all jobs of a queue.',
-        answers: { 202: answer(ref(Operation), 'It is running.') },
+        answers: {
+          202: answerLike(Operation, { counted: false, matched: 0, done: 0, skipped: 0 }, 'It is running.'),
+        },
         refusals: ['queue_not_found', 'too_many_operations'],
       }),
     },
@@ -112,7 +114,13 @@ export function operationRoutes(app: App): void {
         tags,
         summary: 'Stop an operation',
         description: 'What it did stays done. One that has ended stays as it is.',
-        answers: { 200: answer(ref(Operation), 'The operation. Nothing more is done.') },
+        answers: {
+          200: answerLike(
+            Operation,
+            { state: 'cancelled', finished_at: '2026-11-21T09:31:00.000Z' },
+            'The operation. Nothing more is done.',
+          ),
+        },
         refusals: ['operation_not_found'],
       }),
     },

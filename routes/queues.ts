@@ -3,7 +3,7 @@ import type { QueueStatus } from '../src/verbs/queues.ts';
 import { pageOf } from './http/answers/cursor.ts';
 import type { App } from './http/connection/fastify.ts';
 import { completeBackoff } from './http/json/jobBody.ts';
-import { answer, operation } from './http/openapi/operation.ts';
+import { answer, answerLike, operation } from './http/openapi/operation.ts';
 import { InQueue, isQueueName, pageQuery, ref, text } from './schemas/common.ts';
 import {
   Count,
@@ -16,8 +16,7 @@ import {
   RedriveRequest,
 } from './schemas/queue.ts';
 
-const queueAnswer = { 200: answer(ref(Queue), 'The queue.') };
-const countAnswer = { 200: answer(ref(Count), 'How many jobs it was done to.') };
+const HOW_MANY = 'How many jobs it was done to.';
 const tags = ['Queues'];
 
 function toQueue(status: QueueStatus) {
@@ -91,7 +90,7 @@ export function queueRoutes(app: App): void {
         summary: 'Look at a queue',
         description:
           'Its configuration, how many jobs of each state it has, and how long the oldest ready one waits.',
-        answers: queueAnswer,
+        answers: { 200: answer(ref(Queue), 'The queue.') },
         refusals: ['queue_not_found'],
       }),
     },
@@ -110,7 +109,7 @@ export function queueRoutes(app: App): void {
         tags,
         summary: 'Configure a queue',
         description: 'Replaces the whole configuration, creating the queue when there is none.',
-        answers: queueAnswer,
+        answers: { 200: answerLike(Queue, { config: { ...DEFAULT_CONFIG, max_leased: 10 } }, 'The queue.') },
         refusals: ['too_many_queues'],
       }),
     },
@@ -169,7 +168,13 @@ export function queueRoutes(app: App): void {
           description: paused
             ? 'It goes on to accept jobs, and leases run on. Creates the queue when there is none.'
             : 'Claims that wait for the queue are served at once.',
-          answers: queueAnswer,
+          answers: {
+            200: answerLike(
+              Queue,
+              { paused, oldest_ready_age_seconds: paused ? 340.5 : 341.2 },
+              'The queue.',
+            ),
+          },
           refusals: [paused ? 'too_many_queues' : 'queue_not_found'],
         }),
       },
@@ -190,7 +195,7 @@ export function queueRoutes(app: App): void {
         tags,
         summary: 'Delete the jobs in some states',
         description: 'In batches; touches no job that came after the call.',
-        answers: countAnswer,
+        answers: { 200: answer(ref(Count), HOW_MANY) },
         refusals: ['queue_not_found'],
       }),
     },
@@ -212,7 +217,7 @@ export function queueRoutes(app: App): void {
         summary: 'Make dead jobs ready again',
         description:
           'Oldest first, in batches. Their attempts are reset to 0. It touches no job that became dead after the call.',
-        answers: countAnswer,
+        answers: { 200: answerLike(Count, { count: 120 }, HOW_MANY) },
         refusals: ['queue_not_found'],
       }),
     },

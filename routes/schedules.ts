@@ -9,12 +9,11 @@ import { rawShapes } from './http/json/body.ts';
 import { bodyLimits } from './http/json/bodyLimits.ts';
 import { enqueued, enqueuedAnswers, toNewJob } from './http/json/jobBody.ts';
 import { scheduleJson, schedulePageJson, sendJson } from './http/json/serialize.ts';
-import { answer, operation } from './http/openapi/operation.ts';
+import { answer, answerLike, operation } from './http/openapi/operation.ts';
 import { isScheduleName, pageQuery, ref, ScheduleName } from './schemas/common.ts';
 import { DEFAULT_TIMEZONE, Schedule, SchedulePage, ScheduleSpec } from './schemas/schedule.ts';
 
 const Named = Type.Object({ name: ref(ScheduleName) });
-const scheduleAnswer = { 200: answer(ref(Schedule), 'The schedule.') };
 const tags = ['Schedules'];
 
 export function scheduleRoutes(app: App, maxPayloadBytes: number): void {
@@ -62,7 +61,9 @@ export function scheduleRoutes(app: App, maxPayloadBytes: number): void {
         tags,
         summary: 'Look at a schedule',
         description: 'Its job, its cron, and when it ticks next and ticked last.',
-        answers: scheduleAnswer,
+        answers: {
+          200: answerLike(Schedule, { last_run_at: '2026-11-20T05:30:00.000Z' }, 'The schedule.'),
+        },
         refusals: ['schedule_not_found'],
       }),
     },
@@ -86,7 +87,7 @@ export function scheduleRoutes(app: App, maxPayloadBytes: number): void {
           'Over all replicas, each tick enqueues one job. Ticks missed while no replica ran are made up for by one job. ' +
           'By daylight saving time, a fixed time that is skipped ticks when the gap is over, and one that comes twice ' +
           'ticks once; what ticks every so many minutes or hours goes on through both hours.',
-        answers: scheduleAnswer,
+        answers: { 200: answer(ref(Schedule), 'The schedule.') },
       }),
     },
     handler: async (request, reply) => {

@@ -7,7 +7,7 @@ import type { Backoff } from '../../../src/verbs/queues.ts';
 import { ref } from '../../schemas/common.ts';
 import { DEFAULT_BACKOFF, Job, type JobSpec } from '../../schemas/job.ts';
 import { type Answer, replayedHeader } from '../answers/idempotency.ts';
-import { answer } from '../openapi/operation.ts';
+import { answer, answerLike } from '../openapi/operation.ts';
 import { jobJson } from './serialize.ts';
 
 /** Times have a resolution of a microsecond. Far smaller numbers would underflow in the database's arithmetic. */
@@ -53,9 +53,10 @@ const preference = {
 
 /** The answers of `enqueued`, for the OpenAPI document. */
 export const enqueuedAnswers = {
-  201: answer(ref(Job), 'The job.', location),
-  200: answer(
-    ref(Job),
+  201: answerLike(Job, { queue: 'reports', priority: 0 }, 'The job.', location),
+  200: answerLike(
+    Job,
+    { queue: 'reports', priority: 0, unique_key: 'daily', deduplicated: true },
     'Nothing was enqueued, as another job has the `unique_key`: that one, as it stands, with `deduplicated`.',
     location,
   ),
@@ -63,8 +64,9 @@ export const enqueuedAnswers = {
 
 /** The same for a route that also takes `Prefer: wait` and an `Idempotency-Key`. */
 export const enqueuedOrFinishedAnswers = {
-  200: answer(
-    ref(Job),
+  200: answerLike(
+    Job,
+    { unique_key: 'welcome-ada', deduplicated: true },
     'Nothing was enqueued, as another job has the `unique_key`: that one, as it stands, with `deduplicated`. Or, with ' +
       '`Prefer: wait`, the job, which is finished, with its payload and its `result`.',
     { ...location, ...preference, ...replayedHeader },

@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox';
+import { ref } from '../../schemas/common.ts';
 import type { ProblemCode } from '../answers/httpRefusal.ts';
 
 /** Refusals of any request, by its head or on its way. */
@@ -24,6 +25,19 @@ export const codesOf = (
 /** An answer of an operation: its schema, its meaning and its headers. */
 export function answer(schema: TSchema, description: string, headers?: Record<string, object>) {
   return { description, ...(headers ? { headers } : {}), content: { 'application/json': { schema } } };
+}
+
+/** The same, for a schema that several operations answer. Its example has `changes`, to show what this answer is like. */
+export function answerLike(
+  schema: TSchema,
+  changes: object,
+  description: string,
+  headers?: Record<string, object>,
+) {
+  const { content, ...rest } = answer(ref(schema), description, headers);
+  const [shown] = (schema as { examples?: object[] }).examples ?? [];
+  const example = { ...shown, ...changes };
+  return { ...rest, content: { 'application/json': { ...content['application/json'], example } } };
 }
 
 /** An operation that takes the id of a job in this answer. `id` is a runtime expression of OpenAPI. */
