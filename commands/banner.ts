@@ -14,6 +14,12 @@ export const addressOf = ({ host, tls }: Config, port: number): string =>
 const firstJob = (address: string, needsKey: boolean) =>
   `curl -sS --fail-with-body${needsKey ? ' -H "authorization: Bearer $DIBS_KEY"' : ''} ${address}/jobs --json '{"queue": "mail", "payload": 1}'`;
 
+/** Where commands find a Dibs that nobody names to them. */
+const USUAL_ADDRESS = 'http://127.0.0.1:8080';
+
+const demo = (address: string) =>
+  address === USUAL_ADDRESS ? 'npm run demo' : `DIBS_URL=${address} npm run demo`;
+
 /** What somebody who has started Dibs on a terminal may want to know. */
 export function banner(config: Config, { port, needsKey }: Ready, paint: Paint): Shown {
   const address = addressOf(config, port);
@@ -22,12 +28,12 @@ export function banner(config: Config, { port, needsKey }: Ready, paint: Paint):
     ? `the PostgreSQL at ${new URL(databaseUrl).host}`
     : `${resolve(dataDir)} (an embedded PostgreSQL)`;
   const rows: [string, string][] = [
-    ['The page', `${address}/`],
-    ['The API', `${address}/docs`],
-    ['The data', data],
-    ['A first job', firstJob(address, needsKey)],
-    ['See it work', 'npm run demo'],
-    ['Stop it', 'Ctrl-C'],
+    ['Dashboard', `${address}/`],
+    ['API docs', `${address}/docs`],
+    ['Data', data],
+    ['First job', firstJob(address, needsKey)],
+    ['See it work', demo(address)],
+    ['Stop', 'Ctrl-C'],
   ];
   return shownTogether(
     rows.map(([name, what]) => shown`  ${paint('bold', new Shown(name.padEnd(13)))}${what}\n`),

@@ -95,6 +95,8 @@ function workersOf(client: Client, { name, workers }: DemoQueue, tally: Tally): 
           concurrency: workers?.concurrency,
           waitSeconds: 5,
           stopSeconds: STOP_SECONDS,
+          // Its failures are part of the play.
+          logger: null,
           observe,
         },
         workers?.handler ?? (() => undefined),

@@ -48,8 +48,8 @@ const welcome = (
 ): Shown => shown`The demo is at work at ${url} for ${lasting(seconds)}: eight queues, some 8 jobs a second.
 
 ${columns(QUEUES.map(({ name, shows }) => [name, shows]))}
-Look at
-${columns([[`${url}/`, 'the page'], ...LOOK])}
+Look at these (without \`npm link\`, dibs is \`npx dibs\`):
+${columns([[`${url}/`, 'the dashboard'], ...LOOK])}
 Ctrl-C ends it and leaves the jobs. \`dibs demo --stop\` takes them away.`;
 
 const soFar = ({ enqueued, done, failed }: Tally) =>

@@ -44,9 +44,10 @@ const rowOf = ({ name, counts, per_second, ...queue }: QueueOverview): Cell[] =>
 
 function frame({ client, terminal, paint }: Session, overview: Overview): Shown {
   const { stdout } = terminal;
-  const { counts, per_second, total, troubled, queues } = overview;
+  const { complete, counts, per_second, total, troubled, queues } = overview;
   const some = queues.length < total ? ` (${count(queues.length)} shown, the worst first)` : '';
-  const head = shown`${client.url}  ${counted(total, 'queue')}${some}, ${count(troubled)} with trouble: ${count(counts.ready)} ready, ${count(counts.leased)} leased, ${count(counts.dead)} dead, ${rateText(per_second.enqueued)}/s enqueued, ${rateText(per_second.acked)}/s completed`;
+  const uncounted = complete ? '' : ' (not all counted yet)';
+  const head = shown`${client.url}  ${counted(total, 'queue')}${some}, ${count(troubled)} with trouble: ${count(counts.ready)} ready, ${count(counts.leased)} leased, ${count(counts.dead)} dead${uncounted}, ${rateText(per_second.enqueued)}/s enqueued, ${rateText(per_second.acked)}/s completed`;
   const line = stdout.columns ? new Shown(head.text.slice(0, stdout.columns)) : head;
   const rows = queues.length > 0 ? table(HEADINGS, queues.map(rowOf), stdout, paint) : shown`No queues.\n`;
   return shown`${line}\n\n${rows}`;

@@ -43,10 +43,11 @@ describe('dibs serve on a terminal', () => {
       `creating the embedded PostgreSQL, with its data under ${dataDir}`,
       'migrated: 0001_queues_and_jobs to ',
       `is ready at ${at}`,
-      `The page     ${at}/`,
-      `The API      ${at}/docs`,
-      `The data     ${dataDir} (an embedded PostgreSQL)`,
-      'A first job  curl',
+      `Dashboard    ${at}/`,
+      `API docs     ${at}/docs`,
+      `Data         ${dataDir} (an embedded PostgreSQL)`,
+      'First job    curl',
+      `See it work  DIBS_URL=${at} npm run demo`,
       'stopping',
     ].map((text) => screen.indexOf(text));
     expect(order.toSorted((a, b) => a - b)).toEqual(order);
@@ -61,7 +62,7 @@ describe('dibs serve on a terminal', () => {
       await until(() => shown().includes('Ctrl-C'));
       type('\x03');
     });
-    expect(screen).toContain(`The data     the PostgreSQL at ${url.host}\r\n`);
+    expect(screen).toContain(`Data         the PostgreSQL at ${url.host}\r\n`);
     expect(screen).toContain('curl -sS --fail-with-body -H "authorization: Bearer $DIBS_KEY" http');
     if (url.password) expect(screen).not.toContain(url.password);
   });
@@ -87,7 +88,7 @@ describe('dibs serve without a terminal', () => {
     await text.end('SIGTERM');
     const said = text.lines.join('\n');
     expect(said).toMatch(/^\d\d:\d\d:\d\d Dibs \S+ is starting at http/);
-    expect(said).toContain('The page     http://');
+    expect(said).toContain('Dashboard    http://');
     expect(said).not.toContain('\x1b');
   });
 
