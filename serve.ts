@@ -146,6 +146,7 @@ export async function serve(
     const limits = { ...HTTP_LIMITS, ...config.limits };
     const starting = startingApp(logger, () => progress.why, { limits, certificates });
     let isStarting = true;
+    const started = new AbortController();
     // Afterwards the service closes what both listen to.
     undo.push(async () => (isStarting ? starting.close() : undefined));
     await listen(starting, config, 'is starting');
@@ -164,6 +165,9 @@ export async function serve(
       memory: createMemory(config.maxMemoryBytes),
       metricsQueues: config.metricsQueues,
       newQueuesPerSecond: config.rates.newQueuesPerSecond,
+      rescueGraceSeconds: config.rescueGraceSeconds,
+      reachable: new Promise((resolve) => started.signal.addEventListener('abort', resolve)),
+      logNews: (line) => logger.info(line),
       listenUrl,
       listenState: log.listenState,
       log: log.failed,
@@ -192,6 +196,7 @@ export async function serve(
     if (stop.aborted) return;
     await listen(app, config, 'is ready', starting);
     isStarting = false;
+    started.abort();
     told?.({ port: (app.server.address() as AddressInfo).port, needsKey: !access.isOpen() });
     await untilAborted(stop);
     if (config.drainSeconds > 0) {

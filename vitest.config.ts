@@ -7,7 +7,7 @@ export const PROMETHEUS = ['test/metrics/alerts.test.ts', 'test/docs/scaling.tes
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts', 'clients/conformance/typescript.test.ts'],
+    include: ['test/**/*.test.ts', 'clients/conformance/{typescript,longOutage}.test.ts'],
     // These take minutes, and have commands of their own: test:sdks and test:prometheus. test:clients plays the other clients.
     exclude: [...configDefaults.exclude, 'test/sdk/**', ...PROMETHEUS],
     globalSetup: ['test/support/globalSetup.ts'],

@@ -35,6 +35,8 @@ export interface Config extends Reach {
   traces: boolean;
   /** For how long a replica that is to stop serves on, after it has said that it is not ready. */
   drainSeconds: number;
+  /** For how long leases that ran out during an outage are left alone after it. */
+  rescueGraceSeconds: number;
   rates: Rates;
   /** Undefined: there is no issuer whose tokens count. */
   tokens: TokenConfig | undefined;
@@ -65,6 +67,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     slowRoundTripMs: integer('SLOW_ROUND_TRIP_MS'),
     traces: readTraces(variables),
     drainSeconds: integer('DRAIN_SECONDS'),
+    rescueGraceSeconds: integer('RESCUE_GRACE_SECONDS'),
     rates: readRates(variables),
     tokens: readTokens(variables),
   };

@@ -1,4 +1,5 @@
 -- Takes back leases of one queue that ran out. Each job gets the position beside its id.
+-- Leaves leases alone that were given before :given_from (src/maintenance/rescueGrace.ts).
 -- Leaves a job alone that is being settled or extended at this moment. The lock checks again that the lease ran out.
 -- The ids ascend: see shared/batch_by_id.sql.
 with expired as materialized (
@@ -7,6 +8,7 @@ with expired as materialized (
   where
     -- include shared/batch_by_id.sql
     and j.lease_expires_at <= now()
+    and coalesce(j.leased_at, '-infinity') >= :given_from::timestamptz
   for update skip locked
 )
 update dibs.jobs j

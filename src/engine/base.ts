@@ -1,10 +1,12 @@
 import { createBulkThrottle } from '../batching/bulkThrottle.ts';
 import { createRoundTrips } from '../batching/roundTrips.ts';
+import { DATABASE } from '../config/settings/database.ts';
 import { OBSERVING } from '../config/settings/observing.ts';
 import { createArrivals } from '../floor/arrivals.ts';
 import { createLeaseTimes } from '../leaseTimes.ts';
 import { createLedger } from '../ledger.ts';
 import { dueLook } from '../maintenance/dueLook.ts';
+import { createRescueGrace } from '../maintenance/rescueGrace.ts';
 import { createRest } from '../maintenance/rest.ts';
 import { createScanHorizon } from '../maintenance/scanHorizon.ts';
 import type { Times as RestTimes } from '../maintenance/stages.ts';
@@ -30,6 +32,12 @@ export interface BaseOptions {
   /** Hears when this replica stops hearing notifications, and when it hears them again. */
   listenState?: OutageLog | undefined;
   log(error: unknown, message: string): void;
+  /** For how long leases that ran out during an outage are left alone. */
+  rescueGraceSeconds?: number | undefined;
+  /** When requests can reach this replica, if not at once. */
+  reachable?: Promise<unknown> | undefined;
+  /** Hears of what is no error. */
+  logNews?: ((line: string) => void) | undefined;
   /** When its duties rest. */
   restTimes?: Partial<RestTimes> | undefined;
 }
@@ -44,12 +52,24 @@ export function createBase(options: BaseOptions) {
   const notifier = createNotifier({ db, url: options.listenUrl, state: options.listenState, log });
   const leaseHorizon = createScanHorizon(clock);
   const scheduledHorizon = createScanHorizon(clock);
+  const look = dueLook({ db, notifier, leaseHorizon, scheduledHorizon });
   const rest = createRest({
-    look: dueLook({ db, notifier, leaseHorizon, scheduledHorizon }),
+    look: () =>
+      look().catch((error) => {
+        rescueGrace.failed(error);
+        throw error;
+      }),
     tell: notifier.active,
     hears: notifier.hears,
     log,
     times: options.restTimes,
+  });
+  const rescueGrace = createRescueGrace({
+    db,
+    rest,
+    seconds: options.rescueGraceSeconds ?? DATABASE.RESCUE_GRACE_SECONDS.default,
+    reachable: options.reachable ?? Promise.resolve(),
+    log: options.logNews ?? (() => undefined),
   });
   return {
     db,
@@ -62,6 +82,7 @@ export function createBase(options: BaseOptions) {
     leaseHorizon,
     scheduledHorizon,
     rest,
+    rescueGrace,
     totals: createTotals({ db, tally, most: metricsQueues }),
     queues: queueCache(db, notifier.opened),
     arrivals: createArrivals(db),

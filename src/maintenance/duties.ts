@@ -27,6 +27,7 @@ import {
   pruneOperations,
   pruneWindows,
 } from './pruner.ts';
+import type { RescueGrace } from './rescueGrace.ts';
 import type { Rest } from './rest.ts';
 import type { ScanHorizon } from './scanHorizon.ts';
 import { expireJobs, promoteScheduled, rescueLeases } from './sweeper.ts';
@@ -62,6 +63,7 @@ interface Context {
   /** The same for scheduled jobs. */
   scheduledHorizon: ScanHorizon;
   rest: Rest;
+  rescueGrace: RescueGrace;
   throttle: BulkThrottle;
   groups: GroupHeads;
   repair: GroupRepair;

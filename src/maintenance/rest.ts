@@ -203,6 +203,9 @@ export function createRest(context: Context) {
     /** Something was done that may make something due. */
     active: (): void => void active(),
 
+    /** It does not rest yet. */
+    stayAwake: (): void => void stages.active(),
+
     /** Another replica, or SQL, does something. All replicas hear it. */
     heardActive(): void {
       toldAt = stages.active();

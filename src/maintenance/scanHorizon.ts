@@ -30,6 +30,11 @@ export function createScanHorizon(
     /** The time up to which everything is dealt with, as PostgreSQL reads it. */
     dealtWith: (): string => dealtWith,
 
+    /** Leaves a sweep that is under way. The next one begins at the horizon. */
+    startOver(): void {
+      pass = undefined;
+    },
+
     /**
      * Goes on with a sweep where the last chunk ended. `chunk` returns the time that it has reached, or undefined at
      * the end of the sweep. Returns true when there is more.
@@ -64,6 +69,17 @@ export function createScanHorizon(
       dealtWith = pass.horizon;
       pass = undefined;
       return false;
+    },
+  };
+}
+
+/** Sweeps that begin at a time, one after the other, and leave every horizon where it is. */
+export function walkFrom(time: string): Pick<ScanHorizon, 'from'> {
+  let at: string | undefined;
+  return {
+    async from(chunk) {
+      at = await chunk(at ?? time);
+      return at !== undefined;
     },
   };
 }

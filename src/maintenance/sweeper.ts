@@ -12,7 +12,8 @@ import type { Notifier } from '../replicas/notifier.ts';
 import type { Settlement } from '../settle/verbs.ts';
 import type { Changed, Waiters } from '../waiting/waiters.ts';
 import { createDueJobs } from './dueJobs.ts';
-import { createScanHorizon, type ScanHorizon } from './scanHorizon.ts';
+import type { RescueGrace } from './rescueGrace.ts';
+import { createScanHorizon, type ScanHorizon, walkFrom } from './scanHorizon.ts';
 
 interface Context {
   db: Db;
@@ -39,6 +40,13 @@ interface Due {
   last_id: string;
 }
 
+/** Where a search goes on. */
+interface Place {
+  from: string;
+  after_queue_id: number;
+  after_id: string;
+}
+
 /** The number of jobs that one statement finds. */
 const PAGE = 10_000;
 /**
@@ -62,7 +70,7 @@ const statements = {
  * times.
  */
 interface Sweep {
-  due: typeof statements.dueLeases;
+  find(db: Db, place: Place): Promise<Due[]>;
   /** The `after_id` with which the search begins. */
   firstId: string;
   move(db: Db, queueId: number, ids: string[]): Promise<(Moved & Changed)[]>;
@@ -94,11 +102,11 @@ async function moveDue(
  * them costs much. So it looks ahead, and each chunk that it moves has a part of every queue: a queue with a few jobs
  * does not wait for one with 100,000.
  */
-function sweeper(context: Context, sweep: Sweep, horizon: ScanHorizon): () => Promise<boolean> {
+function sweeper(context: Context, sweep: Sweep, horizon: Pick<ScanHorizon, 'from'>): () => Promise<boolean> {
   const chunk = context.throttle.chunks();
   const found = createDueJobs();
   /** Where the search goes on. It has begun and is not over. */
-  let place: { from: string; after_queue_id: number; after_id: string } | undefined;
+  let place: Place | undefined;
   let atEnd = false;
   let lookedAt = Number.NEGATIVE_INFINITY;
 
@@ -114,7 +122,7 @@ function sweeper(context: Context, sweep: Sweep, horizon: ScanHorizon): () => Pr
       const next = place;
       // After a failure, the search begins where the horizon says.
       place = undefined;
-      const rows = await context.db.query(sweep.due, { ...next, limit: PAGE });
+      const rows = await sweep.find(context.db, next);
       place = next;
       const before = found.size();
       for (const { queue_id, ids } of rows) found.add(queue_id, ids.split(','));
@@ -150,29 +158,53 @@ function sweeper(context: Context, sweep: Sweep, horizon: ScanHorizon): () => Pr
     });
 }
 
+const ANY_TIME = '-infinity';
+
 /**
  * Takes back leases that ran out. Their jobs are ready again, dead when out of attempts, or cancelled if a client
  * asked.
  */
-export const rescueLeases = (context: Context & { leaseHorizon: ScanHorizon }) =>
-  sweeper(
-    context,
-    {
-      due: statements.dueLeases,
-      firstId: FIRST_ID,
-      move: async (db, queue_id, due) =>
-        db.query(statements.rescue, { queue_id, ...(await positionsFor(db, due)) }),
-      tell: context.tally.rescued,
-    },
-    context.leaseHorizon,
-  );
+export function rescueLeases(context: Context & { leaseHorizon: ScanHorizon; rescueGrace: RescueGrace }) {
+  const { leaseHorizon, rescueGrace } = context;
+
+  /** Of leases that were given from then on. None of these ran out before. */
+  function rescueGiven(given_from: string, horizon: Pick<ScanHorizon, 'from'>) {
+    return sweeper(
+      context,
+      {
+        find: (db, place) => db.query(statements.dueLeases, { ...place, given_from, limit: PAGE }),
+        firstId: FIRST_ID,
+        move: async (db, queue_id, due) =>
+          db.query(statements.rescue, { queue_id, given_from, ...(await positionsFor(db, due)) }),
+        tell: context.tally.rescued,
+      },
+      horizon,
+    );
+  }
+
+  let current: string | undefined;
+  let sweep = rescueGiven(ANY_TIME, leaseHorizon);
+
+  return () =>
+    rescueGrace.sweeping((givenFrom) => {
+      if (givenFrom !== current) {
+        current = givenFrom;
+        if (givenFrom === undefined) leaseHorizon.startOver();
+        sweep =
+          givenFrom === undefined
+            ? rescueGiven(ANY_TIME, leaseHorizon)
+            : rescueGiven(givenFrom, walkFrom(givenFrom));
+      }
+      return sweep();
+    });
+}
 
 /** Makes scheduled jobs ready, or blocked in their groups, when their `run_at` has come. */
 export const promoteScheduled = (context: Context & { scheduledHorizon: ScanHorizon }) =>
   sweeper(
     context,
     {
-      due: statements.dueScheduled,
+      find: (db, place) => db.query(statements.dueScheduled, { ...place, limit: PAGE }),
       firstId: '0',
       move: async (db, queue_id, due) =>
         db.query(statements.promote, { queue_id, ...(await positionsFor(db, due)) }),
@@ -188,7 +220,7 @@ export const expireJobs = (context: Context) =>
   sweeper(
     context,
     {
-      due: statements.dueExpiries,
+      find: (db, place) => db.query(statements.dueExpiries, { ...place, limit: PAGE }),
       firstId: FIRST_ID,
       move: (db, queue_id, due) => db.query(statements.expire, { queue_id, ids: due.toSorted() }),
       tell: context.tally.counting('expired', 'dead'),

@@ -99,7 +99,8 @@ export const readOnly = (): Error => new Error('The database is read-only.');
  */
 export const isOfOneCall = (error: unknown): boolean =>
   isTimeLimit(error) ||
-  (error instanceof Error && error.message === 'timeout exceeded when trying to connect');
+  (error instanceof Error && error.message === 'timeout exceeded when trying to connect') ||
+  (error instanceof Refusal && isOfOneCall(error.cause));
 
 /** Turns the error of an outage into the refusal `unavailable`. Other errors stay as they are. */
 export function outageAsRefusal(error: unknown): unknown {

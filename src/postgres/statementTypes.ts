@@ -1492,6 +1492,7 @@ export interface StatementTypes {
   };
   'maintenance/due_leases': {
     parameters: {
+      given_from: string | null;
       from: string | null;
       after_queue_id: number | null;
       after_id: string | null;
@@ -1652,6 +1653,7 @@ export interface StatementTypes {
     parameters: {
       queue_id: number | null;
       ids: (string | null)[] | null;
+      given_from: string | null;
       positions: (number | null)[] | null;
     };
     columns: {

@@ -44,7 +44,11 @@ const ack = (client: pg.Client, ids: string[]) =>
   run(client, 'settle/ack', { ids, lease_tokens: ids.map(() => TOKEN) });
 /** Takes back the leases of these jobs that ran out. */
 const rescue = (client: pg.Client, ids: string[]) =>
-  run(client, 'maintenance/rescue', { ids, positions: ids.map((_, i) => 1000 + i) });
+  run(client, 'maintenance/rescue', {
+    ids,
+    positions: ids.map((_, i) => 1000 + i),
+    given_from: '-infinity',
+  });
 /** The parameters of a statement for the first job. */
 const forFirst = <N extends StatementName>(name: N) =>
   parametersOf(name, { queue: QUEUE, first: 1, last: 1, by: 1 }, 1);

@@ -351,7 +351,12 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
   },
   'maintenance/rescue': {
     batch: true,
-    parameters: ({ queue }, ids) => ({ queue_id: queue, ids, positions: positionsOf(ids) }),
+    parameters: ({ queue }, ids) => ({
+      queue_id: queue,
+      ids,
+      positions: positionsOf(ids),
+      given_from: '-infinity',
+    }),
   },
   'maintenance/promote': {
     batch: true,
@@ -360,7 +365,13 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
   'maintenance/expire': { batch: true, parameters: ({ queue }, ids) => ({ queue_id: queue, ids }) },
   'maintenance/due_leases': {
     rows: 1000,
-    parameters: () => ({ from: '-infinity', after_queue_id: 0, after_id: FIRST_ID, limit: 1000 }),
+    parameters: () => ({
+      from: '-infinity',
+      after_queue_id: 0,
+      after_id: FIRST_ID,
+      given_from: '-infinity',
+      limit: 1000,
+    }),
   },
   'maintenance/due_expiries': {
     rows: 1000,

@@ -43,6 +43,7 @@ export async function startService(
     maxMemoryBytes?: number;
     metricsQueues?: number;
     newQueuesPerSecond?: number;
+    rescueGraceSeconds?: number;
     limits?: Partial<HttpLimits>;
     certificates?: Certificates;
     trustProxy?: string[];
@@ -76,6 +77,7 @@ export async function startService(
     memory,
     metricsQueues: options.metricsQueues,
     newQueuesPerSecond: options.newQueuesPerSecond,
+    rescueGraceSeconds: options.rescueGraceSeconds,
     traces: options.traces,
     listenUrl: options.listenUrl ?? servingUrl,
     log: (error) => errors.push(error),

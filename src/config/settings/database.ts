@@ -27,6 +27,15 @@ export const DATABASE = {
     default: './data',
     about: 'Where the embedded PostgreSQL keeps its data.',
   },
+  RESCUE_GRACE_SECONDS: {
+    kind: 'integer',
+    unit: 'seconds',
+    default: 5,
+    least: 0,
+    most: 60,
+    about:
+      'After PostgreSQL or all replicas were away: how long leases that ran out meanwhile are left alone, so that [workers that live extend them](consuming.md#after-an-outage).',
+  },
   PGSSLMODE: {
     kind: 'choice',
     values: ['disable', 'require', 'verify-ca', 'verify-full'],
