@@ -232,6 +232,11 @@ describe.skipIf(!hasPrometheus)('each alert fires for its fault in a running Pro
     expect(queuesOf('DibsOldestReadyTooOld')).not.toContain('paused');
   });
 
+  test('DibsAllReplicasDown, when all that Prometheus knows are away', async () => {
+    await prometheus.setTargets([targetOf(dying)]);
+    await fires('DibsAllReplicasDown', undefined);
+  });
+
   test('DibsAbsent, when Prometheus knows no replica any more', async () => {
     await prometheus.setTargets([]);
     await fires('DibsAbsent', undefined);

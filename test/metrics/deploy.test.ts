@@ -76,10 +76,24 @@ describe('the rules and the dashboard', () => {
         ).toBe(true);
   });
 
-  test.skipIf(!hasPromtool())('promtool accepts the rules, and each alert fires for its reason only', () => {
+  describe.skipIf(!hasPromtool())('promtool', () => {
     const run = (...args: string[]) =>
       execFileSync('promtool', args, { cwd: `${ROOT}deploy/prometheus`, encoding: 'utf8' });
-    expect(run('check', 'rules', 'rules.yaml')).toContain('SUCCESS');
-    expect(run('test', 'rules', 'rules.test.yaml')).toContain('SUCCESS');
+
+    test('accepts the rules', () => {
+      expect(run('check', 'rules', 'rules.yaml')).toContain('SUCCESS');
+    });
+
+    test('sees each alert fire for its reason', () => {
+      expect(run('test', 'rules', 'rules.test.yaml')).toContain('SUCCESS');
+    });
+
+    test('sees no alert fire in any of 20 and more situations that are fine', () => {
+      expect(run('test', 'rules', 'rules.fine.test.yaml')).toContain('SUCCESS');
+      const fine = textOf('deploy/prometheus/rules.fine.test.yaml');
+      const situations = fine.split('\n  - name: ').slice(1);
+      expect(situations.length).toBeGreaterThanOrEqual(20);
+      for (const situation of situations) expect(situation).toContain('ALERTS{alertstate="firing"}');
+    });
   });
 });
