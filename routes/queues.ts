@@ -21,7 +21,14 @@ const tags = ['Queues'];
 
 function toQueue(status: QueueStatus) {
   const { name, paused, counts, oldest_ready_age_seconds, created_at } = status;
-  const { lease_seconds, max_attempts, backoff, retention_seconds, dead_retention_seconds } = status;
+  const {
+    lease_seconds,
+    max_attempts,
+    backoff,
+    retention_seconds,
+    dead_retention_seconds,
+    alert_after_seconds,
+  } = status;
   const { max_leased, rate_limit, max_ready } = status;
   return {
     name,
@@ -32,6 +39,7 @@ function toQueue(status: QueueStatus) {
       backoff,
       retention_seconds,
       dead_retention_seconds,
+      alert_after_seconds,
       // A limit that is not set is left out, as in the body of a PUT.
       ...(max_leased === null ? {} : { max_leased }),
       ...(rate_limit === null ? {} : { rate_limit }),

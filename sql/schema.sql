@@ -865,6 +865,8 @@ create table dibs.queues (
   rate_seconds double precision,
   max_ready integer,
   fair boolean not null default false,
+  alert_after_seconds double precision not null default 300,
+  constraint queue_alert_after CHECK (((alert_after_seconds >= (1)::double precision) AND (alert_after_seconds <= (31622400)::double precision))),
   constraint queue_attempts CHECK (((max_attempts >= 1) AND (max_attempts <= 1000))),
   constraint queue_dead_retention CHECK (((dead_retention_seconds >= (0)::double precision) AND (dead_retention_seconds <= (31622400)::double precision))),
   constraint queue_lease CHECK (((lease_seconds >= (0.1)::double precision) AND (lease_seconds <= (43200)::double precision))),

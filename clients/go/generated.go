@@ -667,6 +667,8 @@ type QueueConfig struct {
 	RetentionSeconds *float64 `json:"retention_seconds,omitempty"`
 	// How long dead jobs are kept for redrive. Default: 1209600, 14 days.
 	DeadRetentionSeconds *float64 `json:"dead_retention_seconds,omitempty"`
+	// A job that has been ready for longer is an alert: the workers do not keep up, or nobody claims. Nothing is done to the job. Default: 300.
+	AlertAfterSeconds *float64 `json:"alert_after_seconds,omitempty"`
 	// How many jobs are leased at once at most, over all replicas. A lease counts until it is settled or revived. Default: no limit.
 	MaxLeased *int64 `json:"max_leased,omitempty"`
 	RateLimit *RateLimit `json:"rate_limit,omitempty"`
@@ -713,7 +715,7 @@ type QueueOverview struct {
 	Name QueueName `json:"name"`
 	// It accepts jobs and hands out none.
 	Paused bool `json:"paused"`
-	// The worst first. `dead_growing`: Jobs became dead in the last minute. `failing`: Most leases end in a failure. `nobody_claims`: A job has been ready for a minute, and nothing was claimed. `oldest_too_old`: A job has been ready for 300 s. `full`: max_ready is reached: enqueues are refused. `max_leased_reached`: max_leased is reached: claims get no jobs. `paused`: Claims get no jobs.
+	// The worst first. `dead_growing`: Jobs became dead in the last minute. `failing`: Most leases end in a failure. `nobody_claims`: A job has been ready for a minute, and nothing was claimed. `oldest_too_old`: A job has been ready for longer than alert_after_seconds. `full`: max_ready is reached: enqueues are refused. `max_leased_reached`: max_leased is reached: claims get no jobs. `paused`: Claims get no jobs.
 	Troubles []string `json:"troubles"`
 	Counts *QueueCounts `json:"counts,omitempty"`
 	// How old the counts are.

@@ -20,6 +20,7 @@ interface Options {
   maxAttempts?: Setting;
   retentionSeconds?: Setting;
   deadRetentionSeconds?: Setting;
+  alertAfterSeconds?: Setting;
   maxLeased?: Setting;
   maxReady?: Setting;
   rateLimit?: { jobs: number; per_seconds: number } | 'none';
@@ -44,6 +45,7 @@ export function changed(config: QueueConfig, options: Options): QueueConfig {
     max_attempts: options.maxAttempts,
     retention_seconds: options.retentionSeconds,
     dead_retention_seconds: options.deadRetentionSeconds,
+    alert_after_seconds: options.alertAfterSeconds,
     max_leased: options.maxLeased,
     max_ready: options.maxReady,
     rate_limit: options.rateLimit,
@@ -91,6 +93,7 @@ export function addQueueSet(queue: Command, { act }: Cli): void {
       .option('--max-attempts <n>', 'how often a job is tried', setting)
       .option('--retention-seconds <n>', 'how long completed and cancelled jobs stay visible', setting)
       .option('--dead-retention-seconds <n>', 'how long dead jobs are kept', setting)
+      .option('--alert-after-seconds <n>', 'a job that is ready for longer is an alert', setting)
       .option('--max-leased <n>', 'how many jobs are leased at once at most', setting)
       .option('--max-ready <n>', 'with so many waiting jobs, enqueues are refused', setting)
       .option('--rate-limit <jobs/seconds>', 'how many jobs are claimed at most in any window', rate)

@@ -22,6 +22,7 @@ export const DEFAULT_CONFIG: Omit<Config, keyof QueueLimits> = {
   backoff: DEFAULT_BACKOFF,
   retention_seconds: 0,
   dead_retention_seconds: 14 * 86_400,
+  alert_after_seconds: 300,
 };
 
 export const NO_LIMITS: QueueLimits = { max_leased: null, rate_limit: null, max_ready: null };
@@ -62,6 +63,13 @@ export const QueueConfig = Type.Object(
     ),
     dead_retention_seconds: Type.Optional(
       delaySeconds('How long dead jobs are kept for redrive. Default: 1209600, 14 days.'),
+    ),
+    alert_after_seconds: Type.Optional(
+      decimal({
+        minimum: 1,
+        maximum: LONGEST_SECONDS,
+        description: `A job that has been ready for longer is an alert: the workers do not keep up, or nobody claims. Nothing is done to the job. Default: ${DEFAULT_CONFIG.alert_after_seconds}.`,
+      }),
     ),
     max_leased: Type.Optional(
       Type.Integer({

@@ -13,18 +13,20 @@ with changed as (
     max_leased = :max_leased::integer,
     rate_jobs = :rate_jobs::integer,
     rate_seconds = :rate_seconds::double precision,
-    max_ready = :max_ready::integer
+    max_ready = :max_ready::integer,
+    alert_after_seconds = :alert_after_seconds::double precision
   where name = :name::text
   returning id
 ),
 created as (
   insert into dibs.queues (
     name, lease_seconds, max_attempts, backoff, retention_seconds, dead_retention_seconds,
-    max_leased, rate_jobs, rate_seconds, max_ready
+    max_leased, rate_jobs, rate_seconds, max_ready, alert_after_seconds
   )
   select
     :name::text, :lease_seconds::double precision, :max_attempts::integer, :backoff::json, :retention_seconds::double precision, :dead_retention_seconds::double precision,
-    :max_leased::integer, :rate_jobs::integer, :rate_seconds::double precision, :max_ready::integer
+    :max_leased::integer, :rate_jobs::integer, :rate_seconds::double precision, :max_ready::integer,
+    :alert_after_seconds::double precision
   where not exists (select from changed)
   on conflict (name) do update set
     -- include shared/excluded_config.sql

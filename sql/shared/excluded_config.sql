@@ -7,4 +7,5 @@ dead_retention_seconds = excluded.dead_retention_seconds,
 max_leased = excluded.max_leased,
 rate_jobs = excluded.rate_jobs,
 rate_seconds = excluded.rate_seconds,
-max_ready = excluded.max_ready
+max_ready = excluded.max_ready,
+alert_after_seconds = excluded.alert_after_seconds

@@ -1,15 +1,18 @@
 -- Makes queues, paused until the import has ended. A queue of the same name that has no jobs takes the configuration.
+-- An export of an older Dibs has no alert_after_seconds.
 insert into dibs.queues (
   -- include shared/queue_columns.sql
 )
 select
   case when :new_ids::boolean then coalesce(old.id, dibs.next_queue_id()) else line.id end,
   line.name, true, line.fair, line.lease_seconds, line.max_attempts, line.backoff::json, line.retention_seconds,
-  line.dead_retention_seconds, line.created_at, line.max_leased, line.rate_jobs, line.rate_seconds, line.max_ready
+  line.dead_retention_seconds, line.created_at, line.max_leased, line.rate_jobs, line.rate_seconds, line.max_ready,
+  coalesce(line.alert_after_seconds, 300)
 from json_to_recordset(:lines::json) as line (
   id integer, name text, fair boolean, lease_seconds double precision, max_attempts integer, backoff text,
   retention_seconds double precision, dead_retention_seconds double precision, created_at timestamptz,
-  max_leased integer, rate_jobs integer, rate_seconds double precision, max_ready integer
+  max_leased integer, rate_jobs integer, rate_seconds double precision, max_ready integer,
+  alert_after_seconds double precision
 )
 left join dibs.queues old on old.name = line.name
 on conflict (id) do update set

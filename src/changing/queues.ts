@@ -29,6 +29,7 @@ const parametersOf = ({ queue: name, config }: RequestOf<'configureQueue'>) => (
   rate_jobs: config.rate_limit?.jobs ?? null,
   rate_seconds: config.rate_limit?.per_seconds ?? null,
   max_ready: config.max_ready,
+  alert_after_seconds: config.alert_after_seconds,
 });
 
 /** The verbs that change a queue, or many of its jobs. */

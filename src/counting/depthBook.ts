@@ -20,6 +20,13 @@ export interface QueueFacts {
   paused: boolean;
   max_leased: number | null;
   max_ready: number | null;
+  alert_after_seconds: number;
+}
+
+/** For how long the oldest ready job of a queue has waited, and after how long that is an alert. */
+export interface Wait {
+  seconds: number;
+  alertAfterSeconds: number;
 }
 
 /** A queue as it was counted last. */
@@ -29,6 +36,9 @@ export interface Found extends QueueFacts {
 }
 
 const older = (a: number | null, b: number | null) => (a === null ? b : b === null ? a : Math.max(a, b));
+
+const nearerToAlert = (a: Wait | undefined, b: Wait) =>
+  a && a.seconds / a.alertAfterSeconds > b.seconds / b.alertAfterSeconds ? a : b;
 
 const zeros = () => Object.fromEntries(JOB_STATES.map((state) => [state, 0])) as JobCounts;
 
@@ -53,6 +63,8 @@ export function createDepthBook({ hasRow, rowIds }: { hasRow(id: number): boolea
   const all = zeros();
   let oldestOther: number | null = null;
   let oldestOfWalk: number | null = null;
+  let waitOther: Wait | undefined;
+  let waitOfWalk: Wait | undefined;
   let walkBegan: number | undefined;
 
   function remove(id: number): void {
@@ -63,13 +75,19 @@ export function createDepthBook({ hasRow, rowIds }: { hasRow(id: number): boolea
 
   return {
     /** Notes the depth of a queue that was looked at `seenAt`. Its count may be older. */
-    set({ id, name, paused, max_leased, max_ready }: QueueFacts, depth: Depth, seenAt: number): void {
+    set(queue: QueueFacts, depth: Depth, seenAt: number): void {
+      const { id, paused, alert_after_seconds: alertAfterSeconds } = queue;
       remove(id);
       const jobs = jobsIn(depth.counts);
       const isOwn = hasRow(id);
-      if (!isOwn) oldestOfWalk = older(oldestOfWalk, depth.oldestReadySeconds);
+      const seconds = depth.oldestReadySeconds;
+      if (!isOwn) {
+        oldestOfWalk = older(oldestOfWalk, seconds);
+        if (!paused && seconds !== null)
+          waitOfWalk = nearerToAlert(waitOfWalk, { seconds, alertAfterSeconds });
+      }
       if (jobs === 0 && !paused && !isOwn) return;
-      found.set(id, { id, name, paused, max_leased, max_ready, depth, jobs, seenAt });
+      found.set(id, { ...queue, depth, jobs, seenAt });
       add(all, depth.counts);
     },
 
@@ -86,6 +104,8 @@ export function createDepthBook({ hasRow, rowIds }: { hasRow(id: number): boolea
       walkBegan = began;
       oldestOther = oldestOfWalk;
       oldestOfWalk = null;
+      waitOther = waitOfWalk;
+      waitOfWalk = undefined;
       for (const [id, { seenAt }] of found) if (seenAt < began) remove(id);
     },
 
@@ -94,6 +114,9 @@ export function createDepthBook({ hasRow, rowIds }: { hasRow(id: number): boolea
       walkBegan === undefined
         ? undefined
         : [...found.values()].filter(({ id, jobs, paused }) => !hasRow(id) && (jobs > 0 || paused)),
+
+    /** Of the queues without a row: the one that is nearest to its alert, or farthest beyond. Paused ones do not count. */
+    waitOfOthers: (): Wait | undefined => waitOther,
 
     /** The queues without a row together. Undefined until all queues were looked at once. */
     sumOfOthers(): Depth | undefined {

@@ -117,6 +117,9 @@ export function createDepths({ db, totals, cache }: { db: Db; totals: Totals; ca
     /** All queues without a row together. Undefined until each of them was counted once. */
     sumOfOthers: book.sumOfOthers,
 
+    /** Of the queues without a row: the one that is nearest to its alert, or farthest beyond. */
+    waitOfOthers: book.waitOfOthers,
+
     /** The queues without a row, one by one. Undefined until each of them was counted once. */
     others: book.others,
 

@@ -7,7 +7,7 @@ import { EVERYTHING_ELSE, GONE, type TotalRow } from '../metrics/totalRow.ts';
 import type { Totals } from '../metrics/totals.ts';
 import { eachOf, inSlices } from '../slices.ts';
 import { EVENT_HELP, EVENTS, type Event, type Family, type MetricsAnswer } from '../verbs/counting.ts';
-import type { Depth } from './depthBook.ts';
+import type { Depth, Wait } from './depthBook.ts';
 import { type Depths, drainSeconds } from './depths.ts';
 
 /** No queue can have these names: they have parentheses. */
@@ -25,6 +25,7 @@ interface Shown {
   /** Its labels, as they are written. */
   labels: string;
   depth: Depth | undefined;
+  wait: Wait | undefined;
 }
 
 const eventFamily = (event: Event, shown: Shown[]): Family =>
@@ -58,7 +59,12 @@ function depthFamilies(shown: Shown[], totals: Totals): Family[] {
     gauge(
       'oldest_ready_age_seconds',
       `For how long the ready job that has waited longest has been ready. ${MAX_COUNTED}`,
-      ({ depth }) => depth?.oldestReadySeconds ?? 0,
+      ({ wait }) => wait?.seconds ?? 0,
+    ),
+    gauge(
+      'alert_after_seconds',
+      `The alert_after_seconds of the queue: its oldest ready job should not wait for longer. ${MAX}`,
+      ({ wait }) => wait?.alertAfterSeconds,
     ),
     gauge(
       'counted_age_seconds',
@@ -106,11 +112,20 @@ export function createMetrics(context: {
     return totals.rows().flatMap((row): Shown[] => {
       const { queue_id: id, name } = row;
       if (id === GONE)
-        return mayUse ? [] : [{ row, labels: labelled({ queue: GONE_QUEUES }), depth: undefined }];
-      if (id === EVERYTHING_ELSE)
-        return mayUse ? [] : [{ row, labels: labelled({ queue: OTHER }), depth: depths.sumOfOthers() }];
+        return mayUse
+          ? []
+          : [{ row, labels: labelled({ queue: GONE_QUEUES }), depth: undefined, wait: undefined }];
+      if (id === EVERYTHING_ELSE) {
+        const [depth, wait] = [depths.sumOfOthers(), depths.waitOfOthers()];
+        return mayUse ? [] : [{ row, labels: labelled({ queue: OTHER }), depth, wait }];
+      }
       if (name === null || mayUse?.(name) === false) return [];
-      return [{ row, labels: labelled({ queue: name }), depth: depths.of(id) }];
+      const depth = depths.of(id);
+      const wait = depth && {
+        seconds: depth.oldestReadySeconds ?? 0,
+        alertAfterSeconds: row.alert_after_seconds as number,
+      };
+      return [{ row, labels: labelled({ queue: name }), depth, wait }];
     });
   }
 

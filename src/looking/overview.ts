@@ -1,4 +1,4 @@
-import type { Depth, Found } from '../counting/depthBook.ts';
+import type { Depth, Found, QueueFacts } from '../counting/depthBook.ts';
 import { type Depths, drainSeconds } from '../counting/depths.ts';
 import { JOB_STATES } from '../job.ts';
 import { createSharedLooks } from '../looks.ts';
@@ -10,7 +10,6 @@ import {
   type OverviewRequest,
   type PerSecond,
   type QueueOverview,
-  TOO_OLD_SECONDS,
   TROUBLES,
   type Trouble,
 } from '../verbs/counting.ts';
@@ -34,13 +33,21 @@ interface Looked {
   paused: boolean;
   max_leased: number | null;
   max_ready: number | null;
+  alert_after_seconds: number;
   depth: Depth | undefined;
   rates: PerSecond | undefined;
   /** By how many jobs a second it shrinks. */
   shrinking?: number | undefined;
 }
 
-export function troublesOf({ paused, max_leased, max_ready, depth, rates }: Looked): Trouble[] {
+export function troublesOf({
+  paused,
+  max_leased,
+  max_ready,
+  alert_after_seconds,
+  depth,
+  rates,
+}: Looked): Trouble[] {
   const counts = depth?.counts;
   const oldest = depth?.oldestReadySeconds ?? 0;
   const failures = rates ? rates.nacked + rates.rescued : 0;
@@ -51,7 +58,7 @@ export function troublesOf({ paused, max_leased, max_ready, depth, rates }: Look
       failures >= FAILING_PER_SECOND &&
       failures > FAILING_SHARE * (failures + rates.acked),
     nobody_claims: !paused && rates?.claimed === 0 && oldest > UNCLAIMED_SECONDS && counts?.leased === 0,
-    oldest_too_old: !paused && oldest > TOO_OLD_SECONDS,
+    oldest_too_old: !paused && oldest > alert_after_seconds,
     full: counts !== undefined && max_ready !== null && counts.ready + counts.blocked >= max_ready,
     max_leased_reached: counts !== undefined && max_leased !== null && counts.leased >= max_leased,
     paused,
@@ -89,11 +96,12 @@ function add<K extends string>(sum: Record<K, number>, more: Record<K, number> |
 }
 
 export function createOverview({ totals, depths }: { totals: Totals; depths: Depths }) {
-  const ofRow = (row: TotalRow & { name: string }): Looked => ({
+  const ofRow = (row: TotalRow & QueueFacts): Looked => ({
     name: row.name,
-    paused: row.paused ?? false,
+    paused: row.paused,
     max_leased: row.max_leased,
     max_ready: row.max_ready,
+    alert_after_seconds: row.alert_after_seconds,
     depth: depths.of(row.queue_id),
     rates: totals.perSecond(row.queue_id),
     shrinking: totals.shrinking(row.queue_id),
@@ -106,7 +114,7 @@ export function createOverview({ totals, depths }: { totals: Totals; depths: Dep
   async function whole(mayUse: MayUse | undefined): Promise<Overview> {
     void depths.watch();
     const isShown = ({ name }: { name: string }) => mayUse?.(name) !== false;
-    const named = totals.rows().filter((row): row is TotalRow & { name: string } => row.name !== null);
+    const named = totals.rows().filter((row): row is TotalRow & QueueFacts => row.name !== null);
     const found = depths.others();
     const now = performance.now();
     const looked = [...named.filter(isShown).map(ofRow), ...(found ?? []).filter(isShown).map(ofFound)];

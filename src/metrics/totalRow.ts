@@ -12,6 +12,7 @@ export interface TotalRow extends Record<Event, number> {
   paused: boolean | null;
   max_ready: number | null;
   max_leased: number | null;
+  alert_after_seconds: number | null;
 }
 
 export type TotalRows = Map<number, TotalRow>;

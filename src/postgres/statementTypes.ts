@@ -265,6 +265,7 @@ export interface StatementTypes {
       rate_jobs: number | null;
       rate_seconds: number | null;
       max_ready: number | null;
+      alert_after_seconds: number | null;
       name: string | null;
     };
     columns: Record<never, never>;
@@ -1344,6 +1345,7 @@ export interface StatementTypes {
       rate_jobs: number;
       rate_seconds: number;
       max_ready: number;
+      alert_after_seconds: number;
     };
   };
   'looking/match_all_newest': {
@@ -1714,6 +1716,7 @@ export interface StatementTypes {
       paused: boolean;
       max_leased: number;
       max_ready: number;
+      alert_after_seconds: number;
     };
   };
   'metrics/totals': {
@@ -1724,6 +1727,7 @@ export interface StatementTypes {
       paused: boolean;
       max_ready: number;
       max_leased: number;
+      alert_after_seconds: number;
       enqueued: number;
       deduplicated: number;
       claimed: number;
@@ -2353,6 +2357,7 @@ export interface StatementTypes {
       rate_jobs: number;
       rate_seconds: number;
       max_ready: number;
+      alert_after_seconds: number;
       becomes_fair: boolean;
     };
   };
@@ -2375,6 +2380,7 @@ export interface StatementTypes {
       rate_jobs: number;
       rate_seconds: number;
       max_ready: number;
+      alert_after_seconds: number;
       becomes_fair: boolean;
     };
   };

@@ -64,15 +64,12 @@ export interface MetricsAnswer {
   isWhole: boolean;
 }
 
-/** A ready job that waits for longer is trouble. */
-export const TOO_OLD_SECONDS = 300;
-
 /** What may be wrong with a queue, the worst first. The API, the page and the command line say it in these words. */
 export const TROUBLE_HELP = {
   dead_growing: 'Jobs became dead in the last minute.',
   failing: 'Most leases end in a failure.',
   nobody_claims: 'A job has been ready for a minute, and nothing was claimed.',
-  oldest_too_old: `A job has been ready for ${TOO_OLD_SECONDS} s.`,
+  oldest_too_old: 'A job has been ready for longer than alert_after_seconds.',
   full: 'max_ready is reached: enqueues are refused.',
   max_leased_reached: 'max_leased is reached: claims get no jobs.',
   paused: 'Claims get no jobs.',

@@ -25,6 +25,8 @@ export interface QueueConfig extends QueueLimits {
   backoff: Backoff;
   retention_seconds: number;
   dead_retention_seconds: number;
+  /** A job that is ready for longer is an alert. */
+  alert_after_seconds: number;
 }
 
 export interface QueueCounts {

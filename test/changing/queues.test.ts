@@ -23,6 +23,7 @@ const DEFAULTS = {
   backoff: { kind: 'exponential', base_seconds: 1, max_seconds: 3600, jitter: 0.2 },
   retention_seconds: 0,
   dead_retention_seconds: 1_209_600,
+  alert_after_seconds: 300,
 };
 
 describe('a queue exists', () => {

@@ -243,6 +243,7 @@ test('configuring or creating a queue that exists uses up no queue id', async ()
     backoff: '{}',
     retention_seconds: 0,
     dead_retention_seconds: 0,
+    alert_after_seconds: 300,
     max_leased: null,
     rate_jobs: null,
     rate_seconds: null,

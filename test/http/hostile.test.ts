@@ -18,7 +18,9 @@ const job = object(
   'queue payload headers priority delay_seconds max_attempts backoff unique_key unique_for_seconds',
 );
 const timed = object('queue run_at payload backoff');
-const config = object('lease_seconds max_attempts backoff retention_seconds dead_retention_seconds');
+const config = object(
+  'lease_seconds max_attempts backoff retention_seconds dead_retention_seconds alert_after_seconds',
+);
 const list = (name: string, item: fc.Arbitrary<string>) =>
   fc.array(item, { maxLength: 4 }).map((items) => `{"${name}":[${items.join(',')}]}`);
 const withMember = (text: string, member: string) => `{${member}${text === '{}' ? '' : ','}${text.slice(1)}`;

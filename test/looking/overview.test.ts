@@ -18,6 +18,7 @@ const calm = {
   paused: false,
   max_leased: null,
   max_ready: null,
+  alert_after_seconds: 300,
   rates,
   depth: { counts, oldestReadySeconds: null, at: 0 },
 };
@@ -51,6 +52,16 @@ describe('what is wrong with a queue', () => {
     [
       'a job waits too long',
       { ...calm, rates: undefined, depth: deep({ ready: 1 }, 301) },
+      ['oldest_too_old'],
+    ],
+    [
+      'a job waits, as it may in this queue',
+      { ...calm, rates: undefined, alert_after_seconds: 3600, depth: deep({ ready: 1 }, 3599) },
+      [],
+    ],
+    [
+      'a job waits too long for this queue',
+      { ...calm, rates: undefined, alert_after_seconds: 30, depth: deep({ ready: 1 }, 31) },
       ['oldest_too_old'],
     ],
     ['a paused queue lets wait', { ...calm, paused: true, depth: deep({ ready: 1 }, 301) }, ['paused']],

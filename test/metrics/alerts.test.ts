@@ -35,6 +35,21 @@ function otherVersion(): string {
   return folder;
 }
 
+/** Queues with jobs that wait, each for a reason that is fine. Nothing may fire for them. */
+async function whatIsFine(url: string): Promise<void> {
+  const { fill } = faultsAt(url);
+  const lease = (queue: string) => http(url, 'POST', '/jobs/claim', { queues: [queue], lease_seconds: 600 });
+  await http(url, 'PUT', '/queues/fine.limited', { max_leased: 1, alert_after_seconds: 3600 });
+  await http(url, 'PUT', '/queues/fine.rated', { rate_limit: { jobs: 1, per_seconds: 3600 } });
+  await http(url, 'PUT', '/queues/fine.nightly', { alert_after_seconds: 90_000 });
+  await fill('fine.nightly', 3);
+  await fill('fine.new', 3);
+  await fill('fine.later', 3, { delay_seconds: 3600 });
+  await fill('fine.group', 3, { group: 'g' });
+  for (const queue of ['fine.limited', 'fine.rated', 'fine.long']) await fill(queue, 3);
+  for (const queue of ['fine.limited', 'fine.rated', 'fine.long', 'fine.group']) await lease(queue);
+}
+
 /*
  * A running Prometheus scrapes six replicas, with the rules of deploy/ at shorter times (shortRules.ts). Each fault is
  * caused, all at once, each in a queue or a replica of its own. Then the alerts are read from Prometheus.
@@ -119,10 +134,16 @@ describe.skipIf(!hasPrometheus)('each alert fires for its fault in a running Pro
     const { url } = well;
     const faults = faultsAt(url);
     await http(url, 'PUT', '/queues/full', { max_ready: 5 });
+    for (const queue of ['abandoned', 'hanging', 'slow', 'long', 'failing', 'poisoned'])
+      await http(url, 'PUT', `/queues/${queue}`, { alert_after_seconds: 3 });
+    await whatIsFine(url);
     await http(url, 'POST', '/queues/paused/pause');
     await faults.fill('full', 5);
     await faults.fill('paused', 3);
     await faults.fill('abandoned', 3);
+    // Its workers are busy with a long job.
+    await faults.fill('long', 3);
+    await http(url, 'POST', '/jobs/claim', { queues: ['long'], lease_seconds: 600 });
     const loops = await Promise.all([
       faults.slowWorker('slow'),
       faults.hangingWorkers('hanging'),
@@ -207,6 +228,7 @@ describe.skipIf(!hasPrometheus)('each alert fires for its fault in a running Pro
     ['DibsWorkersFail', () => 'failing'],
     ['DibsLeasesRunOut', () => 'hanging'],
     ['DibsOldestReadyTooOld', () => 'slow'],
+    ['DibsOldestReadyTooOld', () => 'long'],
     ['DibsNobodyClaims', () => 'abandoned'],
     ['DibsQueueFull', () => 'full'],
     ['DibsPausedForLong', () => 'paused'],
@@ -227,9 +249,10 @@ describe.skipIf(!hasPrometheus)('each alert fires for its fault in a running Pro
     expect(queuesOf('DibsPausedForLong')).toEqual(['paused']);
     expect(queuesOf('DibsDeadJobsGrow')).not.toContain('failing');
     expect(queuesOf('DibsLeasesRunOut')).toEqual(['hanging']);
-    for (const queue of ['slow', 'hanging', 'paused'])
+    for (const queue of ['slow', 'long', 'hanging', 'paused'])
       expect(queuesOf('DibsNobodyClaims')).not.toContain(queue);
     expect(queuesOf('DibsOldestReadyTooOld')).not.toContain('paused');
+    expect([...fired.keys()].filter((key) => key.includes(' fine.'))).toEqual([]);
   });
 
   test('DibsAllReplicasDown, when all that Prometheus knows are away', async () => {

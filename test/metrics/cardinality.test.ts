@@ -18,12 +18,18 @@ test('METRICS_QUEUES queues have series of their own, and the others are (other)
   const others = Array.from({ length: 40 }, (_, i) => ({ queue: `late.${i}` }));
   await enqueueAll(others);
   await claim('late.0');
+  const { configure } = moves(service);
+  await configure('late.1', { alert_after_seconds: 1 });
+  await configure('late.2', { alert_after_seconds: 1.5 });
+  await service.call('POST', '/queues/late.1/pause');
   const read = await scrapeUntil(
     service,
     'the other queues',
     (read) =>
       read.value('dibs_jobs_enqueued_total', { queue: '(other)' }) === 40 &&
-      read.value('dibs_queue_jobs', { queue: '(other)', state: 'leased' }) === 1,
+      read.value('dibs_queue_jobs', { queue: '(other)', state: 'leased' }) === 1 &&
+      // Of all of them, the one that is nearest to its alert, and not paused.
+      read.value('dibs_queue_alert_after_seconds', { queue: '(other)' }) === 1.5,
   );
   const queues = new Set([...read.series.keys()].flatMap((key) => /queue="([^"]*)"/.exec(key)?.[1] ?? []));
   expect([...queues].sort()).toEqual(['(gone)', '(other)', 'a', 'b', 'c']);

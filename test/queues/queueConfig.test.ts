@@ -31,6 +31,7 @@ test('a field that is left out takes its default, in backoff too', async () => {
     backoff: { kind: 'linear', base_seconds: 0.5, max_seconds: 60, jitter: 0 },
     retention_seconds: 60,
     dead_retention_seconds: 90,
+    alert_after_seconds: 1.5,
   };
   expect((await at.configure(queue, whole)).config).toEqual(whole);
   expect((await at.configure(queue, { max_attempts: 3, backoff: { kind: 'constant' } })).config).toEqual({
@@ -39,6 +40,7 @@ test('a field that is left out takes its default, in backoff too', async () => {
     backoff: { kind: 'constant', base_seconds: 1, max_seconds: 3600, jitter: 0.2 },
     retention_seconds: 0,
     dead_retention_seconds: 1_209_600,
+    alert_after_seconds: 300,
   });
   expect((await at.ok('GET', `/queues/${queue}`)).config.max_attempts).toBe(3);
 });
@@ -60,6 +62,8 @@ test('values at their limits are accepted, and values beyond them are refused', 
     { max_attempts: 1 },
     { max_attempts: 1000 },
     { retention_seconds: DAYS_366, dead_retention_seconds: 0 },
+    { alert_after_seconds: 1 },
+    { alert_after_seconds: DAYS_366 },
     { backoff: { base_seconds: 0, max_seconds: DAYS_366, jitter: 1 } },
   ])
     expect((await at.configure(queue, config)).config).toMatchObject(config);
@@ -74,6 +78,10 @@ test('values at their limits are accepted, and values beyond them are refused', 
     [{ retention_seconds: -1 }, '/retention_seconds'],
     [{ retention_seconds: DAYS_366 + 1 }, '/retention_seconds'],
     [{ dead_retention_seconds: DAYS_366 + 1 }, '/dead_retention_seconds'],
+    [{ alert_after_seconds: 0.9 }, '/alert_after_seconds'],
+    [{ alert_after_seconds: DAYS_366 + 1 }, '/alert_after_seconds'],
+    [{ alert_after_seconds: null }, '/alert_after_seconds'],
+    [{ alert_after_seconds: '300' }, '/alert_after_seconds'],
     [{ backoff: null }, '/backoff'],
     [{ backoff: { kind: 'none' } }, '/backoff/kind'],
     [{ backoff: { base: 1 } }, '/backoff/base'],

@@ -27,7 +27,7 @@ export const ODD = [
 export const NAMES = words(`
   queue payload headers priority delay_seconds run_at max_attempts backoff jobs queues limit lease_seconds
   unique_key unique_for_seconds wait_seconds worker lease_token result error retry progress id acks nacks releases extends states error_contains
-  retention_seconds dead_retention_seconds kind base_seconds max_seconds jitter __proto__ constructor \\u0000`);
+  retention_seconds dead_retention_seconds alert_after_seconds kind base_seconds max_seconds jitter __proto__ constructor \\u0000`);
 
 /** Values that a field accepts, or nearly accepts, so that many requests are valid. */
 const TYPICAL = new Map(
@@ -55,6 +55,7 @@ const TYPICAL = new Map(
     error_contains: words('"\\ud800" "%" "\\\\"'),
     retention_seconds: words('0 5e-324 1e-300 31622400'),
     dead_retention_seconds: words('0 5e-324 31622400'),
+    alert_after_seconds: words('1 31622400 1e2'),
   }),
 );
 

@@ -51,6 +51,22 @@ const valuesOf = (columns: Described[], state: string) => {
   return columns.map(({ name, type }) => (name in own ? own[name] : VALUES[type]?.(name)));
 };
 
+/** A queue has a value in every column, and none of them is the default. */
+const queueValue = ({ name, type }: Described) =>
+  ({
+    id: QUEUE,
+    name: 'all',
+    backoff: { kind: 'linear', base_seconds: 2, max_seconds: 9, jitter: 0 },
+  })[name] ?? VALUES[type]?.(name);
+
+const columnsOf = (url: string, table: string) =>
+  onServer<Described & Record<string, unknown>>(
+    url,
+    `select attname as name, format_type(atttypid, atttypmod) as type, not attnotnull as "isOptional"
+     from pg_attribute where attrelid = $1::regclass and attnum > 0 and not attisdropped order by attnum`,
+    [table],
+  );
+
 let described: Described[];
 let service: Service;
 let drop: () => Promise<void>;
@@ -65,13 +81,13 @@ const inPostgres = (url: string) =>
 beforeAll(async () => {
   service = await startService();
   const url = service.databaseUrl;
-  described = await onServer(
-    url,
-    `select attname as name, format_type(atttypid, atttypmod) as type, not attnotnull as "isOptional"
-     from pg_attribute where attrelid = 'dibs.jobs'::regclass and attnum > 0 and not attisdropped order by attnum`,
-  );
+  described = await columnsOf(url, 'dibs.jobs');
+  const ofQueue = await columnsOf(url, 'dibs.queues');
   const client = await openClient(url);
-  await client.query('insert into dibs.queues (id, name, paused) values ($1, $2, true)', [QUEUE, 'all']);
+  await client.query(
+    `insert into dibs.queues (${ofQueue.map(({ name }) => name).join()}) values (${ofQueue.map((_, i) => `$${i + 1}`).join()})`,
+    ofQueue.map(queueValue),
+  );
   const names = described.map(({ name }) => `"${name}"`).join();
   for (const state of ['leased', 'completed'])
     await client.query(
@@ -140,6 +156,16 @@ test('the type of kept jobs takes another field while jobs are kept', async () =
   } finally {
     await client.end();
   }
+});
+
+test('every column of a queue comes through an export and an import', async () => {
+  const queues = (url: string) => onServer(url, 'select * from dibs.queues');
+  const [queue] = await queues(service.databaseUrl);
+  expect(await queues(target)).toEqual([queue]);
+  await onServer(target, "insert into dibs.queues (id, name) values (99, 'plain')");
+  const [plain] = await onServer<Record<string, unknown>>(target, 'select * from dibs.queues where id = 99');
+  const same = Object.keys(plain ?? {}).filter((name) => plain?.[name] === queue?.[name]);
+  expect(same, 'a default value shows nothing').toEqual([]);
 });
 
 describe('every column of a job', () => {

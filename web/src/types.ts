@@ -78,6 +78,7 @@ export interface QueueConfig {
   backoff: Backoff;
   retention_seconds: number;
   dead_retention_seconds: number;
+  alert_after_seconds: number;
   max_leased?: number;
   rate_limit?: { jobs: number; per_seconds: number };
   max_ready?: number;

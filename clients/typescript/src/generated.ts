@@ -661,6 +661,8 @@ export interface QueueConfig {
   retention_seconds?: number;
   /** How long dead jobs are kept for redrive. Default: 1209600, 14 days. */
   dead_retention_seconds?: number;
+  /** A job that has been ready for longer is an alert: the workers do not keep up, or nobody claims. Nothing is done to the job. Default: 300. */
+  alert_after_seconds?: number;
   /** How many jobs are leased at once at most, over all replicas. A lease counts until it is settled or revived. Default: no limit. */
   max_leased?: number;
   rate_limit?: RateLimit;
@@ -707,7 +709,7 @@ export interface QueueOverview {
   name: QueueName;
   /** It accepts jobs and hands out none. */
   paused: boolean;
-  /** The worst first. `dead_growing`: Jobs became dead in the last minute. `failing`: Most leases end in a failure. `nobody_claims`: A job has been ready for a minute, and nothing was claimed. `oldest_too_old`: A job has been ready for 300 s. `full`: max_ready is reached: enqueues are refused. `max_leased_reached`: max_leased is reached: claims get no jobs. `paused`: Claims get no jobs. */
+  /** The worst first. `dead_growing`: Jobs became dead in the last minute. `failing`: Most leases end in a failure. `nobody_claims`: A job has been ready for a minute, and nothing was claimed. `oldest_too_old`: A job has been ready for longer than alert_after_seconds. `full`: max_ready is reached: enqueues are refused. `max_leased_reached`: max_leased is reached: claims get no jobs. `paused`: Claims get no jobs. */
   troubles: ('dead_growing' | 'failing' | 'nobody_claims' | 'oldest_too_old' | 'full' | 'max_leased_reached' | 'paused')[];
   counts?: QueueCounts;
   /** How old the counts are. */

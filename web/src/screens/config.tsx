@@ -56,6 +56,12 @@ const SETTINGS: Setting[] = [
     help: 'How long dead jobs are kept for a redrive. Default: 14 days.',
   },
   {
+    path: 'alert_after_seconds',
+    label: 'Alert after',
+    isSeconds: true,
+    help: 'How long a job may be ready before that is an alert. Raise it for queues of long or rare work. Default: 5 min.',
+  },
+  {
     path: 'max_leased',
     label: 'Max leased',
     help: 'Concurrency limit: how many jobs of this queue may be leased at once, over all workers. Default: no limit.',

@@ -472,6 +472,7 @@ class QueueConfig(TypedDict):
     backoff: NotRequired[Backoff]
     retention_seconds: NotRequired[float]
     dead_retention_seconds: NotRequired[float]
+    alert_after_seconds: NotRequired[float]
     max_leased: NotRequired[int]
     rate_limit: NotRequired[RateLimit]
     max_ready: NotRequired[int]
