@@ -887,7 +887,7 @@ type SettleRequest struct {
 	Claim *ClaimRequest `json:"claim,omitempty"`
 }
 
-// SettleResult: What became of one item.
+// SettleResult: What became of one item. The `code` of its `problem` is one with which the single call is refused.
 type SettleResult struct {
 	// The id of the job.
 	ID string `json:"id"`

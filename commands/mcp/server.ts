@@ -1,4 +1,5 @@
 import { fromJsonSchema, McpServer } from '@modelcontextprotocol/server';
+import type { Caller } from '../../clients/typescript/src/caller.ts';
 import type { Client } from '../../clients/typescript/src/client.ts';
 import { ConnectionError, DibsError } from '../../clients/typescript/src/errors.ts';
 import { version } from '../../src/version.ts';
@@ -27,10 +28,15 @@ function whyNot(error: unknown, client: Client): string | undefined {
   return error instanceof UsageError ? error.message : undefined;
 }
 
-async function called({ run }: Tool, client: Client, input: object) {
+/** Requests that end when the assistant takes its call back, or ends. */
+const until = (signal: AbortSignal, client: Client): Caller => ({
+  request: (call, more) => client.request(call, { ...more, signal }),
+});
+
+async function called({ run }: Tool, client: Client, input: object, signal: AbortSignal) {
   const said = (text: string) => [{ type: 'text' as const, text }];
   try {
-    return { content: said(answerText(await run(client, input))) };
+    return { content: said(answerText(await run(until(signal, client), input))) };
   } catch (error) {
     const why = whyNot(error, client);
     if (why === undefined) throw error;
@@ -57,7 +63,7 @@ export function createServer(client: Client, { allowWrites }: { allowWrites: boo
         inputSchema: fromJsonSchema<object>(input as never, inputCheck(input)),
         annotations,
       },
-      (given) => called(tool, client, given),
+      (given, { mcpReq }) => called(tool, client, given, mcpReq.signal),
     );
   }
   return server;

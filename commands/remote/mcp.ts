@@ -39,7 +39,7 @@ export function add({ program, act }: Cli): void {
       )
       .option('--allow-writes', 'also give it tools that change jobs and queues')
       .action(act(mcp)),
-    'claude mcp add dibs -- dibs mcp --context prod',
+    'dibs mcp --context prod',
     'dibs mcp --context prod --allow-writes',
   );
 }

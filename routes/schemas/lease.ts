@@ -214,7 +214,11 @@ export const SettleResult = Type.Object(
     ),
     problem: Type.Optional(ref(Problem)),
   },
-  { $id: 'SettleResult', description: 'What became of one item.' },
+  {
+    $id: 'SettleResult',
+    description:
+      'What became of one item. The `code` of its `problem` is one with which the single call is refused.',
+  },
 );
 
 const results = (description: string) => Type.Array(ref(SettleResult), { description });

@@ -1,6 +1,10 @@
-import { Client } from '@modelcontextprotocol/client';
+import { spawn } from 'node:child_process';
+import { EventEmitter, once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { Client, InMemoryTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { createServer } from '../../commands/mcp/server.ts';
 import { withKeys } from '../support/keys.ts';
 import { moves, UNKNOWN_ID } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
@@ -21,14 +25,22 @@ afterEach(async () => {
   for (const client of clients.splice(0)) await client.close();
 });
 
+const MAIN = `${ROOT}/dist/main.js`;
+const environment = (env: Record<string, string> = {}) => ({
+  PATH: process.env.PATH ?? '',
+  DIBS_CONFIG: '/nowhere',
+  DIBS_URL: url,
+  ...env,
+});
+
 /** An assistant, with the SDK's client: it starts `dibs mcp`. */
 async function assistant(args: string[] = [], env: Record<string, string> = {}) {
   const client = new Client({ name: 'test', version: '1' });
   clients.push(client);
   const transport = new StdioClientTransport({
     command: process.execPath,
-    args: [`${ROOT}/dist/main.js`, 'mcp', ...args],
-    env: { PATH: process.env.PATH ?? '', DIBS_CONFIG: '/nowhere', DIBS_URL: url, ...env },
+    args: [MAIN, 'mcp', ...args],
+    env: environment(env),
     stderr: 'pipe',
   });
   await client.connect(transport);
@@ -177,13 +189,45 @@ describe('dibs mcp', () => {
     expect((await service.call('GET', '/queues/mial')).status).toBe(404);
   });
 
-  test('ends with its input', async () => {
-    const { client } = await assistant();
-    const closed = new Promise<void>((resolve) => {
-      client.onclose = resolve;
+  test('speaks the protocol of 2025, too, and ends with its input', async () => {
+    const dibs = spawn(process.execPath, [MAIN, 'mcp'], {
+      env: environment(),
+      stdio: ['pipe', 'pipe', 'inherit'],
     });
-    await client.close();
-    await closed;
+    const ended = once(dibs, 'exit');
+    const clientInfo = { name: 'test', version: '1' };
+    const params = { protocolVersion: '2025-03-26', capabilities: {}, clientInfo };
+    dibs.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params })}\n`);
+    const lines = createInterface({ input: dibs.stdout });
+    const [line] = await once(lines, 'line');
+    expect(JSON.parse(line)).toMatchObject({
+      id: 1,
+      result: { protocolVersion: '2025-03-26', serverInfo: { name: 'dibs' } },
+    });
+    dibs.stdin.end();
+    expect(await ended).toEqual([0, null]);
+  });
+
+  test('ends its request when the assistant takes a call back', async () => {
+    const silent = new EventEmitter();
+    const request = (_: object, { signal }: { signal: AbortSignal }) => {
+      silent.emit('request', signal);
+      return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    };
+    const server = createServer({ url: 'http://dibs.test', request } as never, { allowWrites: false });
+    const client = new Client({ name: 'test', version: '1' });
+    clients.push(client);
+    const [here, there] = InMemoryTransport.createLinkedPair();
+    await server.connect(there as never);
+    await client.connect(here);
+    const asked = once(silent, 'request');
+    const taken = new AbortController();
+    const call = client.callTool({ name: 'get_queue', arguments: { queue: 'q' } }, { signal: taken.signal });
+    const failed = expect(call).rejects.toThrow();
+    const [signal] = await asked;
+    const ended = once(signal, 'abort');
+    taken.abort();
+    await Promise.all([failed, ended]);
   });
 
   test('no other command loads the SDK', () => {

@@ -881,7 +881,7 @@ export interface SettleRequest {
   claim?: ClaimRequest;
 }
 
-/** What became of one item. */
+/** What became of one item. The `code` of its `problem` is one with which the single call is refused. */
 export interface SettleResult {
   /** The id of the job. */
   id: string;

@@ -632,7 +632,7 @@ class SettleRequest(TypedDict):
 
 
 class SettleResult(TypedDict):
-    """What became of one item."""
+    """What became of one item. The `code` of its `problem` is one with which the single call is refused."""
 
     id: str
     status: int
