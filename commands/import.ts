@@ -1,40 +1,69 @@
 import { createReadStream } from 'node:fs';
-import type { Config } from '../src/config.ts';
 import { StartError } from '../src/errors.ts';
 import { migrateOrCheck } from '../src/postgres/migrate.ts';
 import { checkFile, importFrom } from '../src/transfer/importFrom.ts';
 import { argumentsIn, misused } from './arguments.ts';
 import { counted } from './counted.ts';
 import { checkUsed, withDatabaseUrl } from './database.ts';
+import { FROM_OPTIONS, importFromCommand } from './importFrom.ts';
+import type { Surroundings } from './local.ts';
 import { showProgress } from './progress.ts';
 import { isFileError } from './usage.ts';
 
 const USAGE = `Usage: dibs import FILE [--create] [--new-ids]
+       dibs import --from pg-boss|river|oban --url URL [--dry-run] [--create]
 
-  Puts the queues, jobs, unique keys, schedules and access keys of an export into the database. FILE may be - for standard
+  The first form puts the queues, jobs, unique keys, schedules and access keys of an export into the database. FILE may be - for standard
   input. A file is read to its end first: nothing is written when it is not whole. An import that was broken off
   goes on when it is run again with the same file. Its queues are paused until it has ended.
 
   --create    make the database, if it is not there yet
   --new-ids   give the jobs the queues' ids of this database: for one where queues exist already
 
+  The second form takes the waiting, delayed and dead jobs of another queue on PostgreSQL. It changes nothing there. It can be
+  run again: no job is taken twice. Jobs that are being worked on stay. It prints what it takes before it begins.
+
+  --from              pg-boss, river or oban
+  --url URL           the database that has its jobs; the environment may have its password (PGPASSWORD)
+  --schema NAME       the schema of its tables, if it is not pgboss (pg-boss) or public (River, Oban)
+  --rename OLD=NEW    what a queue is called here; for several queues, several times
+  --source-version N  take a version of its tables that this Dibs does not know
+  --dry-run           print how many jobs there are by queue and state, and change nothing
+
+Examples:
+  $ dibs import all.ndjson
+  $ dibs import --from river --url postgres://app@db/shop --dry-run
+
   Exit status: 0 done, 1 failed, 2 a wrong command line.
 `;
 
 /** `dibs import` */
-export async function importCommand(args: string[], readConfig: () => Config): Promise<void> {
+export async function importCommand(args: string[], surroundings: Surroundings): Promise<void> {
   const { values, positionals } = argumentsIn({
     args,
-    options: { create: { type: 'boolean' }, 'new-ids': { type: 'boolean' }, help: { type: 'boolean' } },
+    options: {
+      create: { type: 'boolean' },
+      'new-ids': { type: 'boolean' },
+      help: { type: 'boolean' },
+      ...FROM_OPTIONS,
+    },
     allowPositionals: true,
   });
   if (values.help) {
     process.stderr.write(USAGE);
     return;
   }
+  const { from, ...others } = values;
+  if (from !== undefined) {
+    if (positionals.length > 0 || values['new-ids'])
+      throw misused('dibs import --from takes no file, and no --new-ids.');
+    return importFromCommand({ ...others, from }, surroundings);
+  }
+  const only = Object.keys(FROM_OPTIONS).find((option) => option in values);
+  if (only !== undefined) throw misused(`--${only} goes with --from only.`);
   const [file, ...more] = positionals;
   if (file === undefined || more.length > 0) throw misused('dibs import takes one file.');
-  const config = readConfig();
+  const config = surroundings.readConfig();
   const making = { mayCreate: values.create ?? false };
   const stream = () => (file === '-' ? process.stdin : createReadStream(file, { highWaterMark: 2 ** 18 }));
   if (file !== '-') {

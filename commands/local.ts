@@ -2,7 +2,7 @@ import type { Config } from '../src/config.ts';
 import { isTargetNamed } from './remote/contexts.ts';
 
 /** What a command may read of the environment. */
-interface Surroundings {
+export interface Surroundings {
   env: NodeJS.ProcessEnv;
   readConfig(): Config;
 }
@@ -99,8 +99,18 @@ Examples:
     run: async (args, { readConfig }) => (await import('./export.ts')).exportCommand(args, readConfig),
   },
   import: {
-    summary: 'read such a file into it',
-    options: ['--create', '--new-ids', '--help'],
-    run: async (args, { readConfig }) => (await import('./import.ts')).importCommand(args, readConfig),
+    summary: 'read such a file into it, or take the jobs of pg-boss, River or Oban',
+    options: [
+      '--create',
+      '--new-ids',
+      '--from',
+      '--url',
+      '--schema',
+      '--source-version',
+      '--rename',
+      '--dry-run',
+      '--help',
+    ],
+    run: async (args, surroundings) => (await import('./import.ts')).importCommand(args, surroundings),
   },
 };

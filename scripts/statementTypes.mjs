@@ -22,8 +22,9 @@ const TYPES = {
   job_state: 'JobState',
 };
 
+/** Those of sql/sources are for the tables of other queues. */
 const isStatement = (file) =>
-  file.endsWith('.sql') && !/^(schema\.sql$|(shared|migrations|functions)\/)/.test(file);
+  file.endsWith('.sql') && !/^(schema\.sql$|(shared|migrations|functions|sources)\/)/.test(file);
 
 /** The names of all statements, sorted. */
 export const statementNames = () =>

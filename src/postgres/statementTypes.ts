@@ -2940,6 +2940,36 @@ export interface StatementTypes {
       last: number;
     };
   };
+  'transfer/source_look': {
+    parameters: {
+      jobs: string | null;
+      versions: string | null;
+    };
+    columns: {
+      place: string;
+      has_jobs: boolean;
+      has_versions: boolean;
+    };
+  };
+  'transfer/source_queues': {
+    parameters: {
+      names: (string | null)[] | TextArray | null;
+    };
+    columns: {
+      id: number;
+      name: string;
+    };
+  };
+  'transfer/source_take': {
+    parameters: {
+      route: string | null;
+      keys: (string | null)[] | TextArray | null;
+    };
+    columns: {
+      key: string;
+      now: string;
+    };
+  };
   'transfer/taken': {
     parameters: {
       ids: (number | null)[] | null;

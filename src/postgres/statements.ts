@@ -12,7 +12,7 @@ const folder = new URL('../../sql/', import.meta.url);
 
 const COMMENT = /^ *--.*\n/gm;
 const INCLUDE = /^( *)-- include (.*)$/gm;
-const FRAGMENT = /^shared\/\w+\.sql$/;
+const FRAGMENT = /^(shared|sources)\/\w+\.sql$/;
 const VALUE = /^([a-z]+)=([\w.<>]+)$/;
 const PLACE = /\{([a-z]+)\}/g;
 /** `:queue_id`, but not the cast `::uuid`. */

@@ -42,8 +42,16 @@ export async function openQueues(client: pg.Client, queues: QueueLine[]): Promis
     names: queues.map(({ name }) => name),
     paused: queues.map(({ paused }) => paused),
   });
-  for (let at = 0; at < queues.length; at += MOST_TOGETHER)
+  await wakeClaims(
+    client,
+    queues.map(({ name }) => name),
+  );
+}
+
+/** Has the claims of these queues look for jobs. */
+export async function wakeClaims(client: pg.Client, names: string[]): Promise<void> {
+  for (let at = 0; at < names.length; at += MOST_TOGETHER)
     await rowsOf(client, statements.notify, {
-      messages: queues.slice(at, at + MOST_TOGETHER).map(({ name }) => `ready sql ${name}`),
+      messages: names.slice(at, at + MOST_TOGETHER).map((name) => `ready sql ${name}`),
     });
 }

@@ -61,7 +61,7 @@ async function nameLine(client: pg.Client, kind: Kind, lines: Numbered[], target
 }
 
 /** Notes an import in the audit. */
-const noteImport = (client: pg.Client, key: string, jobs: number) =>
+export const noteImport = (client: pg.Client, key: string, jobs: number) =>
   rowsOf(client, statements.audit, {
     actors: ['dibs import'],
     actor_ids: [null],

@@ -4,9 +4,15 @@ import { functions } from '../../src/postgres/functions.ts';
 import { readSql } from '../../src/postgres/statements.ts';
 import { codeOf, ROOT, sources, textOf } from '../support/sources.ts';
 
-/** schema.sql is generated for review, and never run. Migrations, functions and fragments are no statements. */
+/**
+ * schema.sql is generated for review, and never run. Migrations, functions and fragments are no statements. Those of
+ * sources/ are for the tables of other queues.
+ */
 const files = readdirSync(`${ROOT}sql`, { recursive: true, encoding: 'utf8' })
-  .filter((file) => file.endsWith('.sql') && !/^(schema\.sql$|migrations\/|functions\/|shared\/)/.test(file))
+  .filter(
+    (file) =>
+      file.endsWith('.sql') && !/^(schema\.sql$|migrations\/|functions\/|shared\/|sources\/)/.test(file),
+  )
   .sort();
 
 const fragments = readdirSync(`${ROOT}sql/shared`).sort();
@@ -30,6 +36,18 @@ describe('statements', () => {
       ...fragments.map((file) => `shared/${file}`),
     ].filter((file) => !/^-- \S+ \S/.test(textOf(`sql/${file}`)));
     expect(bare).toEqual([]);
+  });
+
+  test('each of sql/sources is read by src/transfer/sources.ts', () => {
+    const named = [...codeOf('src/transfer/sources.ts').matchAll(/statementsOf\('(\w+)'\)/g)].map(
+      ([, name]) => name,
+    );
+    const read = [
+      'counts.sql',
+      'cursor.sql',
+      ...named.flatMap((name) => [`${name}.sql`, `${name}_version.sql`]),
+    ];
+    expect(read.sort()).toEqual(readdirSync(`${ROOT}sql/sources`).sort());
   });
 
   test('each migration says which is the oldest Dibs that works with it', () => {
