@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs';
+import type { Config } from '../src/config.ts';
 import { StartError } from '../src/errors.ts';
 import { migrateOrCheck } from '../src/postgres/migrate.ts';
 import { checkFile, importFrom } from '../src/transfer/importFrom.ts';
@@ -6,8 +7,8 @@ import { argumentsIn, misused } from './arguments.ts';
 import { counted } from './counted.ts';
 import { checkUsed, withDatabaseUrl } from './database.ts';
 import { FROM_OPTIONS, importFromCommand } from './importFrom.ts';
-import type { Surroundings } from './local.ts';
 import { showProgress } from './progress.ts';
+import type { Env } from './remote/terminal.ts';
 import { isFileError } from './usage.ts';
 
 const USAGE = `Usage: dibs import FILE [--create] [--new-ids]
@@ -38,7 +39,7 @@ Examples:
 `;
 
 /** `dibs import` */
-export async function importCommand(args: string[], surroundings: Surroundings): Promise<void> {
+export async function importCommand(args: string[], readConfig: () => Config, env: Env): Promise<void> {
   const { values, positionals } = argumentsIn({
     args,
     options: {
@@ -57,13 +58,13 @@ export async function importCommand(args: string[], surroundings: Surroundings):
   if (from !== undefined) {
     if (positionals.length > 0 || values['new-ids'])
       throw misused('dibs import --from takes no file, and no --new-ids.');
-    return importFromCommand({ ...others, from }, surroundings);
+    return importFromCommand({ ...others, from }, readConfig, env);
   }
   const only = Object.keys(FROM_OPTIONS).find((option) => option in values);
   if (only !== undefined) throw misused(`--${only} goes with --from only.`);
   const [file, ...more] = positionals;
   if (file === undefined || more.length > 0) throw misused('dibs import takes one file.');
-  const config = surroundings.readConfig();
+  const config = readConfig();
   const making = { mayCreate: values.create ?? false };
   const stream = () => (file === '-' ? process.stdin : createReadStream(file, { highWaterMark: 2 ** 18 }));
   if (file !== '-') {

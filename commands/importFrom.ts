@@ -1,3 +1,4 @@
+import type { Config } from '../src/config.ts';
 import { migrateOrCheck } from '../src/postgres/migrate.ts';
 import { importJobs, namesOf } from '../src/transfer/importJobs.ts';
 import { type Place, type SourceReader, withSource } from '../src/transfer/readSource.ts';
@@ -5,10 +6,9 @@ import { isSourceName, SOURCES } from '../src/transfer/sources.ts';
 import { misused } from './arguments.ts';
 import { counted } from './counted.ts';
 import { checkUsed, withDatabaseUrl } from './database.ts';
-import type { Surroundings } from './local.ts';
 import { showProgress } from './progress.ts';
 import { table } from './remote/table.ts';
-import { ownTerminal, paintFor } from './remote/terminal.ts';
+import { type Env, ownTerminal, paintFor } from './remote/terminal.ts';
 
 /** The options that only an import from another queue has. */
 export const FROM_OPTIONS = {
@@ -53,7 +53,7 @@ function renamingOf(renames: string[] = []): (queue: string) => string {
 }
 
 /** What an import would do, by queue and state. */
-function show({ counts }: SourceReader, queueOf: (queue: string) => string, env: NodeJS.ProcessEnv): void {
+function show({ counts }: SourceReader, queueOf: (queue: string) => string, env: Env): void {
   const terminal = ownTerminal(env);
   const rows = counts.map(({ queue, was, becomes, jobs }) => [
     queue,

@@ -2,7 +2,7 @@ import type { Config } from '../src/config.ts';
 import { isTargetNamed } from './remote/contexts.ts';
 
 /** What a command may read of the environment. */
-export interface Surroundings {
+interface Surroundings {
   env: NodeJS.ProcessEnv;
   readConfig(): Config;
 }
@@ -111,6 +111,7 @@ Examples:
       '--dry-run',
       '--help',
     ],
-    run: async (args, surroundings) => (await import('./import.ts')).importCommand(args, surroundings),
+    run: async (args, { readConfig, env }) =>
+      (await import('./import.ts')).importCommand(args, readConfig, env),
   },
 };
