@@ -74,7 +74,8 @@ function show({ counts }: SourceReader, queueOf: (queue: string) => string, env:
 /** `dibs import --from` */
 export async function importFromCommand(
   values: FromValues,
-  { readConfig, env }: Surroundings,
+  readConfig: () => Config,
+  env: Env,
 ): Promise<void> {
   const place = placeOf(values);
   const queueOf = renamingOf(values.rename);
