@@ -11,7 +11,7 @@ export async function usageText(): Promise<string> {
   return `Usage: dibs <command>
 
 ${listed(Object.entries(LOCAL).map(([name, { summary }]) => [name, summary]))}
-At the Dibs of \`dibs context\`, or of DIBS_URL and DIBS_KEY:
+At the Dibs of \`dibs context\`, or of DIBS_URL and DIBS_KEY or DIBS_KEY_FILE:
 
 ${listed(program.commands.map((command) => [command.name(), command.summary()]))}
   --version   print the version

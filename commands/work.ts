@@ -74,7 +74,7 @@ export async function workCommand(args: string[], env: Env): Promise<void> {
   const batches = createBatches(settings.batch, settings.concurrency, (jobs, signal) =>
     run(jobs.map(lineOf).join(''), {}, signal),
   );
-  const client = parsed(() => new Client({ url: env.DIBS_URL, key: env.DIBS_KEY }), ' (DIBS_URL, DIBS_KEY)');
+  const client = parsed(() => Client.fromEnv(env));
   const worker: Worker = new Worker(
     client,
     {
@@ -94,12 +94,13 @@ export async function workCommand(args: string[], env: Env): Promise<void> {
   );
   for (const name of ['SIGHUP', 'SIGUSR2'] as const) process.on(name, () => passOn(name));
   process.on('exit', killAll);
-  const { queues, concurrency, command } = settings;
+  const { queues, concurrency, command, name } = settings;
   say(
     'info',
-    `runs ${command[0]} for jobs of ${queues.join(', ')} at ${client.url}, ${concurrency} at once`,
+    `runs ${command[0]} for jobs of ${queues.join(', ')} at ${client.url} as ${name}, ${concurrency} at once`,
     {
       url: client.url,
+      worker: name,
       queues,
       concurrency,
       command: command[0],

@@ -1,3 +1,4 @@
+import { ownName } from '../clients/typescript/src/node.ts';
 import { argumentsIn, misused } from './arguments.ts';
 
 export const USAGE = `Usage: dibs work QUEUE... [options] -- COMMAND [ARGUMENT...]
@@ -20,10 +21,11 @@ instead. The lease is extended while it runs.
   --wait-seconds N     how long a claim waits for jobs (20)
   --stop-seconds N     at SIGTERM, how long commands may go on (25). A second SIGTERM ends them now
   --retry-seconds N    the delay after exit 75 (10)
-  --name NAME          shown to people who look at a job
+  --name NAME          shown to people who look at a job (host:pid)
   --json               log in JSON. LOG_FORMAT=json does the same
 
 DIBS_URL says where Dibs is (http://127.0.0.1:8080), DIBS_KEY has an access key or token.
+DIBS_KEY_FILE has the name of a file with it, which is read again when the key is refused.
 `;
 
 const options = {
@@ -86,7 +88,7 @@ export function workSettings(args: string[]): WorkSettings {
     waitSeconds: seconds('wait-seconds'),
     stopSeconds: seconds('stop-seconds') ?? 25,
     retrySeconds: seconds('retry-seconds') ?? 10,
-    name: values.name,
+    name: values.name ?? ownName(),
   };
   if (settings.timeoutSeconds === 0) throw misused('--timeout must be more than 0.');
   if (settings.concurrency * settings.batch > 1000)

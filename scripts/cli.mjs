@@ -41,8 +41,8 @@ dibs history 01a1f5c2-77aa-7000-8000-0000000000c1                       # what h
 dibs retry --queue mail --error-contains "SMTP 421"                     # counts them, asks, and mends them
 \`\`\`
 
-- **Which Dibs?** \`--context\` or \`DIBS_CONTEXT\`; else \`DIBS_URL\` with \`DIBS_KEY\`; else the context in use; else
-  \`http://127.0.0.1:8080\`. The key of one never goes to the address of another.
+- **Which Dibs?** \`--context\` or \`DIBS_CONTEXT\`; else \`DIBS_URL\` with \`DIBS_KEY\` or \`DIBS_KEY_FILE\`; else the
+  context in use; else \`http://127.0.0.1:8080\`. The key of one never goes to the address of another.
 - **People get tables, programs get JSON.** \`--json\` prints the answer of the API as it came, with every digit. A list
   with \`--all\` prints each page on a line of its own. Without a terminal, tables are not cut and have no colours.
   \`NO_COLOR\` takes the colours away on a terminal, too.

@@ -38,6 +38,7 @@ export type KeyStep = { key: string } | { fail: string } | { hang: true };
 
 export interface ClientSettings {
   key?: string | KeyStep[];
+  key_file?: string;
   timeout_seconds?: number | 'forever';
 }
 

@@ -7,6 +7,7 @@ import './promises/leases.ts';
 import './promises/faults.ts';
 import './promises/passing.ts';
 import './promises/settings.ts';
+import './promises/keys.ts';
 import './promises/ending.ts';
 import './promises/stopping.ts';
 import './promises/producing.ts';

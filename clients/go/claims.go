@@ -36,8 +36,8 @@ func (w *Worker) nextClaim(wait time.Duration) (*claim, ClaimRequest) {
 	if w.Lease > 0 {
 		request.LeaseSeconds = Ptr(w.Lease.Seconds())
 	}
-	if w.Name != "" {
-		request.Worker = &w.Name
+	if w.name != "" {
+		request.Worker = &w.name
 	}
 	return w.claim, request
 }

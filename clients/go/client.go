@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -26,12 +27,20 @@ type Client struct {
 	// KeyFunc gives the key in place of Key. It is asked before each request, so that a new one counts at once. When it fails, the
 	// request fails as one that no answer came to. Many goroutines may call it. It should end with its context.
 	KeyFunc func(context.Context) (string, error)
+	// KeyFile has the key, in place of Key. It is read again when its key is refused, so that a new one counts without a restart.
+	KeyFile string
 	// HTTP sends the requests. Default: a client that keeps connections.
 	HTTP *http.Client
 	// Timeout for an answer, beside what a request asks Dibs to wait. Default: 15 s.
 	Timeout time.Duration
 
 	standing keyStanding
+	file     keyFile
+}
+
+// ClientFromEnv is the Dibs of DIBS_URL, with the key of DIBS_KEY, or of the file DIBS_KEY_FILE.
+func ClientFromEnv() *Client {
+	return &Client{URL: os.Getenv("DIBS_URL"), Key: os.Getenv("DIBS_KEY"), KeyFile: os.Getenv("DIBS_KEY_FILE")}
 }
 
 type call struct {
@@ -92,6 +101,9 @@ func (c *Client) do(ctx context.Context, call *call, answer any) error {
 	}
 	if err != nil {
 		return &ConnectionError{fmt.Errorf("%s %s: %w", call.method, call.path, err)}
+	}
+	if response.StatusCode == http.StatusUnauthorized && c.KeyFile != "" && c.file.isRenewed(c.KeyFile, keyIn(request)) {
+		return c.do(ctx, call, answer)
 	}
 	if response.StatusCode >= 300 {
 		return c.refused(response, text)
@@ -167,7 +179,7 @@ func (c *Client) request(ctx context.Context, call *call) (*http.Request, error)
 		request.Header.Set("Content-Type", "application/json")
 	}
 	if key != "" {
-		request.Header.Set("Authorization", "Bearer "+key)
+		request.Header.Set("Authorization", bearer+key)
 	}
 	return request, nil
 }

@@ -404,7 +404,7 @@ type KeyPage struct {
 
 // KeyRotation: How to rotate an access key.
 type KeyRotation struct {
-	// For so long the old key goes on beside the new one. Default: 0, it is refused at once.
+	// For so long the old key goes on beside the new one. Default: 3600. 0: it is refused at once.
 	OverlapSeconds *float64 `json:"overlap_seconds,omitempty"`
 }
 

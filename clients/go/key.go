@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -15,9 +17,21 @@ const (
 	keyRest     = 2 * time.Second
 )
 
+const bearer = "Bearer "
+
+// keyIn is the key that a request has with it.
+func keyIn(request *http.Request) string {
+	return strings.TrimPrefix(request.Header.Get("Authorization"), bearer)
+}
+
 // key without the line break of the file that it was read from.
 func (c *Client) key(ctx context.Context) (string, error) {
-	if c.KeyFunc == nil {
+	switch {
+	case c.KeyFile != "" && (c.Key != "" || c.KeyFunc != nil):
+		return "", errors.New("dibs: give one of Key, KeyFunc and KeyFile (DIBS_KEY, DIBS_KEY_FILE)")
+	case c.KeyFile != "":
+		return c.file.key(c.KeyFile)
+	case c.KeyFunc == nil:
 		return checkedKey(c.Key)
 	}
 	type answer struct {
@@ -58,6 +72,48 @@ func checkedKey(given string) (string, error) {
 		}
 	}
 	return key, nil
+}
+
+// keyFile has what was read of a file: when it was needed first, and each time that it was refused.
+type keyFile struct {
+	mu   sync.Mutex
+	text string
+}
+
+func (k *keyFile) key(file string) (string, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.text != "" {
+		return k.text, nil
+	}
+	var err error
+	k.text, err = readKey(file)
+	return k.text, err
+}
+
+// isRenewed tells whether the file has another key than this one, which was refused. While the file is replaced, it has none.
+func (k *keyFile) isRenewed(file, refused string) bool {
+	text, err := readKey(file)
+	if err != nil {
+		return false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.text = text
+	return text != refused
+}
+
+// readKey: no error shows what is in the file.
+func readKey(file string) (string, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("dibs: the key file cannot be read: %w", err)
+	}
+	key, err := checkedKey(string(text))
+	if err == nil && key == "" {
+		err = fmt.Errorf("dibs: the key file %s is empty", file)
+	}
+	return key, err
 }
 
 // keyStanding is what Dibs said of the key: an answer of 2xx accepts it, a 401 does not.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -36,7 +37,7 @@ type Worker struct {
 	Lease time.Duration
 	// Wait: how long a claim waits for jobs, up to 60 s. Default: 20 s.
 	Wait time.Duration
-	// Name is shown to people who look at a job.
+	// Name is shown to people who look at a job. Default: host:pid.
 	Name string
 	// StopAfter: how long Stop lets handlers go on. Then their contexts end. A second later their jobs are released. Default: 25 s.
 	StopAfter time.Duration
@@ -52,6 +53,7 @@ type Worker struct {
 	phase           phase
 	handler         Handler
 	queues          []string
+	name            string
 	places          int
 	ctx             context.Context
 	cancel          context.CancelFunc
@@ -99,6 +101,10 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	w.handler = handler
 	w.queues = slices.Clone(w.Queues)
+	w.name = w.Name
+	if w.name == "" {
+		w.name = ownName()
+	}
 	w.places = w.Concurrency
 	if w.places == 0 {
 		w.places = 10
@@ -120,6 +126,15 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	w.awaitEnd()
 	return w.err
+}
+
+// ownName is host:pid, or nothing where the host has no name.
+func ownName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%.200s:%d", host, os.Getpid())
 }
 
 // checked is the handler with its middleware, or what is wrong with the settings.

@@ -135,7 +135,7 @@ def seconds_of(given: Any) -> Any:
 
 def client_of(command: dict[str, Any]) -> Client:
     given = {"timeout": seconds_of(command["timeout_seconds"])} if "timeout_seconds" in command else {}
-    return Client(command["url"], key=key_of(command.get("key")), **given)
+    return Client(command["url"], key=key_of(command.get("key")), key_file=command.get("key_file"), **given)
 
 
 class Driven:

@@ -58,7 +58,10 @@ export function createCli(
     .helpCommand(false)
     .showHelpAfterError('Add --help to see what it takes.')
     .option('--json', 'print JSON, for programs')
-    .option('--context <name>', 'the Dibs to talk to, of `dibs context` (else DIBS_URL and DIBS_KEY)');
+    .option(
+      '--context <name>',
+      'the Dibs to talk to, of `dibs context` (else DIBS_URL, and DIBS_KEY or DIBS_KEY_FILE)',
+    );
   return {
     program,
     whole,
@@ -78,7 +81,10 @@ export function refusalText(error: DibsError): string {
   const errors = error.problem.errors ?? [];
   const wrong = errors.length > 1 ? errors : [];
   const lines = wrong.map(({ in: part, path, message }) => `\n  ${safeLine(`${part}${path}: ${message}`)}`);
-  const hint = error.code === 'unauthorized' ? '\nThe key comes from DIBS_KEY, or from `dibs context`.' : '';
+  const hint =
+    error.code === 'unauthorized'
+      ? '\nThe key comes from DIBS_KEY, from the file DIBS_KEY_FILE, or from `dibs context`.'
+      : '';
   return `${safeLine(error.message).replace(/^\//, '')} (${safeLine(error.code)})${lines.join('')}${hint}`;
 }
 

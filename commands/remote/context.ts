@@ -54,7 +54,7 @@ async function use(session: Session, _options: object, name: string): Promise<un
   if (!Object.hasOwn(contexts, name)) throw new UsageError(`There is no context "${name}".`);
   writeContexts(env, { current: name, contexts });
   session.say(
-    shown`Commands talk to ${contexts[name]?.url} now, unless DIBS_URL, DIBS_KEY or --context says otherwise.`,
+    shown`Commands talk to ${contexts[name]?.url} now, unless DIBS_URL, DIBS_KEY, DIBS_KEY_FILE or --context says otherwise.`,
   );
 }
 
@@ -73,7 +73,7 @@ export function add({ program, act }: Cli): void {
     .summary('remember where a Dibs is, by name')
     .description(
       'Keeps addresses and keys by name, in ~/.config/dibs/config.json (or DIBS_CONFIG), which only you may read.\n\n' +
-        'A command talks to: --context or DIBS_CONTEXT; else DIBS_URL with DIBS_KEY; else the context in use; else http://127.0.0.1:8080.',
+        'A command talks to: --context or DIBS_CONTEXT; else DIBS_URL with DIBS_KEY or DIBS_KEY_FILE; else the context in use; else http://127.0.0.1:8080.',
     )
     .helpCommand(false);
   examples(

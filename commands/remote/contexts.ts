@@ -8,6 +8,7 @@ import type { Env } from './terminal.ts';
 export interface Target {
   url?: string;
   key?: string;
+  keyFile?: string;
 }
 
 export interface Contexts {
@@ -41,14 +42,19 @@ export function writeContexts(env: Env, contexts: Contexts): void {
 }
 
 /**
- * The Dibs that a command talks to: `--context` or DIBS_CONTEXT, else DIBS_URL and DIBS_KEY, else the current context, else
+ * The Dibs that a command talks to: `--context` or DIBS_CONTEXT, else DIBS_URL and DIBS_KEY or DIBS_KEY_FILE, else the current context, else
  * this machine. The key of one never goes to the URL of another.
  * @throws UsageError for a name that is no context
  */
 export function targetOf(env: Env, named?: string): Target & { from?: string } {
   const name = named ?? env.DIBS_CONTEXT;
-  if (name === undefined && (env.DIBS_URL || env.DIBS_KEY))
-    return { url: env.DIBS_URL || undefined, key: env.DIBS_KEY, from: 'DIBS_URL, DIBS_KEY' };
+  if (name === undefined && (env.DIBS_URL || env.DIBS_KEY || env.DIBS_KEY_FILE))
+    return {
+      url: env.DIBS_URL || undefined,
+      key: env.DIBS_KEY,
+      keyFile: env.DIBS_KEY_FILE,
+      from: 'DIBS_URL, DIBS_KEY, DIBS_KEY_FILE',
+    };
   const { current, contexts } = readContexts(env);
   const chosen = name ?? current;
   if (chosen === undefined) return {};

@@ -95,7 +95,7 @@ async function create(session: Session, options: CreateOptions, name: string): P
 async function rotate(session: Session, options: RotateOptions, text: string): Promise<undefined> {
   const { id, name } = await find(session, text);
   const { overlapSeconds: overlap_seconds } = options;
-  if (!overlap_seconds)
+  if (overlap_seconds === 0)
     await session.confirm(shown`This refuses the secret that access key "${name}" has now.`, options);
   show(session, await session.ask((caller) => rotateKey(caller, id, { overlap_seconds })), 'Rotated');
 }
@@ -136,10 +136,10 @@ export function add({ program, act }: Cli): void {
     keys
       .command('rotate <key>')
       .summary('print a new secret for a key, by its name or id')
-      .option('--overlap-seconds <n>', 'how long the old one goes on (0)', number())
+      .option('--overlap-seconds <n>', 'how long the old one goes on (3600); 0 for one that leaked', number())
       .option('--yes', 'do not ask')
       .action(act(rotate)),
-    'dibs keys rotate mailer --overlap-seconds 3600',
+    'dibs keys rotate mailer',
   );
   examples(
     keys

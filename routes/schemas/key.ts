@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { KEY_PATTERN } from '../../src/access/keyFormat.ts';
 import { QUEUE_PATTERN, SCOPES } from '../../src/caller.ts';
 import { LONGEST_SECONDS } from '../../src/job.ts';
-import { KEY_NAME, MOST_QUEUE_PATTERNS } from '../../src/verbs/keys.ts';
+import { KEY_NAME, KEY_OVERLAP_SECONDS, MOST_QUEUE_PATTERNS } from '../../src/verbs/keys.ts';
 import { decimal, nullable, nullableTime, oneOf, ref, TIME_EXAMPLE, time } from './common.ts';
 
 export const KeyId = Type.Object({
@@ -62,7 +62,7 @@ export const KeyRotation = Type.Object(
       decimal({
         minimum: 0,
         maximum: LONGEST_SECONDS,
-        description: 'For so long the old key goes on beside the new one. Default: 0, it is refused at once.',
+        description: `For so long the old key goes on beside the new one. Default: ${KEY_OVERLAP_SECONDS}. 0: it is refused at once.`,
       }),
     ),
   },

@@ -5,7 +5,14 @@ import { LONGEST_SECONDS } from '../job.ts';
 import type { Database, Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import { timeForPostgres } from '../postgres/times.ts';
-import { KEY_NAME, type KeyInfo, type MadeKey, MOST_QUEUE_PATTERNS, type NewKey } from '../verbs/keys.ts';
+import {
+  KEY_NAME,
+  KEY_OVERLAP_SECONDS,
+  type KeyInfo,
+  type MadeKey,
+  MOST_QUEUE_PATTERNS,
+  type NewKey,
+} from '../verbs/keys.ts';
 import { hashOf, idIn, newKey, newKeyId } from './keyFormat.ts';
 
 /** More than this cannot be in use at once: every replica holds them all in memory. */
@@ -100,7 +107,7 @@ export function keyAdmin({ db, changed }: { db: Database; changed(): Promise<voi
     /** Makes a new key in place of an old one, which goes on for a while. @throws Refusal `key_not_found` */
     async rotate({
       id,
-      overlap_seconds = 0,
+      overlap_seconds = KEY_OVERLAP_SECONDS,
     }: {
       id: string;
       overlap_seconds?: number | undefined;

@@ -30,6 +30,8 @@ export interface NewKey {
 }
 
 export const MOST_QUEUE_PATTERNS = 64;
+/** For how long the old key goes on after a rotation that says nothing of it: whoever has it finds the new one meanwhile. */
+export const KEY_OVERLAP_SECONDS = 3600;
 /** 1 to 128 printable characters of ASCII, none of them a space at either end. */
 export const KEY_NAME = '^[!-~]([ -~]{0,126}[!-~])?$';
 

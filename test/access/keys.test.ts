@@ -187,9 +187,9 @@ describe('DELETE /keys/{id}', () => {
 });
 
 describe('POST /keys/{id}/rotate', () => {
-  test('gives a new key with the same id, name, scopes and queues; the old one is refused', async () => {
+  test('gives a new key with the same id, name, scopes and queues; without an overlap, the old one is refused', async () => {
     const { key: old, ...made } = await keys.create({ name: 'rotated', scopes: ['read'], queues: ['a*'] });
-    const { status, headers, body } = await call('POST', `/keys/${made.id}/rotate`, {});
+    const { status, headers, body } = await call('POST', `/keys/${made.id}/rotate`, { overlap_seconds: 0 });
     expect(status).toBe(200);
     expect(headers['cache-control']).toBe('no-store');
     const { key, ...shown } = body;
@@ -197,6 +197,14 @@ describe('POST /keys/{id}/rotate', () => {
     expect(key).not.toBe(old);
     expect(await look(key)).toMatchObject({ status: 200 });
     expect(await look(old)).toMatchObject({ status: 401 });
+  });
+
+  test('the old key goes on for an hour, if nothing else is said', async () => {
+    const { id, key: old } = await keys.create({ name: 'an hour', scopes: ['read'] });
+    const { body } = await call('POST', `/keys/${id}/rotate`, {});
+    expect(await look(old)).toMatchObject({ status: 200 });
+    expect(Date.parse(body.old_key_expires_at) - Date.now()).toBeGreaterThan(3_000_000);
+    expect(Date.parse(body.old_key_expires_at) - Date.now()).toBeLessThan(4_200_000);
   });
 
   test('with an overlap, the old key goes on for so long beside the new one', async () => {

@@ -242,9 +242,16 @@ describe('what it tells on standard error', () => {
   };
 
   test('a line when it starts, one for each failure, and one for what it has done', async () => {
-    const { id, lines } = await untilFailed('told', ['--concurrency', '3', '--stop-seconds', '7']);
+    const { id, lines } = await untilFailed('told', [
+      '--name',
+      'mailer',
+      '--concurrency',
+      '3',
+      '--stop-seconds',
+      '7',
+    ]);
     expect(lines).toEqual([
-      `dibs work: runs sh for jobs of told at ${url}, 3 at once`,
+      `dibs work: runs sh for jobs of told at ${url} as mailer, 3 at once`,
       'no such customer',
       `dibs work: job ${id} of queue told failed at attempt 1 of 1 and is dead: the command ended with 1: no such customer`,
       'dibs work: claims no more; commands may go on for 7 s',
@@ -260,7 +267,13 @@ describe('what it tells on standard error', () => {
     const [begun, , failed, , stopped] = lines.map((line) =>
       line.startsWith('{') ? JSON.parse(line) : line,
     );
-    expect(begun).toMatchObject({ level: 30, url, concurrency: 1, command: 'sh' });
+    expect(begun).toMatchObject({
+      level: 30,
+      url,
+      worker: expect.stringMatching(/:\d+$/),
+      concurrency: 1,
+      command: 'sh',
+    });
     expect(failed).toMatchObject({ level: 50, job: id, attempt: 1, max_attempts: 1, next: 'is dead' });
     expect(stopped).toMatchObject({ done: 0, failed: 1, released: 0 });
   });

@@ -114,8 +114,8 @@ function keyOf(key) {
   };
 }
 
-const clientOf = ({ url, key, timeout_seconds }) =>
-  new Client({ url, key: keyOf(key), timeoutSeconds: secondsOf(timeout_seconds) });
+const clientOf = ({ url, key, key_file: keyFile, timeout_seconds }) =>
+  new Client({ url, key: keyOf(key), keyFile, timeoutSeconds: secondsOf(timeout_seconds) });
 
 const workers = new Map();
 

@@ -27,7 +27,7 @@ const workers = new Map();
 /** How `dibs` ends when what it was given cannot work. */
 const USAGE_ERROR = 2;
 
-function start({ as, url, queues, name, key, ...settings }) {
+function start({ as, url, queues, name, key, key_file, ...settings }) {
   const flags = Object.entries(settings)
     .filter(([flag]) => ['concurrency', 'lease_seconds', 'wait_seconds', 'stop_seconds'].includes(flag))
     .flatMap(([flag, value]) => [
@@ -41,6 +41,7 @@ function start({ as, url, queues, name, key, ...settings }) {
       ...process.env,
       DIBS_URL: url,
       DIBS_KEY: key ?? '',
+      DIBS_KEY_FILE: key_file ?? '',
       DRIVER_PORT: String(server.address().port),
       DRIVER_AS: as,
     },

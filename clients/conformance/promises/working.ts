@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { until } from '../../../test/support/until.ts';
@@ -105,6 +106,13 @@ promise(GROUP, 'the job shows the name of its worker', async (stage) => {
   const worker = stage.start({ name: 'mailer-1' });
   await worker.seen('started', id);
   expect(await stage.job(id)).toMatchObject({ worker: 'mailer-1', state: 'leased' });
+});
+
+promise(GROUP, 'a worker without a name is called host:pid', async (stage) => {
+  const id = await stage.enqueue({ ms: 60_000 });
+  const worker = stage.start();
+  await worker.seen('started', id);
+  expect((await stage.job(id)).worker).toMatch(new RegExp(`^${hostname()}:[1-9]\\d*$`));
 });
 
 promise(GROUP, 'each claim has a claim_id of its own', async (stage) => {

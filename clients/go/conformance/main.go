@@ -33,6 +33,7 @@ type command struct {
 	RetrySeconds   *duration      `json:"retry_seconds"`
 	Name           string         `json:"name"`
 	Key            keySteps       `json:"key"`
+	KeyFile        string         `json:"key_file"`
 	StopFirst      bool           `json:"stop_first"`
 	StopOn         string         `json:"stop_on"`
 	UntilSignal    bool           `json:"until_signal"`

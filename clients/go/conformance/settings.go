@@ -48,7 +48,7 @@ func (k *keySteps) UnmarshalJSON(text []byte) error {
 }
 
 func (c command) client() *dibs.Client {
-	client := &dibs.Client{URL: c.URL, Key: c.Key.key, Timeout: time.Duration(c.TimeoutSeconds)}
+	client := &dibs.Client{URL: c.URL, Key: c.Key.key, KeyFile: c.KeyFile, Timeout: time.Duration(c.TimeoutSeconds)}
 	if len(c.Key.steps) > 0 {
 		client.KeyFunc = keyFunc(c.Key.steps)
 	}

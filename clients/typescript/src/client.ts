@@ -1,9 +1,11 @@
+import { AccessKey, type KeyFunction } from './accessKey.ts';
 import { type Call, type Caller, type CallOptions, RawJson } from './caller.ts';
 import { ConnectionError, DibsError, isOfDibs } from './errors.ts';
 import { messageOf } from './errorText.ts';
 import type { Problem } from './generated.ts';
+import { nodeProcess } from './node.ts';
 import { type Answer, byFetch, defaultSend, type Send } from './send.ts';
-import { checkedKey, checkedUrl, checkTime } from './settings.ts';
+import { checkedUrl, checkTime } from './settings.ts';
 import { after } from './timer.ts';
 
 export interface ClientOptions {
@@ -13,7 +15,9 @@ export interface ClientOptions {
    * An access key or token. A function is asked before each request, so that a new one counts at once. While it fails, the request
    * waits like one without an answer.
    */
-  key?: string | (() => string | Promise<string>);
+  key?: string | KeyFunction;
+  /** A file with the key. It is read again when its key is refused, so that a new one counts without a restart. */
+  keyFile?: string;
   /** How long to wait for an answer, beside what the request asks Dibs to wait. Default: 15. `Infinity`: for ever. */
   timeoutSeconds?: number;
   /** Default: `node:http` in Node, elsewhere the global one. */
@@ -44,7 +48,7 @@ const now = () => performance.now();
 /** One Dibs. The operations take it: `enqueueJob(client, {...})`. */
 export class Client implements Caller {
   readonly url: string;
-  readonly #key: ClientOptions['key'];
+  readonly #key: AccessKey;
   readonly #timeoutSeconds: number;
   readonly #sendBy: Send;
   /** A request of this client had an answer of 2xx. */
@@ -53,12 +57,21 @@ export class Client implements Caller {
   #refusedSince: number | undefined;
 
   /** @throws TypeError, RangeError when something given cannot work, now or later */
-  constructor({ url, key, timeoutSeconds = 15, fetch }: ClientOptions = {}) {
+  constructor({ url, key, keyFile, timeoutSeconds = 15, fetch }: ClientOptions = {}) {
     this.url = checkedUrl(url || 'http://127.0.0.1:8080');
-    this.#key = typeof key === 'function' ? key : checkedKey(key);
+    this.#key = new AccessKey(key, keyFile);
     checkTime('timeoutSeconds', timeoutSeconds);
     this.#timeoutSeconds = timeoutSeconds;
     this.#sendBy = fetch ? byFetch(fetch) : defaultSend();
+  }
+
+  /** The Dibs of DIBS_URL, with the key of DIBS_KEY, or of the file DIBS_KEY_FILE. @throws TypeError */
+  static fromEnv(env: Record<string, string | undefined> = nodeProcess().env ?? {}): Client {
+    try {
+      return new Client({ url: env.DIBS_URL, key: env.DIBS_KEY, keyFile: env.DIBS_KEY_FILE });
+    } catch (error) {
+      throw new TypeError(`${(error as Error).message} (DIBS_URL, DIBS_KEY, DIBS_KEY_FILE)`);
+    }
   }
 
   /** @throws DibsError for an answer that is not 2xx, ConnectionError when none came */
@@ -74,10 +87,12 @@ export class Client implements Caller {
     signal?.addEventListener('abort', hangUp);
     let key = '';
     try {
-      key = typeof this.#key === 'function' ? await keyOf(this.#key, ended.signal) : (this.#key ?? '');
+      key = await this.#key.read(ended.signal);
       if (key !== '') headers.authorization = `Bearer ${key}`;
       const url = this.url + call.path + queryText(call.query);
       const answer = await this.#sendBy(url, { method: call.method, headers, body, signal: ended.signal });
+      if (answer.status === 401 && this.#key.isRenewed(key))
+        return await this.request(call, { signal, timeoutSeconds });
       return this.#read(call, answer, key);
     } catch (error) {
       if (error instanceof DibsError) throw error;
@@ -135,19 +150,6 @@ function headersOf(call: Call): Record<string, string> {
   }
   if (call.body !== undefined) headers['content-type'] = 'application/json';
   return headers;
-}
-
-/** What a key function gives, if it does so in time. */
-async function keyOf(ask: () => unknown, ended: AbortSignal): Promise<string> {
-  const late = new Promise<never>((_, reject) => {
-    ended.addEventListener('abort', () => reject(ended.reason));
-    if (ended.aborted) reject(ended.reason);
-  });
-  try {
-    return checkedKey(await Promise.race([(async () => ask())(), late]));
-  } catch (error) {
-    throw new Error('the key function gave no key', { cause: error });
-  }
 }
 
 const without = (key: string, text: string) => (key === '' ? text : text.replaceAll(key, '***'));

@@ -398,7 +398,7 @@ export interface KeyPage {
 
 /** How to rotate an access key. */
 export interface KeyRotation {
-  /** For so long the old key goes on beside the new one. Default: 0, it is refused at once. */
+  /** For so long the old key goes on beside the new one. Default: 3600. 0: it is refused at once. */
   overlap_seconds?: number;
 }
 

@@ -4,6 +4,7 @@ import type { Observer, SignalCode } from './events.ts';
 import { decoded, outcomeAfterSignal } from './handling.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { createJob, type Handler, type Middleware, wrapped } from './job.ts';
+import { ownName } from './node.ts';
 import { Ack, type Outcome, ownOutcome, Release } from './outcome.ts';
 import { observerOf } from './reporting.ts';
 import type { Run } from './run.ts';
@@ -54,6 +55,7 @@ export class Worker<Payload = unknown> {
   /** @throws RangeError when an option cannot work */
   constructor(client: Caller, options: WorkerOptions, handler: Handler<Payload>) {
     this.#options = options;
+    const name = options.name ?? ownName();
     this.#concurrency = options.concurrency ?? 10;
     if (!Number.isInteger(this.#concurrency) || this.#concurrency < 1 || this.#concurrency > 1000)
       throw new RangeError('concurrency must be a whole number from 1 to 1000');
@@ -67,7 +69,7 @@ export class Worker<Payload = unknown> {
     this.#heartbeat = new Heartbeat(client, this.#runs, { signal: this.#signal, observe });
     this.#claiming = new Claiming({
       ...shared,
-      options,
+      options: { ...options, name },
       free: () => this.#free,
       take: (run) => this.#take(run),
       refused: (error) => {

@@ -11,7 +11,7 @@ export interface WorkerOptions {
   leaseSeconds?: number;
   /** How long a claim waits for jobs, up to 60. Default: 20. */
   waitSeconds?: number;
-  /** Shown to people who look at a job. */
+  /** Shown to people who look at a job. Default: `host:pid`. */
   name?: string;
   /** How long `stop` lets handlers go on. Then their signals fire. A second later their jobs are released. Default: 25. `Infinity`: for ever. */
   stopSeconds?: number;

@@ -128,7 +128,7 @@ export function KeysScreen({ caller }: { caller: Caller | undefined }) {
   const [open, setOpen] = useState<{ create?: true; revoke?: AccessKey; rotate?: AccessKey; made?: Made }>(
     {},
   );
-  const [overlap, setOverlap] = useState('86400');
+  const [overlap, setOverlap] = useState('3600');
   const { data, problem, reload } = usePoll(
     'keys',
     async () => (await get<{ keys: AccessKey[]; next_cursor: string | null }>('keys?limit=1000')).body,

@@ -5,9 +5,11 @@ from __future__ import annotations
 import http.client
 import json
 import math
+import os
 import re
 import ssl
 import time
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -32,15 +34,26 @@ class Client(Operations):
         url: str = "http://127.0.0.1:8080",
         *,
         key: str | KeyFunction | None = None,
+        key_file: str | None = None,
         timeout: float = 15,
         context: ssl.SSLContext | None = None,
     ) -> None:
-        """`timeout`: how many seconds to wait for an answer, beside what the request asks Dibs to wait. Raises ValueError."""
+        """`key_file` is read again when its key is refused, so that a new one counts without a restart. `timeout`: how many seconds
+        to wait for an answer, beside what the request asks Dibs to wait. Raises ValueError."""
         self._connections = Connections(url, context)
-        self._key = Key(key)
+        self._key = Key(key, key_file)
         self._timeout = seconds("timeout", timeout)
         self._was_accepted = False
         self._refused_since = math.inf
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str] = os.environ) -> Client:
+        """The Dibs of DIBS_URL, with the key of DIBS_KEY, or of the file DIBS_KEY_FILE. Raises ValueError."""
+        url = env.get("DIBS_URL") or "http://127.0.0.1:8080"
+        try:
+            return cls(url, key=env.get("DIBS_KEY"), key_file=env.get("DIBS_KEY_FILE"))
+        except ValueError as error:
+            raise ValueError(f"{error} (DIBS_URL, DIBS_KEY, DIBS_KEY_FILE)") from None
 
     def request(
         self,
@@ -66,6 +79,8 @@ class Client(Operations):
         if key:
             sent["authorization"] = f"Bearer {key}"
         response, text = self._send(method, target, data, sent, limit, key)
+        if response.status == 401 and self._key.is_renewed(key):
+            return self.request(method, path, body, query=query, headers=headers, timeout=timeout)
         if not 200 <= response.status < 300:
             said, retry_after = text.decode(errors="replace"), response.getheader("retry-after")
             was_accepted = response.status == 401 and self._is_patient()

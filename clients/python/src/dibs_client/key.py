@@ -19,11 +19,14 @@ _MOST_HANGING = 32
 
 
 class Key:
-    """A text, or a function that is asked before each request, so that a new key counts at once."""
+    """A text, a function that is asked before each request, or a file that is read again when its key is refused."""
 
-    def __init__(self, given: str | KeyFunction | None) -> None:
+    def __init__(self, given: str | KeyFunction | None, file: str | None) -> None:
+        if given and file:
+            raise ValueError("give key or key_file, not both")
+        self._file = file or None
         self._function = given if callable(given) else None
-        self._text = None if callable(given) else _sendable(given)
+        self._text = _in_file(file) if file else None if callable(given) else _sendable(given)
         #: The calls that hang, each with its process: a fork does not copy them.
         self._hanging: list[tuple[int, threading.Event]] = []
 
@@ -33,6 +36,16 @@ class Key:
     def read(self, limit: float) -> str | None:
         """Raises ConnectionFailed when the function fails, or takes longer."""
         return self._ask(self._function, limit) if self._function else self._text
+
+    def is_renewed(self, refused: str | None) -> bool:
+        """Whether the file has another key than this one, which was refused. While the file is replaced, it has none."""
+        if self._file is None:
+            return False
+        try:
+            self._text = _in_file(self._file)
+        except ValueError:
+            return False
+        return self._text != refused
 
     def _ask(self, function: KeyFunction, limit: float) -> str | None:
         process = os.getpid()
@@ -61,6 +74,18 @@ class Key:
         if failures:
             raise ConnectionFailed(f"the key function failed: {line(failures[0])}") from failures[0]
         return answers[0]
+
+
+def _in_file(file: str) -> str:
+    """Raises ValueError. No error shows what is in the file."""
+    try:
+        with open(file, encoding="latin-1") as opened:
+            key = _sendable(opened.read())
+    except OSError as error:
+        raise ValueError(f"the key file cannot be read: {error}") from None
+    if key is None:
+        raise ValueError(f"the key file {file} is empty")
+    return key
 
 
 def _sendable(given: str | None) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextvars
 import os
 import queue
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -75,6 +76,8 @@ class Worker(Settling, Working):
                 raise RuntimeError("a worker runs once")
             self._phase = "running"
         self._process = os.getpid()
+        if self._name is None:
+            self._name = f"{socket.gethostname()[:200]}:{self._process}"
         context = contextvars.copy_context()
         return threading.Thread(target=context.run, args=[self._pump, over], daemon=True)
 
