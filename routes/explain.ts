@@ -1,7 +1,7 @@
 import type { App } from './http/connection/fastify.ts';
 import { answer, operation } from './http/openapi/operation.ts';
 import { InQueue, JobId, ref } from './schemas/common.ts';
-import { Explanation, QueueExplanation } from './schemas/explain.ts';
+import { Explanation, QueueErrors, QueueExplanation } from './schemas/explain.ts';
 import { JobHistory } from './schemas/history.ts';
 
 export function explainRoutes(app: App): void {
@@ -61,5 +61,25 @@ export function explainRoutes(app: App): void {
       }),
     },
     handler: (request) => request.verbs.explainQueue(request.params),
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/queues/:queue/errors',
+    config: { verb: 'getQueueErrors' },
+    schema: {
+      params: InQueue,
+      ...operation({
+        operationId: 'getQueueErrors',
+        tags: ['Queues'],
+        summary: 'Why are jobs dead?',
+        description:
+          'The newest 5,000 dead jobs, grouped by the first line of `last_error`. Errors that differ in numbers and ids only ' +
+          'are one. Those of most jobs come first, up to 100.',
+        answers: { 200: answer(ref(QueueErrors), 'The errors.') },
+        refusals: ['queue_not_found'],
+      }),
+    },
+    handler: (request) => request.verbs.getQueueErrors(request.params),
   });
 }

@@ -694,6 +694,33 @@ type QueueCounts struct {
 	Dead int64 `json:"dead"`
 }
 
+// QueueError: Why some jobs are dead.
+type QueueError struct {
+	// The first line of `last_error`, with a `#` for each number and id. Null: the jobs have no error.
+	Error *string `json:"error"`
+	// How many of the jobs that were looked at.
+	Count int64 `json:"count"`
+	// Finds these jobs in `GET /jobs` and `POST /operations`. Where errors are alike, other jobs may have it, too: count first (`dry_run`). Null: no text finds them.
+	ErrorContains *string `json:"error_contains"`
+	// The newest of these jobs.
+	NewestJobID string `json:"newest_job_id"`
+	// When the first of them became dead.
+	FirstAt string `json:"first_at"`
+	// When the last of them became dead.
+	LastAt string `json:"last_at"`
+}
+
+// QueueErrors: Why jobs of a queue are dead.
+type QueueErrors struct {
+	Queue QueueName `json:"queue"`
+	// How many dead jobs were looked at, the newest ones.
+	LookedAt int64 `json:"looked_at"`
+	// All dead jobs were looked at, and all their errors are here.
+	Complete bool `json:"complete"`
+	// Those of most jobs first.
+	Errors []QueueError `json:"errors"`
+}
+
 // QueueExplanation: What a claim from a queue would get now, and if nothing, why.
 type QueueExplanation struct {
 	Queue QueueName `json:"queue"`
@@ -1139,6 +1166,16 @@ func (c *Client) ExplainJob(ctx context.Context, id string) (*Explanation, error
 func (c *Client) ExplainQueue(ctx context.Context, queue string) (*QueueExplanation, error) {
 	call := newCall("GET", "/queues/" + url.PathEscape(queue) + "/explain", nil)
 	var answer QueueExplanation
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// GetQueueErrors: Why are jobs dead?.
+func (c *Client) GetQueueErrors(ctx context.Context, queue string) (*QueueErrors, error) {
+	call := newCall("GET", "/queues/" + url.PathEscape(queue) + "/errors", nil)
+	var answer QueueErrors
 	if err := c.do(ctx, call, &answer); err != nil {
 		return nil, err
 	}

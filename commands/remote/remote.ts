@@ -11,6 +11,7 @@ const MODULES: [names: string[], load: () => Promise<Module>][] = [
   [['enqueue'], () => import('./enqueue.ts')],
   [['claim', 'ack', 'nack', 'release', 'extend'], () => import('./leases.ts')],
   [['jobs', 'job', 'history', 'explain'], () => import('./jobs.ts')],
+  [['errors'], () => import('./errors.ts')],
   [['retry', 'cancel', 'delete', 'move'], () => import('./acts.ts')],
   [['edit'], () => import('./edit.ts')],
   [['operations'], () => import('./operations.ts')],

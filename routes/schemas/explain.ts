@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { EXPLAIN_CODES } from '../../src/verbs/jobs.ts';
 import { QUEUE_EXPLAIN_CODES } from '../../src/verbs/queues.ts';
-import { JobStateName, oneOf, QueueName, ref, TIME_EXAMPLE, time } from './common.ts';
+import { JobStateName, nullable, oneOf, QueueName, ref, TIME_EXAMPLE, time } from './common.ts';
 
 const code = oneOf(EXPLAIN_CODES, {
   description:
@@ -85,6 +85,55 @@ export const QueueExplanation = Type.Object(
         detail: `No job is ready. The first of the scheduled jobs is ready at ${TIME_EXAMPLE}.`,
         until: TIME_EXAMPLE,
         job_id: `${ID}4`,
+      },
+    ],
+  },
+);
+
+export const QueueError = Type.Object(
+  {
+    error: nullable<string>('string', {
+      description:
+        'The first line of `last_error`, with a `#` for each number and id. Null: the jobs have no error.',
+    }),
+    count: Type.Integer({ description: 'How many of the jobs that were looked at.' }),
+    error_contains: nullable<string>('string', {
+      description:
+        'Finds these jobs in `GET /jobs` and `POST /operations`. Where errors are alike, other jobs may have it, too: ' +
+        'count first (`dry_run`). Null: no text finds them.',
+    }),
+    newest_job_id: Type.String({ description: 'The newest of these jobs.' }),
+    first_at: time('When the first of them became dead.'),
+    last_at: time('When the last of them became dead.'),
+  },
+  { $id: 'QueueError', description: 'Why some jobs are dead.' },
+);
+
+export const QueueErrors = Type.Object(
+  {
+    queue: ref(QueueName),
+    looked_at: Type.Integer({ description: 'How many dead jobs were looked at, the newest ones.' }),
+    complete: Type.Boolean({ description: 'All dead jobs were looked at, and all their errors are here.' }),
+    errors: Type.Array(ref(QueueError), { description: 'Those of most jobs first.' }),
+  },
+  {
+    $id: 'QueueErrors',
+    description: 'Why jobs of a queue are dead.',
+    examples: [
+      {
+        queue: 'mail.welcome',
+        looked_at: 120,
+        complete: true,
+        errors: [
+          {
+            error: 'SMTP # from #.#.#.#',
+            count: 117,
+            error_contains: ' from ',
+            newest_job_id: `${ID}4`,
+            first_at: TIME_EXAMPLE,
+            last_at: TIME_EXAMPLE,
+          },
+        ],
       },
     ],
   },

@@ -180,6 +180,7 @@ export const NEEDS = {
   getQueue: { ...look, queues: named },
   listQueues: { ...look, narrowed: true },
   explainQueue: { ...look, queues: named },
+  getQueueErrors: { ...look, queues: named },
   getMetrics: { ...read, narrowed: true },
   getOverview: { ...read, queues: ({ queue }: Job) => (queue === undefined ? [] : [queue]), narrowed: true },
   getSamples: listed,

@@ -77,6 +77,7 @@ const IN_TIME = {
   getQueue: always,
   listQueues: always,
   explainQueue: always,
+  getQueueErrors: always,
   getSamples: always,
   getOperation: always,
   listOperations: always,

@@ -30,6 +30,7 @@ export function verbsOf(rooms: Rooms): Omit<Verbs, 'settleAndClaim'> {
     getQueue: queueLooks.get,
     listQueues: queueLooks.list,
     explainQueue: queueLooks.explain,
+    getQueueErrors: queueLooks.errors,
     getMetrics: rooms.metrics,
     getOverview: rooms.overview,
     getSamples: rooms.samples,

@@ -6,7 +6,15 @@ import { planned, row } from '../postgres/statements.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import { toQueue } from '../queues/queue.ts';
 import type { Signed } from '../verbs/callers.ts';
-import type { QueueCounts, QueueExplanation, QueueName, QueuePage, QueueStatus } from '../verbs/queues.ts';
+import type {
+  QueueCounts,
+  QueueErrors,
+  QueueExplanation,
+  QueueName,
+  QueuePage,
+  QueueStatus,
+} from '../verbs/queues.ts';
+import { deadErrors } from './deadErrors.ts';
 import { explainQueue } from './explainQueue.ts';
 
 const list = planned('looking/list_queues', row<Parameters<typeof toQueue>[0]>());
@@ -46,6 +54,9 @@ export function createQueueLooks(context: { db: Database; queues: Queues; countC
     /** What a claim would get now. If it would get nothing: why. */
     explain: async ({ queue }: QueueName & Signed): Promise<QueueExplanation> =>
       explainQueue(db, await current(queue)),
+
+    /** Why jobs are dead. */
+    errors: async ({ queue }: QueueName): Promise<QueueErrors> => deadErrors(db, await current(queue)),
 
     /** A page of queues by name. A page shorter than its limit is the last one. */
     async list({ limit, after = '', name_contains, visible = null }: QueuePage): Promise<QueueStatus[]> {

@@ -1192,6 +1192,19 @@ export interface StatementTypes {
       leased_at: string;
     };
   };
+  'looking/dead_errors': {
+    parameters: {
+      queue_id: number | null;
+      look: number | null;
+    };
+    columns: {
+      error: string;
+      jobs: number;
+      newest_id: string;
+      first_at: string;
+      last_at: string;
+    };
+  };
   'looking/explain_job': {
     parameters: {
       max_ahead: number | null;

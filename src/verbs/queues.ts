@@ -75,6 +75,27 @@ export interface QueueExplanation {
   job_id?: string;
 }
 
+/** Jobs that are dead for one reason: their errors differ in numbers and ids only. */
+export interface QueueError {
+  /** The first line, with a `#` for each number and id. Null: they have no error. */
+  error: string | null;
+  count: number;
+  /** Finds these jobs as a filter. Null: no text does. */
+  error_contains: string | null;
+  newest_job_id: string;
+  first_at: string;
+  last_at: string;
+}
+
+export interface QueueErrors {
+  queue: string;
+  /** How many dead jobs were looked at, the newest ones. */
+  looked_at: number;
+  /** All dead jobs were looked at, and all their errors are shown. */
+  complete: boolean;
+  errors: QueueError[];
+}
+
 /** Which dead jobs to make ready. */
 export interface RedriveWish extends Signed {
   /** At most this number, oldest first. */
@@ -93,6 +114,9 @@ export interface QueueVerbs {
 
   /** What a claim would get now. */
   explainQueue(request: QueueName & Looks): Promise<QueueExplanation>;
+
+  /** Why jobs are dead: the newest ones, grouped by their errors. @throws Refusal `queue_not_found` */
+  getQueueErrors(request: QueueName & Looks): Promise<QueueErrors>;
 
   /**
    * Replaces the configuration. It creates the queue when there is none. All replicas go by it within a second.

@@ -106,6 +106,7 @@ const CALLS: Record<string, string[][]> = {
   job: [['id'], ['id', '--payload']],
   history: [['id']],
   explain: [['id'], ['--queue', 'q']],
+  errors: [['q']],
   retry: [['id'], ['--queue', 'q', '--yes'], ['--queue', 'q', '--dry-run']],
   cancel: [
     ['id', 'other'],

@@ -151,6 +151,20 @@ describe('looking', () => {
     expect(await dibs(['job', id.replace(/.{8}$/, '00000000')])).toMatchObject({ status: 1 });
   });
 
+  test('errors groups the dead jobs of a queue by why, and tells the command that retries some', async () => {
+    const queue = newQueue();
+    expect(await dibs(['errors', queue])).toMatchObject({ status: 1 });
+    await ok('enqueue', queue, '1', '--delay-seconds', '3600');
+    expect(await ok('errors', queue)).toBe('No dead jobs.');
+    for (const error of ["can't reach 10.0.0.1", "can't reach 10.0.0.2", 'SMTP 421'])
+      await dead(queue, error);
+    const told = await ok('errors', queue);
+    expect(told).toMatch(/^JOBS +LAST +ERROR\n +2 .* can't reach #\.#\.#\.#\n +1 .* SMTP #\n/);
+    expect(told).toContain(`dibs retry --queue ${queue} --error-contains 'can'\\''t reach '`);
+    expect(await ok('retry', '--queue', queue, '--error-contains', "can't reach ", '--yes')).toContain('2');
+    expect(JSON.parse(await ok('errors', queue, '--json')).errors).toMatchObject([{ count: 1 }]);
+  });
+
   test('a search that finds nothing in its time goes on, and a name that no queue has is told', async () => {
     const queue = newQueue();
     await ok('queue', 'set', queue, '--max-attempts', '5');

@@ -135,6 +135,7 @@ const CASES: Record<string, Record<string, () => Promise<Answer>>> = {
     job_finished: async () => call('PATCH', `/jobs/${await finished()}`, { priority: 1 }),
   },
   explainQueue: { queue_not_found: unknownQueue('GET', '/explain') },
+  getQueueErrors: { queue_not_found: unknownQueue('GET', '/errors') },
   getQueue: { queue_not_found: unknownQueue('GET') },
   configureQueue: {
     too_many_queues: () => withoutNumbers(() => call('PUT', `/queues/${at.newQueue()}`, {})),

@@ -84,6 +84,7 @@ describe('the verbs of an engine', () => {
     getOverview: () => engine.getOverview({ limit: 1 }),
     getSamples: () => engine.getSamples({ minutes: 60 }),
     explainQueue: () => engine.explainQueue({ queue }),
+    getQueueErrors: () => engine.getQueueErrors({ queue }),
     configureQueue: () => engine.configureQueue({ queue, config: { ...DEFAULT_CONFIG, ...NO_LIMITS } }),
     pauseQueue: () => engine.pauseQueue({ queue }),
     resumeQueue: () => engine.resumeQueue({ queue }),

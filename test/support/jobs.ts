@@ -534,6 +534,11 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
     rows: 2 * 2000 + 100,
     parameters: ({ queue }) => ({ ...oneMatch(queue), state: 'dead', walked_state: 'dead', worker: 'w' }),
   },
+  'looking/dead_errors': {
+    planned: true,
+    rows: 'queue',
+    parameters: ({ queue }) => ({ queue_id: queue, look: 5000 }),
+  },
   // It looks at 20,000 jobs in all, up to five times, and at 10 of each queue at least. A sequential scan is found in any case.
   'looking/match_all_newest': {
     planned: true,

@@ -286,6 +286,7 @@ export const OPERATIONS: Record<string, Entry> = {
   },
   getQueue: onQueue('GET', 200),
   explainQueue: onQueue('GET', 200, '/explain'),
+  getQueueErrors: onQueue('GET', 200, '/errors'),
   configureQueue: onQueue('PUT', 200, '', { max_attempts: 3 }),
   deleteQueue: onQueue('DELETE', 204, '?force=true'),
   pauseQueue: onQueue('POST', 200, '/pause'),

@@ -467,7 +467,14 @@ describe.skipIf(!hasBrowser)('the page', () => {
     [390, false],
   ])('at %i pixels, dark %s: no screen is too wide, and axe finds nothing', async (width, isDark) => {
     const [dead = ''] = await bury('orders', 'boom', 1);
-    const places = ['#/', '#/?all=1', '#/queues/orders', '#/queues/orders/jobs', '#/queues/orders/config'];
+    const places = [
+      '#/',
+      '#/?all=1',
+      '#/queues/orders',
+      '#/queues/orders/jobs',
+      '#/queues/orders/errors',
+      '#/queues/orders/config',
+    ];
     places.push(`#/jobs/${dead}`, '#/jobs', '#/schedules', '#/operations', '#/keys', '#/audit');
     await visit(
       '',

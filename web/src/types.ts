@@ -135,6 +135,19 @@ export interface Explanation {
   blocking_job_id?: string;
 }
 
+export interface QueueErrors {
+  looked_at: number;
+  complete: boolean;
+  errors: {
+    error: string | null;
+    count: number;
+    error_contains: string | null;
+    newest_job_id: string;
+    first_at: string;
+    last_at: string;
+  }[];
+}
+
 export interface Schedule {
   name: string;
   cron: string;

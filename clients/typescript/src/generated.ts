@@ -688,6 +688,33 @@ export interface QueueCounts {
   dead: number;
 }
 
+/** Why some jobs are dead. */
+export interface QueueError {
+  /** The first line of `last_error`, with a `#` for each number and id. Null: the jobs have no error. */
+  error: string | null;
+  /** How many of the jobs that were looked at. */
+  count: number;
+  /** Finds these jobs in `GET /jobs` and `POST /operations`. Where errors are alike, other jobs may have it, too: count first (`dry_run`). Null: no text finds them. */
+  error_contains: string | null;
+  /** The newest of these jobs. */
+  newest_job_id: string;
+  /** When the first of them became dead. */
+  first_at: string;
+  /** When the last of them became dead. */
+  last_at: string;
+}
+
+/** Why jobs of a queue are dead. */
+export interface QueueErrors {
+  queue: QueueName;
+  /** How many dead jobs were looked at, the newest ones. */
+  looked_at: number;
+  /** All dead jobs were looked at, and all their errors are here. */
+  complete: boolean;
+  /** Those of most jobs first. */
+  errors: QueueError[];
+}
+
 /** What a claim from a queue would get now, and if nothing, why. */
 export interface QueueExplanation {
   queue: QueueName;
@@ -1067,6 +1094,14 @@ export const explainQueue = (
   options: CallOptions = {},
 ): Promise<QueueExplanation> =>
   client.request({ method: 'GET', path: `/queues/${encodeURIComponent(queue)}/explain` }, options);
+
+/** Why are jobs dead? */
+export const getQueueErrors = (
+  client: Caller,
+  queue: QueueName,
+  options: CallOptions = {},
+): Promise<QueueErrors> =>
+  client.request({ method: 'GET', path: `/queues/${encodeURIComponent(queue)}/errors` }, options);
 
 /** Lease ready jobs */
 export const claimJobs = (

@@ -44,15 +44,14 @@ const words = (filters: Filters) =>
     .map(([name, value]) => `${name.replaceAll('_', ' ')} ${value}`)
     .join(', ');
 
-function BulkDialog({
+/** Changes all jobs that match a filter: it counts them, asks, and then starts an operation. */
+export function BulkDialog({
   queue,
   filters,
-  filter,
   close,
 }: {
   queue: string;
   filters: Filters;
-  filter: object;
   close: () => void;
 }) {
   const [verb, setVerb] = useState<Verb>(fitting(filters.state)[0] ?? 'delete');
@@ -61,7 +60,7 @@ function BulkDialog({
   const [typed, setTyped] = useState('');
   const [gone] = useState({ isGone: false });
   const { act, isBusy, problem } = useAct();
-  const body = { verb, queue, ...(verb === 'move' ? { to } : {}), filter };
+  const body = { verb, queue, ...(verb === 'move' ? { to } : {}), filter: operationFilter(filters) };
   const asks: Asked = { method: 'POST', path: 'operations', body };
   const matched = counted?.matched ?? 0;
   const isTyped = typed.replaceAll(/[,.\s]/g, '') === String(matched);
@@ -161,22 +160,20 @@ function BulkDialog({
 /** The way to cancel, retry, move or delete all jobs that match a filter. */
 export function Bulk({ queue, filters }: { queue: string; filters: Filters }) {
   const [isOpen, setOpen] = useState(false);
-  const filter = operationFilter(filters);
+  const isKnown = operationFilter(filters) !== undefined;
   return (
     <div class="bulk">
-      <button type="button" disabled={filter === undefined} onClick={() => setOpen(true)}>
+      <button type="button" disabled={!isKnown} onClick={() => setOpen(true)}>
         Change all matching…
       </button>
-      {filter === undefined && (
+      {!isKnown && (
         <span class="quiet">
           {filters.state === undefined
             ? 'Choose a state first.'
             : 'Only one unfinished job can have a unique key: open that job.'}
         </span>
       )}
-      {isOpen && filter && (
-        <BulkDialog queue={queue} filters={filters} filter={filter} close={() => setOpen(false)} />
-      )}
+      {isOpen && <BulkDialog queue={queue} filters={filters} close={() => setOpen(false)} />}
     </div>
   );
 }

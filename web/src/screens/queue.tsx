@@ -29,6 +29,7 @@ import {
 } from '../ui.tsx';
 import { ConfigForm } from './config.tsx';
 import { Enqueue } from './enqueue.tsx';
+import { ErrorsTab } from './errors.tsx';
 import { FirstSteps } from './firstSteps.tsx';
 import { QueueJobs } from './jobs.tsx';
 
@@ -288,6 +289,7 @@ export function QueueScreen(props: {
   const tabs: [string, string][] = [
     [link(['queues', name]), 'Overview'],
     [link(['queues', name, 'jobs']), 'Jobs'],
+    [link(['queues', name, 'errors']), 'Errors'],
     [link(['queues', name, 'config']), 'Configuration'],
   ];
   const at = link(['queues', name, ...(tab === '' ? [] : [tab])]);
@@ -318,6 +320,7 @@ export function QueueScreen(props: {
           <Tabs of={tabs} at={at} label={`Parts of ${name}`} />
           {tab === '' && data && <Numbers looked={data} />}
           {tab === 'jobs' && <QueueJobs queue={name} parameters={parameters} caller={caller} />}
+          {tab === 'errors' && <ErrorsTab queue={name} caller={caller} />}
           {tab === 'config' && data && (
             <ConfigForm queue={data.queue} isAllowed={may(caller, 'admin', name)} saved={again} />
           )}

@@ -490,6 +490,26 @@ class QueueCounts(TypedDict):
     dead: int
 
 
+class QueueError(TypedDict):
+    """Why some jobs are dead."""
+
+    error: str | None
+    count: int
+    error_contains: str | None
+    newest_job_id: str
+    first_at: str
+    last_at: str
+
+
+class QueueErrors(TypedDict):
+    """Why jobs of a queue are dead."""
+
+    queue: QueueName
+    looked_at: int
+    complete: bool
+    errors: list[QueueError]
+
+
 class QueueExplanation(TypedDict):
     """What a claim from a queue would get now, and if nothing, why."""
 
@@ -869,6 +889,19 @@ class Operations:
         return self.request(
             "GET",
             f'/queues/{quote(queue, safe="")}/explain',
+            timeout=timeout,
+        )
+
+    def get_queue_errors(
+        self,
+        queue: "QueueName",
+        *,
+        timeout: float | None = None,
+    ) -> "QueueErrors":
+        """Why are jobs dead?."""
+        return self.request(
+            "GET",
+            f'/queues/{quote(queue, safe="")}/errors',
             timeout=timeout,
         )
 
