@@ -1,7 +1,8 @@
+import { Type } from 'typebox';
 import type { App } from './http/connection/fastify.ts';
 import { answer, operation } from './http/openapi/operation.ts';
-import { InQueue, JobId, ref } from './schemas/common.ts';
-import { Explanation, QueueErrors, QueueExplanation } from './schemas/explain.ts';
+import { InQueue, JobId, QueueName, ref } from './schemas/common.ts';
+import { Explanation, QueueErrors, QueueExplanation, Workers } from './schemas/explain.ts';
 import { JobHistory } from './schemas/history.ts';
 
 export function explainRoutes(app: App): void {
@@ -81,5 +82,24 @@ export function explainRoutes(app: App): void {
       }),
     },
     handler: (request) => request.verbs.getQueueErrors(request.params),
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/workers',
+    config: { verb: 'listWorkers' },
+    schema: {
+      querystring: Type.Object({ queue: Type.Optional(ref(QueueName)) }, { additionalProperties: false }),
+      ...operation({
+        operationId: 'listWorkers',
+        tags: ['Queues'],
+        summary: 'Who works now?',
+        description:
+          'Workers by the `worker` of their claims, with their leases. A worker without a lease is not seen. Up to 1,000 ' +
+          'workers, those with most leases first, of the 20,000 leases that end last.',
+        answers: { 200: answer(ref(Workers), 'Those who have leases of queues that this caller may see.') },
+      }),
+    },
+    handler: (request) => request.verbs.listWorkers(request.query),
   });
 }

@@ -66,7 +66,7 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
         description:
           'Keyset pages: jobs that come or go meanwhile make no other job appear twice or be skipped. A cursor goes ' +
           'with the filters that it was made with. A page holds about 16 MiB at most, and may be shorter than `limit`: ' +
-          'the last one has no `next_cursor`. With `fairness_key`, `worker`, `error_contains` or a time, which need a `queue`, and with ' +
+          'the last one has no `next_cursor`. With `fairness_key`, `worker`, `error_contains` or a time, which need a `queue` or `state=leased`, and with ' +
           '`state` beside `group` or `unique_key` or as `ready`, a request searches for a bounded time: a page may even be empty, and its ' +
           '`next_cursor` goes on with the search.',
         answers: { 200: answer(ref(JobPage), 'A page of jobs.') },

@@ -955,6 +955,30 @@ type Version struct {
 	Node string `json:"node"`
 }
 
+// WorkerNow: A worker with jobs.
+type WorkerNow struct {
+	// Its name. Null: all those that gave none.
+	Worker *string `json:"worker"`
+	// How many jobs it has.
+	Leased int64 `json:"leased"`
+	// Their queues.
+	Queues []QueueName `json:"queues"`
+	// When the oldest of its leases began.
+	Since *string `json:"since"`
+	// When the first of its leases runs out.
+	NextLeaseExpiresAt string `json:"next_lease_expires_at"`
+}
+
+// Workers: Who works now.
+type Workers struct {
+	// Those with most leases first.
+	Workers []WorkerNow `json:"workers"`
+	// How many there are.
+	Total int64 `json:"total"`
+	// All leases were looked at.
+	Complete bool `json:"complete"`
+}
+
 // GetHealth: Does the process live?.
 func (c *Client) GetHealth(ctx context.Context) (*Health, error) {
 	call := newCall("GET", "/healthz", nil)
@@ -1176,6 +1200,24 @@ func (c *Client) ExplainQueue(ctx context.Context, queue string) (*QueueExplanat
 func (c *Client) GetQueueErrors(ctx context.Context, queue string) (*QueueErrors, error) {
 	call := newCall("GET", "/queues/" + url.PathEscape(queue) + "/errors", nil)
 	var answer QueueErrors
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// ListWorkersOptions: what ListWorkers may be told.
+type ListWorkersOptions struct {
+	Queue *QueueName
+}
+
+// ListWorkers: Who works now?.
+func (c *Client) ListWorkers(ctx context.Context, options *ListWorkersOptions) (*Workers, error) {
+	call := newCall("GET", "/workers", nil)
+	if options != nil {
+		put(call.query, "queue", options.Queue)
+	}
+	var answer Workers
 	if err := c.do(ctx, call, &answer); err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ const MODULES: [names: string[], load: () => Promise<Module>][] = [
   [['claim', 'ack', 'nack', 'release', 'extend'], () => import('./leases.ts')],
   [['jobs', 'job', 'history', 'explain'], () => import('./jobs.ts')],
   [['errors'], () => import('./errors.ts')],
+  [['workers'], () => import('./workers.ts')],
   [['retry', 'cancel', 'delete', 'move'], () => import('./acts.ts')],
   [['edit'], () => import('./edit.ts')],
   [['operations'], () => import('./operations.ts')],

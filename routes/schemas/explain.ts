@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { EXPLAIN_CODES } from '../../src/verbs/jobs.ts';
 import { QUEUE_EXPLAIN_CODES } from '../../src/verbs/queues.ts';
-import { JobStateName, nullable, oneOf, QueueName, ref, TIME_EXAMPLE, time } from './common.ts';
+import { JobStateName, nullable, nullableTime, oneOf, QueueName, ref, TIME_EXAMPLE, time } from './common.ts';
 
 const code = oneOf(EXPLAIN_CODES, {
   description:
@@ -134,6 +134,44 @@ export const QueueErrors = Type.Object(
             last_at: TIME_EXAMPLE,
           },
         ],
+      },
+    ],
+  },
+);
+
+export const WorkerNow = Type.Object(
+  {
+    worker: nullable<string>('string', { description: 'Its name. Null: all those that gave none.' }),
+    leased: Type.Integer({ description: 'How many jobs it has.' }),
+    queues: Type.Array(ref(QueueName), { description: 'Their queues.' }),
+    since: nullableTime('When the oldest of its leases began.'),
+    next_lease_expires_at: time('When the first of its leases runs out.'),
+  },
+  { $id: 'WorkerNow', description: 'A worker with jobs.' },
+);
+
+export const Workers = Type.Object(
+  {
+    workers: Type.Array(ref(WorkerNow), { description: 'Those with most leases first.' }),
+    total: Type.Integer({ description: 'How many there are.' }),
+    complete: Type.Boolean({ description: 'All leases were looked at.' }),
+  },
+  {
+    $id: 'Workers',
+    description: 'Who works now.',
+    examples: [
+      {
+        workers: [
+          {
+            worker: 'host-1:4711',
+            leased: 3,
+            queues: ['mail.welcome'],
+            since: TIME_EXAMPLE,
+            next_lease_expires_at: TIME_EXAMPLE,
+          },
+        ],
+        total: 1,
+        complete: true,
       },
     ],
   },

@@ -181,6 +181,7 @@ export const NEEDS = {
   listQueues: { ...look, narrowed: true },
   explainQueue: { ...look, queues: named },
   getQueueErrors: { ...look, queues: named },
+  listWorkers: listed,
   getMetrics: { ...read, narrowed: true },
   getOverview: { ...read, queues: ({ queue }: Job) => (queue === undefined ? [] : [queue]), narrowed: true },
   getSamples: listed,

@@ -78,6 +78,7 @@ const IN_TIME = {
   listQueues: always,
   explainQueue: always,
   getQueueErrors: always,
+  listWorkers: always,
   getSamples: always,
   getOperation: always,
   listOperations: always,

@@ -24,6 +24,7 @@ import { createHistory } from '../history/history.ts';
 import { createJobLooks } from '../looking/jobs.ts';
 import { createOverview } from '../looking/overview.ts';
 import { createQueueLooks } from '../looking/queues.ts';
+import { createWorkers } from '../looking/workers.ts';
 import { createDutyLog } from '../metrics/dutyLog.ts';
 import { createLoopLag } from '../metrics/loopLag.ts';
 import { operationAdmin } from '../operations/operations.ts';
@@ -146,6 +147,7 @@ function countingRooms(base: Base, { claims, waits }: JobRooms, { countCache, qu
     metrics: createMetrics({ tally, totals, depths, replica }),
     overview: createOverview({ totals, depths }),
     samples: createSamples({ db }),
+    workers: createWorkers({ db }),
   };
 }
 

@@ -31,6 +31,7 @@ export function verbsOf(rooms: Rooms): Omit<Verbs, 'settleAndClaim'> {
     listQueues: queueLooks.list,
     explainQueue: queueLooks.explain,
     getQueueErrors: queueLooks.errors,
+    listWorkers: rooms.workers,
     getMetrics: rooms.metrics,
     getOverview: rooms.overview,
     getSamples: rooms.samples,

@@ -135,7 +135,8 @@ export function createMatch({ db, queues }: { db: Db; queues: Queues }) {
   return async function match(listing: JobListing): Promise<Matched | undefined> {
     const { queue, state, group, unique_key } = listing;
     const searched = SEARCHED.find((name) => listing[name] !== undefined);
-    if (searched !== undefined && queue === undefined)
+    // All leases are few: they are searched in all queues at once.
+    if (searched !== undefined && queue === undefined && state !== 'leased')
       throw invalidRequest([{ path: '/queue', message: `must be there beside ${searched}` }]);
     const filter = filterParameters(listing, '');
     if (state === 'leased') return leased(listing, filter);

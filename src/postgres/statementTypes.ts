@@ -1461,6 +1461,21 @@ export interface StatementTypes {
       ids: (string | null)[];
     };
   };
+  'looking/workers': {
+    parameters: {
+      queue: string | null;
+      visible: (string | null)[] | TextArray | null;
+      look: number | null;
+    };
+    columns: {
+      worker: string;
+      queue: string;
+      leased: number;
+      since: string;
+      next_end: string;
+      looked: number;
+    };
+  };
   'maintenance/audit_cuts': {
     parameters: {
       most: number | null;

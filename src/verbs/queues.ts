@@ -96,6 +96,29 @@ export interface QueueErrors {
   errors: QueueError[];
 }
 
+export interface WorkersRequest extends Narrowed, Looks {
+  /** Only the leases of this queue. */
+  queue?: string | undefined;
+}
+
+export interface WorkerNow {
+  /** Null: all those that gave no name. */
+  worker: string | null;
+  leased: number;
+  queues: string[];
+  /** When the oldest of its leases began. Null: not known. */
+  since: string | null;
+  next_lease_expires_at: string;
+}
+
+export interface WorkersNow {
+  workers: WorkerNow[];
+  /** How many there are. Those with most leases are shown. */
+  total: number;
+  /** All leases were looked at. */
+  complete: boolean;
+}
+
 /** Which dead jobs to make ready. */
 export interface RedriveWish extends Signed {
   /** At most this number, oldest first. */
@@ -117,6 +140,9 @@ export interface QueueVerbs {
 
   /** Why jobs are dead: the newest ones, grouped by their errors. @throws Refusal `queue_not_found` */
   getQueueErrors(request: QueueName & Looks): Promise<QueueErrors>;
+
+  /** Who has leases now. */
+  listWorkers(request: WorkersRequest): Promise<WorkersNow>;
 
   /**
    * Replaces the configuration. It creates the queue when there is none. All replicas go by it within a second.

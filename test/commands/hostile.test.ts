@@ -107,6 +107,7 @@ const CALLS: Record<string, string[][]> = {
   history: [['id']],
   explain: [['id'], ['--queue', 'q']],
   errors: [['q']],
+  workers: [[], ['--queue', 'q']],
   retry: [['id'], ['--queue', 'q', '--yes'], ['--queue', 'q', '--dry-run']],
   cancel: [
     ['id', 'other'],

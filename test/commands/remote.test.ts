@@ -165,6 +165,19 @@ describe('looking', () => {
     expect(JSON.parse(await ok('errors', queue, '--json')).errors).toMatchObject([{ count: 1 }]);
   });
 
+  test('workers shows who has jobs now', async () => {
+    const queue = newQueue();
+    expect(await ok('workers', '--queue', queue)).toBe('No worker has a job now.');
+    await ok('enqueue', queue, '1');
+    await ok('claim', queue, '--worker', 'host-1:7');
+    expect(await ok('workers', '--queue', queue)).toMatch(
+      new RegExp(`^WORKER +LEASED +SINCE +LEASE EXPIRES +QUEUES\nhost-1:7 +1 .*${queue}$`),
+    );
+    expect(JSON.parse(await ok('workers', '--json')).workers).toContainEqual(
+      expect.objectContaining({ worker: 'host-1:7', queues: [queue] }),
+    );
+  });
+
   test('a search that finds nothing in its time goes on, and a name that no queue has is told', async () => {
     const queue = newQueue();
     await ok('queue', 'set', queue, '--max-attempts', '5');

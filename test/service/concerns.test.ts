@@ -85,6 +85,7 @@ describe('the verbs of an engine', () => {
     getSamples: () => engine.getSamples({ minutes: 60 }),
     explainQueue: () => engine.explainQueue({ queue }),
     getQueueErrors: () => engine.getQueueErrors({ queue }),
+    listWorkers: () => engine.listWorkers({}),
     configureQueue: () => engine.configureQueue({ queue, config: { ...DEFAULT_CONFIG, ...NO_LIMITS } }),
     pauseQueue: () => engine.pauseQueue({ queue }),
     resumeQueue: () => engine.resumeQueue({ queue }),

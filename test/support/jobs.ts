@@ -539,6 +539,11 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
     rows: 'queue',
     parameters: ({ queue }) => ({ queue_id: queue, look: 5000 }),
   },
+  'looking/workers': {
+    planned: true,
+    rows: 'queue',
+    parameters: ({ queue }) => ({ queue: `q${queue}`, visible: null, look: 20_000 }),
+  },
   // It looks at 20,000 jobs in all, up to five times, and at 10 of each queue at least. A sequential scan is found in any case.
   'looking/match_all_newest': {
     planned: true,

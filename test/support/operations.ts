@@ -287,6 +287,17 @@ export const OPERATIONS: Record<string, Entry> = {
   getQueue: onQueue('GET', 200),
   explainQueue: onQueue('GET', 200, '/explain'),
   getQueueErrors: onQueue('GET', 200, '/errors'),
+  listWorkers: {
+    method: 'GET',
+    cases: {
+      all: listed('/workers', ({ queue }) => `"${queue}"`),
+      'of a queue': {
+        call: ({ queue }) => ({ path: `/workers?queue=${queue}` }),
+        allowed: 200,
+        foreign: 403,
+      },
+    },
+  },
   configureQueue: onQueue('PUT', 200, '', { max_attempts: 3 }),
   deleteQueue: onQueue('DELETE', 204, '?force=true'),
   pauseQueue: onQueue('POST', 200, '/pause'),

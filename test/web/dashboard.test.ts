@@ -416,6 +416,24 @@ describe.skipIf(!hasBrowser)('schedules', () => {
   });
 });
 
+describe.skipIf(!hasBrowser)('workers', () => {
+  test('that have jobs now are shown with their leases, and a name leads to its jobs', async () => {
+    await enqueue('busy');
+    await enqueue('calm');
+    await root('POST', '/jobs/claim', { queues: ['busy'], worker: 'host-1:7', lease_seconds: 600 });
+    await visit('', async (page) => {
+      await page.getByRole('link', { name: 'Workers' }).click();
+      await page.getByRole('link', { name: 'host-1:7' }).click();
+      await page.waitForURL(/#\/jobs\?state=leased&worker=host-1%3A7$/);
+      await page.locator('[data-row]', { hasText: 'busy' }).waitFor();
+      await page.goto(`${at.base}/#/queues/busy/workers`);
+      await page.getByRole('link', { name: 'host-1:7' }).waitFor();
+      await page.goto(`${at.base}/#/queues/calm/workers`);
+      await page.getByText('No worker has a job now.').waitFor();
+    });
+  });
+});
+
 describe.skipIf(!hasBrowser)('what a key may not do', () => {
   test('is left out for a key that may only read, and said', async () => {
     await enqueue('mail.a');
@@ -475,7 +493,7 @@ describe.skipIf(!hasBrowser)('the page', () => {
       '#/queues/orders/errors',
       '#/queues/orders/config',
     ];
-    places.push(`#/jobs/${dead}`, '#/jobs', '#/schedules', '#/operations', '#/keys', '#/audit');
+    places.push(`#/jobs/${dead}`, '#/jobs', '#/workers', '#/schedules', '#/operations', '#/keys', '#/audit');
     await visit(
       '',
       async (page) => {

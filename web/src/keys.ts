@@ -8,13 +8,20 @@ export const KEYS: [string, string][] = [
   ['Enter', 'Open the row'],
   ['g q', 'Queues'],
   ['g j', 'Jobs'],
+  ['g w', 'Workers'],
   ['g s', 'Schedules'],
   ['g o', 'Operations'],
   ['Esc', 'Close, or leave a field'],
   ['?', 'Keyboard shortcuts'],
 ];
 
-const PLACES: Record<string, string> = { q: '#/', j: '#/jobs', s: '#/schedules', o: '#/operations' };
+const PLACES: Record<string, string> = {
+  q: '#/',
+  j: '#/jobs',
+  w: '#/workers',
+  s: '#/schedules',
+  o: '#/operations',
+};
 
 const isWriting = (target: EventTarget | null) =>
   target instanceof HTMLElement && target.matches('input, textarea, select, [contenteditable]');

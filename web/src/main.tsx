@@ -13,6 +13,7 @@ import { OperationScreen, OperationsScreen } from './screens/operations.tsx';
 import { QueueScreen } from './screens/queue.tsx';
 import { QueuesScreen } from './screens/queues.tsx';
 import { SchedulesScreen } from './screens/schedules.tsx';
+import { WorkersScreen } from './screens/workers.tsx';
 import './style.css';
 import { Dialog, useAct } from './dialogs.tsx';
 import type { Caller, Overview } from './types.ts';
@@ -134,6 +135,7 @@ function Header({
   const places: [string, string, string][] = [
     ['#/', 'Queues', 'queues'],
     ['#/jobs', 'Jobs', 'jobs'],
+    ['#/workers', 'Workers', 'workers'],
     ['#/schedules', 'Schedules', 'schedules'],
     ['#/operations', 'Operations', 'operations'],
     ...(isAdmin
@@ -207,6 +209,7 @@ function Screen({
   if (kind === 'jobs' && name !== undefined)
     return <JobScreen key={name} id={name} caller={caller} traceUrl={overview?.trace_url ?? undefined} />;
   if (kind === 'jobs') return <JobsScreen parameters={parameters} caller={caller} />;
+  if (kind === 'workers') return <WorkersScreen />;
   if (kind === 'schedules') return <SchedulesScreen open={name} caller={caller} />;
   if (kind === 'operations' && name !== undefined)
     return <OperationScreen key={name} id={name} caller={caller} />;

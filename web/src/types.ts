@@ -148,6 +148,18 @@ export interface QueueErrors {
   }[];
 }
 
+export interface WorkersNow {
+  workers: {
+    worker: string | null;
+    leased: number;
+    queues: string[];
+    since: string | null;
+    next_lease_expires_at: string;
+  }[];
+  total: number;
+  complete: boolean;
+}
+
 export interface Schedule {
   name: string;
   cron: string;

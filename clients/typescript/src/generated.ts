@@ -949,6 +949,30 @@ export interface Version {
   node: string;
 }
 
+/** A worker with jobs. */
+export interface WorkerNow {
+  /** Its name. Null: all those that gave none. */
+  worker: string | null;
+  /** How many jobs it has. */
+  leased: number;
+  /** Their queues. */
+  queues: QueueName[];
+  /** When the oldest of its leases began. */
+  since: string | null;
+  /** When the first of its leases runs out. */
+  next_lease_expires_at: string;
+}
+
+/** Who works now. */
+export interface Workers {
+  /** Those with most leases first. */
+  workers: WorkerNow[];
+  /** How many there are. */
+  total: number;
+  /** All leases were looked at. */
+  complete: boolean;
+}
+
 /** Does the process live? */
 export const getHealth = (
   client: Caller,
@@ -1102,6 +1126,15 @@ export const getQueueErrors = (
   options: CallOptions = {},
 ): Promise<QueueErrors> =>
   client.request({ method: 'GET', path: `/queues/${encodeURIComponent(queue)}/errors` }, options);
+
+/** Who works now? */
+export const listWorkers = (
+  client: Caller,
+  options: CallOptions & {
+    queue?: QueueName;
+  } = {},
+): Promise<Workers> =>
+  client.request({ method: 'GET', path: '/workers', query: { queue: options.queue } }, options);
 
 /** Lease ready jobs */
 export const claimJobs = (

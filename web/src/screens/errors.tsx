@@ -34,7 +34,9 @@ export function ErrorsTab({ queue, caller }: { queue: string; caller: Caller | u
             </th>
             <th scope="col">Last</th>
             <th scope="col">First</th>
-            <th scope="col" />
+            <th scope="col">
+              <span class="unseen">Actions</span>
+            </th>
           </>
         }
       >

@@ -32,6 +32,7 @@ import { Enqueue } from './enqueue.tsx';
 import { ErrorsTab } from './errors.tsx';
 import { FirstSteps } from './firstSteps.tsx';
 import { QueueJobs } from './jobs.tsx';
+import { WorkerList } from './workers.tsx';
 
 interface Looked {
   queue: Queue;
@@ -290,6 +291,7 @@ export function QueueScreen(props: {
     [link(['queues', name]), 'Overview'],
     [link(['queues', name, 'jobs']), 'Jobs'],
     [link(['queues', name, 'errors']), 'Errors'],
+    [link(['queues', name, 'workers']), 'Workers'],
     [link(['queues', name, 'config']), 'Configuration'],
   ];
   const at = link(['queues', name, ...(tab === '' ? [] : [tab])]);
@@ -321,6 +323,7 @@ export function QueueScreen(props: {
           {tab === '' && data && <Numbers looked={data} />}
           {tab === 'jobs' && <QueueJobs queue={name} parameters={parameters} caller={caller} />}
           {tab === 'errors' && <ErrorsTab queue={name} caller={caller} />}
+          {tab === 'workers' && <WorkerList queue={name} />}
           {tab === 'config' && data && (
             <ConfigForm queue={data.queue} isAllowed={may(caller, 'admin', name)} saved={again} />
           )}

@@ -682,6 +682,24 @@ class Version(TypedDict):
     node: str
 
 
+class WorkerNow(TypedDict):
+    """A worker with jobs."""
+
+    worker: str | None
+    leased: int
+    queues: list[QueueName]
+    since: str | None
+    next_lease_expires_at: str
+
+
+class Workers(TypedDict):
+    """Who works now."""
+
+    workers: list[WorkerNow]
+    total: int
+    complete: bool
+
+
 class Operations:
     """Every operation of Dibs. `request` sends it."""
 
@@ -902,6 +920,20 @@ class Operations:
         return self.request(
             "GET",
             f'/queues/{quote(queue, safe="")}/errors',
+            timeout=timeout,
+        )
+
+    def list_workers(
+        self,
+        *,
+        queue: "'QueueName' | None" = None,
+        timeout: float | None = None,
+    ) -> "Workers":
+        """Who works now?."""
+        return self.request(
+            "GET",
+            "/workers",
+            query={"queue": queue},
             timeout=timeout,
         )
 

@@ -1,0 +1,29 @@
+-- Who has leases now: a row for each worker and queue. The leases of all queues stand in one index, by their ends. This
+-- looks at up to :look of those that are asked for, the ones that end last. `looked` is how many there were.
+-- The bounds and BETWEEN are for the planner: see counts.sql.
+with looked as materialized (
+  select queue_id, worker, leased_at, lease_expires_at
+  from dibs.jobs
+  where state = 'leased'
+    and lease_expires_at between (select '-infinity'::timestamptz) and (select 'infinity'::timestamptz)
+    and (
+      :queue::text is null and :visible::text[] is null
+      or queue_id = any (array(
+        select id
+        from dibs.queues
+        where (:queue is null or name = :queue) and (:visible is null or name like any (:visible))
+      ))
+    )
+  order by lease_expires_at desc, queue_id desc
+  limit (select :look::integer)
+)
+select
+  l.worker,
+  q.name as queue,
+  count(*)::integer as leased,
+  min(l.leased_at) as since,
+  min(l.lease_expires_at) as next_end,
+  (select count(*)::integer from looked) as looked
+from looked l
+join dibs.queues q on q.id = l.queue_id
+group by l.worker, q.name;
