@@ -36,6 +36,9 @@ const LEASED = {
   worker: 'mailer-1',
 };
 
+/** Characters of a payload in a list that shows their beginnings. */
+const PREVIEW = 200;
+
 export function jobRoutes(app: App, maxPayloadBytes: number): void {
   app.route({
     method: 'GET',
@@ -49,7 +52,10 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
           ...jobFilters,
           unique_key: Type.Optional(text(256, { description: 'Only those with this `unique_key`.' })),
           include: Type.Optional(
-            oneOf(['payload'], { description: 'What else to show.', 'x-enum-varnames': ['IncludePayload'] }),
+            oneOf(['payload', 'payload_preview'], {
+              description: `What else to show. \`payload_preview\`: the first ${PREVIEW} characters of each payload.`,
+              'x-enum-varnames': ['IncludePayload', 'IncludePayloadPreview'],
+            }),
           ),
           order: Type.Optional(
             oneOf(['newest', 'oldest'], { default: 'newest', description: 'By when they were enqueued.' }),
@@ -76,15 +82,17 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
     handler: async (request, reply) => {
       const { include, payload_format, order = 'newest', limit: _, cursor: __, ...others } = request.query;
       const filters = { ...others, order };
+      const isPreview = include === 'payload_preview';
+      const most = include === 'payload' ? LARGEST_BYTES : undefined;
       const { items, next } = await pageOf({ of: 'jobs', ...filters }, request.query, {
         list: (limit, after) =>
-          withRoom(request, include ? LARGEST_BYTES : limit * BYTES_OF_JOB, async (max_bytes) => {
-            const payload = include === 'payload';
+          withRoom(request, most ?? limit * BYTES_OF_JOB, async (max_bytes) => {
             const { jobs, isCut, stoppedAt } = await request.verbs.listJobs({
               ...filters,
               limit,
               after,
-              payload,
+              payload: include !== undefined,
+              preview: isPreview ? PREVIEW : undefined,
               max_bytes,
             });
             takeAnswer(
@@ -96,7 +104,7 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
         keyOf: ({ id }) => id,
         isKey: isUuid,
       });
-      return sendJson(reply, jobPageJson(items, next, payload_format));
+      return sendJson(reply, jobPageJson(items, next, isPreview ? 'preview' : payload_format));
     },
   });
 

@@ -269,6 +269,8 @@ type Job struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 	// The JSON text of the payload, in place of `payload`: with `payload_format` `text`.
 	PayloadText *string `json:"payload_text,omitempty"`
+	// The beginning of the JSON text of the payload; in lists with `include=payload_preview`.
+	PayloadPreview *string `json:"payload_preview,omitempty"`
 	// After a nack that had `enqueue`: the jobs inserted with it; none unless it made the job dead.
 	Enqueued []Job `json:"enqueued,omitempty"`
 	// In the answer of an enqueue: this job has the `unique_key` already, and nothing was enqueued. Once it is gone, while its window runs, it is shown as it was enqueued, but `completed`.
@@ -1059,7 +1061,7 @@ type ListJobsOptions struct {
 	CreatedBefore *string
 	// Only those with this `unique_key`.
 	UniqueKey *string
-	// What else to show.
+	// What else to show. `payload_preview`: the first 200 characters of each payload.
 	Include *string
 	// By when they were enqueued.
 	Order *string

@@ -267,6 +267,12 @@ export const Job = Type.Object(
       anyJson('As it was sent; in `GET /jobs/{id}`, and in lists with `include=payload`.'),
     ),
     payload_text: payloadText,
+    payload_preview: Type.Optional(
+      Type.String({
+        description:
+          'The beginning of the JSON text of the payload; in lists with `include=payload_preview`.',
+      }),
+    ),
     enqueued: Type.Optional(
       Type.Unsafe<object[]>({
         type: 'array',

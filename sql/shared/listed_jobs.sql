@@ -4,7 +4,8 @@
 -- Then it takes the page of each queue by primary key (or by state), and the page of those. It is planned at each call, so that
 -- filters that are not set vanish from the plan. The inner limit stands in a sub-select for the planner's sake: see claim_scan.sql.
 -- The window has no order of its own: it takes the rows in the order of the page. The page ends when its jobs have :max_bytes
--- together, but it always has the first. `found` is how many it would have had.
+-- together, but it always has the first. `found` is how many it would have had. With :preview, a payload is cut to so many
+-- characters.
 with asked as materialized (
   select queue_id, array_agg(id) as ids
   from unnest(:queue_ids::integer[], :ids::uuid[]) as asked (queue_id, id)
@@ -33,7 +34,9 @@ queue as materialized (
 )
 select
   j.queue, j.state, j.finished_at, j.result,
-  case when :include_payload then j.payload end as payload,
+  case
+    when :include_payload then coalesce(substr(j.payload::text, 1, :preview::integer), j.payload::text)
+  end as payload,
   -- include shared/job_columns.sql
   , found
 from (
@@ -44,7 +47,7 @@ from (
   from (
     select
       q.name as queue, j.*,
-      coalesce(octet_length(result::text), 0) + case when not :include_payload then -payload_bytes else 0 end +
+      coalesce(octet_length(result::text), 0) + case when :include_payload then least(0, :preview - payload_bytes) else -payload_bytes end +
       -- include shared/job_bytes.sql
       as bytes
     from queue q

@@ -69,6 +69,7 @@ export function createJobLooks(context: {
         after: filter.after ?? null,
         limit: filter.limit,
         include_payload: filter.payload,
+        preview: filter.preview ?? null,
         group: filter.group ?? null,
         unique_key: filter.unique_key ?? null,
         ids: matched?.ids ?? null,

@@ -1272,6 +1272,7 @@ export interface StatementTypes {
       visible: (string | null)[] | TextArray | null;
       limit: number | null;
       include_payload: boolean | null;
+      preview: number | null;
       max_bytes: number | null;
     };
     columns: {
@@ -1310,6 +1311,7 @@ export interface StatementTypes {
       visible: (string | null)[] | TextArray | null;
       limit: number | null;
       include_payload: boolean | null;
+      preview: number | null;
       max_bytes: number | null;
     };
     columns: {

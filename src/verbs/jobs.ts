@@ -19,6 +19,8 @@ export interface JobListing extends JobFilter, Narrowed {
   state?: JobState;
   unique_key?: string;
   payload: boolean;
+  /** Of each payload only so many characters. */
+  preview?: number | undefined;
   order: 'newest' | 'oldest';
   limit: number;
   /** A page ends when its jobs have this number of bytes together. It has at least one job. */

@@ -52,6 +52,21 @@ describe('GET /jobs', () => {
     expect(body.jobs.map((job: Json) => job.payload)).toEqual([0, 1]);
   });
 
+  test('include=payload_preview shows the beginning of each payload as it was sent, and large ones cut no page', async () => {
+    const [job] = await enqueue(20);
+    await onServer(
+      service.databaseUrl,
+      `update dibs.jobs set payload_bytes = 1000012, payload = ('{"n": 1.0,"b":"' || repeat('é', 500000) || '"}')::json
+       where id = any ($1) and id <> $2`,
+      [ids((await list({ queue })).body.jobs), (job as Json).id],
+    );
+    const { body } = await list({ queue, include: 'payload_preview', order: 'oldest' });
+    const previews = body.jobs.map((one: Json) => one.payload_preview);
+    expect(previews[0]).toBe('0');
+    expect(previews.slice(1)).toEqual(Array(19).fill(`{"n": 1.0,"b":"${'é'.repeat(185)}`));
+    expect(body.jobs[0]).not.toHaveProperty('payload');
+  });
+
   test('a page has up to `limit` jobs, 100 by default, and the last page has no cursor', async () => {
     const jobs = await enqueue(205);
     const sizes = async (query: object) => (await pages({ queue, ...query })).map((page) => page.length);

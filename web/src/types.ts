@@ -98,6 +98,8 @@ export interface Job {
   queue: string;
   state: State;
   payload_text?: string;
+  /** In lists: its beginning. */
+  payload_preview?: string;
   headers: Record<string, string>;
   priority: number;
   attempt: number;

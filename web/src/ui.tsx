@@ -140,10 +140,17 @@ export const Tabs = ({ of, at, label }: { of: [string, string][]; at: string; la
   </nav>
 );
 
+interface TableProps extends Children {
+  head: ComponentChildren;
+  label: string;
+  /** On narrow screens, the cells of a row stand below each other. */
+  isStacked?: boolean;
+}
+
 /** A table that scrolls by itself on narrow screens. */
-export const Table = ({ head, label, children }: { head: ComponentChildren; label: string } & Children) => (
+export const Table = ({ head, label, isStacked, children }: TableProps) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: who has no mouse must be able to scroll it.
-  <section class="scroll" tabIndex={0} aria-label={label}>
+  <section class={isStacked ? 'scroll stacked' : 'scroll'} tabIndex={0} aria-label={label}>
     <table>
       <thead>
         <tr>{head}</tr>

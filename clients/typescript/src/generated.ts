@@ -263,6 +263,8 @@ export interface Job {
   payload?: unknown;
   /** The JSON text of the payload, in place of `payload`: with `payload_format` `text`. */
   payload_text?: string;
+  /** The beginning of the JSON text of the payload; in lists with `include=payload_preview`. */
+  payload_preview?: string;
   /** After a nack that had `enqueue`: the jobs inserted with it; none unless it made the job dead. */
   enqueued?: Job[];
   /** In the answer of an enqueue: this job has the `unique_key` already, and nothing was enqueued. Once it is gone, while its window runs, it is shown as it was enqueued, but `completed`. */
@@ -1034,8 +1036,8 @@ export const listJobs = (
     created_before?: string;
     /** Only those with this `unique_key`. */
     unique_key?: string;
-    /** What else to show. */
-    include?: 'payload';
+    /** What else to show. `payload_preview`: the first 200 characters of each payload. */
+    include?: 'payload' | 'payload_preview';
     /** By when they were enqueued. */
     order?: 'newest' | 'oldest';
     /** How long a page is at most. */

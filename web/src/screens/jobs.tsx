@@ -118,7 +118,8 @@ function FilterForm({
   );
 }
 
-const firstLine = (text: string) => (text.length > 120 ? `${text.slice(0, 120)}…` : text).split('\n')[0];
+const MOST_SHOWN = 120;
+const cut = (text: string) => (text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)}…` : text);
 
 /** Jobs of one queue, or of all: every job is searched, not only the ones on the screen. */
 export function JobList({ queue, filters }: { queue: string | undefined; filters: Filters }) {
@@ -126,7 +127,8 @@ export function JobList({ queue, filters }: { queue: string | undefined; filters
   // A search that found nothing in its time has a cursor to go on from. This page begins there.
   const [searchedTo, setSearchedTo] = useState<string>();
   const at = searchedTo ?? cursors.at(-1);
-  const path = `jobs${query({ queue, ...filters, limit: PAGE, cursor: at })}`;
+  const shown = { limit: PAGE, include: 'payload_preview' };
+  const path = `jobs${query({ queue, ...filters, ...shown, cursor: at })}`;
   const { data, problem } = usePoll(
     path,
     async () => (await get<{ jobs: Job[]; next_cursor: string | null }>(path)).body,
@@ -156,6 +158,7 @@ export function JobList({ queue, filters }: { queue: string | undefined; filters
       ) : (
         <Table
           label="Jobs"
+          isStacked
           head={
             <>
               <th scope="col">Job</th>
@@ -166,6 +169,7 @@ export function JobList({ queue, filters }: { queue: string | undefined; filters
               </th>
               <th scope="col">Enqueued</th>
               <th scope="col">Worker</th>
+              <th scope="col">Payload</th>
               <th scope="col">Last error</th>
             </>
           }
@@ -191,8 +195,11 @@ export function JobList({ queue, filters }: { queue: string | undefined; filters
               <td>
                 <When time={job.created_at} />
               </td>
-              <td>{job.worker ?? '–'}</td>
-              <td class="error">{job.last_error === null ? '–' : firstLine(job.last_error)}</td>
+              <td class={job.worker === null ? 'nothing' : undefined}>{job.worker ?? '–'}</td>
+              <td class="preview mono">{cut(job.payload_preview ?? '')}</td>
+              <td class={job.last_error === null ? 'error nothing' : 'error'}>
+                {cut(job.last_error?.split('\n')[0] ?? '–')}
+              </td>
             </tr>
           ))}
         </Table>

@@ -194,6 +194,7 @@ class Job(TypedDict):
     finished_at: str | None
     payload: NotRequired[Any]
     payload_text: NotRequired[str]
+    payload_preview: NotRequired[str]
     enqueued: NotRequired[list[Job]]
     deduplicated: NotRequired[bool]
 
@@ -783,7 +784,7 @@ class Operations:
         created_after: "str | None" = None,
         created_before: "str | None" = None,
         unique_key: "str | None" = None,
-        include: "Literal['payload'] | None" = None,
+        include: "Literal['payload', 'payload_preview'] | None" = None,
         order: "Literal['newest', 'oldest'] | None" = None,
         limit: "int | None" = None,
         cursor: "str | None" = None,
