@@ -1,10 +1,64 @@
 import { describe, expect, test } from 'vitest';
-import { hasBrowser } from '../support/browser.ts';
-import { useDashboard } from '../support/dashboard.ts';
+import { axeFindings, hasBrowser } from '../support/browser.ts';
+import { button, dialog, useDashboard } from '../support/dashboard.ts';
 
-const { root, bury, visit } = useDashboard();
+const { root, enqueue, bury, visit } = useDashboard();
 
 describe.skipIf(!hasBrowser)('a list of jobs', () => {
+  test('jobs are selected, and retried or cancelled: these and no others', async () => {
+    const [first = '', second = ''] = await bury('picked', 'boom', 3);
+    const waiting = await enqueue('picked');
+    const counts = async () => (await root('GET', '/queues/picked')).body.counts;
+    await visit('#/queues/picked/jobs', async (page) => {
+      await page.getByLabel(`Select ${first}`).check();
+      await page.getByLabel(`Select ${waiting}`).check();
+      await page.getByText('2 jobs selected').waitFor();
+      // Of the selected jobs, only the dead one can be retried.
+      await button(page, 'Retry 1…').click();
+      await dialog(page).getByRole('button', { name: 'Retry 1 job' }).click();
+      await dialog(page).waitFor({ state: 'detached' });
+      expect(await counts()).toMatchObject({ dead: 2, ready: 2 });
+
+      await page.getByLabel('Select all jobs on this page').check();
+      await page.getByText('4 jobs selected').waitFor();
+      await page.getByLabel(`Select ${second}`).uncheck();
+      await button(page, 'Cancel 3…').click();
+      expect(await axeFindings(page)).toEqual([]);
+      await dialog(page).getByRole('button', { name: 'Cancel 3 jobs' }).click();
+      await dialog(page).waitFor({ state: 'detached' });
+      expect(await counts()).toMatchObject({ dead: 1, ready: 0 });
+    });
+  });
+
+  test('what is refused of the selected jobs is told, and the others are changed', async () => {
+    const [kept = '', gone = ''] = await bury('partly', 'boom', 2);
+    await visit(
+      '#/queues/partly/jobs',
+      async (page) => {
+        await page.getByLabel('Select all jobs on this page').check();
+        await page.getByLabel('live', { exact: true }).uncheck();
+        await button(page, 'Retry 2…').click();
+        await root('DELETE', `/jobs/${gone}`);
+        await dialog(page).getByRole('button', { name: 'Retry 2 jobs' }).click();
+        await dialog(page).getByRole('alert').getByText('1 of 2 jobs changed.').waitFor();
+        expect((await root('GET', `/jobs/${kept}`)).body.state).toBe('ready');
+      },
+      { expected: /status of 404/ },
+    );
+  });
+
+  test('a key that may only read selects nothing', async () => {
+    const [id = ''] = await bury('seen', 'boom', 1);
+    await visit(
+      '#/queues/seen/jobs',
+      async (page) => {
+        await page.getByRole('link', { name: id }).waitFor();
+        expect(await page.getByRole('checkbox', { name: /Select/ }).count()).toBe(0);
+      },
+      { key: 'read@*' },
+    );
+  });
+
   test.each([1280, 390])(
     'shows the payload and the last error of each job on the screen, %i pixels wide',
     async (width) => {

@@ -18,6 +18,7 @@ import {
 } from '../ui.tsx';
 import { Bulk } from './bulk.tsx';
 import { FILTERS, type Filters, filtersOf, fromField, toField } from './filters.ts';
+import { SelectedActs, useSelection } from './selection.tsx';
 
 const PAGE = 50;
 
@@ -122,18 +123,27 @@ const MOST_SHOWN = 120;
 const cut = (text: string) => (text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)}…` : text);
 
 /** Jobs of one queue, or of all: every job is searched, not only the ones on the screen. */
-export function JobList({ queue, filters }: { queue: string | undefined; filters: Filters }) {
+export function JobList({
+  queue,
+  filters,
+  caller,
+}: {
+  queue: string | undefined;
+  filters: Filters;
+  caller: Caller | undefined;
+}) {
   const [cursors, setCursors] = useState<string[]>([]);
   // A search that found nothing in its time has a cursor to go on from. This page begins there.
   const [searchedTo, setSearchedTo] = useState<string>();
   const at = searchedTo ?? cursors.at(-1);
   const shown = { limit: PAGE, include: 'payload_preview' };
   const path = `jobs${query({ queue, ...filters, ...shown, cursor: at })}`;
-  const { data, problem } = usePoll(
+  const { data, problem, reload } = usePoll(
     path,
     async () => (await get<{ jobs: Job[]; next_cursor: string | null }>(path)).body,
     5000,
   );
+  const selection = useSelection(data?.jobs ?? [], caller);
   const next = data?.next_cursor ?? null;
   const isSearching = data?.jobs.length === 0 && next !== null;
   useEffect(() => {
@@ -147,6 +157,7 @@ export function JobList({ queue, filters }: { queue: string | undefined; filters
   return (
     <>
       <Stale problem={problem} has />
+      <SelectedActs selection={selection} reload={() => void reload()} />
       {isSearching ? (
         searching
       ) : data.jobs.length === 0 ? (
@@ -161,6 +172,16 @@ export function JobList({ queue, filters }: { queue: string | undefined; filters
           isStacked
           head={
             <>
+              {selection.isOffered && (
+                <td class="pick">
+                  <input
+                    type="checkbox"
+                    aria-label="Select all jobs on this page"
+                    checked={selection.isAll}
+                    onChange={(event) => selection.all(event.currentTarget.checked)}
+                  />
+                </td>
+              )}
               <th scope="col">Job</th>
               <th scope="col">State</th>
               {queue === undefined && <th scope="col">Queue</th>}
@@ -176,6 +197,17 @@ export function JobList({ queue, filters }: { queue: string | undefined; filters
         >
           {data.jobs.map((job) => (
             <tr data-row key={job.id}>
+              {selection.isOffered && (
+                <td class="pick">
+                  <input
+                    type="checkbox"
+                    aria-label={`Select ${job.id}`}
+                    disabled={!selection.mayTake(job)}
+                    checked={selection.has(job)}
+                    onChange={() => selection.toggle(job)}
+                  />
+                </td>
+              )}
               <th scope="row">
                 <JobLink id={job.id} />
                 {job.group !== null && <span class="quiet"> group {job.group}</span>}
@@ -236,7 +268,7 @@ export function QueueJobs({
         apply={(asked) => go(link(['queues', queue, 'jobs'], asked as Record<string, string>))}
       />
       {may(caller, 'admin', queue) && <Bulk queue={queue} filters={filters} />}
-      <JobList key={`${key} list`} queue={queue} filters={filters} />
+      <JobList key={`${key} list`} queue={queue} filters={filters} caller={caller} />
     </>
   );
 }
@@ -285,7 +317,12 @@ export function JobsScreen({
           To change all that match, filter by a queue first. <A to="#/operations">Running operations</A>
         </p>
       )}
-      <JobList key={`${key} list`} queue={queue === '' ? undefined : queue} filters={filters} />
+      <JobList
+        key={`${key} list`}
+        queue={queue === '' ? undefined : queue}
+        filters={filters}
+        caller={caller}
+      />
     </main>
   );
 }
