@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { isUuid } from '../src/ids.ts';
 import { sizeOf } from '../src/job.ts';
 import { LARGEST_BYTES } from '../src/memory.ts';
+import type { JobPage as ListedJobs } from '../src/verbs/jobs.ts';
 import { pageOf } from './http/answers/cursor.ts';
 import type { App } from './http/connection/fastify.ts';
 import { takeAnswer, takeWait, withRoom } from './http/connection/memory.ts';
@@ -51,6 +52,12 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
           state: Type.Optional(ref(JobStateName)),
           ...jobFilters,
           unique_key: Type.Optional(text(256, { description: 'Only those with this `unique_key`.' })),
+          payload_contains: Type.Optional(
+            text(1024, {
+              description:
+                'Only those whose payload, as it was sent, contains this, letter by letter. It needs a `queue`.',
+            }),
+          ),
           include: Type.Optional(
             oneOf(['payload', 'payload_preview'], {
               description: `What else to show. \`payload_preview\`: the first ${PREVIEW} characters of each payload.`,
@@ -72,9 +79,9 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
         description:
           'Keyset pages: jobs that come or go meanwhile make no other job appear twice or be skipped. A cursor goes ' +
           'with the filters that it was made with. A page holds about 16 MiB at most, and may be shorter than `limit`: ' +
-          'the last one has no `next_cursor`. With `fairness_key`, `worker`, `error_contains` or a time, which need a `queue` or `state=leased`, and with ' +
+          'the last one has no `next_cursor`. With `payload_contains`, `fairness_key`, `worker`, `error_contains` or a time, which need a `queue` (but for `payload_contains`, `state=leased` does as well), and with ' +
           '`state` beside `group` or `unique_key` or as `ready`, a request searches for a bounded time: a page may even be empty, and its ' +
-          '`next_cursor` goes on with the search.',
+          '`next_cursor` goes on with the search. In one queue, `looked_at` and `looked_to` tell how far it looked.',
         answers: { 200: answer(ref(JobPage), 'A page of jobs.') },
         refusals: ['overloaded'],
       }),
@@ -84,10 +91,11 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
       const filters = { ...others, order };
       const isPreview = include === 'payload_preview';
       const most = include === 'payload' ? LARGEST_BYTES : undefined;
+      let looked: ListedJobs['looked'];
       const { items, next } = await pageOf({ of: 'jobs', ...filters }, request.query, {
         list: (limit, after) =>
           withRoom(request, most ?? limit * BYTES_OF_JOB, async (max_bytes) => {
-            const { jobs, isCut, stoppedAt } = await request.verbs.listJobs({
+            const page = await request.verbs.listJobs({
               ...filters,
               limit,
               after,
@@ -95,6 +103,8 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
               preview: isPreview ? PREVIEW : undefined,
               max_bytes,
             });
+            const { jobs, isCut, stoppedAt } = page;
+            looked = page.looked;
             takeAnswer(
               request,
               jobs.reduce((sum, job) => sum + sizeOf(job), 0),
@@ -104,7 +114,7 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
         keyOf: ({ id }) => id,
         isKey: isUuid,
       });
-      return sendJson(reply, jobPageJson(items, next, isPreview ? 'preview' : payload_format));
+      return sendJson(reply, jobPageJson(items, next, isPreview ? 'preview' : payload_format, looked));
     },
   });
 

@@ -21,6 +21,10 @@ export function queueIdOf(jobId: string): number | undefined {
   return isUuid(jobId) ? Number.parseInt(jobId.slice(30), 16) : undefined;
 }
 
+/** When the id of a job was made, as RFC 3339. */
+export const timeOfId = (jobId: string): string =>
+  new Date(Number.parseInt(jobId.slice(0, 8) + jobId.slice(9, 13), 16)).toISOString();
+
 /** A source of job ids, which ascend. `now` is in milliseconds and may go back. */
 export function idSource(now: () => number): (queueId: number) => string {
   let millisecond = 0;

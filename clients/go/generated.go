@@ -336,6 +336,10 @@ type JobPage struct {
 	Jobs []Job `json:"jobs"`
 	// For the next page; null on the last.
 	NextCursor *string `json:"next_cursor"`
+	// In a search of one queue: how many jobs this request looked at.
+	LookedAt *int64 `json:"looked_at,omitempty"`
+	// In a search of one queue: when the last of these was enqueued.
+	LookedTo *string `json:"looked_to,omitempty"`
 }
 
 // JobRates: What happens to jobs in a second, on average over the last minute, over all replicas.
@@ -1061,6 +1065,8 @@ type ListJobsOptions struct {
 	CreatedBefore *string
 	// Only those with this `unique_key`.
 	UniqueKey *string
+	// Only those whose payload, as it was sent, contains this, letter by letter. It needs a `queue`.
+	PayloadContains *string
 	// What else to show. `payload_preview`: the first 200 characters of each payload.
 	Include *string
 	// By when they were enqueued.
@@ -1085,6 +1091,7 @@ func (c *Client) ListJobs(ctx context.Context, options *ListJobsOptions) (*JobPa
 		put(call.query, "created_after", options.CreatedAfter)
 		put(call.query, "created_before", options.CreatedBefore)
 		put(call.query, "unique_key", options.UniqueKey)
+		put(call.query, "payload_contains", options.PayloadContains)
 		put(call.query, "include", options.Include)
 		put(call.query, "order", options.Order)
 		put(call.query, "limit", options.Limit)

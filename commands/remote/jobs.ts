@@ -25,6 +25,7 @@ interface ListOptions extends FilterOptions, PageOptions {
   queue?: string;
   state?: JobState;
   uniqueKey?: string;
+  payloadContains?: string;
   oldest?: boolean;
   payload?: boolean;
 }
@@ -58,6 +59,7 @@ async function jobs(session: Session, options: ListOptions): Promise<undefined> 
           queue: options.queue,
           state: options.state,
           unique_key: options.uniqueKey,
+          payload_contains: options.payloadContains,
           order: options.oldest ? 'oldest' : undefined,
           include: options.payload ? 'payload' : undefined,
           payload_format: options.payload && !session.isJson ? 'text' : undefined,
@@ -176,7 +178,8 @@ export function add({ program, act }: Cli): void {
           .description('Lists jobs, newest first. All filters must hold.')
           .option('--queue <queue>', 'only those of this queue')
           .option('--state <state>', `only those in this state: ${JOB_STATES.join(', ')}`)
-          .option('--unique-key <key>', 'only those with this key'),
+          .option('--unique-key <key>', 'only those with this key')
+          .option('--payload-contains <text>', 'only those whose payload contains this; it needs --queue'),
       )
         .option('--oldest', 'oldest first')
         .option('--payload', 'with their payloads'),

@@ -331,6 +331,10 @@ export const JobPage = Type.Object(
   {
     jobs: Type.Array(ref(Job), { description: 'The jobs.' }),
     next_cursor: nullable<string>('string', { description: 'For the next page; null on the last.' }),
+    looked_at: Type.Optional(
+      Type.Integer({ description: 'In a search of one queue: how many jobs this request looked at.' }),
+    ),
+    looked_to: Type.Optional(nullableTime('In a search of one queue: when the last of these was enqueued.')),
   },
   { $id: 'JobPage', description: 'A page of jobs.', examples: [{ jobs: [JOB_EXAMPLE], next_cursor: null }] },
 );

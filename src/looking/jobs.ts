@@ -1,11 +1,12 @@
 import type { Claims } from '../claim/claims.ts';
 import { jobNotFound } from '../errors.ts';
+import { timeOfId } from '../ids.ts';
 import type { Job, JobRow } from '../job.ts';
 import type { Database } from '../postgres/pool.ts';
 import { createSemaphore } from '../postgres/semaphore.ts';
 import { planned, prepared, row } from '../postgres/statements.ts';
 import type { Queues } from '../queues/cache.ts';
-import type { Explanation, JobListing, JobLook } from '../verbs/jobs.ts';
+import type { Explanation, JobListing, JobLook, JobPage } from '../verbs/jobs.ts';
 import { explainJob } from './explainJob.ts';
 import { createMatch } from './matchJobs.ts';
 
@@ -60,9 +61,13 @@ export function createJobLooks(context: {
      * A page of jobs. It is the last one, if it is shorter than its limit and was not cut. `stoppedAt`: the search for
      * jobs that match stopped at this id, and goes on behind it.
      */
-    async list(filter: JobListing): Promise<{ jobs: Job[]; isCut: boolean; stoppedAt?: string | undefined }> {
+    async list(filter: JobListing): Promise<JobPage> {
       const matched = await match(filter);
-      if (matched?.ids.length === 0) return { jobs: [], isCut: false, stoppedAt: matched.stoppedAt };
+      const looked = matched?.looked && {
+        jobs: matched.looked.jobs,
+        to: matched.looked.last && timeOfId(matched.looked.last),
+      };
+      if (matched?.ids.length === 0) return { jobs: [], isCut: false, stoppedAt: matched.stoppedAt, looked };
       const asked = {
         queue: filter.queue ?? null,
         state: filter.state ?? null,
@@ -78,7 +83,7 @@ export function createJobLooks(context: {
         visible: filter.visible ?? null,
       };
       const jobs = await db.query(statements[filter.order], asked);
-      return { jobs, isCut: (jobs[0]?.found ?? 0) > jobs.length, stoppedAt: matched?.stoppedAt };
+      return { jobs, isCut: (jobs[0]?.found ?? 0) > jobs.length, stoppedAt: matched?.stoppedAt, looked };
     },
   };
 }

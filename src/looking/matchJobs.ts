@@ -38,11 +38,20 @@ const statements = {
 const FIRST_LOOK = 200;
 /** Each of the others looks at this number. A request goes on for this long, and has at least one of these. */
 const LOOK = 2000;
+/** A look ends when the payloads that it searched have so many bytes together. */
+const LOOK_BYTES = 8 * 2 ** 20;
 const LOOK_AT_ALL = 20_000;
 const SEARCH_MS = 30;
 
 /** The filters that no index has. */
-const SEARCHED = ['fairness_key', 'worker', 'error_contains', 'created_after', 'created_before'] as const;
+const SEARCHED = [
+  'payload_contains',
+  'fairness_key',
+  'worker',
+  'error_contains',
+  'created_after',
+  'created_before',
+] as const;
 
 /** An id has the time at which it was made. The clocks of replicas may be this far from the database's. */
 const SKEW_MS = 5 * 60_000;
@@ -69,20 +78,31 @@ interface Found {
   queueIds: number[];
 }
 
-/** The search stopped at this id, and goes on behind it. Undefined: it came to the end. */
-export type Matched = Found & { stoppedAt: string | undefined };
+/** How many jobs were looked at, and the last of them. */
+interface Looked {
+  jobs: number;
+  last: string | null;
+}
 
-type Look = (after: string | null, limit: number, n: number) => Promise<Found & { next: string | null }>;
+/** `stoppedAt`: the search stopped at this id, and goes on behind it. Undefined: it came to the end. */
+export type Matched = Found & { stoppedAt: string | undefined; looked?: Looked };
+
+type Look = (
+  after: string | null,
+  limit: number,
+  n: number,
+) => Promise<Found & { next: string | null; looked?: Looked }>;
 
 /** Looks again and again, until the page is full, there is no more, or the time is over. */
 async function searchBy(
   look: Look,
   { after = null, limit }: { after?: string | null; limit: number },
 ): Promise<Matched> {
-  const found: Found = { ids: [], queueIds: [] };
+  const found: Found & { looked?: Looked } = { ids: [], queueIds: [] };
   const until = performance.now() + SEARCH_MS;
   for (let n = 0; ; n++) {
-    const { ids, queueIds, next } = await look(after, limit - found.ids.length, n);
+    const { ids, queueIds, next, looked } = await look(after, limit - found.ids.length, n);
+    if (looked) found.looked = { jobs: (found.looked?.jobs ?? 0) + looked.jobs, last: looked.last ?? after };
     found.ids.push(...ids);
     found.queueIds.push(...queueIds);
     if (found.ids.length >= limit) return { ...found, stoppedAt: found.ids.at(-1) };
@@ -97,18 +117,22 @@ export function createMatch({ db, queues }: { db: Db; queues: Queues }) {
   async function ofQueue(listing: JobListing, name: string, filter: FilterParameters): Promise<Matched> {
     const queue = await queues.byName(name);
     if (!queue) return { ids: [], queueIds: [], stoppedAt: undefined };
-    const { state = null, unique_key = null, group } = listing;
-    const isByState = state !== 'ready' && unique_key === null && group === undefined;
+    const { state = null, unique_key = null, payload_contains = null, group } = listing;
+    const isByState = state !== 'ready' && state !== 'leased' && unique_key === null && group === undefined;
     return searchBy(async (after, limit, n) => {
       const look = n === 0 ? FIRST_LOOK : LOOK;
       const [found] = await db.query(statements[listing.order], {
-        ...{ queue_id: queue.id, state, unique_key, after, look, limit },
+        ...{ queue_id: queue.id, state, unique_key, payload_contains, after, look, limit },
+        look_bytes: LOOK_BYTES,
         walked_state: isByState ? state : null,
         ...filter,
         ...rangeOf(filter),
       });
       const { looked, last_id, ids } = found as MatchedOfQueue;
-      return { ids, queueIds: ids.map(() => queue.id), next: looked < look ? null : last_id };
+      // Large payloads end a look, too: then only one that finds no more jobs has come to the end.
+      const isEnd = payload_contains === null ? looked < look : looked === 0;
+      const next = isEnd ? null : last_id;
+      return { ids, queueIds: ids.map(() => queue.id), next, looked: { jobs: looked, last: last_id } };
     }, listing);
   }
 
@@ -133,13 +157,18 @@ export function createMatch({ db, queues }: { db: Db; queues: Queues }) {
   }
 
   return async function match(listing: JobListing): Promise<Matched | undefined> {
-    const { queue, state, group, unique_key } = listing;
+    const { queue, state, group, unique_key, payload_contains } = listing;
     const searched = SEARCHED.find((name) => listing[name] !== undefined);
-    // All leases are few: they are searched in all queues at once.
-    if (searched !== undefined && queue === undefined && state !== 'leased')
+    // All leases are few, so they are searched in all queues at once. Their payloads may be large.
+    const isByLease = state === 'leased' && payload_contains === undefined;
+    if (searched !== undefined && queue === undefined && !isByLease)
       throw invalidRequest([{ path: '/queue', message: `must be there beside ${searched}` }]);
     const filter = filterParameters(listing, '');
-    if (state === 'leased') return leased(listing, filter);
+    if (/\p{Surrogate}/u.test(payload_contains ?? ''))
+      throw invalidRequest([
+        { path: '/payload_contains', message: 'must not contain half of a surrogate pair' },
+      ]);
+    if (isByLease) return leased(listing, filter);
     // The indexes by group and by unique key have all states. The only indexes of ready jobs are in the order of
     // claims.
     const hasIndex =

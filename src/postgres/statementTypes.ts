@@ -1417,6 +1417,7 @@ export interface StatementTypes {
   };
   'looking/match_newest': {
     parameters: {
+      payload_contains: string | null;
       queue_id: number | null;
       walked_state: JobState | null;
       group: string | null;
@@ -1425,6 +1426,7 @@ export interface StatementTypes {
       last_id: string | null;
       after: string | null;
       look: number | null;
+      look_bytes: number | null;
       state: string | null;
       fairness_key: string | null;
       worker: string | null;
@@ -1441,6 +1443,7 @@ export interface StatementTypes {
   };
   'looking/match_oldest': {
     parameters: {
+      payload_contains: string | null;
       queue_id: number | null;
       walked_state: JobState | null;
       group: string | null;
@@ -1449,6 +1452,7 @@ export interface StatementTypes {
       last_id: string | null;
       after: string | null;
       look: number | null;
+      look_bytes: number | null;
       state: string | null;
       fairness_key: string | null;
       worker: string | null;

@@ -18,6 +18,8 @@ export interface JobListing extends JobFilter, Narrowed {
   queue?: string;
   state?: JobState;
   unique_key?: string;
+  /** Only those whose payload, as it was sent, contains this text. */
+  payload_contains?: string | undefined;
   payload: boolean;
   /** Of each payload only so many characters. */
   preview?: number | undefined;
@@ -35,6 +37,8 @@ export interface JobPage {
   isCut: boolean;
   /** The search for jobs that match stopped at this id, and goes on behind it. */
   stoppedAt?: string | undefined;
+  /** How far a search in one queue looked: at how many jobs, and when the last of them was enqueued. */
+  looked?: { jobs: number; to: string | null } | undefined;
 }
 
 /** A look at a single job. */

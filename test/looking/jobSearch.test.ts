@@ -85,6 +85,62 @@ test.each(['newest', 'oldest'])('a search finds all that match, page by page, %s
   expect((await search({ order, error_contains: 'nothing of that' })).payloads).toEqual([]);
 });
 
+test('payload_contains finds jobs by their payload as it was sent, alone and with other filters', async () => {
+  const ids = await at.enqueueAll([
+    { queue, payload: { to: 'ada@example.com', n: 1 } },
+    { queue, payload: { to: 'bob@example.com' }, group: 'g' },
+    { queue, payload: '100%_' },
+  ]);
+  const contains = async (text: string, more = {}) =>
+    (await list({ payload_contains: text, order: 'oldest', ...more })).body.jobs.map(
+      ({ id }: { id: string }) => id,
+    );
+  expect(await contains('@example.com')).toEqual([ids[0], ids[1]].map(({ id }) => id));
+  expect(await contains('"n":1')).toEqual([ids[0].id]);
+  expect(await contains('0%_')).toEqual([ids[2].id]);
+  expect(await contains('ADA@')).toEqual([]);
+  expect(await contains('@example.com', { group: 'g', state: 'blocked' })).toEqual([]);
+  expect(await contains('@example.com', { group: 'g' })).toEqual([ids[1].id]);
+  await at.claim(queue, { limit: 1 });
+  expect(await contains('ada', { state: 'leased' })).toEqual([ids[0].id]);
+});
+
+test('a search tells at how many jobs it looked, and from which time the last one is', async () => {
+  const before = Date.now();
+  await at.enqueueAll([1, 2, 3].map((payload) => ({ queue, payload })));
+  const { body } = await list({ payload_contains: 'nothing of that' });
+  expect(body).toMatchObject({ jobs: [], looked_at: 3, next_cursor: null });
+  expect(Date.parse(body.looked_to)).toBeGreaterThan(before - 60_000);
+});
+
+test('large payloads end a look early, and the search goes on to the last job', async () => {
+  await fill(30);
+  await onServer(
+    service.databaseUrl,
+    `update dibs.jobs set payload_bytes = 1000002, payload = ('"' || repeat('x', 999999) || 'y"')::json
+     where queue_id = (select id from dibs.queues where name = $1)`,
+    [queue],
+  );
+  const { query } = service.db;
+  const looks: number[] = [];
+  service.db.query = async (statement, parameters) => {
+    const rows = await query.call(service.db, statement, parameters);
+    if (parameters && 'look_bytes' in parameters)
+      looks.push((rows[0] as unknown as { looked: number }).looked);
+    return rows as never;
+  };
+  try {
+    const [first] = (await list({ payload_contains: 'xy', order: 'oldest', limit: 30 })).body.jobs;
+    expect(first).toBeDefined();
+    expect((await search({ payload_contains: 'xy' })).payloads).toHaveLength(30);
+    expect((await search({ payload_contains: 'z' })).payloads).toEqual([]);
+    // 8 MiB of them are 9.
+    expect(Math.max(...looks)).toBe(9);
+  } finally {
+    service.db.query = query;
+  }
+});
+
 test('a request searches for a bounded time, and the cursor goes on where it stopped', async () => {
   await fill(5000);
   const { query } = service.db;
@@ -111,6 +167,9 @@ test('a request searches for a bounded time, and the cursor goes on where it sto
 test('a filter without its queue, a cursor of another search and malformed values are 400', async () => {
   for (const [query, field] of [
     ['worker=w', '/queue'],
+    ['payload_contains=x', '/queue'],
+    ['payload_contains=x&state=leased', '/queue'],
+    [`queue=${queue}&payload_contains=%00`, '/payload_contains'],
     [`queue=${queue}&created_after=yesterday`, '/created_after'],
     [`queue=${queue}&created_before=2026-12-31T23:59:60Z`, '/created_before'],
     [`queue=${queue}&error_contains=`, '/error_contains'],

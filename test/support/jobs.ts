@@ -154,6 +154,8 @@ const oneWalk = (queue_id: number, state: JobState) => ({
 /** A page of a list with filters that no index has. */
 const oneMatch = (queue_id: number) => ({
   queue_id,
+  payload_contains: null,
+  look_bytes: 2 ** 23,
   unique_key: null,
   group: null,
   fairness_key: null,
@@ -534,7 +536,13 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
   'looking/match_oldest': {
     planned: true,
     rows: 2 * 2000 + 100,
-    parameters: ({ queue }) => ({ ...oneMatch(queue), state: 'dead', walked_state: 'dead', worker: 'w' }),
+    parameters: ({ queue }) => ({
+      ...oneMatch(queue),
+      state: 'dead',
+      walked_state: 'dead',
+      worker: 'w',
+      payload_contains: 'x',
+    }),
   },
   'looking/dead_errors': {
     planned: true,

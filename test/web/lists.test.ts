@@ -1,8 +1,10 @@
+import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { axeFindings, hasBrowser } from '../support/browser.ts';
 import { button, dialog, useDashboard } from '../support/dashboard.ts';
+import { until } from '../support/until.ts';
 
-const { root, enqueue, bury, visit } = useDashboard();
+const { at, root, enqueue, bury, visit } = useDashboard();
 
 describe.skipIf(!hasBrowser)('a list of jobs', () => {
   test('jobs are selected, and retried or cancelled: these and no others', async () => {
@@ -84,4 +86,56 @@ describe.skipIf(!hasBrowser)('a list of jobs', () => {
       );
     },
   );
+
+  test('is searched as one types, also by payload, and tells what was looked through', async () => {
+    const id = await enqueue('typed', { payload: { to: 'ada@example.com' } });
+    await enqueue('typed', { payload: { to: 'bob@example.com' } });
+    const rows = (page: Page) => page.locator('[data-row]');
+    await visit('#/queues/typed/jobs', async (page) => {
+      await until(async () => (await rows(page).count()) === 2);
+      const field = page.getByLabel('Payload contains');
+      await field.click();
+      await page.keyboard.type('ada@', { delay: 20 });
+      await page.waitForURL(/payload_contains=ada%40$/);
+      await rows(page).getByRole('link', { name: id }).waitFor();
+      expect(await rows(page).count()).toBe(1);
+      await page.getByText('Searched 2 jobs of this queue').waitFor();
+      // Whoever types stays in the field.
+      await page.keyboard.type('nowhere');
+      await page.getByText('No jobs match.').waitFor();
+      expect(await field.inputValue()).toBe('ada@nowhere');
+      // A link changes the fields.
+      await page.goto(`${at.base}/#/queues/typed/jobs?payload_contains=bob`);
+      await until(async () => (await field.inputValue()) === 'bob');
+      await until(async () => (await rows(page).count()) === 1);
+    });
+  });
+
+  test('of all queues says that a filter by payload needs a queue', async () => {
+    await enqueue('typed', { payload: 'x' });
+    await visit('#/jobs?payload_contains=x', async (page) => {
+      await page.getByText('Choose a queue first').waitFor();
+      await page.getByRole('textbox', { name: 'Queue', exact: true }).fill('typed');
+      await page.locator('[data-row]').first().waitFor();
+    });
+  });
+});
+
+describe.skipIf(!hasBrowser)('the list of queues', () => {
+  test('is searched as one types, and the field keeps what is typed', async () => {
+    await enqueue('needle.in.hay');
+    await enqueue('other');
+    await visit('', async (page) => {
+      const field = page.getByLabel("Part of a queue's name");
+      await field.click();
+      await page.keyboard.type('needle', { delay: 20 });
+      await page.waitForURL(/#\/\?name=needle$/);
+      const found = page.getByLabel('Queues by name');
+      await found.getByRole('link', { name: 'needle.in.hay' }).waitFor();
+      await page.keyboard.type('.in');
+      await page.waitForURL(/name=needle\.in$/);
+      expect(await field.inputValue()).toBe('needle.in');
+      expect(await found.getByRole('link', { name: 'other' }).count()).toBe(0);
+    });
+  });
 });

@@ -28,6 +28,9 @@ export const go = (to: string): void => {
   location.hash = to;
 };
 
+/** As `go`, without a step of its own in the history. */
+export const replace = (to: string): void => location.replace(to);
+
 export function useRoute(): Route {
   const [route, setRoute] = useState(() => parse(location.hash));
   useEffect(() => {

@@ -330,6 +330,10 @@ export interface JobPage {
   jobs: Job[];
   /** For the next page; null on the last. */
   next_cursor: string | null;
+  /** In a search of one queue: how many jobs this request looked at. */
+  looked_at?: number;
+  /** In a search of one queue: when the last of these was enqueued. */
+  looked_to?: string | null;
 }
 
 /** What happens to jobs in a second, on average over the last minute, over all replicas. */
@@ -1036,6 +1040,8 @@ export const listJobs = (
     created_before?: string;
     /** Only those with this `unique_key`. */
     unique_key?: string;
+    /** Only those whose payload, as it was sent, contains this, letter by letter. It needs a `queue`. */
+    payload_contains?: string;
     /** What else to show. `payload_preview`: the first 200 characters of each payload. */
     include?: 'payload' | 'payload_preview';
     /** By when they were enqueued. */
@@ -1047,7 +1053,7 @@ export const listJobs = (
     payload_format?: PayloadFormat;
   } = {},
 ): Promise<JobPage> =>
-  client.request({ method: 'GET', path: '/jobs', query: { queue: options.queue, state: options.state, group: options.group, fairness_key: options.fairness_key, worker: options.worker, error_contains: options.error_contains, created_after: options.created_after, created_before: options.created_before, unique_key: options.unique_key, include: options.include, order: options.order, limit: options.limit, cursor: options.cursor, payload_format: options.payload_format } }, options);
+  client.request({ method: 'GET', path: '/jobs', query: { queue: options.queue, state: options.state, group: options.group, fairness_key: options.fairness_key, worker: options.worker, error_contains: options.error_contains, created_after: options.created_after, created_before: options.created_before, unique_key: options.unique_key, payload_contains: options.payload_contains, include: options.include, order: options.order, limit: options.limit, cursor: options.cursor, payload_format: options.payload_format } }, options);
 
 /** Enqueue up to 1000 jobs, all or none */
 export const enqueueJobs = (

@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import { type Job, sizeOf } from '../../../src/job.ts';
 import { inSlices, isSliceOver } from '../../../src/slices.ts';
+import type { JobPage } from '../../../src/verbs/jobs.ts';
 import type { Schedule } from '../../../src/verbs/schedules.ts';
 import type { Acked, Nacked } from '../../../src/verbs/settle.ts';
 import type { PayloadFormat } from '../../schemas/job.ts';
@@ -69,8 +70,16 @@ export const nackedJson = ({ enqueued, ...job }: Nacked): Json =>
 export const jobListJson = (jobs: Job[], format?: PayloadFormat): Json =>
   withJobs(jobs, (json) => `{"jobs":${json}}`, format);
 
-export const jobPageJson = (jobs: Job[], nextCursor: string | null, format?: Written): Json =>
-  withJobs(jobs, (json) => `{"jobs":${json},"next_cursor":${JSON.stringify(nextCursor)}}`, format);
+export function jobPageJson(
+  jobs: Job[],
+  nextCursor: string | null,
+  format?: Written,
+  looked?: JobPage['looked'],
+): Json {
+  const search = looked ? `,"looked_at":${looked.jobs},"looked_to":${plain(looked.to)}` : '';
+  const rest = `,"next_cursor":${JSON.stringify(nextCursor)}${search}}`;
+  return withJobs(jobs, (json) => `{"jobs":${json}${rest}`, format);
+}
 
 /** The JSON of a schedule. The payload of its job is the text that was sent. */
 export function scheduleJson({ job, payload, ...schedule }: Schedule): string {

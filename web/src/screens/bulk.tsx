@@ -157,6 +157,13 @@ export function BulkDialog({
   );
 }
 
+function whyNot({ state, payload_contains }: Filters): string {
+  if (state === undefined) return 'Choose a state first.';
+  return payload_contains === undefined
+    ? 'Only one unfinished job can have a unique key: open that job.'
+    : 'Operations do not search payloads: select rows instead.';
+}
+
 /** The way to cancel, retry, move or delete all jobs that match a filter. */
 export function Bulk({ queue, filters }: { queue: string; filters: Filters }) {
   const [isOpen, setOpen] = useState(false);
@@ -166,13 +173,7 @@ export function Bulk({ queue, filters }: { queue: string; filters: Filters }) {
       <button type="button" disabled={!isKnown} onClick={() => setOpen(true)}>
         Change all matching…
       </button>
-      {!isKnown && (
-        <span class="quiet">
-          {filters.state === undefined
-            ? 'Choose a state first.'
-            : 'Only one unfinished job can have a unique key: open that job.'}
-        </span>
-      )}
+      {!isKnown && <span class="quiet">{whyNot(filters)}</span>}
       {isOpen && <BulkDialog queue={queue} filters={filters} close={() => setOpen(false)} />}
     </div>
   );

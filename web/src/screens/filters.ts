@@ -6,6 +6,7 @@ export const FILTERS = [
   'fairness_key',
   'worker',
   'error_contains',
+  'payload_contains',
   'created_after',
   'created_before',
   'order',
@@ -15,6 +16,14 @@ export type Filters = Partial<Record<Filter, string>>;
 
 export const filtersOf = (parameters: URLSearchParams): Filters =>
   Object.fromEntries(FILTERS.flatMap((name) => (parameters.get(name) ? [[name, parameters.get(name)]] : [])));
+
+/** Filters that search one queue: no index has them. */
+const IN_A_QUEUE: Filter[] = ['fairness_key', 'worker', 'error_contains', 'created_after', 'created_before'];
+
+/** Whether the filters need a queue. All leases are few, but their payloads are not. */
+export const needQueue = (filters: Filters): boolean =>
+  filters.payload_contains !== undefined ||
+  (filters.state !== 'leased' && IN_A_QUEUE.some((name) => filters[name] !== undefined));
 
 /** `2026-11-22T09:30` in the zone of the browser, for its own field of times. */
 export function toField(time: string | undefined): string {
@@ -27,7 +36,7 @@ export const fromField = (field: string): string => (field === '' ? '' : new Dat
 
 /** The filter as an operation takes it. Undefined with a filter that operations do not know. */
 export function operationFilter(filters: Filters): Record<string, unknown> | undefined {
-  const { state, order: _, unique_key, ...rest } = filters;
-  if (state === undefined || unique_key !== undefined) return undefined;
+  const { state, order: _, unique_key, payload_contains, ...rest } = filters;
+  if (state === undefined || unique_key !== undefined || payload_contains !== undefined) return undefined;
   return { states: [state], ...rest };
 }

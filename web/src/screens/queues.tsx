@@ -1,9 +1,9 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { get, may, type Problem, query } from '../api.ts';
 import { Chart, DEAD, DEPTH, FLOW, OLDEST, Spark, SparkAxis } from '../charts.tsx';
 import { compact, count, duration, rate } from '../format.ts';
 import { usePoll } from '../poll.ts';
-import { go, link } from '../route.ts';
+import { link, replace } from '../route.ts';
 import { ALL, samplesOf } from '../samples.ts';
 import type { Overview, Queue, QueueOverview } from '../types.ts';
 import { A, Empty, Loading, Pager, QueueLink, Stale, Table, Trouble } from '../ui.tsx';
@@ -188,6 +188,38 @@ function ByName({ contains, known }: { contains: string; known: QueueOverview[] 
   );
 }
 
+/** Who types on within this time asks once. */
+const PAUSE_MS = 300;
+const showNamed = (name: string) => replace(link([], { name }));
+
+/** Searches as one types. */
+function QueueSearch({ contains }: { contains: string }) {
+  const [typed, setTyped] = useState(contains);
+  useEffect(() => setTyped(contains), [contains]);
+  useEffect(() => {
+    if (typed === contains) return undefined;
+    const timer = setTimeout(() => showNamed(typed), PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [typed]);
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        showNamed(typed);
+      }}
+    >
+      <input
+        data-search
+        type="search"
+        aria-label="Part of a queue's name"
+        placeholder="Search queues ( / )"
+        value={typed}
+        onInput={(event) => setTyped(event.currentTarget.value)}
+      />
+    </form>
+  );
+}
+
 export function QueuesScreen(props: {
   overview: Overview | undefined;
   problem: Problem | undefined;
@@ -197,7 +229,6 @@ export function QueuesScreen(props: {
   const { overview, problem, parameters, reload } = props;
   const contains = parameters.get('name') ?? '';
   const isByName = parameters.has('all') || contains !== '';
-  const show = (name: string) => go(link([], name === '' ? {} : { name }));
   return (
     <main class="front">
       <h1>Queues</h1>
@@ -215,22 +246,7 @@ export function QueuesScreen(props: {
           </A>
         </nav>
         <search>
-          <form
-            onSubmit={(event) => {
-              event.preventDefault();
-              show(new FormData(event.currentTarget).get('name') as string);
-            }}
-          >
-            <input
-              key={contains}
-              name="name"
-              data-search
-              type="search"
-              aria-label="Part of a queue's name"
-              placeholder="Search queues ( / )"
-              defaultValue={contains}
-            />
-          </form>
+          <QueueSearch contains={contains} />
         </search>
       </div>
       {isByName ? (

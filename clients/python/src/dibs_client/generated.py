@@ -242,6 +242,8 @@ class JobPage(TypedDict):
 
     jobs: list[Job]
     next_cursor: str | None
+    looked_at: NotRequired[int]
+    looked_to: NotRequired[str | None]
 
 
 class JobRates(TypedDict):
@@ -784,6 +786,7 @@ class Operations:
         created_after: "str | None" = None,
         created_before: "str | None" = None,
         unique_key: "str | None" = None,
+        payload_contains: "str | None" = None,
         include: "Literal['payload', 'payload_preview'] | None" = None,
         order: "Literal['newest', 'oldest'] | None" = None,
         limit: "int | None" = None,
@@ -795,7 +798,7 @@ class Operations:
         return self.request(
             "GET",
             "/jobs",
-            query={"queue": queue, "state": state, "group": group, "fairness_key": fairness_key, "worker": worker, "error_contains": error_contains, "created_after": created_after, "created_before": created_before, "unique_key": unique_key, "include": include, "order": order, "limit": limit, "cursor": cursor, "payload_format": payload_format},
+            query={"queue": queue, "state": state, "group": group, "fairness_key": fairness_key, "worker": worker, "error_contains": error_contains, "created_after": created_after, "created_before": created_before, "unique_key": unique_key, "payload_contains": payload_contains, "include": include, "order": order, "limit": limit, "cursor": cursor, "payload_format": payload_format},
             timeout=timeout,
         )
 

@@ -1,0 +1,144 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { STATES } from '../types.ts';
+import { Field } from '../ui.tsx';
+import { FILTERS, type Filters, fromField, toField } from './filters.ts';
+
+/** Who types on within this time asks once. */
+const PAUSE_MS = 300;
+
+const TEXTS = [
+  ['group', 'Group'],
+  ['unique_key', 'Unique key'],
+  ['fairness_key', 'Fairness key'],
+  ['worker', 'Worker'],
+  ['error_contains', 'Error contains'],
+  ['payload_contains', 'Payload contains'],
+] as const;
+
+/** What stands in the fields. */
+function readForm(form: HTMLFormElement): { asked: Filters; queue: string } {
+  const data = new FormData(form);
+  const given = (name: string) => String(data.get(name) ?? '').trim();
+  const asked: Filters = {};
+  for (const name of FILTERS) {
+    const value = name.startsWith('created_') ? fromField(given(name)) : given(name);
+    if (value !== '') asked[name] = value;
+  }
+  return { asked, queue: given('queue') };
+}
+
+interface FormProps {
+  filters: Filters;
+  /** Undefined: the queue is given. */
+  queue?: string;
+  /** `isTyped`: somebody is still typing. */
+  apply: (filters: Filters, queue: string, isTyped: boolean) => void;
+}
+
+/** The filters of a list of jobs. They hold as one types. */
+export function FilterForm({ filters, queue, apply }: FormProps) {
+  const key = JSON.stringify([filters, queue ?? '']);
+  const own = useRef(key);
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const [turn, setTurn] = useState(0);
+  // A link or the back button has changed the filters: the fields begin anew with them.
+  useEffect(() => {
+    if (own.current === key) return;
+    own.current = key;
+    setTurn((n) => n + 1);
+  }, [key]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+
+  function applyForm(form: HTMLFormElement, isTyped: boolean): void {
+    clearTimeout(timer.current);
+    const { asked, queue: named } = readForm(form);
+    own.current = JSON.stringify([asked, named]);
+    apply(asked, named, isTyped);
+  }
+  return (
+    <form
+      key={turn}
+      class="filters"
+      aria-label="Filters"
+      onInput={({ currentTarget: form }) => {
+        clearTimeout(timer.current);
+        timer.current = setTimeout(() => applyForm(form, true), PAUSE_MS);
+      }}
+      onSubmit={(event) => {
+        event.preventDefault();
+        applyForm(event.currentTarget, false);
+      }}
+    >
+      <FilterFields filters={filters} queue={queue} />
+      <div class="buttons">
+        <button type="submit" class="main">
+          Filter
+        </button>
+      </div>
+    </form>
+  );
+}
+
+function FilterFields({ filters, queue }: { filters: Filters; queue: string | undefined }) {
+  return (
+    <>
+      <Field label="State">
+        <select
+          name="state"
+          data-search={queue === undefined ? undefined : true}
+          defaultValue={filters.state ?? ''}
+        >
+          <option value="" selected={!filters.state}>
+            any
+          </option>
+          {STATES.map((state) => (
+            <option key={state} value={state} selected={filters.state === state}>
+              {state}
+            </option>
+          ))}
+        </select>
+      </Field>
+      {queue !== undefined && (
+        <Field label="Queue">
+          <input name="queue" defaultValue={queue} />
+        </Field>
+      )}
+      {TEXTS.map(([name, label], i) => (
+        <Field key={name} label={label}>
+          <input
+            name={name}
+            maxLength={256}
+            data-search={queue === undefined && i === 0 ? true : undefined}
+            defaultValue={filters[name] ?? ''}
+          />
+        </Field>
+      ))}
+      <Field label="Enqueued after">
+        <input
+          type="datetime-local"
+          step={1}
+          name="created_after"
+          defaultValue={toField(filters.created_after)}
+        />
+      </Field>
+      <Field label="Enqueued before">
+        <input
+          type="datetime-local"
+          step={1}
+          name="created_before"
+          defaultValue={toField(filters.created_before)}
+        />
+      </Field>
+      <Field label="Order">
+        <select name="order">
+          <option value="" selected={filters.order !== 'oldest'}>
+            newest first
+          </option>
+          <option value="oldest" selected={filters.order === 'oldest'}>
+            oldest first
+          </option>
+        </select>
+      </Field>
+    </>
+  );
+}
