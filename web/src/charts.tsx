@@ -1,10 +1,19 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
+import { chartStart } from './chartStart.ts';
 import { compact, duration, shortDuration } from './format.ts';
 import { MINUTES, type Sample } from './samples.ts';
 
 type Measure = Exclude<keyof Sample, 'at'>;
+
+/** How far back a chart goes. */
+export interface Range {
+  minutes: number;
+  title: string;
+  /** For who hears it: `the last hour`. */
+  spoken: string;
+}
 
 export interface Line {
   of: Measure;
@@ -37,6 +46,8 @@ type Unit = 'jobs' | 'seconds' | 'per second';
 
 const hour = (at: number, digits: number) => new Date(at * 1000).toTimeString().slice(0, digits);
 
+const isShort = (ticks: number[]) => (ticks.at(-1) ?? 0) - (ticks[0] ?? 0) < SECONDS_BELOW;
+
 function writer(unit: Unit, ofSeconds: (n: number) => string) {
   return (n: number | null | undefined) =>
     n == null ? '–' : unit === 'seconds' ? ofSeconds(n) : `${compact(n)}${unit === 'per second' ? '/s' : ''}`;
@@ -63,7 +74,12 @@ function optionsOf(
     cursor: { y: false, drag: { x: false, y: false } },
     legend: { show: false },
     axes: [
-      { ...axis, size: 22, space: 60, values: (_, ticks) => ticks.map((at) => hour(at, 5)) },
+      {
+        ...axis,
+        size: 22,
+        space: 60,
+        values: (_, ticks) => ticks.map((at) => hour(at, isShort(ticks) ? 8 : 5)),
+      },
       {
         ...axis,
         size: 50,
@@ -85,9 +101,12 @@ function optionsOf(
   };
 }
 
+/** A time axis with less than this tells seconds. */
+const SECONDS_BELOW = 240;
+
 /** A chart over the last minutes, with a time axis. Its legend tells the numbers of now, or of where the mouse is. */
-export function Chart(props: { title: string; samples: Sample[]; lines: Line[]; unit: Unit }) {
-  const { title, samples, lines, unit } = props;
+export function Chart(props: { title: string; samples: Sample[]; lines: Line[]; unit: Unit; range: Range }) {
+  const { title, samples, lines, unit, range } = props;
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(undefined);
   const [pointed, setPointed] = useState<number>();
@@ -112,7 +131,7 @@ export function Chart(props: { title: string; samples: Sample[]; lines: Line[]; 
 
   useEffect(() => {
     plot.current?.setData(data as uPlot.AlignedData, false);
-    plot.current?.setScale('x', { min: now - MINUTES * 60, max: now });
+    plot.current?.setScale('x', { min: chartStart(samples[0]?.at, range.minutes, now), max: now });
   });
 
   const last = samples.at(-1);
@@ -123,7 +142,7 @@ export function Chart(props: { title: string; samples: Sample[]; lines: Line[]; 
       <figcaption>
         {title} {shown && shown !== last && <span>at {hour(shown.at, 8)}</span>}
       </figcaption>
-      <div ref={box} role="img" aria-label={`${title}, the last hour. Now: ${spoken}`} />
+      <div ref={box} role="img" aria-label={`${title}, ${range.spoken}. Now: ${spoken}`} />
       <ul class="legend" aria-hidden="true">
         {lines.map((line) => (
           <li key={line.of} class={line.colour}>

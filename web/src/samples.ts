@@ -84,29 +84,45 @@ export function noteQueue(queue: Noted): void {
   noteOne(queue, at);
 }
 
+/** What Dibs has noted of a queue, from the first minute with numbers on. */
+function samplesIn(times: number[], series: Series): Sample[] {
+  const all = times.map((at, i): Sample => {
+    const number = (measure: keyof Series) => series[measure][i] ?? null;
+    return {
+      at,
+      waiting: number('waiting'),
+      leased: number('leased'),
+      dead: number('dead'),
+      // No job was ready.
+      oldest: number('oldest_ready_age_seconds') ?? (number('ready') === 0 ? 0 : null),
+      in: number('enqueued'),
+      out: number('acked'),
+      failed: number('failed'),
+    };
+  });
+  const isKnown = ({ at: _, ...values }: Sample) => Object.values(values).some((value) => value !== null);
+  const begin = all.findIndex(isKnown);
+  // A minute without numbers in between is a gap in the line.
+  return begin < 0 ? [] : all.slice(begin);
+}
+
 function noteBefore(name: string, times: number[], series: Series): void {
   const of = kept.get(name) ?? [];
   const first = of[0]?.at ?? Number.POSITIVE_INFINITY;
-  const before = times
-    .map((at, i): Sample => {
-      const number = (measure: keyof Series) => series[measure][i] ?? null;
-      return {
-        at,
-        waiting: number('waiting'),
-        leased: number('leased'),
-        dead: number('dead'),
-        // No job was ready.
-        oldest: number('oldest_ready_age_seconds') ?? (number('ready') === 0 ? 0 : null),
-        in: number('enqueued'),
-        out: number('acked'),
-        failed: number('failed'),
-      };
-    })
-    .filter(({ at }) => at < first);
-  const isKnown = ({ at: _, ...values }: Sample) => Object.values(values).some((value) => value !== null);
-  const begin = before.findIndex(isKnown);
-  // A minute without numbers in between is a gap in the line.
-  if (begin >= 0) kept.set(name, [...before.slice(begin), ...of]);
+  const before = samplesIn(times, series).filter(({ at }) => at < first);
+  if (before.length > 0) kept.set(name, [...before, ...of]);
+}
+
+async function ask(minutes: number, queue: string | undefined) {
+  const { body } = await get<Samples>(`overview/samples${query({ minutes, queue })}`);
+  return { ...body, times: body.at.map((at) => Date.parse(at) / 1000) };
+}
+
+/** What Dibs has noted of a queue, or of all. */
+export async function samplesSince(minutes: number, name: string): Promise<Sample[]> {
+  const { times, all, queues } = await ask(minutes, name === ALL ? undefined : name);
+  const series = name === ALL ? all : queues.find((one) => one.name === name);
+  return series ? samplesIn(times, series) : [];
 }
 
 /** Nobody looked for a while, or Dibs was away. */
@@ -116,10 +132,9 @@ export const isBehind = (): boolean =>
 /** Asks for the last hour before the page was opened: of the busiest queues, or of one. */
 export async function askForBefore(queue?: string): Promise<void> {
   try {
-    const { body } = await get<Samples>(`overview/samples${query({ minutes: MINUTES, queue })}`);
-    const times = body.at.map((at) => Date.parse(at) / 1000);
-    if (body.all) noteBefore(ALL, times, body.all);
-    for (const { name, ...series } of body.queues) noteBefore(name, times, series);
+    const { times, all, queues } = await ask(MINUTES, queue);
+    if (all) noteBefore(ALL, times, all);
+    for (const { name, ...series } of queues) noteBefore(name, times, series);
   } catch (error) {
     // The charts begin now: Dibs is away, or an older one.
     if (!(error instanceof Problem)) throw error;

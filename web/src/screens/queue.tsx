@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks';
 import { get, may, part, query } from '../api.ts';
-import { Chart, DEAD, DEPTH, FLOW, OLDEST } from '../charts.tsx';
 import { Confirm, Do } from '../dialogs.tsx';
 import { count, duration, jobs, rate } from '../format.ts';
 import { usePoll } from '../poll.ts';
@@ -27,6 +26,7 @@ import {
   When,
   Why,
 } from '../ui.tsx';
+import { Charts } from './charts.tsx';
 import { ConfigForm } from './config.tsx';
 import { Enqueue } from './enqueue.tsx';
 import { ErrorsTab } from './errors.tsx';
@@ -240,7 +240,6 @@ function AdminActions({ queue, reload }: { queue: Queue; reload: () => void }) {
 
 function Numbers({ looked: { queue, live } }: { looked: Looked }) {
   const rates = live?.per_second;
-  const samples = samplesOf(queue.name);
   return (
     <>
       <section class="counts" aria-label="Jobs by state">
@@ -262,12 +261,7 @@ function Numbers({ looked: { queue, live } }: { looked: Looked }) {
           </span>
         )}
       </p>
-      <section class="charts" aria-label="The last hour">
-        <Chart title="Jobs" unit="jobs" samples={samples} lines={DEPTH} />
-        <Chart title="Flow" unit="per second" samples={samples} lines={FLOW} />
-        <Chart title="Oldest ready job" unit="seconds" samples={samples} lines={OLDEST} />
-        <Chart title="Dead" unit="jobs" samples={samples} lines={DEAD} />
-      </section>
+      <Charts name={queue.name} />
     </>
   );
 }

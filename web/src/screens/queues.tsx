@@ -1,12 +1,13 @@
 import { useEffect, useState } from 'preact/hooks';
 import { get, may, type Problem, query } from '../api.ts';
-import { Chart, DEAD, DEPTH, FLOW, OLDEST, Spark, SparkAxis } from '../charts.tsx';
+import { DEPTH, FLOW, Spark, SparkAxis } from '../charts.tsx';
 import { compact, count, duration, rate } from '../format.ts';
 import { usePoll } from '../poll.ts';
 import { link, replace } from '../route.ts';
 import { ALL, samplesOf } from '../samples.ts';
 import type { Overview, Queue, QueueOverview } from '../types.ts';
 import { A, Empty, Loading, Pager, QueueLink, Stale, Table, Trouble } from '../ui.tsx';
+import { Charts } from './charts.tsx';
 import { Enqueue } from './enqueue.tsx';
 import { FirstSteps } from './firstSteps.tsx';
 
@@ -55,18 +56,6 @@ function Sums({ overview }: { overview: Overview }) {
     </section>
   );
 }
-
-const AllCharts = () => {
-  const samples = samplesOf(ALL);
-  return (
-    <section class="charts" aria-label="The last hour">
-      <Chart title="Jobs" unit="jobs" samples={samples} lines={DEPTH} />
-      <Chart title="Flow" unit="per second" samples={samples} lines={FLOW} />
-      <Chart title="Oldest ready job" unit="seconds" samples={samples} lines={OLDEST} />
-      <Chart title="Dead" unit="jobs" samples={samples} lines={DEAD} />
-    </section>
-  );
-};
 
 const HEAD = (
   <>
@@ -235,7 +224,7 @@ export function QueuesScreen(props: {
       <Stale problem={problem} has={overview !== undefined} />
       {!overview && !problem && <Loading />}
       {overview && <Sums overview={overview} />}
-      {overview && <AllCharts />}
+      {overview && <Charts name={ALL} />}
       <div class="bar">
         <nav class="tabs" aria-label="Which queues">
           <A to="#/" aria-current={isByName ? undefined : 'page'}>
