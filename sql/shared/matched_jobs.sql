@@ -4,7 +4,7 @@
 -- :first_id and :last_id bound the times of the filter. With :payload_contains, payloads are read: so it ends when those that it
 -- looked at have :look_bytes together, but it looks at one at least. Without it, the planner leaves the sum out.
 with looked as materialized (
-  select id
+  select id, unique_key
   from (
     select
       id, unique_key,
