@@ -84,6 +84,12 @@ export async function importFromCommand(
     show(reader, queueOf, env);
     namesOf(reader, queueOf);
     const all = reader.counts.reduce((sum, { becomes, jobs }) => sum + (becomes === null ? 0 : jobs), 0);
+    if (all === 0) {
+      process.stderr.write(
+        `${title} has no jobs there that wait, are delayed or are dead. Nothing was changed.\n`,
+      );
+      return;
+    }
     if (values['dry-run']) {
       process.stderr.write(`${counted(all)} of ${title} would be imported. Nothing was changed.\n`);
       return;

@@ -393,6 +393,14 @@ describe('what is wrong is told in a line', () => {
     ]);
   });
 
+  test('a queue without jobs has nothing to import', async () => {
+    const { url, drop } = await createEmptyDatabase();
+    undo.push(drop);
+    await onServer(url, readFileSync('test/transfer/oban.sql', 'utf8'));
+    const said = await dibsImport('postgres://nobody@127.0.0.1:1/none', '--from', 'oban', '--url', url);
+    expect([said.status, said.err]).toEqual([0, expect.stringContaining('Oban has no jobs there that wait')]);
+  });
+
   test('a Dibs that is away', async () => {
     const { url, drop } = await createEmptyDatabase();
     undo.push(drop);
