@@ -19,7 +19,7 @@ const USAGE = `Usage: dibs keys <command>
   create --print-only       print a new key for ADMIN_KEY_FILE, without a database
   list                      show all keys
   rotate NAME|ID [--overlap-seconds N]
-                            print a new key in place of an old one, which goes on for so long (3600); 0 for one that leaked
+                            print a new key in place of an old one, which stays valid for this long (3600); 0 for one that leaked
   revoke NAME|ID            refuse a key from now on
 
 --json prints JSON. The database is that of DATABASE_URL, or the embedded one under DATA_DIR.

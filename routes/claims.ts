@@ -42,7 +42,7 @@ export function claimRoutes(app: App, maxPayloadBytes: number): void {
           'Higher priority first, then order of arrival. With `wait_seconds` the request is held until a job is there; ' +
           'waiting claims are served in the order in which they came. An answer holds about 16 MiB of payload at most.',
         answers: {
-          200: answer(ref(LeasedJobList), 'The jobs, each with its `lease_token`; none is fine, too.'),
+          200: answer(ref(LeasedJobList), 'The jobs, each with its `lease_token`; empty when there is none.'),
         },
       }),
     },
@@ -166,7 +166,7 @@ export function claimRoutes(app: App, maxPayloadBytes: number): void {
       ...operation({
         operationId: 'extendLease',
         tags: ['Consuming'],
-        summary: 'Run a lease on from now',
+        summary: 'Extend a lease',
         description: 'Too late (409) once the lease was taken back.',
         answers: { 200: answer(ref(Extended), 'The lease.') },
         refusals: ['job_not_found', 'lease_lost'],

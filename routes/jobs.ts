@@ -131,7 +131,8 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
               minimum: 0,
               maximum: MAX_WAIT_SECONDS,
               default: 0,
-              description: 'How long to wait for the end of the job; the client must be as patient.',
+              description:
+                'How long to wait for the end of the job; the timeout of the client must be longer.',
             }),
           ),
           payload_format: Type.Optional(ref(PayloadFormatName)),
@@ -141,7 +142,7 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
       ...operation({
         operationId: 'getJob',
         tags: ['Jobs'],
-        summary: 'Look at a job, or wait for its end',
+        summary: 'Get a job, or wait until it is finished',
         description:
           'With `wait_seconds` the answer comes as soon as the job is completed, cancelled or dead, and else then, with ' +
           'the job as it stands. So a job can be awaited in a queue that keeps none, too: it is kept, with its result, ' +

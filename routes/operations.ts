@@ -95,8 +95,8 @@ export function operationRoutes(app: App): void {
       ...operation({
         operationId: 'getOperation',
         tags,
-        summary: 'Look at an operation',
-        answers: { 200: answer(ref(Operation), 'The operation, and how far it is.') },
+        summary: 'Get an operation',
+        answers: { 200: answer(ref(Operation), 'The operation, with its progress.') },
         refusals: ['operation_not_found'],
       }),
     },

@@ -16,7 +16,7 @@ import {
   RedriveRequest,
 } from './schemas/queue.ts';
 
-const HOW_MANY = 'How many jobs it was done to.';
+const HOW_MANY = 'How many jobs.';
 const tags = ['Queues'];
 
 function toQueue(status: QueueStatus) {
@@ -95,7 +95,7 @@ export function queueRoutes(app: App): void {
       ...operation({
         operationId: 'getQueue',
         tags,
-        summary: 'Look at a queue',
+        summary: 'Get a queue',
         description:
           'Its configuration, how many jobs of each state it has, and how long the oldest ready one waits.',
         answers: { 200: answer(ref(Queue), 'The queue.') },
@@ -172,9 +172,9 @@ export function queueRoutes(app: App): void {
         ...operation({
           operationId: paused ? 'pauseQueue' : 'resumeQueue',
           tags,
-          summary: paused ? 'Hand out no more jobs' : 'Hand out jobs again',
+          summary: paused ? 'Pause a queue' : 'Resume a queue',
           description: paused
-            ? 'It goes on to accept jobs, and leases run on. Creates the queue when there is none.'
+            ? 'The queue still accepts jobs, and leases go on. Creates the queue when there is none.'
             : 'Claims that wait for the queue are served at once.',
           answers: {
             200: answerLike(

@@ -59,7 +59,7 @@ export function scheduleRoutes(app: App, maxPayloadBytes: number): void {
       ...operation({
         operationId: 'getSchedule',
         tags,
-        summary: 'Look at a schedule',
+        summary: 'Get a schedule',
         description: 'Its job, its cron, and when it ticks next and ticked last.',
         answers: {
           200: answerLike(Schedule, { last_run_at: '2026-11-20T05:30:00.000Z' }, 'The schedule.'),

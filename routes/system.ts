@@ -14,7 +14,7 @@ export function systemRoutes(app: App, engine: Engine, draining?: AbortSignal): 
     schema: operation({
       operationId: 'getHealth',
       tags: ['Health'],
-      summary: 'Does the process live?',
+      summary: 'Is the process alive?',
       description: 'For liveness probes. It stays 200 while the database is away: a restart would not help.',
       answers: { 200: answer(ref(Health), 'It does, whatever the database does.') },
     }),
@@ -47,7 +47,7 @@ export function systemRoutes(app: App, engine: Engine, draining?: AbortSignal): 
     schema: operation({
       operationId: 'getVersion',
       tags: ['Health'],
-      summary: 'Which Dibs is this?',
+      summary: 'The versions of this Dibs',
       description:
         'The versions of Dibs and of Node.js. Replicas of two versions may serve beside each other.',
       answers: { 200: answer(ref(Version), 'The version of this replica.') },

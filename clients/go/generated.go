@@ -36,7 +36,7 @@ type AckItem struct {
 	ID string `json:"id"`
 	// As the claim answered it.
 	LeaseToken string `json:"lease_token"`
-	// What came out; kept while the queue's `retention_seconds` last, up to 64 KiB.
+	// The result of the job, up to 64 KiB. It is kept while the queue's `retention_seconds` last.
 	Result json.RawMessage `json:"result,omitempty"`
 	// Jobs that follow, inserted if and only if the ack counts.
 	Enqueue []JobSpec `json:"enqueue,omitempty"`
@@ -46,7 +46,7 @@ type AckItem struct {
 type AckRequest struct {
 	// As the claim answered it.
 	LeaseToken string `json:"lease_token"`
-	// What came out; kept while the queue's `retention_seconds` last, up to 64 KiB.
+	// The result of the job, up to 64 KiB. It is kept while the queue's `retention_seconds` last.
 	Result json.RawMessage `json:"result,omitempty"`
 	// Jobs that follow, inserted if and only if the ack counts.
 	Enqueue []JobSpec `json:"enqueue,omitempty"`
@@ -99,7 +99,7 @@ type AuditPage struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
-// Backoff: How long a job rests after a failed attempt. What is left out takes its default: `exponential`, from 1 s to 1 h, jitter 0.2.
+// Backoff: The delay before a job is retried. What is left out takes its default: `exponential`, from 1 s to 1 h, jitter 0.2.
 type Backoff struct {
 	Kind *BackoffKind `json:"kind,omitempty"`
 	// The first delay. Default: 1.
@@ -119,20 +119,20 @@ type ClaimRequest struct {
 	Queues []QueueName `json:"queues,omitempty"`
 	// At most this many jobs. Default: 1.
 	Limit *int64 `json:"limit,omitempty"`
-	// How long the jobs are this claimant's. Default: the queue's.
+	// How long the leases run (visibility timeout). Default: the queue's.
 	LeaseSeconds *float64 `json:"lease_seconds,omitempty"`
-	// How long to wait for a first job when there is none; the client must be as patient. Default: 0.
+	// How long to wait for a first job when there is none; the timeout of the client must be longer. Default: 0.
 	WaitSeconds *float64 `json:"wait_seconds,omitempty"`
-	// Who claims, for those who look at the job.
+	// The name of the worker, shown with the job.
 	Worker *string `json:"worker,omitempty"`
 	// A name for this claim, new for each: while a lease of it runs, the same request is answered those leases again, so that a lost reply loses none. A repeat while the first still waits takes its place.
 	ClaimID *string `json:"claim_id,omitempty"`
 	PayloadFormat *PayloadFormat `json:"payload_format,omitempty"`
 }
 
-// Count: To how many jobs something was done.
+// Count: How many jobs were changed.
 type Count struct {
-	// How many jobs it was done to.
+	// How many jobs.
 	Count int64 `json:"count"`
 }
 
@@ -141,7 +141,7 @@ type Explanation struct {
 	// The id of the job.
 	ID string `json:"id"`
 	State JobState `json:"state"`
-	// Why a job is not running. `next_in_line`: it can be claimed, `ahead` others go before it. `delayed`: until its `run_at`. `backing_off`: after a failed attempt. `behind_in_group`: others of its group go before it. `queue_paused`, `max_leased_reached`, `rate_limited`: the queue hands out none. `leased`: it is running. `dead`, `completed`, `cancelled`: it is finished.
+	// Why a job is not running. `next_in_line`: it can be claimed, `ahead` others go before it. `delayed`: until its `run_at`. `backing_off`: after a failed attempt. `behind_in_group`: others of its group go before it. `queue_paused`, `max_leased_reached`, `rate_limited`: claims get none of the queue. `leased`: it is running. `dead`, `completed`, `cancelled`: it is finished.
 	Code string `json:"code"`
 	// The reason in words, for people.
 	Detail string `json:"detail"`
@@ -153,7 +153,7 @@ type Explanation struct {
 	BlockingJobID *string `json:"blocking_job_id,omitempty"`
 	// Who has it, as the claim named it.
 	Worker *string `json:"worker,omitempty"`
-	// What its last failure said.
+	// The error of its last failure.
 	LastError *string `json:"last_error,omitempty"`
 }
 
@@ -165,7 +165,7 @@ type ExtendItem struct {
 	LeaseToken string `json:"lease_token"`
 	// The lease runs this long from now.
 	LeaseSeconds float64 `json:"lease_seconds"`
-	// How far the work is, for those who look at the job; up to 64 KiB.
+	// The progress of the work, shown with the job; up to 64 KiB.
 	Progress json.RawMessage `json:"progress,omitempty"`
 }
 
@@ -175,7 +175,7 @@ type ExtendRequest struct {
 	LeaseToken string `json:"lease_token"`
 	// The lease runs this long from now.
 	LeaseSeconds float64 `json:"lease_seconds"`
-	// How far the work is, for those who look at the job; up to 64 KiB.
+	// The progress of the work, shown with the job; up to 64 KiB.
 	Progress json.RawMessage `json:"progress,omitempty"`
 }
 
@@ -253,17 +253,17 @@ type Job struct {
 	RunAt string `json:"run_at"`
 	// When it was enqueued.
 	CreatedAt string `json:"created_at"`
-	// When it is given to somebody else, unless settled or extended before.
+	// When the lease runs out, unless it is settled or extended before.
 	LeaseExpiresAt *string `json:"lease_expires_at"`
 	// Who holds it, or completed it, as the claim named it.
 	Worker *string `json:"worker"`
-	// What its last failure said; 16 KiB at most.
+	// The error of its last failure; 16 KiB at most.
 	LastError *string `json:"last_error"`
 	// What its worker last reported by `extend`.
 	Progress json.RawMessage `json:"progress"`
 	// What its worker returned by `ack`.
 	Result json.RawMessage `json:"result"`
-	// When it was completed, cancelled or found dead.
+	// When it was completed or cancelled, or became dead.
 	FinishedAt *string `json:"finished_at"`
 	// As it was sent; in `GET /jobs/{id}`, and in lists with `include=payload`.
 	Payload json.RawMessage `json:"payload,omitempty"`
@@ -286,13 +286,13 @@ type JobChange struct {
 	Priority *int64 `json:"priority,omitempty"`
 	// When the job becomes ready (RFC 3339, with an offset), within 366 days; the past means now. It changes nothing of a dead job, which waits to be retried.
 	RunAt *string `json:"run_at,omitempty"`
-	// How often it is tried; more than the attempts of a job that waits so far.
+	// How many attempts it has; more than a waiting job has had so far.
 	MaxAttempts *int64 `json:"max_attempts,omitempty"`
-	// How long from now it may be claimed.
+	// It expires if nobody claims it within this time.
 	ExpiresInSeconds *float64 `json:"expires_in_seconds,omitempty"`
 }
 
-// JobFilter: Which jobs of a queue: those for which all of it holds.
+// JobFilter: Which jobs of a queue: those that match all of it.
 type JobFilter struct {
 	// Jobs in which states. `cancel`: any but `completed` and `cancelled`. `retry`: `dead`, `scheduled`. `delete`: any but `leased`. `move`: `scheduled`, `ready`, `blocked`, `dead`.
 	States []JobState `json:"states"`
@@ -376,14 +376,14 @@ type JobSpec struct {
 	DelaySeconds *float64 `json:"delay_seconds,omitempty"`
 	// When the job becomes ready (RFC 3339, with an offset), within 366 days; the past means now.
 	RunAt *string `json:"run_at,omitempty"`
-	// How often it is tried. Default: the queue's.
+	// How many attempts it has. Default: the queue's.
 	MaxAttempts *int64 `json:"max_attempts,omitempty"`
 	Backoff *Backoff `json:"backoff,omitempty"`
-	// Whose job it is, say: within one priority, the keys of a queue take turns; the jobs without one take theirs as one key more. Default: none.
+	// Its tenant or the like: within one priority, the keys of a queue take turns; the jobs without one take theirs as one key more. Default: none.
 	FairnessKey *string `json:"fairness_key,omitempty"`
 	// At most one unfinished job in the queue has this key. While one has, that one is answered, with `deduplicated`, and nothing is enqueued.
 	UniqueKey *string `json:"unique_key,omitempty"`
-	// The key also stays taken for so long after the enqueue, finished or not; only with a `unique_key`. Default: 0.
+	// How long the key also stays taken after the enqueue, finished or not; only with a `unique_key`. Default: 0.
 	UniqueForSeconds *float64 `json:"unique_for_seconds,omitempty"`
 	// Jobs of one group in one queue are handed out in order of arrival, one at a time: the next one when the one before it is completed, dead or cancelled. Default: none.
 	Group *string `json:"group,omitempty"`
@@ -410,7 +410,7 @@ type KeyPage struct {
 
 // KeyRotation: How to rotate an access key.
 type KeyRotation struct {
-	// For so long the old key goes on beside the new one. Default: 3600. 0: it is refused at once.
+	// How long the old key stays valid beside the new one. Default: 3600. 0: it is refused at once.
 	OverlapSeconds *float64 `json:"overlap_seconds,omitempty"`
 }
 
@@ -443,13 +443,13 @@ type LeasedJob struct {
 	LeaseExpiresAt string `json:"lease_expires_at"`
 	// Who holds it, or completed it, as the claim named it.
 	Worker *string `json:"worker"`
-	// What its last failure said; 16 KiB at most.
+	// The error of its last failure; 16 KiB at most.
 	LastError *string `json:"last_error"`
 	// What its worker last reported by `extend`.
 	Progress json.RawMessage `json:"progress"`
 	// What its worker returned by `ack`.
 	Result json.RawMessage `json:"result"`
-	// When it was completed, cancelled or found dead.
+	// When it was completed or cancelled, or became dead.
 	FinishedAt *string `json:"finished_at"`
 	// As it was sent, byte for byte. Only `payload_format` `text` leaves it out.
 	Payload json.RawMessage `json:"payload,omitempty"`
@@ -502,7 +502,7 @@ type NackItem struct {
 	LeaseToken string `json:"lease_token"`
 	// What went wrong; its first 16 KiB are kept as `last_error`.
 	Error *string `json:"error,omitempty"`
-	// How long the job rests. Default: what its backoff says.
+	// The delay before the retry. Default: by its backoff.
 	DelaySeconds *float64 `json:"delay_seconds,omitempty"`
 	// false: the job is dead at once, whatever attempts are left. Default: true.
 	Retry *bool `json:"retry,omitempty"`
@@ -516,7 +516,7 @@ type NackRequest struct {
 	LeaseToken string `json:"lease_token"`
 	// What went wrong; its first 16 KiB are kept as `last_error`.
 	Error *string `json:"error,omitempty"`
-	// How long the job rests. Default: what its backoff says.
+	// The delay before the retry. Default: by its backoff.
 	DelaySeconds *float64 `json:"delay_seconds,omitempty"`
 	// false: the job is dead at once, whatever attempts are left. Default: true.
 	Retry *bool `json:"retry,omitempty"`
@@ -538,7 +538,7 @@ type NewKey struct {
 	ExpiresInSeconds *float64 `json:"expires_in_seconds,omitempty"`
 }
 
-// Operation: An act on many jobs, and how far it is.
+// Operation: An operation on many jobs, with its progress.
 type Operation struct {
 	// Opaque. Newer operations have larger ids.
 	ID string `json:"id"`
@@ -556,7 +556,7 @@ type Operation struct {
 	Counted bool `json:"counted"`
 	// How many jobs matched at the call.
 	Matched int64 `json:"matched"`
-	// To how many of them it was done so far.
+	// How many of them are done so far.
 	Done int64 `json:"done"`
 	// To how many it was not done, because they had changed meanwhile, or another job has their `unique_key`, or the queue they should move to is full. Once `done`, it is all that matched and is not done.
 	Skipped int64 `json:"skipped"`
@@ -652,7 +652,7 @@ type PurgeRequest struct {
 // Queue: A queue, its configuration and how many jobs it has.
 type Queue struct {
 	Name QueueName `json:"name"`
-	// It accepts jobs and hands out none.
+	// It accepts jobs, but claims get none.
 	Paused bool `json:"paused"`
 	Config QueueConfig `json:"config"`
 	Counts QueueCounts `json:"counts"`
@@ -664,9 +664,9 @@ type Queue struct {
 
 // QueueConfig: What is left out takes its default; a limit that is left out is none.
 type QueueConfig struct {
-	// How long a lease runs that a claim asks no length for. Default: 30.
+	// The lease (visibility timeout) of a claim that names none. Default: 30.
 	LeaseSeconds *float64 `json:"lease_seconds,omitempty"`
-	// How often a job is tried that names no number itself. Default: 5.
+	// The attempts of a job that names no number. Default: 5.
 	MaxAttempts *int64 `json:"max_attempts,omitempty"`
 	Backoff *Backoff `json:"backoff,omitempty"`
 	// How long completed and cancelled jobs stay visible. Default: 0, not at all.
@@ -675,7 +675,7 @@ type QueueConfig struct {
 	DeadRetentionSeconds *float64 `json:"dead_retention_seconds,omitempty"`
 	// A job that has been ready for longer is an alert: the workers do not keep up, or nobody claims. Nothing is done to the job. Default: 300.
 	AlertAfterSeconds *float64 `json:"alert_after_seconds,omitempty"`
-	// How many jobs are leased at once at most, over all replicas. A lease counts until it is settled or revived. Default: no limit.
+	// The concurrency limit: how many jobs may be leased at once, over all replicas. A lease counts until it is settled or rescued. Default: no limit.
 	MaxLeased *int64 `json:"max_leased,omitempty"`
 	RateLimit *RateLimit `json:"rate_limit,omitempty"`
 	// With so many ready and blocked jobs, enqueues are refused (429 `queue_full`). Default: no limit.
@@ -746,7 +746,7 @@ type QueueName = string
 // QueueOverview: A queue at a glance. `counts` is left out until it was counted; `per_second` is left out for queues without metrics of their own.
 type QueueOverview struct {
 	Name QueueName `json:"name"`
-	// It accepts jobs and hands out none.
+	// It accepts jobs, but claims get none.
 	Paused bool `json:"paused"`
 	// The worst first. `dead_growing`: Jobs became dead in the last minute. `failing`: Most leases end in a failure. `nobody_claims`: A job has been ready for a minute, and nothing was claimed. `oldest_too_old`: A job has been ready for longer than alert_after_seconds. `full`: max_ready is reached: enqueues are refused. `max_leased_reached`: max_leased is reached: claims get no jobs. `paused`: Claims get no jobs.
 	Troubles []string `json:"troubles"`
@@ -948,7 +948,7 @@ type SettleResults struct {
 	Releases []SettleResult `json:"releases"`
 	// Of `extends`.
 	Extends []SettleResult `json:"extends"`
-	// With `claim`: the jobs that it leased; none is fine, too.
+	// With `claim`: the jobs that it leased; empty when there is none.
 	Jobs []LeasedJob `json:"jobs,omitempty"`
 	Problem *Problem `json:"problem,omitempty"`
 }
@@ -985,7 +985,7 @@ type Workers struct {
 	Complete bool `json:"complete"`
 }
 
-// GetHealth: Does the process live?.
+// GetHealth: Is the process alive?.
 func (c *Client) GetHealth(ctx context.Context) (*Health, error) {
 	call := newCall("GET", "/healthz", nil)
 	var answer Health
@@ -1005,7 +1005,7 @@ func (c *Client) GetReadiness(ctx context.Context) (*Health, error) {
 	return &answer, nil
 }
 
-// GetVersion: Which Dibs is this?.
+// GetVersion: The versions of this Dibs.
 func (c *Client) GetVersion(ctx context.Context) (*Version, error) {
 	call := newCall("GET", "/version", nil)
 	var answer Version
@@ -1027,9 +1027,9 @@ func (c *Client) GetMetrics(ctx context.Context) (*string, error) {
 
 // EnqueueJobOptions: what EnqueueJob may be told.
 type EnqueueJobOptions struct {
-	// Makes a repetition safe: within 24 hours, the same key with an equal body is answered what the first request was, with `Idempotent-Replayed: true`, and no job is enqueued again; with another body it is refused at once. Bodies are equal when they are the same JSON, with the members of objects in any order and white space anywhere; numbers and strings count by their text. Refusals are not remembered. A random UUID serves well; the whole value counts, quotation marks included.
+	// Makes a repeat safe: within 24 hours, the same key with an equal body is answered what the first request was, with `Idempotent-Replayed: true`, and no job is enqueued again; with another body it is refused at once. Bodies are equal when they are the same JSON, with the members of objects in any order and white space anywhere; numbers and strings count by their text. Refusals are not remembered. A random UUID serves well; the whole value counts, quotation marks included.
 	IdempotencyKey *string
-	// Preferences (RFC 7240). `wait=20` asks to be answered with the finished job, if it finishes within so many seconds (whole ones, up to 60); the client must be as patient. Others are ignored.
+	// Preferences (RFC 7240). `wait=20` asks to be answered with the finished job, if it finishes within so many seconds (whole ones, up to 60); the timeout of the client must be longer. Others are ignored.
 	Prefer *string
 }
 
@@ -1107,7 +1107,7 @@ func (c *Client) ListJobs(ctx context.Context, options *ListJobsOptions) (*JobPa
 
 // EnqueueJobsOptions: what EnqueueJobs may be told.
 type EnqueueJobsOptions struct {
-	// Makes a repetition safe: within 24 hours, the same key with an equal body is answered what the first request was, with `Idempotent-Replayed: true`, and no job is enqueued again; with another body it is refused at once. Bodies are equal when they are the same JSON, with the members of objects in any order and white space anywhere; numbers and strings count by their text. Refusals are not remembered. A random UUID serves well; the whole value counts, quotation marks included.
+	// Makes a repeat safe: within 24 hours, the same key with an equal body is answered what the first request was, with `Idempotent-Replayed: true`, and no job is enqueued again; with another body it is refused at once. Bodies are equal when they are the same JSON, with the members of objects in any order and white space anywhere; numbers and strings count by their text. Refusals are not remembered. A random UUID serves well; the whole value counts, quotation marks included.
 	IdempotencyKey *string
 }
 
@@ -1126,12 +1126,12 @@ func (c *Client) EnqueueJobs(ctx context.Context, body JobSpecList, options *Enq
 
 // GetJobOptions: what GetJob may be told.
 type GetJobOptions struct {
-	// How long to wait for the end of the job; the client must be as patient.
+	// How long to wait for the end of the job; the timeout of the client must be longer.
 	WaitSeconds *float64
 	PayloadFormat *PayloadFormat
 }
 
-// GetJob: Look at a job, or wait for its end.
+// GetJob: Get a job, or wait until it is finished.
 func (c *Client) GetJob(ctx context.Context, id string, options *GetJobOptions) (*Job, error) {
 	call := newCall("GET", "/jobs/" + url.PathEscape(id), nil)
 	if options != nil {
@@ -1273,7 +1273,7 @@ func (c *Client) ReleaseJob(ctx context.Context, id string, body ReleaseRequest)
 	return &answer, nil
 }
 
-// ExtendLease: Run a lease on from now.
+// ExtendLease: Extend a lease.
 func (c *Client) ExtendLease(ctx context.Context, id string, body ExtendRequest) (*Extended, error) {
 	call := newCall("POST", "/jobs/" + url.PathEscape(id) + "/extend", body)
 	var answer Extended
@@ -1318,7 +1318,7 @@ func (c *Client) ListQueues(ctx context.Context, options *ListQueuesOptions) (*Q
 	return &answer, nil
 }
 
-// GetQueue: Look at a queue.
+// GetQueue: Get a queue.
 func (c *Client) GetQueue(ctx context.Context, queue string) (*Queue, error) {
 	call := newCall("GET", "/queues/" + url.PathEscape(queue), nil)
 	var answer Queue
@@ -1353,7 +1353,7 @@ func (c *Client) DeleteQueue(ctx context.Context, queue string, options *DeleteQ
 	return c.do(ctx, call, nil)
 }
 
-// PauseQueue: Hand out no more jobs.
+// PauseQueue: Pause a queue.
 func (c *Client) PauseQueue(ctx context.Context, queue string) (*Queue, error) {
 	call := newCall("POST", "/queues/" + url.PathEscape(queue) + "/pause", nil)
 	var answer Queue
@@ -1363,7 +1363,7 @@ func (c *Client) PauseQueue(ctx context.Context, queue string) (*Queue, error) {
 	return &answer, nil
 }
 
-// ResumeQueue: Hand out jobs again.
+// ResumeQueue: Resume a queue.
 func (c *Client) ResumeQueue(ctx context.Context, queue string) (*Queue, error) {
 	call := newCall("POST", "/queues/" + url.PathEscape(queue) + "/resume", nil)
 	var answer Queue
@@ -1430,7 +1430,7 @@ func (c *Client) ListOperations(ctx context.Context, options *ListOperationsOpti
 	return &answer, nil
 }
 
-// GetOperation: Look at an operation.
+// GetOperation: Get an operation.
 func (c *Client) GetOperation(ctx context.Context, id string) (*Operation, error) {
 	call := newCall("GET", "/operations/" + url.PathEscape(id), nil)
 	var answer Operation
@@ -1514,7 +1514,7 @@ func (c *Client) ListSchedules(ctx context.Context, options *ListSchedulesOption
 	return &answer, nil
 }
 
-// GetSchedule: Look at a schedule.
+// GetSchedule: Get a schedule.
 func (c *Client) GetSchedule(ctx context.Context, name string) (*Schedule, error) {
 	call := newCall("GET", "/schedules/" + url.PathEscape(name), nil)
 	var answer Schedule

@@ -69,7 +69,7 @@ export const UNSUBSCRIBED = 'unsubscribed';
 export const QUEUES: DemoQueue[] = [
   {
     name: 'demo.mail',
-    shows: 'goes well: some jobs are delayed, some fail and are tried again',
+    shows: 'mostly goes well: some jobs are delayed, some fail and are tried again',
     config: { ...shared, backoff: { kind: 'exponential', base_seconds: 2, max_seconds: 60 } },
     jobs: {
       perSecond: 2,

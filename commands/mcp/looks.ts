@@ -38,7 +38,7 @@ export const LOOKS: Tool[] = [
   }),
   tool({
     name: 'get_queue',
-    title: 'Look at a queue',
+    title: 'Get a queue',
     description:
       'Its configuration (times in seconds), how many jobs it has in each state, whether it is paused, and the age of its oldest ready job.',
     input: queue,
@@ -114,7 +114,7 @@ export const LOOKS: Tool[] = [
   }),
   tool({
     name: 'get_operation',
-    title: 'Look at an operation',
+    title: 'Get an operation',
     description: 'How many jobs it matched, and to how many it was done.',
     input: { operation_id: id('The id of an operation.') },
     run: (client, { operation_id }) => getOperation(client, operation_id),

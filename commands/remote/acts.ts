@@ -99,7 +99,7 @@ const withAct = (command: Command, verb: OperationRequest['verb']): Command => {
 };
 
 const COUNTED =
-  'It counts the jobs first, and asks. It goes on by itself when this command is gone: see `dibs operations`.';
+  'It counts the jobs first, and asks. It runs in the background, also after this command has ended: see `dibs operations`.';
 
 export function add({ program, act }: Cli): void {
   examples(
@@ -108,7 +108,7 @@ export function add({ program, act }: Cli): void {
         .command('retry [ids...]')
         .summary('make dead or scheduled jobs ready')
         .description(
-          `Makes dead or scheduled jobs ready, with all their attempts: those of the ids, or with --queue all that match.\n\nWith --queue: ${COUNTED}`,
+          `Makes dead or scheduled jobs ready, with their attempts reset to 0: those of the ids, or with --queue all that match.\n\nWith --queue: ${COUNTED}`,
         )
         .option('--queue <queue>', 'all jobs of this queue that match'),
       'retry',
@@ -122,7 +122,7 @@ export function add({ program, act }: Cli): void {
         .command('cancel [ids...]')
         .summary('cancel jobs')
         .description(
-          `Cancels jobs: those of the ids, or with --queue all that match. A leased one stays with its worker, who is told.\n\nWith --queue: ${COUNTED}`,
+          `Cancels jobs: those of the ids, or with --queue all that match. A leased job stays with its worker, which is told.\n\nWith --queue: ${COUNTED}`,
         )
         .option('--queue <queue>', 'all jobs of this queue that match'),
       'cancel',

@@ -148,9 +148,9 @@ export function add({ program, act }: Cli): void {
   examples(
     program
       .command('bench')
-      .summary('how fast it is here, with percentiles')
+      .summary('measure jobs a second and latencies')
       .description(
-        'Puts jobs through a queue of its own, and deletes it: how many jobs a second are enqueued, claimed and acked from this machine, and how long the requests take. It is load: think before you run it where others work.',
+        'Puts jobs through a queue of its own, and deletes it: how many jobs a second are enqueued, claimed and acked from this machine, and how long the requests take. It is heavy load: think before you run it where others work.',
       )
       .option('--jobs <n>', 'how many', number(1, 1_000_000), 2000)
       .option('--concurrency <n>', 'how many requests at once', number(1, 1000), 16)

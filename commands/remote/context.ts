@@ -70,7 +70,7 @@ async function remove(session: Session, _options: object, name: string): Promise
 export function add({ program, act }: Cli): void {
   const context = program
     .command('context')
-    .summary('remember where a Dibs is, by name')
+    .summary('save addresses and keys by name')
     .description(
       'Keeps addresses and keys by name, in ~/.config/dibs/config.json (or DIBS_CONFIG), which only you may read.\n\n' +
         'A command talks to: --context or DIBS_CONTEXT; else DIBS_URL with DIBS_KEY or DIBS_KEY_FILE; else the context in use; else http://127.0.0.1:8080.',
@@ -83,18 +83,18 @@ export function add({ program, act }: Cli): void {
   examples(
     context
       .command('set <name>')
-      .summary('remember a context, or change it')
+      .summary('create or change a context')
       .option('--url <url>', 'where Dibs is')
       .option('--key-file <file>', 'a file with its access key or token ("-": standard input)')
       .action(act(set)),
     'dibs context set prod --url https://dibs.example.com --key-file ./key',
   );
   examples(
-    context.command('use <name>').summary('talk to this one from now on').action(act(use)),
+    context.command('use <name>').summary('use this context from now on').action(act(use)),
     'dibs context use prod',
   );
   examples(
-    context.command('delete <name>').summary('forget a context').action(act(remove)),
+    context.command('delete <name>').summary('delete a context').action(act(remove)),
     'dibs context delete prod',
   );
 }

@@ -30,7 +30,7 @@ const TALLY_MS = 1000;
 
 const LOOK: [command: string, what: string][] = [
   ['dibs top', 'all queues, those with trouble first'],
-  ['dibs jobs --queue demo.payments --state dead', 'what failed for good'],
+  ['dibs jobs --queue demo.payments --state dead', 'jobs that are dead'],
   ['dibs history JOB', 'what happened to one of these'],
   ['dibs explain --queue demo.webhooks', 'why a claim gets nothing'],
   ['dibs retry --queue demo.payments --error-contains timeout', 'try some again'],
@@ -141,12 +141,12 @@ export function add({ program, act }: Cli): void {
   examples(
     program
       .command('demo')
-      .summary('fill a Dibs with life, to look at')
+      .summary('fill a Dibs with example queues, workers and failures')
       .description(
         'Makes eight queues with producers, workers, failures, a schedule, groups and a batch, so that there is something to look at. It starts a Dibs where none runs. It makes nothing but the queues "demo.*" that it lists and the schedule "demo.reports", and needs the scope admin where there are keys.',
       )
       .option('--seconds <n>', `how long (default: ${SECONDS})`, number(1, 86_400))
-      .option('--stop', 'end it, and take away what it made')
+      .option('--stop', 'end it, and delete what it made')
       .action(act(demo)),
     'dibs demo',
     'dibs demo --stop',

@@ -80,7 +80,7 @@ export function add({ program, act }: Cli): void {
       .command('edit <id>')
       .summary('change a job that waits or is dead')
       .description(
-        'Opens the payload, headers, priority, time and attempts of a job in $VISUAL or $EDITOR, and changes what you change. What is refused stays in a file.',
+        'Opens the payload, headers, priority, time and attempts of a job in $VISUAL or $EDITOR, and saves what you changed. If that is refused, your text is kept in a file.',
       )
       .option('--retry', 'make the job ready afterwards')
       .action(act(edit)),

@@ -135,8 +135,11 @@ export function add({ program, act }: Cli): void {
     .option('--text', 'the payload is text, and is sent as a string')
     .option('--ndjson <file>', 'one job for each line, which is its payload ("-": standard input)')
     .option('--specs <file>', 'one job for each line, which is what POST /jobs takes ("-": standard input)')
-    .option('--wait-seconds <n>', 'wait so long for the end of the job, up to 60', number(0, 60))
-    .option('--idempotency-key <key>', 'the same key again enqueues nothing more (a new one)');
+    .option('--wait-seconds <n>', 'wait up to this long for the job to finish, 60 at most', number(0, 60))
+    .option(
+      '--idempotency-key <key>',
+      'a repeat with the same key enqueues nothing more (default: a new key)',
+    );
   examples(
     withJobOptions(command),
     `dibs enqueue mail '{"to": "ada@example.com"}'`,

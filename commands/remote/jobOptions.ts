@@ -17,17 +17,27 @@ interface JobOption {
 /** The fields of a new job that have an option of their name, as `POST /jobs` takes them. */
 const OPTIONS: JobOption[] = [
   { field: 'priority', value: '<n>', says: 'from -100 to 100, higher first', parse: number(-100, 100) },
-  { field: 'delay_seconds', value: '<n>', says: 'how long from now it becomes ready', parse: number() },
+  { field: 'delay_seconds', value: '<n>', says: 'delay before it becomes ready', parse: number() },
   { field: 'run_at', value: '<time>', says: 'when it becomes ready (RFC 3339)' },
-  { field: 'max_attempts', value: '<n>', says: "how often it is tried (the queue's)", parse: number(1) },
+  {
+    field: 'max_attempts',
+    value: '<n>',
+    says: "how many attempts it has (default: the queue's)",
+    parse: number(1),
+  },
   { field: 'unique_key', value: '<key>', says: 'at most one unfinished job of the queue has it' },
-  { field: 'unique_for_seconds', value: '<n>', says: 'the key stays taken for so long', parse: number() },
-  { field: 'group', value: '<group>', says: 'its jobs go one at a time, in order' },
-  { field: 'fairness_key', value: '<key>', says: 'the keys of a queue take turns' },
+  {
+    field: 'unique_for_seconds',
+    value: '<n>',
+    says: 'how long the key stays taken after the enqueue',
+    parse: number(),
+  },
+  { field: 'group', value: '<group>', says: 'jobs of one group run one at a time, in order' },
+  { field: 'fairness_key', value: '<key>', says: 'its tenant or the like: keys take turns' },
   {
     field: 'expires_in_seconds',
     value: '<n>',
-    says: 'it is dead when nobody claims it for so long',
+    says: 'it becomes dead if nobody claims it within this time',
     parse: number(),
   },
 ];

@@ -175,7 +175,7 @@ export function add({ program, act }: Cli): void {
         program
           .command('jobs')
           .summary('list jobs')
-          .description('Lists jobs, newest first. All filters must hold.')
+          .description('Lists jobs, newest first. They match all filters.')
           .option('--queue <queue>', 'only those of this queue')
           .option('--state <state>', `only those in this state: ${JOB_STATES.join(', ')}`)
           .option('--unique-key <key>', 'only those with this key')
@@ -190,10 +190,12 @@ export function add({ program, act }: Cli): void {
   examples(
     program
       .command('job <id>')
-      .summary('look at a job')
-      .description('Shows all of a job. With --json or --payload, the payload is exactly as it was sent.')
+      .summary('show a job')
+      .description(
+        'Shows a job with all its fields. With --json or --payload, the payload is exactly as it was sent.',
+      )
       .option('--payload', 'only its payload')
-      .option('--wait-seconds <n>', 'wait so long for its end, up to 60', number(0, 60))
+      .option('--wait-seconds <n>', 'wait up to this long for it to finish, 60 at most', number(0, 60))
       .action(act(job)),
     'dibs job 01a1f5c2-77aa-7000-8000-0000000000c1',
   );

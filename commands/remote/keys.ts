@@ -128,7 +128,7 @@ export function add({ program, act }: Cli): void {
       .summary('create a key and print it')
       .option('--scope <scope>', `what it may do: ${SCOPES.join(', ')}; may be given several times`, several)
       .option('--queue <pattern>', 'where: "mail", "mail.*", "*" (all); may be given several times', several)
-      .option('--expires-in-seconds <n>', 'when it ends (never)', number(1))
+      .option('--expires-in-seconds <n>', 'when it expires (default: never)', number(1))
       .action(act(create)),
     'dibs keys create mailer --scope produce --queue "mail.*"',
   );

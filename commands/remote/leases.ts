@@ -110,15 +110,15 @@ export function add({ program, act }: Cli): void {
   examples(
     program
       .command('claim [queues...]')
-      .summary('lease jobs')
+      .summary('claim jobs: get leases on them')
       .description(
-        'Leases jobs, and prints each with the token that settles it. Earlier queues go first. The status is 4 when there was no job.\n\n' +
+        'Claims jobs, and prints each with its lease token. Earlier queues go first. The exit status is 4 when there was no job.\n\n' +
           'To run a command for each job, use `dibs work`.',
       )
-      .option('--limit <n>', 'at most so many jobs', number(1, 1000), 1)
-      .option('--lease-seconds <n>', "how long the jobs are yours (the queue's)", number(1))
+      .option('--limit <n>', 'how many jobs at most', number(1, 1000), 1)
+      .option('--lease-seconds <n>', "how long the leases run (default: the queue's)", number(1))
       .option('--wait-seconds <n>', 'how long to wait for a first job, up to 60', number(0, 60), 0)
-      .option('--worker <name>', 'shown to people who look at the job')
+      .option('--worker <name>', 'the name of this worker, shown with the job')
       .action(act(claim)),
     'dibs claim mail --lease-seconds 300',
     'dibs claim mail --json | jq -r \'.jobs[] | .id + " " + .lease_token\'',
@@ -126,9 +126,9 @@ export function add({ program, act }: Cli): void {
   examples(
     program
       .command('ack <id> <token>')
-      .summary('a claimed job is done')
-      .description('Settles a claimed job: it is done.')
-      .option('--result <json>', 'what came out; kept where the queue keeps finished jobs')
+      .summary('report that a claimed job is done')
+      .description('Acknowledges a claimed job: its work is done.')
+      .option('--result <json>', 'the result of the job; kept for the retention of its queue')
       .option('--text', 'the result is text, and is sent as a string')
       .action(act(ack)),
     `dibs ack 01a1f5c2-77aa-7000-8000-0000000000c1 f3k9... --result '{"sent": true}'`,
@@ -136,11 +136,11 @@ export function add({ program, act }: Cli): void {
   examples(
     program
       .command('nack <id> <token>')
-      .summary('a claimed job failed')
-      .description('Settles a claimed job: it failed, and is tried again while it has attempts left.')
+      .summary('report that a claimed job failed')
+      .description('Reports that a claimed job failed. It is retried while it has attempts left.')
       .option('--error <text>', 'what went wrong')
-      .option('--no-retry', 'it is dead at once')
-      .option('--delay-seconds <n>', 'how long it rests (its backoff)', number())
+      .option('--no-retry', 'do not retry it: it is dead')
+      .option('--delay-seconds <n>', 'delay before the retry (default: its backoff)', number())
       .action(act(nack)),
     'dibs nack 01a1f5c2-77aa-7000-8000-0000000000c1 f3k9... --error "SMTP 421" --delay-seconds 60',
   );
@@ -148,17 +148,17 @@ export function add({ program, act }: Cli): void {
     program
       .command('release <id> <token>')
       .summary('give a claimed job back')
-      .description('Gives a claimed job back unworked. Its attempt is not charged.')
-      .option('--delay-seconds <n>', 'how long from now it becomes ready again', number())
+      .description('Gives a claimed job back without working on it. No attempt is charged.')
+      .option('--delay-seconds <n>', 'delay before it becomes ready again', number())
       .action(act(release)),
     'dibs release 01a1f5c2-77aa-7000-8000-0000000000c1 f3k9...',
   );
   examples(
     program
       .command('extend <id> <token>')
-      .summary('run a lease on')
-      .description('Lets the lease of a claimed job run on from now.')
-      .requiredOption('--lease-seconds <n>', 'for so long', number(1))
+      .summary('extend a lease')
+      .description('Extends the lease of a claimed job, as a heartbeat does.')
+      .requiredOption('--lease-seconds <n>', 'how long the lease runs from now', number(1))
       .action(act(extend)),
     'dibs extend 01a1f5c2-77aa-7000-8000-0000000000c1 f3k9... --lease-seconds 300',
   );

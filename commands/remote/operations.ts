@@ -79,9 +79,9 @@ async function stop(session: Session, _options: object, id: string): Promise<num
 export function add({ program, act }: Cli): void {
   const operations = program
     .command('operations')
-    .summary('acts on many jobs, and how far they are')
+    .summary('operations on many jobs, and their progress')
     .description(
-      'Acts on many jobs: those that `dibs cancel`, `retry`, `delete` and `move` started, and others.',
+      'Operations on many jobs: those that `dibs cancel`, `retry`, `delete` and `move` started, and others.',
     )
     .helpCommand(false);
   examples(
@@ -97,13 +97,13 @@ export function add({ program, act }: Cli): void {
   examples(
     operations
       .command('show <id>')
-      .summary('look at one')
+      .summary('show one')
       .option('--wait', 'wait for its end')
       .action(act(show)),
     'dibs operations show 01a1f5c2-77aa-7000-8000-0000000000c1 --wait',
   );
   examples(
-    operations.command('stop <id>').summary('stop one; what it did stays done').action(act(stop)),
+    operations.command('stop <id>').summary('stop one; what it has done is not undone').action(act(stop)),
     'dibs operations stop 01a1f5c2-77aa-7000-8000-0000000000c1',
   );
 }

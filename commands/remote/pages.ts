@@ -11,8 +11,8 @@ export interface PageOptions {
 
 export const withPages = (command: Command): Command =>
   command
-    .option('--limit <n>', 'how many a page has at most', number(1, 1000), 50)
-    .option('--cursor <cursor>', 'the page that begins there')
+    .option('--limit <n>', 'page size', number(1, 1000), 50)
+    .option('--cursor <cursor>', 'the page at this cursor')
     .option('--all', 'all pages; with --json each page is a line');
 
 /** How many items a page has: each has one list. */

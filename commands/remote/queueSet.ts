@@ -87,19 +87,19 @@ export function addQueueSet(queue: Command, { act }: Cli): void {
       .command('set <name>')
       .summary('configure a queue')
       .description(
-        'Sets what is given, and leaves the rest of the configuration as it is. "none" takes a limit away, or gives a field its default. A queue that does not exist is created.',
+        'Sets what is given, and leaves the rest of the configuration as it is. "none" removes a limit, or resets a field to its default. A queue that does not exist is created.',
       )
-      .option('--lease-seconds <n>', 'how long a lease runs that a claim asks no length for', setting)
-      .option('--max-attempts <n>', 'how often a job is tried', setting)
+      .option('--lease-seconds <n>', 'lease (visibility timeout) of claims that name none', setting)
+      .option('--max-attempts <n>', 'attempts of jobs that name no number', setting)
       .option('--retention-seconds <n>', 'how long completed and cancelled jobs stay visible', setting)
       .option('--dead-retention-seconds <n>', 'how long dead jobs are kept', setting)
       .option('--alert-after-seconds <n>', 'a job that is ready for longer is an alert', setting)
-      .option('--max-leased <n>', 'how many jobs are leased at once at most', setting)
-      .option('--max-ready <n>', 'with so many waiting jobs, enqueues are refused', setting)
-      .option('--rate-limit <jobs/seconds>', 'how many jobs are claimed at most in any window', rate)
+      .option('--max-leased <n>', 'concurrency limit: jobs leased at once, over all workers', setting)
+      .option('--max-ready <n>', 'most waiting jobs: at this number, enqueues are refused', setting)
+      .option('--rate-limit <jobs/seconds>', 'most jobs claimed in any window', rate)
       .option('--backoff <kind>', 'exponential, linear or constant')
-      .option('--backoff-base-seconds <n>', 'the first delay after a failed attempt', number())
-      .option('--backoff-max-seconds <n>', 'the longest one', number())
+      .option('--backoff-base-seconds <n>', 'delay before the first retry', number())
+      .option('--backoff-max-seconds <n>', 'longest delay before a retry', number())
       .action(act(set)),
     'dibs queue set mail --max-leased 20 --rate-limit 100/60',
     'dibs queue set mail --max-leased none',

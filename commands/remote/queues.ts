@@ -88,7 +88,7 @@ async function resume(session: Session, _options: object, names: string[]): Prom
   for (const name of names)
     session.show(
       await session.ask((caller) => resumeQueue(caller, name)),
-      () => shown`${name} hands out jobs again.\n`,
+      () => shown`${name} is resumed.\n`,
     );
 }
 
@@ -158,12 +158,12 @@ export function add(cli: Cli): void {
   );
   const queue = program
     .command('queue')
-    .summary('look at a queue, configure or delete it')
+    .summary('show, configure or delete a queue')
     .description('`dibs queue NAME` shows a queue, its configuration, and what a claim would get now.')
     .usage('<name> | set <name> [options] | delete <name> [options]')
     .helpCommand(false);
   examples(
-    queue.command('show <name>', { isDefault: true }).summary('look at a queue').action(act(show)),
+    queue.command('show <name>', { isDefault: true }).summary('show a queue').action(act(show)),
     'dibs queue mail',
   );
   addQueueSet(queue, cli);
@@ -180,17 +180,17 @@ export function add(cli: Cli): void {
   examples(
     program
       .command('pause <queues...>')
-      .summary('hand out no more jobs of a queue')
-      .description('A paused queue accepts jobs and hands out none. Jobs that are leased go on.')
-      .option('--create', 'make a queue that is not there, paused from its beginning')
+      .summary('pause a queue: claims get none of its jobs')
+      .description('A paused queue accepts jobs, but claims get none. Jobs that are leased go on.')
+      .option('--create', 'create the queue, paused, if there is none')
       .action(act(pause)),
     'dibs pause mail',
   );
   examples(
     program
       .command('resume <queues...>')
-      .summary('hand out jobs of a queue again')
-      .description('Lets a paused queue hand out jobs again.')
+      .summary('resume a queue')
+      .description('Lets claims get jobs of a paused queue again.')
       .action(act(resume)),
     'dibs resume mail',
   );
@@ -213,7 +213,7 @@ export function add(cli: Cli): void {
       .description(
         'Makes the dead jobs of a queue ready again, oldest first. For more filters, see `dibs retry --queue`.',
       )
-      .option('--limit <n>', 'at most so many', number(1))
+      .option('--limit <n>', 'how many jobs at most', number(1))
       .option('--error-contains <text>', 'only those whose last error contains this')
       .action(act(redrive)),
     'dibs redrive mail --error-contains "SMTP 421"',

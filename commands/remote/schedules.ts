@@ -114,7 +114,7 @@ export function add({ program, act }: Cli): void {
     'dibs schedules',
   );
   examples(
-    schedules.command('show <name>').summary('look at a schedule').action(act(show)),
+    schedules.command('show <name>').summary('show a schedule').action(act(show)),
     'dibs schedules show nightly',
   );
   examples(
@@ -123,17 +123,17 @@ export function add({ program, act }: Cli): void {
         .command('put <name> [payload]')
         .summary('create a schedule, or replace it whole')
         .requiredOption('--cron <cron>', 'when it ticks, such as "0 3 * * *"')
-        .option('--timezone <zone>', 'the zone whose clocks it goes by (UTC)')
-        .option('--queue <queue>', 'where its jobs go (default)')
-        .option('--paused', 'it does not tick yet')
+        .option('--timezone <zone>', 'the time zone of the cron (default: UTC)')
+        .option('--queue <queue>', 'the queue of its jobs (default: "default")')
+        .option('--paused', 'create it paused')
         .option('--file <file>', 'the payload is in this file ("-": standard input)')
         .option('--text', 'the payload is text, and is sent as a string'),
     ).action(act(put)),
     `dibs schedules put nightly --cron "0 3 * * *" --timezone Europe/Berlin --queue reports '{"kind": "daily"}'`,
   );
   for (const [verb, paused, summary] of [
-    ['pause', true, 'let a schedule not tick'],
-    ['resume', false, 'let a schedule tick again'],
+    ['pause', true, 'pause a schedule'],
+    ['resume', false, 'resume a schedule'],
   ] as const)
     examples(
       schedules

@@ -81,9 +81,9 @@ export function add({ program, act }: Cli): void {
   examples(
     program
       .command('tail')
-      .summary('jobs as they finish or die')
+      .summary('print jobs as they finish or become dead')
       .description(
-        `Prints jobs as they finish or die, until Ctrl-C. Completed and cancelled ones can be seen only in queues that keep them: see retention_seconds. It looks at the ${MOST} newest jobs of each state, by the time of their enqueue.`,
+        `Prints jobs as they finish or become dead, until Ctrl-C. Completed and cancelled ones can be seen only in queues that keep them: see retention_seconds. It looks at the ${MOST} newest jobs of each state, by the time of their enqueue.`,
       )
       .option('--queue <queue>', 'only those of this queue')
       .addOption(
@@ -93,7 +93,7 @@ export function add({ program, act }: Cli): void {
           'dead',
         ]),
       )
-      .option('--lines <n>', 'how many of before to begin with', number(0, MOST), 10)
+      .option('--lines <n>', 'how many earlier jobs to show first', number(0, MOST), 10)
       .option('--interval <seconds>', 'how often to look', number(0.2, 3600), 2)
       .action(act(tail)),
     'dibs tail --queue mail --state dead',

@@ -7,7 +7,7 @@ const code = oneOf(EXPLAIN_CODES, {
   description:
     'Why a job is not running. `next_in_line`: it can be claimed, `ahead` others go before it. `delayed`: until its ' +
     '`run_at`. `backing_off`: after a failed attempt. `behind_in_group`: others of its group go before it. `queue_paused`, ' +
-    '`max_leased_reached`, `rate_limited`: the queue hands out none. `leased`: it is running. `dead`, `completed`, ' +
+    '`max_leased_reached`, `rate_limited`: claims get none of the queue. `leased`: it is running. `dead`, `completed`, ' +
     '`cancelled`: it is finished.',
 });
 
@@ -28,7 +28,7 @@ export const Explanation = Type.Object(
     until: Type.Optional(time('When the reason is over, as far as can be told.')),
     blocking_job_id: Type.Optional(Type.String({ description: 'The job that is the head of its group.' })),
     worker: Type.Optional(Type.String({ description: 'Who has it, as the claim named it.' })),
-    last_error: Type.Optional(Type.String({ description: 'What its last failure said.' })),
+    last_error: Type.Optional(Type.String({ description: 'The error of its last failure.' })),
   },
   {
     $id: 'Explanation',

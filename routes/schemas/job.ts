@@ -58,7 +58,7 @@ export const Backoff = Type.Object(
     $id: 'Backoff',
     additionalProperties: false,
     description:
-      'How long a job rests after a failed attempt. What is left out takes its default: `exponential`, from 1 s to ' +
+      'The delay before a job is retried. What is left out takes its default: `exponential`, from 1 s to ' +
       '1 h, jitter 0.2.',
     examples: [{ kind: 'linear', base_seconds: 30 }],
   },
@@ -87,12 +87,14 @@ export const JobSpec = Type.Object(
         examples: [TIME_EXAMPLE],
       }),
     ),
-    max_attempts: Type.Optional(maxAttempts({ description: "How often it is tried. Default: the queue's." })),
+    max_attempts: Type.Optional(
+      maxAttempts({ description: "How many attempts it has. Default: the queue's." }),
+    ),
     backoff: Type.Optional(ref(Backoff)),
     fairness_key: Type.Optional(
       text(256, {
         description:
-          'Whose job it is, say: within one priority, the keys of a queue take turns; the jobs without one take theirs ' +
+          'Its tenant or the like: within one priority, the keys of a queue take turns; the jobs without one take theirs ' +
           'as one key more. Default: none.',
         examples: ['tenant-17'],
       }),
@@ -106,7 +108,7 @@ export const JobSpec = Type.Object(
     ),
     unique_for_seconds: Type.Optional(
       delaySeconds(
-        'The key also stays taken for so long after the enqueue, finished or not; only with a `unique_key`. Default: 0.',
+        'How long the key also stays taken after the enqueue, finished or not; only with a `unique_key`. Default: 0.',
       ),
     ),
     group: Type.Optional(
@@ -151,14 +153,14 @@ export const JobChange = Type.Object(
     ),
     max_attempts: Type.Optional(
       maxAttempts({
-        description: 'How often it is tried; more than the attempts of a job that waits so far.',
+        description: 'How many attempts it has; more than a waiting job has had so far.',
       }),
     ),
     expires_in_seconds: Type.Optional(
       decimal({
         exclusiveMinimum: 0,
         maximum: LONGEST_SECONDS,
-        description: 'How long from now it may be claimed.',
+        description: 'It expires if nobody claims it within this time.',
       }),
     ),
   },
@@ -228,14 +230,14 @@ export const jobProperties = {
   }),
   run_at: time('When the job becomes ready, or became so last.'),
   created_at: time('When it was enqueued.'),
-  lease_expires_at: nullableTime('When it is given to somebody else, unless settled or extended before.'),
+  lease_expires_at: nullableTime('When the lease runs out, unless it is settled or extended before.'),
   worker: nullable<string>('string', {
     description: 'Who holds it, or completed it, as the claim named it.',
   }),
-  last_error: nullable<string>('string', { description: 'What its last failure said; 16 KiB at most.' }),
+  last_error: nullable<string>('string', { description: 'The error of its last failure; 16 KiB at most.' }),
   progress: anyJson('What its worker last reported by `extend`.'),
   result: anyJson('What its worker returned by `ack`.'),
-  finished_at: nullableTime('When it was completed, cancelled or found dead.'),
+  finished_at: nullableTime('When it was completed or cancelled, or became dead.'),
 };
 
 const JOB_EXAMPLE = {

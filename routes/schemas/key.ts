@@ -62,7 +62,7 @@ export const KeyRotation = Type.Object(
       decimal({
         minimum: 0,
         maximum: LONGEST_SECONDS,
-        description: `For so long the old key goes on beside the new one. Default: ${KEY_OVERLAP_SECONDS}. 0: it is refused at once.`,
+        description: `How long the old key stays valid beside the new one. Default: ${KEY_OVERLAP_SECONDS}. 0: it is refused at once.`,
       }),
     ),
   },

@@ -31,17 +31,17 @@ export const ClaimRequest = Type.Object(
       Type.Integer({ minimum: 1, maximum: 1000, description: 'At most this many jobs. Default: 1.' }),
     ),
     lease_seconds: Type.Optional(
-      leaseSeconds({ description: "How long the jobs are this claimant's. Default: the queue's." }),
+      leaseSeconds({ description: "How long the leases run (visibility timeout). Default: the queue's." }),
     ),
     wait_seconds: Type.Optional(
       decimal({
         minimum: 0,
         maximum: MAX_WAIT_SECONDS,
         description:
-          'How long to wait for a first job when there is none; the client must be as patient. Default: 0.',
+          'How long to wait for a first job when there is none; the timeout of the client must be longer. Default: 0.',
       }),
     ),
-    worker: Type.Optional(text(256, { description: 'Who claims, for those who look at the job.' })),
+    worker: Type.Optional(text(256, { description: 'The name of the worker, shown with the job.' })),
     claim_id: Type.Optional(
       text(256, {
         description:
@@ -68,7 +68,7 @@ const enqueue = (description: string) =>
 const ack = {
   lease_token: leaseToken,
   result: Type.Optional(
-    anyJson("What came out; kept while the queue's `retention_seconds` last, up to 64 KiB."),
+    anyJson("The result of the job, up to 64 KiB. It is kept while the queue's `retention_seconds` last."),
   ),
   enqueue: enqueue('Jobs that follow, inserted if and only if the ack counts.'),
 };
@@ -80,7 +80,7 @@ const nack = {
       description: 'What went wrong; its first 16 KiB are kept as `last_error`.',
     }),
   ),
-  delay_seconds: Type.Optional(delaySeconds('How long the job rests. Default: what its backoff says.')),
+  delay_seconds: Type.Optional(delaySeconds('The delay before the retry. Default: by its backoff.')),
   retry: Type.Optional(
     Type.Boolean({
       description: 'false: the job is dead at once, whatever attempts are left. Default: true.',
@@ -95,7 +95,7 @@ const release = {
 const extend = {
   lease_token: leaseToken,
   lease_seconds: leaseSeconds({ description: 'The lease runs this long from now.' }),
-  progress: Type.Optional(anyJson('How far the work is, for those who look at the job; up to 64 KiB.')),
+  progress: Type.Optional(anyJson('The progress of the work, shown with the job; up to 64 KiB.')),
 };
 
 const closed = ($id: string, description: string, example: object) => ({
@@ -230,7 +230,7 @@ export const SettleResults = Type.Object(
     extends: results('Of `extends`.'),
     jobs: Type.Optional(
       Type.Array(ref(LeasedJob), {
-        description: 'With `claim`: the jobs that it leased; none is fine, too.',
+        description: 'With `claim`: the jobs that it leased; empty when there is none.',
       }),
     ),
     problem: Type.Optional(ref(Problem)),

@@ -39,7 +39,7 @@ export const JobFilter = Type.Object(
   {
     $id: 'JobFilter',
     additionalProperties: false,
-    description: 'Which jobs of a queue: those for which all of it holds.',
+    description: 'Which jobs of a queue: those that match all of it.',
     examples: [{ states: ['dead'], error_contains: 'SMTP 421' }],
   },
 );
@@ -95,7 +95,7 @@ export const Operation = Type.Object(
     }),
     counted: Type.Boolean({ description: 'It has counted all jobs that match. Until then `matched` grows.' }),
     matched: Type.Integer({ description: 'How many jobs matched at the call.' }),
-    done: Type.Integer({ description: 'To how many of them it was done so far.' }),
+    done: Type.Integer({ description: 'How many of them are done so far.' }),
     skipped: Type.Integer({
       description:
         'To how many it was not done, because they had changed meanwhile, or another job has their `unique_key`, or the queue ' +
@@ -105,7 +105,7 @@ export const Operation = Type.Object(
     created_at: time('When it was started. It touches no job that came, or came back, later.'),
     finished_at: nullableTime('When it ended.'),
   },
-  { $id: 'Operation', description: 'An act on many jobs, and how far it is.', examples: [EXAMPLE] },
+  { $id: 'Operation', description: 'An operation on many jobs, with its progress.', examples: [EXAMPLE] },
 );
 
 export const OperationPage = Type.Object(

@@ -29,7 +29,7 @@ const DRAIN =
 export const QueueOverview = Type.Object(
   {
     name: ref(QueueName),
-    paused: Type.Boolean({ description: 'It accepts jobs and hands out none.' }),
+    paused: Type.Boolean({ description: 'It accepts jobs, but claims get none.' }),
     troubles: Type.Array(oneOf(TROUBLES), {
       description: [
         'The worst first.',

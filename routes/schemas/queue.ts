@@ -49,12 +49,12 @@ export const QueueConfig = Type.Object(
   {
     lease_seconds: Type.Optional(
       leaseSeconds({
-        description: `How long a lease runs that a claim asks no length for. Default: ${DEFAULT_CONFIG.lease_seconds}.`,
+        description: `The lease (visibility timeout) of a claim that names none. Default: ${DEFAULT_CONFIG.lease_seconds}.`,
       }),
     ),
     max_attempts: Type.Optional(
       maxAttempts({
-        description: `How often a job is tried that names no number itself. Default: ${DEFAULT_CONFIG.max_attempts}.`,
+        description: `The attempts of a job that names no number. Default: ${DEFAULT_CONFIG.max_attempts}.`,
       }),
     ),
     backoff: Type.Optional(ref(Backoff)),
@@ -76,7 +76,7 @@ export const QueueConfig = Type.Object(
         minimum: 1,
         maximum: 100_000,
         description:
-          'How many jobs are leased at once at most, over all replicas. A lease counts until it is settled or revived. Default: no limit.',
+          'The concurrency limit: how many jobs may be leased at once, over all replicas. A lease counts until it is settled or rescued. Default: no limit.',
       }),
     ),
     rate_limit: Type.Optional(ref(RateLimit)),
@@ -120,7 +120,7 @@ const QUEUE_EXAMPLE = {
 export const Queue = Type.Object(
   {
     name: ref(QueueName),
-    paused: Type.Boolean({ description: 'It accepts jobs and hands out none.' }),
+    paused: Type.Boolean({ description: 'It accepts jobs, but claims get none.' }),
     config: ref(QueueConfig),
     counts: ref(QueueCounts),
     oldest_ready_age_seconds: nullable<number>('number', {
@@ -189,6 +189,6 @@ export const RedriveRequest = Type.Object(
 );
 
 export const Count = Type.Object(
-  { count: Type.Integer({ description: 'How many jobs it was done to.' }) },
-  { $id: 'Count', description: 'To how many jobs something was done.', examples: [{ count: 3 }] },
+  { count: Type.Integer({ description: 'How many jobs.' }) },
+  { $id: 'Count', description: 'How many jobs were changed.', examples: [{ count: 3 }] },
 );

@@ -8,7 +8,7 @@ export interface Subject {
   job_id?: string;
   schedule?: string;
   key_id?: string;
-  /** How many jobs it was done to. */
+  /** How many jobs. */
   count?: number | undefined;
 }
 

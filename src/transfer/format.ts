@@ -64,7 +64,10 @@ function parse({ number, bytes, isWhole }: Line): Any {
   try {
     parsed = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
-    throw new FileError(number, 'is no JSON in UTF-8. The file is no export of Dibs, or it is damaged');
+    throw new FileError(
+      number,
+      'is not valid JSON in UTF-8. The file is not an export of Dibs, or it is damaged',
+    );
   }
   if (typeof parsed !== 'object' || parsed === null || typeof parsed.kind !== 'string')
     throw new FileError(number, 'is not a line of an export of Dibs');

@@ -1,7 +1,7 @@
 import type { JobState } from '../job.ts';
 import type { Looks, Narrowed, Signed } from './callers.ts';
 
-/** How long a job rests after a failed attempt. `jitter` is the largest fraction by which a delay is shortened. */
+/** The delay before a job is retried. `jitter` is the largest fraction by which a delay is shortened. */
 export interface Backoff {
   kind: 'exponential' | 'linear' | 'constant';
   base_seconds: number;

@@ -35,17 +35,35 @@ describe('code and SQL', () => {
   });
 });
 
-describe('the dashboard', () => {
-  const table = textOf('docs/glossary.md').split('## Words of the page')[1]?.split('\n## ')[0] ?? '';
-  const phrases = [...table.matchAll(/^\| (.+) \| (.+) \|$/gm)].flatMap(([, old = '', instead = '']) =>
+/** The pairs of a table of the glossary: each phrase that is said no more, and what is said instead. */
+function phrasesOf(heading: string): { phrase: string; instead: string }[] {
+  const table = textOf('docs/glossary.md').split(`## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
+  return [...table.matchAll(/^\| (.+) \| (.+) \|$/gm)].flatMap(([, old = '', instead = '']) =>
     old === 'Not'
       ? []
       : old.split('; ').map((phrase) => ({ phrase: phrase.replace(/ \(.*\)$/, ''), instead })),
   );
+}
+const escaped = (phrase: string) => phrase.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
+
+describe('the command line and the OpenAPI document', () => {
+  const phrases = phrasesOf('Words of the command line and the API');
+  const texts = ['docs/cli.md', 'openapi/openapi.json'].map((file) => textOf(file).replaceAll(/\s+/g, ' '));
+
+  test('have a table of phrases', () => expect(phrases.length).toBeGreaterThan(25));
+
+  test.each(phrases)('do not say "$phrase", but "$instead"', ({ phrase }) => {
+    const said = new RegExp(`.{0,30}\\b${escaped(phrase)}\\b.{0,30}`, 'gi');
+    expect(texts.flatMap((text) => text.match(said) ?? [])).toEqual([]);
+  });
+});
+
+describe('the dashboard', () => {
+  const phrases = phrasesOf('Words of the page');
   const pages = files.filter((file) => /^web\/src\/.*\.tsx?$/.test(file));
 
   test.each(phrases)('does not say "$phrase", but "$instead"', ({ phrase }) => {
-    const said = new RegExp(`['">\`]\\s*${phrase.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')}\\s*['"<.\`]`);
+    const said = new RegExp(`['">\`]\\s*${escaped(phrase)}\\s*['"<.\`]`);
     const text = (file: string) => textOf(file).replaceAll(/\s+/g, ' ');
     expect(pages.filter((file) => said.test(text(file)))).toEqual([]);
   });

@@ -30,7 +30,7 @@ export interface AckItem {
   id: string;
   /** As the claim answered it. */
   lease_token: string;
-  /** What came out; kept while the queue's `retention_seconds` last, up to 64 KiB. */
+  /** The result of the job, up to 64 KiB. It is kept while the queue's `retention_seconds` last. */
   result?: unknown;
   /** Jobs that follow, inserted if and only if the ack counts. */
   enqueue?: JobSpec[];
@@ -40,7 +40,7 @@ export interface AckItem {
 export interface AckRequest {
   /** As the claim answered it. */
   lease_token: string;
-  /** What came out; kept while the queue's `retention_seconds` last, up to 64 KiB. */
+  /** The result of the job, up to 64 KiB. It is kept while the queue's `retention_seconds` last. */
   result?: unknown;
   /** Jobs that follow, inserted if and only if the ack counts. */
   enqueue?: JobSpec[];
@@ -93,7 +93,7 @@ export interface AuditPage {
   next_cursor: string | null;
 }
 
-/** How long a job rests after a failed attempt. What is left out takes its default: `exponential`, from 1 s to 1 h, jitter 0.2. */
+/** The delay before a job is retried. What is left out takes its default: `exponential`, from 1 s to 1 h, jitter 0.2. */
 export interface Backoff {
   kind?: BackoffKind;
   /** The first delay. Default: 1. */
@@ -113,20 +113,20 @@ export interface ClaimRequest {
   queues?: QueueName[];
   /** At most this many jobs. Default: 1. */
   limit?: number;
-  /** How long the jobs are this claimant's. Default: the queue's. */
+  /** How long the leases run (visibility timeout). Default: the queue's. */
   lease_seconds?: number;
-  /** How long to wait for a first job when there is none; the client must be as patient. Default: 0. */
+  /** How long to wait for a first job when there is none; the timeout of the client must be longer. Default: 0. */
   wait_seconds?: number;
-  /** Who claims, for those who look at the job. */
+  /** The name of the worker, shown with the job. */
   worker?: string;
   /** A name for this claim, new for each: while a lease of it runs, the same request is answered those leases again, so that a lost reply loses none. A repeat while the first still waits takes its place. */
   claim_id?: string;
   payload_format?: PayloadFormat;
 }
 
-/** To how many jobs something was done. */
+/** How many jobs were changed. */
 export interface Count {
-  /** How many jobs it was done to. */
+  /** How many jobs. */
   count: number;
 }
 
@@ -135,7 +135,7 @@ export interface Explanation {
   /** The id of the job. */
   id: string;
   state: JobState;
-  /** Why a job is not running. `next_in_line`: it can be claimed, `ahead` others go before it. `delayed`: until its `run_at`. `backing_off`: after a failed attempt. `behind_in_group`: others of its group go before it. `queue_paused`, `max_leased_reached`, `rate_limited`: the queue hands out none. `leased`: it is running. `dead`, `completed`, `cancelled`: it is finished. */
+  /** Why a job is not running. `next_in_line`: it can be claimed, `ahead` others go before it. `delayed`: until its `run_at`. `backing_off`: after a failed attempt. `behind_in_group`: others of its group go before it. `queue_paused`, `max_leased_reached`, `rate_limited`: claims get none of the queue. `leased`: it is running. `dead`, `completed`, `cancelled`: it is finished. */
   code: 'next_in_line' | 'delayed' | 'backing_off' | 'behind_in_group' | 'queue_paused' | 'max_leased_reached' | 'rate_limited' | 'leased' | 'dead' | 'completed' | 'cancelled';
   /** The reason in words, for people. */
   detail: string;
@@ -147,7 +147,7 @@ export interface Explanation {
   blocking_job_id?: string;
   /** Who has it, as the claim named it. */
   worker?: string;
-  /** What its last failure said. */
+  /** The error of its last failure. */
   last_error?: string;
 }
 
@@ -159,7 +159,7 @@ export interface ExtendItem {
   lease_token: string;
   /** The lease runs this long from now. */
   lease_seconds: number;
-  /** How far the work is, for those who look at the job; up to 64 KiB. */
+  /** The progress of the work, shown with the job; up to 64 KiB. */
   progress?: unknown;
 }
 
@@ -169,7 +169,7 @@ export interface ExtendRequest {
   lease_token: string;
   /** The lease runs this long from now. */
   lease_seconds: number;
-  /** How far the work is, for those who look at the job; up to 64 KiB. */
+  /** The progress of the work, shown with the job; up to 64 KiB. */
   progress?: unknown;
 }
 
@@ -247,17 +247,17 @@ export interface Job {
   run_at: string;
   /** When it was enqueued. */
   created_at: string;
-  /** When it is given to somebody else, unless settled or extended before. */
+  /** When the lease runs out, unless it is settled or extended before. */
   lease_expires_at: string | null;
   /** Who holds it, or completed it, as the claim named it. */
   worker: string | null;
-  /** What its last failure said; 16 KiB at most. */
+  /** The error of its last failure; 16 KiB at most. */
   last_error: string | null;
   /** What its worker last reported by `extend`. */
   progress: unknown;
   /** What its worker returned by `ack`. */
   result: unknown;
-  /** When it was completed, cancelled or found dead. */
+  /** When it was completed or cancelled, or became dead. */
   finished_at: string | null;
   /** As it was sent; in `GET /jobs/{id}`, and in lists with `include=payload`. */
   payload?: unknown;
@@ -280,13 +280,13 @@ export interface JobChange {
   priority?: number;
   /** When the job becomes ready (RFC 3339, with an offset), within 366 days; the past means now. It changes nothing of a dead job, which waits to be retried. */
   run_at?: string;
-  /** How often it is tried; more than the attempts of a job that waits so far. */
+  /** How many attempts it has; more than a waiting job has had so far. */
   max_attempts?: number;
-  /** How long from now it may be claimed. */
+  /** It expires if nobody claims it within this time. */
   expires_in_seconds?: number;
 }
 
-/** Which jobs of a queue: those for which all of it holds. */
+/** Which jobs of a queue: those that match all of it. */
 export interface JobFilter {
   /** Jobs in which states. `cancel`: any but `completed` and `cancelled`. `retry`: `dead`, `scheduled`. `delete`: any but `leased`. `move`: `scheduled`, `ready`, `blocked`, `dead`. */
   states: JobState[];
@@ -370,14 +370,14 @@ export interface JobSpec {
   delay_seconds?: number;
   /** When the job becomes ready (RFC 3339, with an offset), within 366 days; the past means now. */
   run_at?: string;
-  /** How often it is tried. Default: the queue's. */
+  /** How many attempts it has. Default: the queue's. */
   max_attempts?: number;
   backoff?: Backoff;
-  /** Whose job it is, say: within one priority, the keys of a queue take turns; the jobs without one take theirs as one key more. Default: none. */
+  /** Its tenant or the like: within one priority, the keys of a queue take turns; the jobs without one take theirs as one key more. Default: none. */
   fairness_key?: string;
   /** At most one unfinished job in the queue has this key. While one has, that one is answered, with `deduplicated`, and nothing is enqueued. */
   unique_key?: string;
-  /** The key also stays taken for so long after the enqueue, finished or not; only with a `unique_key`. Default: 0. */
+  /** How long the key also stays taken after the enqueue, finished or not; only with a `unique_key`. Default: 0. */
   unique_for_seconds?: number;
   /** Jobs of one group in one queue are handed out in order of arrival, one at a time: the next one when the one before it is completed, dead or cancelled. Default: none. */
   group?: string;
@@ -404,7 +404,7 @@ export interface KeyPage {
 
 /** How to rotate an access key. */
 export interface KeyRotation {
-  /** For so long the old key goes on beside the new one. Default: 3600. 0: it is refused at once. */
+  /** How long the old key stays valid beside the new one. Default: 3600. 0: it is refused at once. */
   overlap_seconds?: number;
 }
 
@@ -437,13 +437,13 @@ export interface LeasedJob {
   lease_expires_at: string;
   /** Who holds it, or completed it, as the claim named it. */
   worker: string | null;
-  /** What its last failure said; 16 KiB at most. */
+  /** The error of its last failure; 16 KiB at most. */
   last_error: string | null;
   /** What its worker last reported by `extend`. */
   progress: unknown;
   /** What its worker returned by `ack`. */
   result: unknown;
-  /** When it was completed, cancelled or found dead. */
+  /** When it was completed or cancelled, or became dead. */
   finished_at: string | null;
   /** As it was sent, byte for byte. Only `payload_format` `text` leaves it out. */
   payload?: unknown;
@@ -496,7 +496,7 @@ export interface NackItem {
   lease_token: string;
   /** What went wrong; its first 16 KiB are kept as `last_error`. */
   error?: string;
-  /** How long the job rests. Default: what its backoff says. */
+  /** The delay before the retry. Default: by its backoff. */
   delay_seconds?: number;
   /** false: the job is dead at once, whatever attempts are left. Default: true. */
   retry?: boolean;
@@ -510,7 +510,7 @@ export interface NackRequest {
   lease_token: string;
   /** What went wrong; its first 16 KiB are kept as `last_error`. */
   error?: string;
-  /** How long the job rests. Default: what its backoff says. */
+  /** The delay before the retry. Default: by its backoff. */
   delay_seconds?: number;
   /** false: the job is dead at once, whatever attempts are left. Default: true. */
   retry?: boolean;
@@ -532,7 +532,7 @@ export interface NewKey {
   expires_in_seconds?: number;
 }
 
-/** An act on many jobs, and how far it is. */
+/** An operation on many jobs, with its progress. */
 export interface Operation {
   /** Opaque. Newer operations have larger ids. */
   id: string;
@@ -550,7 +550,7 @@ export interface Operation {
   counted: boolean;
   /** How many jobs matched at the call. */
   matched: number;
-  /** To how many of them it was done so far. */
+  /** How many of them are done so far. */
   done: number;
   /** To how many it was not done, because they had changed meanwhile, or another job has their `unique_key`, or the queue they should move to is full. Once `done`, it is all that matched and is not done. */
   skipped: number;
@@ -646,7 +646,7 @@ export interface PurgeRequest {
 /** A queue, its configuration and how many jobs it has. */
 export interface Queue {
   name: QueueName;
-  /** It accepts jobs and hands out none. */
+  /** It accepts jobs, but claims get none. */
   paused: boolean;
   config: QueueConfig;
   counts: QueueCounts;
@@ -658,9 +658,9 @@ export interface Queue {
 
 /** What is left out takes its default; a limit that is left out is none. */
 export interface QueueConfig {
-  /** How long a lease runs that a claim asks no length for. Default: 30. */
+  /** The lease (visibility timeout) of a claim that names none. Default: 30. */
   lease_seconds?: number;
-  /** How often a job is tried that names no number itself. Default: 5. */
+  /** The attempts of a job that names no number. Default: 5. */
   max_attempts?: number;
   backoff?: Backoff;
   /** How long completed and cancelled jobs stay visible. Default: 0, not at all. */
@@ -669,7 +669,7 @@ export interface QueueConfig {
   dead_retention_seconds?: number;
   /** A job that has been ready for longer is an alert: the workers do not keep up, or nobody claims. Nothing is done to the job. Default: 300. */
   alert_after_seconds?: number;
-  /** How many jobs are leased at once at most, over all replicas. A lease counts until it is settled or revived. Default: no limit. */
+  /** The concurrency limit: how many jobs may be leased at once, over all replicas. A lease counts until it is settled or rescued. Default: no limit. */
   max_leased?: number;
   rate_limit?: RateLimit;
   /** With so many ready and blocked jobs, enqueues are refused (429 `queue_full`). Default: no limit. */
@@ -740,7 +740,7 @@ export type QueueName = string;
 /** A queue at a glance. `counts` is left out until it was counted; `per_second` is left out for queues without metrics of their own. */
 export interface QueueOverview {
   name: QueueName;
-  /** It accepts jobs and hands out none. */
+  /** It accepts jobs, but claims get none. */
   paused: boolean;
   /** The worst first. `dead_growing`: Jobs became dead in the last minute. `failing`: Most leases end in a failure. `nobody_claims`: A job has been ready for a minute, and nothing was claimed. `oldest_too_old`: A job has been ready for longer than alert_after_seconds. `full`: max_ready is reached: enqueues are refused. `max_leased_reached`: max_leased is reached: claims get no jobs. `paused`: Claims get no jobs. */
   troubles: ('dead_growing' | 'failing' | 'nobody_claims' | 'oldest_too_old' | 'full' | 'max_leased_reached' | 'paused')[];
@@ -942,7 +942,7 @@ export interface SettleResults {
   releases: SettleResult[];
   /** Of `extends`. */
   extends: SettleResult[];
-  /** With `claim`: the jobs that it leased; none is fine, too. */
+  /** With `claim`: the jobs that it leased; empty when there is none. */
   jobs?: LeasedJob[];
   problem?: Problem;
 }
@@ -979,7 +979,7 @@ export interface Workers {
   complete: boolean;
 }
 
-/** Does the process live? */
+/** Is the process alive? */
 export const getHealth = (
   client: Caller,
   options: CallOptions = {},
@@ -993,7 +993,7 @@ export const getReadiness = (
 ): Promise<Health> =>
   client.request({ method: 'GET', path: '/readyz' }, options);
 
-/** Which Dibs is this? */
+/** The versions of this Dibs */
 export const getVersion = (
   client: Caller,
   options: CallOptions = {},
@@ -1012,9 +1012,9 @@ export const enqueueJob = (
   client: Caller,
   body: JobSpec,
   options: CallOptions & {
-    /** Makes a repetition safe: within 24 hours, the same key with an equal body is answered what the first request was, with `Idempotent-Replayed: true`, and no job is enqueued again; with another body it is refused at once. Bodies are equal when they are the same JSON, with the members of objects in any order and white space anywhere; numbers and strings count by their text. Refusals are not remembered. A random UUID serves well; the whole value counts, quotation marks included. */
+    /** Makes a repeat safe: within 24 hours, the same key with an equal body is answered what the first request was, with `Idempotent-Replayed: true`, and no job is enqueued again; with another body it is refused at once. Bodies are equal when they are the same JSON, with the members of objects in any order and white space anywhere; numbers and strings count by their text. Refusals are not remembered. A random UUID serves well; the whole value counts, quotation marks included. */
     idempotency_key?: string;
-    /** Preferences (RFC 7240). `wait=20` asks to be answered with the finished job, if it finishes within so many seconds (whole ones, up to 60); the client must be as patient. Others are ignored. */
+    /** Preferences (RFC 7240). `wait=20` asks to be answered with the finished job, if it finishes within so many seconds (whole ones, up to 60); the timeout of the client must be longer. Others are ignored. */
     prefer?: string;
   } = {},
 ): Promise<Job> =>
@@ -1060,18 +1060,18 @@ export const enqueueJobs = (
   client: Caller,
   body: JobSpecList,
   options: CallOptions & {
-    /** Makes a repetition safe: within 24 hours, the same key with an equal body is answered what the first request was, with `Idempotent-Replayed: true`, and no job is enqueued again; with another body it is refused at once. Bodies are equal when they are the same JSON, with the members of objects in any order and white space anywhere; numbers and strings count by their text. Refusals are not remembered. A random UUID serves well; the whole value counts, quotation marks included. */
+    /** Makes a repeat safe: within 24 hours, the same key with an equal body is answered what the first request was, with `Idempotent-Replayed: true`, and no job is enqueued again; with another body it is refused at once. Bodies are equal when they are the same JSON, with the members of objects in any order and white space anywhere; numbers and strings count by their text. Refusals are not remembered. A random UUID serves well; the whole value counts, quotation marks included. */
     idempotency_key?: string;
   } = {},
 ): Promise<JobList> =>
   client.request({ method: 'POST', path: '/jobs/batch', body, headers: { 'Idempotency-Key': options.idempotency_key } }, options);
 
-/** Look at a job, or wait for its end */
+/** Get a job, or wait until it is finished */
 export const getJob = (
   client: Caller,
   id: string,
   options: CallOptions & {
-    /** How long to wait for the end of the job; the client must be as patient. */
+    /** How long to wait for the end of the job; the timeout of the client must be longer. */
     wait_seconds?: number;
     payload_format?: PayloadFormat;
   } = {},
@@ -1179,7 +1179,7 @@ export const releaseJob = (
 ): Promise<Job> =>
   client.request({ method: 'POST', path: `/jobs/${encodeURIComponent(id)}/release`, body }, options);
 
-/** Run a lease on from now */
+/** Extend a lease */
 export const extendLease = (
   client: Caller,
   id: string,
@@ -1210,7 +1210,7 @@ export const listQueues = (
 ): Promise<QueuePage> =>
   client.request({ method: 'GET', path: '/queues', query: { name_contains: options.name_contains, limit: options.limit, cursor: options.cursor } }, options);
 
-/** Look at a queue */
+/** Get a queue */
 export const getQueue = (
   client: Caller,
   queue: QueueName,
@@ -1238,7 +1238,7 @@ export const deleteQueue = (
 ): Promise<undefined> =>
   client.request({ method: 'DELETE', path: `/queues/${encodeURIComponent(queue)}`, query: { force: options.force } }, options);
 
-/** Hand out no more jobs */
+/** Pause a queue */
 export const pauseQueue = (
   client: Caller,
   queue: QueueName,
@@ -1246,7 +1246,7 @@ export const pauseQueue = (
 ): Promise<Queue> =>
   client.request({ method: 'POST', path: `/queues/${encodeURIComponent(queue)}/pause` }, options);
 
-/** Hand out jobs again */
+/** Resume a queue */
 export const resumeQueue = (
   client: Caller,
   queue: QueueName,
@@ -1295,7 +1295,7 @@ export const listOperations = (
 ): Promise<OperationPage> =>
   client.request({ method: 'GET', path: '/operations', query: { queue: options.queue, state: options.state, limit: options.limit, cursor: options.cursor } }, options);
 
-/** Look at an operation */
+/** Get an operation */
 export const getOperation = (
   client: Caller,
   id: string,
@@ -1345,7 +1345,7 @@ export const listSchedules = (
 ): Promise<SchedulePage> =>
   client.request({ method: 'GET', path: '/schedules', query: { limit: options.limit, cursor: options.cursor } }, options);
 
-/** Look at a schedule */
+/** Get a schedule */
 export const getSchedule = (
   client: Caller,
   name: ScheduleName,

@@ -29,7 +29,7 @@ export const idempotencyHeaders = Type.Object({
   'Idempotency-Key': Type.Optional(
     text(256, {
       description:
-        'Makes a repetition safe: within 24 hours, the same key with an equal body is answered what the first request ' +
+        'Makes a repeat safe: within 24 hours, the same key with an equal body is answered what the first request ' +
         'was, with `Idempotent-Replayed: true`, and no job is enqueued again; with another body it is refused at once. ' +
         'Bodies are equal when they are the same JSON, with the members of objects in any order and white space ' +
         'anywhere; numbers and strings count by their text. Refusals are not remembered. A random UUID serves well; the whole value counts, quotation ' +

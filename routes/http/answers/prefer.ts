@@ -14,7 +14,7 @@ export const preferHeaders = Type.Object({
     Type.String({
       description:
         'Preferences (RFC 7240). `wait=20` asks to be answered with the finished job, if it finishes within so many ' +
-        `seconds (whole ones, up to ${MAX_WAIT_SECONDS}); the client must be as patient. Others are ignored.`,
+        `seconds (whole ones, up to ${MAX_WAIT_SECONDS}); the timeout of the client must be longer. Others are ignored.`,
     }),
   ),
 });

@@ -74,11 +74,14 @@ export const openApi: FastifyDynamicSwaggerOptions = {
       },
     },
     tags: [
-      { name: 'Producing', description: 'Put jobs in.' },
-      { name: 'Consuming', description: 'Lease jobs, work them, and say what became of them.' },
-      { name: 'Jobs', description: 'Look at single jobs and change their fate.' },
-      { name: 'Queues', description: 'Look at queues, configure them, and work on all their jobs.' },
-      { name: 'Operations', description: 'Act on any number of jobs, in the background.' },
+      { name: 'Producing', description: 'Enqueue jobs.' },
+      { name: 'Consuming', description: 'Claim jobs, extend their leases, and settle them.' },
+      { name: 'Jobs', description: 'See, change, cancel and retry single jobs.' },
+      { name: 'Queues', description: 'See, configure and pause queues; purge and redrive their jobs.' },
+      {
+        name: 'Operations',
+        description: 'Cancel, retry, delete or move any number of jobs, in the background.',
+      },
       { name: 'Schedules', description: 'Enqueue a job at every tick of a cron.' },
       {
         name: 'Access',

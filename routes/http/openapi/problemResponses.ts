@@ -31,11 +31,11 @@ const MEANINGS: { [code in ProblemCode]?: string } = {
   unauthorized: 'There is no access key in `Authorization`, or it is not valid',
   forbidden:
     'The access key does not allow this; or, without keys, the request comes from a web page, or under a host name, that may not use Dibs',
-  job_not_found: 'There is no such job: it never existed, or it is finished and was not kept',
-  queue_not_found: 'There is no such queue',
-  schedule_not_found: 'There is no such schedule',
-  key_not_found: 'There is no such access key',
-  operation_not_found: 'There is no such operation',
+  job_not_found: 'The job does not exist: it never did, or it is finished and was not kept',
+  queue_not_found: 'The queue does not exist',
+  schedule_not_found: 'The schedule does not exist',
+  key_not_found: 'The access key does not exist',
+  operation_not_found: 'The operation does not exist',
   request_timeout: 'The request did not arrive in time',
   lease_lost: 'The lease is over, or another worker holds the job',
   job_leased: 'A worker has leased the job',
@@ -54,7 +54,7 @@ const MEANINGS: { [code in ProblemCode]?: string } = {
   headers_too_large: 'The headers are too large',
   internal: 'A bug in Dibs',
   unavailable: 'The database does not answer',
-  overloaded: 'This replica holds as much as it can',
+  overloaded: 'This replica is overloaded',
 };
 
 const retryAfter = {

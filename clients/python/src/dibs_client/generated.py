@@ -78,7 +78,7 @@ class AuditPage(TypedDict):
 
 
 class Backoff(TypedDict):
-    """How long a job rests after a failed attempt. What is left out takes its default: `exponential`, from 1 s to 1 h, jitter 0.2."""
+    """The delay before a job is retried. What is left out takes its default: `exponential`, from 1 s to 1 h, jitter 0.2."""
 
     kind: NotRequired[BackoffKind]
     base_seconds: NotRequired[float]
@@ -99,7 +99,7 @@ class ClaimRequest(TypedDict):
 
 
 class Count(TypedDict):
-    """To how many jobs something was done."""
+    """How many jobs were changed."""
 
     count: int
 
@@ -211,7 +211,7 @@ class JobChange(TypedDict):
 
 
 class JobFilter(TypedDict):
-    """Which jobs of a queue: those for which all of it holds."""
+    """Which jobs of a queue: those that match all of it."""
 
     states: list[JobState]
     group: NotRequired[str]
@@ -378,7 +378,7 @@ class NewKey(TypedDict):
 
 
 class Operation(TypedDict):
-    """An act on many jobs, and how far it is."""
+    """An operation on many jobs, with its progress."""
 
     id: str
     verb: Literal["cancel", "retry", "delete", "move"]
@@ -714,7 +714,7 @@ class Operations:
         *,
         timeout: float | None = None,
     ) -> "Health":
-        """Does the process live?."""
+        """Is the process alive?."""
         return self.request(
             "GET",
             "/healthz",
@@ -738,7 +738,7 @@ class Operations:
         *,
         timeout: float | None = None,
     ) -> "Version":
-        """Which Dibs is this?."""
+        """The versions of this Dibs."""
         return self.request(
             "GET",
             "/version",
@@ -826,7 +826,7 @@ class Operations:
         payload_format: "'PayloadFormat' | None" = None,
         timeout: float | None = None,
     ) -> "Job":
-        """Look at a job, or wait for its end."""
+        """Get a job, or wait until it is finished."""
         return self.request(
             "GET",
             f'/jobs/{quote(id, safe="")}',
@@ -1007,7 +1007,7 @@ class Operations:
         *,
         timeout: float | None = None,
     ) -> "Extended":
-        """Run a lease on from now."""
+        """Extend a lease."""
         return self.request(
             "POST",
             f'/jobs/{quote(id, safe="")}/extend',
@@ -1051,7 +1051,7 @@ class Operations:
         *,
         timeout: float | None = None,
     ) -> "Queue":
-        """Look at a queue."""
+        """Get a queue."""
         return self.request(
             "GET",
             f'/queues/{quote(queue, safe="")}',
@@ -1094,7 +1094,7 @@ class Operations:
         *,
         timeout: float | None = None,
     ) -> "Queue":
-        """Hand out no more jobs."""
+        """Pause a queue."""
         return self.request(
             "POST",
             f'/queues/{quote(queue, safe="")}/pause',
@@ -1107,7 +1107,7 @@ class Operations:
         *,
         timeout: float | None = None,
     ) -> "Queue":
-        """Hand out jobs again."""
+        """Resume a queue."""
         return self.request(
             "POST",
             f'/queues/{quote(queue, safe="")}/resume',
@@ -1181,7 +1181,7 @@ class Operations:
         *,
         timeout: float | None = None,
     ) -> "Operation":
-        """Look at an operation."""
+        """Get an operation."""
         return self.request(
             "GET",
             f'/operations/{quote(id, safe="")}',
@@ -1252,7 +1252,7 @@ class Operations:
         *,
         timeout: float | None = None,
     ) -> "Schedule":
-        """Look at a schedule."""
+        """Get a schedule."""
         return self.request(
             "GET",
             f'/schedules/{quote(name, safe="")}',
