@@ -66,6 +66,22 @@ function main() {
         run('npm', 'version', version, '--no-git-tag-version', '--allow-same-version');
       },
     ],
+    [
+      'set it in the worker libraries',
+      () => {
+        const set = (file, from, to) => writeFileSync(file, readFileSync(file, 'utf8').replace(from, to));
+        run(
+          'npm',
+          'version',
+          version,
+          '--no-git-tag-version',
+          '--allow-same-version',
+          '--prefix',
+          'clients/typescript',
+        );
+        set('clients/python/pyproject.toml', /^version = ".*"$/m, `version = "${version}"`);
+      },
+    ],
     ['renew what is generated from it', () => run('npm', 'run', 'generate')],
     [
       `put what is unreleased under ${version} in CHANGELOG.md`,
@@ -80,6 +96,7 @@ function main() {
       },
     ],
     ['pack the package', () => run('npm', 'pack')],
+    ['pack the worker libraries', () => run('npm', 'run', 'package')],
   ];
   for (const [what, act] of steps) {
     console.log(`${values['dry-run'] ? 'would ' : ''}${what}`);
