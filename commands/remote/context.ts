@@ -83,7 +83,7 @@ export function add({ program, act }: Cli): void {
   examples(
     context
       .command('set <name>')
-      .summary('create or change a context')
+      .summary('add or change a context')
       .option('--url <url>', 'where Dibs is')
       .option('--key-file <file>', 'a file with its access key or token ("-": standard input)')
       .action(act(set)),
