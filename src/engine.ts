@@ -17,10 +17,11 @@ export type EngineOptions = BaseOptions &
     newQueuesPerSecond?: number | undefined;
   };
 
-/** Notifications may have been lost: all that waits looks once. */
-function lookAnywhere({ claims, waits }: Rooms): void {
+/** Notifications may have been lost, or what a replica was about to do: all that waits looks once. */
+function lookAnywhere({ claims, waits, repair }: Rooms): void {
   claims.wakeAll();
   waits.look();
+  repair.lookAgain();
 }
 
 /** What the rooms hear from the other replicas. */

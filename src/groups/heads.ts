@@ -107,6 +107,8 @@ export function createGroupHeads(context: {
       }
     },
 
+    hasMissed: missed.some,
+
     /** Advances the groups that could not be advanced before. */
     async catchUp(): Promise<void> {
       await advanceMany(missed.take());

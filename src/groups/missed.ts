@@ -12,6 +12,8 @@ export function createMissed(log: (error: unknown, message: string) => void) {
         missed.set(queueId, new Set([...(missed.get(queueId) ?? []), ...groups]));
     },
 
+    some: (): boolean => missed.size > 0,
+
     /** Gives them to be tried again, and forgets them. */
     take(): GroupsOfQueue[] {
       const groupsOf = [...missed].map(([queueId, groups]): GroupsOfQueue => [queueId, [...groups]]);

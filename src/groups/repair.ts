@@ -36,6 +36,7 @@ interface Place {
   after: string;
   to_queue_id: number;
 }
+const NEVER_BEGUN = Number.NEGATIVE_INFINITY;
 const ALL_QUEUES: Place = { queue_id: 0, after: '', to_queue_id: 2 ** 31 - 1 };
 const wholeQueue = (id: number): Place => ({ queue_id: id, after: '', to_queue_id: id });
 
@@ -50,8 +51,11 @@ export function createGroupRepair(context: {
   log: (error: unknown, message: string) => void;
 }) {
   const { db, queues, groups, log } = context;
-  /** Where the look at all queues goes on. */
+  /** Where the look at all queues goes on, and when it began. */
   let place = ALL_QUEUES;
+  let beganAt = NEVER_BEGUN;
+  /** When the last one began that has seen all groups. */
+  let seenFrom = NEVER_BEGUN;
   /** How many queues this look at all queues has mended. */
   let mendedSoFar = 0;
   /** The looks at single queues, by name. `again` asks for one more look after the rest. */
@@ -122,10 +126,12 @@ export function createGroupRepair(context: {
     /** The duty: one page of the look at all queues. Returns the time in milliseconds until the next page. */
     async run(): Promise<number> {
       await groups.catchUp();
+      if (place === ALL_QUEUES) beganAt = performance.now();
       const { next, lookMs, lost, mended } = await page(place);
       place = next ?? ALL_QUEUES;
       mendedSoFar += mended;
       if (!next) {
+        seenFrom = beganAt;
         const isSooner = mendedSoFar >= MANY_LOST;
         mendedSoFar = 0;
         return isSooner ? MOST_REST_LOST_MS : LOOK_MS;
@@ -133,6 +139,17 @@ export function createGroupRepair(context: {
       return lost
         ? Math.min(MOST_REST_LOST_MS, restAfter(lookMs, 'lost heads'))
         : Math.min(MOST_REST_MS, restAfter(lookMs, 'groups'));
+    },
+
+    /** Whether there are groups that could not be advanced, and nobody else knows of them. */
+    hasMissed: groups.hasMissed,
+
+    /** Whether all groups were seen by a look that began after this time. */
+    hasSeenAll: (since: number): boolean => seenFrom >= since,
+
+    /** Heads may have been lost: all groups are looked at again. */
+    lookAgain(): void {
+      beganAt = seenFrom = NEVER_BEGUN;
     },
 
     /** Jobs came into this group of a queue (into any of its groups, if none is named), and nobody has advanced it. */

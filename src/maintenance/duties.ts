@@ -10,6 +10,7 @@ import type { DutyLog } from '../metrics/dutyLog.ts';
 import type { Tally } from '../metrics/tally.ts';
 import type { Clock } from '../postgres/clock.ts';
 import type { Database } from '../postgres/pool.ts';
+import { createSemaphore } from '../postgres/semaphore.ts';
 import type { Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import { scheduleTicks } from '../schedules/ticker.ts';
@@ -95,8 +96,13 @@ const always = () => true;
  */
 function dutiesOf(context: Context): Duty[] {
   const { clock, repair, claims, keys, arrivals, count, operations, rest } = context;
-  /** For duties that delete what nobody sees any more. */
-  const unseen = { worksNow: rest.leads, dozingMs: UNSEEN_MS };
+  const inTurn = createSemaphore(1);
+  /** A duty that deletes what nobody sees any more. While the replica dozes, one connection is enough for all of them. */
+  const unseen = (run: Duty['run']) => ({
+    run: () => (rest.isAwake() ? run() : inTurn(run)),
+    worksNow: rest.leads,
+    dozingMs: UNSEEN_MS,
+  });
   return [
     { name: 'rescue', everyMs: SWEEP_MS, run: rescueLeases(context) },
     { name: 'promote', everyMs: SWEEP_MS, run: promoteScheduled(context) },
@@ -113,17 +119,23 @@ function dutiesOf(context: Context): Duty[] {
       worksNow: () => rest.quietMs() < PATROLS_MS,
     },
     { name: 'store_floors', everyMs: STORE_FLOORS_MS, run: storeFloors(context) },
-    { name: 'groups', everyMs: GROUPS_MS, run: repair.run },
+    {
+      name: 'groups',
+      everyMs: GROUPS_MS,
+      run: repair.run,
+      // A replica may have been killed before it gave a group its next head. So one of them looks at all groups.
+      worksNow: () => repair.hasMissed() || (rest.leads() && !repair.hasSeenAll(rest.dozesFrom())),
+    },
 
-    { name: 'prune_answers', everyMs: PRUNE_MS, run: pruneAnswers(context), ...unseen },
-    { name: 'prune_windows', everyMs: PRUNE_MS, run: pruneWindows(context), ...unseen },
-    { name: 'prune_claims', everyMs: PRUNE_MS, run: pruneClaims(context), ...unseen },
-    { name: 'prune_keys', everyMs: PRUNE_MS, run: pruneKeys(context), ...unseen },
-    { name: 'prune_audit', everyMs: PRUNE_MS, run: pruneAudit(context), ...unseen },
-    { name: 'prune_history', everyMs: PRUNE_MS, run: pruneHistory(context), ...unseen },
-    { name: 'prune_operations', everyMs: PRUNE_OPERATIONS_MS, run: pruneOperations(context), ...unseen },
-    { name: 'cut_history', everyMs: CUT_MS, run: cutTable(context, 'history'), ...unseen },
-    { name: 'cut_audit', everyMs: CUT_MS, run: cutTable(context, 'audit'), ...unseen },
+    { name: 'prune_answers', everyMs: PRUNE_MS, ...unseen(pruneAnswers(context)) },
+    { name: 'prune_windows', everyMs: PRUNE_MS, ...unseen(pruneWindows(context)) },
+    { name: 'prune_claims', everyMs: PRUNE_MS, ...unseen(pruneClaims(context)) },
+    { name: 'prune_keys', everyMs: PRUNE_MS, ...unseen(pruneKeys(context)) },
+    { name: 'prune_audit', everyMs: PRUNE_MS, ...unseen(pruneAudit(context)) },
+    { name: 'prune_history', everyMs: PRUNE_MS, ...unseen(pruneHistory(context)) },
+    { name: 'prune_operations', everyMs: PRUNE_OPERATIONS_MS, ...unseen(pruneOperations(context)) },
+    { name: 'cut_history', everyMs: CUT_MS, ...unseen(cutTable(context, 'history')) },
+    { name: 'cut_audit', everyMs: CUT_MS, ...unseen(cutTable(context, 'audit')) },
     { name: 'queue_numbers', everyMs: QUEUE_NUMBERS_MS, run: context.queueNumbers.run },
     { name: 'clock', everyMs: CLOCK_MS, run: () => clock.adjust().then(() => false) },
 

@@ -3,9 +3,10 @@ import { restAfter } from '../shareOfTime.ts';
 /** The time from one due look to the next, if nothing is due earlier. */
 const LOOK_MS = 2000;
 /**
- * All other replicas plan their look up to this much later than the one that looked last. They seldom look: before,
- * they hear of the next look of that one.
+ * All other replicas plan their look later than the one that looked last: by LATER_MS, and a random part of JITTER_MS.
+ * They seldom look: before, they hear of the next look of that one.
  */
+const LATER_MS = 500;
 const JITTER_MS = 500;
 /** When something is due, they give that one a head start: DUE_AFTER_MS, and a random part of DUE_JITTER_MS. */
 const DUE_AFTER_MS = 50;
@@ -72,7 +73,7 @@ export function createNextLook(now: () => number) {
 
     /** Another replica has looked. Something is due in `inMs`; never: nothing is. Returns the same as `looked`. */
     heard(looker: string, inMs = NEVER): boolean {
-      lookAt = now() + LOOK_MS + Math.random() * JITTER_MS;
+      lookAt = now() + LOOK_MS + LATER_MS + Math.random() * JITTER_MS;
       const leftMs = Math.max(inMs + DUE_AFTER_MS, LEFT_MS);
       dueAt = now() + leftMs + Math.random() * DUE_JITTER_MS;
       return note(looker, inMs);

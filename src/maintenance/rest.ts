@@ -139,10 +139,11 @@ function startSteps(
 const atMost = (ms: number, work: Promise<unknown>): Promise<void> =>
   new Promise((resolve) => {
     const late = setTimeout(resolve, ms);
-    void work.finally(() => {
+    const done = () => {
       clearTimeout(late);
       resolve();
-    });
+    };
+    work.then(done, done);
   });
 
 export function createRest(context: Context) {
@@ -181,6 +182,9 @@ export function createRest(context: Context) {
 
     /** For how long nothing was done, here or on another replica. */
     quietMs: stages.quietMs,
+
+    /** When its last doze began. */
+    dozesFrom: stages.dozesFrom,
 
     /** For how many of the milliseconds since `at` it dozed or slept: it would have known of what was due then. */
     dozedSince: stages.dozedSince,

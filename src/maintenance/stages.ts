@@ -34,6 +34,7 @@ export function createStages(
     /** Nothing was done for so long that it may doze. */
     isQuiet: () => now() > activeAt + awakeMs,
     quietMs: () => now() - activeAt,
+    dozesFrom: (): number => dozed.from,
     dozedSince: (at: number): number => Math.max(0, Math.min(dozed.to, now()) - Math.max(dozed.from, at)),
     wake,
 

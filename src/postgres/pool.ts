@@ -31,6 +31,12 @@ export interface Connections {
   most: number;
 }
 
+/**
+ * A connection that nobody used for so long is closed. To make one takes two transactions. So it is longer than the time
+ * after which a replica that rests tells again where claims wait (RENEW_MS of src/replicas/announcedWaits.ts).
+ */
+const IDLE_MS = 30_000;
+
 function createPool(url: string, size: number): pg.Pool {
   // Each statement has a time limit by inTime.ts.
   const options = () => ({ ...connectionOptions(url), types: columnTypes, query_timeout: 0 });
@@ -40,7 +46,7 @@ function createPool(url: string, size: number): pg.Pool {
       super(options());
     }
   }
-  return new pg.Pool({ ...options(), max: size, Client });
+  return new pg.Pool({ ...options(), max: size, idleTimeoutMillis: IDLE_MS, Client });
 }
 
 /**

@@ -10,7 +10,7 @@ import {
 } from '../../src/access/access.ts';
 import type { HttpLimits } from '../../src/config/limits.ts';
 import type { Rates } from '../../src/config/rates.ts';
-import { startEngine } from '../../src/engine.ts';
+import { type EngineOptions, startEngine } from '../../src/engine.ts';
 import { isOutage } from '../../src/errors.ts';
 import { createMemory } from '../../src/memory.ts';
 import { openDatabase } from '../../src/postgres/pool.ts';
@@ -62,6 +62,8 @@ export async function startService(
     rates?: Partial<Rates>;
     allowedOrigins?: string[];
     traceUrl?: string;
+    /** When its duties rest. */
+    restTimes?: EngineOptions['restTimes'];
   } = {},
 ) {
   const database = options.databaseUrl ? undefined : await createDatabase();
@@ -80,6 +82,7 @@ export async function startService(
     rescueGraceSeconds: options.rescueGraceSeconds,
     traces: options.traces,
     listenUrl: options.listenUrl ?? servingUrl,
+    restTimes: options.restTimes,
     log: (error) => errors.push(error),
     logAct: (fields) => acts.push(fields),
   });

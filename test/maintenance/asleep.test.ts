@@ -1,0 +1,58 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createDatabase, onServer, transactionsOf } from '../support/database.ts';
+import { type Service, startService } from '../support/service.ts';
+import { until } from '../support/until.ts';
+
+const ASLEEP_MS = 6000;
+/** Longer than PostgreSQL takes to count what was done before. */
+const WINDOW_MS = 8000;
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+const replicas: Service[] = [];
+
+beforeAll(async () => {
+  database = await createDatabase();
+  for (let i = 0; i < 3; i++)
+    replicas.push(
+      await startService({ databaseUrl: database.url, restTimes: { awakeMs: 3000, asleepMs: ASLEEP_MS } }),
+    );
+});
+afterAll(async () => {
+  for (const replica of replicas) await replica.stop();
+  await database.drop();
+});
+
+const first = () => replicas[0] as Service;
+
+/** How many transactions there are within a window, without those of the test itself. */
+async function transactionsInWindow(): Promise<number> {
+  const before = await transactionsOf(database.url);
+  const own = (await transactionsOf(database.url)) - before;
+  await sleep(WINDOW_MS);
+  return (await transactionsOf(database.url)) - before - 2 * own;
+}
+
+const stateOf = async (id: string) => {
+  const [row] = await onServer<{ state: string }>(database.url, 'select state from dibs.jobs where id = $1', [
+    id,
+  ]);
+  return row?.state;
+};
+
+test('replicas that nobody asks send no transaction at all, and do what is due all the same', async () => {
+  await first().call('POST', '/jobs', { queue: 'ready' });
+  const { body: leased } = await first().call('POST', '/jobs/claim', {
+    queues: ['ready'],
+    lease_seconds: 60,
+  });
+  const { body: delayed } = await first().call('POST', '/jobs', { queue: 'far', delay_seconds: 60 });
+  const { body: expiring } = await first().call('POST', '/jobs', { queue: 'far', expires_in_seconds: 60 });
+  await sleep(ASLEEP_MS);
+  // Once a minute at most, PostgreSQL's own autovacuum makes some.
+  await until(async () => (await transactionsInWindow()) === 0, { withinMs: 40_000 });
+  await until(async () => (await stateOf(delayed.id)) === 'ready', { everyMs: 1000 });
+  await until(async () => (await stateOf(expiring.id)) === 'dead', { everyMs: 1000 });
+  await until(async () => (await stateOf(leased.jobs[0].id)) === 'ready', { everyMs: 1000 });
+  for (const { errors } of replicas) expect(errors).toEqual([]);
+});
