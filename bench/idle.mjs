@@ -7,7 +7,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { benchmark } from './lib/bench.mjs';
 import { cpuSecondsOf, serverCpu } from './lib/cpu.mjs';
 import { client } from './lib/http.mjs';
-import { fill, jobText, times } from './lib/jobs.mjs';
 import { query, serverPid } from './lib/postgres.mjs';
 import { startReplica } from './lib/service.mjs';
 
@@ -18,23 +17,22 @@ const WAIT_SECONDS = 60;
 /** PostgreSQL tells what a session did when it is idle for a second, at the latest. */
 const REPORT_MS = 1500;
 
-/** What the jobs of a database wait for. */
-const DATABASES = { empty: undefined, ready: {}, far: { delay_seconds: 24 * 3600 } };
+/** For how many seconds the jobs of a database wait, if there are any. */
+const DATABASES = { empty: undefined, ready: 0, far: 24 * 3600 };
 
 /** 10,000 jobs in 1,000 queues. */
-async function fillQueues(url, job) {
-  const http = client(url, 4);
-  await times(QUEUES, 4, (i) => http.post('/jobs', jobText(`q${i}`, job)));
-  http.close();
-  await fill(url, JOBS - QUEUES, (i) => jobText(`q${i % QUEUES}`, job));
-}
+const FILL = `
+  select dibs.enqueue('q' || i % ${QUEUES}, '{}', delay_seconds => $1::float8)
+  from generate_series(1, ${JOBS}) i
+`;
 
 /** Has a claim wait at each replica for a queue of its own, until the returned function is called. */
 async function waitAt(replicas) {
   let ended = false;
   const clients = replicas.map(({ url }) => client(url));
   for (const [i, http] of clients.entries()) {
-    await http.json('PUT', `/queues/idle${i}`, {});
+    // All replicas are awake again by that, and a busy machine may take longer than a request may wait.
+    while ((await http.call('PUT', `/queues/idle${i}`, {})).status === 503);
     void (async () => {
       while (!ended) await http.post('/jobs/claim', { queues: [`idle${i}`], wait_seconds: WAIT_SECONDS });
     })().catch(() => undefined);
@@ -124,7 +122,7 @@ await benchmark(
       for (const number of numbers) {
         while (replicas.length < number)
           replicas.push(await startReplica(url, {}, main === '' ? undefined : resolve(main)));
-        if (DATABASES[kind] && number === numbers[0]) await fillQueues(replicas[0].url, DATABASES[kind]);
+        if (kind !== 'empty' && number === numbers[0]) await query(url, FILL, [DATABASES[kind]]);
         for (const waiting of claims.split(',')) {
           const stop = waiting === 'waiting' ? await waitAt(replicas) : () => undefined;
           await sleep(settle * 1000);
