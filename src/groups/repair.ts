@@ -30,59 +30,38 @@ const MOST_REST_LOST_MS = 30;
  */
 const MANY_LOST = 100;
 
+const NEVER_BEGUN = Number.NEGATIVE_INFINITY;
+
 /** Where a look goes on: after the group `after` of a queue, up to the queue `to_queue_id`. */
 interface Place {
   queue_id: number;
   after: string;
   to_queue_id: number;
 }
-const NEVER_BEGUN = Number.NEGATIVE_INFINITY;
 const ALL_QUEUES: Place = { queue_id: 0, after: '', to_queue_id: 2 ** 31 - 1 };
 const wholeQueue = (id: number): Place => ({ queue_id: id, after: '', to_queue_id: id });
 
-/**
- * Finds groups with blocked jobs but without a head, and advances them. A replica that dies before it advances a group
- * leaves such a group behind. Jobs that are inserted by SQL may do so, too.
- */
-export function createGroupRepair(context: {
-  db: Db;
+/** What came of a look at some groups: the place after them, if there are more. */
+interface Page {
+  next: Place | undefined;
+  lookMs: number;
+  lost: boolean;
+  mended: number;
+}
+
+/** The looks at all groups of single queues. */
+function createQueueLooks({
+  queues,
+  page,
+  failed,
+}: {
   queues: Queues;
-  groups: GroupHeads;
-  log: (error: unknown, message: string) => void;
+  page(from: Place): Promise<Page>;
+  failed(error: unknown): void;
 }) {
-  const { db, queues, groups, log } = context;
-  /** Where the look at all queues goes on, and when it began. */
-  let place = ALL_QUEUES;
-  let beganAt = NEVER_BEGUN;
-  /** When the last one began that has seen all groups. */
-  let seenFrom = NEVER_BEGUN;
-  /** How many queues this look at all queues has mended. */
-  let mendedSoFar = 0;
-  /** The looks at single queues, by name. `again` asks for one more look after the rest. */
+  /** By the name of the queue. `again` asks for one more look after the rest. */
   const looking = new Map<string, { again: boolean }>();
   let stopped = false;
-
-  const failed = (error: unknown) => log(error, 'the groups of a queue were not checked');
-
-  /**
-   * Looks at the next groups after a place, and advances those without a head. Returns the place after them, or
-   * undefined when there were none, how long the look took, whether heads were missing, and how many queues it has
-   * mended.
-   */
-  async function page(
-    from: Place,
-  ): Promise<{ next: Place | undefined; lookMs: number; lost: boolean; mended: number }> {
-    const started = performance.now();
-    const [found] = await db.query(headless, { ...from, limit: PAGE });
-    const lookMs = performance.now() - started;
-    const groupsOf = new Map<number, string[]>();
-    for (const [i, queueId] of (found?.queue_ids ?? []).entries())
-      groupsOf.set(queueId, [...(groupsOf.get(queueId) ?? []), found?.groups?.[i] as string]);
-    const mended = await groups.advanceMany(groupsOf);
-    const done = { lookMs, lost: groupsOf.size > 0, mended };
-    if (!found || found.last_queue_id === null) return { next: undefined, ...done };
-    return { next: { ...from, queue_id: found.last_queue_id, after: found.last_group as string }, ...done };
-  }
 
   /** Looks at all groups of one queue. Returns how long the looks took. */
   async function lookThrough(name: string): Promise<number> {
@@ -123,6 +102,55 @@ export function createGroupRepair(context: {
   }
 
   return {
+    lookAt,
+    stop(): void {
+      stopped = true;
+    },
+  };
+}
+
+/**
+ * Finds groups with blocked jobs but without a head, and advances them. A replica that dies before it advances a group
+ * leaves such a group behind. Jobs that are inserted by SQL may do so, too.
+ */
+export function createGroupRepair(context: {
+  db: Db;
+  queues: Queues;
+  groups: GroupHeads;
+  log: (error: unknown, message: string) => void;
+}) {
+  const { db, queues, groups, log } = context;
+  /** Where the look at all queues goes on, and when it began. */
+  let place = ALL_QUEUES;
+  let beganAt = NEVER_BEGUN;
+  /** When the last one began that has seen all groups. */
+  let seenFrom = NEVER_BEGUN;
+  /** How many queues this look at all queues has mended. */
+  let mendedSoFar = 0;
+
+  const failed = (error: unknown) => log(error, 'the groups of a queue were not checked');
+
+  /**
+   * Looks at the next groups after a place, and advances those without a head. Returns the place after them, or
+   * undefined when there were none, how long the look took, whether heads were missing, and how many queues it has
+   * mended.
+   */
+  async function page(from: Place): Promise<Page> {
+    const started = performance.now();
+    const [found] = await db.query(headless, { ...from, limit: PAGE });
+    const lookMs = performance.now() - started;
+    const groupsOf = new Map<number, string[]>();
+    for (const [i, queueId] of (found?.queue_ids ?? []).entries())
+      groupsOf.set(queueId, [...(groupsOf.get(queueId) ?? []), found?.groups?.[i] as string]);
+    const mended = await groups.advanceMany(groupsOf);
+    const done = { lookMs, lost: groupsOf.size > 0, mended };
+    if (!found || found.last_queue_id === null) return { next: undefined, ...done };
+    return { next: { ...from, queue_id: found.last_queue_id, after: found.last_group as string }, ...done };
+  }
+
+  const queueLooks = createQueueLooks({ queues, page, failed });
+
+  return {
     /** The duty: one page of the look at all queues. Returns the time in milliseconds until the next page. */
     async run(): Promise<number> {
       await groups.catchUp();
@@ -154,13 +182,11 @@ export function createGroupRepair(context: {
 
     /** Jobs came into this group of a queue (into any of its groups, if none is named), and nobody has advanced it. */
     blocked(name: string, group: string | undefined): void {
-      if (group === undefined) lookAt(name);
+      if (group === undefined) queueLooks.lookAt(name);
       else void queues.byName(name).then((queue) => queue && groups.advance(queue.id, [group]), failed);
     },
 
-    stop(): void {
-      stopped = true;
-    },
+    stop: queueLooks.stop,
   };
 }
 
