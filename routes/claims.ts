@@ -167,7 +167,9 @@ export function claimRoutes(app: App, maxPayloadBytes: number): void {
         operationId: 'extendLease',
         tags: ['Consuming'],
         summary: 'Extend a lease',
-        description: 'Too late (409) once the lease was taken back.',
+        description:
+          'Counts also after the lease ran out, while it was not taken back. After an outage, leases are left alone for ' +
+          '`RESCUE_GRACE_SECONDS`, so that workers can extend them. Too late (409) once it was taken back.',
         answers: { 200: answer(ref(Extended), 'The lease.') },
         refusals: ['job_not_found', 'lease_lost'],
       }),

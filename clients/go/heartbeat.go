@@ -91,8 +91,8 @@ func (w *Worker) sendReport(r *run) func(context.Context) ([]SettleResult, error
 // isGone: no other 404 or 409 says anything of a lease.
 func isGone(code string) bool { return code == "lease_lost" || code == "job_not_found" }
 
-// extend sends an extend of these. A slow answer counts, whenever it comes. Without one, the extend is sent again after a third of
-// the lease: it may be that only this request hangs. The caller holds the lock.
+// extend sends an extend of these. A slow answer counts. Without one, the extend is sent again soon: it may be that only this request
+// hangs. The caller holds the lock.
 func (w *Worker) extend(runs []*run, send func(context.Context) ([]SettleResult, error)) {
 	sent := time.Now()
 	shortest := runs[0].lease()
@@ -111,13 +111,13 @@ func (w *Worker) extend(runs []*run, send func(context.Context) ([]SettleResult,
 		}
 		w.scheduleBeat()
 	}
-	overdue := time.AfterFunc(shortest/3, func() {
+	overdue := time.AfterFunc(min(shortest/3, patience), func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		free()
 	})
 	go func() {
-		ctx, cancel := context.WithTimeout(w.ctx, max(time.Second, shortest))
+		ctx, cancel := context.WithTimeout(w.ctx, max(time.Second, min(shortest, longestRequest)))
 		defer cancel()
 		results, err := send(ctx)
 		overdue.Stop()

@@ -109,7 +109,8 @@ func (r *run) extended(sent time.Time) {
 
 // failed: it is sent again soon, while there is something left of the lease, and after that, too: the lease may still be there.
 func (r *run) failed(err error) {
-	r.extendAt = time.Now().Add(min(r.lease()/6, backoff(r.failures, err)))
+	longest := longestPause + time.Duration(rand.Float64()*float64(longestPause)/3)
+	r.extendAt = time.Now().Add(min(r.lease()/6, backoff(r.failures, err), longest))
 	r.failures++
 }
 

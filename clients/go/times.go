@@ -13,6 +13,14 @@ const (
 	// longestRest is how long a Retry-After is waited out.
 	longestRest = time.Minute
 
+	// patience is how long an extend waits for its answer before it is sent again: after an outage, leases must be extended within 5 s.
+	patience = 2 * time.Second
+	// longestPause is between two extends, however long a Retry-After asks to wait. A third more at most, at random, so that many
+	// workers do not come in step.
+	longestPause = 3 * time.Second
+	// longestRequest is of an extend. Dibs answers within 5 s.
+	longestRequest = 10 * time.Second
+
 	backoffBase    = 100 * time.Millisecond
 	backoffLongest = 2 * time.Second
 )

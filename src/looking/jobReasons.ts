@@ -22,6 +22,8 @@ export interface JobFacts {
   max_attempts: number;
   run_at: string;
   lease_expires_at: string | null;
+  /** The lease ran out, and was not taken back yet. */
+  lease_is_over: boolean | null;
   finished_at: string | null;
   worker: string | null;
   last_error: string | null;
@@ -51,9 +53,13 @@ function leased(facts: JobFacts): Reason {
   const until = facts.lease_expires_at as string;
   const who = worker === null ? 'a worker that gave no name' : `worker ${JSON.stringify(worker)}`;
   const asked = cancel_requested ? ' It was asked to stop.' : '';
+  const runs = `It is running: ${who} has it until ${until}, attempt ${attempt} of ${max_attempts}.${asked}`;
+  const isOver =
+    `The lease of ${who} ran out at ${until}, attempt ${attempt} of ${max_attempts}. ` +
+    'Unless it is extended, it is taken back within a second, or RESCUE_GRACE_SECONDS after an outage.';
   return {
     code: 'leased',
-    detail: `It is running: ${who} has it until ${until}, attempt ${attempt} of ${max_attempts}.${asked}`,
+    detail: facts.lease_is_over ? isOver : runs,
     until,
     ...(worker === null ? {} : { worker }),
   };

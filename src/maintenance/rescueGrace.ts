@@ -3,9 +3,9 @@ import { isOfOneCall } from '../postgres/errorClasses.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 
-const statement = planned('postgres/now', row<{ now: string }>());
+const statement = planned('maintenance/now_if_writable', row<{ now: string; is_read_only: boolean }>());
 
-/** A sweep that begins so long after the last one ended comes from a process that stood still. */
+/** A sweep that begins so long after the last one ended comes from a process, or a machine, that stood still. */
 const STOOD_STILL_MS = 4000;
 
 interface Context {
@@ -31,7 +31,7 @@ export function createRescueGrace({ db, rest, seconds, reachable, log }: Context
   /** What was before the start is not known. */
   let isNew = true;
   let wasAway = true;
-  let endedAt = performance.now();
+  let ended = { at: performance.now(), date: Date.now() };
   let grace: { givenFrom: string; until: number } | undefined;
   const graceMs = seconds * 1000;
   let isReachable = false;
@@ -42,14 +42,22 @@ export function createRescueGrace({ db, rest, seconds, reachable, log }: Context
 
   const isOver = () => grace !== undefined && isReachable && performance.now() >= grace.until;
 
-  async function begin(): Promise<void> {
+  /** Begins the grace, if the database takes writes again. */
+  async function begin(): Promise<boolean> {
     const [row] = await db.query(statement);
-    if (!row) return;
+    if (!row || row.is_read_only) return false;
     grace = { givenFrom: row.now, until: performance.now() + graceMs };
-    if (!isNew) log(`leases that ran out meanwhile are taken back in ${seconds} s, unless they are extended`);
+    if (!isNew)
+      log(
+        `after the outage, leases from before are left alone for ${seconds} s, so that workers extend them`,
+      );
     isNew = false;
     wasAway = false;
+    return true;
   }
+
+  /** The monotonic clock stands still with a machine that is suspended. So this goes by the date. */
+  const stoodStill = () => Date.now() - ended.date - rest.dozedSince(ended.at) > STOOD_STILL_MS;
 
   function lookedAway(error: unknown): void {
     if (isOutage(error) && !isOfOneCall(error)) wasAway = true;
@@ -64,9 +72,9 @@ export function createRescueGrace({ db, rest, seconds, reachable, log }: Context
      * `givenFrom` changes, all is looked through anew.
      */
     async sweeping(sweep: (givenFrom: string | undefined) => Promise<boolean>): Promise<boolean> {
-      if (performance.now() - endedAt - rest.dozedSince(endedAt) > STOOD_STILL_MS) wasAway = true;
+      if (stoodStill()) wasAway = true;
       try {
-        if (wasAway && seconds > 0) await begin();
+        if (wasAway && seconds > 0 && !(await begin())) return false;
         if (isOver()) grace = undefined;
         // One that rests tells the others what is due, and does not know which leases they leave alone.
         if (grace) rest.stayAwake();
@@ -75,7 +83,7 @@ export function createRescueGrace({ db, rest, seconds, reachable, log }: Context
         lookedAway(error);
         throw error;
       } finally {
-        endedAt = performance.now();
+        ended = { at: performance.now(), date: Date.now() };
       }
     },
   };

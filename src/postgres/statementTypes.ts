@@ -1221,6 +1221,7 @@ export interface StatementTypes {
       max_attempts: number;
       run_at: string;
       lease_expires_at: string;
+      lease_is_over: boolean;
       finished_at: string;
       worker: string;
       last_error: string;
@@ -1587,6 +1588,13 @@ export interface StatementTypes {
     columns: {
       duty: string;
       in_ms: number;
+    };
+  };
+  'maintenance/now_if_writable': {
+    parameters: Record<never, never>;
+    columns: {
+      now: string;
+      is_read_only: boolean;
     };
   };
   'maintenance/promote': {

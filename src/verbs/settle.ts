@@ -107,7 +107,7 @@ export interface SettleVerbs {
   /** The job goes back unworked: the attempt is not charged. */
   release(request: Release): Promise<Job>;
 
-  /** The lease ends `lease_seconds` from now. One that ran out and was taken back is lost. */
+  /** The lease ends `lease_seconds` from now, also when it ran out. One that was taken back is lost. */
   extend(request: Extend): Promise<Extended>;
 
   /**

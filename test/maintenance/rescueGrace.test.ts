@@ -75,6 +75,15 @@ describe('after no replica was there', () => {
     }
   });
 
+  test('explain tells when such a lease is taken back', async () => {
+    const [old] = await goneWith(1);
+    const replica = await start(60);
+    const { body } = await replica.call('GET', `/jobs/${old?.id}/explain`);
+    expect(body.code).toBe('leased');
+    expect(body.detail).toContain('ran out');
+    expect(body.detail).toContain('RESCUE_GRACE_SECONDS');
+  });
+
   test('nobody else gets the job of such a lease during the grace', async () => {
     await goneWith(1);
     const replica = await start(60);
@@ -106,11 +115,14 @@ describe('after no replica was there', () => {
 
 describe('a replica', () => {
   /** Its sweeps, and which leases each may take back. */
-  function sweeps({ dozedMs = 0, reachable = Promise.resolve() } = {}) {
+  function sweeps({ dozedMs = 0, reachable = Promise.resolve(), isReadOnly = () => false } = {}) {
     const times = ['2026-01-01T00:00:10Z', '2026-01-01T00:01:00Z', '2026-01-01T00:02:00Z'];
     const lines: string[] = [];
     const grace = createRescueGrace({
-      db: { query: async () => [{ now: times.shift() }] } as unknown as Db,
+      db: {
+        query: async () =>
+          isReadOnly() ? [{ is_read_only: true }] : [{ now: times.shift(), is_read_only: false }],
+      } as unknown as Db,
       rest: { dozedSince: () => dozedMs, stayAwake: () => undefined },
       seconds: 5,
       reachable,
@@ -129,7 +141,7 @@ describe('a replica', () => {
   }
 
   beforeEach(() => {
-    vi.useFakeTimers({ toFake: ['performance'] });
+    vi.useFakeTimers({ toFake: ['performance', 'Date'] });
   });
   afterEach(() => {
     vi.useRealTimers();
@@ -183,6 +195,18 @@ describe('a replica', () => {
     vi.advanceTimersByTime(3000);
     await failing(unavailable());
     expect(await sweep()).toBe('2026-01-01T00:02:00Z');
+  });
+
+  test('sweeps only when the database takes writes again, and gives the grace then', async () => {
+    let isReadOnly = false;
+    const { sweep, failing } = await settled({ isReadOnly: () => isReadOnly });
+    await failing(unavailable());
+    isReadOnly = true;
+    expect(await sweep()).toBe('none');
+    vi.advanceTimersByTime(3000);
+    expect(await sweep()).toBe('none');
+    isReadOnly = false;
+    expect(await sweep()).toBe('2026-01-01T00:01:00Z');
   });
 
   test('gives the grace when a look at what is due found the database away', async () => {

@@ -262,6 +262,41 @@ promise(
 
 promise(
   GROUP,
+  'an extend that is never answered is sent again within seconds, however long the lease is',
+  async (stage) => {
+    const id = await stage.enqueue({ ms: 60_000 });
+    stage.proxy.harm((one) => (extendedIn(one).length > 0 ? 'hang' : undefined));
+    stage.start({ lease_seconds: 30 });
+    const beats = () => stage.proxy.exchanges.filter((one) => extendedIn(one).includes(id));
+    await until(() => beats().length >= 3, { what: 'three extends' });
+    const [first, second, third] = beats().map(({ at }) => at) as [number, number, number];
+    expect(second - first).toBeLessThan(6000);
+    expect(third - second).toBeLessThan(6000);
+  },
+  timed,
+);
+
+promise(
+  GROUP,
+  'after an outage longer than its lease, a lease is extended within 5 s, and the job runs once',
+  async (stage) => {
+    const lease_seconds = leaseOf(stage);
+    const id = await stage.enqueue({ ms: 12_000 * stage.pace, ignore_signal: true });
+    const worker = stage.start({ lease_seconds });
+    await worker.seen('started', id);
+    stage.proxy.harm(() => ({ status: 503, headers: { 'retry-after': '1' } }));
+    await worker.seen('signal', id);
+    await sleep(lease_seconds * 1000);
+    const back = performance.now();
+    stage.proxy.heal();
+    const beat = await stage.request((one) => one.at > back && extendedIn(one).includes(id));
+    expect(beat.at - back).toBeLessThan(5000);
+  },
+  timed,
+);
+
+promise(
+  GROUP,
   'a lease is extended while its settlement waits for Dibs',
   async (stage) => {
     const id = await stage.enqueue();

@@ -9,6 +9,12 @@ import { after, type Timer } from './timer.ts';
 
 const now = () => performance.now();
 const MOST = 1000;
+/** An extend that has no answer yet is sent again: after an outage, leases must be extended within 5 s. */
+const PATIENCE_SECONDS = 2;
+/** However long a Retry-After asks to wait. A third more at most, at random, so that many workers do not come in step. */
+const LONGEST_PAUSE_MS = 3000;
+/** Dibs answers within 5 s. */
+const LONGEST_REQUEST_SECONDS = 10;
 /** What a refused extend says of the lease. Others say that the request was wrong. */
 const OVER = ['job_not_found', 'lease_lost'];
 
@@ -106,20 +112,19 @@ export class Heartbeat {
   }
 
   /**
-   * A slow answer counts, whenever it comes. Without one, the extend is sent again after a third of the lease: it may be that only this
-   * request hangs.
+   * A slow answer counts. Without one, the extend is sent again soon: it may be that only this request hangs.
    */
   async #send(runs: Run[], send: (timeoutSeconds: number) => Promise<SettleResult[]>): Promise<void> {
     const sentAt = now();
     const shortest = Math.min(...runs.map((run) => run.job.lease_seconds));
     const turns = new Map(runs.map((run) => [run, run.beginExtend()]));
     const isLatest = (run: Run) => run.extendTurn === turns.get(run);
-    const overdue = after(shortest * 333, () => {
+    const overdue = after(Math.min(shortest / 3, PATIENCE_SECONDS) * 1000, () => {
       for (const run of runs) if (isLatest(run)) run.extending = false;
       this.schedule();
     });
     try {
-      const results = await send(Math.max(1, shortest));
+      const results = await send(Math.max(1, Math.min(shortest, LONGEST_REQUEST_SECONDS)));
       for (const [i, run] of runs.entries()) this.#answered(run, results[i], sentAt);
     } catch (error) {
       let longest = 0;
@@ -145,7 +150,8 @@ export class Heartbeat {
 
   /** Tries again soon, while there is something left of the lease, and after that: the lease may still be there. */
   #failed(run: Run, error: unknown): number {
-    const ms = Math.min((run.job.lease_seconds * 1000) / 6, backoffMs(run.extendFailures, error));
+    const longest = LONGEST_PAUSE_MS * (1 + Math.random() / 3);
+    const ms = Math.min((run.job.lease_seconds * 1000) / 6, backoffMs(run.extendFailures, error), longest);
     run.extendFailures++;
     run.extendAt = now() + ms;
     return ms;

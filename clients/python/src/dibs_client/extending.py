@@ -13,6 +13,12 @@ from .run import Run
 from .state import MOST_ITEMS, WorkerState
 
 
+#: An extend that has no answer yet is sent again: after an outage, leases must be extended within 5 s.
+PATIENCE = 2.0
+#: Dibs answers within 5 s.
+LONGEST_REQUEST = 10.0
+
+
 class Extending(WorkerState):
     """Extends the leases of the runs: each at a third of its length, those that are due soon together."""
 
@@ -35,8 +41,7 @@ class Extending(WorkerState):
         return min([now + 60] + [run.due() for run in self._runs if run.beats()])
 
     def _extend(self, runs: list[Run], send: Callable[[float], Any]) -> None:
-        """A slow answer counts, whenever it comes. Without one, the extend is sent again after a third of the lease: it may be that only
-        this request hangs."""
+        """A slow answer counts. Without one, the extend is sent again soon: it may be that only this request hangs."""
         sent = time.monotonic()
         shortest = min(run.seconds for run in runs)
         for run in runs:
@@ -49,7 +54,7 @@ class Extending(WorkerState):
                 if run.turn == turns[run]:
                     run.extending = False
 
-        overdue = (sent + shortest / 3, free)
+        overdue = (sent + min(shortest / 3, PATIENCE), free)
         self._overdue.append(overdue)
 
         def answered(results: Any, error: BaseException | None) -> None:
@@ -64,7 +69,7 @@ class Extending(WorkerState):
                 self._observe({"type": "retrying", "request": "extend", "error": error})
             free()
 
-        self._send(lambda: send(max(1.0, shortest)), answered)
+        self._send(lambda: send(max(1.0, min(shortest, LONGEST_REQUEST))), answered)
 
     def _extend_answered(self, run: Run, result: Any, sent: float) -> None:
         status = result["status"]

@@ -9,6 +9,10 @@ from typing import Any
 from .errors import backoff, chance
 from .job import Job
 
+#: Between two extends, however long a Retry-After asks to wait. A third more at most, at random, so that many workers do not come
+#: in step.
+LONGEST_PAUSE = 3.0
+
 
 class Run:
     """Where a job of this worker stands.
@@ -56,7 +60,7 @@ class Run:
 
     def failed(self, error: BaseException | None) -> None:
         """It is sent again soon, while there is something left of the lease, and after that, too."""
-        self.extend_at = time.monotonic() + min(self.seconds / 6, backoff(self.failures, error))
+        self.extend_at = time.monotonic() + min(self.seconds / 6, backoff(self.failures, error), LONGEST_PAUSE * (1 + chance() / 3))
         self.failures += 1
 
     def beats(self) -> bool:
