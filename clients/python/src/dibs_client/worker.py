@@ -123,10 +123,9 @@ class Worker(Settling, Working):
         for due in [one for one in self._overdue if one[0] <= now]:
             self._overdue.remove(due)
             due[1]()
-        wakes = [when for when, _ in self._overdue]
-        if self._phase == "stopping":
-            wakes += self._keep_deadline(now)
+        wakes = self._keep_deadline(now) if self._phase == "stopping" else []
         wakes.append(self._beat(now))
+        wakes += [when for when, _ in self._overdue]
         for run in list(self._runs):
             if not run.is_begun and run.state == "running" and (run.is_confirmed or run.signal):
                 self._begin_when_alone(run)
