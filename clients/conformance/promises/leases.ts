@@ -278,7 +278,7 @@ promise(
 
 promise(
   GROUP,
-  'after an outage longer than its lease, a lease is extended within 5 s, and the job runs once',
+  'after an outage longer than its lease, a lease is extended within 5 s',
   async (stage) => {
     const lease_seconds = leaseOf(stage);
     const id = await stage.enqueue({ ms: 12_000 * stage.pace, ignore_signal: true });
