@@ -74,12 +74,14 @@ export async function startService(
   const servingUrl = options.asOwner ? databaseUrl : asRole(databaseUrl, SERVING_ROLE);
   const db = openDatabase(servingUrl, 10);
   const memory = createMemory(options.maxMemoryBytes);
+  const built = new AbortController();
   const engine = await startEngine({
     db,
     memory,
     metricsQueues: options.metricsQueues,
     newQueuesPerSecond: options.newQueuesPerSecond,
     rescueGraceSeconds: options.rescueGraceSeconds,
+    reachable: new Promise((resolve) => built.signal.addEventListener('abort', resolve)),
     traces: options.traces,
     listenUrl: options.listenUrl ?? servingUrl,
     restTimes: options.restTimes,
@@ -120,6 +122,8 @@ export async function startService(
     allowedOrigins: options.allowedOrigins,
     traceUrl: options.traceUrl,
   });
+
+  built.abort();
 
   /** A request. Its answer must agree with the OpenAPI document. `body` is sent as JSON, but a string as it is. */
   async function call(
