@@ -3,9 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { buildApp } from './routes/app.ts';
-import type { App } from './routes/http/connection/fastify.ts';
-import { startingApp } from './routes/http/connection/starting.ts';
+import { buildApp, buildProbes } from './routes/app.ts';
+import { openPorts, type Undo } from './routes/http/connection/ports.ts';
 import { openCertificates } from './routes/http/security/certificates.ts';
 import { createAccess } from './src/access/access.ts';
 import { putAdminKey } from './src/access/adminKeyFile.ts';
@@ -24,7 +23,6 @@ import { causeOf, type OutageLog } from './src/postgres/outageLog.ts';
 import { openDatabase } from './src/postgres/pool.ts';
 import { createServiceLog } from './src/serviceLog.ts';
 import { hasSdk, startSdk } from './src/tracing/sdk.ts';
-import { version } from './src/version.ts';
 
 const RETRY_MS = 1000;
 
@@ -78,24 +76,6 @@ function checkReach({ host, auth, tokens }: Config, hasKeys: boolean): void {
   );
 }
 
-/**
- * Listens. `from`: takes over what that one listens to, so that no connection is refused in between.
- * @throws StartError when the address is not to be had
- */
-async function listen(app: App, { host, port }: Config, state: string, from?: App): Promise<void> {
-  const listenTextResolver = (at: string) => `Dibs ${version} ${state} at ${at}`;
-  // For `localhost`, Fastify would open a second server, without the limits and certificates of this one.
-  const address = host === 'localhost' ? '127.0.0.1' : host;
-  const { _handle: handle } = (from?.server ?? {}) as { _handle?: object };
-  const options = { host: address, port, listenTextResolver, ...(handle ? { handle } : {}) };
-  await app.listen(options).catch((error) => {
-    if (!/^(EADDRINUSE|EADDRNOTAVAIL|EACCES|ENOTFOUND)$/.test(error.code)) throw error;
-    throw new StartError(`Dibs cannot listen on HOST=${host} PORT=${port}: ${error.message}.`);
-  });
-}
-
-type Undo = (() => Promise<unknown>)[];
-
 /** The address of the embedded PostgreSQL, which runs from now on. */
 async function openEmbedded({ dataDir }: Config, logger: Logger, undo: Undo): Promise<string> {
   const begin = existsSync(dataDir) ? 'starting' : 'creating';
@@ -144,12 +124,8 @@ export async function serve(
     const { outages } = log;
     const progress: Progress = { why: 'Dibs is starting.', log: outages, stop };
     const limits = { ...HTTP_LIMITS, ...config.limits };
-    const starting = startingApp(logger, () => progress.why, { limits, certificates });
-    let isStarting = true;
     const started = new AbortController();
-    // Afterwards the service closes what both listen to.
-    undo.push(async () => (isStarting ? starting.close() : undefined));
-    await listen(starting, config, 'is starting');
+    const ports = await openPorts(config, { logger, why: () => progress.why, limits, certificates, undo });
     const url = config.databaseUrl ?? (await openEmbedded(config, logger, undo));
     const migrations = await whenThere(() => migrateOrCheck(url), progress);
     if (migrations.length > 0) logger.info(migrated(migrations));
@@ -185,17 +161,22 @@ export async function serve(
     const access = createAccess({ auth: config.auth, keys: engine.keys, tokens, refused: log.refused });
     const draining = new AbortController();
     const { maxPayloadBytes, webPages, allowedOrigins, trustProxy, rates, accessLog, traceUrl } = config;
+    const shared = { engine, logger, limits, maxPayloadBytes, draining: draining.signal };
     const app = await buildApp({
-      ...{ engine, logger, access, certificates, limits, draining: draining.signal },
-      ...{ maxPayloadBytes, webPages, allowedOrigins, trustProxy, rates, accessLog, traceUrl },
+      ...{ ...shared, access, certificates },
+      ...{ webPages, allowedOrigins, trustProxy, rates, accessLog, traceUrl },
     });
     undo.push(() => {
       engine.stopWaiting();
       return app.close();
     });
     if (stop.aborted) return;
-    await listen(app, config, 'is ready', starting);
-    isStarting = false;
+    if (ports.probes) {
+      const probes = await buildProbes(app, shared);
+      undo.push(() => probes.close());
+      await ports.probes(probes);
+    }
+    await ports.service(app);
     started.abort();
     told?.({ port: (app.server.address() as AddressInfo).port, needsKey: !access.isOpen() });
     await untilAborted(stop);

@@ -22,6 +22,7 @@ import { checkHeads } from './http/connection/head.ts';
 import { knowRoutes } from './http/connection/knownRoute.ts';
 import { holdAnswers } from './http/connection/memory.ts';
 import { serveAnyExpectation } from './http/connection/nodeRefusals.ts';
+import { closeOldConnections } from './http/connection/oldConnections.ts';
 import { giveBackTaken } from './http/connection/taken.ts';
 import { closeUnread } from './http/connection/unreadAnswers.ts';
 import { closeUnreadConnections } from './http/connection/unreadConnections.ts';
@@ -146,6 +147,7 @@ export async function receiveRequests(app: App, options: ServiceOptions): Promis
     logRefusedCertificates(app);
   }
   knowRoutes(app);
+  closeOldConnections(app, limits);
   closeWithLastAnswer(app, draining);
   closeUnread(app, limits);
   closeUnreadConnections(app, limits);
@@ -182,6 +184,26 @@ export async function buildApp(options: ServiceOptions): Promise<App> {
   const app = createApp(logger, { limits: { ...HTTP_LIMITS, ...options.limits }, certificates, trustProxy });
   const refuseOtherMethods = await receiveRequests(app, options);
   await app.register((rest) => restApi(rest as unknown as App, options));
+  refuseOtherMethods();
+  await app.ready();
+  return app;
+}
+
+/**
+ * Probes and the metrics of `service`, for a port of their own where nobody needs a key: the network decides who reaches it. It is plain
+ * HTTP, also where the API has TLS: who probes a replica inside a cluster has no certificates.
+ */
+export async function buildProbes(
+  service: App,
+  options: Pick<ServiceOptions, 'engine' | 'logger' | 'maxPayloadBytes' | 'limits' | 'draining'>,
+): Promise<App> {
+  const { engine, logger, draining } = options;
+  const app = createApp(logger);
+  const refuseOtherMethods = await receiveRequests(app, options);
+  authenticate(app, engine, OPEN, { count: undefined, failures: undefined });
+  for (const schema of namedSchemas) app.addSchema(schema);
+  systemRoutes(app, engine, draining);
+  metricsRoute(app, engine, service);
   refuseOtherMethods();
   await app.ready();
   return app;

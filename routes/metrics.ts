@@ -12,7 +12,12 @@ const OPEN_METRICS = 'application/openmetrics-text; version=1.0.0; charset=utf-8
 
 const text = { schema: ref(MetricsText) };
 
-export function metricsRoute(app: App, engine: Pick<Engine, 'inMetricsSlot'>): void {
+/** `counted`: the app whose requests are told. */
+export function metricsRoute(
+  app: App,
+  engine: Pick<Engine, 'inMetricsSlot'>,
+  counted: Pick<App, 'requestCounts'> = app,
+): void {
   app.route({
     method: 'GET',
     url: '/metrics',
@@ -38,7 +43,7 @@ export function metricsRoute(app: App, engine: Pick<Engine, 'inMetricsSlot'>): v
       const { visible } = request.caller ?? ANYBODY;
       const written = await engine.inMetricsSlot(JSON.stringify([visible, isOpenMetrics]), async () => {
         const { families, isWhole } = await request.verbs.getMetrics({});
-        const all = isWhole ? [...families, ...app.requestCounts.families()] : families;
+        const all = isWhole ? [...families, ...counted.requestCounts.families()] : families;
         return inSlices(textOf(all, isOpenMetrics));
       });
       return reply

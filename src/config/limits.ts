@@ -8,6 +8,8 @@ export interface HttpLimits {
   maxHeaders: number;
   /** How long a connection may be idle. */
   keepAliveMs: number;
+  /** How old a connection may become. 0: as old as it likes. */
+  maxConnectionMs: number;
   /** How long a request may take to arrive, with its body; and a TLS handshake. */
   requestTimeoutMs: number;
   /** How long a client may take no byte of an answer. */
@@ -22,6 +24,7 @@ export function readLimits({ integer }: Variables): HttpLimits {
     maxHeaderBytes: integer('MAX_HEADER_BYTES'),
     maxHeaders: integer('MAX_HEADERS'),
     keepAliveMs: 1000 * integer('KEEP_ALIVE_SECONDS'),
+    maxConnectionMs: 1000 * integer('MAX_CONNECTION_SECONDS'),
     requestTimeoutMs: 1000 * integer('REQUEST_TIMEOUT_SECONDS'),
     answerTimeoutMs: 1000 * integer('ANSWER_TIMEOUT_SECONDS'),
     // Longer than any call that waits for nothing but the database.

@@ -12,6 +12,8 @@ export interface Reach {
   host: string;
   /** 0 picks a free port. */
   port: number;
+  /** For metrics and probes, without keys. 0: there is none. */
+  metricsPort: number;
   /** Whether requests need an access key. Undefined: as soon as there is one. */
   auth: 'keys' | 'off' | undefined;
   /** A file with an access key that may do everything. */
@@ -32,16 +34,20 @@ function isProxy(item: string): boolean {
   return bits === undefined || (/^[1-9]\d*$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
 }
 
-export function readReach({ text, integer, choice, list }: Variables): Reach {
+export function readReach({ text, integer, choice, list, problems }: Variables): Reach {
   const auth = (choice('AUTH') || undefined) as Reach['auth'];
   const hosts = list('ALLOWED_HOSTS', (item) => HOST_NAME.test(item));
   const origins = list(
     'ALLOWED_ORIGINS',
     (item) => item === '*' || (URL.canParse(item) && new URL(item).origin === item),
   );
+  const port = integer('PORT');
+  const metricsPort = integer('METRICS_PORT');
+  if (metricsPort > 0 && metricsPort === port) problems.push('METRICS_PORT must be another port than PORT');
   return {
     host: text('HOST'),
-    port: integer('PORT'),
+    port,
+    metricsPort,
     auth,
     adminKeyFile: text('ADMIN_KEY_FILE'),
     webPages: auth === 'off' ? undefined : { hosts, origins },

@@ -1,6 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { SETTINGS } from '../../src/config/settings/all.ts';
 import { ROOT, textOf } from '../support/sources.ts';
@@ -18,10 +20,14 @@ const files = readdirSync(`${ROOT}deploy`, { recursive: true, encoding: 'utf8' }
 const documentsOf = (file: string): Yaml[] => parseAllDocuments(textOf(file)).map((one) => one.toJS());
 const kinds = new Map<string, Yaml>(
   readdirSync(`${ROOT}deploy/kubernetes`)
-    .filter((file) => file !== 'kustomization.yaml')
+    .filter((file) => file.endsWith('.yaml') && file !== 'kustomization.yaml')
+    .concat(['components/service-monitor/servicemonitor.yaml', 'components/ingress/ingress.yaml'])
     .flatMap((file) => documentsOf(`deploy/kubernetes/${file}`))
     .map((one) => [one.kind, one]),
 );
+/** Every choice among these, but none of them. */
+const subsetsOf = (names: string[]): [string[]][] =>
+  Array.from({ length: 2 ** names.length - 1 }, (_, i) => [names.filter((_, bit) => (i + 1) & (1 << bit))]);
 const has = (tool: string) => spawnSync(tool, ['--version'], { stdio: 'ignore' }).error === undefined;
 
 /** SIGTERM ends Dibs within this time after DRAIN_SECONDS. */
@@ -83,7 +89,9 @@ describe('deploy/kubernetes', () => {
 
   test('the kustomization has every file', () => {
     const { resources } = parse(textOf('deploy/kubernetes/kustomization.yaml'));
-    const all = readdirSync(`${ROOT}deploy/kubernetes`).filter((file) => file !== 'kustomization.yaml');
+    const all = readdirSync(`${ROOT}deploy/kubernetes`).filter(
+      (file) => file.endsWith('.yaml') && file !== 'kustomization.yaml',
+    );
     expect(resources.toSorted()).toEqual(all.sort());
   });
 
@@ -117,6 +125,23 @@ describe('deploy/kubernetes', () => {
     expect(names.filter((name: string) => !variables.includes(name))).toEqual([]);
   });
 
+  test('probes and Prometheus ask the port that needs no key, and only Prometheus may reach it', () => {
+    const port = Number(container.env.find(({ name }: { name: string }) => name === 'METRICS_PORT').value);
+    expect(container.ports).toContainEqual({ name: 'metrics', containerPort: port });
+    for (const probe of ['startupProbe', 'livenessProbe', 'readinessProbe'])
+      expect(container[probe].httpGet.port).toBe('metrics');
+    expect(spec.template.metadata.annotations['prometheus.io/port']).toBe(String(port));
+    expect(kinds.get('ServiceMonitor').spec.endpoints).toMatchObject([{ port: 'metrics' }]);
+    expect(kinds.get('Service').spec.ports).toContainEqual({ name: 'metrics', port, targetPort: 'metrics' });
+    const monitoring = {
+      namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' } },
+    };
+    const rules = kinds.get('NetworkPolicy').spec.ingress.filter((rule: Yaml) => rule.ports[0].port === port);
+    expect(rules).toEqual([{ ports: [{ port, protocol: 'TCP' }], from: [monitoring] }]);
+    const { backend } = kinds.get('Ingress').spec.rules[0].http.paths[0];
+    expect(backend.service).toEqual({ name: 'dibs', port: { name: 'http' } });
+  });
+
   test('each selector finds the pods', () => {
     const labels = spec.template.metadata.labels;
     for (const kind of ['Service', 'PodDisruptionBudget', 'ServiceMonitor']) {
@@ -137,6 +162,27 @@ describe('deploy/kubernetes', () => {
       .filter(({ kind }) => kind === 'NetworkPolicy');
     // Clients are not named dibs.
     expect(policy.spec.ingress[0].from[0].podSelector.matchLabels).toEqual({ 'dibs-client': 'true' });
+  });
+
+  const components = ['service-monitor', 'ingress', 'otlp'];
+  test.skipIf(!has('kubectl')).each(subsetsOf(components))('kubectl builds it with %j', (chosen) => {
+    const folder = mkdtempSync(join(tmpdir(), 'dibs-kubernetes-'));
+    cpSync(`${ROOT}deploy/kubernetes`, folder, { recursive: true });
+    const file = join(folder, 'kustomization.yaml');
+    let text = readFileSync(file, 'utf8').replace('# components:', 'components:');
+    for (const name of chosen) text = text.replace(`#   - components/${name}`, `  - components/${name}`);
+    writeFileSync(file, text);
+    const { stdout, stderr, status } = spawnSync('kubectl', ['kustomize', folder], { encoding: 'utf8' });
+    rmSync(folder, { recursive: true });
+    expect([status, stderr]).toEqual([0, '']);
+    const built = parseAllDocuments(stdout).map((one) => one.toJS());
+    const isThere = (kind: string) => built.some((one) => one.kind === kind);
+    expect(isThere('ServiceMonitor')).toBe(chosen.includes('service-monitor'));
+    expect(isThere('Ingress')).toBe(chosen.includes('ingress'));
+    const { ingress, egress } = built.find(({ kind }) => kind === 'NetworkPolicy').spec;
+    expect(ingress[0].from).toHaveLength(chosen.includes('ingress') ? 2 : 1);
+    const isOut = egress.some(({ ports }: Yaml) => ports[0].port === 4318);
+    expect(isOut).toBe(chosen.includes('otlp'));
   });
 });
 

@@ -1,7 +1,9 @@
 import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
 import { buildApp } from '../../routes/app.ts';
+import { lifeOf } from '../../routes/http/connection/oldConnections.ts';
 import type { HttpLimits } from '../../src/config/limits.ts';
 import type { RunningEngine } from '../../src/engine.ts';
 import { createLedger } from '../../src/ledger.ts';
@@ -95,6 +97,56 @@ describe('headers', () => {
     const client = rawClient(url, get(`A: ${'b'.repeat(60_000)}\r\n`));
     expect(await isServed(client)).toBe(true);
     client.socket.destroy();
+  });
+});
+
+describe('MAX_CONNECTION_SECONDS', () => {
+  const closings = (answer: string) => answer.match(/^connection: close\r$/gim)?.length ?? 0;
+  const answers = (answer: string) => answer.match(/HTTP\/1\.1 200 /g)?.length ?? 0;
+
+  test('ends a connection that is old with an answer: each request before is answered, and so is the last', async () => {
+    await start({ maxConnectionMs: 300 });
+    const client = rawClient(url, get());
+    let sent = 1;
+    while (closings(client.answer) === 0) {
+      await until(() => answers(client.answer) === sent);
+      if (closings(client.answer) > 0) break;
+      client.socket.write(get());
+      sent++;
+    }
+    await client.closed;
+    expect(answers(client.answer)).toBe(sent);
+    expect(closings(client.answer)).toBe(1);
+  });
+
+  test('of requests that came together to an old connection, all are answered, and the last one ends it', async () => {
+    await start({ maxConnectionMs: 1 });
+    const client = rawClient(url);
+    await once(client.socket, 'connect');
+    await sleep(20);
+    client.socket.write(get().repeat(5));
+    await client.closed;
+    expect(answers(client.answer)).toBe(5);
+    expect(client.answer.split('HTTP/1.1 ').at(-1)).toMatch(/^connection: close\r$/im);
+    expect(closings(client.answer)).toBe(1);
+  });
+
+  test('leaves a young connection alone, and any by default', async () => {
+    for (const limits of [{ maxConnectionMs: 600_000 }, {}]) {
+      await start(limits);
+      const client = rawClient(url, get().repeat(5));
+      await until(() => answers(client.answer) === 5);
+      expect(closings(client.answer)).toBe(0);
+      client.socket.destroy();
+      await app.close();
+    }
+  });
+
+  test('lets connections that were opened together end at different times, none later than it says', () => {
+    expect(lifeOf(100_000, 0)).toBe(100_000);
+    expect(lifeOf(100_000, 1)).toBe(80_000);
+    const lives = new Set(Array.from({ length: 100 }, () => Math.round(lifeOf(100_000))));
+    expect(lives.size).toBeGreaterThan(50);
   });
 });
 

@@ -15,6 +15,7 @@ test('an empty environment serves loopback with a PostgreSQL of its own', () => 
   expect(readConfig({})).toEqual({
     host: '127.0.0.1',
     port: 8080,
+    metricsPort: 0,
     databaseUrl: undefined,
     listenUrl: undefined,
     dataDir: './data',
@@ -38,6 +39,7 @@ test('an empty environment serves loopback with a PostgreSQL of its own', () => 
       maxHeaderBytes: 16_384,
       maxHeaders: 100,
       keepAliveMs: 75_000,
+      maxConnectionMs: 0,
       requestTimeoutMs: 30_000,
       answerTimeoutMs: 30_000,
       unreadMs: 5000,
@@ -66,6 +68,8 @@ test('an empty variable counts as none', () => {
     'MAX_HEADERS',
     'MAX_HEADER_BYTES',
     'KEEP_ALIVE_SECONDS',
+    'MAX_CONNECTION_SECONDS',
+    'METRICS_PORT',
     'REQUEST_TIMEOUT_SECONDS',
     'ANSWER_TIMEOUT_SECONDS',
     'ADMIN_KEY_FILE',
@@ -113,6 +117,8 @@ test('every variable is read', () => {
       MAX_HEADERS: '20',
       MAX_HEADER_BYTES: '32768',
       KEEP_ALIVE_SECONDS: '620',
+      MAX_CONNECTION_SECONDS: '300',
+      METRICS_PORT: '9464',
       REQUEST_TIMEOUT_SECONDS: '60',
       ANSWER_TIMEOUT_SECONDS: '20',
       RATE_LIMIT_REQUESTS_PER_SECOND: '100',
@@ -128,6 +134,7 @@ test('every variable is read', () => {
   ).toEqual({
     host: '0.0.0.0',
     port: 0,
+    metricsPort: 9464,
     databaseUrl: url,
     listenUrl: 'postgresql://db.example/dibs',
     dataDir: '/var/lib/dibs',
@@ -152,6 +159,7 @@ test('every variable is read', () => {
       maxHeaderBytes: 32_768,
       maxHeaders: 20,
       keepAliveMs: 620_000,
+      maxConnectionMs: 300_000,
       requestTimeoutMs: 60_000,
       answerTimeoutMs: 20_000,
       unreadMs: 5000,
@@ -172,6 +180,8 @@ test.each([
   ['OTEL_EXPORTER_OTLP_ENDPOINT', ['collector:4318', 'grpc://collector']],
   ['MAX_HEADERS', ['0', '9', '10001']],
   ['MAX_HEADER_BYTES', ['0', '1023', '262145', '16k']],
+  ['MAX_CONNECTION_SECONDS', ['-1', '86401', '5m']],
+  ['METRICS_PORT', ['-1', '65536', 'metrics']],
   ['KEEP_ALIVE_SECONDS', ['0', '3601', '1.5', '60s']],
   ['REQUEST_TIMEOUT_SECONDS', ['0', '3601', '-1']],
   ['ANSWER_TIMEOUT_SECONDS', ['0', '3601', '30s']],
@@ -316,4 +326,9 @@ test('hosts and origins are lists, in small letters', () => {
   expect(readConfig({ ...env, AUTH: 'off' }).webPages).toBe(undefined);
   expect(readConfig({ ...env, AUTH: 'off' }).allowedOrigins).toHaveLength(2);
   expect(readConfig({ ALLOWED_ORIGINS: '*' }).allowedOrigins).toEqual(['*']);
+});
+
+test('METRICS_PORT is another port than PORT', () => {
+  expect(refusal({ METRICS_PORT: '8080' })).toBe('METRICS_PORT must be another port than PORT');
+  expect(readConfig({ METRICS_PORT: '8080', PORT: '8081' }).metricsPort).toBe(8080);
 });

@@ -75,6 +75,15 @@ export const LIMITS = {
     most: 3600,
     about: 'How long a connection may be idle. Choose more than the idle timeout of the proxy in front.',
   },
+  MAX_CONNECTION_SECONDS: {
+    kind: 'integer',
+    unit: 'seconds',
+    default: 0,
+    least: 0,
+    most: 86_400,
+    about:
+      'An older connection ends with its next answer, so that [new replicas get load](operating.md#connections-that-last). 0: none does.',
+  },
   REQUEST_TIMEOUT_SECONDS: {
     kind: 'integer',
     unit: 'seconds',

@@ -29,6 +29,15 @@ export const OBSERVING = {
     about:
       'Round trips to the database that take as long, or longer, are logged as a [warning with their parts](operating.md#logs). 0: none.',
   },
+  METRICS_PORT: {
+    kind: 'integer',
+    unit: '',
+    default: 0,
+    least: 0,
+    most: 65535,
+    about:
+      'A port of its own for [`/metrics` and the probes](operating.md#health), without keys and TLS. 0: there is none.',
+  },
   METRICS_QUEUES: {
     kind: 'integer',
     unit: 'queues',
