@@ -1,10 +1,11 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { installLibrary, tsConfig } from '../support/clientLibrary.ts';
 import { bearer, withKeys } from '../support/keys.ts';
 import { type Example, moved, quick, reasonToSkip, slow } from '../support/pageExamples.ts';
 import { filesOf } from '../support/pageFiles.ts';
@@ -34,11 +35,7 @@ beforeAll(async () => {
   await mkdir(`${folder}/bin`);
   await writeFile(`${folder}/bin/dibs`, `#!/bin/sh\nexec node '${ROOT}dist/main.js' "$@"\n`);
   await chmod(`${folder}/bin/dibs`, 0o755);
-  // As it is installed: its package.json, and what its build makes.
-  const library = `${folder}/node_modules/dibs-client`;
-  await mkdir(library, { recursive: true });
-  await copyFile(`${ROOT}clients/typescript/package.json`, `${library}/package.json`);
-  await sh(`${ROOT}node_modules/.bin/tsc -p ${ROOT}clients/typescript --outDir ${library}/dist`, folder);
+  await installLibrary(folder);
 });
 afterAll(async () => {
   await service.stop();
@@ -64,14 +61,7 @@ async function prepare(example: Example, lease_seconds: number) {
     await writeFile(join(home, name), named(text));
   }
   if (example.name === 'TypeScript') {
-    const compilerOptions = {
-      module: 'nodenext',
-      target: 'es2022',
-      strict: true,
-      types: ['node'],
-      typeRoots: [`${ROOT}node_modules/@types`],
-    };
-    await writeFile(join(home, 'tsconfig.json'), JSON.stringify({ compilerOptions }));
+    await writeFile(join(home, 'tsconfig.json'), tsConfig);
     await writeFile(join(home, 'package.json'), '{"type": "module"}');
   }
   await call('PUT', `/queues/${queue}`, { retention_seconds: 3600, lease_seconds });
