@@ -345,7 +345,7 @@ describe('a file that is not whole', () => {
     ],
     ['empty', () => '', () => /^Line 1 is missing: the file is empty/],
     ['foreign', () => '{"level":30,"msg":"hello"}\n', () => /^Line 1 is not a line of an export of Dibs/],
-    ['no JSON', () => 'PGDMP\u0001\u000e\n', () => /^Line 1 is no JSON in UTF-8/],
+    ['no JSON', () => 'PGDMP\u0001\u000e\n', () => /^Line 1 is not valid JSON in UTF-8/],
     [
       'with a foreign line inside',
       () => [...lines().slice(0, 4), '{"kind":"order"}', ...lines().slice(4)].join('\n'),
