@@ -236,7 +236,7 @@ describe.skipIf(!hasPrometheus)('each alert fires for its fault in a running Pro
     const { annotations } = await fires(alert, where());
     const [place] = [where()];
     if (place) expect(annotations.summary).toContain(place);
-    expect(annotations.runbook).toBe(`docs/operating.md#${alert.toLowerCase()}`);
+    expect(annotations.runbook_url).toContain(`/runbook.md#${alert.toLowerCase()}`);
   });
 
   test('an alert about a queue fires for the queue with that fault, and not for the others', () => {

@@ -1,18 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { parseMetrics } from '../support/exposition.ts';
+import { hasPromtool } from '../support/promtool.ts';
 import { startService } from '../support/service.ts';
 import { ROOT, textOf } from '../support/sources.ts';
-
-/** Whether Prometheus' own checker is installed. */
-function hasPromtool(): boolean {
-  try {
-    execFileSync('promtool', ['--version'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 const rules = textOf('deploy/prometheus/rules.yaml');
 const board = textOf('deploy/grafana/dashboard.json');
@@ -46,15 +37,11 @@ describe('the rules and the dashboard', () => {
     }
   });
 
-  test('each alert says in docs/operating.md what to do about it', () => {
+  test('each alert has a test that sees it fire', () => {
     const alerts = [...rules.matchAll(/- alert: (\w+)/g)].map((match) => match[1] as string);
-    const operating = textOf('docs/operating.md');
     expect(alerts.length).toBeGreaterThan(10);
-    for (const alert of alerts) {
-      expect(operating).toMatch(new RegExp(`^### ${alert}\n\n\\S.{40,}`, 'm'));
-      expect(rules).toContain(`runbook: docs/operating.md#${alert.toLowerCase()}\n`);
+    for (const alert of alerts)
       expect(textOf('deploy/prometheus/rules.test.yaml')).toContain(`alertname: ${alert}\n`);
-    }
   });
 
   test('every panel of the dashboard asks something, and none lies over another', () => {
@@ -76,7 +63,7 @@ describe('the rules and the dashboard', () => {
         ).toBe(true);
   });
 
-  describe.skipIf(!hasPromtool())('promtool', () => {
+  describe.skipIf(!hasPromtool)('promtool', () => {
     const run = (...args: string[]) =>
       execFileSync('promtool', args, { cwd: `${ROOT}deploy/prometheus`, encoding: 'utf8' });
 

@@ -7,17 +7,8 @@ import { version } from '../../src/version.ts';
 import { parseMetrics } from '../support/exposition.ts';
 import { scrape, scrapeUntil } from '../support/metrics.ts';
 import { moves } from '../support/moves.ts';
+import { hasPromtool } from '../support/promtool.ts';
 import { type Service, startService } from '../support/service.ts';
-
-/** Whether Prometheus' own checker is installed. */
-function hasPromtool(): boolean {
-  try {
-    execFileSync('promtool', ['--version'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 const callers = new Map(
   (
@@ -53,7 +44,7 @@ describe('the text', () => {
     expect([...a.types.keys()].map((name) => name.replace(/_total$/, ''))).toEqual([...b.types.keys()]);
   });
 
-  test.skipIf(!hasPromtool())('promtool finds nothing to say', async () => {
+  test.skipIf(!hasPromtool)('promtool finds nothing to say', async () => {
     const { text } = await service.call('GET', '/metrics');
     const said = execFileSync('promtool', ['check', 'metrics'], { input: text, encoding: 'utf8' });
     expect(said).toBe('');
