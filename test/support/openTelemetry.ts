@@ -58,7 +58,8 @@ class Tracer:
             yield
             failed = False
         finally:
-            print("span", json.dumps({**span, "failed": failed}), flush=True)
+            # One write: other threads print, too.
+            print(f"span {json.dumps({**span, 'failed': failed})}\\n", end="", flush=True)
 
 
 def get_tracer(name):
