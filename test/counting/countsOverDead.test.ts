@@ -120,7 +120,8 @@ test('counts begin at the scan horizon of the sweeper', async () => {
   const asked: string[] = [];
   service.db.query = (statement, parameters) => {
     const { leases_from } = (parameters ?? {}) as { leases_from?: string };
-    if (leases_from) asked.push(leases_from);
+    // The due look begins there, too.
+    if (leases_from && statement.file !== 'maintenance/next_due') asked.push(leases_from);
     return query(statement, parameters);
   };
   await at.ok('GET', `/queues/${queue}`);

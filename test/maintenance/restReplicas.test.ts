@@ -5,8 +5,11 @@ import { http, type Replica, startReplica } from '../support/replica.ts';
 import { secondsFrom } from '../support/schedules.ts';
 import { until } from '../support/until.ts';
 
-/** Longer than a replica is awake after the last thing that was done, and than PostgreSQL takes to count what was done before. */
-const QUIET_MS = 18_000;
+/**
+ * Longer than a replica is awake after its start (11 s), and than PostgreSQL takes to count what a session did that is idle
+ * since (10 s).
+ */
+const QUIET_MS = 26_000;
 const COUNTED_MS = 15_000;
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
