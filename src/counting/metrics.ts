@@ -68,7 +68,7 @@ function depthFamilies(shown: Shown[], totals: Totals): Family[] {
     ),
     gauge(
       'counted_age_seconds',
-      'How old dibs_queue_jobs is. Take the min over replicas.',
+      'How old dibs_queue_jobs and dibs_queue_oldest_ready_age_seconds are. Take the min over replicas.',
       ({ depth }) => (now - (depth as Depth).at) / 1000,
     ),
     gauge(

@@ -33,7 +33,7 @@ function dutyFamilies({ duties }: ReplicaParts): Family[] {
     family(
       'gauge',
       'dibs_duty_last_success_timestamp_seconds',
-      `When the duty last ran without a failure. ${EACH}`,
+      `When the duty last ran without a failure, as a Unix time. ${EACH}`,
       all.map(([duty, { lastSuccess }]) => [lastSuccess, labelled({ duty })]),
     ),
     family(
@@ -140,13 +140,13 @@ export function processFamilies(parts: ReplicaParts): Family[] {
     family('gauge', 'dibs_build_info', `Always 1. The version is a label. ${EACH}`, [
       [1, labelled({ version, node: process.version })],
     ]),
-    family('counter', 'process_cpu_seconds_total', `Time on the processors. ${EACH}`, [
+    family('counter', 'process_cpu_seconds_total', `Time on the processors, of user and system. ${EACH}`, [
       [(cpu.user + cpu.system) / 1e6],
     ]),
     family('gauge', 'process_resident_memory_bytes', `Memory of the process. ${EACH}`, [
       [process.memoryUsage.rss()],
     ]),
-    family('gauge', 'process_start_time_seconds', `When the process started. ${EACH}`, [
+    family('gauge', 'process_start_time_seconds', `When the process started, as a Unix time. ${EACH}`, [
       [Math.round(performance.timeOrigin / 1000)],
     ]),
   ];

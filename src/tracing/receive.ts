@@ -18,12 +18,13 @@ const leasedSince = ({ statements, began }: Call): number =>
  * there, from the statement on that leased it. A claim of nobody's trace that gets nothing leaves no span.
  */
 export const createReceive =
-  (spans: Spans, leases: LeaseTraces) => async (run: Run, request: { queues?: string[] }, call: Call) => {
+  (spans: Spans, leases: LeaseTraces) =>
+  async (run: Run, request: { queues?: string[]; worker?: string }, call: Call) => {
     const { began, parent, statements } = call;
     const outcome = await observe(run, call);
     const jobs = (outcome.result ?? []) as LeasedJob[];
     const traces = jobs.map(traceOfJob);
-    const message = { type: 'receive', verb: 'claim' } as const;
+    const message = { type: 'receive', verb: 'claim', worker: request.worker } as const;
     const queues = jobs.length > 0 ? jobs.map(({ queue }) => queue) : (request.queues ?? ['default']);
     const own =
       parent && spans.start({ ...message, queues, count: jobs.length }, began, parent, linksTo(traces));

@@ -30,6 +30,8 @@ export interface Message {
   id?: string | undefined;
   /** How many jobs it is about, if it may be about several. */
   count?: number | undefined;
+  /** The name of the worker, where the request tells it. */
+  worker?: string | undefined;
 }
 
 export function onlyQueue(queues: Iterable<string | undefined>): string | undefined {
@@ -46,7 +48,7 @@ export function nameOf({ verb, queues }: Message): string {
 const known = (attributes: Record<string, string | number | undefined>): Attributes =>
   Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined));
 
-export const attributesOf = ({ type, verb, queues, id, count }: Message): Attributes =>
+export const attributesOf = ({ type, verb, queues, id, count, worker }: Message): Attributes =>
   known({
     'messaging.system': 'dibs',
     'messaging.operation.name': verb,
@@ -54,6 +56,7 @@ export const attributesOf = ({ type, verb, queues, id, count }: Message): Attrib
     'messaging.destination.name': onlyQueue(queues),
     'messaging.message.id': id,
     'messaging.batch.message_count': count,
+    'messaging.client.id': worker,
   });
 
 export const statementAttributes = ({ name, rows, waitedMs, failed }: Ran): Attributes =>

@@ -41,7 +41,7 @@ const enqueue = (body: object, headers: Record<string, string> = {}) =>
   service.call('POST', '/jobs', { queue, ...body }, headers);
 
 async function claim(name = queue, headers: Record<string, string> = {}) {
-  const { body } = await service.call('POST', '/jobs/claim', { queues: [name] }, headers);
+  const { body } = await service.call('POST', '/jobs/claim', { queues: [name], worker: 'w1' }, headers);
   expect(body.jobs).toHaveLength(1);
   return body.jobs[0];
 }
@@ -135,6 +135,7 @@ test('spans and statements have the attributes of the conventions', async () => 
   });
   expect(find(trees, `claim ${queue}`)[0]?.attributes).toMatchObject({
     'messaging.operation.type': 'receive',
+    'messaging.client.id': 'w1',
     'messaging.message.id': job.id,
     'dibs.job.attempt': 1,
   });
