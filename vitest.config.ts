@@ -8,7 +8,8 @@ export const PROMETHEUS = ['test/metrics/alerts.test.ts', 'test/docs/scaling.tes
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts', 'clients/conformance/{typescript,longOutage}.test.ts'],
-    // These take minutes, and have commands of their own: test:sdks, test:packages and test:prometheus. test:clients plays the other clients.
+    // These take minutes, and have commands of their own: test:sdks, test:packages and test:prometheus. test:clients plays
+    // the other clients.
     exclude: [...configDefaults.exclude, 'test/sdk/**', 'test/packages/**', ...PROMETHEUS],
     globalSetup: ['test/support/globalSetup.ts'],
     // A terminal shows how far the run is. Where there is none, lines say it.

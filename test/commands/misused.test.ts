@@ -42,9 +42,15 @@ test.each(['localhost:8080', '127.0.0.1:8080', 'dibs.example.com', 'ftp://dibs']
   (address) => {
     const wanted = 'url must begin with http:// or https://, as in http://127.0.0.1:8080';
     const byVariable = dibs(['queues'], { DIBS_URL: address });
-    expect(byVariable).toMatchObject({ status: 2, stderr: `dibs: ${wanted} (DIBS_URL, DIBS_KEY, DIBS_KEY_FILE)\n` });
+    expect(byVariable).toMatchObject({
+      status: 2,
+      stderr: `dibs: ${wanted} (DIBS_URL, DIBS_KEY, DIBS_KEY_FILE)\n`,
+    });
     const work = dibs(['work', 'mail', '--', 'true'], { DIBS_URL: address });
-    expect(work).toMatchObject({ status: 2, stderr: `dibs: ${wanted} (DIBS_URL, DIBS_KEY, DIBS_KEY_FILE)\n` });
+    expect(work).toMatchObject({
+      status: 2,
+      stderr: `dibs: ${wanted} (DIBS_URL, DIBS_KEY, DIBS_KEY_FILE)\n`,
+    });
     const byContext = dibs(['context', 'set', 'prod', '--url', address], { DIBS_CONFIG: '/nowhere/at/all' });
     expect(byContext).toMatchObject({ status: 2, stderr: `dibs: ${wanted} (--url)\n` });
   },

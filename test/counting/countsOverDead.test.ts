@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { openClient } from '../support/database.ts';
-import { moves } from '../support/moves.ts';
+import { eventually, moves } from '../support/moves.ts';
 import { buffers, outline, prepare } from '../support/plans.ts';
 import { type Service, startService } from '../support/service.ts';
 import { rowsOf } from '../support/statements.ts';
@@ -124,8 +124,12 @@ test('counts begin at the scan horizon of the sweeper', async () => {
     if (leases_from && statement.file !== 'maintenance/next_due') asked.push(leases_from);
     return query(statement, parameters);
   };
-  await at.ok('GET', `/queues/${queue}`);
+  // For some seconds after a start, the sweeper leaves its horizon where it is (src/maintenance/rescueGrace.ts).
+  await eventually(async () => {
+    asked.length = 0;
+    await at.ok('GET', `/queues/${queue}`);
+    expect(asked).toHaveLength(1);
+    expect(Date.now() - Date.parse(asked[0] as string)).toBeLessThan(60_000);
+  });
   service.db.query = query;
-  expect(asked).toHaveLength(1);
-  expect(Date.now() - Date.parse(asked[0] as string)).toBeLessThan(60_000);
 });
