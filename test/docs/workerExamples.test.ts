@@ -145,7 +145,13 @@ describe.each(Object.keys(workers) as Language[])('the worker of clients/%s/READ
         kind: 'CONSUMER',
         traceId: TRACE,
         parentSpanId: CALLER,
-        attributes: { 'messaging.system': 'dibs', 'messaging.message.id': id },
+        attributes: {
+          'messaging.system': 'dibs',
+          'messaging.operation.name': 'process',
+          'messaging.operation.type': 'process',
+          'messaging.destination.name': 'mail',
+          'messaging.message.id': id,
+        },
         failed,
       });
       const spans = spansIn(said);
