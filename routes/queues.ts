@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
-import type { QueueStatus } from '../src/verbs/queues.ts';
+import { isQueueName, type QueueStatus } from '../src/verbs/queues.ts';
 import { pageOf } from './http/answers/cursor.ts';
 import type { App } from './http/connection/fastify.ts';
 import { completeBackoff } from './http/json/jobBody.ts';
 import { answer, answerLike, operation } from './http/openapi/operation.ts';
-import { InQueue, isQueueName, pageQuery, ref, text } from './schemas/common.ts';
+import { InQueue, pageQuery, ref, text } from './schemas/common.ts';
 import {
   Count,
   DEFAULT_CONFIG,

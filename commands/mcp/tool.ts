@@ -1,5 +1,6 @@
 import { type Static, type TObject, type TProperties, Type } from 'typebox';
 import type { Caller } from '../../clients/typescript/src/caller.ts';
+import { QUEUE_NAME } from '../../src/verbs/queues.ts';
 
 /** Something that an assistant may ask for. */
 export interface Tool {
@@ -22,7 +23,7 @@ export const tool = <P extends TProperties>(
 
 export const queueName = (description: string) =>
   Type.String({
-    pattern: '^[A-Za-z0-9._:-]{1,128}$',
+    pattern: QUEUE_NAME,
     description: `${description} 1 to 128 of A-Z a-z 0-9 . _ : -`,
   });
 

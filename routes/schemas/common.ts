@@ -1,5 +1,6 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { JOB_STATES, type JobState, LONGEST_SECONDS, type RawJson } from '../../src/job.ts';
+import { isQueueName, QUEUE_NAME } from '../../src/verbs/queues.ts';
 
 /** A reference to a named schema, with the type of that schema. */
 export const ref = <S extends TSchema>(schema: S) =>
@@ -30,12 +31,9 @@ export const time = (description: string) => Type.String({ ...TIME, description 
 export const timeParameter = (description: string) => Type.String({ format: 'date-time', description });
 export const nullableTime = (description: string) => nullable<string>('string', { ...TIME, description });
 
-const NAME = '^[A-Za-z0-9._:-]{1,128}$';
-export const isQueueName = (text: string): boolean => new RegExp(NAME).test(text);
-
 export const QueueName = Type.String({
   $id: 'QueueName',
-  pattern: NAME,
+  pattern: QUEUE_NAME,
   description: 'The name of a queue: 1 to 128 of `A-Z a-z 0-9 . _ : -`.',
 });
 
@@ -43,7 +41,7 @@ export const isScheduleName = isQueueName;
 
 export const ScheduleName = Type.String({
   $id: 'ScheduleName',
-  pattern: NAME,
+  pattern: QUEUE_NAME,
   description: 'The name of a schedule: 1 to 128 of `A-Z a-z 0-9 . _ : -`.',
 });
 

@@ -6,6 +6,7 @@ import { isDataError, outageAsRefusal } from '../postgres/errorClasses.ts';
 import { causeOf } from '../postgres/outageLog.ts';
 import { BEGIN, setSession } from '../postgres/session.ts';
 import { planned } from '../postgres/statements.ts';
+import { isQueueName } from '../verbs/queues.ts';
 import type { Progress } from './exportTo.ts';
 import { wakeClaims } from './importQueues.ts';
 import { noteImport } from './importRun.ts';
@@ -22,8 +23,6 @@ const statements = {
 const MOST_ATTEMPTS = 1000;
 const HEADER_LENGTH = 1024;
 const ERROR_LENGTH = 16 * 1024;
-
-const QUEUE_NAME = /^[A-Za-z0-9._:-]{1,128}$/;
 
 export interface Taken {
   jobs: number;
@@ -149,7 +148,7 @@ function createTaking(client: pg.Client, reader: SourceReader, queueOf: (queue: 
 /** The names that queues get here. @throws StartError for one that no queue here can have */
 export function namesOf({ counts }: SourceReader, queueOf: (queue: string) => string): string[] {
   const moving = counts.filter(({ becomes }) => becomes !== null).map(({ queue }) => queue);
-  const wrong = moving.find((queue) => !QUEUE_NAME.test(queueOf(queue)));
+  const wrong = moving.find((queue) => !isQueueName(queueOf(queue)));
   if (wrong !== undefined)
     throw new StartError(
       `No queue here can be called ${JSON.stringify(queueOf(wrong))}: a name has 1 to 128 of A-Z a-z 0-9 . _ : -. ` +

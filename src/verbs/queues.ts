@@ -1,6 +1,11 @@
 import type { JobState } from '../job.ts';
 import type { Looks, Narrowed, Signed } from './callers.ts';
 
+/** The name of a queue or schedule. */
+export const QUEUE_NAME = '^[A-Za-z0-9._:-]{1,128}$';
+
+export const isQueueName = (text: string): boolean => new RegExp(QUEUE_NAME).test(text);
+
 /** The delay before a job is retried. `jitter` is the largest fraction by which a delay is shortened. */
 export interface Backoff {
   kind: 'exponential' | 'linear' | 'constant';
