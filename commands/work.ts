@@ -106,7 +106,7 @@ export async function workCommand(args: string[], env: Env): Promise<void> {
       command: command[0],
     },
   );
-  await worker.untilSignal();
+  await worker.runUntilSignal();
   killAll();
   if (unusable) throw new UsageError(`The command cannot be run: ${unusable.message}`);
 }

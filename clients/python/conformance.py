@@ -167,7 +167,7 @@ class Driven:
             self.worker.stop()
 
     def run(self, *, until_signal: bool = False) -> None:
-        run = self.worker.run_until_sigterm if until_signal else self.worker.run
+        run = self.worker.run_until_signal if until_signal else self.worker.run
         try:
             if IS_ASYNC:
                 asyncio.run(self.run_async(run))

@@ -27,4 +27,4 @@ const worker = new Worker(
   { queues: [QUEUE], leaseSeconds: Number(LEASE_SECONDS), name },
   sum,
 );
-await worker.untilSignal();
+await worker.runUntilSignal();

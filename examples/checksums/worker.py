@@ -25,4 +25,4 @@ worker = Worker(
     lease_seconds=float(os.environ.get("LEASE_SECONDS", 30)),
     name=os.environ.get("WORKER", f"python-{os.getpid()}"),
 )
-worker.run_until_sigterm()
+worker.run_until_signal()

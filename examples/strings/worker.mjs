@@ -24,4 +24,4 @@ const worker = new Worker(
   },
 );
 console.log('ready');
-await worker.untilSignal();
+await worker.runUntilSignal();

@@ -166,7 +166,7 @@ function start({ as, ...settings }) {
   if (!worker) return;
   workers.set(as, worker);
   if (settings.stop_first) void worker.stop();
-  (settings.until_signal ? worker.untilSignal() : worker.run())
+  (settings.until_signal ? worker.runUntilSignal() : worker.run())
     .then(
       () => say({ event: 'stopped', as }),
       (error) => say({ event: 'failed', as, code: codeOf(error), text: textOf(error) }),

@@ -8,9 +8,10 @@ interface Stoppable {
 }
 
 /** Runs until SIGTERM or Ctrl-C. A second one makes the deadline now. */
-export async function untilSignal(worker: Stoppable): Promise<void> {
+export async function runUntilSignal(worker: Stoppable): Promise<void> {
   const process = nodeProcess();
-  if (!process.on || !process.off) throw new TypeError('untilSignal needs the signals of a process: use run');
+  if (!process.on || !process.off)
+    throw new TypeError('runUntilSignal needs the signals of a process: use run');
   let isAsked = false;
   const heard = () => {
     void worker.stop(isAsked ? { deadlineSeconds: 0 } : {});

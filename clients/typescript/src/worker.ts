@@ -10,7 +10,7 @@ import { observerOf } from './reporting.ts';
 import type { Run } from './run.ts';
 import { checkTime } from './settings.ts';
 import { Settling } from './settling.ts';
-import { untilSignal } from './signals.ts';
+import { runUntilSignal } from './signals.ts';
 import { after, type Timer } from './timer.ts';
 import type { WorkerOptions } from './workerOptions.ts';
 
@@ -93,8 +93,8 @@ export class Worker<Payload = unknown> {
   }
 
   /** Works until SIGTERM or Ctrl-C, which stop it as `stop` does. A second one makes the deadline now. @throws as `run` */
-  untilSignal(): Promise<void> {
-    return untilSignal(this);
+  runUntilSignal(): Promise<void> {
+    return runUntilSignal(this);
   }
 
   /**

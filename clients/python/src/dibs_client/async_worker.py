@@ -55,8 +55,8 @@ class AsyncWorker(Worker):
         if self._error:
             raise self._error
 
-    async def run_until_sigterm(self) -> None:  # type: ignore[override]
-        """As `Worker.run_until_sigterm`."""
+    async def run_until_signal(self) -> None:  # type: ignore[override]
+        """As `Worker.run_until_signal`."""
         with heard_by(self.stop):
             await self.run()
 

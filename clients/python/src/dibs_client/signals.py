@@ -15,7 +15,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 def heard_by(stop: Callable[[float | None], None]) -> Iterator[None]:
     """The first signal is a stop, the second one a stop now. At the end, the handlers from before are there again."""
     if threading.current_thread() is not threading.main_thread():
-        raise RuntimeError("run_until_sigterm must be called in the main thread, where Python has its signals: use run")
+        raise RuntimeError("run_until_signal must be called in the main thread, where Python has its signals: use run")
     deadlines: list[float | None] = [None]
 
     def heard(*_: Any) -> None:

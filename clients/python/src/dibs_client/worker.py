@@ -53,7 +53,7 @@ class Worker(Settling, Working):
         if self._error:
             raise self._error
 
-    def run_until_sigterm(self) -> None:
+    def run_until_signal(self) -> None:
         """As `run`, until SIGTERM or Ctrl-C, which stop it as `stop` does. A second one makes the deadline now."""
         with heard_by(self.stop):
             self.run()
