@@ -1,7 +1,10 @@
 import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import https from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import {
   Ack,
@@ -208,4 +211,18 @@ describe('over node:http', () => {
     const { client } = await serving(() => undefined);
     await expect(getJob(client, 'a', { timeoutSeconds: 0.1 })).rejects.toThrow('no answer within 100 ms');
   });
+});
+
+test('a request that fails with the new key of a file says once what failed', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'dibs-key-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const keyFile = join(folder, 'key');
+  await writeFile(keyFile, 'old');
+  let requests = 0;
+  const fetch = async () => {
+    if (++requests === 2) throw new Error('it broke');
+    await writeFile(keyFile, 'new');
+    return new Response(refusal('unauthorized'), { status: 401 });
+  };
+  await expect(getJob(new Client({ keyFile, fetch }), 'a')).rejects.toThrow(/^GET \/jobs\/a: it broke$/);
 });

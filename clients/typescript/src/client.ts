@@ -95,7 +95,7 @@ export class Client implements Caller {
         return await this.request(call, { signal, timeoutSeconds });
       return this.#read(call, answer, key);
     } catch (error) {
-      if (error instanceof DibsError) throw error;
+      if (error instanceof DibsError || error instanceof ConnectionError) throw error;
       if (signal?.aborted) throw signal.reason;
       const said = messageOf(error);
       const why = without(key, said);
