@@ -70,11 +70,7 @@ beforeAll(async () => {
   url = await service.listen();
   folder = mkdtempSync(join(tmpdir(), 'dibs-project-'));
   for (const queue of ['node', 'python', 'go'])
-    await fetch(`${url}/queues/${queue}`, {
-      method: 'PUT',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ retention_seconds: 600 }),
-    });
+    await service.call('PUT', `/queues/${queue}`, { retention_seconds: 600 });
 });
 afterAll(async () => {
   await service?.stop();
@@ -85,7 +81,7 @@ const run = (command: string, args: string[], env: object = {}) =>
   promisify(execFile)(command, args, { cwd: folder, env: { ...process.env, DIBS_URL: url, ...env } });
 
 async function worked(queue: string): Promise<void> {
-  const { jobs } = (await (await fetch(`${url}/jobs?queue=${queue}`)).json()) as { jobs: unknown };
+  const { jobs } = (await service.call('GET', `/jobs?queue=${queue}`)).body;
   expect(jobs).toMatchObject([{ state: 'completed', result: 'welcomed ada', attempt: 1 }]);
 }
 
