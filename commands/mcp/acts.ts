@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { pause } from '../../clients/typescript/src/backoff.ts';
 import type { Caller } from '../../clients/typescript/src/caller.ts';
-import { DibsError } from '../../clients/typescript/src/errors.ts';
+import { ConnectionError, DibsError } from '../../clients/typescript/src/errors.ts';
 import {
   cancelJob,
   getOperation,
@@ -11,39 +11,34 @@ import {
   pauseQueue,
   resumeQueue,
   retryJob,
-  startOperation,
   stopOperation,
 } from '../../clients/typescript/src/generated.ts';
 import { JOB_STATES } from '../../src/job.ts';
-import { UsageError } from '../usage.ts';
+import { DryRuns } from './dryRuns.ts';
 import { id, oneOf, queueName, type Tool, text, time, tool } from './tool.ts';
 
 /** An operation that takes longer goes on. `get_operation` tells how far it is. */
 const PATIENCE_MS = 20_000;
 const LOOK_MS = 250;
-/** A session remembers the last dry runs only. */
-const MOST_DRY_RUNS = 100;
 
+/** The operation as it was when it was last seen: it has started, so a look that fails is no refusal of it. */
 async function ended(client: Caller, started: Operation): Promise<Operation> {
   const until = performance.now() + PATIENCE_MS;
   let latest = started;
-  while (latest.state === 'running' && performance.now() < until) {
-    await pause(LOOK_MS);
-    latest = await getOperation(client, started.id);
+  try {
+    while (latest.state === 'running' && performance.now() < until) {
+      await pause(LOOK_MS);
+      latest = await getOperation(client, started.id);
+    }
+  } catch (error) {
+    if (!(error instanceof DibsError || error instanceof ConnectionError)) throw error;
   }
   return latest;
 }
 
 /** Acts on many jobs: first a dry run, then exactly that. */
 function operationTools(): Tool[] {
-  const dryRuns = new Map<string, OperationRequest>();
-
-  function remember(dryRunId: string, request: OperationRequest): void {
-    dryRuns.set(dryRunId, request);
-    const [oldest] = dryRuns.keys();
-    if (oldest !== undefined && dryRuns.size > MOST_DRY_RUNS) dryRuns.delete(oldest);
-  }
-
+  const dryRuns = new DryRuns();
   return [
     tool({
       name: 'dry_run_operation',
@@ -77,12 +72,7 @@ function operationTools(): Tool[] {
           { additionalProperties: false, description: 'Which jobs: those that match all of it.' },
         ),
       },
-      async run(client, input) {
-        const request = input as OperationRequest;
-        const counted = await ended(client, await startOperation(client, { ...request, dry_run: true }));
-        remember(counted.id, request);
-        return counted;
-      },
+      run: async (client, input) => ended(client, await dryRuns.count(client, input as OperationRequest)),
     }),
     tool({
       name: 'run_operation',
@@ -92,24 +82,7 @@ function operationTools(): Tool[] {
         'Jobs that came in between and match are included.',
       act: 'destructive',
       input: { dry_run_id: id('The id that dry_run_operation answered.') },
-      async run(client, { dry_run_id }) {
-        const request = dryRuns.get(dry_run_id);
-        if (!request)
-          throw new UsageError(
-            `There is no dry run "${dry_run_id}" in this session that was not run yet. Call dry_run_operation first.`,
-          );
-        const { state } = await getOperation(client, dry_run_id);
-        if (state !== 'done')
-          throw new UsageError(`The dry run "${dry_run_id}" is ${state}. It must be done before it is run.`);
-        // After a lost answer it may have been started: it is not started twice.
-        dryRuns.delete(dry_run_id);
-        try {
-          return await ended(client, await startOperation(client, { ...request, dry_run: false }));
-        } catch (error) {
-          if (error instanceof DibsError && error.status < 500) remember(dry_run_id, request);
-          throw error;
-        }
-      },
+      run: async (client, { dry_run_id }) => ended(client, await dryRuns.run(client, dry_run_id)),
     }),
     tool({
       name: 'stop_operation',

@@ -4,6 +4,9 @@ import { createInterface } from 'node:readline';
 import { Client, InMemoryTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { Caller } from '../../clients/typescript/src/caller.ts';
+import { ConnectionError, DibsError } from '../../clients/typescript/src/errors.ts';
+import type { Operation, OperationRequest } from '../../clients/typescript/src/generated.ts';
 import { createServer } from '../../commands/mcp/server.ts';
 import { withKeys } from '../support/keys.ts';
 import { moves, UNKNOWN_ID } from '../support/moves.ts';
@@ -52,6 +55,17 @@ async function assistant(args: string[] = [], env: Record<string, string> = {}) 
       return { text: said?.text ?? '', isError: isError === true };
     },
   };
+}
+
+/** An assistant at a Dibs that is only `request`. */
+async function assistantAt(request: Caller['request'], allowWrites = false) {
+  const server = createServer({ url: 'http://dibs.test', request } as never, { allowWrites });
+  const client = new Client({ name: 'test', version: '1' });
+  clients.push(client);
+  const [here, there] = InMemoryTransport.createLinkedPair();
+  await server.connect(there as never);
+  await client.connect(here);
+  return client;
 }
 
 const toolNames = async (client: Client) => (await client.listTools()).tools.map(({ name }) => name);
@@ -182,6 +196,92 @@ describe('dibs mcp', () => {
     expect(await call('run_operation', { dry_run_id: counted.id })).toMatchObject({ isError: true });
   });
 
+  describe('a dry run', () => {
+    const REQUEST = { verb: 'delete', queue: 'mail', filter: { states: ['ready'] } };
+    const refusal = (status: number) =>
+      new DibsError({
+        type: 'urn:problem-type:dibs:test',
+        title: '',
+        status,
+        code: 'test',
+        detail: 'Refused.',
+      });
+
+    /** A Dibs with operations, and the ids of those that it started for real. */
+    async function operated({
+      getOperation = async (operation: Operation) => operation,
+      refusals = [] as Error[],
+    } = {}) {
+      const operations = new Map<string, Operation>();
+      const started: string[] = [];
+      const client = await assistantAt(async ({ method, path, body }) => {
+        if (method === 'GET') return getOperation(operations.get(path.split('/').at(-1) ?? '') as Operation);
+        const { dry_run } = body as OperationRequest;
+        const refused = dry_run ? undefined : refusals.shift();
+        if (refused) throw refused;
+        const id = `operation-${operations.size}`;
+        operations.set(id, { ...REQUEST, id, dry_run, state: dry_run ? 'done' : 'running' } as Operation);
+        if (!dry_run) started.push(id);
+        return operations.get(id);
+      }, true);
+      await client.callTool({ name: 'dry_run_operation', arguments: REQUEST });
+      const run = () => client.callTool({ name: 'run_operation', arguments: { dry_run_id: 'operation-0' } });
+      return { run, started };
+    }
+
+    test('is run once, also by two calls at the same time', async () => {
+      const { run, started } = await operated({
+        getOperation: async (operation) => ({ ...operation, state: 'done' }),
+      });
+      const answers = await Promise.all([run(), run()]);
+      expect(started).toHaveLength(1);
+      expect(answers.filter(({ isError }) => isError)).toHaveLength(1);
+    });
+
+    test('is run once, also when the operation that it started cannot be watched', async () => {
+      const { run, started } = await operated({
+        async getOperation(operation) {
+          if (!operation.dry_run) throw refusal(404);
+          return operation;
+        },
+      });
+      const { content, isError } = await run();
+      expect(isError).not.toBe(true);
+      expect(JSON.parse((content as { text: string }[])[0]?.text ?? '')).toMatchObject({
+        id: started[0],
+        state: 'running',
+      });
+      expect(await run()).toMatchObject({ isError: true });
+      expect(started).toHaveLength(1);
+    });
+
+    test('can be run again after a refusal, and not where it may have been started', async () => {
+      const done = async (operation: Operation): Promise<Operation> => ({ ...operation, state: 'done' });
+      const refused = await operated({ getOperation: done, refusals: [refusal(403)] });
+      expect(await refused.run()).toMatchObject({ isError: true });
+      expect(await refused.run()).not.toMatchObject({ isError: true });
+      expect(refused.started).toHaveLength(1);
+      const unknown = await operated({ getOperation: done, refusals: [refusal(500)] });
+      expect(await unknown.run()).toMatchObject({ isError: true });
+      expect(await unknown.run()).toMatchObject({ isError: true });
+      expect(unknown.started).toEqual([]);
+    });
+
+    test('can be run again after a look at it that failed', async () => {
+      let fails = true;
+      const { run, started } = await operated({
+        async getOperation(operation) {
+          if (fails) throw new ConnectionError('no answer');
+          return { ...operation, state: 'done' };
+        },
+      });
+      expect(await run()).toMatchObject({ isError: true });
+      fails = false;
+      await run();
+      expect(started).toHaveLength(1);
+    });
+  });
+
   test('pauses no queue that is not there', async () => {
     const { call } = await assistant(['--allow-writes']);
     const { text, isError } = await call('pause_queue', { queue: 'mial' });
@@ -214,12 +314,7 @@ describe('dibs mcp', () => {
       silent.emit('request', signal);
       return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
     };
-    const server = createServer({ url: 'http://dibs.test', request } as never, { allowWrites: false });
-    const client = new Client({ name: 'test', version: '1' });
-    clients.push(client);
-    const [here, there] = InMemoryTransport.createLinkedPair();
-    await server.connect(there as never);
-    await client.connect(here);
+    const client = await assistantAt(request as never);
     const asked = once(silent, 'request');
     const taken = new AbortController();
     const call = client.callTool({ name: 'get_queue', arguments: { queue: 'q' } }, { signal: taken.signal });
