@@ -142,6 +142,11 @@ describe('functions', () => {
     expect(functions.map(({ name }) => `${name}.sql`)).toEqual(functionFiles);
   });
 
+  test('no function stands in a migration alone: a change of its file reaches every database', () => {
+    const made = textOf('sql/schema.sql').matchAll(/^CREATE OR REPLACE FUNCTION dibs\.(\w+)\(/gm);
+    expect([...made].map(([, name]) => `${name}.sql`)).toEqual(functionFiles);
+  });
+
   test('one that runs with the rights of its owner has a search_path of its own', () => {
     const trusted = functions.filter(({ text }) => /security definer/i.test(text));
     expect(trusted.map(({ name }) => name)).toEqual(['enqueue', 'next_queue_id']);
