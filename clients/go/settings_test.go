@@ -99,6 +99,20 @@ func TestEachJobHasHeadersOfItsOwn(t *testing.T) {
 	}
 }
 
+func TestWithoutDibsURLItIsTheDibsOfThisMachine(t *testing.T) {
+	t.Setenv("DIBS_URL", "")
+	asked := ""
+	client := dibs.ClientFromEnv()
+	client.HTTP = answering(func(request *http.Request) (*http.Response, error) {
+		asked = request.URL.String()
+		return nil, errors.New("no answer")
+	}).HTTP
+	client.GetVersion(within(t))
+	if asked != "http://127.0.0.1:8080/version" {
+		t.Errorf("asked %q", asked)
+	}
+}
+
 func TestAProgramMayWrapTheDefaultTransport(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"version": "1.2.3"}`)

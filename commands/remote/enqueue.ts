@@ -110,7 +110,17 @@ async function many(session: Session, queue: string, options: Options): Promise<
   return STATUS.done;
 }
 
-async function enqueue(session: Session, options: Options, queue: string, given?: string): Promise<number> {
+async function enqueue(
+  session: Session,
+  options: Options,
+  queue: string,
+  payloads: string[],
+): Promise<number> {
+  if (payloads.length > 1)
+    throw new UsageError(
+      `enqueue takes one payload, not ${payloads.length}: put it in quotes. Many jobs take --ndjson, with a payload on each line: printf '%s\\n' 1 2 | dibs enqueue ${queue} --ndjson -`,
+    );
+  const [given] = payloads;
   const ways = [given, options.file, options.ndjson, options.specs].filter((way) => way !== undefined);
   if (ways.length > 1)
     throw new UsageError('Give the payload in one way: as an argument, --file, --ndjson or --specs.');
@@ -125,7 +135,8 @@ async function enqueue(session: Session, options: Options, queue: string, given?
 
 export function add({ program, act }: Cli): void {
   const command = program
-    .command('enqueue <queue> [payload]')
+    .command('enqueue <queue> [payload...]')
+    .usage('[options] <queue> [payload]')
     .summary('put a job, or many, into a queue')
     .description(
       'Puts a job into a queue, and prints its id. The payload is JSON, sent as it is, and null when there is none; "-" reads it from standard input.\n\n' +

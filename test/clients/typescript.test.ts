@@ -108,6 +108,10 @@ test('an answer that is not 2xx is an error with its code, and the key is sent',
   expect(sent?.get('authorization')).toBe('Bearer dibs_key');
 });
 
+test('without DIBS_URL it is the Dibs of this machine', () => {
+  for (const env of [{}, { DIBS_URL: '' }]) expect(Client.fromEnv(env).url).toBe('http://127.0.0.1:8080');
+});
+
 test('what can never be sent is an error at once', async () => {
   let requests = 0;
   const client = new Client({ fetch: async () => new Response(String(++requests), { status: 503 }) });

@@ -37,6 +37,19 @@ test.each([
   });
 });
 
+test('dibs enqueue with several payloads enqueues nothing, and says how many jobs are enqueued', () => {
+  const { status, stdout, stderr } = dibs(['enqueue', 'mail', '{"to":', '"ada@example.com"}'], {
+    DIBS_URL: 'http://127.0.0.1:1',
+  });
+  expect({ status, stdout, stderr }).toEqual({
+    status: 2,
+    stdout: '',
+    stderr:
+      'dibs: enqueue takes one payload, not 2: put it in quotes. Many jobs take --ndjson, with a payload on each line: ' +
+      "printf '%s\\n' 1 2 | dibs enqueue mail --ndjson -\n",
+  });
+});
+
 test.each(['localhost:8080', '127.0.0.1:8080', 'dibs.example.com', 'ftp://dibs'])(
   'an address without http or https says so: %s',
   (address) => {

@@ -164,6 +164,12 @@ describe.concurrent('docs/quickstarts.md', () => {
   }
 });
 
+test('each quick start that reads DIBS_URL does without it', () => {
+  const readers = filesOf(textOf('docs/quickstarts.md')).filter(({ text }) => text.includes('DIBS_URL'));
+  expect(readers.length).toBeGreaterThan(5);
+  for (const { name, text } of readers) expect(text, name).toContain('http://127.0.0.1:8080');
+});
+
 describe.concurrent('docs/coming-from', () => {
   for (const example of moved) {
     const reason = reasonToSkip(example);

@@ -155,6 +155,11 @@ class KeyTest(unittest.TestCase):
             self.assertIsInstance(error, ValueError)
             self.assertNotIn("secret", chain_of(error))
 
+    def test_without_dibs_url_it_is_the_dibs_of_this_machine(self):
+        for env in ({}, {"DIBS_URL": ""}):
+            connection = Client.from_env(env)._connections.take(1)
+            self.assertEqual((connection.host, connection.port), ("127.0.0.1", 8080))
+
     def test_a_url_that_can_be_none_is_refused_and_shows_no_secret(self):
         for url in (
             *("", "localhost:8080", "127.0.0.1", "//127.0.0.1", "htp://a", "http://", "http:///jobs", "http://a:99999", "http://a:0"),
