@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { isQueueName, type QueueStatus } from '../src/verbs/queues.ts';
+import { type QueueConfig as Config, isQueueName, type QueueStatus } from '../src/verbs/queues.ts';
 import { pageOf } from './http/answers/cursor.ts';
 import type { App } from './http/connection/fastify.ts';
 import { completeBackoff } from './http/json/jobBody.ts';
@@ -19,36 +19,14 @@ import {
 const HOW_MANY = 'How many jobs.';
 const tags = ['Queues'];
 
+const CONFIG_FIELDS = Object.keys({ ...DEFAULT_CONFIG, ...NO_LIMITS }) as (keyof Config)[];
+
 function toQueue(status: QueueStatus) {
   const { name, paused, counts, oldest_ready_age_seconds, created_at } = status;
-  const {
-    lease_seconds,
-    max_attempts,
-    backoff,
-    retention_seconds,
-    dead_retention_seconds,
-    alert_after_seconds,
-  } = status;
-  const { max_leased, rate_limit, max_ready } = status;
-  return {
-    name,
-    paused,
-    config: {
-      lease_seconds,
-      max_attempts,
-      backoff,
-      retention_seconds,
-      dead_retention_seconds,
-      alert_after_seconds,
-      // A limit that is not set is left out, as in the body of a PUT.
-      ...(max_leased === null ? {} : { max_leased }),
-      ...(rate_limit === null ? {} : { rate_limit }),
-      ...(max_ready === null ? {} : { max_ready }),
-    },
-    counts,
-    oldest_ready_age_seconds,
-    created_at,
-  };
+  // A limit that is not set is left out, as in the body of a PUT.
+  const set = CONFIG_FIELDS.filter((field) => status[field] !== null);
+  const config = Object.fromEntries(set.map((field) => [field, status[field]]));
+  return { name, paused, config, counts, oldest_ready_age_seconds, created_at };
 }
 
 export function queueRoutes(app: App): void {

@@ -1,9 +1,7 @@
 import { type AuditEntry, listAudit } from '../../clients/typescript/src/generated.ts';
-import { shown } from '../shown.ts';
 import { type Cli, examples } from './cli.ts';
 import { type PageOptions, showPages, withPages } from './pages.ts';
 import type { Session } from './session.ts';
-import { table } from './table.ts';
 
 interface AuditOptions extends PageOptions {
   actor?: string;
@@ -32,15 +30,11 @@ async function audit(session: Session, options: AuditOptions): Promise<undefined
     session,
     options,
     (page) => session.ask((caller) => listAudit(caller, { ...page, ...filter })),
-    ({ entries }) =>
-      entries.length === 0
-        ? shown`Nothing matches.\n`
-        : table(
-            ['AT', 'WHO', 'DID', 'OUTCOME', 'JOBS', 'QUEUE', 'FROM', 'ABOUT'],
-            entries.map(row),
-            session.terminal.stdout,
-            session.paint,
-          ),
+    {
+      headings: ['AT', 'WHO', 'DID', 'OUTCOME', 'JOBS', 'QUEUE', 'FROM', 'ABOUT'],
+      rows: ({ entries }) => entries.map(row),
+      none: 'Nothing matches.',
+    },
   );
 }
 

@@ -5,11 +5,13 @@ import {
   getJobHistory,
   type HistoryEvent,
   type Job,
+  type JobPage,
   type JobState,
   listJobs,
 } from '../../clients/typescript/src/generated.ts';
 import { JOB_STATES } from '../../src/job.ts';
 import { otherFields } from '../../src/jobFields.ts';
+import { counted } from '../counted.ts';
 import { Shown, safe, shown, shownLines } from '../shown.ts';
 import { UsageError } from '../usage.ts';
 import { type Cli, examples, number } from './cli.ts';
@@ -38,7 +40,26 @@ function noteOf(job: Job): string {
   return job.last_error ?? '';
 }
 
+/** How far the searches of a list have looked. */
+interface Search {
+  jobs: number;
+  to?: string | null | undefined;
+  isWhole: boolean;
+}
+
+function goOn({ jobs }: Search, page: JobPage): Search {
+  const { looked_at = 0, looked_to, next_cursor } = page;
+  return { jobs: jobs + looked_at, to: looked_to, isWhole: next_cursor === null };
+}
+
+/** A search looks at a bounded number of jobs. So "no jobs" may say little. */
+function searched({ jobs, to, isWhole }: Search): Shown {
+  const last = to ? `, the last one enqueued ${fromNow(to)}` : '';
+  return shown`Searched ${counted(jobs)} of this queue${last}.${isWhole ? ' That was all.' : ''}`;
+}
+
 async function jobs(session: Session, options: ListOptions): Promise<undefined> {
+  let search: Search = { jobs: 0, isWhole: false };
   const headings = ['ID', 'QUEUE', 'STATE', 'AGE', 'ATTEMPT', options.payload ? 'PAYLOAD' : 'NOTE'];
   const row = (job: Job): Cell[] => [
     job.id,
@@ -51,8 +72,8 @@ async function jobs(session: Session, options: ListOptions): Promise<undefined> 
   const items = await showPages(
     session,
     options,
-    (page) =>
-      session.ask((caller) =>
+    async (page) => {
+      const answer = await session.ask((caller) =>
         listJobs(caller, {
           ...page,
           ...filterOf(options),
@@ -64,12 +85,14 @@ async function jobs(session: Session, options: ListOptions): Promise<undefined> 
           include: options.payload ? 'payload' : undefined,
           payload_format: options.payload && !session.isJson ? 'text' : undefined,
         }),
-      ),
-    (page) =>
-      page.jobs.length === 0
-        ? shown`No jobs.\n`
-        : table(headings, page.jobs.map(row), session.terminal.stdout, session.paint),
+      );
+      search = goOn(search, answer.value);
+      return answer;
+    },
+    { headings, rows: (page) => page.jobs.map(row), none: 'No jobs.' },
   );
+  // With --all, it was the whole queue.
+  if (search.jobs > 0 && !options.all && !session.isJson) session.say(searched(search));
   if (items === 0 && options.queue !== undefined) await sayIfUnknown(session, options.queue);
 }
 

@@ -13,7 +13,6 @@ import { UsageError } from '../usage.ts';
 import { type Cli, examples, number, several } from './cli.ts';
 import { type PageOptions, showPages, withPages } from './pages.ts';
 import type { Answer, Session } from './session.ts';
-import { table } from './table.ts';
 import { fromNow } from './terminal.ts';
 
 interface CreateOptions {
@@ -44,20 +43,11 @@ async function list(session: Session, options: PageOptions): Promise<undefined> 
     key.last_used_at === null ? 'never' : fromNow(key.last_used_at),
     stateOf(key),
   ];
-  await showPages(
-    session,
-    options,
-    (page) => session.ask((caller) => listKeys(caller, page)),
-    ({ keys }) =>
-      keys.length === 0
-        ? shown`No access keys.\n`
-        : table(
-            ['NAME', 'ID', 'SCOPES', 'QUEUES', 'LAST USED', 'STATE'],
-            keys.map(row),
-            session.terminal.stdout,
-            session.paint,
-          ),
-  );
+  await showPages(session, options, (page) => session.ask((caller) => listKeys(caller, page)), {
+    headings: ['NAME', 'ID', 'SCOPES', 'QUEUES', 'LAST USED', 'STATE'],
+    rows: ({ keys }) => keys.map(row),
+    none: 'No access keys.',
+  });
 }
 
 /** The key with this id, or the one of this name that is not revoked. @throws UsageError */

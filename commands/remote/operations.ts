@@ -10,7 +10,7 @@ import { ended, operationText, statusOfOperation } from './operation.ts';
 import { type PageOptions, showPages, withPages } from './pages.ts';
 import { sayIfUnknown } from './queueNames.ts';
 import type { Session } from './session.ts';
-import { fields, table } from './table.ts';
+import { fields } from './table.ts';
 import { fromNow } from './terminal.ts';
 
 interface ListOptions extends PageOptions {
@@ -34,15 +34,11 @@ async function list(session: Session, options: ListOptions): Promise<undefined> 
       session.ask((caller) =>
         listOperations(caller, { ...page, queue: options.queue, state: options.state }),
       ),
-    ({ operations }) =>
-      operations.length === 0
-        ? shown`No operations.\n`
-        : table(
-            ['ID', 'VERB', 'QUEUE', 'STATE', 'AGE', 'PROGRESS'],
-            operations.map(row),
-            session.terminal.stdout,
-            session.paint,
-          ),
+    {
+      headings: ['ID', 'VERB', 'QUEUE', 'STATE', 'AGE', 'PROGRESS'],
+      rows: ({ operations }) => operations.map(row),
+      none: 'No operations.',
+    },
   );
   if (items === 0 && options.queue !== undefined) await sayIfUnknown(session, options.queue);
 }

@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
-import { type Shown, shown } from '../shown.ts';
+import { shown } from '../shown.ts';
 import { number } from './cli.ts';
 import type { Answer, Session } from './session.ts';
+import { type Cell, table } from './table.ts';
 
 export interface PageOptions {
   limit: number;
@@ -15,6 +16,14 @@ export const withPages = (command: Command): Command =>
     .option('--cursor <cursor>', 'the page at this cursor')
     .option('--all', 'all pages; with --json each page is a line');
 
+/** How people see a page. */
+interface PageTable<Page> {
+  headings: string[];
+  rows(page: Page): Cell[][];
+  /** What to say when nothing is on it. */
+  none: string;
+}
+
 /** How many items a page has: each has one list. */
 const sizeOf = (page: object) => Object.values(page).find(Array.isArray)?.length ?? 0;
 
@@ -23,8 +32,12 @@ export async function showPages<Page extends { next_cursor: string | null }>(
   session: Session,
   options: PageOptions,
   read: (page: { limit: number; cursor?: string }) => Promise<Answer<Page>>,
-  forPeople: (page: Page) => Shown,
+  { headings, rows, none }: PageTable<Page>,
 ): Promise<number> {
+  const forPeople = (page: Page) =>
+    sizeOf(page) === 0
+      ? shown`${none}\n`
+      : table(headings, rows(page), session.terminal.stdout, session.paint);
   const limit = options.all ? 1000 : options.limit;
   let cursor = options.cursor;
   let hasShown = false;

@@ -22,7 +22,7 @@ import { type PageOptions, showPages, withPages } from './pages.ts';
 import { checkQueue } from './queueNames.ts';
 import { addQueueSet, configPairs } from './queueSet.ts';
 import type { Session } from './session.ts';
-import { type Cell, fields, table } from './table.ts';
+import { type Cell, fields } from './table.ts';
 import { lasting } from './terminal.ts';
 
 /** How long an act on a whole queue may take. */
@@ -42,15 +42,11 @@ async function queues(session: Session, options: PageOptions): Promise<undefined
     ageOf({ name, counts, paused, ...queue }),
     paused ? 'paused' : '',
   ];
-  await showPages(
-    session,
-    options,
-    (page) => session.ask((caller) => listQueues(caller, page)),
-    (page) =>
-      page.queues.length === 0
-        ? shown`No queues.\n`
-        : table(headings, page.queues.map(row), session.terminal.stdout, session.paint),
-  );
+  await showPages(session, options, (page) => session.ask((caller) => listQueues(caller, page)), {
+    headings,
+    rows: (page) => page.queues.map(row),
+    none: 'No queues.',
+  });
 }
 
 async function show(session: Session, _options: object, name: string): Promise<undefined> {

@@ -17,7 +17,6 @@ import { members, objectOf, pretty } from './jsonText.ts';
 import { type PageOptions, showPages, withPages } from './pages.ts';
 import { sayIfUnknown } from './queueNames.ts';
 import type { Session } from './session.ts';
-import { table } from './table.ts';
 import { fromNow } from './terminal.ts';
 
 interface PutOptions extends JobOptions {
@@ -38,20 +37,11 @@ async function list(session: Session, options: PageOptions): Promise<undefined> 
     next_run_at === null ? 'paused' : `${last_error === null ? '' : 'refused, due '}${fromNow(next_run_at)}`,
     fromNow(last_run_at),
   ];
-  await showPages(
-    session,
-    options,
-    (page) => session.ask((caller) => listSchedules(caller, page)),
-    ({ schedules }) =>
-      schedules.length === 0
-        ? shown`No schedules.\n`
-        : table(
-            ['NAME', 'CRON', 'ZONE', 'QUEUE', 'NEXT', 'LAST'],
-            schedules.map(row),
-            session.terminal.stdout,
-            session.paint,
-          ),
-  );
+  await showPages(session, options, (page) => session.ask((caller) => listSchedules(caller, page)), {
+    headings: ['NAME', 'CRON', 'ZONE', 'QUEUE', 'NEXT', 'LAST'],
+    rows: ({ schedules }) => schedules.map(row),
+    none: 'No schedules.',
+  });
 }
 
 async function show(session: Session, _options: object, name: string): Promise<undefined> {

@@ -1,19 +1,10 @@
 -- Who has leases now: a row for each worker and queue. The leases of all queues stand in one index, by their ends. This
 -- looks at up to :look of those that are asked for, the ones that end last. `looked` is how many there were.
--- The bounds and BETWEEN are for the planner: see counts.sql.
 with looked as materialized (
   select queue_id, worker, leased_at, lease_expires_at
   from dibs.jobs
-  where state = 'leased'
-    and lease_expires_at between (select '-infinity'::timestamptz) and (select 'infinity'::timestamptz)
-    and (
-      :queue::text is null and :visible::text[] is null
-      or queue_id = any (array(
-        select id
-        from dibs.queues
-        where (:queue is null or name = :queue) and (:visible is null or name like any (:visible))
-      ))
-    )
+  where
+    -- include shared/asked_leases.sql
   order by lease_expires_at desc, queue_id desc
   limit (select :look::integer)
 )

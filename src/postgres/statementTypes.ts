@@ -3002,6 +3002,14 @@ export interface StatementTypes {
       name: string;
     };
   };
+  'transfer/source_schema': {
+    parameters: {
+      schema: string | null;
+    };
+    columns: {
+      set_config: string;
+    };
+  };
   'transfer/source_take': {
     parameters: {
       route: string | null;

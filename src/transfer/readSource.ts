@@ -8,6 +8,7 @@ import { planned } from '../postgres/statements.ts';
 import { SOURCES, type Source, type SourceName } from './sources.ts';
 
 const look = planned('transfer/source_look');
+const takeSchema = planned('transfer/source_schema');
 
 /** So many jobs are held at once. Each may have a large payload. */
 const TOGETHER = 100;
@@ -75,7 +76,7 @@ async function readerOf(client: pg.Client, place: Place): Promise<SourceReader> 
   const source: Source = SOURCES[place.from];
   const schema = place.schema ?? source.schema;
   await setSession(client);
-  await client.query(`set local search_path to ${pg.escapeIdentifier(schema)}`);
+  await rowsOf(client, takeSchema, { schema });
   const [found] = await rowsOf(client, look, { jobs: source.jobs, versions: source.versions });
   if (!found?.has_jobs)
     throw new StartError(

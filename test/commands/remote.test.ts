@@ -207,6 +207,13 @@ describe('looking', () => {
         const pages = (await search('needle', '--json', ...more)).split('\n');
         expect(pages.map((page) => JSON.parse(page).jobs.length)).toEqual([1]);
       }
+      for (const text of ['needle', 'nothing']) {
+        const args = ['jobs', '--queue', queue, '--error-contains', text];
+        const said =
+          /^Searched 3,000 jobs of this queue, the last one enqueued \d+ d ago\. That was all\.\n$/;
+        expect((await dibs(args)).stderr).toMatch(said);
+        for (const more of ['--all', '--json']) expect((await dibs([...args, more])).stderr).toBe('');
+      }
     } finally {
       service.db.query = query;
     }

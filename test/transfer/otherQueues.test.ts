@@ -403,6 +403,16 @@ describe('what is wrong is told in a line', () => {
     expect([said.status, said.err]).toEqual([0, expect.stringContaining('Oban has no jobs there that wait')]);
   });
 
+  test('a schema is found by its name, whatever characters it has', async () => {
+    const { url, drop } = await createEmptyDatabase();
+    undo.push(drop);
+    await onServer(url, readFileSync('test/transfer/oban.sql', 'utf8'));
+    await onServer(url, 'alter schema public rename to "Shop, ""a"""');
+    const args = ['--from', 'oban', '--schema', 'Shop, "a"', '--url', url];
+    const said = await dibsImport('postgres://nobody@127.0.0.1:1/none', ...args);
+    expect([said.status, said.err]).toEqual([0, expect.stringContaining('Oban has no jobs there that wait')]);
+  });
+
   test('a Dibs that is away', async () => {
     const { url, drop } = await createEmptyDatabase();
     undo.push(drop);
