@@ -6,6 +6,7 @@ import type { Rates } from '../src/config/rates.ts';
 import type { Engine, VerbName } from '../src/verbs.ts';
 import { auditRoute } from './audit.ts';
 import { claimRoutes } from './claims.ts';
+import { databaseRoutes } from './databases.ts';
 import { enqueueRoutes } from './enqueue.ts';
 import { explainRoutes } from './explain.ts';
 import { logRequests } from './http/answers/accessLog.ts';
@@ -65,6 +66,7 @@ const routesOf =
     claimRoutes(app, maxPayloadBytes);
     settleRoute(app, maxPayloadBytes);
     queueRoutes(app);
+    databaseRoutes(app);
     operationRoutes(app);
     overviewRoute(app, traceUrl);
     scheduleRoutes(app, maxPayloadBytes);

@@ -92,7 +92,7 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
       const isPreview = include === 'payload_preview';
       const most = include === 'payload' ? LARGEST_BYTES : undefined;
       let looked: ListedJobs['looked'];
-      const { items, next } = await pageOf({ of: 'jobs', ...filters }, request.query, {
+      const { items, next, away } = await pageOf({ of: 'jobs', ...filters }, request.query, {
         list: (limit, after) =>
           withRoom(request, most ?? limit * BYTES_OF_JOB, async (max_bytes) => {
             const page = await request.verbs.listJobs({
@@ -103,18 +103,21 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
               preview: isPreview ? PREVIEW : undefined,
               max_bytes,
             });
-            const { jobs, isCut, stoppedAt } = page;
+            const { jobs, isCut, stoppedAt, away } = page;
             looked = page.looked;
             takeAnswer(
               request,
               jobs.reduce((sum, job) => sum + sizeOf(job), 0),
             );
-            return { items: jobs, isCut, stoppedAt };
+            return { items: jobs, isCut, stoppedAt, away };
           }),
         keyOf: ({ id }) => id,
         isKey: isUuid,
       });
-      return sendJson(reply, jobPageJson(items, next, isPreview ? 'preview' : payload_format, looked));
+      return sendJson(
+        reply,
+        jobPageJson(items, { next, looked, away }, isPreview ? 'preview' : payload_format),
+      );
     },
   });
 

@@ -75,14 +75,15 @@ export function operationRoutes(app: App): void {
     },
     handler: async (request) => {
       const { queue, state } = request.query;
-      const { items, next } = await pageOf({ of: 'operations', queue, state }, request.query, {
-        list: async (limit, after) => ({
-          items: await request.verbs.listOperations({ limit, after, queue, state }),
-        }),
+      const { items, next, away } = await pageOf({ of: 'operations', queue, state }, request.query, {
+        list: async (limit, after) => {
+          const page = await request.verbs.listOperations({ limit, after, queue, state });
+          return { items: page.operations, away: page.away };
+        },
         keyOf: ({ id }) => id,
         isKey: isUuid,
       });
-      return { operations: items.map(toOperation), next_cursor: next };
+      return { operations: items.map(toOperation), next_cursor: next, away };
     },
   });
 

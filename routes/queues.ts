@@ -22,11 +22,11 @@ const tags = ['Queues'];
 const CONFIG_FIELDS = Object.keys({ ...DEFAULT_CONFIG, ...NO_LIMITS }) as (keyof Config)[];
 
 function toQueue(status: QueueStatus) {
-  const { name, paused, counts, oldest_ready_age_seconds, created_at } = status;
+  const { name, paused, counts, oldest_ready_age_seconds, created_at, database } = status;
   // A limit that is not set is left out, as in the body of a PUT.
   const set = CONFIG_FIELDS.filter((field) => status[field] !== null);
   const config = Object.fromEntries(set.map((field) => [field, status[field]]));
-  return { name, paused, config, counts, oldest_ready_age_seconds, created_at };
+  return { name, paused, config, counts, oldest_ready_age_seconds, created_at, database };
 }
 
 export function queueRoutes(app: App): void {
@@ -53,14 +53,15 @@ export function queueRoutes(app: App): void {
     },
     handler: async (request) => {
       const { name_contains } = request.query;
-      const { items, next } = await pageOf({ of: 'queues', name_contains }, request.query, {
-        list: async (limit, after) => ({
-          items: await request.verbs.listQueues({ limit, after, name_contains }),
-        }),
+      const { items, next, away } = await pageOf({ of: 'queues', name_contains }, request.query, {
+        list: async (limit, after) => {
+          const page = await request.verbs.listQueues({ limit, after, name_contains });
+          return { items: page.queues, away: page.away };
+        },
         keyOf: ({ name }) => name,
         isKey: isQueueName,
       });
-      return { queues: items.map(toQueue), next_cursor: next };
+      return { queues: items.map(toQueue), next_cursor: next, away };
     },
   });
 
@@ -94,19 +95,22 @@ export function queueRoutes(app: App): void {
         operationId: 'configureQueue',
         tags,
         summary: 'Configure a queue',
-        description: 'Replaces the whole configuration, creating the queue when there is none.',
+        description:
+          'Replaces the whole configuration, creating the queue when there is none. `database` says in which database a new ' +
+          'queue is, where there are several.',
         answers: { 200: answerLike(Queue, { config: { ...DEFAULT_CONFIG, max_leased: 10 } }, 'The queue.') },
-        refusals: ['too_many_queues'],
+        refusals: ['too_many_queues', 'queue_elsewhere'],
       }),
     },
     handler: async (request) => {
+      const { database, ...configured } = request.body;
       const config = {
         ...NO_LIMITS,
         ...DEFAULT_CONFIG,
-        ...request.body,
-        backoff: completeBackoff(request.body.backoff ?? {}),
+        ...configured,
+        backoff: completeBackoff(configured.backoff ?? {}),
       };
-      return toQueue(await request.verbs.configureQueue({ ...request.params, config }));
+      return toQueue(await request.verbs.configureQueue({ ...request.params, config, database }));
     },
   });
 

@@ -8,10 +8,12 @@ export type RefusalCode =
   | 'schedule_not_found'
   | 'key_not_found'
   | 'operation_not_found'
+  | 'database_not_found'
   | 'lease_lost'
   | 'job_leased'
   | 'job_finished'
   | 'queue_not_empty'
+  | 'queue_elsewhere'
   | 'unique_key_taken'
   | 'key_name_taken'
   | 'too_many_keys'
@@ -107,6 +109,9 @@ export const operationNotFound = (id: string) =>
     `There is no operation ${JSON.stringify(id)}. It never existed, or it ended long ago.`,
   );
 
+export const databaseNotFound = (name: string) =>
+  new Refusal('database_not_found', `There is no database ${JSON.stringify(name)}.`);
+
 /** `isOwn`: one caller may have no more. */
 export const tooManyOperations = (most: number, isOwn: boolean) =>
   new Refusal(
@@ -140,6 +145,12 @@ export const uniqueKeyTaken = (id: string) =>
 
 export const queueNotEmpty = (name: string) =>
   new Refusal('queue_not_empty', `Queue ${name} still has jobs.`);
+
+export const queueElsewhere = (name: string, database: string) =>
+  new Refusal(
+    'queue_elsewhere',
+    `Queue ${name} is in the database ${JSON.stringify(database)}. Only a new queue can be put elsewhere.`,
+  );
 
 export const idempotencyKeyReused = (key: string) =>
   new Refusal(

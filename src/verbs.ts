@@ -4,6 +4,7 @@ import type { Look } from './looks.ts';
 import type { Memory } from './memory.ts';
 import type { ClaimVerbs } from './verbs/claims.ts';
 import type { CountingVerbs } from './verbs/counting.ts';
+import type { DatabaseVerbs } from './verbs/databases.ts';
 import type { EnqueueVerbs } from './verbs/enqueue.ts';
 import type { JobVerbs } from './verbs/jobs.ts';
 import type { KeyVerbs, TracedOrigin } from './verbs/keys.ts';
@@ -18,7 +19,7 @@ import type { SettleVerbs } from './verbs/settle.ts';
  *
  * Each verb stands on the page of its group with its request, its answer, its refusals (errors.ts) and what it
  * guarantees: src/verbs/enqueue.ts, claims.ts, settle.ts, jobs.ts, queues.ts, counting.ts, operations.ts, schedules.ts,
- * keys.ts.
+ * databases.ts, keys.ts.
  *
  * Units stand in names (`wait_seconds`). Times are RFC 3339, in UTC. Names are those of the API. A verb that has
  * answered has committed.
@@ -32,6 +33,7 @@ export interface Verbs
     CountingVerbs,
     OperationVerbs,
     ScheduleVerbs,
+    DatabaseVerbs,
     KeyVerbs {}
 
 /** What an engine gives a protocol. */

@@ -136,6 +136,31 @@ type Count struct {
 	Count int64 `json:"count"`
 }
 
+// Database: A database, with the queues that this caller may see. `counts` has their jobs, as the metrics count them; it is left out while the database is away, and until all were counted once.
+type Database struct {
+	Name DatabaseName `json:"name"`
+	// `open`: new queues go there. `closed`: none do, unless a PUT chooses it. `away`: it does not answer; calls for its queues are 503.
+	State string `json:"state"`
+	// How many queues it has. Left out while it is away.
+	Queues *int64 `json:"queues,omitempty"`
+	Counts *QueueCounts `json:"counts,omitempty"`
+}
+
+// DatabaseConfig: How a database is used.
+type DatabaseConfig struct {
+	// New queues go there. Those that are there stay.
+	AcceptsQueues bool `json:"accepts_queues"`
+}
+
+// DatabaseName: The name of a database: `home`, or one of `DATABASE_URL_<NAME>`, in lower case.
+type DatabaseName = string
+
+// Databases: All databases of this Dibs.
+type Databases struct {
+	// The databases, `home` first.
+	Databases []Database `json:"databases"`
+}
+
 // Explanation: The one reason why a job is not running.
 type Explanation struct {
 	// The id of the job.
@@ -340,6 +365,8 @@ type JobPage struct {
 	LookedAt *int64 `json:"looked_at,omitempty"`
 	// In a search of one queue: when the last of these was enqueued.
 	LookedTo *string `json:"looked_to,omitempty"`
+	// The databases that do not answer: this is without what they have. Left out while all answer.
+	Away []DatabaseName `json:"away,omitempty"`
 }
 
 // JobRates: What happens to jobs in a second, on average over the last minute, over all replicas.
@@ -574,6 +601,8 @@ type OperationPage struct {
 	Operations []Operation `json:"operations"`
 	// For the next page; null on the last.
 	NextCursor *string `json:"next_cursor"`
+	// The databases that do not answer: this is without what they have. Left out while all answer.
+	Away []DatabaseName `json:"away,omitempty"`
 }
 
 // OperationRequest: What to do to which jobs.
@@ -608,6 +637,8 @@ type Overview struct {
 	DrainSeconds *float64 `json:"drain_seconds"`
 	// Those with trouble first, then the busiest.
 	Queues []QueueOverview `json:"queues"`
+	// The databases that do not answer: this is without what they have. Left out while all answer.
+	Away []DatabaseName `json:"away,omitempty"`
 }
 
 // OverviewCaller: Who asks, and what it may do.
@@ -649,7 +680,7 @@ type PurgeRequest struct {
 	States []string `json:"states"`
 }
 
-// Queue: A queue, its configuration and how many jobs it has.
+// Queue: A queue, its configuration and how many jobs it has. `database` tells where it is; it is left out where there is one.
 type Queue struct {
 	Name QueueName `json:"name"`
 	// It accepts jobs, but claims get none.
@@ -660,6 +691,7 @@ type Queue struct {
 	OldestReadyAgeSeconds *float64 `json:"oldest_ready_age_seconds"`
 	// When it was created.
 	CreatedAt string `json:"created_at"`
+	Database *DatabaseName `json:"database,omitempty"`
 }
 
 // QueueConfig: What is left out takes its default; a limit that is left out is none.
@@ -680,6 +712,7 @@ type QueueConfig struct {
 	RateLimit *RateLimit `json:"rate_limit,omitempty"`
 	// With so many ready and blocked jobs, enqueues are refused (429 `queue_full`). Default: no limit.
 	MaxReady *int64 `json:"max_ready,omitempty"`
+	Database *DatabaseName `json:"database,omitempty"`
 }
 
 // QueueCounts: Jobs by state, as they are now: of a queue of up to 100,000 jobs that is asked for alone, and of the smallest queues of a page, up to 10,000 jobs together. The counts of larger ones are up to 20 times as old as counting them takes. On the first look, they may be those of the metrics, up to a minute old.
@@ -766,6 +799,8 @@ type QueuePage struct {
 	Queues []Queue `json:"queues"`
 	// For the next page; null on the last.
 	NextCursor *string `json:"next_cursor"`
+	// The databases that do not answer: this is without what they have. Left out while all answer.
+	Away []DatabaseName `json:"away,omitempty"`
 }
 
 // QueueSamples: A queue over the last minutes: a number for each time of `at`.
@@ -854,6 +889,8 @@ type Samples struct {
 	All *SampleSeries `json:"all,omitempty"`
 	// The busiest queues.
 	Queues []QueueSamples `json:"queues"`
+	// The databases that do not answer: this is without what they have. Left out while all answer.
+	Away []DatabaseName `json:"away,omitempty"`
 }
 
 // Schedule: A schedule: at each tick of its cron, one job goes into its queue.
@@ -983,6 +1020,8 @@ type Workers struct {
 	Total int64 `json:"total"`
 	// All leases were looked at.
 	Complete bool `json:"complete"`
+	// The databases that do not answer: this is without what they have. Left out while all answer.
+	Away []DatabaseName `json:"away,omitempty"`
 }
 
 // GetHealth: Is the process alive?.
@@ -1387,6 +1426,26 @@ func (c *Client) PurgeQueue(ctx context.Context, queue string, body PurgeRequest
 func (c *Client) RedriveQueue(ctx context.Context, queue string, body RedriveRequest) (*Count, error) {
 	call := newCall("POST", "/queues/" + url.PathEscape(queue) + "/redrive", body)
 	var answer Count
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// ListDatabases: List the databases.
+func (c *Client) ListDatabases(ctx context.Context) (*Databases, error) {
+	call := newCall("GET", "/databases", nil)
+	var answer Databases
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// ConfigureDatabase: Open or close a database for new queues.
+func (c *Client) ConfigureDatabase(ctx context.Context, name string, body DatabaseConfig) (*Database, error) {
+	call := newCall("PUT", "/databases/" + url.PathEscape(name), body)
+	var answer Database
 	if err := c.do(ctx, call, &answer); err != nil {
 		return nil, err
 	}

@@ -1,5 +1,6 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { JOB_STATES, type JobState, LONGEST_SECONDS, type RawJson } from '../../src/job.ts';
+import { DATABASE_NAME } from '../../src/verbs/databases.ts';
 import { isQueueName, QUEUE_NAME } from '../../src/verbs/queues.ts';
 
 /** A reference to a named schema, with the type of that schema. */
@@ -59,6 +60,22 @@ export const pageQuery = {
     }),
   ),
   cursor: Type.Optional(Type.String({ description: 'The `next_cursor` of the page before.' })),
+};
+
+export const DatabaseName = Type.String({
+  $id: 'DatabaseName',
+  pattern: DATABASE_NAME,
+  description: 'The name of a database: `home`, or one of `DATABASE_URL_<NAME>`, in lower case.',
+});
+
+/** What every list that is merged of several databases may have. */
+export const partlyAway = {
+  away: Type.Optional(
+    Type.Array(ref(DatabaseName), {
+      description:
+        'The databases that do not answer: this is without what they have. Left out while all answer.',
+    }),
+  ),
 };
 
 /** The path of routes about one queue. */

@@ -1,7 +1,17 @@
 import { Type } from 'typebox';
 import { EXPLAIN_CODES } from '../../src/verbs/jobs.ts';
 import { QUEUE_EXPLAIN_CODES } from '../../src/verbs/queues.ts';
-import { JobStateName, nullable, nullableTime, oneOf, QueueName, ref, TIME_EXAMPLE, time } from './common.ts';
+import {
+  JobStateName,
+  nullable,
+  nullableTime,
+  oneOf,
+  partlyAway,
+  QueueName,
+  ref,
+  TIME_EXAMPLE,
+  time,
+} from './common.ts';
 
 const code = oneOf(EXPLAIN_CODES, {
   description:
@@ -155,6 +165,7 @@ export const Workers = Type.Object(
     workers: Type.Array(ref(WorkerNow), { description: 'Those with most leases first.' }),
     total: Type.Integer({ description: 'How many there are.' }),
     complete: Type.Boolean({ description: 'All leases were looked at.' }),
+    ...partlyAway,
   },
   {
     $id: 'Workers',

@@ -10,6 +10,7 @@ import {
   nullable,
   nullableTime,
   oneOf,
+  partlyAway,
   QueueName,
   ref,
   TIME_EXAMPLE,
@@ -337,6 +338,7 @@ export const JobPage = Type.Object(
       Type.Integer({ description: 'In a search of one queue: how many jobs this request looked at.' }),
     ),
     looked_to: Type.Optional(nullableTime('In a search of one queue: when the last of these was enqueued.')),
+    ...partlyAway,
   },
   { $id: 'JobPage', description: 'A page of jobs.', examples: [{ jobs: [JOB_EXAMPLE], next_cursor: null }] },
 );

@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox';
 import * as audit from './audit.ts';
 import * as common from './common.ts';
+import * as database from './database.ts';
 import * as explain from './explain.ts';
 import * as health from './health.ts';
 import * as history from './history.ts';
@@ -18,6 +19,7 @@ type Named = TSchema & { $id: string };
 export const namedSchemas = Object.values<unknown>({
   ...audit,
   ...common,
+  ...database,
   ...explain,
   ...history,
   ...job,

@@ -5,6 +5,7 @@ import {
   nullable,
   nullableTime,
   oneOf,
+  partlyAway,
   QueueName,
   ref,
   TIME_EXAMPLE,
@@ -112,6 +113,7 @@ export const OperationPage = Type.Object(
   {
     operations: Type.Array(ref(Operation), { description: 'The operations, newest first.' }),
     next_cursor: nullable<string>('string', { description: 'For the next page; null on the last.' }),
+    ...partlyAway,
   },
   {
     $id: 'OperationPage',

@@ -9,7 +9,7 @@ import {
   TROUBLE_HELP,
   TROUBLES,
 } from '../../src/verbs/counting.ts';
-import { decimal, nullable, oneOf, QueueName, ref, TIME_EXAMPLE, time } from './common.ts';
+import { decimal, nullable, oneOf, partlyAway, QueueName, ref, TIME_EXAMPLE, time } from './common.ts';
 import { QueueCounts } from './queue.ts';
 
 const rates = Object.fromEntries(
@@ -85,6 +85,7 @@ export const Samples = Type.Object(
     at: Type.Array(time('The end of a minute.'), { description: 'At most 120 times, the newest last.' }),
     all: Type.Optional(ref(SampleSeries)),
     queues: Type.Array(ref(QueueSamples), { description: 'The busiest queues.' }),
+    ...partlyAway,
   },
   {
     $id: 'Samples',
@@ -124,6 +125,7 @@ export const Overview = Type.Object(
     oldest_ready_age_seconds: seconds(OLDEST),
     drain_seconds: seconds(DRAIN),
     queues: Type.Array(ref(QueueOverview), { description: 'Those with trouble first, then the busiest.' }),
+    ...partlyAway,
   },
   {
     $id: 'Overview',

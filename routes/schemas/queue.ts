@@ -2,11 +2,13 @@ import { Type } from 'typebox';
 import { JOB_STATES, type JobState, LONGEST_SECONDS } from '../../src/job.ts';
 import type { QueueConfig as Config, QueueLimits } from '../../src/verbs/queues.ts';
 import {
+  DatabaseName,
   decimal,
   delaySeconds,
   leaseSeconds,
   nullable,
   oneOf,
+  partlyAway,
   QueueName,
   ref,
   TIME_EXAMPLE,
@@ -88,6 +90,13 @@ export const QueueConfig = Type.Object(
           'With so many ready and blocked jobs, enqueues are refused (429 `queue_full`). Default: no limit.',
       }),
     ),
+    database: Type.Optional(
+      Type.Unsafe<string>({
+        ...ref(DatabaseName),
+        description:
+          'In which database a new queue is, where there are several; 409 `queue_elsewhere` for a queue that is in another. Default: where queues with the same first part of the name are, or else the one with the fewest queues. A queue tells it beside its `config`.',
+      }),
+    ),
   },
   {
     $id: 'QueueConfig',
@@ -128,10 +137,12 @@ export const Queue = Type.Object(
       description: 'How long the longest waiting ready job has been ready; null when there is none.',
     }),
     created_at: time('When it was created.'),
+    database: Type.Optional(ref(DatabaseName)),
   },
   {
     $id: 'Queue',
-    description: 'A queue, its configuration and how many jobs it has.',
+    description:
+      'A queue, its configuration and how many jobs it has. `database` tells where it is; it is left out where there is one.',
     examples: [QUEUE_EXAMPLE],
   },
 );
@@ -140,6 +151,7 @@ export const QueuePage = Type.Object(
   {
     queues: Type.Array(ref(Queue), { description: 'The queues.' }),
     next_cursor: nullable<string>('string', { description: 'For the next page; null on the last.' }),
+    ...partlyAway,
   },
   {
     $id: 'QueuePage',

@@ -229,6 +229,9 @@ export const NEEDS = {
     }),
   },
 
+  listDatabases: { ...look, narrowed: true },
+  configureDatabase: { scope: 'admin', everywhere: true, about: () => ({}) },
+
   // A caller for some queues could make a key for all of them.
   listKeys: { scope: 'admin', looks: true, everywhere: true },
   createKey: {

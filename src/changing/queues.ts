@@ -1,4 +1,5 @@
 import type { CountCache } from '../counting/countCache.ts';
+import { invalidRequest } from '../errors.ts';
 import type { QueueLooks } from '../looking/queues.ts';
 import type { Purge } from '../operations/purge.ts';
 import type { Redrive } from '../operations/redrive.ts';
@@ -9,6 +10,7 @@ import type { Queue, Queues } from '../queues/cache.ts';
 import { orTooManyQueues } from '../queues/numbers.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import type { Signed } from '../verbs/callers.ts';
+import { HOME } from '../verbs/databases.ts';
 import type { QueueName, QueueStatus } from '../verbs/queues.ts';
 import type { RequestOf } from '../verbs.ts';
 import { rethrowPartlyDone } from './partlyDone.ts';
@@ -61,7 +63,9 @@ export function queueAdmin(context: {
   return {
     /** Replaces the configuration. It creates the queue when there is none. */
     async configure(request: RequestOf<'configureQueue'>): Promise<QueueStatus> {
-      const { queue: name, by } = request;
+      const { queue: name, by, database = HOME } = request;
+      if (database !== HOME)
+        throw invalidRequest([{ path: '/database', message: 'must be the name of a database' }]);
       const queue = await afterCreating(name, async () => {
         await orTooManyQueues(
           inTurnOf(db, { queue: name, by }).query(statements.configure, parametersOf(request)),

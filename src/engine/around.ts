@@ -84,6 +84,7 @@ const IN_TIME = {
   listOperations: always,
   getSchedule: always,
   listSchedules: always,
+  listDatabases: always,
   listKeys: always,
   listAudit: always,
   configureQueue: always,
@@ -91,6 +92,7 @@ const IN_TIME = {
   resumeQueue: always,
   putSchedule: always,
   triggerSchedule: always,
+  configureDatabase: always,
 };
 
 export interface AroundOptions {

@@ -21,6 +21,7 @@ import { createOnceBatcher } from '../enqueue/onceBatcher.ts';
 import { createGroupHeads } from '../groups/heads.ts';
 import { createGroupRepair } from '../groups/repair.ts';
 import { createHistory } from '../history/history.ts';
+import { createOnlyDatabase } from '../looking/databases.ts';
 import { createJobLooks } from '../looking/jobs.ts';
 import { createOverview } from '../looking/overview.ts';
 import { createQueueLooks } from '../looking/queues.ts';
@@ -124,6 +125,7 @@ function countingRooms(base: Base, { claims, waits }: JobRooms, { countCache, qu
   const { db, tally, totals, memory, ledger } = base;
   const depths = createDepths({ db, totals, cache: countCache });
   const sampler = createSampler({ db, totals, depths });
+  const overview = createOverview({ totals, depths });
   const dutyLog = createDutyLog();
   const loopLag = createLoopLag();
   const replica = {
@@ -145,7 +147,8 @@ function countingRooms(base: Base, { claims, waits }: JobRooms, { countCache, qu
     loopLag,
     count: countingDuty({ totals, depths, sampler }),
     metrics: createMetrics({ tally, totals, depths, replica }),
-    overview: createOverview({ totals, depths }),
+    overview,
+    onlyDatabase: createOnlyDatabase({ db, depths, overview }),
     samples: createSamples({ db }),
     workers: createWorkers({ db }),
   };

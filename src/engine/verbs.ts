@@ -53,6 +53,9 @@ export function verbsOf(rooms: Rooms): Omit<Verbs, 'settleAndClaim'> {
     deleteSchedule: schedules.remove,
     triggerSchedule: schedules.trigger,
 
+    listDatabases: rooms.onlyDatabase.list,
+    configureDatabase: rooms.onlyDatabase.configure,
+
     listKeys: keyAdmin.list,
     createKey: keyAdmin.create,
     revokeKey: keyAdmin.revoke,

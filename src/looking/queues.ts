@@ -10,6 +10,7 @@ import type {
   QueueCounts,
   QueueErrors,
   QueueExplanation,
+  QueueList,
   QueueName,
   QueuePage,
   QueueStatus,
@@ -59,10 +60,10 @@ export function createQueueLooks(context: { db: Database; queues: Queues; countC
     errors: async ({ queue }: QueueName): Promise<QueueErrors> => deadErrors(db, await current(queue)),
 
     /** A page of queues by name. A page shorter than its limit is the last one. */
-    async list({ limit, after = '', name_contains, visible = null }: QueuePage): Promise<QueueStatus[]> {
+    async list({ limit, after = '', name_contains, visible = null }: QueuePage): Promise<QueueList> {
       const filters = { visible, name_contains: name_contains ?? null };
       const rows = await db.query(list, { after, limit, ...filters });
-      return statuses(rows.map(toQueue), 'amongOthers');
+      return { queues: await statuses(rows.map(toQueue), 'amongOthers') };
     },
   };
 }

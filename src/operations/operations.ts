@@ -9,6 +9,7 @@ import { planned, row } from '../postgres/statements.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import type {
   Operation,
+  OperationList,
   OperationName,
   OperationPage,
   OperationRequest,
@@ -74,14 +75,15 @@ export function operationAdmin(context: {
   return {
     get,
 
-    list: ({ limit, after, queue, state, visible = null }: OperationPage): Promise<Operation[]> =>
-      db.query(statements.list, {
+    list: async ({ limit, after, queue, state, visible = null }: OperationPage): Promise<OperationList> => ({
+      operations: await db.query(statements.list, {
         limit,
         after: after ?? null,
         queue: queue ?? null,
         state: state ?? null,
         visible,
       }),
+    }),
 
     /** Starts an operation. It touches only jobs that are there now. */
     async start(request: OperationRequest): Promise<Operation> {

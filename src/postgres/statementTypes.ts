@@ -1192,6 +1192,14 @@ export interface StatementTypes {
       leased_at: string;
     };
   };
+  'looking/count_queues': {
+    parameters: {
+      visible: (string | null)[] | TextArray | null;
+    };
+    columns: {
+      queues: number;
+    };
+  };
   'looking/dead_errors': {
     parameters: {
       queue_id: number | null;

@@ -1,5 +1,6 @@
 import type { JobState } from '../job.ts';
 import type { Looks, Narrowed } from './callers.ts';
+import type { PartlyAway } from './databases.ts';
 
 /**
  * What happens to jobs, and is counted: what the metric says of it, and what the overview says of its rate. An event
@@ -93,7 +94,7 @@ export interface QueueOverview {
   drain_seconds: number | null;
 }
 
-export interface Overview {
+export interface Overview extends PartlyAway {
   /** False until every queue was looked at once. */
   complete: boolean;
   /** Queues with jobs, with a row in dibs.totals, or paused. */
@@ -127,7 +128,7 @@ export const MEASURES = [
 export type Measure = (typeof MEASURES)[number];
 export type Series = Record<Measure, (number | null)[]>;
 
-export interface Samples {
+export interface Samples extends PartlyAway {
   /** The points of all series, in the order of time. */
   at: string[];
   /** All queues together that the caller may see. Left out, when it is about one queue. */

@@ -1,6 +1,7 @@
 import type { Job, JobState, RawJson } from '../job.ts';
 import type { AskedChange } from '../jobShapes.ts';
 import type { Looks, Narrowed, Signed } from './callers.ts';
+import type { PartlyAway } from './databases.ts';
 import type { WaitRequest } from './enqueue.ts';
 
 /** Which jobs, beside their queue and state. What is left out filters nothing. Times are in RFC 3339. */
@@ -32,7 +33,7 @@ export interface JobListing extends JobFilter, Narrowed {
 }
 
 /** It is the last page, if it is shorter than its limit and was not cut. */
-export interface JobPage {
+export interface JobPage extends PartlyAway {
   jobs: Job[];
   isCut: boolean;
   /** The search for jobs that match stopped at this id, and goes on behind it. */

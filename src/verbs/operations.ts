@@ -1,5 +1,6 @@
 import type { JobState } from '../job.ts';
 import type { Looks, Narrowed, Signed } from './callers.ts';
+import type { PartlyAway } from './databases.ts';
 import type { JobFilter } from './jobs.ts';
 
 export const OPERATION_VERBS = ['cancel', 'retry', 'delete', 'move'] as const;
@@ -61,6 +62,10 @@ export interface OperationPage extends Narrowed, Looks {
   state?: OperationState | undefined;
 }
 
+export interface OperationList extends PartlyAway {
+  operations: Operation[];
+}
+
 /** Work on any number of jobs, in the background. Each throws `unavailable`, those about one `operation_not_found`. */
 export interface OperationVerbs {
   /**
@@ -72,8 +77,8 @@ export interface OperationVerbs {
 
   getOperation(request: OperationName & Looks): Promise<Operation>;
 
-  /** A page of operations, newest first. */
-  listOperations(request: OperationPage): Promise<Operation[]>;
+  /** A page of operations, newest first. A page shorter than its limit is the last one. */
+  listOperations(request: OperationPage): Promise<OperationList>;
 
   /** Stops an operation. What it did stays done. One that has ended stays as it is. */
   stopOperation(request: OperationName): Promise<Operation>;

@@ -1,5 +1,6 @@
 import type { JobState } from '../job.ts';
 import type { Looks, Narrowed, Signed } from './callers.ts';
+import type { PartlyAway } from './databases.ts';
 
 /** The name of a queue or schedule. */
 export const QUEUE_NAME = '^[A-Za-z0-9._:-]{1,128}$';
@@ -43,6 +44,15 @@ export interface QueueStatus extends QueueConfig, QueueCounts {
   name: string;
   paused: boolean;
   created_at: string;
+  /** Where it is. Left out where there is one database. */
+  database?: string;
+}
+
+/** How a queue should be. */
+export interface QueueWish {
+  config: QueueConfig;
+  /** In which database it should be. Left out: a new queue gets one, any other stays where it is. */
+  database?: string | undefined;
 }
 
 /** A request about one queue. */
@@ -55,6 +65,10 @@ export interface QueuePage extends Narrowed, Looks {
   limit: number;
   after?: string | undefined;
   name_contains?: string | undefined;
+}
+
+export interface QueueList extends PartlyAway {
+  queues: QueueStatus[];
 }
 
 export const QUEUE_EXPLAIN_CODES = [
@@ -116,7 +130,7 @@ export interface WorkerNow {
   next_lease_expires_at: string;
 }
 
-export interface WorkersNow {
+export interface WorkersNow extends PartlyAway {
   workers: WorkerNow[];
   /** How many there are. Those with most leases are shown. */
   total: number;
@@ -138,7 +152,7 @@ export interface QueueVerbs {
   getQueue(request: QueueName & Looks): Promise<QueueStatus>;
 
   /** A page of queues by name. A page shorter than its limit is the last one. */
-  listQueues(request: QueuePage): Promise<QueueStatus[]>;
+  listQueues(request: QueuePage): Promise<QueueList>;
 
   /** What a claim would get now. */
   explainQueue(request: QueueName & Looks): Promise<QueueExplanation>;
@@ -151,9 +165,9 @@ export interface QueueVerbs {
 
   /**
    * Replaces the configuration. It creates the queue when there is none. All replicas go by it within a second.
-   * @throws Refusal `too_many_queues`
+   * @throws Refusal `too_many_queues`, `queue_elsewhere`, `invalid_request` for an unknown database
    */
-  configureQueue(request: QueueName & Signed & { config: QueueConfig }): Promise<QueueStatus>;
+  configureQueue(request: QueueName & Signed & QueueWish): Promise<QueueStatus>;
 
   /**
    * The queue accepts jobs and gives none to claims. It creates the queue when there is none. @throws Refusal

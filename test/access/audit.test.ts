@@ -113,6 +113,7 @@ const ACTS: [string, Method, (at: Jobs) => [string, unknown?], (at: Jobs) => obj
     (a) => [`/schedules/${a.queue}/trigger`],
     (a) => ({ schedule: a.queue, queue: a.queue, count: 1 }),
   ],
+  ['configureDatabase', 'PUT', () => ['/databases/home', { accepts_queues: true }], () => ({})],
 ];
 /** Verbs that other tests try: those about access keys. */
 const ELSEWHERE = ['createKey', 'rotateKey', 'revokeKey'];

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { queueElsewhere } from '../../src/errors.ts';
 import { MOST_QUEUE_NUMBERS } from '../../src/ids.ts';
 import { onServer } from '../support/database.ts';
 import { moves, UNKNOWN_ID, UNKNOWN_TOKEN } from '../support/moves.ts';
@@ -58,6 +59,18 @@ async function withoutNumbers(request: () => Promise<Answer>): Promise<Answer> {
     return await request();
   } finally {
     await sql(`select setval('dibs.queue_ids', ${before?.last_value})`);
+  }
+}
+
+/** As it is answered where there are several databases. */
+async function elsewhere(request: () => Promise<Answer>): Promise<Answer> {
+  const { admit } = service.engine;
+  const configureQueue = () => Promise.reject(queueElsewhere('q', 'west'));
+  service.engine.admit = (...asked) => ({ ...admit(...asked), configureQueue });
+  try {
+    return await request();
+  } finally {
+    service.engine.admit = admit;
   }
 }
 
@@ -139,6 +152,10 @@ const CASES: Record<string, Record<string, () => Promise<Answer>>> = {
   getQueue: { queue_not_found: unknownQueue('GET') },
   configureQueue: {
     too_many_queues: () => withoutNumbers(() => call('PUT', `/queues/${at.newQueue()}`, {})),
+    queue_elsewhere: () => elsewhere(() => call('PUT', '/queues/q', { database: 'east' })),
+  },
+  configureDatabase: {
+    database_not_found: () => call('PUT', '/databases/east', { accepts_queues: true }),
   },
   pauseQueue: {
     too_many_queues: () => withoutNumbers(() => call('POST', `/queues/${at.newQueue()}/pause`)),

@@ -103,6 +103,8 @@ describe('the verbs of an engine', () => {
       engine.putSchedule({ name: 'bad', spec: { cron: 'x', timezone: 'UTC', paused: false, job } }),
     deleteSchedule: () => engine.deleteSchedule({ name: 's' }),
     triggerSchedule: () => engine.triggerSchedule({ name: 's' }),
+    listDatabases: () => engine.listDatabases({}),
+    configureDatabase: () => engine.configureDatabase({ name: 'home', accepts_queues: true }),
     listKeys: () => engine.listKeys({ limit: 1 }),
     createKey: () => engine.createKey({ name: 'k', scopes: ['read'] }),
     revokeKey: () => engine.revokeKey({ id }),

@@ -284,6 +284,18 @@ export const OPERATIONS: Record<string, Entry> = {
       'the cursor of another': cursorOfAnother('/queues', (text, { queue }) => text.includes(`"${queue}"`)),
     },
   },
+  listDatabases: {
+    method: 'GET',
+    cases: {
+      plain: {
+        call: () => ({ path: '/databases' }),
+        allowed: 200,
+        foreign: 'left out',
+        hides: () => '"queues":1',
+      },
+    },
+  },
+  configureDatabase: onEverything('PUT', 200, '/databases/home', { accepts_queues: true }),
   getQueue: onQueue('GET', 200),
   explainQueue: onQueue('GET', 200, '/explain'),
   getQueueErrors: onQueue('GET', 200, '/errors'),

@@ -130,6 +130,31 @@ export interface Count {
   count: number;
 }
 
+/** A database, with the queues that this caller may see. `counts` has their jobs, as the metrics count them; it is left out while the database is away, and until all were counted once. */
+export interface Database {
+  name: DatabaseName;
+  /** `open`: new queues go there. `closed`: none do, unless a PUT chooses it. `away`: it does not answer; calls for its queues are 503. */
+  state: 'open' | 'closed' | 'away';
+  /** How many queues it has. Left out while it is away. */
+  queues?: number;
+  counts?: QueueCounts;
+}
+
+/** How a database is used. */
+export interface DatabaseConfig {
+  /** New queues go there. Those that are there stay. */
+  accepts_queues: boolean;
+}
+
+/** The name of a database: `home`, or one of `DATABASE_URL_<NAME>`, in lower case. */
+export type DatabaseName = string;
+
+/** All databases of this Dibs. */
+export interface Databases {
+  /** The databases, `home` first. */
+  databases: Database[];
+}
+
 /** The one reason why a job is not running. */
 export interface Explanation {
   /** The id of the job. */
@@ -334,6 +359,8 @@ export interface JobPage {
   looked_at?: number;
   /** In a search of one queue: when the last of these was enqueued. */
   looked_to?: string | null;
+  /** The databases that do not answer: this is without what they have. Left out while all answer. */
+  away?: DatabaseName[];
 }
 
 /** What happens to jobs in a second, on average over the last minute, over all replicas. */
@@ -568,6 +595,8 @@ export interface OperationPage {
   operations: Operation[];
   /** For the next page; null on the last. */
   next_cursor: string | null;
+  /** The databases that do not answer: this is without what they have. Left out while all answer. */
+  away?: DatabaseName[];
 }
 
 /** What to do to which jobs. */
@@ -602,6 +631,8 @@ export interface Overview {
   drain_seconds: number | null;
   /** Those with trouble first, then the busiest. */
   queues: QueueOverview[];
+  /** The databases that do not answer: this is without what they have. Left out while all answer. */
+  away?: DatabaseName[];
 }
 
 /** Who asks, and what it may do. */
@@ -643,7 +674,7 @@ export interface PurgeRequest {
   states: ('scheduled' | 'ready' | 'blocked' | 'completed' | 'cancelled' | 'dead')[];
 }
 
-/** A queue, its configuration and how many jobs it has. */
+/** A queue, its configuration and how many jobs it has. `database` tells where it is; it is left out where there is one. */
 export interface Queue {
   name: QueueName;
   /** It accepts jobs, but claims get none. */
@@ -654,6 +685,7 @@ export interface Queue {
   oldest_ready_age_seconds: number | null;
   /** When it was created. */
   created_at: string;
+  database?: DatabaseName;
 }
 
 /** What is left out takes its default; a limit that is left out is none. */
@@ -674,6 +706,7 @@ export interface QueueConfig {
   rate_limit?: RateLimit;
   /** With so many ready and blocked jobs, enqueues are refused (429 `queue_full`). Default: no limit. */
   max_ready?: number;
+  database?: DatabaseName;
 }
 
 /** Jobs by state, as they are now: of a queue of up to 100,000 jobs that is asked for alone, and of the smallest queues of a page, up to 10,000 jobs together. The counts of larger ones are up to 20 times as old as counting them takes. On the first look, they may be those of the metrics, up to a minute old. */
@@ -760,6 +793,8 @@ export interface QueuePage {
   queues: Queue[];
   /** For the next page; null on the last. */
   next_cursor: string | null;
+  /** The databases that do not answer: this is without what they have. Left out while all answer. */
+  away?: DatabaseName[];
 }
 
 /** A queue over the last minutes: a number for each time of `at`. */
@@ -848,6 +883,8 @@ export interface Samples {
   all?: SampleSeries;
   /** The busiest queues. */
   queues: QueueSamples[];
+  /** The databases that do not answer: this is without what they have. Left out while all answer. */
+  away?: DatabaseName[];
 }
 
 /** A schedule: at each tick of its cron, one job goes into its queue. */
@@ -977,6 +1014,8 @@ export interface Workers {
   total: number;
   /** All leases were looked at. */
   complete: boolean;
+  /** The databases that do not answer: this is without what they have. Left out while all answer. */
+  away?: DatabaseName[];
 }
 
 /** Is the process alive? */
@@ -1271,6 +1310,22 @@ export const redriveQueue = (
   options: CallOptions = {},
 ): Promise<Count> =>
   client.request({ method: 'POST', path: `/queues/${encodeURIComponent(queue)}/redrive`, body }, options);
+
+/** List the databases */
+export const listDatabases = (
+  client: Caller,
+  options: CallOptions = {},
+): Promise<Databases> =>
+  client.request({ method: 'GET', path: '/databases' }, options);
+
+/** Open or close a database for new queues */
+export const configureDatabase = (
+  client: Caller,
+  name: DatabaseName,
+  body: DatabaseConfig,
+  options: CallOptions = {},
+): Promise<Database> =>
+  client.request({ method: 'PUT', path: `/databases/${encodeURIComponent(name)}`, body }, options);
 
 /** Cancel, retry, delete or move any number of jobs */
 export const startOperation = (

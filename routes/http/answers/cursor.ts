@@ -37,22 +37,27 @@ export async function pageOf<Item>(
   }: {
     /**
      * `isCut`: the page is full before its limit, and more items follow. `stoppedAt`: the search ended at this key. More items may
-     * follow it.
+     * follow it. `away`: the databases that it is without.
      */
     list: (
       limit: number,
       after: string | undefined,
-    ) => Promise<{ items: Item[]; isCut?: boolean; stoppedAt?: string | undefined }>;
+    ) => Promise<{
+      items: Item[];
+      isCut?: boolean;
+      stoppedAt?: string | undefined;
+      away?: string[] | undefined;
+    }>;
     /** What the list is ordered by. */
     keyOf: (item: Item) => string;
     isKey: (text: string) => boolean;
   },
-): Promise<{ items: Item[]; next: string | null }> {
+): Promise<{ items: Item[]; next: string | null; away: string[] | undefined }> {
   const after = cursor === undefined ? undefined : readCursor(listing, cursor, isKey);
   // One more than the page has: it tells whether another page follows.
-  const { items: found, isCut = false, stoppedAt } = await list(limit + 1, after);
+  const { items: found, isCut = false, stoppedAt, away } = await list(limit + 1, after);
   const items = found.slice(0, limit);
   const last = isCut || found.length > limit ? keyOf(items.at(-1) as Item) : stoppedAt;
   const next = last === undefined ? null : writeCursor(listing, last);
-  return { items, next };
+  return { items, next, away };
 }

@@ -72,12 +72,12 @@ export const jobListJson = (jobs: Job[], format?: PayloadFormat): Json =>
 
 export function jobPageJson(
   jobs: Job[],
-  nextCursor: string | null,
+  { next, looked, away }: Pick<JobPage, 'looked' | 'away'> & { next: string | null },
   format?: Written,
-  looked?: JobPage['looked'],
 ): Json {
   const search = looked ? `,"looked_at":${looked.jobs},"looked_to":${plain(looked.to)}` : '';
-  const rest = `,"next_cursor":${JSON.stringify(nextCursor)}${search}}`;
+  const without = away ? `,"away":${JSON.stringify(away)}` : '';
+  const rest = `,"next_cursor":${JSON.stringify(next)}${search}${without}}`;
   return withJobs(jobs, (json) => `{"jobs":${json}${rest}`, format);
 }
 

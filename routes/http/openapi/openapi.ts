@@ -77,6 +77,7 @@ export const openApi: FastifyDynamicSwaggerOptions = {
       { name: 'Producing', description: 'Enqueue jobs.' },
       { name: 'Consuming', description: 'Claim jobs, extend their leases, and settle them.' },
       { name: 'Jobs', description: 'See, change, cancel and retry single jobs.' },
+      { name: 'Databases', description: 'The PostgreSQLs behind this Dibs, and where new queues go.' },
       { name: 'Queues', description: 'See, configure and pause queues; purge and redrive their jobs.' },
       {
         name: 'Operations',

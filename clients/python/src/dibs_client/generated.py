@@ -5,6 +5,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 from urllib.parse import quote
 
 BackoffKind = Literal["exponential", "linear", "constant"]
+DatabaseName = str
 JobHeaders = dict[str, str]
 JobState = Literal["scheduled", "ready", "blocked", "leased", "completed", "cancelled", "dead"]
 MetricsText = str
@@ -102,6 +103,27 @@ class Count(TypedDict):
     """How many jobs were changed."""
 
     count: int
+
+
+class Database(TypedDict):
+    """A database, with the queues that this caller may see. `counts` has their jobs, as the metrics count them; it is left out while the database is away, and until all were counted once."""
+
+    name: DatabaseName
+    state: Literal["open", "closed", "away"]
+    queues: NotRequired[int]
+    counts: NotRequired[QueueCounts]
+
+
+class DatabaseConfig(TypedDict):
+    """How a database is used."""
+
+    accepts_queues: bool
+
+
+class Databases(TypedDict):
+    """All databases of this Dibs."""
+
+    databases: list[Database]
 
 
 class Explanation(TypedDict):
@@ -244,6 +266,7 @@ class JobPage(TypedDict):
     next_cursor: str | None
     looked_at: NotRequired[int]
     looked_to: NotRequired[str | None]
+    away: NotRequired[list[DatabaseName]]
 
 
 class JobRates(TypedDict):
@@ -401,6 +424,7 @@ class OperationPage(TypedDict):
 
     operations: list[Operation]
     next_cursor: str | None
+    away: NotRequired[list[DatabaseName]]
 
 
 class OperationRequest(TypedDict):
@@ -427,6 +451,7 @@ class Overview(TypedDict):
     oldest_ready_age_seconds: float | None
     drain_seconds: float | None
     queues: list[QueueOverview]
+    away: NotRequired[list[DatabaseName]]
 
 
 class OverviewCaller(TypedDict):
@@ -457,7 +482,7 @@ class PurgeRequest(TypedDict):
 
 
 class Queue(TypedDict):
-    """A queue, its configuration and how many jobs it has."""
+    """A queue, its configuration and how many jobs it has. `database` tells where it is; it is left out where there is one."""
 
     name: QueueName
     paused: bool
@@ -465,6 +490,7 @@ class Queue(TypedDict):
     counts: QueueCounts
     oldest_ready_age_seconds: float | None
     created_at: str
+    database: NotRequired[DatabaseName]
 
 
 class QueueConfig(TypedDict):
@@ -479,6 +505,7 @@ class QueueConfig(TypedDict):
     max_leased: NotRequired[int]
     rate_limit: NotRequired[RateLimit]
     max_ready: NotRequired[int]
+    database: NotRequired[DatabaseName]
 
 
 class QueueCounts(TypedDict):
@@ -541,6 +568,7 @@ class QueuePage(TypedDict):
 
     queues: list[Queue]
     next_cursor: str | None
+    away: NotRequired[list[DatabaseName]]
 
 
 class QueueSamples(TypedDict):
@@ -607,6 +635,7 @@ class Samples(TypedDict):
     at: list[str]
     all: NotRequired[SampleSeries]
     queues: list[QueueSamples]
+    away: NotRequired[list[DatabaseName]]
 
 
 class Schedule(TypedDict):
@@ -701,6 +730,7 @@ class Workers(TypedDict):
     workers: list[WorkerNow]
     total: int
     complete: bool
+    away: NotRequired[list[DatabaseName]]
 
 
 class Operations:
@@ -1141,6 +1171,33 @@ class Operations:
             "POST",
             f'/queues/{quote(queue, safe="")}/redrive',
             body or {},
+            timeout=timeout,
+        )
+
+    def list_databases(
+        self,
+        *,
+        timeout: float | None = None,
+    ) -> "Databases":
+        """List the databases."""
+        return self.request(
+            "GET",
+            "/databases",
+            timeout=timeout,
+        )
+
+    def configure_database(
+        self,
+        name: "DatabaseName",
+        body: "DatabaseConfig",
+        *,
+        timeout: float | None = None,
+    ) -> "Database":
+        """Open or close a database for new queues."""
+        return self.request(
+            "PUT",
+            f'/databases/{quote(name, safe="")}',
+            body,
             timeout=timeout,
         )
 
