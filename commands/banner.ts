@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { Ready } from '../serve.ts';
+import { hostUrlsOf } from '../src/config/databaseHosts.ts';
 import type { Config } from '../src/config.ts';
 import type { Paint } from './remote/terminal.ts';
 import { Shown, shown, shownTogether } from './shown.ts';
@@ -25,7 +26,9 @@ export function banner(config: Config, { port, needsKey }: Ready, paint: Paint):
   const address = addressOf(config, port);
   const { databaseUrl, dataDir } = config;
   const data = databaseUrl
-    ? `the PostgreSQL at ${new URL(databaseUrl).host}`
+    ? `the PostgreSQL at ${hostUrlsOf(databaseUrl)
+        .map((url) => new URL(url).host)
+        .join(', ')}`
     : `${resolve(dataDir)} (an embedded PostgreSQL)`;
   const rows: [string, string][] = [
     ['Dashboard', `${address}/`],

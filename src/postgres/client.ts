@@ -1,6 +1,7 @@
-import pg from 'pg';
+import type pg from 'pg';
+import { addressOptions } from './address.ts';
 import { columnTypes } from './columnTypes.ts';
-import { addressOptions } from './connection.ts';
+import { DatabaseClient } from './connection.ts';
 import { queryOf, type Statement } from './statements.ts';
 
 /**
@@ -11,14 +12,13 @@ export async function withOwnClient<T>(
   options: pg.ClientConfig,
   work: (client: pg.Client) => Promise<T>,
 ): Promise<T> {
-  const client = new pg.Client({
+  const client = new DatabaseClient(url, {
     ...addressOptions(url),
     types: columnTypes,
     connectionTimeoutMillis: 5000,
     keepAlive: true,
     ...options,
   });
-  client.on('error', () => undefined);
   try {
     await client.connect();
     return await work(client);

@@ -1,37 +1,8 @@
 import pg from 'pg';
-import { type DatabaseTls, databaseTls } from '../config/databaseTls.ts';
+import { addressOptions } from './address.ts';
 import { outageAsRefusal } from './errorClasses.ts';
+import { type Hosts, hostsOf } from './hosts.ts';
 import { ROUND_TRIP_MS } from './pipeline.ts';
-
-/** What the URLs said about TLS when their files could be read last. */
-const lastTls = new Map<string, DatabaseTls>();
-
-/** Reads the files again for each connection: they may have been renewed. While they are broken, the old ones serve. */
-function tlsOf(url: string): DatabaseTls {
-  try {
-    const tls = databaseTls(new URL(url));
-    lastTls.set(url, tls);
-    return tls;
-  } catch (error) {
-    const tls = lastTls.get(url);
-    if (tls) return tls;
-    throw error;
-  }
-}
-
-/** The driver has meanings of its own for these parameters (docs/decisions/0024-tls.md). So it does not see them. */
-function withoutTls(url: string): string {
-  const parsed = new URL(url);
-  const ours = [...parsed.searchParams.keys()].filter((name) => /^(ssl|uselibpqcompat)/.test(name));
-  for (const name of ours) parsed.searchParams.delete(name);
-  return ours.length > 0 ? parsed.href : url;
-}
-
-/** Where the database is, and how TLS is spoken with it. */
-export const addressOptions = (url: string): pg.ClientConfig => ({
-  connectionString: withoutTls(url),
-  ...tlsOf(url),
-});
 
 /** How a connection is made. A call that the database does not answer fails within 4.5 s in all. */
 export const connectionOptions = (url: string): pg.ClientConfig => ({
@@ -43,10 +14,58 @@ export const connectionOptions = (url: string): pg.ClientConfig => ({
   keepAliveInitialDelayMillis: 10_000,
 });
 
+/** The host of each connection that was made to one of several. */
+const madeTo = new WeakMap<pg.ClientBase, string>();
+
+/** The URL of the host that a connection was made to. */
+export const hostUrlOf = (client: pg.ClientBase, url: string): string => madeTo.get(client) ?? url;
+
+type Connected = (error: Error | null, client?: pg.Client) => void;
+
+/** A connection to the database of a URL. Of several hosts, it is the one that serves. */
+export class DatabaseClient extends pg.Client {
+  readonly #hosts: Hosts;
+
+  constructor(url: string, options: pg.ClientConfig) {
+    super(options);
+    this.#hosts = hostsOf(url);
+    // What runs on it fails. But an error event without any listener would end the process.
+    this.on('error', () => undefined);
+  }
+
+  /** Connects, and makes it ready for use. */
+  protected async open(): Promise<pg.Client> {
+    const hosts = this.#hosts;
+    if (!hosts.isChecked) return super.connect();
+    const hostUrl = await hosts.choose();
+    // The driver takes one host when the connection is made. It reads it when it connects.
+    const { host, port } = new pg.Client(addressOptions(hostUrl));
+    Object.assign(this, { host, port });
+    madeTo.set(this, hostUrl);
+    try {
+      await super.connect();
+      await hosts.check(this, hostUrl);
+      return this;
+    } catch (error) {
+      hosts.distrust(hostUrl);
+      this.end().catch(() => undefined);
+      throw error;
+    }
+  }
+
+  override connect(): Promise<pg.Client>;
+  override connect(callback: Connected): void;
+  override connect(callback?: Connected): Promise<pg.Client> | undefined {
+    const opened = this.open();
+    if (!callback) return opened;
+    opened.then((client) => callback(null, client), callback);
+    return undefined;
+  }
+}
+
 /** Connects, and closes the connection. @throws Refusal `unavailable` */
 export async function tryConnection(url: string): Promise<void> {
-  const client = new pg.Client(connectionOptions(url));
-  client.on('error', () => undefined);
+  const client = new DatabaseClient(url, connectionOptions(url));
   try {
     await client.connect();
   } catch (error) {

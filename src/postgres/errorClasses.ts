@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { Refusal, unavailable } from '../errors.ts';
+import { WrongServer } from './wrongServer.ts';
 
 /* What an error of the database or of its driver means for us. */
 
@@ -69,7 +70,10 @@ const isTlsError = (error: unknown): boolean => /^(ERR_(SSL|OSSL)_|EPROTO$)/.tes
 
 /** Whether waiting for the database can't help. */
 export const isHopeless = (error: unknown): boolean =>
-  HOPELESS.test(sqlState(error) ?? '') || isWithoutTls(error) || isTlsError(error);
+  (error instanceof AggregateError && error.errors.every(isHopeless)) ||
+  HOPELESS.test(sqlState(error) ?? '') ||
+  isWithoutTls(error) ||
+  isTlsError(error);
 
 /** Whether the server ended a statement at its time limit. */
 export const isTimeLimit = (error: unknown): boolean =>
@@ -110,8 +114,10 @@ export function outageAsRefusal(error: unknown): unknown {
       ? unavailable(undefined, ENDED.test(state) ? 'unknown' : 'not_done', error)
       : error;
   if (!(error instanceof Error)) return error;
-  if (isWithoutTls(error)) return unavailable(undefined, 'not_done', error);
-  const fromSocket = 'syscall' in error || error instanceof AggregateError;
+  // Several at once are of a connection that was not made: one for each address, or for each host.
+  const isOfConnecting = error instanceof WrongServer || error instanceof AggregateError;
+  if (isOfConnecting || isWithoutTls(error)) return unavailable(undefined, 'not_done', error);
+  const fromSocket = 'syscall' in error;
   if (!fromSocket && !isTlsError(error) && !FROM_DRIVER.test(error.message)) return error;
   const wasSent = !NOT_SENT.test(error.message) && (error as { syscall?: string }).syscall !== 'connect';
   return unavailable(undefined, wasSent ? 'unknown' : 'not_done', error);

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { cancel } from './cancel.ts';
-import { connectionOptions } from './connection.ts';
+import { connectionOptions, hostUrlOf } from './connection.ts';
 import { readOnly } from './errorClasses.ts';
 import { isClientTimeout } from './inTime.ts';
 import type { OutageLog } from './outageLog.ts';
@@ -38,7 +38,7 @@ export function createLend(context: {
   }
 
   function takeBackAfter(error: unknown, client: pg.PoolClient, whole: boolean): void {
-    if (isClientTimeout(error)) cancel(client, connectionOptions(url));
+    if (isClientTimeout(error)) cancel(client, connectionOptions(hostUrlOf(client, url)));
     if (!isHarmless(error)) client.release(true);
     else if (whole) client.release();
     else

@@ -1,7 +1,8 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { StartError } from '../errors.ts';
+import { addressOptions } from './address.ts';
 import { rowsOf } from './client.ts';
-import { addressOptions } from './connection.ts';
+import { DatabaseClient } from './connection.ts';
 import { outageAsRefusal } from './errorClasses.ts';
 import { functions } from './functions.ts';
 import { latest, migrations } from './migrations.ts';
@@ -111,8 +112,8 @@ async function apply(client: pg.Client, grants: Grants): Promise<string[]> {
 
 async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   // A connection of its own, without a time limit: a migration may be slow, here or on a replica that holds the lock.
-  const client = new pg.Client({ ...addressOptions(url), connectionTimeoutMillis: 5000, keepAlive: true });
-  client.on('error', () => undefined);
+  const options = { ...addressOptions(url), connectionTimeoutMillis: 5000, keepAlive: true };
+  const client = new DatabaseClient(url, options);
   try {
     await client.connect();
     await assertServer(client);

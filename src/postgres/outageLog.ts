@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { isOfOneCall, isUntrusted } from './errorClasses.ts';
+import { NoServer } from './wrongServer.ts';
 
 /** One line for the same cause in this time, however many calls meet it. */
 const AGAIN_MS = 10_000;
@@ -12,6 +13,7 @@ export function causeOf(error: unknown): string {
     const { message, code } = error as { message: string; code: string };
     return `Dibs does not trust the database's certificate: ${message} (${code})`;
   }
+  if (error instanceof NoServer) return error.message;
   if (error instanceof AggregateError) return error.errors.map(causeOf).join('; ');
   return error instanceof Error ? error.message : String(error);
 }

@@ -2,6 +2,8 @@ import pg from 'pg';
 import { createAttempts } from './attempts.ts';
 import { columnTypes } from './columnTypes.ts';
 import { connectionOptions } from './connection.ts';
+import { isOfOneCall } from './errorClasses.ts';
+import { hostsOf } from './hosts.ts';
 import { createLend } from './lend.ts';
 import { createLockWaits } from './lockWait.ts';
 import { type OutageLog, silentOutageLog } from './outageLog.ts';
@@ -43,24 +45,33 @@ function createPool(url: string, size: number): pg.Pool {
   /** Its options are made anew for each connection: the files of TLS may have been renewed. */
   class Client extends SetClient {
     constructor() {
-      super(options());
+      super(url, options());
     }
   }
   return new pg.Pool({ ...options(), max: size, idleTimeoutMillis: IDLE_MS, Client });
 }
 
 /**
- * Opens the pool. It makes connections when they are needed. `log` hears of outages and of their ends, `watch` of each
+ * Opens the pool. It makes connections when they are needed. `outages` hears of outages and of their ends, `watch` of each
  * transaction.
  */
 export function openDatabase(
   url: string,
   size: number,
-  log: OutageLog = silentOutageLog(),
+  outages: OutageLog = silentOutageLog(),
   watch?: TripWatch,
 ): Database {
   const pool = createPool(url, size);
+  const hosts = hostsOf(url);
+  const unwatch = hosts.watch(() => pool.totalCount > 0);
   let closing = false;
+  const log: OutageLog = {
+    ...outages,
+    failed(error) {
+      if (!isOfOneCall(error)) hosts.distrust();
+      outages.failed(error);
+    },
+  };
   pool.on('error', (error) => {
     // The end of the pool does not wait for the last message of each connection. A server that stops cuts them short.
     if (!closing) log.failed(error);
@@ -83,6 +94,7 @@ export function openDatabase(
 
     close() {
       closing = true;
+      unwatch();
       return pool.end();
     },
   };

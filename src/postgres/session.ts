@@ -1,4 +1,5 @@
-import pg from 'pg';
+import type pg from 'pg';
+import { DatabaseClient } from './connection.ts';
 import { type Call, callOf } from './pipeline.ts';
 import { prepared, queryOf } from './statements.ts';
 
@@ -38,18 +39,10 @@ export const sessionCalls = (client: pg.ClientBase): Call[] =>
     ? [callOf(statements.readCommitted, {}), callOf(statements.session, { process_id: processIdOf(client) })]
     : [];
 
-type Connected = (error: Error | null, client?: pg.Client) => void;
-
 /** A connection that is set before anybody has it. */
-export class SetClient extends pg.Client {
-  constructor(config: pg.ClientConfig) {
-    super(config);
-    // What runs on it fails. But an error event without any listener would end the process.
-    this.on('error', () => undefined);
-  }
-
-  async #connectAndSet(): Promise<pg.Client> {
-    await super.connect();
+export class SetClient extends DatabaseClient {
+  protected override async open(): Promise<pg.Client> {
+    await super.open();
     try {
       await setSession(this);
       return this;
@@ -57,14 +50,5 @@ export class SetClient extends pg.Client {
       this.end().catch(() => undefined);
       throw error;
     }
-  }
-
-  override connect(): Promise<pg.Client>;
-  override connect(callback: Connected): void;
-  override connect(callback?: Connected): Promise<pg.Client> | undefined {
-    const connected = this.#connectAndSet();
-    if (!callback) return connected;
-    connected.then((client) => callback(null, client), callback);
-    return undefined;
   }
 }

@@ -2353,6 +2353,14 @@ export interface StatementTypes {
       may_use: boolean;
     };
   };
+  'postgres/server': {
+    parameters: Record<never, never>;
+    columns: {
+      system: string;
+      timeline: number;
+      is_read_only: boolean;
+    };
+  };
   'postgres/serving_grants': {
     parameters: {
       role: string | null;

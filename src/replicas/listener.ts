@@ -37,7 +37,7 @@ export function createListener(options: {
   const echo = createEcho((hasCome) => reconnect(new Error(NO_ECHO), hasCome ? RECONNECT_MS : HOPELESS_MS));
 
   async function listen(): Promise<void> {
-    const listener = new SetClient(connectionOptions(url));
+    const listener = new SetClient(url, connectionOptions(url));
     const lost = (error: Error) => {
       if (client === listener) reconnect(error);
     };

@@ -277,6 +277,58 @@ describe('TLS to the database', () => {
   });
 });
 
+describe('several hosts of the database', () => {
+  const urlOf = (hosts: string, query = '') => `postgres://user:hunter2@${hosts}/dibs${query}`;
+
+  test.each([
+    ['a,b', ''],
+    ['a:5432,b.example:5433,[::1]:5434', ''],
+    ['a,b', '?target_session_attrs=any'],
+    ['a,b', '?sslmode=disable&target_session_attrs=read-write'],
+    ['a', '?target_session_attrs=primary'],
+  ])('are taken as they are: %s%s', (hosts, query) => {
+    const env = { DATABASE_URL: urlOf(hosts, query), DATABASE_LISTEN_URL: urlOf(hosts, query) };
+    expect(readConfig(env)).toMatchObject({
+      databaseUrl: env.DATABASE_URL,
+      listenUrl: env.DATABASE_LISTEN_URL,
+    });
+  });
+
+  test('take what the environment says of TLS', () => {
+    const env = { PGSSLMODE: 'require', DATABASE_URL: urlOf('a:1,b:2') };
+    expect(readConfig(env).databaseUrl).toBe(urlOf('a:1,b:2', '?sslmode=require'));
+    expect(readConfig({ ...env, DATABASE_URL: urlOf('a:1,b:2', '?application_name=c') }).databaseUrl).toBe(
+      urlOf('a:1,b:2', '?application_name=c&sslmode=require'),
+    );
+  });
+
+  const UNREADABLE =
+    /^DATABASE_URL must be a URL like .* or postgres:\/\/user:password@host1:5432,host2:5432\/database$/;
+  const AS_LIST =
+    /^DATABASE_URL: several hosts are written as in postgres:\/\/user:password@host1:5432,host2:5432\/database$/;
+  test.each([
+    [
+      'a,b',
+      '?target_session_attrs=standby',
+      /^DATABASE_URL: target_session_attrs must be one of any, read-write, primary$/,
+    ],
+    ['a', '?target_session_attrs=prefer-standby', /^DATABASE_URL: target_session_attrs must be one of/],
+    ['a,', '', UNREADABLE],
+    [':5432,b', '', UNREADABLE],
+    ['a%20b,c', '', AS_LIST],
+    ['%2Frun%2Fpostgresql,b', '', AS_LIST],
+    ['a', '?host=b,c', AS_LIST],
+    ['a', '?port=1,2', AS_LIST],
+    ['a,b', '?host=c', AS_LIST],
+    ['a:x,b', '', UNREADABLE],
+    ['a,b', '?sslmode=prefer', /^DATABASE_URL: sslmode=prefer/],
+  ])('are refused in one line: %s%s', (hosts, query, message) => {
+    const said = refusal({ DATABASE_URL: urlOf(hosts, query) });
+    expect(said).toMatch(message);
+    expect(said).not.toContain('hunter2');
+  });
+});
+
 test('all bad variables are named at once, one on each line', () => {
   const lines = refusal({ PORT: 'x', LOG_LEVEL: 'x', DATABASE_POOL_SIZE: 'x', DATABASE_URL: 'x' }).split(
     '\n',

@@ -5,7 +5,7 @@ export const DATABASE = {
     kind: 'text',
     is: 'URL',
     about:
-      '`postgres://user:password@host:5432/database`. Without it, Dibs starts an embedded PostgreSQL. For TLS, see [`sslmode`](operating.md#tls-to-postgresql).',
+      '`postgres://user:password@host:5432/database`. Without it, Dibs starts an embedded PostgreSQL. Several hosts, of which one takes writes, are `host1:5432,host2:5432`: see [failover](operating.md#failover). For TLS, see [`sslmode`](operating.md#tls-to-postgresql).',
   },
   DATABASE_LISTEN_URL: {
     kind: 'text',
