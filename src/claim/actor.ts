@@ -1,37 +1,23 @@
 import { runForAll } from '../askers.ts';
-import { type JoinRoundTrip, ORDER_IN_TRIP, type RoundTrip } from '../batching/roundTrip.ts';
-import { createSemaphore, type Semaphore } from '../postgres/semaphore.ts';
-import type { Queue, Queues } from '../queues/cache.ts';
-import type { Notifier } from '../replicas/notifier.ts';
+import { ORDER_IN_TRIP, type RoundTrip } from '../batching/roundTrip.ts';
+import type { Queue } from '../queues/cache.ts';
 import type { LeasedJob } from '../verbs/claims.ts';
 import type { Claim } from './claim.ts';
+import { type ClaimDatabase, type ClaimPlaces, placeOf } from './claimPlaces.ts';
 import type { Action, Event } from './events.ts';
+import { groupBy } from './groupBy.ts';
 import type { Leases } from './leasedJob.ts';
 import { alarms } from './limits.ts';
 import { newState } from './moves.ts';
 import type { OpenClaims } from './openClaims.ts';
-import { AT_ONCE } from './polls.ts';
+import type { Paces } from './paces.ts';
 import { step } from './step.ts';
 import type { Statement, WaitLine } from './waitLine.ts';
 
-/** First looks of claims take at most this share of the connections. Round trips that run anyway do not count. */
-const FIRST_LOOKS = 0.6;
-
-export interface ActorOptions {
-  leaseJobs(queue: Queue, claims: Claim[], trip: RoundTrip, filled: () => void): Promise<Leases>;
-  /** Notes which claims with a name may not lease, of those that look at an empty queue. */
-  ownWithoutLeasing(claims: Claim[]): Promise<void>;
-  queues: Queues;
-  joinRoundTrip: JoinRoundTrip;
-  /** How many connections to the database there are. */
-  connections: number;
-  giveBack(jobs: LeasedJob[]): void;
-  notifier: Notifier;
-}
-
 /** The part that a wait line has in a round trip. It lasts from the look for the queue to the end of the statement. */
 interface Part {
-  pace?: Semaphore | undefined;
+  visit?: keyof Paces | undefined;
+  database?: ClaimDatabase;
   queue?: Queue | undefined;
   trip?: RoundTrip;
   /** The round trip has begun. From then on, the line may join the next one. */
@@ -41,26 +27,19 @@ interface Part {
 /** Carries out what step.ts decides: all the I/O of claims. */
 export class Actor {
   readonly state = newState();
-  readonly #options: ActorOptions;
+  readonly #places: ClaimPlaces;
   readonly #open: OpenClaims;
   readonly #running = new Set<Promise<unknown>>();
   readonly #wakeAfter = alarms((queue) => this.act({ type: 'woken', queue }));
-  readonly #paces: { first: Semaphore; next: Semaphore };
 
-  constructor(options: ActorOptions, open: OpenClaims) {
-    this.#options = options;
+  constructor(places: ClaimPlaces, open: OpenClaims) {
+    this.#places = places;
     this.#open = open;
-    this.#paces = {
-      // Thousands of claims that come at once leave connections to other verbs.
-      first: createSemaphore(Math.ceil(options.connections * FIRST_LOOKS)),
-      // 300 claims of 16 queues each would otherwise look at 300 of them at once.
-      next: createSemaphore(AT_ONCE),
-    };
   }
 
   /** How many lines look, or wait for a place to look, at a queue that their claims visit. */
   places(): number {
-    return this.#paces.first.held() + this.#paces.next.held();
+    return this.#places.all().reduce((sum, { paces }) => sum + paces.first.held() + paces.next.held(), 0);
   }
 
   /** Carries out what an event leads to. Returns what that began in the round trip of `part`. */
@@ -83,7 +62,7 @@ export class Actor {
         this.#keep(this.#writeNames(action.statement));
         break;
       case 'tell':
-        this.#options.notifier.waiting([action.queue]);
+        placeOf(this.#places, action.queue).notifier.waiting([action.queue]);
         break;
       case 'answer':
         this.#end(action.claim);
@@ -94,7 +73,7 @@ export class Actor {
         action.claim.refuse(action.error);
         break;
       case 'give back':
-        this.#options.giveBack(action.jobs);
+        this.#giveBack(action.jobs);
     }
   }
 
@@ -105,12 +84,12 @@ export class Actor {
   }
 
   /** Lets waiting claims join a round trip of others. Returns how many slots they have, and the trip as they see it. */
-  goAlong(queue: Queue, jobs: number, trip: RoundTrip, ended: () => void) {
+  goAlong(database: ClaimDatabase, queue: Queue, jobs: number, trip: RoundTrip, ended: () => void) {
     const [action] = step(this.state, { type: 'passing', queue: queue.name, jobs });
     if (action?.type !== 'lease') return undefined;
     const { statement } = action;
     const beside = trip.beside(ORDER_IN_TRIP.claim);
-    const leasing = this.#lease(statement, { queue, trip: beside, hasBegun: true })
+    const leasing = this.#lease(statement, { database, queue, trip: beside, hasBegun: true })
       .catch(() => undefined)
       .finally(() => {
         ended();
@@ -130,13 +109,18 @@ export class Actor {
     this.#running.add(kept);
   }
 
+  #giveBack(jobs: LeasedJob[]): void {
+    const places = groupBy(jobs, ({ queue }) => placeOf(this.#places, queue));
+    for (const [{ giveBack }, own] of places) giveBack(own);
+  }
+
   #end(claim: Claim): void {
     this.#open.giveBack(claim.by);
     clearTimeout(claim.timer);
   }
 
   #ask({ line, visit }: Extract<Action, { type: 'ask' }>): Promise<void> {
-    const part: Part = { pace: visit && this.#paces[visit], hasBegun: false };
+    const part: Part = { visit, hasBegun: false };
     const taking = this.#takePart(line, part);
     const run = taking
       .catch((error) => this.act({ type: 'failed', line, error }))
@@ -146,7 +130,8 @@ export class Actor {
   }
 
   async #takePart(line: WaitLine, part: Part): Promise<void> {
-    part.queue = await this.#options.queues.byName(line.name);
+    part.database = placeOf(this.#places, line.name);
+    part.queue = await part.database.queues.byName(line.name);
     const exists = part.queue !== undefined;
     part.hasBegun = !exists;
     await this.act({ type: 'asked', line, exists }, part);
@@ -158,18 +143,18 @@ export class Actor {
       part.trip = trip;
       await this.act({ type: 'began', line, trip }, part);
     };
-    return this.#options.joinRoundTrip((part.queue as Queue).id, begin, part.pace);
+    const { paces, joinRoundTrip } = part.database as ClaimDatabase;
+    return joinRoundTrip((part.queue as Queue).id, begin, part.visit && paces[part.visit]);
   }
 
   async #lease(statement: Statement, part: Part): Promise<void> {
     const { line, claims } = statement;
     const trip = part.trip as RoundTrip;
+    const { leaseJobs } = part.database as ClaimDatabase;
     const filled = () => void this.act({ type: 'filled', statement });
     let leases: Leases;
     try {
-      const leasing = runForAll(claims, () =>
-        this.#options.leaseJobs(part.queue as Queue, claims, trip, filled),
-      );
+      const leasing = runForAll(claims, () => leaseJobs(part.queue as Queue, claims, trip, filled));
       this.act({ type: 'sent', statement, isOutside: trip.number === undefined });
       leases = await leasing;
     } catch (error) {
@@ -181,7 +166,8 @@ export class Actor {
   }
 
   async #writeNames(statement: Statement): Promise<void> {
-    const written = await this.#options.ownWithoutLeasing(statement.claims).then(
+    const { ownWithoutLeasing } = placeOf(this.#places, statement.line.name);
+    const written = await ownWithoutLeasing(statement.claims).then(
       () => ({}),
       (error) => ({ error }),
     );

@@ -1,21 +1,12 @@
-import type { JoinRoundTrip } from '../batching/roundTrip.ts';
+import type { RoundTrip } from '../batching/roundTrip.ts';
 import { refuseHalfPairs } from '../enqueue/checks.ts';
-import type { Arrivals } from '../floor/arrivals.ts';
-import type { LeaseTimes } from '../leaseTimes.ts';
 import type { Ledger } from '../ledger.ts';
-import type { Memory } from '../memory.ts';
-import type { Tally } from '../metrics/tally.ts';
-import type { Database } from '../postgres/pool.ts';
-import type { Queues } from '../queues/cache.ts';
-import type { Notifier } from '../replicas/notifier.ts';
-import type { Settlement } from '../settle/verbs.ts';
+import type { Queue } from '../queues/cache.ts';
 import type { LeasedJob } from '../verbs/claims.ts';
 import type { ClaimRequest } from './claim.ts';
-import { ownWithoutLeasing } from './claimRows.ts';
+import type { ClaimPlaces } from './claimPlaces.ts';
+import type { DatabaseClaims } from './databaseClaims.ts';
 import { createDispatcher } from './dispatcher.ts';
-import { createLease } from './lease.ts';
-import { createLostLeases } from './lostLeases.ts';
-import { createQueueMemories } from './queueMemories.ts';
 import { RepeatableClaims } from './repeatable.ts';
 
 /**
@@ -25,55 +16,14 @@ import { RepeatableClaims } from './repeatable.ts';
 export const checkClaim = ({ claim_id, worker }: ClaimRequest, at: string): void =>
   refuseHalfPairs({ claim_id, worker }, at);
 
-/** The claims of this replica: how they are served, woken, repeated and given back. */
+/** The claims of this replica, in all of its databases: how they are served, woken and repeated. */
 export function createClaims(context: {
-  db: Database;
-  arrivals: Arrivals;
-  memory: Memory;
-  joinRoundTrip: JoinRoundTrip;
-  queues: Queues;
-  notifier: Notifier;
-  settlement: Settlement;
-  tally: Tally;
-  leaseEnds: LeaseTimes;
+  places: ClaimPlaces<DatabaseClaims>;
   ledger: Ledger;
-  rest: { isAwake(): boolean };
   log: (error: unknown, message: string) => void;
 }) {
-  const { db, arrivals, memory, joinRoundTrip, queues, notifier, settlement, tally, leaseEnds, ledger, log } =
-    context;
-  const lostLeases = createLostLeases({ db, settlement, ledger, log });
-  const memories = createQueueMemories();
-  const lost = lostLeases.claimLost;
-  const { leaseJobs, stop } = createLease({
-    db,
-    arrivals,
-    memory,
-    memories,
-    tally,
-    leaseEnds,
-    lost,
-  });
-  const dispatcher = createDispatcher({
-    leaseJobs,
-    ownWithoutLeasing: (claims) => ownWithoutLeasing(db, claims),
-    queues,
-    joinRoundTrip,
-    connections: db.connections().most,
-    giveBack: lostLeases.giveBack,
-    notifier,
-    ledger,
-    isAwake: context.rest.isAwake,
-  });
-  const repeatable = new RepeatableClaims({
-    db,
-    queues,
-    claim: dispatcher.claim,
-    notifier,
-    leave: lostLeases.leave,
-    ledger,
-    log,
-  });
+  const dispatcher = createDispatcher(context);
+  const repeatable = new RepeatableClaims({ ...context, claim: dispatcher.claim });
 
   return {
     /**
@@ -102,23 +52,35 @@ export function createClaims(context: {
     /** How many claims are not answered yet. */
     open: dispatcher.open,
 
-    memories,
-    fairnessCursor: memories.cursorOf,
-
-    /** The duty that gives lost leases back. */
-    giveBackLost: lostLeases.search,
-
     /** Answers all waiting claims. Later claims do not wait. */
     close: dispatcher.close,
 
-    /** Settles when no claiming statement runs, and what claims got whose consumers hung up is given back. */
+    /**
+     * Settles when no claiming statement runs. Then what they leased to claims whose consumers hung up is being given
+     * back.
+     */
     async idle(): Promise<void> {
       await dispatcher.idle();
       await repeatable.idle();
-      await lostLeases.returned();
-      await stop();
     },
   };
 }
 
 export type Claims = ReturnType<typeof createClaims>;
+
+/** The claims of this replica, as the rooms of one of its databases use them. */
+export const claimsIn = (database: DatabaseClaims, claims: Claims) => ({
+  ...claims,
+  goAlong: (queue: Queue, jobs: number, trip: RoundTrip) => claims.goAlong(database, queue, jobs, trip),
+  memories: database.memories,
+  fairnessCursor: database.fairnessCursor,
+  giveBackLost: database.giveBackLost,
+
+  /** Settles when no claiming statement runs, and what claims got whose consumers hung up is given back. */
+  async idle(): Promise<void> {
+    await claims.idle();
+    await database.idle();
+  },
+});
+
+export type ClaimsInDatabase = ReturnType<typeof claimsIn>;

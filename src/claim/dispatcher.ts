@@ -4,8 +4,9 @@ import { WAITING_BYTES } from '../memory.ts';
 import { SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Queue } from '../queues/cache.ts';
 import type { LeasedJob } from '../verbs/claims.ts';
-import { Actor, type ActorOptions } from './actor.ts';
+import { Actor } from './actor.ts';
 import { type Claim, type ClaimName, type ClaimRequest, hasLooked, newClaim } from './claim.ts';
+import type { ClaimDatabase, ClaimPlaces } from './claimPlaces.ts';
 import { OpenClaims } from './openClaims.ts';
 import { createPolls } from './polls.ts';
 
@@ -46,16 +47,9 @@ function handleOf(claim: Claim, act: Actor['act']): OpenClaim {
 /**
  * The claims that are not answered yet: how they begin, what wakes them, how they end. step.ts decides what they do.
  */
-export function createDispatcher(
-  options: ActorOptions & {
-    ledger: Ledger;
-    /** Whether this replica does not rest. */
-    isAwake(): boolean;
-  },
-) {
-  const { queues, notifier, ledger, isAwake } = options;
+export function createDispatcher({ places, ledger }: { places: ClaimPlaces; ledger: Ledger }) {
   const open = new OpenClaims();
-  const actor = new Actor(options, open);
+  const actor = new Actor(places, open);
   const act: Actor['act'] = (event) => actor.act(event);
   const { lines } = actor.state;
   ledger.count('claims', () => open.all);
@@ -65,12 +59,10 @@ export function createDispatcher(
     lines,
     look: (line) => actor.look(line),
     fail: (line, error) => void act({ type: 'failed', line, error }),
-    queues,
-    notifier,
-    isAwake,
+    places,
   });
-  /** When claims may go along in round trips of others again. */
-  let alongFrom = Number.NEGATIVE_INFINITY;
+  /** When claims may go along in round trips of others again, after a lock in that database. */
+  const alongFrom = new Map<ClaimDatabase, number>();
 
   return {
     /** Leases up to `limit` jobs, and waits up to `wait_seconds` for the first. @throws Refusal `overloaded` */
@@ -104,12 +96,12 @@ export function createDispatcher(
      * Lets waiting claims join this round trip of others, which puts this number of jobs into a queue. The returned
      * function tells whether they saw every job: there were enough of them, and they did not leave the round trip.
      */
-    goAlong(queue: Queue, jobs: number, trip: RoundTrip): () => boolean {
+    goAlong(database: ClaimDatabase, queue: Queue, jobs: number, trip: RoundTrip): () => boolean {
       const began = performance.now();
-      if (trip.number === undefined || began < alongFrom) return never;
-      const along = actor.goAlong(queue, jobs, trip, () => {
+      if (trip.number === undefined || began < (alongFrom.get(database) ?? 0)) return never;
+      const along = actor.goAlong(database, queue, jobs, trip, () => {
         const ended = performance.now();
-        if (ended > began + SHORT_LOCK_WAIT_MS) alongFrom = ended + AWAY_MS;
+        if (ended > began + SHORT_LOCK_WAIT_MS) alongFrom.set(database, ended + AWAY_MS);
       });
       return along ? () => along.slots >= jobs && along.trip.number !== undefined : never;
     },

@@ -1,6 +1,7 @@
 import { isOutage } from '../errors.ts';
-import type { Queues } from '../queues/cache.ts';
-import type { Notifier } from '../replicas/notifier.ts';
+import { type ClaimDatabase, type ClaimPlaces, placeOf } from './claimPlaces.ts';
+import { groupBy } from './groupBy.ts';
+import { AT_ONCE } from './paces.ts';
 import { MOMENTS, type WaitLine, type WaitLines } from './waitLine.ts';
 
 /**
@@ -9,9 +10,6 @@ import { MOMENTS, type WaitLine, type WaitLines } from './waitLine.ts';
 const POLL_MS = 1000;
 
 const momentNow = () => Math.floor((performance.now() * MOMENTS) / POLL_MS);
-
-/** This number of looks runs at once. The other connections serve the other verbs. */
-export const AT_ONCE = 3;
 
 /**
  * Runs looks that nobody woke: AT_ONCE at a time, in the order in which they were asked for. `Lines` is who looks: a
@@ -73,52 +71,84 @@ function createLooks<Lines extends object>(context: {
   };
 }
 
-/**
- * The looks of claims that nobody woke: each wait line looks once a second, in its moment. While the replica rests
- * (src/maintenance/rest.ts), none does. Nothing is done anywhere then, and no notification can be lost.
- */
-export function createPolls(context: {
+interface Context {
   lines: WaitLines;
   look(line: WaitLine): Promise<void> | undefined;
   fail(line: WaitLine, error: unknown): void;
-  queues: Queues;
-  notifier: Notifier;
-  isAwake(): boolean;
-}) {
-  const { lines, look, fail, queues, notifier, isAwake } = context;
+  places: ClaimPlaces;
+}
+
+/** The lines of a database that look in the same moment. */
+interface MomentLines {
+  moment: number;
+  all(): WaitLine[];
+}
+
+/** The looks at the queues of one database. */
+function createDatabasePolls(database: ClaimDatabase, { lines, look, fail, places }: Context) {
+  const isHere = ({ name }: WaitLine) => placeOf(places, name) === database;
+  const moments = Array.from(
+    { length: MOMENTS },
+    (_, moment): MomentLines => ({ moment, all: () => [...lines.ofMoment(moment)].filter(isHere) }),
+  );
   /** The moments whose lines look for their queues right now. */
-  const asking = new Set<Set<WaitLine>>();
+  const asking = new Set<MomentLines>();
 
   /** Looks for the queues of all lines of a moment, with one statement. Those whose queue exists then look for jobs. */
-  async function lookForQueues(moment: Set<WaitLine>): Promise<void> {
-    const asked = [...moment];
+  async function lookForQueues(moment: MomentLines, asked: WaitLine[]): Promise<void> {
     asking.add(moment);
-    const existing = await queues.refresh(asked.map(({ name }) => name)).finally(() => asking.delete(moment));
+    const names = asked.map(({ name }) => name);
+    const existing = await database.queues.refresh(names).finally(() => asking.delete(moment));
     for (const line of asked) if (!line.missing || existing.has(line.name)) looks.ask(line);
   }
 
-  const looks = createLooks<WaitLine | Set<WaitLine>>({
+  const looks = createLooks<WaitLine | MomentLines>({
     look(what) {
-      if (!(what instanceof Set)) return look(what);
-      return what.size > 0 && !asking.has(what) ? lookForQueues(what) : undefined;
+      if (!('all' in what)) return look(what);
+      if (asking.has(what)) return undefined;
+      const asked = what.all();
+      return asked.length > 0 ? lookForQueues(what, asked) : undefined;
     },
     fail(what, error) {
-      for (const line of what instanceof Set ? what : [what]) fail(line, error);
+      for (const line of 'all' in what ? what.all() : [what]) fail(line, error);
     },
   });
 
+  return {
+    ask: looks.ask,
+    askMoment: (moment: number): void => looks.ask(moments[moment % MOMENTS] as MomentLines),
+  };
+}
+
+/**
+ * The looks of claims that nobody woke: each wait line looks once a second, in its moment. While a database rests
+ * (src/maintenance/rest.ts), none does there. Nothing is done anywhere then, and no notification can be lost.
+ */
+export function createPolls(context: Context) {
+  const { lines, places } = context;
+  const polls = new Map<ClaimDatabase, ReturnType<typeof createDatabasePolls>>();
+  function pollsOf(database: ClaimDatabase) {
+    let own = polls.get(database);
+    if (!own) {
+      own = createDatabasePolls(database, context);
+      polls.set(database, own);
+    }
+    return own;
+  }
+
   function renewInterest(): void {
     const waited = lines.all().filter(({ missing }) => !missing);
-    if (waited.length > 0) notifier.waiting(waited.map(({ name }) => name));
+    for (const [{ notifier }, own] of groupBy(waited, ({ name }) => placeOf(places, name)))
+      notifier.waiting(own.map(({ name }) => name));
   }
 
   let moment = momentNow();
   function passMoments(): void {
-    const isUp = isAwake();
+    const awake = places.all().filter((database) => database.isAwake());
     // A busy process may have missed some moments.
     for (const now = momentNow(); moment < now; moment++) {
       if (moment % MOMENTS === 0) renewInterest();
-      if (isUp) looks.ask(lines.ofMoment(moment));
+      for (const database of awake) pollsOf(database).askMoment(moment);
     }
   }
   const timer = setInterval(passMoments, POLL_MS / MOMENTS);
@@ -126,11 +156,12 @@ export function createPolls(context: {
 
   return {
     /** A line looks, as soon as there is a place. */
-    ask: (line: WaitLine): void => looks.ask(line),
+    ask: (line: WaitLine): void => pollsOf(placeOf(places, line.name)).ask(line),
 
-    /** All lines look, as soon as there is a place. */
+    /** All lines look, as soon as there are places. */
     askAll(): void {
-      for (let moment = 0; moment < MOMENTS; moment++) looks.ask(lines.ofMoment(moment));
+      for (let moment = 0; moment < MOMENTS; moment++)
+        for (const database of places.all()) pollsOf(database).askMoment(moment);
     },
 
     stop: (): void => clearInterval(timer),

@@ -3,18 +3,20 @@ import type { Ledger } from '../ledger.ts';
 import type { LeasedJob } from '../verbs/claims.ts';
 import type { ClaimName, ClaimRequest } from './claim.ts';
 import { takenOf } from './claimRows.ts';
+import type { DatabaseClaims } from './databaseClaims.ts';
 import type { OpenClaim } from './dispatcher.ts';
+import { groupBy } from './groupBy.ts';
 import { type KnownMarks, RepeatableClaim, type RepeatableOptions } from './repeatableClaim.ts';
 
 /** How many marks a replica remembers. */
 const MOST_KNOWN = 10_000;
 
 /**
- * One answer for several requests of this process. `name` answers for the leases until all of these requests have hung
+ * One answer for several requests of this process. `claim` answers for the leases until all of these requests have hung
  * up.
  */
 interface Answer {
-  name: ClaimName;
+  claim: RepeatableClaim;
   jobs: LeasedJob[];
   /** How many requests have this answer, and have not hung up. */
   requests: number;
@@ -22,7 +24,8 @@ interface Answer {
 
 /** Of the requests of a claim in this process, the one that leases. The others wait for it. */
 interface Leader {
-  holder: string;
+  name: ClaimName;
+  database: DatabaseClaims;
   /** Tells it to wait no longer. Settles with its answer. */
   replace(): Promise<Answer>;
 }
@@ -74,7 +77,7 @@ export class RepeatableClaims {
     const take = async (): Promise<LeasedJob[]> => {
       const found = await this.#answerFor(claim);
       if (!found || claim.isGone()) return [];
-      if (found.name !== claim.name) claim.takeMemory(found.jobs);
+      if (found.claim !== claim) claim.takeMemory(found.jobs);
       answer = found;
       answer.requests++;
       return answer.jobs;
@@ -99,19 +102,21 @@ export class RepeatableClaims {
   /** Another replica tells that a request there took this claim. `holder`, which had it before, may wait here. */
   replaced(mark: string, holder: string): void {
     const leader = this.#leaders.get(mark);
-    if (leader?.holder === holder) void leader.replace();
+    if (leader?.name.holder === holder) void leader.replace();
   }
 
-  /** Asks the database which claims other replicas have taken: notifications may have been lost. */
+  /** Asks the databases which claims other replicas have taken: notifications may have been lost. */
   check(): void {
-    const names = [...this.#leaders].map(([mark, { holder }]) => ({ mark, holder }));
-    if (names.length === 0) return;
-    takenOf(this.#options.db, names).then(
-      (taken) => {
-        for (const mark of taken) void this.#leaders.get(mark)?.replace();
-      },
-      (error) => this.#log(error, 'claims that wait were not checked'),
-    );
+    for (const [{ db }, leaders] of groupBy(this.#leaders.values(), ({ database }) => database))
+      takenOf(
+        db,
+        leaders.map(({ name }) => name),
+      ).then(
+        (taken) => {
+          for (const mark of taken) void this.#leaders.get(mark)?.replace();
+        },
+        (error) => this.#log(error, 'claims that wait were not checked'),
+      );
   }
 
   /** Settles when no claim is under way. */
@@ -135,8 +140,8 @@ export class RepeatableClaims {
 
   /** Makes it the leader of its claim in this process. */
   #lead(claim: RepeatableClaim): Promise<Answer> {
-    const { name } = claim;
-    const none = { name, jobs: [], requests: 0 };
+    const { name, database } = claim;
+    const none = { claim, jobs: [], requests: 0 };
     const leading = claim
       .lease()
       .finally(() => this.#leaders.delete(name.mark))
@@ -146,7 +151,7 @@ export class RepeatableClaims {
       // If the leader is refused, the next request tries itself.
       return leading.catch(() => none);
     };
-    this.#leaders.set(name.mark, { holder: name.holder, replace });
+    this.#leaders.set(name.mark, { name, database, replace });
     leading.then(
       (answer) => this.#leaveIfUnused(answer),
       () => undefined,
@@ -162,7 +167,7 @@ export class RepeatableClaims {
     if (answer.jobs.length === 0) return;
     const left = nextLoop()
       .then(() => {
-        if (answer.requests === 0) this.#options.leave(answer.name);
+        if (answer.requests === 0) answer.claim.leave();
       })
       .finally(() => this.#running.delete(left));
     this.#running.add(left);

@@ -2,12 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sizeOf } from '../job.ts';
 import { COPIES } from '../memory.ts';
-import type { Database } from '../postgres/pool.ts';
-import type { Queues } from '../queues/cache.ts';
-import type { Notifier } from '../replicas/notifier.ts';
 import type { LeasedJob } from '../verbs/claims.ts';
 import { type ClaimName, type ClaimRequest, queuesOf } from './claim.ts';
+import { type ClaimPlaces, placeOf } from './claimPlaces.ts';
 import { findLeases, markOf } from './claimRows.ts';
+import type { DatabaseClaims } from './databaseClaims.ts';
 import type { OpenClaim } from './dispatcher.ts';
 import { toLeases } from './leasedJob.ts';
 
@@ -15,12 +14,8 @@ import { toLeases } from './leasedJob.ts';
 const ASK_AGAIN_MS = 20;
 
 export interface RepeatableOptions {
-  db: Database;
-  queues: Queues;
-  notifier: Notifier;
+  places: ClaimPlaces<DatabaseClaims>;
   claim(request: ClaimRequest, name?: ClaimName): OpenClaim;
-  /** The request stops answering for its claim. If it was the last one, the leases go back. */
-  leave(name: ClaimName): void;
 }
 
 /**
@@ -38,6 +33,8 @@ export interface KnownMarks {
  */
 export class RepeatableClaim {
   readonly name: ClaimName;
+  /** Where its row is. */
+  readonly database: DatabaseClaims;
   readonly #options: RepeatableOptions;
   readonly #known: KnownMarks;
   readonly #request: ClaimRequest;
@@ -56,6 +53,7 @@ export class RepeatableClaim {
     this.#request = request;
     this.#queues = queuesOf(request);
     this.name = { mark: markOf(id, this.#queues), holder: randomUUID() };
+    this.database = placeOf(options.places, this.#queues[0] as string);
     this.#waitsUntil = performance.now() + (request.wait_seconds ?? 0) * 1000;
   }
 
@@ -65,6 +63,11 @@ export class RepeatableClaim {
   abandon(): void {
     this.#state = 'gone';
     this.#made?.abandon();
+  }
+
+  /** It stops answering for its claim. If no other request answers, the leases go back. */
+  leave(): void {
+    this.database.leave(this.name);
   }
 
   /** It waits no longer. It still looks at all of its queues once. */
@@ -85,7 +88,7 @@ export class RepeatableClaim {
       while (!jobs && !this.isGone()) jobs = (await this.#claimOnce()) ?? (await this.#find({ takes: true }));
       return jobs ?? [];
     } finally {
-      if (this.#othersWait && !this.#made?.hasOwned()) this.#options.leave(this.name);
+      if (this.#othersWait && !this.#made?.hasOwned()) this.leave();
     }
   }
 
@@ -113,7 +116,7 @@ export class RepeatableClaim {
    * With `takes`, it is the holder then.
    */
   async #find({ takes }: { takes: boolean }): Promise<LeasedJob[] | undefined> {
-    const { db, queues, notifier, leave } = this.#options;
+    const { db, queues, notifier } = this.database;
     const { name } = this;
     this.#known.add(name.mark);
     // The settlement of the same request may end leases of the claim.
@@ -136,7 +139,7 @@ export class RepeatableClaim {
       return undefined;
     } catch (error) {
       // The failed statement may have noted it as one that answers for the leases.
-      leave(name);
+      this.leave();
       throw error;
     }
   }

@@ -7,7 +7,9 @@ import { createChangeJob } from '../changing/changeJob.ts';
 import { createDeleteQueue } from '../changing/deleteQueue.ts';
 import { queueAdmin } from '../changing/queues.ts';
 import { createRetryJob } from '../changing/retryJob.ts';
-import { createClaims } from '../claim/claims.ts';
+import { inOne } from '../claim/claimPlaces.ts';
+import { claimsIn, createClaims } from '../claim/claims.ts';
+import { createDatabaseClaims } from '../claim/databaseClaims.ts';
 import { createCountCache } from '../counting/countCache.ts';
 import { createDepths } from '../counting/depths.ts';
 import { countingDuty } from '../counting/duty.ts';
@@ -62,11 +64,12 @@ function jobRooms(base: Base) {
     joinRoundTrip: inCautiousRoundTrip(ORDER_IN_TRIP.settle),
   });
   const followUps = createFollowUps({ ...base, ...enqueue, settlement, ackWithJobs, groups });
-  const claims = createClaims({
+  const databaseClaims = createDatabaseClaims({
     ...base,
     settlement,
     joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.claim),
   });
+  const claims = claimsIn(databaseClaims, createClaims({ ...base, places: inOne(databaseClaims) }));
   const jobLooks = createJobLooks({ ...base, claims });
   const waits = createJobWaits({ ...base, getJob: jobLooks.get });
   const insertOnce = createOnceBatcher({

@@ -1,4 +1,4 @@
-import type { Claims } from '../claim/claims.ts';
+import type { ClaimsInDatabase } from '../claim/claims.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Queue } from '../queues/cache.ts';
@@ -15,7 +15,7 @@ export async function explainJob(
   db: Db,
   queue: Queue,
   id: string,
-  cursor: ReturnType<Claims['fairnessCursor']>,
+  cursor: ReturnType<ClaimsInDatabase['fairnessCursor']>,
 ): Promise<Explanation | undefined> {
   const bounds = { max_ahead: MOST_AHEAD, max_keys: MOST_KEYS };
   const [facts] = await db.query(statement, { queue_id: queue.id, id, ...bounds, ...cursor });

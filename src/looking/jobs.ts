@@ -1,4 +1,4 @@
-import type { Claims } from '../claim/claims.ts';
+import type { ClaimsInDatabase } from '../claim/claims.ts';
 import { jobNotFound } from '../errors.ts';
 import { timeOfId } from '../ids.ts';
 import type { Job, JobRow } from '../job.ts';
@@ -31,7 +31,7 @@ interface Found {
 export function createJobLooks(context: {
   db: Database;
   queues: Queues;
-  claims: Pick<Claims, 'fairnessCursor'>;
+  claims: Pick<ClaimsInDatabase, 'fairnessCursor'>;
 }) {
   const { db, queues, claims } = context;
 

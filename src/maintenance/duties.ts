@@ -1,5 +1,5 @@
 import type { BulkThrottle } from '../batching/bulkThrottle.ts';
-import type { Claims } from '../claim/claims.ts';
+import type { ClaimsInDatabase } from '../claim/claims.ts';
 import type { Enqueue } from '../enqueue/enqueue.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
 import { recallPassedOver } from '../floor/recallPassedOver.ts';
@@ -68,7 +68,7 @@ interface Context {
   throttle: BulkThrottle;
   groups: GroupHeads;
   repair: GroupRepair;
-  claims: Claims;
+  claims: ClaimsInDatabase;
   keys: { follow(): Promise<boolean>; noteUse(): Promise<boolean> };
   arrivals: Arrivals;
   enqueueWithin: Enqueue['enqueueWithin'];

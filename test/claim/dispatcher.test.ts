@@ -1,12 +1,15 @@
 import { setImmediate as nextLoop } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { type JoinRoundTrip, ORDER_IN_TRIP } from '../../src/batching/roundTrip.ts';
+import { type JoinRoundTrip, ORDER_IN_TRIP, type RoundTrip } from '../../src/batching/roundTrip.ts';
 import { createRoundTrips } from '../../src/batching/roundTrips.ts';
 import type { Claim } from '../../src/claim/claim.ts';
+import { type ClaimDatabase, inOne } from '../../src/claim/claimPlaces.ts';
 import { createDispatcher } from '../../src/claim/dispatcher.ts';
+import { createPaces } from '../../src/claim/paces.ts';
 import { unavailable } from '../../src/errors.ts';
 import { createLedger } from '../../src/ledger.ts';
 import { prepared } from '../../src/postgres/statements.ts';
+import type { Queue } from '../../src/queues/cache.ts';
 import type { LeasedJob } from '../../src/verbs/claims.ts';
 import { until } from '../support/until.ts';
 
@@ -26,6 +29,27 @@ const joinRoundTrip: JoinRoundTrip = (_, work, pace) => {
   return pace ? pace(join) : join();
 };
 
+/** A dispatcher for one database. */
+function newDispatcher(database: Partial<ClaimDatabase>) {
+  const place = inOne<ClaimDatabase>({
+    queues: allExist,
+    leaseJobs: async (_, claims) => ({ jobs: claims.map(() => []), cut: false }),
+    ownWithoutLeasing: async () => undefined,
+    joinRoundTrip,
+    paces: createPaces(CONNECTIONS),
+    giveBack: () => undefined,
+    notifier: { waiting: () => undefined },
+    isAwake: () => true,
+    ...database,
+  });
+  const dispatcher = createDispatcher({ ledger: createLedger(), places: place });
+  return {
+    ...dispatcher,
+    goAlong: (...[queue, jobs, trip]: [Queue, number, RoundTrip]) =>
+      dispatcher.goAlong(place.all()[0], queue, jobs, trip),
+  };
+}
+
 /** A dispatcher whose statements return when the test says so. */
 function setUp(join = joinRoundTrip) {
   const statements: {
@@ -35,10 +59,7 @@ function setUp(join = joinRoundTrip) {
   }[] = [];
   const waiters: ((statement: (typeof statements)[number]) => void)[] = [];
   const givenBack: LeasedJob[] = [];
-  const dispatcher = createDispatcher({
-    ledger: createLedger(),
-    isAwake: () => true,
-    ownWithoutLeasing: async () => undefined,
+  const dispatcher = newDispatcher({
     leaseJobs: (queue, claims) =>
       new Promise((answer) => {
         const statement = {
@@ -50,11 +71,8 @@ function setUp(join = joinRoundTrip) {
         if (waiter) waiter(statement);
         else statements.push(statement);
       }),
-    queues: allExist,
     joinRoundTrip: join,
-    connections: CONNECTIONS,
     giveBack: (jobs) => givenBack.push(...jobs),
-    notifier: { waiting: () => undefined } as never,
   });
   return {
     dispatcher,
@@ -195,10 +213,7 @@ test('claims that wait for 1,000 queues look at them over the whole second, and 
   let running = 0;
   let most = 0;
   const looks: { queue: string; at: number }[] = [];
-  const dispatcher = createDispatcher({
-    ledger: createLedger(),
-    isAwake: () => true,
-    ownWithoutLeasing: async () => undefined,
+  const dispatcher = newDispatcher({
     async leaseJobs({ name }, claims) {
       if (++visits > queues.length) looks.push({ queue: name, at: performance.now() });
       running++;
@@ -207,11 +222,6 @@ test('claims that wait for 1,000 queues look at them over the whole second, and 
       running--;
       return { jobs: claims.map(() => []), cut: false };
     },
-    queues: allExist,
-    joinRoundTrip,
-    connections: CONNECTIONS,
-    giveBack: () => undefined,
-    notifier: { waiting: () => undefined } as never,
   });
   for (const queue of queues) dispatcher.claim({ queues: [queue], wait_seconds: 60 });
   await until(() => visits >= queues.length && running <= 3);
@@ -233,20 +243,12 @@ test('claims that wait for 1,000 queues look at them over the whole second, and 
 
 test('an outage that one look meets fails the claims of every queue', async () => {
   let away = false;
-  const dispatcher = createDispatcher({
-    ledger: createLedger(),
-    isAwake: () => true,
-    ownWithoutLeasing: async () => undefined,
+  const dispatcher = newDispatcher({
     async leaseJobs(_, claims) {
       if (!away) return { jobs: claims.map(() => []), cut: false };
       await new Promise((resolve) => setTimeout(resolve, 1500));
       throw unavailable();
     },
-    queues: allExist,
-    joinRoundTrip,
-    connections: CONNECTIONS,
-    giveBack: () => undefined,
-    notifier: { waiting: () => undefined } as never,
   });
   const claims = Array.from({ length: 500 }, (_, i) =>
     dispatcher.claim({ queues: [`queue ${i}`], wait_seconds: 60 }),
@@ -264,16 +266,9 @@ test('an outage that one look meets fails the claims of every queue', async () =
 
 /** A dispatcher whose queues do not exist. `refresh` stands for the look-up of all queues of a moment. */
 const withoutQueues = (refresh: () => Promise<Set<string>>) =>
-  createDispatcher({
-    ledger: createLedger(),
-    isAwake: () => true,
-    ownWithoutLeasing: async () => undefined,
+  newDispatcher({
     leaseJobs: async () => ({ jobs: [], cut: false }),
     queues: { byName: async () => undefined, refresh } as never,
-    joinRoundTrip,
-    connections: CONNECTIONS,
-    giveBack: () => undefined,
-    notifier: { waiting: () => undefined } as never,
   });
 
 test('a look-up of queues that fails once fails no claim beside many others, and an outage fails them all', async () => {
@@ -360,10 +355,7 @@ function onEmptyQueue(rest: Promise<void>) {
       return calls.map(() => []);
     },
   };
-  const dispatcher = createDispatcher({
-    ledger: createLedger(),
-    isAwake: () => true,
-    ownWithoutLeasing: async () => undefined,
+  const dispatcher = newDispatcher({
     async leaseJobs(_, claims, trip) {
       await trip.db.query(statement, {} as never);
       await rest;
@@ -377,9 +369,6 @@ function onEmptyQueue(rest: Promise<void>) {
       },
     } as never,
     joinRoundTrip: createRoundTrips(db as never)(ORDER_IN_TRIP.claim),
-    connections: CONNECTIONS,
-    giveBack: () => undefined,
-    notifier: { waiting: () => undefined } as never,
   });
   return { dispatcher, lookUps };
 }
@@ -421,20 +410,13 @@ test.each([
   ['leave it', 'look when the jobs are committed, and not in vain before', 1],
 ])('claims whose statements %s, %s', async (does, _, looksBefore) => {
   let looks = 0;
-  const dispatcher = createDispatcher({
-    ledger: createLedger(),
-    isAwake: () => true,
-    ownWithoutLeasing: async () => undefined,
+  const dispatcher = newDispatcher({
     async leaseJobs(_, claims, trip) {
       looks++;
       if (does === 'leave it') trip.leave();
       return { jobs: claims.map(() => []), cut: false };
     },
-    queues: allExist,
     joinRoundTrip: createRoundTrips({} as never)(ORDER_IN_TRIP.claim),
-    connections: CONNECTIONS,
-    giveBack: () => undefined,
-    notifier: { waiting: () => undefined } as never,
   });
   const { jobs } = dispatcher.claim({ queues: ['a'], wait_seconds: 60 });
   await passes(10);

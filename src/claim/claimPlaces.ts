@@ -1,0 +1,41 @@
+import type { JoinRoundTrip, RoundTrip } from '../batching/roundTrip.ts';
+import type { Queue, Queues } from '../queues/cache.ts';
+import type { Notifier } from '../replicas/notifier.ts';
+import type { LeasedJob } from '../verbs/claims.ts';
+import type { Claim } from './claim.ts';
+import type { Leases } from './leasedJob.ts';
+import type { Paces } from './paces.ts';
+
+/** A database, as claims that wait for its queues need it. */
+export interface ClaimDatabase {
+  queues: Pick<Queues, 'byName' | 'refresh'>;
+  leaseJobs(queue: Queue, claims: Claim[], trip: RoundTrip, filled: () => void): Promise<Leases>;
+  /** Notes which claims with a name may not lease, of those that look at an empty queue. */
+  ownWithoutLeasing(claims: Claim[]): Promise<void>;
+  joinRoundTrip: JoinRoundTrip;
+  paces: Paces;
+  giveBack(jobs: LeasedJob[]): void;
+  notifier: Pick<Notifier, 'waiting'>;
+  /** Whether its duties do not rest. */
+  isAwake(): boolean;
+}
+
+/** Which queue is in which database. */
+export interface ClaimPlaces<Database extends ClaimDatabase = ClaimDatabase> {
+  /** The databases of this replica. A queue of which nothing is known is looked for in the first one. */
+  all(): [Database, ...Database[]];
+  /** Where a queue is, as far as this replica knows. */
+  known(queue: string): Database | undefined;
+}
+
+/** Where a queue is, or would be looked for. */
+export const placeOf = <Database extends ClaimDatabase>(
+  { all, known }: ClaimPlaces<Database>,
+  queue: string,
+): Database => known(queue) ?? all()[0];
+
+/** All queues are in the only database. */
+export const inOne = <Database extends ClaimDatabase>(database: Database): ClaimPlaces<Database> => ({
+  all: () => [database],
+  known: () => database,
+});
