@@ -87,6 +87,32 @@ describe.skipIf(!hasBrowser)('a list of jobs', () => {
     },
   );
 
+  test('has its filters folded, 390 pixels wide: they say which are set, a job is on the first screen, and / unfolds them', async () => {
+    await bury('folded', 'boom', 2);
+    await visit(
+      '#/queues/folded/jobs?state=dead&error_contains=boom&order=oldest',
+      async (page) => {
+        const filters = page.getByText('Filters: state dead, error contains boom, oldest first');
+        const row = page.locator('[data-row]').first();
+        await row.waitFor();
+        const box = await row.boundingBox();
+        expect((box?.y ?? Infinity) + (box?.height ?? 0)).toBeLessThan(800);
+        const state = page.getByLabel('State');
+        expect(await state.isVisible()).toBe(false);
+        await page.keyboard.press('/');
+        expect(await state.isVisible()).toBe(true);
+        expect(await page.evaluate('document.activeElement.name')).toBe('group');
+        await state.selectOption('any');
+        await page.getByText('Filters: error contains boom, oldest first').waitFor();
+        await page.keyboard.press('Escape');
+        await page.getByText('Filters:').click();
+        expect(await state.isVisible()).toBe(false);
+        expect(await filters.count()).toBe(0);
+      },
+      { width: 390 },
+    );
+  });
+
   test('is searched as one types, also by payload, and tells what was looked through', async () => {
     const id = await enqueue('typed', { payload: { to: 'ada@example.com' } });
     await enqueue('typed', { payload: { to: 'bob@example.com' } });

@@ -35,6 +35,13 @@ function move(by: 1 | -1): void {
   next?.scrollIntoView({ block: 'nearest' });
 }
 
+function search(): void {
+  const field = document.querySelector<HTMLElement>('[data-search]');
+  const folded = field?.closest('details');
+  if (folded) folded.open = true;
+  field?.focus();
+}
+
 /** Listens to the keyboard. Returns how to stop it. */
 export function listenToKeys(showHelp: () => void): () => void {
   let isGoing = false;
@@ -50,7 +57,7 @@ export function listenToKeys(showHelp: () => void): () => void {
     else if (event.key === 'j') move(1);
     else if (event.key === 'k') move(-1);
     else if (event.key === '?') showHelp();
-    else if (event.key === '/') document.querySelector<HTMLElement>('[data-search]')?.focus();
+    else if (event.key === '/') search();
     else return;
     event.preventDefault();
   }

@@ -1,8 +1,8 @@
 import { render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { call, get, keyStore, may, onUnauthorized, type Problem } from './api.ts';
+import { get, keyStore, onUnauthorized, type Problem } from './api.ts';
 import { KEYS, listenToKeys } from './keys.ts';
-import { live, usePoll } from './poll.ts';
+import { usePoll } from './poll.ts';
 import { useRoute } from './route.ts';
 import { askForBefore, forgetSamples, isBehind, note } from './samples.ts';
 import { AuditScreen } from './screens/audit.tsx';
@@ -15,92 +15,13 @@ import { QueuesScreen } from './screens/queues.tsx';
 import { SchedulesScreen } from './screens/schedules.tsx';
 import { WorkersScreen } from './screens/workers.tsx';
 import './style.css';
-import { Dialog, useAct } from './dialogs.tsx';
-import type { Caller, Overview } from './types.ts';
-import { A, Empty, Field, ProblemBox } from './ui.tsx';
+import { Dialog } from './dialogs.tsx';
+import { Header } from './header.tsx';
+import { KeyForm } from './keyForm.tsx';
+import type { Overview } from './types.ts';
+import { A, Empty, ProblemBox } from './ui.tsx';
 
 const EVERY_MS = 2000;
-
-/** Asks for the key. It is kept in this tab only. The one before is kept until another is good. */
-function KeyForm({
-  why,
-  entered,
-  leave,
-}: {
-  why: Problem | undefined;
-  /** Another key is in use, or none. */
-  entered: () => void;
-  /** Undefined when there is nothing to go back to. */
-  leave: (() => void) | undefined;
-}) {
-  const [key, setKey] = useState('');
-  const { act, isBusy, problem, setProblem } = useAct();
-  const said = problem ?? why;
-  return (
-    <main class="enter">
-      <h1>Dibs</h1>
-      <form
-        onSubmit={async (event) => {
-          event.preventDefault();
-          const isIn = await act(async () => {
-            const before = keyStore.get();
-            keyStore.set(key.trim());
-            await call('GET', 'overview?limit=1').catch((error: Problem) => {
-              // A key without the scope `read` is good, and yet no use here.
-              if (error.status !== 0 && before !== undefined) keyStore.set(before);
-              else if (error.status !== 0) keyStore.forget();
-              throw error;
-            });
-          });
-          if (isIn) entered();
-        }}
-      >
-        <Field
-          label="Access key"
-          help="Kept in this tab only, until you close it. The key needs the scope read."
-        >
-          <input
-            type="password"
-            value={key}
-            autocomplete="off"
-            onInput={(event) => {
-              setProblem(undefined);
-              setKey(event.currentTarget.value);
-            }}
-          />
-        </Field>
-        {said?.status === 401 ? (
-          <div class="problem" role="alert">
-            This access key is not valid: it was mistyped, was revoked, or has expired.
-          </div>
-        ) : (
-          <ProblemBox problem={said} />
-        )}
-        <footer>
-          {leave && (
-            <button type="button" onClick={leave}>
-              Back
-            </button>
-          )}
-          {leave && keyStore.get() !== undefined && (
-            <button
-              type="button"
-              onClick={() => {
-                keyStore.forget();
-                entered();
-              }}
-            >
-              Sign out
-            </button>
-          )}
-          <button type="submit" class="main" disabled={isBusy || key.trim() === ''}>
-            {isBusy ? 'Signing in…' : 'Sign in'}
-          </button>
-        </footer>
-      </form>
-    </main>
-  );
-}
 
 const Help = ({ close }: { close: () => void }) => (
   <Dialog title="Keyboard shortcuts" close={close}>
@@ -118,74 +39,6 @@ const Help = ({ close }: { close: () => void }) => (
     </table>
   </Dialog>
 );
-
-function Header({
-  at,
-  caller,
-  version,
-  changeKey,
-}: {
-  at: string;
-  caller: Caller | undefined;
-  version: string;
-  changeKey: () => void;
-}) {
-  const [isLive, setLive] = useState(live.is());
-  const isAdmin = may(caller, 'admin');
-  const places: [string, string, string][] = [
-    ['#/', 'Queues', 'queues'],
-    ['#/jobs', 'Jobs', 'jobs'],
-    ['#/workers', 'Workers', 'workers'],
-    ['#/schedules', 'Schedules', 'schedules'],
-    ['#/operations', 'Operations', 'operations'],
-    ...(isAdmin
-      ? ([
-          ['#/keys', 'Keys', 'keys'],
-          ['#/audit', 'Audit', 'audit'],
-        ] as [string, string, string][])
-      : []),
-  ];
-  return (
-    <header class="top">
-      <A to="#/" class="brand">
-        Dibs
-      </A>
-      <nav aria-label="Screens">
-        {places.map(([to, title, place]) => (
-          <A key={to} to={to} aria-current={place === at ? 'page' : undefined}>
-            {title}
-          </A>
-        ))}
-        <a href="docs">API</a>
-      </nav>
-      <div class="who">
-        <label class="live">
-          <input
-            type="checkbox"
-            checked={isLive}
-            onChange={(event) => {
-              live.set(event.currentTarget.checked);
-              setLive(event.currentTarget.checked);
-            }}
-          />{' '}
-          live
-        </label>
-        {caller?.needs_key ? (
-          <span
-            title={`Scopes: ${caller.scopes.join(', ')}. Queues: ${caller.queues.join(', ')}. Dibs ${version}`}
-          >
-            {caller.name}
-          </span>
-        ) : (
-          <span class="quiet">{version && `Dibs ${version}`}</span>
-        )}
-        <button type="button" class="small" onClick={changeKey}>
-          Change key
-        </button>
-      </div>
-    </header>
-  );
-}
 
 function Screen({
   parts,

@@ -1,5 +1,5 @@
 import { get, Problem, query } from './api.ts';
-import type { Counts, Overview, QueueOverview, Rates, Samples, Series } from './types.ts';
+import type { JobRates, Overview, QueueCounts, QueueOverview, SampleSeries, Samples } from './types.ts';
 
 /** What the charts draw: minutes that Dibs has noted, and what the page has seen since it is open. It is kept in the tab. */
 export interface Sample {
@@ -29,7 +29,12 @@ const kept = new Map<string, Sample[]>();
 let close = { name: '', at: 0 };
 const CLOSE_SECONDS = 15;
 
-function sampleOf(at: number, counts: Counts, oldest: number | null, rates: Rates | undefined): Sample {
+function sampleOf(
+  at: number,
+  counts: QueueCounts,
+  oldest: number | null,
+  rates: JobRates | undefined,
+): Sample {
   return {
     at,
     waiting: counts.ready + counts.blocked + counts.scheduled,
@@ -85,9 +90,9 @@ export function noteQueue(queue: Noted): void {
 }
 
 /** What Dibs has noted of a queue, from the first minute with numbers on. */
-function samplesIn(times: number[], series: Series): Sample[] {
+function samplesIn(times: number[], series: SampleSeries): Sample[] {
   const all = times.map((at, i): Sample => {
-    const number = (measure: keyof Series) => series[measure][i] ?? null;
+    const number = (measure: keyof SampleSeries) => series[measure][i] ?? null;
     return {
       at,
       waiting: number('waiting'),
@@ -106,7 +111,7 @@ function samplesIn(times: number[], series: Series): Sample[] {
   return begin < 0 ? [] : all.slice(begin);
 }
 
-function noteBefore(name: string, times: number[], series: Series): void {
+function noteBefore(name: string, times: number[], series: SampleSeries): void {
   const of = kept.get(name) ?? [];
   const first = of[0]?.at ?? Number.POSITIVE_INFINITY;
   const before = samplesIn(times, series).filter(({ at }) => at < first);

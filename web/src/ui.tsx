@@ -3,7 +3,7 @@ import { TROUBLE_HELP, type Trouble as TroubleCode, troubleTitle } from '../../s
 import type { Problem } from './api.ts';
 import { away, local } from './format.ts';
 import { link } from './route.ts';
-import type { State } from './types.ts';
+import type { JobState, Operation } from './types.ts';
 
 export interface Children {
   children?: ComponentChildren;
@@ -24,7 +24,7 @@ export const JobLink = ({ id }: { id: string }) => (
   </A>
 );
 
-export const StateName = ({ state }: { state: State | string }) => (
+export const StateName = ({ state }: { state: JobState | Operation['state'] }) => (
   <span class={`state ${state}`}>{state}</span>
 );
 
@@ -138,6 +138,13 @@ export const Tabs = ({ of, at, label }: { of: [string, string][]; at: string; la
       </A>
     ))}
   </nav>
+);
+
+/** The heading of a column. Numbers stand at its right. */
+export const Column = ({ isNumber, children }: { isNumber?: boolean } & Children) => (
+  <th scope="col" class={isNumber ? 'n' : undefined}>
+    {children}
+  </th>
 );
 
 interface TableProps extends Children {

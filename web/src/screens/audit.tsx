@@ -3,8 +3,8 @@ import { get, may, query } from '../api.ts';
 import { count, local } from '../format.ts';
 import { usePoll } from '../poll.ts';
 import { go, link } from '../route.ts';
-import type { AuditEntry, Caller } from '../types.ts';
-import { Empty, Field, JobLink, Loading, Pager, QueueLink, Stale, Table } from '../ui.tsx';
+import type { AuditPage, Caller } from '../types.ts';
+import { Column, Empty, Field, JobLink, Loading, Pager, QueueLink, Stale, Table } from '../ui.tsx';
 
 const FILTERS = [
   ['actor', 'Actor'],
@@ -62,11 +62,7 @@ export function AuditScreen({
 function Entries({ filters }: { filters: Record<string, string> }) {
   const [cursors, setCursors] = useState<string[]>([]);
   const path = `audit${query({ ...filters, limit: 50, cursor: cursors.at(-1) })}`;
-  const { data, problem } = usePoll(
-    path,
-    async () => (await get<{ entries: AuditEntry[]; next_cursor: string | null }>(path)).body,
-    5000,
-  );
+  const { data, problem } = usePoll(path, async () => (await get<AuditPage>(path)).body, 5000);
   if (!data) return problem ? <Stale problem={problem} has={false} /> : <Loading />;
   const next = data.next_cursor;
   return (
@@ -79,15 +75,13 @@ function Entries({ filters }: { filters: Record<string, string> }) {
           label="Audit"
           head={
             <>
-              <th scope="col">When</th>
-              <th scope="col">Actor</th>
-              <th scope="col">Action</th>
-              <th scope="col">Target</th>
-              <th scope="col" class="n">
-                Jobs
-              </th>
-              <th scope="col">Outcome</th>
-              <th scope="col">Address</th>
+              <Column>When</Column>
+              <Column>Actor</Column>
+              <Column>Action</Column>
+              <Column>Target</Column>
+              <Column isNumber>Jobs</Column>
+              <Column>Outcome</Column>
+              <Column>Address</Column>
             </>
           }
         >

@@ -5,7 +5,7 @@ import { count, jobs } from '../format.ts';
 import { go, link } from '../route.ts';
 import type { Operation } from '../types.ts';
 import { Field, ProblemBox } from '../ui.tsx';
-import { type Filters, operationFilter } from './filters.ts';
+import { type Filters, inWords, operationFilter } from './filters.ts';
 
 const VERBS = {
   retry: 'Retry: make dead and scheduled jobs ready now',
@@ -37,12 +37,6 @@ async function preview(body: object, isOver: () => boolean): Promise<Operation> 
     throw new Problem(500, 'failed', operation.error ?? 'Counting failed. See the log of Dibs.');
   return operation;
 }
-
-const words = (filters: Filters) =>
-  Object.entries(filters)
-    .filter(([name]) => name !== 'order')
-    .map(([name, value]) => `${name.replaceAll('_', ' ')} ${value}`)
-    .join(', ');
 
 /** Changes all jobs that match a filter: it counts them, asks, and then starts an operation. */
 export function BulkDialog({
@@ -85,8 +79,8 @@ export function BulkDialog({
         }}
       >
         <p>
-          In <strong>{queue}</strong>: every job with {words(filters)}, on every page. Jobs enqueued from now
-          on are not affected.
+          In <strong>{queue}</strong>: every job with {inWords(filters)}, on every page. Jobs enqueued from
+          now on are not affected.
         </p>
         <Field label="Action">
           <select

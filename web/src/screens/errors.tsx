@@ -4,7 +4,7 @@ import { count, jobs } from '../format.ts';
 import { usePoll } from '../poll.ts';
 import { link } from '../route.ts';
 import type { Caller, QueueErrors } from '../types.ts';
-import { A, Empty, Loading, Stale, Table, When } from '../ui.tsx';
+import { A, Column, Empty, Loading, Stale, Table, When } from '../ui.tsx';
 import { BulkDialog } from './bulk.tsx';
 import type { Filters } from './filters.ts';
 
@@ -28,15 +28,13 @@ export function ErrorsTab({ queue, caller }: { queue: string; caller: Caller | u
         label="Dead jobs by error"
         head={
           <>
-            <th scope="col">Error</th>
-            <th scope="col" class="n">
-              Dead jobs
-            </th>
-            <th scope="col">Last</th>
-            <th scope="col">First</th>
-            <th scope="col">
+            <Column>Error</Column>
+            <Column isNumber>Dead jobs</Column>
+            <Column>Last</Column>
+            <Column>First</Column>
+            <Column>
               <span class="unseen">Actions</span>
-            </th>
+            </Column>
           </>
         }
       >

@@ -1,10 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { STATES } from '../types.ts';
+import { useTyping } from '../typing.ts';
 import { Field } from '../ui.tsx';
-import { FILTERS, type Filters, fromField, toField } from './filters.ts';
-
-/** Who types on within this time asks once. */
-const PAUSE_MS = 300;
+import { FILTERS, type Filters, fromField, inWords, toField } from './filters.ts';
 
 const TEXTS = [
   ['group', 'Group'],
@@ -13,6 +11,11 @@ const TEXTS = [
   ['worker', 'Worker'],
   ['error_contains', 'Error contains'],
   ['payload_contains', 'Payload contains'],
+] as const;
+
+const TIMES = [
+  ['created_after', 'Enqueued after'],
+  ['created_before', 'Enqueued before'],
 ] as const;
 
 /** What stands in the fields. */
@@ -35,47 +38,48 @@ interface FormProps {
   apply: (filters: Filters, queue: string, isTyped: boolean) => void;
 }
 
-/** The filters of a list of jobs. They hold as one types. */
+/** The filters of a list of jobs. They hold as one types. On a narrow screen they are folded, so that jobs are seen. */
 export function FilterForm({ filters, queue, apply }: FormProps) {
   const key = JSON.stringify([filters, queue ?? '']);
   const own = useRef(key);
-  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const { whenTyped, stopTyping } = useTyping();
   const [turn, setTurn] = useState(0);
+  const [isWide] = useState(() => matchMedia('(width > 640px)').matches);
   // A link or the back button has changed the filters: the fields begin anew with them.
   useEffect(() => {
     if (own.current === key) return;
     own.current = key;
     setTurn((n) => n + 1);
   }, [key]);
-  useEffect(() => () => clearTimeout(timer.current), []);
 
   function applyForm(form: HTMLFormElement, isTyped: boolean): void {
-    clearTimeout(timer.current);
+    stopTyping();
     const { asked, queue: named } = readForm(form);
     own.current = JSON.stringify([asked, named]);
     apply(asked, named, isTyped);
   }
+  const set = [queue && `queue ${queue}`, inWords(filters), filters.order === 'oldest' && 'oldest first'];
   return (
-    <form
-      key={turn}
-      class="filters"
-      aria-label="Filters"
-      onInput={({ currentTarget: form }) => {
-        clearTimeout(timer.current);
-        timer.current = setTimeout(() => applyForm(form, true), PAUSE_MS);
-      }}
-      onSubmit={(event) => {
-        event.preventDefault();
-        applyForm(event.currentTarget, false);
-      }}
-    >
-      <FilterFields filters={filters} queue={queue} />
-      <div class="buttons">
-        <button type="submit" class="main">
-          Filter
-        </button>
-      </div>
-    </form>
+    <details open={isWide}>
+      <summary>Filters: {set.filter(Boolean).join(', ') || 'none'}</summary>
+      <form
+        key={turn}
+        class="filters"
+        aria-label="Filters"
+        onInput={({ currentTarget: form }) => whenTyped(() => applyForm(form, true))}
+        onSubmit={(event) => {
+          event.preventDefault();
+          applyForm(event.currentTarget, false);
+        }}
+      >
+        <FilterFields filters={filters} queue={queue} />
+        <div class="buttons">
+          <button type="submit" class="main">
+            Filter
+          </button>
+        </div>
+      </form>
+    </details>
   );
 }
 
@@ -83,11 +87,7 @@ function FilterFields({ filters, queue }: { filters: Filters; queue: string | un
   return (
     <>
       <Field label="State">
-        <select
-          name="state"
-          data-search={queue === undefined ? undefined : true}
-          defaultValue={filters.state ?? ''}
-        >
+        <select name="state" defaultValue={filters.state ?? ''}>
           <option value="" selected={!filters.state}>
             any
           </option>
@@ -113,22 +113,11 @@ function FilterFields({ filters, queue }: { filters: Filters; queue: string | un
           />
         </Field>
       ))}
-      <Field label="Enqueued after">
-        <input
-          type="datetime-local"
-          step={1}
-          name="created_after"
-          defaultValue={toField(filters.created_after)}
-        />
-      </Field>
-      <Field label="Enqueued before">
-        <input
-          type="datetime-local"
-          step={1}
-          name="created_before"
-          defaultValue={toField(filters.created_before)}
-        />
-      </Field>
+      {TIMES.map(([name, label]) => (
+        <Field key={name} label={label}>
+          <input type="datetime-local" step={1} name={name} defaultValue={toField(filters[name])} />
+        </Field>
+      ))}
       <Field label="Order">
         <select name="order">
           <option value="" selected={filters.order !== 'oldest'}>

@@ -1,3 +1,5 @@
+import { local } from '../format.ts';
+
 /** The filters of `GET /jobs`. They stand in the address of the page, so that a link shows the same. */
 export const FILTERS = [
   'state',
@@ -16,6 +18,15 @@ export type Filters = Partial<Record<Filter, string>>;
 
 export const filtersOf = (parameters: URLSearchParams): Filters =>
   Object.fromEntries(FILTERS.flatMap((name) => (parameters.get(name) ? [[name, parameters.get(name)]] : [])));
+
+/** `state dead, enqueued after 2026-11-22 09:30:00` */
+export const inWords = (filters: Filters): string =>
+  FILTERS.flatMap((name) => {
+    const value = filters[name];
+    if (value === undefined || name === 'order') return [];
+    const isTime = name.startsWith('created_');
+    return `${name.replace('created', 'enqueued').replaceAll('_', ' ')} ${isTime ? local(value) : value}`;
+  }).join(', ');
 
 /** Filters that search one queue: no index has them. */
 const IN_A_QUEUE: Filter[] = ['fairness_key', 'worker', 'error_contains', 'created_after', 'created_before'];

@@ -1,28 +1,13 @@
-import { useMemo, useState } from 'preact/hooks';
-import { otherFields } from '../../../src/jobFields.ts';
-import { get, may, Problem } from '../api.ts';
-import { Confirm, Copy, Do } from '../dialogs.tsx';
-import { bytes, duration, local } from '../format.ts';
-import { memberText, prettyJson } from '../json.ts';
+import { get, Problem } from '../api.ts';
+import { memberText } from '../json.ts';
 import { usePoll } from '../poll.ts';
 import { link } from '../route.ts';
-import type { Caller, Explanation, Job, JobEvent } from '../types.ts';
-import {
-  A,
-  Empty,
-  type Fact,
-  Facts,
-  JobLink,
-  Loading,
-  ProblemBox,
-  QueueLink,
-  Stale,
-  StateName,
-  Table,
-  When,
-  Why,
-} from '../ui.tsx';
-import { EditJob } from './edit.tsx';
+import type { Caller, Explanation, HistoryEvent, Job, JobHistory } from '../types.ts';
+import { A, Facts, JobLink, Loading, ProblemBox, QueueLink, Stale, StateName, Why } from '../ui.tsx';
+import { Actions } from './job/actions.tsx';
+import { factsOf } from './job/facts.tsx';
+import { History } from './job/history.tsx';
+import { Json, Text } from './job/texts.tsx';
 
 interface Looked {
   job: Job;
@@ -31,7 +16,7 @@ interface Looked {
   result: string;
   progress: string;
   explanation: Explanation | undefined;
-  events: JobEvent[] | undefined;
+  events: HistoryEvent[] | undefined;
   /** Older events were dropped. */
   isTruncated: boolean;
 }
@@ -48,7 +33,7 @@ async function look(id: string): Promise<Looked> {
   const [{ body: job, text }, explanation, history] = await Promise.all([
     get<Job>(`${path}?payload_format=text`),
     orNone(get<Explanation>(`${path}/explain`)),
-    orNone(get<{ events: JobEvent[]; truncated?: boolean }>(`${path}/history`)),
+    orNone(get<JobHistory>(`${path}/history`)),
   ]);
   return {
     job,
@@ -59,218 +44,6 @@ async function look(id: string): Promise<Looked> {
     events: history?.body.events,
     isTruncated: history?.body.truncated ?? false,
   };
-}
-
-/** More than this is shown only when asked for: a browser takes long to lay it out. */
-const SHOWN = 100_000;
-
-function Text({ text, label }: { text: string; label: string }) {
-  const [isWhole, setWhole] = useState(false);
-  const isCut = !isWhole && text.length > SHOWN;
-  return (
-    <>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: who has no mouse must be able to scroll it. */}
-      <section tabIndex={0} aria-label={label} class="text">
-        <pre>{isCut ? text.slice(0, SHOWN) : text}</pre>
-      </section>
-      {isCut && (
-        <button type="button" class="small" onClick={() => setWhole(true)}>
-          Show all
-        </button>
-      )}
-    </>
-  );
-}
-
-/** A JSON text as it was sent, and beside it on many lines. */
-function Json({ text, title }: { text: string; title: string }) {
-  const pretty = useMemo(() => prettyJson(text), [text]);
-  return (
-    <section class="json">
-      <h2>
-        {title} <span class="quiet">{bytes(text)}</span> <Copy text={text} />
-      </h2>
-      <div class="pair">
-        <div>
-          <h3>Raw</h3>
-          <Text text={text} label={`${title}, raw`} />
-        </div>
-        <div>
-          <h3>Formatted</h3>
-          <Text text={pretty} label={`${title}, formatted`} />
-        </div>
-      </div>
-    </section>
-  );
-}
-
-const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/;
-
-function Trace({ job, traceUrl }: { job: Job; traceUrl: string | undefined }) {
-  const [, traceId] = TRACEPARENT.exec(job.headers.traceparent ?? '') ?? [];
-  if (!traceId) return <>–</>;
-  if (!traceUrl) return <code>{traceId}</code>;
-  return (
-    <a href={traceUrl.replaceAll('{trace_id}', traceId)} rel="noreferrer" target="_blank" class="mono">
-      {traceId}
-    </a>
-  );
-}
-
-/** How long the lease ran. */
-const held = ({ at, leased_at }: JobEvent) =>
-  at && leased_at ? duration((Date.parse(at) - Date.parse(leased_at)) / 1000) : '–';
-
-const History = ({ events, isTruncated }: Pick<Looked, 'events' | 'isTruncated'>) => (
-  <section>
-    <h2>History</h2>
-    {isTruncated && <p class="quiet">Older events are no longer kept.</p>}
-    {events === undefined && <Empty>No history is kept for this job.</Empty>}
-    {events?.length === 0 && <Empty>No history is kept for this job.</Empty>}
-    {events && events.length > 0 && (
-      <Table
-        label="History"
-        head={
-          <>
-            <th scope="col">When</th>
-            <th scope="col">Event</th>
-            <th scope="col" class="n">
-              Attempt
-            </th>
-            <th scope="col">Worker or key</th>
-            <th scope="col" class="n">
-              Duration
-            </th>
-            <th scope="col">Details</th>
-          </>
-        }
-      >
-        {events.map((event, i) => (
-          // Events have no id, and only grow at the end.
-          <tr key={i}>
-            <td>
-              {local(event.at)} <span class="quiet">{<When time={event.at} />}</span>
-            </td>
-            <td>{event.event.replaceAll('_', ' ')}</td>
-            <td class="n">{event.attempt ?? '–'}</td>
-            <td>
-              {event.worker ?? event.by ?? '–'}{' '}
-              {event.worker && event.by && <span class="quiet">key {event.by}</span>}
-            </td>
-            <td class="n">{held(event)}</td>
-            <td class="error">
-              {event.error && <div class="lines">{event.error}</div>}
-              {event.run_at && (
-                <div class="quiet">
-                  runs <When time={event.run_at} />
-                </div>
-              )}
-            </td>
-          </tr>
-        ))}
-      </Table>
-    )}
-  </section>
-);
-
-function Actions({
-  looked,
-  reload,
-  caller,
-}: {
-  looked: Looked;
-  reload: () => void;
-  caller: Caller | undefined;
-}) {
-  const [open, setOpen] = useState<'cancel' | 'edit'>();
-  const { job } = looked;
-  const path = `jobs/${encodeURIComponent(job.id)}`;
-  const close = () => setOpen(undefined);
-  const closeAndLook = () => {
-    close();
-    reload();
-  };
-  if (!caller) return null;
-  if (!may(caller, 'admin', job.queue))
-    return (
-      <p class="quiet">Read-only: to retry, cancel or edit, a key needs the scope admin for this queue.</p>
-    );
-  const isChangeable = ['scheduled', 'ready', 'blocked', 'dead'].includes(job.state);
-  return (
-    <div class="actions">
-      {(job.state === 'dead' || job.state === 'scheduled') && (
-        <Do asks={{ method: 'POST', path: `${path}/retry` }} done={reload}>
-          {job.state === 'dead' ? 'Retry' : 'Run now'}
-        </Do>
-      )}
-      {isChangeable && (
-        <button type="button" onClick={() => setOpen('edit')}>
-          Edit…
-        </button>
-      )}
-      {(isChangeable || job.state === 'leased') && (
-        <button type="button" class="grave" onClick={() => setOpen('cancel')}>
-          Cancel…
-        </button>
-      )}
-      {open === 'edit' && <EditJob job={job} payload={looked.payload} done={closeAndLook} close={close} />}
-      {open === 'cancel' && (
-        <Confirm
-          title="Cancel this job"
-          says={
-            job.state === 'leased'
-              ? 'A worker has it. The worker is told at its next heartbeat (extend). If it still acks, the job is completed; otherwise it is cancelled.'
-              : 'No worker will get it.'
-          }
-          verb="Cancel the job"
-          isGrave
-          asks={{ method: 'DELETE', path }}
-          done={closeAndLook}
-          close={close}
-        />
-      )}
-    </div>
-  );
-}
-
-/** What stands elsewhere on the page. */
-const ELSEWHERE = {
-  id: '',
-  queue: '',
-  state: '',
-  max_attempts: '',
-  headers: '',
-  payload: '',
-  progress: '',
-  result: '',
-  last_error: '',
-};
-
-const titleOf = (field: string) => field.charAt(0).toUpperCase() + field.slice(1).replaceAll('_', ' ');
-const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
-
-function factsOf(job: Job, traceUrl: string | undefined): Fact[] {
-  const known: Record<string, Fact> = {
-    attempt: ['Attempt', `${job.attempt} of ${job.max_attempts}`],
-    deliveries: ['Deliveries', job.deliveries],
-    priority: ['Priority', job.priority],
-    group: ['Group', job.group ?? '–'],
-    unique_key: ['Unique key', job.unique_key ?? '–'],
-    fairness_key: ['Fairness key', job.fairness_key ?? '–'],
-    worker: ['Worker', job.worker ?? '–'],
-    created_at: ['Enqueued', <When key="c" time={job.created_at} />],
-    run_at: ['Scheduled for', <When key="r" time={job.run_at} />],
-    lease_expires_at: ['Lease expires', <When key="l" time={job.lease_expires_at} />],
-    finished_at: ['Finished', <When key="f" time={job.finished_at} />],
-  };
-  const fields = job as unknown as Record<string, unknown>;
-  const others = otherFields({ ...known, ...ELSEWHERE }).map(
-    (name): Fact => [
-      titleOf(name),
-      fields[name] === null || fields[name] === undefined ? '–' : textOf(fields[name]),
-    ],
-  );
-  return [...Object.values(known), ...others, ['Trace', <Trace key="t" job={job} traceUrl={traceUrl} />]];
 }
 
 export function JobScreen({
@@ -326,7 +99,7 @@ export function JobScreen({
               {explanation.blocking_job_id && <JobLink id={explanation.blocking_job_id} />}
             </Why>
           )}
-          <Actions looked={data} reload={() => void reload()} caller={caller} />
+          <Actions job={job} payload={data.payload} reload={() => void reload()} caller={caller} />
         </>
       )}
       {job.last_error !== null && (

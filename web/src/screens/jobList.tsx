@@ -2,8 +2,8 @@ import { useEffect, useState } from 'preact/hooks';
 import { get, query } from '../api.ts';
 import { jobs as countOf } from '../format.ts';
 import { usePoll } from '../poll.ts';
-import type { Caller, Job } from '../types.ts';
-import { Empty, JobLink, Loading, Pager, QueueLink, Stale, StateName, Table, When } from '../ui.tsx';
+import type { Caller, Job, JobPage } from '../types.ts';
+import { Column, Empty, JobLink, Loading, Pager, QueueLink, Stale, StateName, Table, When } from '../ui.tsx';
 import { type Filters, needQueue } from './filters.ts';
 import { SelectedActs, type Selection, useSelection } from './selection.tsx';
 
@@ -11,13 +11,6 @@ const PAGE = 50;
 /** Characters of a payload or an error. */
 const MOST_SHOWN = 120;
 const cut = (text: string) => (text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)}…` : text);
-
-interface JobPage {
-  jobs: Job[];
-  next_cursor: string | null;
-  looked_at?: number;
-  looked_to?: string | null;
-}
 
 interface TableProps {
   jobs: Job[];
@@ -81,16 +74,14 @@ const JobTable = ({ jobs, hasQueue, selection }: TableProps) => (
             />
           </td>
         )}
-        <th scope="col">Job</th>
-        <th scope="col">State</th>
-        {hasQueue && <th scope="col">Queue</th>}
-        <th scope="col" class="n">
-          Attempt
-        </th>
-        <th scope="col">Enqueued</th>
-        <th scope="col">Worker</th>
-        <th scope="col">Payload</th>
-        <th scope="col">Last error</th>
+        <Column>Job</Column>
+        <Column>State</Column>
+        {hasQueue && <Column>Queue</Column>}
+        <Column isNumber>Attempt</Column>
+        <Column>Enqueued</Column>
+        <Column>Worker</Column>
+        <Column>Payload</Column>
+        <Column>Last error</Column>
       </>
     }
   >

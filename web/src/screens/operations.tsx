@@ -4,8 +4,20 @@ import { Confirm } from '../dialogs.tsx';
 import { count, duration } from '../format.ts';
 import { usePoll } from '../poll.ts';
 import { link } from '../route.ts';
-import type { Caller, Operation } from '../types.ts';
-import { A, Empty, Facts, Loading, ProblemBox, QueueLink, Stale, StateName, Table, When } from '../ui.tsx';
+import type { Caller, Operation, OperationPage } from '../types.ts';
+import {
+  A,
+  Column,
+  Empty,
+  Facts,
+  Loading,
+  ProblemBox,
+  QueueLink,
+  Stale,
+  StateName,
+  Table,
+  When,
+} from '../ui.tsx';
 
 const NOT_YET = 'This version of Dibs has no operations.';
 
@@ -27,7 +39,7 @@ const what = ({ verb, dry_run, to }: Operation) =>
 export function OperationsScreen() {
   const { data, problem } = usePoll(
     'operations',
-    async () => (await get<{ operations: Operation[] }>('operations?limit=100')).body,
+    async () => (await get<OperationPage>('operations?limit=100')).body,
     2000,
   );
   if (problem?.code === 'route_not_found')
@@ -52,17 +64,13 @@ export function OperationsScreen() {
           label="Operations"
           head={
             <>
-              <th scope="col">Operation</th>
-              <th scope="col">Queue</th>
-              <th scope="col">State</th>
-              <th scope="col">Progress</th>
-              <th scope="col" class="n">
-                Done
-              </th>
-              <th scope="col" class="n">
-                Matched
-              </th>
-              <th scope="col">Started</th>
+              <Column>Operation</Column>
+              <Column>Queue</Column>
+              <Column>State</Column>
+              <Column>Progress</Column>
+              <Column isNumber>Done</Column>
+              <Column isNumber>Matched</Column>
+              <Column>Started</Column>
             </>
           }
         >

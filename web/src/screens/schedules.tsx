@@ -1,101 +1,14 @@
 import { useState } from 'preact/hooks';
-import { nextTick } from '../../../src/schedules/cron.ts';
 import { get, may, part } from '../api.ts';
-import { Confirm, Dialog, Do } from '../dialogs.tsx';
-import { inZone } from '../format.ts';
-import { memberText, prettyJson } from '../json.ts';
+import { Confirm, Do } from '../dialogs.tsx';
 import { usePoll } from '../poll.ts';
 import { go, link } from '../route.ts';
-import type { Caller, Schedule } from '../types.ts';
-import { A, Empty, Loading, Pager, ProblemBox, QueueLink, Stale, Table, When } from '../ui.tsx';
+import type { Caller, Schedule, SchedulePage } from '../types.ts';
+import { A, Column, Empty, Loading, Pager, QueueLink, Stale, Table, When } from '../ui.tsx';
 import { NewSchedule } from './newSchedule.tsx';
-
-const TICKS = 5;
-
-/** The ticks that come, by the rules that Dibs itself goes by. The first one is what Dibs says. */
-function ticksOf({ cron, timezone, next_run_at }: Schedule): string[] {
-  const ticks: string[] = next_run_at ? [next_run_at] : [];
-  try {
-    while (ticks.length > 0 && ticks.length < TICKS) {
-      const next = nextTick(cron, timezone, new Date(ticks.at(-1) as string));
-      if (next === null) break;
-      ticks.push(next);
-    }
-  } catch {
-    // A browser may not know the zone. Then there is only what Dibs says.
-  }
-  return ticks;
-}
-
-const tick = (time: string, timezone: string) => {
-  try {
-    return inZone(time, timezone);
-  } catch {
-    return time;
-  }
-};
-
-function Details({ name, close }: { name: string; close: () => void }) {
-  const path = `schedules/${part(name)}`;
-  const { data, problem } = usePoll(path, () => get<Schedule>(path), 5000);
-  const schedule = data?.body;
-  return (
-    <Dialog title={name} close={close}>
-      <ProblemBox problem={problem} />
-      {schedule && (
-        <>
-          <p>
-            <code>{schedule.cron}</code> in the time zone {schedule.timezone}
-          </p>
-          {schedule.last_error !== null && (
-            <p>
-              Enqueue refused: {schedule.last_error} Next try <When time={schedule.retry_at} none="soon" />.
-            </p>
-          )}
-          <h3>Next runs</h3>
-          {schedule.paused && <p>None while paused.</p>}
-          <ul class="ticks">
-            {ticksOf(schedule).map((time) => (
-              <li key={time}>
-                {tick(time, schedule.timezone)} <span class="quiet">{<When time={time} />}</span>
-              </li>
-            ))}
-          </ul>
-          <h3>Job</h3>
-          <pre>{prettyJson(memberText(data.text, 'job') ?? '')}</pre>
-        </>
-      )}
-    </Dialog>
-  );
-}
-
-/** Reads it as text and puts it back with another `paused`, so that its payload keeps each digit. */
-function Pause({ name, done, close }: { name: string; done: () => void; close: () => void }) {
-  const path = `schedules/${part(name)}`;
-  const { data, problem } = usePoll(path, () => get<Schedule>(path));
-  if (!data)
-    return (
-      <Dialog title={name} close={close}>
-        {problem ? <ProblemBox problem={problem} /> : <Loading />}
-      </Dialog>
-    );
-  const { paused } = data.body;
-  const members = ['cron', 'timezone', 'job'].map((member) => `"${member}":${memberText(data.text, member)}`);
-  return (
-    <Confirm
-      title={`${paused ? 'Resume' : 'Pause'} ${name}`}
-      says={
-        paused
-          ? 'It runs again from its next time on. Missed runs are not made up for.'
-          : 'It enqueues nothing until it is resumed.'
-      }
-      verb={paused ? 'Resume' : 'Pause'}
-      asks={{ method: 'PUT', path, body: `{${members.join(',')},"paused":${!paused}}` }}
-      done={done}
-      close={close}
-    />
-  );
-}
+import { Details } from './schedules/details.tsx';
+import { Pause } from './schedules/pause.tsx';
+import { tick, ticksOf } from './schedules/ticks.ts';
 
 function Row({
   schedule,
@@ -180,11 +93,7 @@ export function SchedulesScreen({ open, caller }: { open: string | undefined; ca
   const [cursors, setCursors] = useState<string[]>([]);
   const at = cursors.at(-1);
   const path = `schedules?limit=50${at ? `&cursor=${encodeURIComponent(at)}` : ''}`;
-  const { data, problem, reload } = usePoll(
-    path,
-    async () => (await get<{ schedules: Schedule[]; next_cursor: string | null }>(path)).body,
-    5000,
-  );
+  const { data, problem, reload } = usePoll(path, async () => (await get<SchedulePage>(path)).body, 5000);
   const [isNew, setNew] = useState(false);
   // For which queues, the service says.
   const isAdmin = caller?.scopes.includes('admin');
@@ -209,14 +118,14 @@ export function SchedulesScreen({ open, caller }: { open: string | undefined; ca
           label="Schedules"
           head={
             <>
-              <th scope="col">Schedule</th>
-              <th scope="col">Cron</th>
-              <th scope="col">Queue</th>
-              <th scope="col">Next runs, in its time zone</th>
-              <th scope="col">Last run</th>
-              <th scope="col">
+              <Column>Schedule</Column>
+              <Column>Cron</Column>
+              <Column>Queue</Column>
+              <Column>Next runs, in its time zone</Column>
+              <Column>Last run</Column>
+              <Column>
                 <span class="unseen">Actions</span>
-              </th>
+              </Column>
             </>
           }
         >

@@ -2,8 +2,8 @@ import { get, query } from '../api.ts';
 import { count } from '../format.ts';
 import { usePoll } from '../poll.ts';
 import { link } from '../route.ts';
-import type { WorkersNow } from '../types.ts';
-import { A, Empty, Loading, QueueLink, Stale, Table, When } from '../ui.tsx';
+import type { Workers } from '../types.ts';
+import { A, Column, Empty, Loading, QueueLink, Stale, Table, When } from '../ui.tsx';
 
 const EVERY_MS = 5000;
 /** A worker may have jobs of very many queues. */
@@ -12,7 +12,7 @@ const MOST_QUEUES = 5;
 /** Who has leases now, of one queue or of all. */
 export function WorkerList({ queue }: { queue?: string }) {
   const path = `workers${query({ queue })}`;
-  const { data, problem } = usePoll(path, async () => (await get<WorkersNow>(path)).body, EVERY_MS);
+  const { data, problem } = usePoll(path, async () => (await get<Workers>(path)).body, EVERY_MS);
   if (!data) return problem ? <Stale problem={problem} has={false} /> : <Loading />;
   return (
     <>
@@ -25,13 +25,11 @@ export function WorkerList({ queue }: { queue?: string }) {
           label="Workers"
           head={
             <>
-              <th scope="col">Worker</th>
-              <th scope="col" class="n">
-                Leased
-              </th>
-              <th scope="col">Since</th>
-              <th scope="col">Lease expires</th>
-              {queue === undefined && <th scope="col">Queues</th>}
+              <Column>Worker</Column>
+              <Column isNumber>Leased</Column>
+              <Column>Since</Column>
+              <Column>Lease expires</Column>
+              {queue === undefined && <Column>Queues</Column>}
             </>
           }
         >

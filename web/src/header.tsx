@@ -1,0 +1,74 @@
+import { useState } from 'preact/hooks';
+import { may } from './api.ts';
+import { live } from './poll.ts';
+import type { Caller } from './types.ts';
+import { A } from './ui.tsx';
+
+/** The head of every screen: where one can go, and who one is. */
+export function Header({
+  at,
+  caller,
+  version,
+  changeKey,
+}: {
+  at: string;
+  caller: Caller | undefined;
+  version: string;
+  changeKey: () => void;
+}) {
+  const [isLive, setLive] = useState(live.is());
+  const isAdmin = may(caller, 'admin');
+  const places: [string, string, string][] = [
+    ['#/', 'Queues', 'queues'],
+    ['#/jobs', 'Jobs', 'jobs'],
+    ['#/workers', 'Workers', 'workers'],
+    ['#/schedules', 'Schedules', 'schedules'],
+    ['#/operations', 'Operations', 'operations'],
+    ...(isAdmin
+      ? ([
+          ['#/keys', 'Keys', 'keys'],
+          ['#/audit', 'Audit', 'audit'],
+        ] as [string, string, string][])
+      : []),
+  ];
+  return (
+    <header class="top">
+      <A to="#/" class="brand">
+        Dibs
+      </A>
+      <nav aria-label="Screens">
+        {places.map(([to, title, place]) => (
+          <A key={to} to={to} aria-current={place === at ? 'page' : undefined}>
+            {title}
+          </A>
+        ))}
+        <a href="docs">API</a>
+      </nav>
+      <div class="who">
+        <label class="live">
+          <input
+            type="checkbox"
+            checked={isLive}
+            onChange={(event) => {
+              live.set(event.currentTarget.checked);
+              setLive(event.currentTarget.checked);
+            }}
+          />{' '}
+          live
+        </label>
+        {caller?.needs_key ? (
+          <span
+            title={`Scopes: ${caller.scopes.join(', ')}. Queues: ${caller.queues.join(', ')}. Dibs ${version}`}
+          >
+            {caller.name}
+          </span>
+        ) : (
+          <span class="quiet">{version && `Dibs ${version}`}</span>
+        )}
+        <button type="button" class="small" onClick={changeKey}>
+          Change key
+        </button>
+      </div>
+    </header>
+  );
+}

@@ -1,0 +1,43 @@
+import { useState } from 'preact/hooks';
+import { part } from '../../api.ts';
+import { Confirm } from '../../dialogs.tsx';
+import { jobs } from '../../format.ts';
+import type { Queue } from '../../types.ts';
+import { Field } from '../../ui.tsx';
+
+export function Redrive({
+  queue,
+  done,
+  close,
+}: {
+  queue: Queue;
+  done: (redriven: number) => void;
+  close: () => void;
+}) {
+  const [limit, setLimit] = useState('');
+  const [error, setError] = useState('');
+  return (
+    <Confirm<{ count: number }>
+      title={`Redrive ${queue.name}`}
+      says={`Makes dead jobs ready again, oldest first. Their attempts are reset to 0. ${jobs(queue.counts.dead)} dead.`}
+      verb="Redrive"
+      asks={{
+        method: 'POST',
+        path: `queues/${part(queue.name)}/redrive`,
+        body: {
+          ...(limit === '' ? {} : { limit: Number(limit) }),
+          ...(error === '' ? {} : { error_contains: error }),
+        },
+      }}
+      done={(answer) => done(answer.count)}
+      close={close}
+    >
+      <Field label="Only where the error contains" help="Empty: all dead jobs.">
+        <input value={error} maxLength={1024} onInput={(event) => setError(event.currentTarget.value)} />
+      </Field>
+      <Field label="Limit" help="Empty: no limit.">
+        <input type="number" min={1} value={limit} onInput={(event) => setLimit(event.currentTarget.value)} />
+      </Field>
+    </Confirm>
+  );
+}
