@@ -20,6 +20,8 @@ from (
     ('session_replication_role', 'origin', null, false),
     -- An answered enqueue survives a crash. Stronger levels stay as they are, and so does `local`.
     ('synchronous_commit', 'on', 'off', false),
+    -- A warning says that a commit did not wait for its synchronous standby.
+    ('client_min_messages', 'notice', 'error', false),
     -- Each statement waits for what the one before it has committed.
     ('default_transaction_isolation', 'read committed', null, false),
     -- Dibs sets the limits of its statements itself.

@@ -1,4 +1,7 @@
 import pg from 'pg';
+import { planned } from './statements.ts';
+
+const statements = { waits: planned('postgres/waits_for_standby') };
 
 /** A cancel request that is not delivered within this time is given up. */
 const GIVE_UP_MS = 1500;
@@ -32,4 +35,22 @@ export function cancel(victim: pg.ClientBase, options: pg.ClientConfig): void {
   if (host.startsWith('/')) connection.connect(`${host}/.s.PGSQL.${port}`);
   else connection.connect(port, host);
   setTimeout(() => connection.stream.destroy(), GIVE_UP_MS).unref();
+}
+
+/**
+ * Cancels where no commit waits for a synchronous standby. A commit whose wait is cancelled is seen by everybody here, and
+ * is not on the standby: a repeat would be answered by what a failover loses (docs/decisions/0088-standbys-are-waited-for.md).
+ */
+export async function cancelSafely(victim: pg.ClientBase, options: pg.ClientConfig): Promise<void> {
+  const asking = new pg.Client(options);
+  asking.on('error', () => undefined);
+  try {
+    await asking.connect();
+    const { rows } = await asking.query(statements.waits.text);
+    if (!rows[0].waits_for_standby) cancel(victim, options);
+  } catch {
+    // A server that does not answer would not cancel either. Each statement has its own limit.
+  } finally {
+    asking.end().catch(() => undefined);
+  }
 }

@@ -22,6 +22,19 @@ export const hostUrlOf = (client: pg.ClientBase, url: string): string => madeTo.
 
 type Connected = (error: Error | null, client?: pg.Client) => void;
 
+/** What PostgreSQL warns from when somebody cancelled the wait of a commit for a synchronous standby. */
+const STANDBY_WAIT = 'SyncRepWaitForLSN';
+
+/** The server goes on to say that the commit is done. So its call fails before that is heard. */
+function failUnconfirmed(client: pg.Client): void {
+  const { connection } = client as unknown as { connection: pg.Connection };
+  connection.emit(
+    'error',
+    new Error('Connection terminated: a commit is here, and perhaps on no synchronous standby'),
+  );
+  connection.stream.destroy();
+}
+
 /** A connection to the database of a URL. Of several hosts, it is the one that serves. */
 export class DatabaseClient extends pg.Client {
   readonly #hosts: Hosts;
@@ -31,6 +44,9 @@ export class DatabaseClient extends pg.Client {
     this.#hosts = hostsOf(url);
     // What runs on it fails. But an error event without any listener would end the process.
     this.on('error', () => undefined);
+    this.on('notice', (notice) => {
+      if (notice.routine === STANDBY_WAIT) failUnconfirmed(this);
+    });
   }
 
   /** Connects, and makes it ready for use. */

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { cancel } from './cancel.ts';
+import { cancelSafely } from './cancel.ts';
 import { connectionOptions, hostUrlOf } from './connection.ts';
 import { readOnly } from './errorClasses.ts';
 import { isClientTimeout } from './inTime.ts';
@@ -38,7 +38,7 @@ export function createLend(context: {
   }
 
   function takeBackAfter(error: unknown, client: pg.PoolClient, whole: boolean): void {
-    if (isClientTimeout(error)) cancel(client, connectionOptions(hostUrlOf(client, url)));
+    if (isClientTimeout(error)) void cancelSafely(client, connectionOptions(hostUrlOf(client, url)));
     if (!isHarmless(error)) client.release(true);
     else if (whole) client.release();
     else

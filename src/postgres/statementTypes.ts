@@ -2396,6 +2396,12 @@ export interface StatementTypes {
       idle_timeout: string;
     };
   };
+  'postgres/waits_for_standby': {
+    parameters: Record<never, never>;
+    columns: {
+      waits_for_standby: boolean;
+    };
+  };
   'queues/by_ids': {
     parameters: {
       ids: (number | null)[] | null;
