@@ -42,7 +42,7 @@ export function takeBatch<Item, Result>(
 
 /**
  * Runs a batch, and answers its items. When it fails for its data, or waits too long for a lock in a round trip, its
- * items run one by one: a bad item fails alone. @throws only an outage, which the items have heard of
+ * items run one by one: a bad item fails alone. @throws only an outage, when the items have been refused with it.
  */
 export async function runBatch<Item, Result>(
   batch: Waiting<Item, Result>[],

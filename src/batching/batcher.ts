@@ -65,7 +65,7 @@ export function createBatcher<Item, Result>(options: {
     const forget = () => gathered.get(queueId) === queue && gathered.delete(queueId);
     const next = async (trip?: RoundTrip) => {
       const batch = takeNext(queue);
-      // A batch beside this one may have taken all of them.
+      // Another batch of this queue may have taken all items meanwhile.
       const done = batch.length > 0 ? runBatch(batch, work, trip) : undefined;
       if (!joinRoundTrip) await done;
       queue.running--;
@@ -73,10 +73,12 @@ export function createBatcher<Item, Result>(options: {
       else if (queue.running === 0) forget();
       await done;
     };
-    // The event loop reads all sockets that are ready in one pass. Wait for its end, so that their items join.
+    // The event loop reads all sockets that are ready in one pass. Wait for the end of this pass, so that their items
+    // join.
     const begun = joinRoundTrip ? joinRoundTrip(queueId, next) : nextLoop().then(() => next());
     begun.catch((error) => {
-      // The database is away. The items that gathered fail, too: a statement of theirs would wait as long again.
+      // The database is away. The items that gathered meanwhile fail, too: their own statement would wait as long
+      // again.
       forget();
       const refused = queue.items.splice(0);
       leave(queue, refused);

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createSemaphore } from '../postgres/semaphore.ts';
 import { restAfter } from '../shareOfTime.ts';
 
-/** Bulk work gives way to claims when one was served within this time. */
+/** A replica serves claims if it answered one with jobs within this time. Then bulk work gives way. */
 const SERVING_MS = 500;
 /** While claims are served, chunks get the size that takes about this long. */
 const CHUNK_MS = 5;
@@ -21,7 +21,7 @@ export type Chunk = (work: (size: number) => Promise<number>) => Promise<number>
  */
 export function createBulkThrottle() {
   let servedAt = Number.NEGATIVE_INFINITY;
-  /** Runs one chunk, and rests after it. When the database is away, the chunks that wait fail with it. */
+  /** One chunk at a time, and a rest after each. When one finds the database away, those that wait fail, too. */
   const inTurn = createSemaphore(1);
 
   const serving = () => performance.now() - servedAt < SERVING_MS;

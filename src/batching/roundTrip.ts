@@ -32,7 +32,7 @@ export interface RoundTripDb extends Db {
   ): Promise<Row[]>;
 }
 
-/** In place of the number of a round trip: every claim of this replica runs after it, and sees its jobs. */
+/** Stands for the number of a round trip whose jobs every later claim of this replica sees. */
 export const SEEN = 0;
 
 /** A round trip, as one of its verbs has it. */
@@ -51,14 +51,15 @@ export interface RoundTrip {
   /** The same round trip for another verb, which begins now. */
   beside(order: number): RoundTrip;
   /**
-   * Calls `then` when the first statement of the verb is in the round trip. A claim that begins now can still join it.
+   * Calls `then` when the first statement of the verb is in the round trip. A claim that begins at that moment can
+   * still join it.
    */
   onceGathered(then: () => void): void;
 }
 
 /**
  * Runs a verb's work when the next round trip of a queue begins. When none is under way, this begins one, which takes a
- * connection. `turns` bounds how many begin so at once.
+ * connection. `turns` bounds how many round trips begin in this way at once.
  */
 export type JoinRoundTrip = <T>(
   queueId: number,

@@ -19,18 +19,21 @@ interface QueueTrips {
   calls: TripCalls;
 }
 
-/** In one pass of the event loop, this number of queues begin their round trips. */
+/** In one pass of the event loop, at most this number of queues begin their round trips. */
 const BEGUN_AT_ONCE = 100;
 
 const nothing = () => undefined;
 
-/** Resolves when all code that awaits promises, and no I/O, has gone on. */
+/** Resolves when all code has gone on that waits for promises which are settled. It waits for no I/O. */
 const afterPromises = (): Promise<void> =>
   new Promise((resolve) => queueMicrotask(() => process.nextTick(resolve)));
 
 const isClaim = ({ order }: Waiting) => order === ORDER_IN_TRIP.claim;
 
-/** Gathers the statements of the verbs that wait, for the round trip with this number. None: all verbs have left it. */
+/**
+ * Gathers the statements of the verbs that wait, for the round trip with this number. Returns none if all verbs left
+ * it.
+ */
 async function gatherCalls(queue: QueueTrips, number: number): Promise<TripCall[]> {
   const { tripOf, close } = gather(number, queue.calls.alone);
   const start = (begins: (waiting: Waiting) => boolean) => {
@@ -101,7 +104,8 @@ export function createRoundTrips(
         await afterPromises();
       }
       const deal = () => dealOut(calls, results);
-      // Deal out in the next pass of the event loop at the latest: the next round trip may have to wait for a connection.
+      // Deal out in the next pass of the event loop at the latest: the next round trip may have to wait for a
+      // connection.
       setImmediate(deal);
       return deal;
     } catch (error) {

@@ -17,7 +17,7 @@ export interface TripCall extends CallAlong {
   reject(error: unknown): void;
 }
 
-/** Runs statements, and what goes along with each, in one transaction. Returns the rows of the statements. */
+/** Runs statements, and what goes along with each, in one transaction. Returns the rows of the statements only. */
 async function runTogether(
   db: Pick<Transactions, 'pipeline'>,
   calls: CallAlong[],
@@ -75,7 +75,8 @@ export function createTripCalls(db: TransactionsInTurns, queue: number, isCautio
   const waiting = isCautious ? trying : inTurnOf(db, { queue });
 
   /**
-   * A statement failed. Nothing is done. Where a lock was in its way, it waits for that beside the next round trips.
+   * A statement failed, and was undone. If a lock was in its way, it runs once more, and waits for the lock while the
+   * next round trips run.
    */
   function failed(call: TripCall, error: unknown): void {
     if (isCautious || call.along.hearsOfLocks || !isLockTimeout(error)) call.reject(error);

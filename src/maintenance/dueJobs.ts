@@ -4,12 +4,12 @@ interface QueueJobs {
   ids: string[];
 }
 
-/** The ids that were taken are dropped from a queue when they are this many. */
+/** When this number of ids was taken from a queue, they are cut off its array. To cut off each alone would be slow. */
 const MOST_TAKEN = 5000;
 
 /** The jobs that a sweep has found and not moved yet, by queue. Queues alternate, and each keeps its order. */
 export function createDueJobs() {
-  /** The first `taken` of the ids have been taken. Queues that were served last are last. */
+  /** The first `taken` ids of a queue have been taken. The queue from which jobs were taken last stands last. */
   const queues = new Map<number, { ids: string[]; taken: number }>();
   let size = 0;
 
@@ -23,7 +23,7 @@ export function createDueJobs() {
       size += ids.length;
     },
 
-    /** Takes up to `limit` jobs, and as many of each queue as of any other that has them. */
+    /** Takes up to `limit` jobs: the same number from each queue, as far as it has them. */
     take(limit: number): QueueJobs[] {
       const parts: QueueJobs[] = [];
       let left = limit;

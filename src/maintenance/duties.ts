@@ -76,13 +76,15 @@ interface Context {
   count(): Promise<boolean>;
   operations: { run(): Promise<boolean> };
   queueNumbers: { run(): Promise<boolean> };
-  /** All that waits looks once. */
+  /** Every claim and client that waits here looks once. */
   lookAnywhere(): void;
   dutyLog: DutyLog;
   log: (error: unknown, message: string) => void;
 }
 
-/** Patrols go on for this long after the replica last did something. The rarest patrols are 30 s apart. */
+/**
+ * Patrols (src/floor/patrol.ts) go on for this long after the last activity of any replica. The rarest are 30 s apart.
+ */
 const PATROLS_MS = 35_000;
 
 /** While all replicas doze, one of them deletes this often what nobody can see any more. */
@@ -97,7 +99,10 @@ const always = () => true;
 function dutiesOf(context: Context): Duty[] {
   const { clock, repair, claims, keys, arrivals, count, operations, rest } = context;
   const inTurn = createSemaphore(1);
-  /** A duty that deletes what nobody sees any more. While the replica dozes, one connection is enough for all of them. */
+  /**
+   * A duty that deletes what nobody sees any more. While the replica dozes, these run one after the other, on one
+   * connection.
+   */
   const unseen = (run: Duty['run']) => ({
     run: () => (rest.isAwake() ? run() : inTurn(run)),
     worksNow: rest.leads,
@@ -123,7 +128,8 @@ function dutiesOf(context: Context): Duty[] {
       name: 'groups',
       everyMs: GROUPS_MS,
       run: repair.run,
-      // A replica may have been killed before it gave a group its next head. So one of them looks at all groups.
+      // A replica may have been killed before it gave a group its next head. So in each doze one replica looks at all
+      // groups.
       worksNow: () => repair.hasMissed() || (rest.leads() && !repair.hasSeenAll(rest.dozesFrom())),
     },
 
@@ -167,7 +173,7 @@ export function startDuties(context: Context) {
   });
 
   return {
-    /** Settles when each duty has run once. By then it has a connection. */
+    /** Settles when each duty has run once. By then the replica has reached its database. */
     begun: Promise.all([...duties.values()].map((duty) => duty.begun)).then(() => undefined),
 
     /** An operation was started here. */

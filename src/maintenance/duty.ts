@@ -19,9 +19,12 @@ export interface Duty {
 
 /** The pause after a failure, so that an outage does not fill the log. */
 const PAUSE_MS = 1000;
-/** After a rest a duty runs this much later, or at its usual time if that is sooner: requests that woke it go first. */
+/**
+ * When a rest ends, a duty waits this long, or for its `everyMs` if that is shorter: the request that ended the rest
+ * goes first.
+ */
 const AFTER_REST_MS = 1000;
-/** A duty that may work while the replica dozes looks whether it does as often as this. */
+/** While the replica dozes, a duty with `worksNow` asks that function this often. */
 const LOOK_MS = 1000;
 
 export interface RunningDuty {
@@ -30,7 +33,10 @@ export interface RunningDuty {
   begun: Promise<void>;
   /** How long until it may run again by its own `everyMs`. */
   leftMs(): number;
-  /** Runs it now, also during a rest. It runs again after a run that is under way. Settles at the end of that run. */
+  /**
+   * Runs it now, also during a rest. If a run is under way, another one follows it. Settles at the end of the run that
+   * was asked for.
+   */
   runNow(): Promise<void>;
   /** The replica is awake again. */
   resume(): void;

@@ -45,7 +45,7 @@ const LOOK_MS = 1000;
  * rarer (src/shareOfTime.ts).
  */
 const SLOW_MS = 20;
-/** The looks between them find only jobs whose retention ended within this time. */
+/** Between two looks at all jobs, a look finds only jobs whose retention ended within this time. */
 const RECENT_SECONDS = 60;
 
 /**
@@ -139,10 +139,10 @@ export const pruneClaims = (context: { db: Db; clock: Clock }) =>
 /** Deletes access keys that were revoked, or expired, long ago. */
 export const pruneKeys = (context: { db: Db; clock: Clock }) => pruneExpired(context, statements.keys, {});
 
-/** Deletes audit rows that are too old. Of too many, see cutter.ts. */
+/** Deletes audit rows that are too old. Where there are too many, cutter.ts deletes more. */
 export const pruneAudit = (context: { db: Db; clock: Clock }) => pruneExpired(context, statements.audit, {});
 
-/** Deletes rows of the history that are too old. Of too many, see cutter.ts. */
+/** Deletes rows of the history that are too old. Where there are too many, cutter.ts deletes more. */
 export const pruneHistory = (context: { db: Db; clock: Clock }) =>
   pruneExpired(context, statements.history, {});
 

@@ -5,7 +5,7 @@ import { planned, row } from '../postgres/statements.ts';
 
 const statement = planned('maintenance/now_if_writable', row<{ now: string; is_read_only: boolean }>());
 
-/** A sweep that begins so long after the last one ended comes from a process, or a machine, that stood still. */
+/** When a sweep begins this long after the end of the last one, the process or its machine stood still meanwhile. */
 const STOOD_STILL_MS = 4000;
 
 interface Context {
@@ -22,13 +22,13 @@ interface Context {
 }
 
 /**
- * The rescue grace (docs/decisions/0079-rescue-grace.md). A worker cannot extend its leases while the database, or every
- * replica, is away. So when a replica has come back, it takes back no lease that was given before, for some seconds: workers
- * that live extend first. Whoever was there all the time needs no grace, and rescues as ever: restarting one replica of two
- * delays nothing.
+ * The rescue grace (docs/decisions/0079-rescue-grace.md). A worker cannot extend its leases while the database, or
+ * every replica, is away. So when a replica has come back, it takes back no lease that was given before, for some
+ * seconds: workers that live extend first. Whoever was there all the time needs no grace, and rescues as ever:
+ * restarting one replica of two delays nothing.
  */
 export function createRescueGrace({ db, rest, seconds, reachable, log }: Context) {
-  /** What was before the start is not known. */
+  /** It has not begun a grace yet. The first one is that of the start, and leaves no line in the log. */
   let isNew = true;
   let wasAway = true;
   let ended = { at: performance.now(), date: Date.now() };
@@ -68,15 +68,16 @@ export function createRescueGrace({ db, rest, seconds, reachable, log }: Context
     failed: lookedAway,
 
     /**
-     * Runs a sweep. It may take back the leases that were given from `givenFrom` on (undefined: all that ran out). Each time
-     * `givenFrom` changes, all is looked through anew.
+     * Runs a sweep. It may take back the leases that were given from `givenFrom` on (undefined: all that ran out). Each
+     * time `givenFrom` changes, all is looked through anew.
      */
     async sweeping(sweep: (givenFrom: string | undefined) => Promise<boolean>): Promise<boolean> {
       if (stoodStill()) wasAway = true;
       try {
         if (wasAway && seconds > 0 && !(await begin())) return false;
         if (isOver()) grace = undefined;
-        // One that rests tells the others what is due, and does not know which leases they leave alone.
+        // A replica that rests goes by due looks, its own and those of others. These know of no leases that are left
+        // alone.
         if (grace) rest.stayAwake();
         return await sweep(grace?.givenFrom);
       } catch (error) {

@@ -7,7 +7,8 @@ import { createStages, type Stages, type Times } from './stages.ts';
  *   awake   Something was done here, or on another replica, in the last AWAKE_MS. All duties run at their periods. A
  *           replica that hears no notifications is always awake: nobody can tell it what becomes due.
  *   dozing  Its duties rest. One statement every LOOK_MS, the due look, tells what is due and when something is next: a
- *           lease that ends, a `run_at`, an `expires_at`, a tick, a retention, an operation. What is due is done at once.
+ *           lease that ends, a `run_at`, an `expires_at`, a tick, a retention, an operation. What is due is done
+ *           at once.
  *   asleep  Nobody asked for ASLEEP_MS. It sends nothing until the next time that it knows of.
  *
  * The replicas share the due looks. The replica that looks tells the others in the same statement, by NOTIFY. Then they
@@ -21,9 +22,15 @@ import { createStages, type Stages, type Times } from './stages.ts';
 
 /** While things are done, the replicas tell each other so this often. */
 const TELL_MS = 2000;
-/** For what is done now, the others must stay awake for this long. Else they are told first. */
+/**
+ * The others must stay awake for this long after anything is done here. If they would not, they are told before it is
+ * done.
+ */
 const STAY_AWAKE_MS = 2000;
-/** Nobody waits longer until they are told. If the database does not answer, there is time left to say so. */
+/**
+ * A request waits no longer than this for the others to be told. If the database does not answer, there is time left to
+ * say so.
+ */
 const TOLD_WITHIN_MS = 1000;
 /** A rest is divided into steps of this length. After a step in which the clock was set, it looks at once. */
 const STEP_MS = 1000;
@@ -40,7 +47,7 @@ interface Duties {
   runDue(name: string): Promise<void> | undefined;
   /** How long until a duty may run again by its own period. */
   leftMs(name: string): number;
-  /** A notification may be missed: all that waits looks once. */
+  /** A notification may be lost. So every claim and client that waits here looks once. */
   lookAnywhere(): void;
 }
 
@@ -91,7 +98,9 @@ function startSteps(
     next.dueIn(due.length > 0 ? 0 : Math.min(...left.map(({ ms }) => ms)));
   }
 
-  /** A look that fails leaves it to the duties to find what is due, as if notifications were not heard. */
+  /**
+   * When a look fails, the replica wakes. Then its duties find what is due, as they do where no notifications arrive.
+   */
   async function lookOrWake(): Promise<void> {
     try {
       await lookNow();
@@ -101,7 +110,10 @@ function startSteps(
     }
   }
 
-  /** While notifications are not heard, it looks all the same: what it sends with the look may come back again. */
+  /**
+   * While no notifications arrive, it looks all the same. Each look sends a notification, and if that comes back, they
+   * arrive again.
+   */
   async function step(): Promise<void> {
     const isAwake = stages.isAwake();
     if (isAwake && !stages.isQuiet()) return;
@@ -186,7 +198,10 @@ export function createRest(context: Context) {
     /** When its last doze began. */
     dozesFrom: stages.dozesFrom,
 
-    /** For how many of the milliseconds since `at` it dozed or slept: it would have known of what was due then. */
+    /**
+     * For how many of the milliseconds since `at` it dozed or slept. It knew at that time what was due, and missed
+     * nothing.
+     */
     dozedSince: stages.dozedSince,
 
     /** The duties that it wakes, and runs when they are due. */
@@ -207,7 +222,7 @@ export function createRest(context: Context) {
     /** Something was done that may make something due. */
     active: (): void => void active(),
 
-    /** It does not rest yet. */
+    /** It does not begin to rest in the next AWAKE_MS. */
     stayAwake: (): void => void stages.active(),
 
     /** Another replica, or SQL, does something. All replicas hear it. */

@@ -2,18 +2,22 @@ import type { Clock } from '../postgres/clock.ts';
 import { isTimeLimit } from '../postgres/errorClasses.ts';
 import { restAfter } from '../shareOfTime.ts';
 
-/** Longer than any statement runs. Only a full scan finds a lease or a schedule that commits later than this. */
+/**
+ * A lease or a schedule may be committed after a sweep has passed its time. No statement runs as long as this, so a
+ * sweep that begins this much earlier finds it. What is committed even later is found by a full scan.
+ */
 const MARGIN_MS = 5000;
 const FULL_SCAN_MS = 10_000;
 const BEGINNING = '-infinity';
-/** When the first full scan of a replica fails, its sweeps begin this long ago. */
+/** When the first full scan of a replica fails, its sweeps begin at the time that is this long ago. */
 const RECENT_MS = 60_000;
 
 /**
  * The scan horizon of a duty: the time up to which everything is dealt with. A sweep starts there, so that it walks
  * over no index entries of leases and schedules that are gone (floor/README.md says why that matters). The horizon is a
  * hint: now and then a sweep scans everything.
- * `marginMs`: a sweep begins so long before the one before. `fullScanMs`: full scans are at least so long apart.
+ * `marginMs`: a sweep scans from the time at which the last one began, less this. `fullScanMs`: full scans are at least
+ * this long apart.
  */
 export function createScanHorizon(
   clock: Clock,
@@ -30,7 +34,7 @@ export function createScanHorizon(
     /** The time up to which everything is dealt with, as PostgreSQL reads it. */
     dealtWith: (): string => dealtWith,
 
-    /** Leaves a sweep that is under way. The next one begins at the horizon. */
+    /** Gives up the sweep that is under way. The next one begins at the horizon. */
     startOver(): void {
       pass = undefined;
     },
@@ -73,7 +77,7 @@ export function createScanHorizon(
   };
 }
 
-/** Sweeps that begin at a time, one after the other, and leave every horizon where it is. */
+/** Sweeps that all begin at the same time, and move no scan horizon. */
 export function walkFrom(time: string): Pick<ScanHorizon, 'from'> {
   let at: string | undefined;
   return {

@@ -17,7 +17,7 @@ export function createStages(
   let activeAt = now();
   let askedAt = activeAt;
   let isAwake = true;
-  /** The last doze. */
+  /** From when to when it dozed last. While it dozes, `to` is infinite. */
   let dozed = { from: Number.NEGATIVE_INFINITY, to: Number.NEGATIVE_INFINITY };
 
   function wake(): void {

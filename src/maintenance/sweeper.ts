@@ -50,10 +50,10 @@ interface Place {
 /** The number of jobs that one statement finds. */
 const PAGE = 10_000;
 /**
- * A sweep that has much to do looks this often for jobs whose time has come since. Such a look takes this long at most.
+ * While a sweep moves many jobs, it looks this often for more jobs whose time has come. A look takes this long at most.
  */
 const LOOK_MS = 200;
-/** A sweep finds at most this number of jobs before it has moved them. They take some 20 MB. */
+/** A sweep holds at most this number of jobs that it has found and not moved yet. They take some 20 MB. */
 const MOST_FOUND = 200_000;
 
 const statements = {
@@ -105,13 +105,14 @@ async function moveDue(
 function sweeper(context: Context, sweep: Sweep, horizon: Pick<ScanHorizon, 'from'>): () => Promise<boolean> {
   const chunk = context.throttle.chunks();
   const found = createDueJobs();
-  /** Where the search goes on. It has begun and is not over. */
+  /** Where the search goes on. Undefined when no search is under way. */
   let place: Place | undefined;
   let atEnd = false;
   let lookedAt = Number.NEGATIVE_INFINITY;
 
   /**
-   * Looks for more jobs, up to the last one whose time has come. A look that takes long goes on after the next chunk.
+   * Looks for more jobs whose time has come. When it takes long, it stops. Then a chunk is moved, and the next look
+   * goes on where this one stopped.
    */
   async function look(from: string): Promise<void> {
     const started = performance.now();
@@ -120,7 +121,7 @@ function sweeper(context: Context, sweep: Sweep, horizon: Pick<ScanHorizon, 'fro
       if (found.size() >= MOST_FOUND) return;
       place ??= { from, after_queue_id: 0, after_id: sweep.firstId };
       const next = place;
-      // After a failure, the search begins where the horizon says.
+      // If this fails, the next search begins at the scan horizon.
       place = undefined;
       const rows = await sweep.find(context.db, next);
       place = next;
@@ -167,7 +168,7 @@ const ANY_TIME = '-infinity';
 export function rescueLeases(context: Context & { leaseHorizon: ScanHorizon; rescueGrace: RescueGrace }) {
   const { leaseHorizon, rescueGrace } = context;
 
-  /** Of leases that were given from then on. None of these ran out before. */
+  /** A sweep of the leases that were given from this time on. It begins at this time: none of them ran out earlier. */
   function rescueGiven(given_from: string, horizon: Pick<ScanHorizon, 'from'>) {
     return sweeper(
       context,
@@ -212,7 +213,10 @@ export const promoteScheduled = (context: Context & { scheduledHorizon: ScanHori
     context.scheduledHorizon,
   );
 
-/** A job that comes back after it has expired lies below the scan horizon. Only a full scan finds it. */
+/**
+ * When a job comes back after its `expires_at` (a retry, a release), that time is before the scan horizon. Only a full
+ * scan finds the job, so there is one this often.
+ */
 const EXPIRIES_FULL_SCAN_MS = 400;
 
 /** Makes jobs dead that have expired and still wait. */

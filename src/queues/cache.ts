@@ -30,7 +30,7 @@ export function queueCache(db: Database, opened: (name: string) => void = () => 
   const lookUp = async (key: QueueKey): Promise<Queue | undefined> =>
     known.get(key, lookUpAgain) ?? lookUps.look(key);
 
-  /** The queue, if it exists. `hasFairnessKeys`: notes at it that it has jobs with such. */
+  /** The queue, if it exists. `hasFairnessKeys`: notes at the queue that it has jobs with fairness keys. */
   async function find(name: string, hasFairnessKeys = false, isPart = false): Promise<Queue | undefined> {
     for (;;) {
       const queue = await lookUp(name);
@@ -41,8 +41,8 @@ export function queueCache(db: Database, opened: (name: string) => void = () => 
   }
 
   /**
-   * Finds or creates a queue. `hasFairnessKeys`: notes at it that it has jobs with such. `isPart`: this is a part
-   * of a transaction. It fails (isLockTimeout) where somebody has locked the queue.
+   * Finds or creates a queue. `hasFairnessKeys`: notes at the queue that it has jobs with fairness keys. `isPart`: this
+   * is a part of a transaction. It fails (isLockTimeout) where somebody has locked the queue.
    */
   async function open(name: string, hasFairnessKeys = false, isPart = false): Promise<Queue> {
     for (;;) {

@@ -20,7 +20,8 @@ export function createCreation(db: Database, created: (name: string) => void) {
      * together. `isPart`: this is a part of a transaction, and fails (isLockTimeout) in place of the wait.
      */
     one(name: string, isPart: boolean): Promise<void> {
-      // No name has a space.
+      // Parts of transactions share a creation with each other only. No name has a space, so this is no other queue's
+      // name.
       const key = isPart ? `${name} part` : name;
       const begun = underWay.get(key);
       if (begun) return begun;

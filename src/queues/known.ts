@@ -48,7 +48,9 @@ export function createKnownQueues() {
       return entry !== undefined && performance.now() - entry.at < FRESH_MS;
     },
 
-    /** A look-up begins. Returns what takes its result, and forgets it when a queue was changed meanwhile. */
+    /**
+     * A look-up begins. Returns a function for its result. That remembers the queue, unless one was changed meanwhile.
+     */
     beginLookUp() {
       const asOf = changes;
       return (key: QueueKey, row: QueueRow | undefined): Queue | undefined => {

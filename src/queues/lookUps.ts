@@ -12,7 +12,8 @@ const MOST_TOGETHER = 1000;
 
 interface FoundRow extends QueueRow {
   /**
-   * dibs.enqueue brought its first job with a fairness key, and could not note that: it would lock the queue for long.
+   * dibs.enqueue has put the first job with a fairness key into this queue, and did not note it here: that would lock
+   * the queue until the transaction of its caller ends.
    */
   becomes_fair: boolean;
 }
@@ -39,7 +40,7 @@ export function createLookUps(db: Database, known: KnownQueues) {
     return ids.map((id) => found.get(id));
   });
 
-  /** Notes at the queue what dibs.enqueue could not. */
+  /** Notes at the queue that it has jobs with fairness keys, if dibs.enqueue did not. */
   async function noted({ becomes_fair, ...row }: FoundRow): Promise<QueueRow> {
     if (!becomes_fair) return row;
     // Where somebody has locked the queue, the next look-up tries again.

@@ -6,6 +6,7 @@ import { planned, row } from '../postgres/statements.ts';
 
 /** The search for free numbers begins when this number was given. Before, there are enough new ones. */
 const SEARCH_FROM = MOST_QUEUE_NUMBERS / 4;
+/** One run searches this number of them. */
 const SEARCHED = 10_000;
 
 const statements = {
