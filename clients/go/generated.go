@@ -776,9 +776,10 @@ type QueueExplanation struct {
 // QueueName: The name of a queue: 1 to 128 of `A-Z a-z 0-9 . _ : -`.
 type QueueName = string
 
-// QueueOverview: A queue at a glance. `counts` is left out until it was counted; `per_second` is left out for queues without metrics of their own.
+// QueueOverview: A queue at a glance. `counts` is left out until it was counted; `per_second` is left out for queues without metrics of their own. `database` tells where it is; it is left out where there is one.
 type QueueOverview struct {
 	Name QueueName `json:"name"`
+	Database *DatabaseName `json:"database,omitempty"`
 	// It accepts jobs, but claims get none.
 	Paused bool `json:"paused"`
 	// The worst first. `dead_growing`: Jobs became dead in the last minute. `failing`: Most leases end in a failure. `nobody_claims`: A job has been ready for a minute, and nothing was claimed. `oldest_too_old`: A job has been ready for longer than alert_after_seconds. `full`: max_ready is reached: enqueues are refused. `max_leased_reached`: max_leased is reached: claims get no jobs. `paused`: Claims get no jobs.

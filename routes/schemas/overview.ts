@@ -9,7 +9,17 @@ import {
   TROUBLE_HELP,
   TROUBLES,
 } from '../../src/verbs/counting.ts';
-import { decimal, nullable, oneOf, partlyAway, QueueName, ref, TIME_EXAMPLE, time } from './common.ts';
+import {
+  DatabaseName,
+  decimal,
+  nullable,
+  oneOf,
+  partlyAway,
+  QueueName,
+  ref,
+  TIME_EXAMPLE,
+  time,
+} from './common.ts';
 import { QueueCounts } from './queue.ts';
 
 const rates = Object.fromEntries(
@@ -29,6 +39,7 @@ const DRAIN =
 export const QueueOverview = Type.Object(
   {
     name: ref(QueueName),
+    database: Type.Optional(ref(DatabaseName)),
     paused: Type.Boolean({ description: 'It accepts jobs, but claims get none.' }),
     troubles: Type.Array(oneOf(TROUBLES), {
       description: [
@@ -46,7 +57,7 @@ export const QueueOverview = Type.Object(
     $id: 'QueueOverview',
     description:
       'A queue at a glance. `counts` is left out until it was counted; `per_second` is left out for queues without metrics ' +
-      'of their own.',
+      'of their own. `database` tells where it is; it is left out where there is one.',
   },
 );
 

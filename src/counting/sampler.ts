@@ -13,7 +13,7 @@ import { ALL } from './samples.ts';
  */
 
 /** This number of queues have samples: the busiest ones. */
-const MOST_QUEUES = 100;
+export const MOST_QUEUES = 100;
 /**
  * Each replica looks at another time, up to this long after a minute has begun. The first one counts. The others find
  * its samples.

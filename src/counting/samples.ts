@@ -88,7 +88,7 @@ function seriesOf(rows: SampleRow[], points: number[], seconds: number): Series 
 }
 
 /** The sum of series. A point that is unknown in all of them stays unknown. */
-function sumOf(all: Series[], points: number): Series {
+export function sumOf(all: Series[], points: number): Series {
   const add = (values: number[], measure: Measure) =>
     measure === 'oldest_ready_age_seconds' ? Math.max(...values) : values.reduce((sum, n) => sum + n, 0);
   const pointOf = (measure: Measure, i: number) => {

@@ -71,7 +71,7 @@ const rank = ({ troubles: [worst] }: QueueOverview) =>
 const busyness = ({ per_second, counts }: QueueOverview) =>
   (per_second ? per_second.enqueued + per_second.claimed : 0) * 1000 + (counts?.ready ?? 0);
 
-const worstFirst = (a: QueueOverview, b: QueueOverview) =>
+export const worstFirst = (a: QueueOverview, b: QueueOverview) =>
   rank(a) - rank(b) || busyness(b) - busyness(a) || (a.name < b.name ? -1 : 1);
 
 function toOverview(looked: Looked, now: number): QueueOverview {
@@ -91,7 +91,7 @@ function toOverview(looked: Looked, now: number): QueueOverview {
 const zeros = <K extends string>(keys: readonly K[]) =>
   Object.fromEntries(keys.map((key) => [key, 0])) as Record<K, number>;
 
-function add<K extends string>(sum: Record<K, number>, more: Record<K, number> | undefined): void {
+export function add<K extends string>(sum: Record<K, number>, more: Record<K, number> | undefined): void {
   if (more) for (const key of Object.keys(sum) as K[]) sum[key] += more[key];
 }
 

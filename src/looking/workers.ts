@@ -4,7 +4,7 @@ import type { WorkerNow, WorkersNow, WorkersRequest } from '../verbs/queues.ts';
 
 /** So many leases are looked at. */
 const LOOK = 20_000;
-const MOST_WORKERS = 1000;
+export const MOST_WORKERS = 1000;
 
 interface Found {
   worker: string | null;
@@ -17,7 +17,7 @@ interface Found {
 
 const statement = planned('looking/workers', row<Found>());
 
-const earlier = (a: string | null, b: string | null) => (a === null || (b !== null && b < a) ? b : a);
+export const earlier = (a: string | null, b: string | null) => (a === null || (b !== null && b < a) ? b : a);
 
 function add(
   workers: Map<string | null, WorkerNow>,
@@ -35,7 +35,7 @@ function add(
 }
 
 /** Those with most leases first, then by name. Those without a name stand together, at the end of their like. */
-const inOrder = (a: WorkerNow, b: WorkerNow) =>
+export const inOrder = (a: WorkerNow, b: WorkerNow) =>
   b.leased - a.leased || ((a.worker ?? '\uffff') < (b.worker ?? '\uffff') ? -1 : 1);
 
 /** Who works now, as their leases tell. A worker without a lease is not seen (docs/decisions/0075-workers-by-their-leases.md). */

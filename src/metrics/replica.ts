@@ -99,20 +99,11 @@ function databaseFamilies({
   ];
 }
 
-/** What belongs to this process, and to no queue. */
-export function processFamilies(parts: ReplicaParts): Family[] {
-  const { tally, memory, ledger, openClaims, waitingForJobs, loopLag } = parts;
+function ofProcess(parts: ReplicaParts): Family[] {
+  const { memory, ledger, openClaims, loopLag } = parts;
   const cpu = process.cpuUsage();
-  return [
-    histograms('dibs_round_trip_rows', 'Jobs in a round trip to the database. Sum over replicas.', [
-      [tally.tripRows],
-    ]),
+  const families = [
     family('gauge', 'dibs_claims_waiting', `Claims that are not answered yet. ${EACH}`, [[openClaims()]]),
-    family('gauge', 'dibs_job_waits', `Requests that wait for the end of a job. ${EACH}`, [
-      [waitingForJobs()],
-    ]),
-    ...dutyFamilies(parts),
-    ...databaseFamilies(parts),
     family(
       'gauge',
       'dibs_event_loop_lag_seconds',
@@ -149,5 +140,22 @@ export function processFamilies(parts: ReplicaParts): Family[] {
     family('gauge', 'process_start_time_seconds', `When the process started, as a Unix time. ${EACH}`, [
       [Math.round(performance.timeOrigin / 1000)],
     ]),
+  ];
+  return families.map((of) => ({ ...of, isOfProcess: true }));
+}
+
+/** What belongs to this replica, and to no queue. */
+export function processFamilies(parts: ReplicaParts): Family[] {
+  const { tally, waitingForJobs } = parts;
+  return [
+    histograms('dibs_round_trip_rows', 'Jobs in a round trip to the database. Sum over replicas.', [
+      [tally.tripRows],
+    ]),
+    family('gauge', 'dibs_job_waits', `Requests that wait for the end of a job. ${EACH}`, [
+      [waitingForJobs()],
+    ]),
+    ...dutyFamilies(parts),
+    ...databaseFamilies(parts),
+    ...ofProcess(parts),
   ];
 }

@@ -57,6 +57,8 @@ export interface Family {
   type: 'counter' | 'gauge' | 'histogram';
   help: string;
   samples: MetricNumber[];
+  /** Its numbers are of the process, however many databases it has. Else they are of one database. */
+  isOfProcess?: true;
 }
 
 export interface MetricsAnswer {
@@ -83,6 +85,8 @@ export const troubleTitle = (trouble: string): string => trouble.replaceAll('_',
 
 export interface QueueOverview {
   name: string;
+  /** Where it is. Left out where there is one database. */
+  database?: string;
   paused: boolean;
   troubles: Trouble[];
   /** Left out until it was counted. */

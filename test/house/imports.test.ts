@@ -48,6 +48,7 @@ const ROOMS = [
   'src/transfer/',
   'src/serviceLog.ts',
   'src/engine/',
+  'src/databases/',
   'src/engine.ts',
   'routes/schemas/',
   'routes/http/',

@@ -770,9 +770,10 @@ export interface QueueExplanation {
 /** The name of a queue: 1 to 128 of `A-Z a-z 0-9 . _ : -`. */
 export type QueueName = string;
 
-/** A queue at a glance. `counts` is left out until it was counted; `per_second` is left out for queues without metrics of their own. */
+/** A queue at a glance. `counts` is left out until it was counted; `per_second` is left out for queues without metrics of their own. `database` tells where it is; it is left out where there is one. */
 export interface QueueOverview {
   name: QueueName;
+  database?: DatabaseName;
   /** It accepts jobs, but claims get none. */
   paused: boolean;
   /** The worst first. `dead_growing`: Jobs became dead in the last minute. `failing`: Most leases end in a failure. `nobody_claims`: A job has been ready for a minute, and nothing was claimed. `oldest_too_old`: A job has been ready for longer than alert_after_seconds. `full`: max_ready is reached: enqueues are refused. `max_leased_reached`: max_leased is reached: claims get no jobs. `paused`: Claims get no jobs. */

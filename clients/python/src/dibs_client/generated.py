@@ -551,9 +551,10 @@ class QueueExplanation(TypedDict):
 
 
 class QueueOverview(TypedDict):
-    """A queue at a glance. `counts` is left out until it was counted; `per_second` is left out for queues without metrics of their own."""
+    """A queue at a glance. `counts` is left out until it was counted; `per_second` is left out for queues without metrics of their own. `database` tells where it is; it is left out where there is one."""
 
     name: QueueName
+    database: NotRequired[DatabaseName]
     paused: bool
     troubles: list[Literal["dead_growing", "failing", "nobody_claims", "oldest_too_old", "full", "max_leased_reached", "paused"]]
     counts: NotRequired[QueueCounts]

@@ -1,0 +1,56 @@
+import type { Verbs } from '../verbs.ts';
+import type { Part } from './merged.ts';
+import { mergedGetMetrics, mergedGetOverview, mergedGetSamples } from './mergedCounting.ts';
+import { type Accepting, mergedDatabases } from './mergedDatabases.ts';
+import { mergedListJobs } from './mergedJobs.ts';
+import { mergedListOperations, mergedOperation } from './mergedOperations.ts';
+import { mergedListQueues, mergedListWorkers } from './mergedQueues.ts';
+
+type Asked =
+  | 'listJobs'
+  | 'listQueues'
+  | 'listWorkers'
+  | 'getMetrics'
+  | 'getOverview'
+  | 'getSamples'
+  | 'listOperations'
+  | 'getOperation'
+  | 'stopOperation'
+  | 'listDatabases';
+
+/** Leads to the database of a queue. One that there is not has nothing, in any of them. */
+type ToQueue = <T>(queue: string, run: (part: { verbs: Pick<Verbs, Asked> }) => Promise<T>) => Promise<T>;
+
+/** The verbs that ask all databases, and put together what they answer. `parts`: home is the first. */
+export function mergedVerbs(
+  parts: readonly Part<Asked>[],
+  toQueue: ToQueue,
+  accepting: Accepting,
+): Pick<Verbs, Asked | 'configureDatabase'> {
+  const listJobs = mergedListJobs(parts);
+  const listWorkers = mergedListWorkers(parts);
+  const getSamples = mergedGetSamples(parts);
+
+  return {
+    // What is about one queue is asked where that is.
+    listJobs: (request) =>
+      request.queue === undefined
+        ? listJobs(request)
+        : toQueue(request.queue, ({ verbs }) => verbs.listJobs(request)),
+    listWorkers: (request) =>
+      request.queue === undefined
+        ? listWorkers(request)
+        : toQueue(request.queue, ({ verbs }) => verbs.listWorkers(request)),
+    getSamples: (request) =>
+      request.queue === undefined
+        ? getSamples(request)
+        : toQueue(request.queue, ({ verbs }) => verbs.getSamples(request)),
+    listQueues: mergedListQueues(parts),
+    getMetrics: mergedGetMetrics(parts),
+    getOverview: mergedGetOverview(parts),
+    listOperations: mergedListOperations(parts),
+    getOperation: mergedOperation(parts, 'getOperation'),
+    stopOperation: mergedOperation(parts, 'stopOperation'),
+    ...mergedDatabases(parts, accepting),
+  };
+}
