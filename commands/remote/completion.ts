@@ -1,6 +1,11 @@
 import type { Command } from 'commander';
 import { Client } from '../../clients/typescript/src/client.ts';
-import { listJobs, listQueues, listSchedules } from '../../clients/typescript/src/generated.ts';
+import {
+  listDatabases,
+  listJobs,
+  listQueues,
+  listSchedules,
+} from '../../clients/typescript/src/generated.ts';
 import { LOCAL } from '../local.ts';
 import { shownLines } from '../shown.ts';
 import { UsageError } from '../usage.ts';
@@ -20,6 +25,7 @@ const VALUES: Record<string, (client: Client, session: Session) => Promise<strin
   jobs: async (client) => (await listJobs(client, { limit: RECENT_JOBS })).jobs.map(({ id }) => id),
   schedules: async (client) =>
     (await listSchedules(client, { limit: 1000 })).schedules.map(({ name }) => name),
+  databases: async (client) => (await listDatabases(client)).databases.map(({ name }) => name),
   contexts: async (_, { terminal }) => Object.keys(readContexts(terminal.env).contexts),
 };
 
@@ -31,6 +37,7 @@ const BY_NAME: Record<string, string> = {
   to: 'queues',
   id: 'jobs',
   ids: 'jobs',
+  database: 'databases',
 };
 /** What `<name>` is, below these commands. */
 const NAME_OF: Record<string, string> = { queue: 'queues', schedules: 'schedules', context: 'contexts' };
@@ -102,7 +109,7 @@ export function add({ program, act, whole }: Cli): void {
       .command('completion <shell>')
       .summary('print a script that completes command lines')
       .description(
-        'Prints a script that completes command lines, for bash, zsh or fish: commands, options, queues, schedules, contexts, and the last jobs.',
+        'Prints a script that completes command lines, for bash, zsh or fish: commands, options, queues, schedules, databases, contexts, and the last jobs.',
       )
       .action(act(completion(whole))),
     'source <(dibs completion bash)                             # in ~/.bashrc',

@@ -27,6 +27,7 @@ interface Options {
   backoff?: BackoffKind;
   backoffBaseSeconds?: number;
   backoffMaxSeconds?: number;
+  database?: string;
 }
 
 const setting = (text: string): Setting => (text === 'none' ? text : number()(text));
@@ -58,7 +59,7 @@ export function changed(config: QueueConfig, options: Options): QueueConfig {
   const isSet = (value: unknown) => value !== undefined;
   const set = Object.fromEntries(Object.entries(given).filter(([, value]) => isSet(value)));
   const setBackoff = Object.fromEntries(Object.entries(backoff).filter(([, value]) => isSet(value)));
-  if (Object.keys(set).length + Object.keys(setBackoff).length === 0)
+  if (Object.keys(set).length + Object.keys(setBackoff).length === 0 && options.database === undefined)
     throw new UsageError('dibs queue set needs what to set. Add --help to see it.');
   const whole: Record<string, unknown> = { ...config, ...set, backoff: { ...config.backoff, ...setBackoff } };
   return Object.fromEntries(Object.entries(whole).filter(([, value]) => value !== 'none')) as QueueConfig;
@@ -77,8 +78,11 @@ async function set(session: Session, options: Options, name: string): Promise<un
       throw error;
     });
   const config = changed(before, options);
-  const answer = await session.ask((caller) => configureQueue(caller, name, config));
-  session.show(answer, (queue) => fields([['queue', queue.name], ...configPairs(queue)], session.paint));
+  const body = { ...config, database: options.database };
+  const answer = await session.ask((caller) => configureQueue(caller, name, body));
+  session.show(answer, (queue) =>
+    fields([['queue', queue.name], ['database', queue.database], ...configPairs(queue)], session.paint),
+  );
 }
 
 export function addQueueSet(queue: Command, { act }: Cli): void {
@@ -100,6 +104,7 @@ export function addQueueSet(queue: Command, { act }: Cli): void {
       .option('--backoff <kind>', 'exponential, linear or constant')
       .option('--backoff-base-seconds <n>', 'delay before the first retry', number())
       .option('--backoff-max-seconds <n>', 'longest delay before a retry', number())
+      .option('--database <database>', 'where a new queue is to be, with several databases')
       .action(act(set)),
     'dibs queue set mail --max-leased 20 --rate-limit 100/60',
     'dibs queue set mail --max-leased none',

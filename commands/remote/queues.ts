@@ -31,8 +31,8 @@ const LONG = { timeoutSeconds: 3600 };
 const ageOf = ({ oldest_ready_age_seconds: age }: Queue) => (age === null ? '' : lasting(age));
 
 async function queues(session: Session, options: PageOptions): Promise<undefined> {
-  const headings = ['QUEUE', 'READY', 'SCHEDULED', 'BLOCKED', 'LEASED', 'DEAD', 'OLDEST', ''];
-  const row = ({ name, counts, paused, ...queue }: Queue): Cell[] => [
+  const headings = ['QUEUE', 'READY', 'SCHEDULED', 'BLOCKED', 'LEASED', 'DEAD', 'OLDEST', '', ''];
+  const row = ({ name, counts, paused, database, ...queue }: Queue): Cell[] => [
     name,
     counts.ready,
     counts.scheduled,
@@ -41,6 +41,7 @@ async function queues(session: Session, options: PageOptions): Promise<undefined
     counts.dead,
     ageOf({ name, counts, paused, ...queue }),
     paused ? 'paused' : '',
+    database,
   ];
   await showPages(session, options, (page) => session.ask((caller) => listQueues(caller, page)), {
     headings,
@@ -56,6 +57,7 @@ async function show(session: Session, _options: object, name: string): Promise<u
     fields(
       [
         ['queue', queue.name],
+        ['database', queue.database],
         ['paused', queue.paused ? 'yes' : 'no'],
         ['now', now],
         ['oldest ready', ageOf(queue)],

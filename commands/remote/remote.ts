@@ -17,6 +17,7 @@ const MODULES: [names: string[], load: () => Promise<Module>][] = [
   [['edit'], () => import('./edit.ts')],
   [['operations'], () => import('./operations.ts')],
   [['queues', 'queue', 'pause', 'resume', 'purge', 'redrive'], () => import('./queues.ts')],
+  [['databases'], () => import('./databases.ts')],
   [['schedules'], () => import('./schedules.ts')],
   [['keys'], () => import('./keys.ts')],
   [['audit'], () => import('./audit.ts')],

@@ -72,7 +72,11 @@ export function createSession(terminal: Terminal, options: GlobalOptions): Sessi
     },
     show(answer, forPeople) {
       if (isJson) json(answer.text);
-      else out(forPeople(answer.value));
+      else {
+        out(forPeople(answer.value));
+        const { away } = (answer.value ?? {}) as { away?: string[] };
+        if (away) say(shown`Without what is in ${away.join(', ')}: away.`);
+      }
     },
     async confirm(what, { yes }) {
       if (yes) return;

@@ -276,6 +276,29 @@ describe('queues', () => {
     expect(await dibs(['queue', 'set', queue])).toMatchObject({ status: 2 });
   });
 
+  test('set may choose the database of a new queue, and says which there is not', async () => {
+    const queue = newQueue();
+    expect(await ok('queue', 'set', queue, '--database', 'home')).toMatch(new RegExp(`^queue +${queue}`));
+    expect(await dibs(['queue', 'set', queue, '--database', 'east'])).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('must be the name of a database'),
+    });
+  });
+
+  test('databases lists them, and opens and closes one', async () => {
+    expect(await ok('databases')).toMatch(/^DATABASE +STATE .*\nhome +open +\d+/);
+    expect(JSON.parse(await ok('databases', '--json')).databases).toMatchObject([{ name: 'home' }]);
+    expect(await ok('databases', 'open', 'home')).toBe('Database "home" takes new queues.');
+    expect(await dibs(['databases', 'close', 'home'])).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('there is no other database'),
+    });
+    expect(await dibs(['databases', 'open', 'east'])).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('There is no database "east".'),
+    });
+  });
+
   test('pause and resume, redrive, purge and delete', async () => {
     const queue = newQueue();
     await dead(queue, 'x');
