@@ -12,6 +12,8 @@ import { createTokens } from './src/access/tokens.ts';
 import { keepAskers } from './src/askers.ts';
 import { HTTP_LIMITS } from './src/config/limits.ts';
 import { type Config, isLoopback } from './src/config.ts';
+import { readRegistry } from './src/databases/registry.ts';
+import type { OtherDatabase } from './src/databases/several.ts';
 import { keepEmbedded } from './src/embedded/keep.ts';
 import { startEngine } from './src/engine.ts';
 import { isOutage, StartError } from './src/errors.ts';
@@ -89,6 +91,19 @@ async function openEmbedded({ dataDir }: Config, logger: Logger, undo: Undo): Pr
   return embedded.url;
 }
 
+/** The databases beside home. */
+function openOthers(
+  { otherDatabases, poolSize }: Config,
+  log: ReturnType<typeof createServiceLog>,
+  undo: Undo,
+): OtherDatabase[] {
+  return otherDatabases.map(({ name, url, listenUrl = url }) => {
+    const db = openDatabase(url, poolSize, log.outagesOf(name), log.slow);
+    undo.push(db.close);
+    return { name, db, listenUrl, migrate: () => migrateOrCheck(url) };
+  });
+}
+
 async function untilAborted(signal: AbortSignal): Promise<void> {
   if (!signal.aborted)
     await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
@@ -136,8 +151,11 @@ export async function serve(
 
     const db = openDatabase(url, config.poolSize, outages, log.slow);
     undo.push(db.close);
+    const names = config.otherDatabases.map(({ name }) => name);
+    const registry = await whenThere(() => readRegistry(db, names), progress);
     const engine = await startEngine({
       db,
+      others: names.length > 0 ? { registry, list: openOthers(config, log, undo) } : undefined,
       memory: createMemory(config.maxMemoryBytes),
       metricsQueues: config.metricsQueues,
       newQueuesPerSecond: config.rates.newQueuesPerSecond,

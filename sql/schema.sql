@@ -169,6 +169,22 @@ begin
 end;
 $function$;
 
+CREATE OR REPLACE FUNCTION dibs.count_placement()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  if tg_op <> 'INSERT' then
+    update dibs.databases set queues = queues - 1 where name = old.database;
+  end if;
+  if tg_op <> 'DELETE' then
+    update dibs.databases set queues = queues + 1 where name = new.database;
+  end if;
+  return null;
+end;
+$function$;
+
 CREATE OR REPLACE FUNCTION dibs.enqueue(queue text, payload json DEFAULT 'null'::json, headers json DEFAULT '{}'::json, priority integer DEFAULT 0, delay_seconds double precision DEFAULT NULL::double precision, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, max_attempts integer DEFAULT NULL::integer, backoff json DEFAULT NULL::json, unique_key text DEFAULT NULL::text, unique_for_seconds double precision DEFAULT NULL::double precision, "group" text DEFAULT NULL::text, fairness_key text DEFAULT NULL::text, expires_in_seconds double precision DEFAULT NULL::double precision)
  RETURNS uuid
  LANGUAGE plpgsql
@@ -532,6 +548,11 @@ declare
   number integer;
   since timestamptz;
 begin
+  if exists (select from dibs.this_database d where d.name <> 'home') then
+    raise exception using
+      errcode = 'DB003',
+      message = 'The queue is not in this database. Enqueue into the one where it lives, or have Dibs create it';
+  end if;
   return nextval('dibs.queue_ids');
 exception when sequence_generator_limit_exceeded then
   for number, since in
@@ -611,6 +632,65 @@ begin
 end;
 $function$;
 
+CREATE OR REPLACE FUNCTION dibs.place(names text[], wish text, away text[])
+ RETURNS SETOF dibs.placements
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  asked text;
+  chosen text;
+begin
+  perform from dibs.databases d where d.name = 'home' for update;
+  foreach asked in array names loop
+    continue when exists (select from dibs.placements p where p.name = asked);
+    chosen := coalesce(
+      wish,
+      (
+        select p.database
+        from dibs.placements p
+        join dibs.databases d on d.name = p.database
+        where p.first_part = split_part(translate(asked, ':', '.'), '.', 1) and d.accepts_queues
+        order by p.queue_id desc
+        limit 1
+      ),
+      (
+        select d.name
+        from dibs.databases d
+        where d.accepts_queues
+        order by d.name = any (away), d.queues, d.created_at, d.name
+        limit 1
+      ),
+      'home'
+    );
+    insert into dibs.placements (queue_id, name, database) values (dibs.next_queue_id(), asked, chosen);
+  end loop;
+  return query select * from dibs.placements p where p.name = any (names);
+end;
+$function$;
+
+CREATE OR REPLACE FUNCTION dibs.place_at_home()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  place dibs.placements;
+begin
+  if not exists (select from dibs.databases) then
+    return new;
+  end if;
+  insert into dibs.placements (queue_id, name, database) values (new.id, new.name, 'home') on conflict (name) do nothing;
+  select * into place from dibs.placements p where p.name = new.name;
+  if place.database <> 'home' then
+    raise exception using
+      errcode = 'DB003', message = format('Queue %s lives in the database %s', new.name, place.database);
+  end if;
+  new.id := place.queue_id;
+  return new;
+end;
+$function$;
+
 CREATE OR REPLACE FUNCTION dibs.refuse_claim()
  RETURNS boolean
  LANGUAGE plpgsql
@@ -627,6 +707,17 @@ AS $function$
 begin
   raise exception using
     errcode = 'unique_violation', constraint = 'jobs_unique', message = 'an open window holds a unique key';
+end;
+$function$;
+
+CREATE OR REPLACE FUNCTION dibs.unplace_at_home()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  delete from dibs.placements where queue_id = old.id and database = 'home';
+  return null;
 end;
 $function$;
 
@@ -704,6 +795,16 @@ create table dibs.claim_log (
   constraint claim_log_pkey PRIMARY KEY (queue_id, until)
 )
 with (fillfactor=70, vacuum_truncate=false);
+
+create table dibs.databases (
+  name text not null,
+  id uuid not null,
+  accepts_queues boolean not null default true,
+  queues integer not null default 0,
+  created_at timestamp with time zone not null default now(),
+  constraint databases_id UNIQUE (id),
+  constraint databases_pkey PRIMARY KEY (name)
+);
 
 create table dibs.fair_marks (
   queue_id integer not null
@@ -850,6 +951,16 @@ create table dibs.operations (
 )
 with (fillfactor=50, vacuum_truncate=false);
 
+create table dibs.placements (
+  queue_id integer not null,
+  name text not null,
+  first_part text not null default split_part(translate(name, ':'::text, '.'::text), '.'::text, 1),
+  database text not null,
+  constraint placements_database FOREIGN KEY (database) REFERENCES dibs.databases(name),
+  constraint placements_name UNIQUE (name),
+  constraint placements_pkey PRIMARY KEY (queue_id)
+);
+
 create table dibs.queues (
   id integer not null default dibs.next_queue_id(),
   name text not null,
@@ -930,6 +1041,15 @@ create table dibs.schedules (
   constraint schedule_paused CHECK (((NOT paused) OR (next_run_at IS NULL))),
   constraint schedule_refused CHECK ((((refusals = 0) = (last_error IS NULL)) AND ((refusals = 0) = (retry_at IS NULL)))),
   constraint schedules_pkey PRIMARY KEY (name)
+);
+
+create table dibs.this_database (
+  is_only boolean not null default true,
+  id uuid not null default gen_random_uuid(),
+  name text,
+  home uuid,
+  constraint this_database_is_only CHECK (is_only),
+  constraint this_database_pkey PRIMARY KEY (is_only)
 );
 
 create table dibs.totals (
@@ -1018,6 +1138,8 @@ CREATE INDEX jobs_unique_key ON dibs.jobs USING btree (queue_id, unique_key, id)
 
 CREATE INDEX operations_running ON dibs.operations USING btree (id) WHERE (state = 'running'::text);
 
+CREATE INDEX placements_first_part ON dibs.placements USING btree (first_part, queue_id);
+
 CREATE INDEX repeatable_claims_until ON dibs.repeatable_claims USING btree (until);
 
 CREATE INDEX schedules_next ON dibs.schedules USING btree (next_run_at) WHERE ((next_run_at IS NOT NULL) AND (retry_at IS NULL));
@@ -1029,3 +1151,9 @@ CREATE INDEX unique_windows_until ON dibs.unique_windows USING btree (until);
 -- views and triggers
 
 CREATE TRIGGER jobs_history AFTER UPDATE OF queue_id, finished_at ON dibs.jobs FOR EACH ROW WHEN (((old.queue_id <> new.queue_id) OR (new.cancel_requested AND (NOT old.cancel_requested) AND (new.state = 'leased'::dibs.job_state)) OR ((new.state <> 'leased'::dibs.job_state) AND (new.state <> 'completed'::dibs.job_state) AND ((old.state = 'leased'::dibs.job_state) OR ((old.state = 'dead'::dibs.job_state) <> (new.state = 'dead'::dibs.job_state)) OR ((new.state = 'cancelled'::dibs.job_state) AND (old.state <> 'cancelled'::dibs.job_state)) OR ((old.lease_token IS NOT NULL) AND (new.lease_token IS NULL)) OR (new.attempt < old.attempt))))) EXECUTE FUNCTION dibs.note_history();
+
+CREATE TRIGGER placements_counted AFTER INSERT OR DELETE OR UPDATE OF database ON dibs.placements FOR EACH ROW EXECUTE FUNCTION dibs.count_placement();
+
+CREATE TRIGGER queues_placed BEFORE INSERT ON dibs.queues FOR EACH ROW EXECUTE FUNCTION dibs.place_at_home();
+
+CREATE TRIGGER queues_unplaced AFTER DELETE ON dibs.queues FOR EACH ROW EXECUTE FUNCTION dibs.unplace_at_home();

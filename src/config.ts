@@ -1,3 +1,4 @@
+import { type OtherDatabase, readOtherDatabases } from './config/databases.ts';
 import { readDatabaseUrl } from './config/databaseUrl.ts';
 import { type HttpLimits, readLimits } from './config/limits.ts';
 import { type Rates, readRates } from './config/rates.ts';
@@ -18,6 +19,8 @@ export interface Config extends Reach {
   databaseUrl: string | undefined;
   /** For LISTEN. It is needed when `databaseUrl` leads through a transaction pooler. */
   listenUrl: string | undefined;
+  /** The databases beside the one of `databaseUrl`, by name. */
+  otherDatabases: OtherDatabase[];
   dataDir: string;
   poolSize: number;
   logLevel: string;
@@ -53,8 +56,9 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     ...readReach(variables),
     tls: readTls(variables),
     limits: readLimits(variables),
-    databaseUrl: readDatabaseUrl(variables, 'DATABASE_URL'),
-    listenUrl: readDatabaseUrl(variables, 'DATABASE_LISTEN_URL'),
+    databaseUrl: readDatabaseUrl(variables, 'DATABASE_URL', text('DATABASE_URL')),
+    listenUrl: readDatabaseUrl(variables, 'DATABASE_LISTEN_URL', text('DATABASE_LISTEN_URL')),
+    otherDatabases: readOtherDatabases(env, variables),
     dataDir: text('DATA_DIR'),
     poolSize: integer('DATABASE_POOL_SIZE'),
     logLevel: choice('LOG_LEVEL'),

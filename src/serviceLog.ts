@@ -41,6 +41,12 @@ export function createServiceLog(logger: Logger, { slowMs }: { slowMs: number })
     warn,
     refused,
     outages: createOutageLog(states),
+    outagesOf: (name: string) =>
+      createOutageLog(states, {
+        away: `the database "${name}" cannot serve`,
+        back: `the database "${name}" serves again`,
+        calmMs: 5000,
+      }),
     listenState: createOutageLog(states, NOTIFICATIONS),
     slow: slowMs > 0 ? createSlowLog(slowMs, warn) : undefined,
     call: logger.isLevelEnabled('debug')

@@ -11,6 +11,11 @@ declare
   number integer;
   since timestamptz;
 begin
+  if exists (select from dibs.this_database d where d.name <> 'home') then
+    raise exception using
+      errcode = 'DB003',
+      message = 'The queue is not in this database. Enqueue into the one where it lives, or have Dibs create it';
+  end if;
   return nextval('dibs.queue_ids');
 exception when sequence_generator_limit_exceeded then
   for number, since in

@@ -17,11 +17,11 @@ const isUrl = (url: string) => URL.canParse(url) && /^postgres(ql)?:$/.test(new 
 
 /** Reads the URL of a database. A problem never shows the value: it may hold a password. */
 export function readDatabaseUrl(
-  { text, given, problems }: Variables,
-  name: 'DATABASE_URL' | 'DATABASE_LISTEN_URL',
+  { given, problems }: Variables,
+  name: string,
+  whole: string | undefined,
 ): string | undefined {
-  const whole = text(name);
-  if (whole === undefined) return undefined;
+  if (!whole) return undefined;
   if (!hostUrlsOf(whole).every(isUrl)) {
     problems.push(
       `${name} must be a URL like postgres://user:password@host:5432/database, or postgres://user:password@host1:5432,host2:5432/database`,

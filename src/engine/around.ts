@@ -102,21 +102,27 @@ export interface AroundOptions {
   logCall?: ((fields: object, message: string) => void) | undefined;
 }
 
-/** All verbs, with everything around them that no verb does by itself. The first concern is the outermost. */
+/** The verbs of the rooms on one database, with what concerns that database around them. */
+export function aroundRooms<V extends object>(verbs: V, { rest, throttle }: Base): V {
+  return withConcerns(verbs, [
+    keepAwake(rest, makesDue),
+    noteServedClaims(() => {
+      throttle.served();
+      rest.active();
+    }),
+  ]);
+}
+
+/** All verbs, with what no verb does by itself around them. The first concern is the outermost. */
 export function surround(
   verbs: Omit<Verbs, 'settleAndClaim'>,
-  { ledger, rest, throttle, leaseEnds }: Base,
+  { ledger, leaseEnds }: Pick<Base, 'ledger' | 'leaseEnds'>,
   { traces, logCall }: AroundOptions,
 ): Verbs {
   const concerns: Concern[] = [
     ...(traces ? [traceVerbs()] : []),
     ...(logCall ? [logCalls(logCall)] : []),
     countCalls(ledger, UNCOUNTED),
-    keepAwake(rest, makesDue),
-    noteServedClaims(() => {
-      throttle.served();
-      rest.active();
-    }),
     unknownWhenBroken(SEVERAL_TRANSACTIONS),
     refusedWhenSlow(IN_TIME),
     shareLooks(isLook, createLooks(createSemaphore(LOOKS))),

@@ -3,8 +3,8 @@ import { createRoundTrips } from '../batching/roundTrips.ts';
 import { DATABASE } from '../config/settings/database.ts';
 import { OBSERVING } from '../config/settings/observing.ts';
 import { createArrivals } from '../floor/arrivals.ts';
-import { createLeaseTimes } from '../leaseTimes.ts';
-import { createLedger } from '../ledger.ts';
+import { createLeaseTimes, type LeaseTimes } from '../leaseTimes.ts';
+import { createLedger, type Ledger } from '../ledger.ts';
 import { dueLook } from '../maintenance/dueLook.ts';
 import { createRescueGrace } from '../maintenance/rescueGrace.ts';
 import { createRest } from '../maintenance/rest.ts';
@@ -17,6 +17,7 @@ import { databaseClock } from '../postgres/clock.ts';
 import type { OutageLog } from '../postgres/outageLog.ts';
 import type { Database } from '../postgres/pool.ts';
 import { queueCache } from '../queues/cache.ts';
+import type { CreateQueues } from '../queues/creation.ts';
 import { createNotifier } from '../replicas/notifier.ts';
 import { createSoleWaiters } from '../waiting/soleWaiters.ts';
 import { createWaiters } from '../waiting/waiters.ts';
@@ -40,6 +41,11 @@ export interface BaseOptions {
   logNews?: ((line: string) => void) | undefined;
   /** When its duties rest. */
   restTimes?: Partial<RestTimes> | undefined;
+  /** What the databases of a replica have together. */
+  ledger?: Ledger | undefined;
+  leaseEnds?: LeaseTimes | undefined;
+  /** Creates queues with the numbers that `home` gave them, where there are several databases. */
+  createQueues?: CreateQueues | undefined;
 }
 
 /** What the rooms stand on: the database and its queues, the other replicas, and what this replica counts and holds. */
@@ -47,7 +53,7 @@ export function createBase(options: BaseOptions) {
   const { db, log, memory = createMemory(), metricsQueues = OBSERVING.METRICS_QUEUES.default } = options;
   const clock = databaseClock(db);
   const tally = createTally(clock.now);
-  const ledger = createLedger();
+  const { ledger = createLedger(), leaseEnds = createLeaseTimes() } = options;
   ledger.count('lock_waits', db.heldByLocks);
   const notifier = createNotifier({ db, url: options.listenUrl, state: options.listenState, log });
   const leaseHorizon = createScanHorizon(clock);
@@ -84,9 +90,9 @@ export function createBase(options: BaseOptions) {
     rest,
     rescueGrace,
     totals: createTotals({ db, tally, most: metricsQueues }),
-    queues: queueCache(db, notifier.opened),
+    queues: queueCache(db, notifier.opened, options.createQueues),
     arrivals: createArrivals(db),
-    leaseEnds: createLeaseTimes(),
+    leaseEnds,
     waiters: createWaiters({ tell: notifier.finished, ledger }),
     soleWaiters: createSoleWaiters({ ledger }),
     throttle: createBulkThrottle(),

@@ -54,6 +54,10 @@ export const isClaimTaken = (error: unknown): boolean => sqlState(error) === 'DB
 /** Whether all numbers of queues are in use (sql/functions/next_queue_id.sql). */
 export const isWithoutQueueNumber = (error: unknown): boolean => sqlState(error) === 'DB002';
 
+/** Whether a queue lives in another database (sql/functions/place_at_home.sql, next_queue_id.sql). */
+export const isElsewhere = (error: unknown): boolean =>
+  sqlState(error instanceof Refusal ? error.cause : error) === 'DB003';
+
 const codeOf = (error: unknown): string =>
   (error instanceof Error && (error as { code?: string }).code) || '';
 
@@ -109,6 +113,12 @@ export const isOfOneCall = (error: unknown): boolean =>
 /** Turns the error of an outage into the refusal `unavailable`. Other errors stay as they are. */
 export function outageAsRefusal(error: unknown): unknown {
   const state = sqlState(error);
+  if (isElsewhere(error))
+    return unavailable(
+      `${(error as Error).message}. This replica does not know that yet. Try again later.`,
+      'not_done',
+      error,
+    );
   if (state !== undefined)
     return OUTAGE.test(state)
       ? unavailable(undefined, ENDED.test(state) ? 'unknown' : 'not_done', error)

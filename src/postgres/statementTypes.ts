@@ -684,6 +684,104 @@ export interface StatementTypes {
     };
     columns: Record<never, never>;
   };
+  'databases/by_ids': {
+    parameters: {
+      ids: (number | null)[] | null;
+    };
+    columns: {
+      queue_id: number;
+      name: string;
+      database: string;
+    };
+  };
+  'databases/by_names': {
+    parameters: {
+      names: (string | null)[] | TextArray | null;
+    };
+    columns: {
+      queue_id: number;
+      name: string;
+      database: string;
+    };
+  };
+  'databases/hold': {
+    parameters: {
+      names: (string | null)[] | TextArray | null;
+    };
+    columns: {
+      queue_id: number;
+      name: string;
+      database: string;
+    };
+  };
+  'databases/hold_alone': {
+    parameters: {
+      name: string | null;
+    };
+    columns: {
+      queue_id: number;
+      name: string;
+      database: string;
+    };
+  };
+  'databases/identity': {
+    parameters: Record<never, never>;
+    columns: {
+      id: string;
+      name: string;
+      home: string;
+      is_used: boolean;
+    };
+  };
+  'databases/known': {
+    parameters: Record<never, never>;
+    columns: {
+      name: string;
+      id: string;
+    };
+  };
+  'databases/lock_queues': {
+    parameters: Record<never, never>;
+    columns: Record<never, never>;
+  };
+  'databases/place': {
+    parameters: {
+      names: (string | null)[] | TextArray | null;
+      wish: string | null;
+      away: (string | null)[] | TextArray | null;
+    };
+    columns: {
+      queue_id: number;
+      name: string;
+      database: string;
+    };
+  };
+  'databases/place_own': {
+    parameters: Record<never, never>;
+    columns: Record<never, never>;
+  };
+  'databases/register': {
+    parameters: {
+      name: string | null;
+      id: string | null;
+    };
+    columns: Record<never, never>;
+  };
+  'databases/remove': {
+    parameters: {
+      queue_id: number | null;
+    };
+    columns: Record<never, never>;
+  };
+  'databases/take': {
+    parameters: {
+      name: string | null;
+      home: string | null;
+    };
+    columns: {
+      id: string;
+    };
+  };
   'doctor/backend': {
     parameters: Record<never, never>;
     columns: {
@@ -2458,6 +2556,13 @@ export interface StatementTypes {
   };
   'queues/create_all': {
     parameters: {
+      names: (string | null)[] | TextArray | null;
+    };
+    columns: Record<never, never>;
+  };
+  'queues/create_numbered': {
+    parameters: {
+      ids: (number | null)[] | null;
       names: (string | null)[] | TextArray | null;
     };
     columns: Record<never, never>;

@@ -2,7 +2,7 @@ import { jobNotFound } from '../errors.ts';
 import { queueIdOf } from '../ids.ts';
 import type { Database } from '../postgres/pool.ts';
 import { inTurnOf } from '../postgres/transactions.ts';
-import { createCreation } from './creation.ts';
+import { type CreateQueues, createCreation, createNumbered } from './creation.ts';
 import { createKnownQueues, type QueueKey } from './known.ts';
 import { createLookUps, noteFair } from './lookUps.ts';
 import type { Queue } from './queue.ts';
@@ -10,13 +10,18 @@ import type { Queue } from './queue.ts';
 export type { Queue };
 
 /** The queues by name and by id, at most 0.8 s old. `opened` hears of queues that may be new. */
-export function queueCache(db: Database, opened: (name: string) => void = () => undefined) {
+export function queueCache(
+  db: Database,
+  opened: (name: string) => void = () => undefined,
+  createQueues?: CreateQueues,
+) {
   const known = createKnownQueues();
   const lookUps = createLookUps(db, known);
-  const create = createCreation(db, (name) => {
+  const created = (name: string) => {
     opened(name);
     changed(name);
-  });
+  };
+  const create = createQueues ? createNumbered(createQueues, created) : createCreation(db, created);
 
   /** A queue was changed. Drops what is known of it, and ignores look-ups that began before. */
   function changed(name: string): void {

@@ -45,3 +45,15 @@ export function createCreation(db: Database, created: (name: string) => void) {
     },
   };
 }
+
+/** Creates queues that are missing, with numbers that come from elsewhere. */
+export type CreateQueues = (names: string[]) => Promise<void>;
+
+/** The same as `createCreation`, where the numbers of queues come from elsewhere. */
+export function createNumbered(createQueues: CreateQueues, created: (name: string) => void) {
+  const all = async (names: string[]): Promise<void> => {
+    await orTooManyQueues(createQueues(names));
+    for (const name of names) created(name);
+  };
+  return { one: (name: string) => all([name]), all };
+}

@@ -18,6 +18,7 @@ test('an empty environment serves loopback with a PostgreSQL of its own', () => 
     metricsPort: 0,
     databaseUrl: undefined,
     listenUrl: undefined,
+    otherDatabases: [],
     dataDir: './data',
     poolSize: 10,
     logLevel: 'info',
@@ -326,6 +327,35 @@ describe('several hosts of the database', () => {
     const said = refusal({ DATABASE_URL: urlOf(hosts, query) });
     expect(said).toMatch(message);
     expect(said).not.toContain('hunter2');
+  });
+});
+
+describe('several databases', () => {
+  const URL_OF = 'postgres://host/db';
+  const home = { DATABASE_URL: URL_OF };
+
+  test('each DATABASE_URL_<NAME> is one more, with its URL for LISTEN', () => {
+    const others = readConfig({
+      ...home,
+      DATABASE_URL_B2: `${URL_OF}?b`,
+      DATABASE_URL_A: URL_OF,
+      DATABASE_LISTEN_URL_B2: `${URL_OF}?listen`,
+      DATABASE_URL_EMPTY: '',
+    }).otherDatabases;
+    expect(others).toEqual([
+      { name: 'a', url: URL_OF, listenUrl: undefined },
+      { name: 'b2', url: `${URL_OF}?b`, listenUrl: `${URL_OF}?listen` },
+    ]);
+  });
+
+  test.each([
+    [{ DATABASE_URL_a: URL_OF }, 'DATABASE_URL_a: the name behind DATABASE_URL_ must be'],
+    [{ DATABASE_URL_HOME: URL_OF }, 'DATABASE_URL_HOME: "home" is the database of DATABASE_URL'],
+    [{ DATABASE_URL_A: 'x' }, 'DATABASE_URL_A must be a URL'],
+    [{ DATABASE_LISTEN_URL_A: URL_OF }, 'DATABASE_LISTEN_URL_A needs DATABASE_URL_A'],
+    [{ DATABASE_URL: '', DATABASE_URL_A: URL_OF }, 'DATABASE_URL_A needs DATABASE_URL'],
+  ])('what is wrong is named: %j', (env, line) => {
+    expect(refusal({ ...home, ...env })).toContain(line);
   });
 });
 

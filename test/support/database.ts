@@ -69,5 +69,12 @@ async function create(template: string) {
 /** A migrated database for one test file, on the PostgreSQL of this run. */
 export const createDatabase = () => create(TEMPLATE);
 
+/** The same, as one that may stand beside others. Copies of the template have its id. */
+export async function createOtherDatabase() {
+  const database = await createDatabase();
+  await onServer(database.url, 'update dibs.this_database set id = gen_random_uuid()');
+  return database;
+}
+
 /** A database that no Dibs has seen. */
 export const createEmptyDatabase = () => create('template0');

@@ -10,6 +10,7 @@ import {
 } from '../../src/access/access.ts';
 import type { HttpLimits } from '../../src/config/limits.ts';
 import type { Rates } from '../../src/config/rates.ts';
+import { readRegistry } from '../../src/databases/registry.ts';
 import { type EngineOptions, startEngine } from '../../src/engine.ts';
 import { isOutage } from '../../src/errors.ts';
 import { createMemory } from '../../src/memory.ts';
@@ -64,6 +65,8 @@ export async function startService(
     traceUrl?: string;
     /** When its duties rest. */
     restTimes?: EngineOptions['restTimes'];
+    /** The URLs of the databases beside home, by their names. */
+    others?: Record<string, string>;
   } = {},
 ) {
   const database = options.databaseUrl ? undefined : await createDatabase();
@@ -73,10 +76,20 @@ export async function startService(
   const acts: Json[] = [];
   const servingUrl = options.asOwner ? databaseUrl : asRole(databaseUrl, SERVING_ROLE);
   const db = openDatabase(servingUrl, 10);
+  const others = Object.entries(options.others ?? {}).map(([name, url]) => ({
+    name,
+    db: openDatabase(asRole(url, SERVING_ROLE), 10),
+    listenUrl: asRole(url, SERVING_ROLE),
+    migrate: async () => undefined,
+  }));
   const memory = createMemory(options.maxMemoryBytes);
   const built = new AbortController();
   const engine = await startEngine({
     db,
+    others:
+      others.length > 0
+        ? { list: others, registry: await readRegistry(db, Object.keys(options.others ?? {})) }
+        : undefined,
     memory,
     metricsQueues: options.metricsQueues,
     newQueuesPerSecond: options.newQueuesPerSecond,
@@ -171,6 +184,7 @@ export async function startService(
       await app.close();
       await engine.stop();
       await db.close();
+      for (const other of others) await other.db.close();
       await database?.drop();
     },
   };

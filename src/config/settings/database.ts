@@ -13,13 +13,24 @@ export const DATABASE = {
     about:
       'The same database without a transaction pooler in between, for LISTEN. Without it, Dibs uses `DATABASE_URL`.',
   },
+  'DATABASE_URL_<NAME>': {
+    kind: 'text',
+    is: 'URL',
+    about:
+      'One more PostgreSQL, called `<name>` in lower case: 1 to 32 of `A-Z 0-9 _`. Queues are spread over all. Every replica has the same ones. See [scaling](scaling.md#several-postgresqls).',
+  },
+  'DATABASE_LISTEN_URL_<NAME>': {
+    kind: 'text',
+    is: 'URL',
+    about: 'As `DATABASE_LISTEN_URL`, for the database `<name>`.',
+  },
   DATABASE_POOL_SIZE: {
     kind: 'integer',
     unit: 'connections',
     default: 10,
     least: 2,
     most: 1000,
-    about: 'Connections of this replica to the database. One more is used for LISTEN.',
+    about: 'Connections of this replica to each database. One more is used for LISTEN.',
   },
   DATA_DIR: {
     kind: 'text',

@@ -1,0 +1,4 @@
+-- The places of those of these queues that have one.
+select queue_id, name, database
+from dibs.placements
+where name = any (:names::text[]);

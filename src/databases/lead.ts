@@ -1,0 +1,62 @@
+import { HOME } from '../config/databases.ts';
+import type { DatabaseEngine } from '../engine/open.ts';
+import { Refusal } from '../errors.ts';
+import { isElsewhere } from '../postgres/errorClasses.ts';
+import { awayOf, engineAt, type Member, type Members } from './members.ts';
+import { Misplaced, type Place, type Placements } from './placements.ts';
+
+/** The answers of an engine that no longer has what it is asked for. */
+const isWrongPlace = (error: unknown): boolean =>
+  error instanceof Misplaced ||
+  isElsewhere(error) ||
+  (error instanceof Refusal && (error.code === 'queue_not_found' || error.code === 'job_not_found'));
+
+type Find = () => Place | undefined | Promise<Place | undefined>;
+
+/** Leads requests to the database that they concern. */
+export function createLead(members: Members, placements: Placements) {
+  const home = (members.get(HOME) as Member).engine;
+  /** Home says that there is no such queue. */
+  const engineOf = (place: Place | undefined): DatabaseEngine => (place ? engineAt(members, place) : home);
+
+  /** Runs it where the place leads. If that was wrong, looks again, and runs it at the new place. */
+  async function follow<T>(find: Find, run: (engine: DatabaseEngine) => Promise<T>): Promise<T> {
+    const found = find();
+    const place = found instanceof Promise ? await found : found;
+    const engine = engineOf(place);
+    try {
+      return await run(engine);
+    } catch (error) {
+      if (!place || !isWrongPlace(error)) throw error;
+      placements.forget(place.name);
+      const now = await find();
+      const isSame = now?.database === place.database && error instanceof Refusal && !isElsewhere(error);
+      if (!now || isSame) throw error;
+      return run(engineOf(now));
+    }
+  }
+
+  return {
+    home,
+
+    /** To the queue, if there is one. */
+    toQueue: <T>(name: string, run: (engine: DatabaseEngine) => Promise<T>): Promise<T> =>
+      follow(() => placements.find(name), run),
+
+    /** To the first of these queues. All of them have a place then. `wish`: where a new one is to be. */
+    async toNew<T>(names: string[], run: (engine: DatabaseEngine) => Promise<T>, wish?: string): Promise<T> {
+      const find = async () => {
+        await placements.place(names, awayOf(members), wish);
+        return placements.known(names[0] as string);
+      };
+      const [first = ''] = names;
+      return follow(() => (names.every(placements.known) ? placements.known(first) : find()), run);
+    },
+
+    /** To the queue of a job. @throws Refusal `job_not_found` */
+    toJob: <T>(id: string, run: (engine: DatabaseEngine) => Promise<T>): Promise<T> =>
+      follow(() => placements.ofJob(id), run),
+  };
+}
+
+export type Lead = ReturnType<typeof createLead>;

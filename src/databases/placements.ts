@@ -1,0 +1,133 @@
+import { LruMap } from 'toad-cache';
+import { HOME } from '../config/databases.ts';
+import { jobNotFound, unavailable } from '../errors.ts';
+import { queueIdOf } from '../ids.ts';
+import { gathering } from '../postgres/gathering.ts';
+import type { Database } from '../postgres/pool.ts';
+import { planned, prepared, row } from '../postgres/statements.ts';
+
+/** Where a queue lives. */
+export interface Place {
+  queue_id: number;
+  name: string;
+  database: string;
+}
+
+/** So many places are remembered. Others are looked up. */
+const MOST_KNOWN = 100_000;
+/** One statement looks up this number of places. */
+const MOST_TOGETHER = 1000;
+
+const statements = {
+  byNames: prepared('databases/by_names', row<Place>()),
+  byIds: prepared('databases/by_ids', row<Place>()),
+  place: planned('databases/place', row<Place>()),
+  hold: planned('databases/hold', row<Place>()),
+  holdAlone: planned('databases/hold_alone', row<Place>()),
+  remove: planned('databases/remove'),
+};
+
+/** A queue lives in another database than was known, or in none any more. The caller looks again. */
+export class Misplaced extends Error {}
+
+/**
+ * In which database each queue lives: dibs.placements in home, as far as this replica has looked. What it knows stays until
+ * `forget`, so it serves on while home is away. @throws Refusal `unavailable` where home would have to be asked, and is away
+ */
+export function createPlacements(home: Database) {
+  const byName = new LruMap<Place>(MOST_KNOWN);
+  const byId = new LruMap<Place>(MOST_KNOWN);
+
+  function remember(places: Place[]): void {
+    for (const place of places) {
+      byName.set(place.name, place);
+      byId.set(place.queue_id, place);
+    }
+  }
+
+  const findByName = gathering(MOST_TOGETHER, async (names: string[]) => {
+    const found = await home.query(statements.byNames, { names });
+    remember(found);
+    const places = new Map(found.map((place) => [place.name, place]));
+    return names.map((name) => places.get(name));
+  });
+  const findById = gathering(MOST_TOGETHER, async (ids: number[]) => {
+    const found = await home.query(statements.byIds, { ids });
+    remember(found);
+    const places = new Map(found.map((place) => [place.queue_id, place]));
+    return ids.map((id) => places.get(id));
+  });
+
+  return {
+    /** The place of a queue, if it is known. */
+    known: (name: string): Place | undefined => byName.get(name),
+
+    /** The place of a queue. Undefined when it has none. */
+    find: async (name: string): Promise<Place | undefined> => byName.get(name) ?? findByName(name),
+
+    /** The place of the queue of a job, at once if it is known. @throws Refusal `job_not_found` */
+    ofJob(id: string): Place | Promise<Place> {
+      const queueId = queueIdOf(id);
+      if (queueId === undefined) throw jobNotFound(id);
+      return (
+        byId.get(queueId) ??
+        findById(queueId).then((place) => {
+          if (!place) throw jobNotFound(id);
+          return place;
+        })
+      );
+    },
+
+    /**
+     * Gives those of these queues a place that have none: in the database `wish`, if it is given, else by the rule of
+     * sql/functions/place.sql. Afterwards, all are known.
+     */
+    async place(names: string[], away: string[], wish?: string): Promise<void> {
+      const missing = names.filter((name) => !byName.get(name));
+      if (missing.length === 0) return;
+      remember(await home.query(statements.place, { names: missing.toSorted(), wish: wish ?? null, away }));
+    },
+
+    /**
+     * Runs `create` while these queues stay in this database: nobody moves them, or takes their places away. It is given
+     * their numbers. @throws Misplaced for a queue that lives elsewhere
+     */
+    async creating(database: string, names: string[], create: (places: Place[]) => Promise<unknown>) {
+      await home.transaction(async (transaction) => {
+        const places = await transaction.query(statements.hold, { names });
+        for (const name of names) byName.delete(name);
+        remember(places);
+        const here = places.filter((place) => place.database === database);
+        if (here.length < new Set(names).size) throw new Misplaced();
+        await create(here);
+      });
+    },
+
+    /** A queue was deleted. It loses its place if it is gone indeed: somebody may have created it again. */
+    async remove({ name, queue_id }: Place, isGone: () => Promise<boolean>): Promise<void> {
+      byName.delete(name);
+      await home.transaction(async (transaction) => {
+        const [place] = await transaction.query(statements.holdAlone, { name });
+        if (place?.queue_id === queue_id && (await isGone()))
+          await transaction.query(statements.remove, { queue_id });
+      });
+    },
+
+    /** What is known of a queue may be wrong. */
+    forget(name: string): void {
+      const place = byName.get(name);
+      byName.delete(name);
+      if (place) byId.delete(place.queue_id);
+    },
+  };
+}
+
+export type Placements = ReturnType<typeof createPlacements>;
+
+/** This replica lacks the database of a queue. */
+export const unknownDatabase = ({ name, database }: Place) =>
+  unavailable(
+    `Queue ${name} lives in the database "${database}", which this replica does not know yet. It has to be restarted with ${
+      database === HOME ? 'DATABASE_URL' : `DATABASE_URL_${database.toUpperCase()}`
+    }.`,
+  );

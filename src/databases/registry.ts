@@ -1,0 +1,98 @@
+import { HOME } from '../config/databases.ts';
+import { StartError } from '../errors.ts';
+import type { Database } from '../postgres/pool.ts';
+import { planned, row } from '../postgres/statements.ts';
+
+/*
+ * Which databases belong to a Dibs. Each database has an id of its own, in dibs.this_database. One that was taken knows its
+ * name and the id of its home. Home knows the name and the id of each, in dibs.databases.
+ */
+
+interface Identity {
+  id: string;
+  name: string | null;
+  home: string | null;
+  is_used: boolean;
+}
+
+const statements = {
+  identity: planned('databases/identity', row<Identity>()),
+  known: planned('databases/known', row<{ name: string; id: string }>()),
+  take: planned('databases/take'),
+  lockQueues: planned('databases/lock_queues'),
+  register: planned('databases/register'),
+  placeOwn: planned('databases/place_own'),
+};
+
+const variableOf = (name: string) => (name === HOME ? 'DATABASE_URL' : `DATABASE_URL_${name.toUpperCase()}`);
+
+const identityOf = async (db: Database): Promise<Identity> => {
+  const [found] = await db.query(statements.identity);
+  return found as Identity;
+};
+
+/** What home knows. */
+export interface Registry {
+  homeId: string;
+  /** The id of each database, by its name. Empty: home is the only one. */
+  known: Map<string, string>;
+}
+
+/**
+ * What home knows of its databases. `given`: the names of those that this replica has besides home.
+ * @throws StartError for a home that belongs to another Dibs, and where this replica lacks a database
+ */
+export async function readRegistry(home: Database, given: string[]): Promise<Registry> {
+  const { id, name } = await identityOf(home);
+  if (name !== null && name !== HOME)
+    throw new StartError(
+      `DATABASE_URL leads to the database "${name}" of a Dibs with several. Give the URL of its home.`,
+    );
+  const known = new Map((await home.query(statements.known)).map((row) => [row.name, row.id]));
+  const missing = [...known.keys()].filter((name) => name !== HOME && !given.includes(name));
+  if (missing.length > 0)
+    throw new StartError(
+      `This Dibs has the database "${missing[0]}", and ${variableOf(missing[0] as string)} is not set. Every replica needs it.`,
+    );
+  return { homeId: id, known };
+}
+
+/** Home knows a database from now on. When it is the first one, the queues of home get their places. */
+async function addToHome(home: Database, registry: Registry, name: string, id: string): Promise<void> {
+  await home.transaction(async (transaction) => {
+    await transaction.query(statements.lockQueues);
+    await transaction.query(statements.take, { name: HOME, home: registry.homeId });
+    await transaction.query(statements.register, { name: HOME, id: registry.homeId });
+    await transaction.query(statements.placeOwn);
+    await transaction.query(statements.register, { name, id });
+  });
+  registry.known.set(name, id);
+}
+
+/**
+ * Makes sure that this is the database `name` of the Dibs of this home. A new one becomes it.
+ * @throws StartError when it is another one
+ */
+export async function checkIn(home: Database, registry: Registry, name: string, db: Database): Promise<void> {
+  const variable = variableOf(name);
+  const identity = await identityOf(db);
+  const { homeId, known } = registry;
+  const same = [...known].find(([other, id]) => other !== name && id === identity.id)?.[0];
+  if (identity.id === homeId || same !== undefined)
+    throw new StartError(`${variable} and ${variableOf(same ?? HOME)} lead to the same database.`);
+  const before = known.get(name);
+  if (before !== undefined && before !== identity.id)
+    throw new StartError(`${variable} leads to another database than before.`);
+  if (identity.home !== null && identity.home !== homeId)
+    throw new StartError(`${variable} leads to a database of another Dibs.`);
+  if (identity.name !== null && identity.name !== name)
+    throw new StartError(`${variable} leads to the database "${identity.name}" of this Dibs.`);
+  if (identity.name === null) {
+    if (identity.is_used)
+      throw new StartError(
+        `${variable} leads to the database of another Dibs: it has queues or access keys. Give an empty one.`,
+      );
+    await db.query(statements.take, { name, home: homeId });
+  }
+  if (before === undefined) await addToHome(home, registry, name, identity.id);
+}
