@@ -134,6 +134,7 @@ test('every variable is read', () => {
     }),
   ).toEqual({
     host: '0.0.0.0',
+    otherDatabases: [],
     port: 0,
     metricsPort: 9464,
     databaseUrl: url,
