@@ -90,6 +90,7 @@ const SERVES: Privileges = {
   'table dibs.audit': ALL,
   'table dibs.claim_limits': ALL,
   'table dibs.claim_log': ALL,
+  'table dibs.databases': 'insert, select, update',
   'table dibs.fair_marks': 'delete, select',
   'table dibs.free_queue_ids': 'insert, select, update',
   'table dibs.functions': 'select',
@@ -99,11 +100,13 @@ const SERVES: Privileges = {
   'table dibs.migrations': 'select',
   'table dibs.operation_leases': 'delete, insert, select',
   'table dibs.operations': ALL,
+  'table dibs.placements': ALL,
   'table dibs.queues': ALL,
   'table dibs.repeatable_claims': ALL,
   'table dibs.samples': 'delete, insert, select',
   'table dibs.scan_floors': ALL,
   'table dibs.schedules': ALL,
+  'table dibs.this_database': 'select, update',
   'table dibs.totals': ALL,
   'table dibs.unique_windows': ALL,
   'sequence dibs.positions': 'select, usage',
@@ -114,6 +117,7 @@ const SERVES: Privileges = {
   'function dibs.insert_unique': 'execute',
   'function dibs.is_key_held': 'execute',
   'function dibs.next_queue_id': 'execute',
+  'function dibs.place': 'execute',
   'function dibs.refuse_claim': 'execute',
   'function dibs.refuse_key': 'execute',
 };
@@ -229,6 +233,10 @@ const CALLS = [
   'select dibs.capacity(1)',
   `select dibs.is_key_held(1, 'k')`,
   `select dibs.insert_unique(1, array[row(gen_random_uuid(), 0, null, 0, 5, null, '{}', '1', 'k', 60, null, null, null, null)::dibs.new_job])`,
+  `do $$ begin
+    insert into dibs.databases (name, id) values ('home', gen_random_uuid());
+    perform dibs.place(array['three'], null, '{}');
+  end $$`,
 ];
 
 describe('what the serving role may do is what the statements need', () => {
@@ -245,8 +253,8 @@ describe('what the serving role may do is what the statements need', () => {
   const names = (statementNames() as StatementName[]).filter((name) => !OF_THE_OWNER.test(name));
   const texts = names.map((name) => {
     const { text } = planned(name);
-    // A `set` has no plan.
-    return { name, text: text.startsWith('set ') ? text : `explain (generic_plan) ${text}` };
+    // They have no plan.
+    return { name, text: /^(set|lock) /.test(text) ? text : `explain (generic_plan) ${text}` };
   });
   for (const call of CALLS) texts.push({ name: 'counting/counts', text: call });
 
